@@ -21,6 +21,7 @@ from tasks.dataset.source import with_revision
 from tasks.rules.errors import UsageError, from_home
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.characters import did_you_mean
+from tasks.rules.text.json_text import refuse_deep
 from warehouse import other_content
 
 
@@ -110,6 +111,7 @@ def _refuse_other_split(document: dict[str, Any], splits: tuple[str, ...]) -> No
 
 _OWN = "benchmarks"
 """The key of settings that benchmarks have of their own."""
+_MOST_SETTINGS = 100_000
 _DEFAULT = Path("prbench.yaml")
 _BUILT_IN = Path(__file__).with_name("built_in.yaml")
 
@@ -133,10 +135,13 @@ def read_document(path: Path | None) -> tuple[dict[str, Any], str]:
     try:
         with (path or _BUILT_IN).open(encoding="utf-8") as file:
             document = yaml.load(file, Loader=_UniqueKeys)
+        # References may make a short text large, or lead in a circle.
+        refuse_deep(document, _MOST_SETTINGS)
     except FileNotFoundError as error:
         raise UsageError(f"{path}: no such file; copy prbench.example.yaml, or leave --config out") from error
     except RecursionError as error:
-        raise UsageError(f"{path}: is nested too deeply to be settings; see prbench.example.yaml") from error
+        message = f"{path}: is nested too deeply, or too large, to be settings; see prbench.example.yaml"
+        raise UsageError(message) from error
     except yaml.YAMLError as error:
         raise UsageError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
     except (OSError, UnicodeDecodeError) as error:

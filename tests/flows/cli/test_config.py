@@ -138,7 +138,13 @@ def test_what_is_impossible_is_refused_with_the_path_of_the_key(tmp_path: Path, 
         ("dataset: {source: sample}\ndataset: {source: hub}", "not valid YAML: key 'dataset' appears twice in "),
         ("a: {b: 1\nc: 2", "not valid YAML: while parsing a flow mapping in "),
         ("just words", "holds no settings"),
-        ("a: " + "[" * 5_000 + "]" * 5_000, "is nested too deeply"),
+        *(("a: " + "[" * depth + "]" * depth, "is nested too deeply") for depth in (300, 5_000)),
+        ("".join(f"{' ' * depth}a:\n" for depth in range(1_000)), "is nested too deeply"),
+        ("a: &a [*a]", "is nested too deeply"),
+        (
+            "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{f'*a{n - 1},' * 9}]\n" for n in range(1, 12)),
+            "is nested too deeply",
+        ),
     ],
 )
 def test_a_file_that_says_nothing_usable_is_refused(tmp_path: Path, text: str, said: str) -> None:
