@@ -51,7 +51,7 @@ def control_verdict(**values: Any) -> dict[str, Any]:
     return row("control_verdicts", **given | ids | values)
 
 
-def begun(folder: Path, run_id: str, second: float = 1.0) -> dict[str, Any]:
+def begun(run_id: str, second: float = 1.0) -> dict[str, Any]:
     return row("runs", run_id=run_id, outcome=RUNNING, started_at=at(second), cost_usd=0.0, night="2026-01-01")
 
 
@@ -76,7 +76,7 @@ def test_all_places_tell_the_same_cost_of_a_run_that_was_killed(
     folder: Path, job: Job, shown: dict[str, list[dict[str, Any]]]
 ) -> None:
     verdicts = [control_verdict(run_id="killed", cost_usd=2.5)]
-    write(folder, runs=[begun(folder, "killed")], control_verdicts=verdicts)
+    write(folder, runs=[begun("killed")], control_verdicts=verdicts)
     called(folder, "killed", PAID)
     told = {"status --runs": latest_runs(job)[0]["cost_usd"], "status --spend": summed(spent(job)), "in Prefect": None}
     asyncio.run(recorded.show_results(job.model_copy(update={"run_id": "killed"})))
@@ -107,7 +107,7 @@ def test_all_places_tell_the_same_cost_of_a_run_that_was_killed(
 def test_a_cost_that_is_not_known_is_null_and_never_0(
     paid: dict[tuple[str, str], list[float | None]], cost: float | None, unpriced: int, folder: Path, job: Job
 ) -> None:
-    write(folder, runs=[begun(folder, job.run_id)])
+    write(folder, runs=[begun(job.run_id)])
     called(folder, job.run_id, paid)
     with Warehouse(folder).living(job.run_id):
         (run,) = latest_runs(job)
@@ -122,7 +122,7 @@ def test_a_cost_that_is_not_known_is_null_and_never_0(
 
 
 def test_a_damaged_ledger_lets_every_run_begin(folder: Path, job: Job, capsys: pytest.CaptureFixture[str]) -> None:
-    write(folder, runs=[begun(folder, "killed")])
+    write(folder, runs=[begun("killed")])
     called(folder, "killed", PAID)
     with (folder / "ledger" / "calls.sqlite").open("r+b") as file:
         file.write(b"no database")

@@ -209,7 +209,7 @@ def marked(text: str, marks: Mapping[str, float], before_reason: str, unreadable
         title, _, reason = item.rpartition(before_reason)
         is_lost = any(reason.startswith(start) for start in unreadable)
         found.append(Decision(
-            title if title else item, None if is_lost else marks[head[1]], weight=float(head[2]) if head[2] else None,
+            title or item, None if is_lost else marks[head[1]], weight=float(head[2]) if head[2] else None,
             explanation=reason.strip() or None if not is_lost else None, error=reason.strip() if is_lost else None,
             is_reordered=True,
         ))  # fmt: skip

@@ -1,4 +1,4 @@
-"""Vintages beside each other: how a score went on; which is the latest is compared in `test_breakdowns`."""
+"""Several vintages of a model: the history of a score; `test_breakdowns` compares which one is the latest."""
 
 from collections.abc import Callable
 

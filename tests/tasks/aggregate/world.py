@@ -15,7 +15,6 @@ MODELS = {
 }  # fmt: skip
 """Model and vintage -> the trials"""
 JUDGES = ("a-judge", "judge-b")
-OWN_HARD = "Finance (own hard)"
 REFUSED = "t-refused"
 
 EVERY_ROW = """

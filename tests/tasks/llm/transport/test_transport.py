@@ -22,7 +22,6 @@ from tests.tasks.llm.conftest import Calling, call_to
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("hurried")]
 
-Redirecting = Callable[[int, str], AnyServer]
 BOTH_WAYS = {"hosted_vllm": {}, "openai": {}, "azure": {}, "anthropic": {"parameters": {"max_tokens": 9}}}
 ROUTES: dict[str, dict[str, Any]] = {
     **{name: {"name": f"{name}/candidate", **more} for name, more in BOTH_WAYS.items()},

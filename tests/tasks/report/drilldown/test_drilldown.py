@@ -19,7 +19,6 @@ pytestmark = pytest.mark.slow
 
 Cell = tuple[str, str, int, str, int]
 """Task, entry, trial, judging, place of the criterion."""
-_JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 
 
 @pytest.fixture(scope="module", params=["world", pytest.param("hostile", marks=pytest.mark.long)])
