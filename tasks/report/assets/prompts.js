@@ -48,7 +48,7 @@ const prompts = {
   // A line that opens to the prompt and the judge's reply word for word, which are made when they are asked for.
   line(verdict, judging, criterion, side, shown) {
     if (judging.is_imported || judging.reads || ["no_response", "not_judged"].includes(verdict.status)) return null;
-    const details = make("details", { class: "exchange" }, make("summary", {}, "Prompt and reply"));
+    const details = folded({ class: "exchange" }, "Prompt and reply");
     const draw = async () => details.append(...await this.exchange(verdict, judging, criterion, side, shown));
     details.addEventListener("toggle", () => prbench.draw(draw), { once: true });
     return details;

@@ -2,17 +2,14 @@
 "use strict";
 
 const search = {
-  chosen: { model: null, judging: null },
   pageSize: 200,
   lists: [], // The letters of every verdict of a model by a judge in a trial.
   found: [], // For each verdict that matches a number that says which criterion and which list.
 
   async start() {
     this.index = await prbench.load("index");
-    const { tasks, entries, statuses, breakdowns } = this.index;
-    const columns = Object.entries(await prbench.load(this.index.criteria));
-    this.criteria = tasks.flatMap((task) => Array(task.n_criteria).fill(task)).map((task, place) =>
-      Object.fromEntries([["task", task], ["place", place], ...columns.map(([name, values]) => [name, values[place]])]));
+    this.criteria = await prbench.criteria(this.index);
+    const { entries, statuses, breakdowns } = this.index;
     const named = (names) => names.map((name) => [name, verdicts.word(name)]);
     filters.start([
       { name: "status", title: "Verdict", options: [["undecided", "any failure"], ...named(Object.values(statuses))] },
@@ -23,7 +20,7 @@ const search = {
       { name: "split", title: "Split", of: ({ task }) => task.splits ?? [] },
       { name: "trial", title: "Trial", options: named([...new Set(entries.flatMap((entry) => entry.trials.map(String)))].sort()) },
       ...filters.ofLabels(breakdowns, (criterion) => [criterion.task, criterion]),
-    ], this.criteria, () => prbench.draw((isCurrent) => this.show(isCurrent)));
+    ], this.criteria, () => prbench.draw((isCurrent) => this.choose(isCurrent)));
     this.grid = tables.make(byId("verdicts"), "Verdicts", this.columns(), {
       layout: "fitColumns", responsiveLayout: "collapse", maxHeight: "max(24rem, calc(100vh - 5rem))",
       renderVerticalBuffer: 100, progressiveLoad: "scroll", paginationSize: this.pageSize, ajaxURL: "found",
@@ -55,7 +52,7 @@ const search = {
   isAsked: (status, asked) =>
     (asked === "undecided" ? verdicts.isFailure(status) : asked ? status === asked : status !== "not_judged"),
 
-  async show(isCurrent) {
+  async choose(isCurrent) {
     const { asked, holds } = filters.values();
     const lists = await this.markLists(asked);
     if (!isCurrent()) return;
@@ -112,11 +109,4 @@ const search = {
   },
 };
 
-choice.listeners.push((chosen) => {
-  search.chosen = chosen;
-  prbench.draw(async (isCurrent) => {
-    search.ready ??= search.start();
-    await search.ready;
-    await search.show(isCurrent);
-  });
-});
+prbench.followChoice(search);
