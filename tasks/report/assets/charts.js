@@ -79,10 +79,10 @@ const charts = {
     const of = (type) => vega.marks.filter((mark) => mark.type === type).map((mark) => mark.name);
     const sides = ["right", "left", "top", "bottom", "top-right", "bottom-right", "top-left", "bottom-left"];
     const distances = [3, 8, 16, 28];
-    const text = { field: `datum["${name}"]` };
     const look = { fontSize: { value: 11 }, limit: { value: 160 }, fill: { value: "var(--ink)" } };
+    const enter = { ...look, text: { field: `datum["${name}"]` } };
     vega.marks.push({
-      type: "text", from: { data: of("symbol")[0] }, interactive: false, aria: false, encode: { enter: { text, ...look } },
+      type: "text", from: { data: of("symbol")[0] }, interactive: false, aria: false, encode: { enter },
       transform: [{
         type: "label", size: { signal: "[max(1, width), max(1, height)]" }, avoidMarks: of("rule"),
         anchor: distances.flatMap(() => sides), offset: distances.flatMap((distance) => sides.map(() => distance)),

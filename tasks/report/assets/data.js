@@ -100,8 +100,9 @@ const verdicts = {
   },
 };
 
-// The labels of a kind that only some benchmarks have; the index says which kinds there are.
-const labelsOf = (row, kind) => row.labels.filter((each) => each.kind === kind).map(({ label }) => label);
+// The labels of a row, or those of a kind that only some benchmarks have; the index says which kinds there are.
+const labelsOf = ({ labels }, kind = null) =>
+  labels.filter((each) => [null, each.kind].includes(kind)).map(({ label }) => label);
 
 // The part of the address behind `#`, which holds what a page shows; an empty value is left out.
 const address = {
@@ -112,12 +113,10 @@ const address = {
 
 // A form of filters whose values stand in the address, so that a link leads to what is shown.
 const filters = {
-  form: () => byId("filters"),
-
   // Adds a choice for each kind of label: its name and title, the labels of a row, and, where they are not all those that
   // the rows have, the values that can be chosen with their words. One with a single label is left out.
   start(kinds, rows, change) {
-    const form = this.form();
+    const form = byId("filters");
     this.kinds = kinds;
     for (const { name, title, of, options: given } of kinds) {
       const labels = () => [...new Set(rows.flatMap(of))].filter(Boolean).sort((a, b) => a.localeCompare(b));
@@ -140,7 +139,7 @@ const filters = {
     ({ name: `breakdown-${kind}`, title, of: (row) => carriers(row).flatMap((each) => labelsOf(each, kind)) })),
 
   values() {
-    const asked = Object.fromEntries([...new FormData(this.form())].map(([name, value]) => [name, value.trim()]));
+    const asked = Object.fromEntries([...new FormData(byId("filters"))].map(([name, value]) => [name, value.trim()]));
     const words = asked.words.toLowerCase().split(/\s+/).filter(Boolean);
     return { asked, holds: (text) => words.every((word) => text.includes(word)) }; // `text` in small letters.
   },

@@ -15,6 +15,7 @@ const make = (tag, attributes = {}, ...children) => {
 
 const byId = (id) => document.getElementById(id);
 const para = (kind, ...children) => make("p", { class: kind }, children);
+const scrolling = (tag, kind, ...children) => make(tag, { class: kind, tabindex: 0 }, children);
 const options = (pairs) => pairs.map(([value, text]) => make("option", { value }, text));
 const folded = (attributes, title, ...children) => make("details", attributes, make("summary", {}, title), children);
 

@@ -30,8 +30,8 @@ const tables = {
 
   make(place, label, columns, options) {
     const grid = new Tabulator(place, {
-      columns, layout: "fitDataFill", maxHeight: "34rem", printAsHtml: true, printRowRange: "all", debugInvalidOptions: false,
-      nestedFieldSeparator: false, downloadConfig: { columnGroups: false },
+      columns, layout: "fitDataFill", maxHeight: "34rem", printAsHtml: true, printRowRange: "all",
+      debugInvalidOptions: false, nestedFieldSeparator: false, downloadConfig: { columnGroups: false },
       columnDefaults: {
         sorter: this.sorter, titleFormatter: this.heading, variableHeight: true, resizable: "header", accessorDownload: this.plain,
       },
@@ -58,7 +58,7 @@ const tables = {
 
   // Puts right what screen readers stumble over: roles that do not exist, or that stand in each other.
   repair(place) {
-    const role = (selector, name) => place.querySelectorAll(selector).forEach((each) => each.setAttribute("role", name));
+    const role = (selector, name) => place.querySelectorAll(selector).forEach((each) => { each.role = name; });
     place.removeAttribute("aria-owns");
     for (const group of place.querySelectorAll(".tabulator-col-group")) {
       ["aria-sort", "aria-title"].forEach((name) => group.removeAttribute(name));
@@ -95,7 +95,7 @@ const tables = {
     const rows = [...table.tBodies[0].rows];
     const [scroll, place] = [table.closest(".scroll"), make("div")];
     const field = make("input", {
-      type: "search", placeholder: "Filter rows", "aria-label": "Filter the rows of this table", input: () => this.filter(grid),
+      type: "search", placeholder: "Filter rows", "aria-label": "Filter the rows", input: () => this.filter(grid),
     });
     const label = byId(scroll.getAttribute("aria-labelledby")).textContent;
     const [columns, data] = [this.columns(table), rows.map(this.row)];
@@ -137,4 +137,4 @@ document.querySelectorAll("table.figure:has(td)").forEach((table) => {
   if (!details || details.open) tables.enhance(table);
   else details.addEventListener("toggle", () => tables.enhance(table), { once: true });
 });
-addEventListener("beforeprint", () => document.querySelectorAll("details.how").forEach((each) => { each.open = true; }));
+addEventListener("beforeprint", () => document.querySelectorAll(".how").forEach((each) => { each.open = true; }));

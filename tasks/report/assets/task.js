@@ -1,9 +1,11 @@
 // The page of one task: what is shown stands in the address, so that every verdict has a link of its own.
 "use strict";
 
-const listed = (facts) => facts.filter(([, value]) => value).map(([name, value]) =>
-  make("div", {}, make("dt", {}, name), make("dd", {}, value)));
-const tag = (text, more = {}) => make("span", { class: "tag", ...more }, text);
+// Names with their values, as far as there are any.
+const listed = (facts) => facts.map(([name, value]) => [name, [value].flat().filter(Boolean).join(", ")])
+  .filter(([, text]) => text).map(([name, text]) => make("div", {}, make("dt", {}, name), make("dd", {}, text)));
+const tag = (text, title) => make("span", { class: "tag", title }, text);
+const flipTag = (text) => make("span", { class: "tag flip" }, text);
 const letter = (side) => make("span", { class: "letter" }, side.name);
 const tableRow = (kind, cells, attributes = {}) => make("tr", {}, cells.map((cell) => make(kind, attributes, cell)));
 
@@ -13,7 +15,7 @@ const answers = {
     const note = !conversation.length ? "The data has no conversation for this task."
       : isSent ? null : "As the data gives it; it is not assembled yet.";
     byId("conversation").replaceChildren(note ? para("empty", note) : "", ...conversation.map(({ role, content }) =>
-      make("article", { class: `turn ${role}` }, make("h3", {}, role), make("div", { class: "exact", tabindex: 0 }, content))));
+      make("article", { class: `turn ${role}` }, make("h3", {}, role), scrolling("div", "exact", content))));
   },
 
   draw(sides) {
@@ -48,9 +50,8 @@ const answers = {
   text({ text, html }) {
     const isAsText = byId("as-text").checked;
     const why = "Shown as plain text: too long or too deeply nested to be shown as Markdown.";
-    const exact = make("div", { class: "body exact", tabindex: 0 }, text);
-    if (isAsText || html === null) return [isAsText ? null : para("says", why), exact];
-    const set = make("div", { class: "body markdown", tabindex: 0 });
+    if (isAsText || html === null) return [!isAsText && para("says", why), scrolling("div", "body exact", text)];
+    const set = scrolling("div", "body markdown");
     // The one place of the report where text becomes HTML. It is safe because this is no text of a model: the build made
     // it of one by a Markdown parser that saw no `<`, and kept only elements of a short list, without attributes but the
     // address of a link to http, https or mailto (tasks/report/drilldown/markdown.py). Were something to slip through all
@@ -122,10 +123,10 @@ const judged = {
     const { sides, asked, index } = page.shown;
     const isMarked = criterion.key === asked.criterion;
     const labels = index.breakdowns.flatMap(({ kind, title }) =>
-      labelsOf(criterion, kind).map((label) => tag(label, { title })));
+      labelsOf(criterion, kind).map((label) => tag(label, title)));
     const facts = para("line", make("strong", {}, written.weight(criterion.weight)),
       [criterion.severity, criterion.category].filter(Boolean).map((label) => tag(label)), labels,
-      flips && tag("⇄ flipped", { class: "tag flip" }), disputes && tag("≠ judges disagree", { class: "tag flip" }));
+      flips && flipTag("⇄ flipped"), disputes && flipTag("≠ judges disagree"));
     const title = make("th", { colspan: 1 + sides.length, scope: "rowgroup" }, para("title", criterion.title), facts);
     return make("tbody", { class: isMarked && !asked.judging ? "marked" : null, tabindex: -1 },
       make("tr", {}, title),
@@ -141,13 +142,13 @@ const judged = {
     const isMarked = Object.entries(mark).every(([name, value]) => ({ side: "a", ...asked })[name] === value);
     const because = verdict.escalated_because?.map((why) => why.replace("_", " ")).join(", ");
     const noted = (name, text) => text && para("explanation", tag(name), ` ${text}`);
-    const title = "Link to this verdict";
-    const link = { href: address.of({ ...asked, ...mark }), title, "aria-label": `${title}: ${judging.label}, ${side.name}` };
+    const title = `Link to this verdict: ${judging.label}, ${side.name}`;
+    const link = { class: "anchor", href: address.of({ ...asked, ...mark }), title, "aria-label": title };
     const shown = { class: isMarked ? "marked" : null, tabindex: isMarked ? -1 : null };
     return make("td", { "data-label": `${side.name} · ${side.entry.label}`, ...shown },
       para("line", verdicts.badge(verdict.status, criterion.weight), verdicts.effect(verdict.status, criterion.weight),
-        isFlip && side === sides[1] && tag(`⇄ ${cells.map(({ status }) => verdicts.word(status)).join(" → ")}`, { class: "tag flip" }),
-        make("a", { class: "anchor", ...link }, "¶")),
+        isFlip && side === sides[1] && flipTag(`⇄ ${cells.map(({ status }) => verdicts.word(status)).join(" → ")}`),
+        make("a", link, "¶")),
       noted("decided by", verdict.decided_by && `${verdict.decided_by}${because ? `, because of ${because}` : ""}`),
       noted("asked as", verdict.asked),
       verdict.error && para("explanation empty", verdict.error),
@@ -161,9 +162,10 @@ const judged = {
     const n = chunks.filter((chunk) => chunk.found?.length).length;
     const nothing = (chunk) => make("li", { class: "empty" }, chunk.found ? "nothing" : verdicts.word(chunk.status));
     const found = (chunk) => (chunk.found?.length ? chunk.found.map((text) => make("li", {}, text)) : nothing(chunk));
-    const title = (chunk) => `${chunk.round > 1 ? `Round ${chunk.round}, notes` : "Chunk"} ${chunk.chunk} of ${chunk.of}`;
-    const list = chunks.map((chunk) => [make("dt", {}, title(chunk)), make("dd", {}, make("ul", {}, found(chunk)))]);
-    return folded({ class: "evidence" }, `Searched in ${chunks.length} chunks, something found in ${n}`, make("dl", {}, list));
+    const title = ({ round, chunk, of }) => `${round > 1 ? `Round ${round}, notes` : "Chunk"} ${chunk} of ${of}`;
+    const parts = chunks.map((each) => [make("dt", {}, title(each)), make("dd", {}, make("ul", {}, found(each)))]);
+    const summary = `Searched in ${chunks.length} chunks, something found in ${n}`;
+    return folded({ class: "evidence" }, summary, make("dl", {}, parts));
   },
 
   // A line for the terminal; names that are not digests are not put into it.
@@ -173,7 +175,7 @@ const judged = {
     const id = side?.answer?.response_id ?? "";
     if (!/^[0-9a-f]+$/.test(id)) return null;
     const where = `response_id = '${id}' and starts_with(sha256(criterion_id), '${criterion.key}')`;
-    const line = make("pre", { tabindex: 0 }, `prbench sql --format json "from verdict_details where ${where}"`);
+    const line = scrolling("pre", null, `prbench sql --format json "from verdict_details where ${where}"`);
     const all = folded({ class: "query" }, `Everything stored about this criterion (${side.name})`, line);
     return tableRow("td", [all], { colspan: 1 + sides.length });
   },
@@ -243,9 +245,9 @@ const page = {
     document.querySelector("h1").textContent = task.task_id;
     document.title = document.title.replace(/^.*(?= · )/, () => task.task_id);
     byId("about").replaceChildren(...listed([
-      [index.field_title, task.field], ["Topic", task.topic], ["Asked by", task.expert], ["Splits", task.splits?.join(", ")],
-      ["Decision", task.decision_types?.join(", ")], ["Pathway", task.economic_pathways?.join(", ")],
-      ...index.breakdowns.map(({ kind, title }) => [title, labelsOf(task, kind).join(", ")]),
+      [index.field_title, task.field], ["Topic", task.topic], ["Asked by", task.expert], ["Splits", task.splits],
+      ["Decision", task.decision_types], ["Pathway", task.economic_pathways],
+      ...index.breakdowns.map(({ kind, title }) => [title, labelsOf(task, kind)]),
       ["Hard", task.is_hard && "in the latest own hard selection"],
     ]));
     for (const [id, step] of [["previous", -1], ["next", 1]]) {

@@ -20,7 +20,7 @@ const explorer = {
   },
 
   words: (task) => [task.task_id, task.topic, task.opening, task.decision_types ?? [], task.economic_pathways ?? [],
-    task.labels.map((each) => each.label)].flat().join(" ").toLowerCase(),
+    labelsOf(task)].flat().join(" ").toLowerCase(),
 
   // Takes the scores of the chosen judge, and draws the columns of the chosen models.
   async choose(isCurrent) {
@@ -112,7 +112,8 @@ const explorer = {
     this.grid?.destroy();
     this.grid = tables.make(byId("tasks"), "Tasks with their scores", columns, {
       layout: "fitColumns", maxHeight: "max(24rem, calc(100vh - 5rem))",
-      rowHeight: columns[1].visible ? 72 : false, // Measuring every row takes most of the time that the page takes to open.
+      // Measuring every row takes most of the time that the page takes to open.
+      rowHeight: columns[1].visible ? 72 : false,
       initialSort: [{ column: "place", dir: "asc" }],
     });
     await new Promise((done) => this.grid.on("tableBuilt", done));
@@ -122,8 +123,8 @@ const explorer = {
   target: ({ key }, model) => `task.html${address.of({ task: key, a: model })}`,
 
   head(task) {
-    const hard = task.is_hard ? make("span", { class: "tag", title: "In the latest own hard selection" }, "hard") : null;
-    return make("div", {}, make("a", { href: this.target(task, this.models[0]?.key) }, task.task_id), " ", hard,
+    return make("div", {}, make("a", { href: this.target(task, this.models[0]?.key) }, task.task_id), " ",
+      task.is_hard && make("span", { class: "tag", title: "In the latest own hard selection" }, "hard"),
       para("opening", task.opening ?? ""));
   },
 

@@ -59,8 +59,8 @@ const search = {
     address.replace(asked);
     this.lists = lists;
     const counts = this.find(asked, holds);
-    const tally = Object.entries(this.index.statuses).map(([letter, status]) => [status, counts[letter.charCodeAt(0)]])
-      .filter(([, n]) => n).map(([status, n]) => make("li", {}, verdicts.badge(status), ` ${written.count(n)}`));
+    const tally = [...counts].filter(([, n]) => n).map(([status, n]) =>
+      make("li", {}, verdicts.badge(status), ` ${written.count(n)}`));
     const total = this.found.length;
     const count = byId("count");
     const title = make("strong", {}, `${written.count(total)} ${total === 1 ? "verdict" : "verdicts"}`);
@@ -69,19 +69,18 @@ const search = {
     await this.grid.setData("found");
   },
 
-  // Finds the verdicts that match, and returns how many have which letter.
+  // Finds the verdicts that match, and returns how many have which status.
   find(asked, holds) {
     const letters = Object.entries(this.index.statuses).filter(([, status]) => this.isAsked(status, asked.status));
-    const [isAsked, counts] = [new Uint8Array(128), new Uint32Array(128)];
-    letters.forEach(([letter]) => { isAsked[letter.charCodeAt(0)] = 1; });
+    const [statuses, counts] = [new Map(letters), new Map(letters.map(([, status]) => [status, 0]))];
     this.found = [];
-    const words = ({ title, criterion_id: id, labels }) => [title, id, ...labels.map(({ label }) => label)];
-    const matches = (each) => filters.matches(each, asked) && (!asked.words || holds(words(each).join(" ").toLowerCase()));
+    const text = (each) => [each.title, each.criterion_id, ...labelsOf(each)].join(" ").toLowerCase();
+    const matches = (each) => filters.matches(each, asked) && (!asked.words || holds(text(each)));
     for (const criterion of this.criteria.filter(matches)) {
       for (let number = 0; number < this.lists.length; number += 1) {
-        const letter = this.lists[number].marks.charCodeAt(criterion.place);
-        if (!isAsked[letter]) continue;
-        counts[letter] += 1;
+        const status = statuses.get(this.lists[number].marks[criterion.place]);
+        if (!status) continue;
+        counts.set(status, counts.get(status) + 1);
         this.found.push(criterion.place * this.lists.length + number);
       }
     }
@@ -93,11 +92,11 @@ const search = {
       ({ title, field: title, headerSort: false, formatter: (cell) => make("div", {}, of(cell.getData())), ...more });
     const two = (first, second) => [first, make("br"), make("small", {}, second)];
     const status = ({ marks, criterion }) => this.index.statuses[marks[criterion.place]];
-    const about = ({ severity, category, labels }) => [severity, category, ...labels.map(({ label }) => label)].filter(Boolean);
+    const about = (criterion) => [criterion.severity, criterion.category, ...labelsOf(criterion)].filter(Boolean);
     const title = (row) => make("a", { href: target(row) }, row.criterion.title);
     const effect = ({ weight }, of) => verdicts.effect(of, weight) ?? written.weight(weight);
     const target = ({ criterion: { task, key }, model, judging, trial }) =>
-      `task.html${address.of({ task: task.key, a: model.key, ta: trial, criterion: key, judging: judging.key, side: "a" })}`;
+      `task.html${address.of({ task: task.key, a: model.key, ta: trial, criterion: key, judging: judging.key })}`;
     return [
       column("Verdict", (row) => verdicts.badge(status(row), row.criterion.weight), { width: 124 }),
       column("Criterion", (row) => two(title(row), about(row.criterion).join(" · ")), { widthGrow: 3, minWidth: 200 }),
