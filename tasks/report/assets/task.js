@@ -5,7 +5,7 @@
 const listed = (facts) => facts.map(([name, value]) => [name, [value].flat().filter(Boolean).join(", ")])
   .filter(([, text]) => text).map(([name, text]) => make("div", {}, make("dt", {}, name), make("dd", {}, text)));
 const tag = (text, title) => make("span", { class: "tag", title }, text);
-const flipTag = (text) => make("span", { class: "tag flip" }, text);
+const flipTag = (text, more = "") => make("span", { class: `tag flip ${more}` }, text);
 const letter = (side) => make("span", { class: "letter" }, side.name);
 const tableRow = (kind, cells, attributes = {}) => make("tr", {}, cells.map((cell) => make(kind, attributes, cell)));
 
@@ -126,10 +126,10 @@ const judged = {
       labelsOf(criterion, kind).map((label) => tag(label, title)));
     const facts = para("line", make("strong", {}, written.weight(criterion.weight)),
       [criterion.severity, criterion.category].filter(Boolean).map((label) => tag(label)), labels,
-      flips && flipTag("⇄ flipped"), disputes && flipTag("≠ judges disagree"));
+      flips && flipTag("⇄ flipped"), disputes && flipTag("≠ judges disagree", "dispute"));
     const title = make("th", { colspan: 1 + sides.length, scope: "rowgroup" }, para("title", criterion.title), facts);
     return make("tbody", { class: isMarked && !asked.judging ? "marked" : null, tabindex: -1 },
-      make("tr", {}, title),
+      make("tr", { class: "criterion" }, title),
       lines.map((line) => make("tr", { class: line.isFlip ? "flipped" : null },
         make("th", { scope: "row" }, line.judging.label), sides.map((side) => this.cell(line, criterion, side)))),
       isMarked && this.query(criterion));
