@@ -18,7 +18,7 @@ from tasks.figures.figure import Figure
 from tasks.figures.queries import SAMPLING
 from tasks.figures.scope import task_address
 from tasks.figures.shown.comparisons import CATEGORIES, DIFF, FLIPS, TASKS
-from tasks.report.rendering.drawn import Drawn, served
+from tasks.report.rendering.page_figures import PageFigure, served
 from tasks.rules.errors import PipelineError, UsageError
 from warehouse import Reader, Warehouse, WarehouseError
 
@@ -67,7 +67,7 @@ class Comparison:
 
     kind: Kind
     fields: Sequence[Field] = ()
-    figures: Sequence[Drawn] = ()
+    figures: Sequence[PageFigure] = ()
     about: str = ""
     all_flips: tuple[str, int] | None = None
     trouble: str | None = None

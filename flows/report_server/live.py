@@ -22,7 +22,7 @@ from tasks.figures.shown.operations import STATUS, coverage_row
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.maintain.upkeep import run_cost
 from tasks.measures import SCORE
-from tasks.report.rendering.drawn import Drawn, served
+from tasks.report.rendering.page_figures import PageFigure, served
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted, coverage_text, rank_notes
 from tasks.run.coverage import Covered, coverage
@@ -217,7 +217,7 @@ def words(live: Live, index: Path, benchmark: Benchmark) -> dict[str, Any]:
     }
 
 
-def _figures(parts: Sequence[tuple[Figure, Sequence[Any]]], benchmark: Benchmark, of_run: str = "") -> list[Drawn]:
+def _figures(parts: Sequence[tuple[Figure, Sequence[Any]]], benchmark: Benchmark, of_run: str = "") -> list[PageFigure]:
     """Figures that have rows; those of a run have names of their own."""
     return [served(replace(figure, name=figure.name + of_run), rows, benchmark) for figure, rows in parts if rows]
 

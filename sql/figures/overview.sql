@@ -1,4 +1,4 @@
--- name: answered
+-- name: response_counts
 -- How many answers each model gave on the report's tasks, how many of them
 -- nobody can use, and how many were judged.
 with judged as (

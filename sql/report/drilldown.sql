@@ -1,24 +1,24 @@
--- name: answered
--- The tasks that each entry answered in any trial, whether one of these answers
+-- name: response_states
+-- The tasks that each entry responded to in any trial, whether one of these responses
 -- can be used, and the trials.
-select shown_answers.entry, shown_answers.task_id,
-    bool_or(shown_answers.status = 'ok') as is_usable,
-    list(distinct shown_answers.trial) as trials
-from shown_answers
+select shown_responses.entry, shown_responses.task_id,
+    bool_or(shown_responses.status = 'ok') as is_usable,
+    list(distinct shown_responses.trial) as trials
+from shown_responses
 semi join drilled_tasks using (task_id)
 group by all;
 
--- name: asked_verdicts
--- The verdicts on some answers that judges were asked for, with their places,
+-- name: verdicts_with_replies
+-- The verdicts on some responses that judges were asked for, with their positions,
 -- and all verdicts that the same calls gave: the ledger knows only the one that
 -- a call was made for. Without $is_all only those that failed.
 with wanted as (
     select task_id, entry, judging, trial, is_older, position,
-        -- Of a cascade, as of an answer in chunks, only the last call is shown.
+        -- Of a cascade, as of a response in chunks, only the last call is shown.
         chunks is not null or decided_by is not null as is_in_chunks,
         verdict_id
     from shown_grounds
-    semi join wanted_answers using (entry, task_id)
+    semi join chosen_responses using (entry, task_id)
     where source = 'judged'
         and grading <> 'ternary_as_binary'
         and ($is_all or status not in ('met', 'partial', 'unmet'))
@@ -56,7 +56,7 @@ inner join calls as others using (call)
 group by all;
 
 -- name: blocks
--- One row: the answers of an entry to the tasks of a block, how many they are,
+-- One row: the responses of an entry to the tasks of a block, how many they are,
 -- and a name that changes when anything of what the drill-down shows of them
 -- does (the query sections), or the program, or, where there are replies of
 -- judges to show, what the ledger has of them.
@@ -68,17 +68,17 @@ with hashed as (
 
 prints as (
     select task_id, entry,
-        1 as n_answers,
+        1 as n_responses,
         hash(
-            'answer', trial, is_older, response_id, status, error, source, served_model,
+            'response', trial, is_older, response_id, status, error, source, served_model,
             finish_reason, degraded, chars_alnum, prompt_tokens, completion_tokens,
             reasoning_tokens, cost_usd, latency_s, attempts, text_hash
         ) as print
-    from shown_answers
+    from shown_responses
     inner join hashed using (response_id)
     union all by name
     select task_id, entry,
-        source = 'judged' and ($is_all or status not in ('met', 'partial', 'unmet')) as is_asked,
+        source = 'judged' and ($is_all or status not in ('met', 'partial', 'unmet')) as has_reply,
         hash(
             'verdict', verdict_id, trial, is_older, judging, position, status,
             grading,
@@ -102,11 +102,11 @@ prints as (
 )
 
 select prints.entry, drilled_tasks.block,
-    coalesce(sum(n_answers), 0)::bigint as n_answers,
+    coalesce(sum(n_responses), 0)::bigint as n_responses,
     -- Two sums of the same hashes: no order, and nothing that cancels out.
     left(md5(concat_ws(
         ' ', $program, entry, count(*), bit_xor(hash(task_id, print)), sum(hash(task_id, print)),
-        if(bool_or(is_asked), $replies, '')
+        if(bool_or(has_reply), $replies, '')
     )), 16) as name
 from prints
 inner join drilled_tasks using (task_id)
@@ -114,15 +114,15 @@ group by prints.entry, drilled_tasks.block
 order by prints.entry, drilled_tasks.block;
 
 -- name: marks
--- What became of the criteria of every answer under every judging, as one
+-- What became of the criteria of every response under every judging, as one
 -- letter each, in the order of the rubric; where not all have one, with their
--- places.
+-- positions.
 with outdated as (
-    -- An answer to an earlier conversation, beside one to today's in the same
+    -- A response to an earlier conversation, beside one to today's in the same
     -- trial: the task's page shows the latter.
     select older.response_id
-    from shown_answers as older
-    semi join shown_answers as newer
+    from shown_responses as older
+    semi join shown_responses as newer
         on older.entry = newer.entry
             and older.task_id = newer.task_id
             and older.trial = newer.trial
@@ -173,7 +173,7 @@ with sent as (
 
 given as (
     select task_id,
-        3 * position as place,
+        3 * position as turn,
         'user' as role,
         prompt as content,
         reference_texts, response
@@ -181,29 +181,29 @@ given as (
     where task_id not in (select task_id from sent)
 ),
 
-said as (
-    select task_id, position as place, role, content, true as is_sent
+messages_and_notes as (
+    select task_id, position as turn, role, content, true as is_sent
     from sent
     union all by name
-    select task_id, place, role, content, false as is_sent
+    select task_id, turn, role, content, false as is_sent
     from given
     union all by name
     select task_id,
-        place + 1 as place,
+        turn + 1 as turn,
         'reference texts' as role,
         array_to_string(reference_texts, chr(10) || chr(10)) as content,
         false as is_sent
     from given
     union all by name
-    select task_id, place + 2 as place, 'assistant' as role, response as content, false as is_sent
+    select task_id, turn + 2 as turn, 'assistant' as role, response as content, false as is_sent
     from given
 ),
 
 turns as (
     select task_id,
         bool_and(is_sent) as is_sent,
-        to_json(list({ role: role, content: content } order by place)) as conversation
-    from said
+        to_json(list({ role: role, content: content } order by turn)) as conversation
+    from messages_and_notes
     where is_sent or trim(content) <> ''
     group by task_id
 ),
@@ -245,12 +245,12 @@ where score_name = $score
 order by judging, entry, task_id;
 
 -- name: sections
--- What some entries answered to some tasks, trial by trial, each answer as JSON
+-- The responses of some entries to some tasks, trial by trial, each response as JSON
 -- with its text last; and as JSON every verdict on it, what verdicts rest on
--- where that is not the criterion's own words, the whole answer and one judge,
+-- where that is not the criterion's own words, the whole response and one judge,
 -- and what it adds up to under every judging. Verdicts on what a criterion said
 -- earlier are left out, as everywhere.
-with answers as (
+with entry_responses as (
     select task_id, entry,
         list(to_json({
             trial: trial,
@@ -270,9 +270,9 @@ with answers as (
             latency_s: latency_s,
             attempts: attempts,
             text: text
-        }) order by trial, is_older, response_id) as answers
-    from shown_answers
-    semi join wanted_answers using (entry, task_id)
+        }) order by trial, is_older, response_id) as responses
+    from shown_responses
+    semi join chosen_responses using (entry, task_id)
     group by task_id, entry
 ),
 
@@ -294,7 +294,7 @@ verdicts as (
             is_older: is_older,
             judging: judging,
             position: position,
-            asked: asked,
+            wording: asked,
             chunks: coalesce(chunks, []),
             decided_by: decided_by,
             escalated_because: escalated_because
@@ -303,7 +303,7 @@ verdicts as (
                 and (asked is not null or chunks is not null or decided_by is not null)
         )) as grounds
     from shown_grounds
-    semi join wanted_answers using (entry, task_id)
+    semi join chosen_responses using (entry, task_id)
     group by task_id, entry
 ),
 
@@ -325,19 +325,19 @@ points as (
             n_wanted: n_wanted
         } order by trial, judging)) as points
     from shown_points
-    semi join wanted_answers using (entry, task_id)
+    semi join chosen_responses using (entry, task_id)
     group by task_id, entry
 )
 
-select answers.entry, drilled_tasks.block, task_id, answers.answers,
+select entry_responses.entry, drilled_tasks.block, task_id, entry_responses.responses,
     coalesce(verdicts.verdicts, '[]') as verdicts,
     coalesce(verdicts.grounds, '[]') as grounds,
     coalesce(points.points, '[]') as points
-from answers
+from entry_responses
 inner join drilled_tasks using (task_id)
 left join verdicts using (entry, task_id)
 left join points using (entry, task_id)
-order by answers.entry, drilled_tasks.block, task_id;
+order by entry_responses.entry, drilled_tasks.block, task_id;
 
 -- name: tasks
 -- The admitted tasks of the chosen splits in their order, with what they are

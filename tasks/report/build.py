@@ -22,8 +22,8 @@ from tasks.figures.shown import COMPARE, PAGES
 from tasks.figures.shown.capabilities import CAPABILITIES, SCORE_COLUMNS, trees
 from tasks.figures.shown.overview import OVERVIEW
 from tasks.report.drilldown.pages import NAVIGATED, write_drilldown
-from tasks.report.rendering.drawn import figures_of, table
 from tasks.report.rendering.notices import facts, notices
+from tasks.report.rendering.page_figures import figures_of, table
 from tasks.report.rendering.ranking import Ranking, rankings
 from tasks.report.rendering.site import SERVED_POLICY, Site, as_json, copy_assets, render
 from warehouse import Reader, Warehouse
@@ -66,13 +66,14 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
         common = _common(scope, ranked, pages)
         with ThreadPoolExecutor(1) as beside:
             # Drawing keeps one core busy, and so leaves another one to the database, compression and hashes.
-            drawn = beside.submit(lambda: [_rendered(page, scope, site, common, ranked) for page in pages])
-            # The samplings that the latest ones are compared with: their answers can be set beside those of now.
+            rendered = beside.submit(lambda: [_rendered(page, scope, site, common, ranked) for page in pages])
+            # The samplings that the latest ones are compared with: their responses can be set beside those of now.
             earlier = [{**each, "vintage": each["first_vintage"], "entry": each["model"]} for each in scope.changes]
+            rendered.result()
             write_drilldown(scope, site, common, earlier)
-        for page, html in reversed([*zip(pages, drawn.result(), strict=True)]):
+        for page, html in reversed([*zip(pages, rendered.result(), strict=True)]):
             site.write(f"{page.name}.html", html)
-        compare = render(COMPARE.template, report=common, page=COMPARE, title=COMPARE.title, asked=None)
+        compare = render(COMPARE.template, report=common, page=COMPARE, title=COMPARE.title, shown=None)
         site.write(f"{COMPARE.name}.html", compare)
         site.write(REVISION, scope.revision)
         written = Written(site.folder / "index.html", site.finish())
@@ -131,7 +132,7 @@ def served_page(page: Page, benchmark: str, folder: Path, pages: tuple[Page, ...
 REVISION = "revision.txt"
 """The file of a benchmark's report that says which data-set revision it shows."""
 _MOST = 3
-"""So many places of each leaderboard are shown."""
+"""So many ranks of each leaderboard are shown."""
 _LEADERS = columns("split rank model mean_score ci_low ci_high n_tasks")
 _COUNTS = {"Tasks": "n_tasks", "Criteria": "n_criteria", "Models": "n_models", "Judges": "n_judges"}
 
@@ -141,10 +142,10 @@ def benchmarks_of(reader: Reader, own: str) -> dict[str, list[dict[str, Any]]]:
 
     `own` is among them, even without any data.
     """
-    found: dict[str, list[dict[str, Any]]] = {own: []}
+    revisions: dict[str, list[dict[str, Any]]] = {own: []}
     for row in reader.rows(filled("benchmark_index/benchmarks", {})):
-        found.setdefault(row["benchmark"], []).append(row)
-    return dict(sorted(found.items()))
+        revisions.setdefault(row["benchmark"], []).append(row)
+    return dict(sorted(revisions.items()))
 
 
 def write_benchmark_index(folder: Path, reader: Reader, own: str) -> None:
@@ -171,14 +172,14 @@ def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Mapping[
     """
     is_known = name in benchmark_names()
     is_there = is_known and (folder / name / "index.html").is_file()
-    said = folder / name / REVISION
-    shown = said.read_text(encoding="utf-8") if is_there and said.is_file() else None
+    revision_file = folder / name / REVISION
+    shown = revision_file.read_text(encoding="utf-8") if is_there and revision_file.is_file() else None
     revisions = sorted(revisions, key=lambda each: each["dataset_revision"] != shown)
     given = {"benchmark": name, "revision": revisions[0]["dataset_revision"] if revisions else "", "most": _MOST}
     says = "No response has been judged in full yet."
     if rows := reader.rows(filled("benchmark_index/leaders", given)):
         score = score_word(load_benchmark(name).primary_score.score_name) if is_known else "score"
-        says = f"The first {_MOST} places on each split by mean {score}, judged by {rows[0]['judge']}."
+        says = f"The first {_MOST} ranks on each split by mean {score}, judged by {rows[0]['judge']}."
     return {
         "name": name, "title": load_benchmark(name).title if is_known else name, "says": says,
         "leaders": table(f"leaders-{name}", _LEADERS, rows) if rows else Markup(""),

@@ -33,12 +33,12 @@ const charts = {
   },
 
   // A chart as it is declared, with the rows that are chosen: those of several models or judges where one of them is.
-  declared(place) {
-    const text = place.querySelector("script").textContent;
-    const found = JSON.parse(text, (_, value) => (typeof value === "string" ? this.harmless(value) : value));
-    found.data.values = found.data.values.filter((row) => Object.entries(this.chosen).every(([column, names]) =>
+  declared(container) {
+    const text = container.querySelector("script").textContent;
+    const declaration = JSON.parse(text, (_, value) => (typeof value === "string" ? this.harmless(value) : value));
+    declaration.data.values = declaration.data.values.filter((row) => Object.entries(this.chosen).every(([column, names]) =>
       !names || !(column in row) || [row[column]].flat().some((name) => names.includes(name))));
-    return found;
+    return declaration;
   },
 
   // A layer without a value on an axis of numbers, such as intervals where none is known, would look in vain for where
@@ -51,8 +51,8 @@ const charts = {
   },
 
   // The charts of a figure have one axis, which fits what is chosen of all of them; with `zero` it begins there.
-  shareDomain(place, { layer: layers, usermeta: { domain: columns, zero } }) {
-    const values = [...place.closest(".plots").querySelectorAll(".chart")].map((chart) => this.declared(chart))
+  shareDomain(container, { layer: layers, usermeta: { domain: columns, zero } }) {
+    const values = [...container.closest(".plots").querySelectorAll(".chart")].map((chart) => this.declared(chart))
       .filter(({ usermeta }) => String(usermeta.domain) === String(columns))
       .flatMap((other) => other.data.values.flatMap((row) => columns.map((column) => row[column])))
       .filter((value) => typeof value === "number").concat(zero ? 0 : []);
@@ -91,23 +91,23 @@ const charts = {
     return vega;
   },
 
-  async draw(place) {
-    const target = place.querySelector(".drawing") ?? place.appendChild(make("div", { class: "drawing" }));
-    const specification = this.declared(place);
+  async draw(container) {
+    const target = container.querySelector(".drawing") ?? container.appendChild(make("div", { class: "drawing" }));
+    const specification = this.declared(container);
     // A chart of which nothing is chosen, such as that of another judge, is not shown, and neither is one without values.
     const { data: { values: rows }, usermeta: { needed, names, domain, line, lineHeight } } = specification;
     const isEmpty = !rows.length || !needed.every((columns) =>
       rows.some((row) => columns.some((column) => (row[column] ?? null) !== null)));
-    place.closest(".plot").hidden = isEmpty;
+    container.closest(".plot").hidden = isEmpty;
     if (isEmpty) return;
     this.leaveOutEmpty(specification);
     this.orderModels(specification);
-    if (domain) this.shareDomain(place, specification);
+    if (domain) this.shareDomain(container, specification);
     const count = (name) => new Set(rows.map((row) => row[name])).size;
     if (line) specification.height = [line].flat().reduce((height, name) => height * count(name), lineHeight);
     // The interpreter instead of compiled functions: the page's policy forbids the evaluation of text.
     const { view } = await vegaEmbed(target, specification, {
-      ast: true, renderer: "svg", actions: false, defaultStyle: false, config: this.config(place.clientWidth),
+      ast: true, renderer: "svg", actions: false, defaultStyle: false, config: this.config(container.clientWidth),
       tooltip: { disableDefaultStyle: true, theme: "page" },
       patch: (vega) => (names ? this.addNames(vega, names) : vega),
     });
@@ -122,11 +122,11 @@ const charts = {
     const now = Object.fromEntries(Object.entries(chosen).map(([kind, names]) => [kind, names?.map(this.harmless)]));
     this.chosen = now;
     this.views.splice(0).forEach((view) => view.finalize());
-    for (const place of document.querySelectorAll(".chart")) {
-      await this.draw(place);
+    for (const container of document.querySelectorAll(".chart")) {
+      await this.draw(container);
       if (this.chosen !== now) return;
     }
-    document.documentElement.dataset.drawn = "yes";
+    document.documentElement.dataset.rendered = "yes";
   },
 };
 

@@ -18,8 +18,8 @@ const choice = {
     this.main = this.judges.value; // What the page begins with.
     form.hidden = this.boxes().length === 0;
     const stored = attempt(() => JSON.parse(sessionStorage.getItem(this.key)));
-    const asked = new URLSearchParams(location.search).get("judge") ?? stored?.judging;
-    if (this.offered.judging().includes(asked)) this.judges.value = asked;
+    const requested = new URLSearchParams(location.search).get("judge") ?? stored?.judging;
+    if (this.offered.judging().includes(requested)) this.judges.value = requested;
     this.without = stored?.without ?? null;
     if (this.judges.value !== this.main) this.link();
     form.addEventListener("change", ({ target }) => this.change(target.name === "model"));

@@ -4,7 +4,7 @@
 // Data files are scripts that hand over packed JSON, since a page opened from disk may not read files.
 const prbench = {
   waiting: new Map(), // Name -> who waits for what its script hands over.
-  asked: new Map(), // Name -> the promise of it.
+  requests: new Map(), // Name -> the promise of it.
 
   // What the scripts in data/ call.
   give(name, content) {
@@ -14,8 +14,8 @@ const prbench = {
 
   // The content of data/<name>.js; a name is one that the index holds, never a text from elsewhere.
   load(name) {
-    if (!this.asked.has(name)) this.asked.set(name, this.request(name).then(this.unpack));
-    return this.asked.get(name);
+    if (!this.requests.has(name)) this.requests.set(name, this.request(name).then(this.unpack));
+    return this.requests.get(name);
   },
 
   // What the files of the blocks of tasks hold of a task.
@@ -36,8 +36,8 @@ const prbench = {
   // The criteria of all tasks, in the order of the tasks.
   async criteria({ tasks, criteria }) {
     const columns = Object.entries(await prbench.load(criteria));
-    return tasks.flatMap((task) => Array(task.n_criteria).fill(task)).map((task, place) =>
-      ({ task, place, ...Object.fromEntries(columns.map(([name, values]) => [name, values[place]])) }));
+    return tasks.flatMap((task) => Array(task.n_criteria).fill(task)).map((task, i) =>
+      ({ task, ordinal: i, ...Object.fromEntries(columns.map(([name, values]) => [name, values[i]])) }));
   },
 
   // A list is made ready once, and shown anew whenever other models or another judge are chosen.
@@ -56,7 +56,7 @@ const prbench = {
     if (turn !== this.turn) return;
     const failed = { hidden: !error, className: "notice bad", role: "alert", textContent: error?.message ?? "" };
     Object.assign(byId("state"), failed);
-    document.documentElement.dataset.drawn = "yes";
+    document.documentElement.dataset.rendered = "yes";
   },
 };
 
@@ -139,12 +139,12 @@ const filters = {
     ({ name: `breakdown-${kind}`, title, of: (row) => carriers(row).flatMap((each) => labelsOf(each, kind)) })),
 
   values() {
-    const asked = Object.fromEntries([...new FormData(byId("filters"))].map(([name, value]) => [name, value.trim()]));
-    const words = asked.words.toLowerCase().split(/\s+/).filter(Boolean);
-    return { asked, holds: (text) => words.every((word) => text.includes(word)) }; // `text` in small letters.
+    const options = Object.fromEntries([...new FormData(byId("filters"))].map(([name, value]) => [name, value.trim()]));
+    const words = options.words.toLowerCase().split(/\s+/).filter(Boolean);
+    return { options, holds: (text) => words.every((word) => text.includes(word)) }; // `text` in small letters.
   },
 
   // Whether a row has every label that is asked for.
-  matches: (row, asked) =>
-    filters.kinds.every(({ name, of }) => !asked[name] || !of || [of(row)].flat().includes(asked[name])),
+  matches: (row, options) =>
+    filters.kinds.every(({ name, of }) => !options[name] || !of || [of(row)].flat().includes(options[name])),
 };

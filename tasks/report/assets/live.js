@@ -6,13 +6,13 @@ const live = {
   longestMs: 30000, // A server that takes longer than this is called lost.
   opened: new Map(), // What was folded or unfolded stays so, also when it was away for a while.
 
-  // The next request follows the answer, so that a slow server gets one at a time.
+  // The next request follows the response, so that a slow server gets one at a time.
   async renew() {
     if (!document.hidden) {
-      const answer = await fetch(location.pathname, { cache: "no-store", signal: AbortSignal.timeout(this.longestMs) })
-        .then((found) => (found.ok ? found.text() : null)).catch(() => null);
-      byId("lost").hidden = answer !== null; // The server has ended, or is busy; the next try may succeed.
-      if (answer !== null) this.show(new DOMParser().parseFromString(answer, "text/html"));
+      const html = await fetch(location.pathname, { cache: "no-store", signal: AbortSignal.timeout(this.longestMs) })
+        .then((response) => (response.ok ? response.text() : null)).catch(() => null);
+      byId("lost").hidden = html !== null; // The server has ended, or is busy; the next try may succeed.
+      if (html !== null) this.show(new DOMParser().parseFromString(html, "text/html"));
     }
     setTimeout(() => this.renew(), this.everyMs);
   },

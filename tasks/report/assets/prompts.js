@@ -22,7 +22,7 @@ const prompts = {
     }
   },
 
-  // Fills all places at once, so that one that is named inside a text stays text.
+  // Fills all placeholders at once, so that one that is named inside a text stays text.
   async of(template, conversation, response, criterion) {
     const turns = [...conversation, { role: "assistant", content: response }];
     const texts = turns.map(({ content }) => content);
@@ -34,13 +34,13 @@ const prompts = {
       "<<rubric_item>>": criterion, "<<conversation>>": marker ? this.quoted(turns, marker) : plain(),
       "<<marker>>": marker, "<<criterion_marker>>": own,
     };
-    return template.replace(/<<[a-z_]+>>/g, (place) => values[place] ?? place);
+    return template.replace(/<<[a-z_]+>>/g, (placeholder) => values[placeholder] ?? placeholder);
   },
 
   quoted(turns, marker) {
-    const listed = turns.map(({ role, content }, place) => {
-      const name = place === turns.length - 1 ? "assistant, the final message" : role;
-      return `[${marker} message ${place + 1} of ${turns.length}: ${name}]\n${content}\n`;
+    const listed = turns.map(({ role, content }, i) => {
+      const name = i === turns.length - 1 ? "assistant, the final message" : role;
+      return `[${marker} message ${i + 1} of ${turns.length}: ${name}]\n${content}\n`;
     });
     return `${listed.join("")}[${marker} end of the conversation]`;
   },
@@ -59,9 +59,9 @@ const prompts = {
     const { templates, reminders } = await prbench.load(index.templates);
     const template = new Map(Object.entries(templates)).get(judging.template);
     const why = this.unknown(verdict, template, task);
-    const prompt = why ? null : await this.of(template, task.conversation, side.answer.text, verdict.asked ?? criterion.title);
-    const place = [judging.key, side.trial, verdict.position, ...(verdict.is_older ? ["older"] : [])].join(" ");
-    const [last, first] = side.section.replies[place] ?? [];
+    const prompt = why ? null : await this.of(template, task.conversation, side.response.text, verdict.wording ?? criterion.title);
+    const key = [judging.key, side.trial, verdict.position, ...(verdict.is_older ? ["older"] : [])].join(" ");
+    const [last, first] = side.section.replies[key] ?? [];
     const lost = this.unanswered.includes(verdict.status) ? "No reply came."
       : "Not in this report: the ledger has deleted it, or holds too many replies for a report.";
     const part = (title, text, missing) =>

@@ -28,8 +28,8 @@ const tables = {
     return make("button", { type: "button", title: cell.getValue(), "aria-label": label }, cell.getValue());
   },
 
-  make(place, label, columns, options) {
-    const grid = new Tabulator(place, {
+  make(container, label, columns, options) {
+    const grid = new Tabulator(container, {
       columns, layout: "fitDataFill", maxHeight: "34rem", printAsHtml: true, printRowRange: "all",
       debugInvalidOptions: false, nestedFieldSeparator: false, downloadConfig: { columnGroups: false },
       columnDefaults: {
@@ -37,8 +37,8 @@ const tables = {
       },
       ...options,
     });
-    place.setAttribute("aria-label", label);
-    grid.on("tableBuilt", () => this.repair(place));
+    container.setAttribute("aria-label", label);
+    grid.on("tableBuilt", () => this.repair(container));
     return grid;
   },
 
@@ -57,20 +57,20 @@ const tables = {
   },
 
   // Puts right what screen readers stumble over: roles that do not exist, or that stand in each other.
-  repair(place) {
-    const role = (selector, name) => place.querySelectorAll(selector).forEach((each) => { each.role = name; });
-    place.removeAttribute("aria-owns");
-    for (const group of place.querySelectorAll(".tabulator-col-group")) {
+  repair(container) {
+    const setRole = (selector, name) => container.querySelectorAll(selector).forEach((each) => { each.role = name; });
+    container.removeAttribute("aria-owns");
+    for (const group of container.querySelectorAll(".tabulator-col-group")) {
       ["aria-sort", "aria-title"].forEach((name) => group.removeAttribute(name));
     }
-    role(".tabulator-col-group, .tabulator-table", "presentation");
-    role(".tabulator-col-group > .tabulator-col-content", "columnheader");
-    role(".tabulator-tableholder", "rowgroup");
+    setRole(".tabulator-col-group, .tabulator-table", "presentation");
+    setRole(".tabulator-col-group > .tabulator-col-content", "columnheader");
+    setRole(".tabulator-tableholder", "rowgroup");
   },
 
   // The columns of a static table: headings may stand below those of groups.
   columns(table) {
-    const found = [];
+    const grouped = [];
     for (const { headers, className: align } of table.tBodies[0].rows[0].cells) {
       const [own, group] = headers.split(" ").reverse().map(byId);
       const titles = [group, own].filter(Boolean).map((each) => each.textContent);
@@ -78,11 +78,11 @@ const tables = {
         title: own.textContent, titleDownload: titles.join(" "), field: own.id, hozAlign: align, headerHozAlign: align,
         maxInitialWidth: innerWidth < 640 ? 150 : 380, formatter: (each) => each.getValue(),
       };
-      if (!group) found.push(column);
-      else if (found.at(-1)?.id === group.id) found.at(-1).columns.push(column);
-      else found.push({ title: group.textContent, id: group.id, headerHozAlign: "center", columns: [column] });
+      if (!group) grouped.push(column);
+      else if (grouped.at(-1)?.id === group.id) grouped.at(-1).columns.push(column);
+      else grouped.push({ title: group.textContent, id: group.id, headerHozAlign: "center", columns: [column] });
     }
-    return found;
+    return grouped;
   },
 
   row: (row) => Object.fromEntries([...row.cells].map((cell) =>
@@ -93,14 +93,14 @@ const tables = {
 
   enhance(table) {
     const rows = [...table.tBodies[0].rows];
-    const [scroll, place] = [table.closest(".scroll"), make("div")];
+    const [scroll, container] = [table.closest(".scroll"), make("div")];
     const field = make("input", {
       type: "search", placeholder: "Filter rows", "aria-label": "Filter the rows", input: () => this.filter(grid),
     });
     const label = byId(scroll.getAttribute("aria-labelledby")).textContent;
     const [columns, data] = [this.columns(table), rows.map(this.row)];
-    scroll.replaceWith(place);
-    const grid = Object.assign(this.make(place, label, columns, { data }), { field });
+    scroll.replaceWith(container);
+    const grid = Object.assign(this.make(container, label, columns, { data }), { field });
     grid.on("tableBuilt", () => {
       this.filter(grid);
       this.grids.push(grid);

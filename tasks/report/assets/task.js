@@ -10,7 +10,7 @@ const letter = (side) => make("span", { class: "letter" }, side.name);
 const tableRow = (kind, cells, attributes = {}) => make("tr", {}, cells.map((cell) => make(kind, attributes, cell)));
 
 // The conversation of a task, and the responses of two models beside each other.
-const answers = {
+const responses = {
   drawConversation({ conversation, is_sent: isSent }) {
     const note = !conversation.length ? "The data has no conversation for this task."
       : isSent ? null : "As the data gives it; it is not assembled yet.";
@@ -20,28 +20,28 @@ const answers = {
 
   draw(sides) {
     const none = para("empty", "No model in this report has a response to this task.");
-    byId("answers").replaceChildren(...(sides.length ? sides.map((side) => this.side(side)) : [none]));
+    byId("responses").replaceChildren(...(sides.length ? sides.map((side) => this.side(side)) : [none]));
   },
 
   side(side) {
-    const { answer, entry } = side;
-    return make("article", { class: "answer" }, make("h3", {}, letter(side), ` ${entry.label}`), answer ? [
-      this.facts(answer),
-      answer.degraded && para("notice warn", "Made with fallback parameters, because the configured ones failed."),
-      answer.is_older && para("notice warn", "Given to an earlier version of the conversation, which was changed since."),
-      answer.status === "ok" ? this.text(answer) : this.failure(answer),
+    const { response, entry } = side;
+    return make("article", { class: "response" }, make("h3", {}, letter(side), ` ${entry.label}`), response ? [
+      this.facts(response),
+      response.degraded && para("notice warn", "Made with fallback parameters, because the configured ones failed."),
+      response.is_older && para("notice warn", "Given to an earlier version of the conversation, which was changed since."),
+      response.status === "ok" ? this.text(response) : this.failure(response),
     ] : para("empty", "No response in this trial."));
   },
 
-  facts: (answer) => make("dl", { class: "about" }, listed([
-    ["Letters and digits", answer.chars_alnum?.toLocaleString("en")],
-    ["Tokens", answer.completion_tokens && written.count(answer.completion_tokens)
-      + (answer.reasoning_tokens ? `, ${written.count(answer.reasoning_tokens)} of them thinking` : "")],
-    ["Cost", answer.source !== "imported" && written.usd(answer.cost_usd)],
-    ["Time", answer.latency_s !== null && `${answer.latency_s.toFixed(1)} s`],
-    ["Attempts", answer.attempts > 1 && written.count(answer.attempts)],
-    ["Source", answer.source === "imported" && "imported"],
-    ["Served as", answer.served_model],
+  facts: (response) => make("dl", { class: "about" }, listed([
+    ["Letters and digits", response.chars_alnum?.toLocaleString("en")],
+    ["Tokens", response.completion_tokens && written.count(response.completion_tokens)
+      + (response.reasoning_tokens ? `, ${written.count(response.reasoning_tokens)} of them thinking` : "")],
+    ["Cost", response.source !== "imported" && written.usd(response.cost_usd)],
+    ["Time", response.latency_s !== null && `${response.latency_s.toFixed(1)} s`],
+    ["Attempts", response.attempts > 1 && written.count(response.attempts)],
+    ["Source", response.source === "imported" && "imported"],
+    ["Served as", response.served_model],
   ])),
 
   failure: ({ status, error }) =>
@@ -64,8 +64,8 @@ const answers = {
 // Points and verdicts: for each criterion a line a judge, with the responses A and B beside each other.
 const judged = {
   // The verdicts of a side by judging and position; a response that failed has none, and its criteria say so.
-  byCell({ section, trial, answer }) {
-    const isShown = (row) => row.trial === trial && row.is_older === (answer?.is_older ?? false);
+  byCell({ section, trial, response }) {
+    const isShown = (row) => row.trial === trial && row.is_older === (response?.is_older ?? false);
     const cells = new Map();
     for (const row of [...section.verdicts, ...section.grounds].filter(isShown)) {
       const name = `${row.judging} ${row.position}`;
@@ -75,14 +75,14 @@ const judged = {
   },
 
   verdict: (side, judging, position) => side.cells.get(`${judging.key} ${position}`)
-    ?? { status: side.answer && side.answer.status !== "ok" ? "no_response" : "not_judged" },
+    ?? { status: side.response && side.response.status !== "ok" ? "no_response" : "not_judged" },
 
-  differ: (found) => new Set(found.map(({ status }) => status).filter(verdicts.isDecided)).size > 1,
+  differ: (cells) => new Set(cells.map(({ status }) => status).filter(verdicts.isDecided)).size > 1,
 
   // What the page shows of a criterion: its verdicts, and whether A and B, or the judges, differ in them. Judges disagree
   // where they differ among those that decide in as many steps. A verdict that is read again from another one is shown
   // where that makes it another, or on request.
-  look(criterion, sides, judges, asked) {
+  look(criterion, sides, judges, options) {
     const lines = judges.map((judging) => {
       const cells = sides.map((side) => this.verdict(side, judging, criterion.position));
       return { judging, cells, isFlip: this.differ(cells) };
@@ -90,22 +90,22 @@ const judged = {
     const own = lines.filter(({ judging }) => !judging.reads);
     const isListed = ({ judging, cells }) => {
       const read = lines.find((other) => other.judging.key === judging.reads);
-      return !judging.reads || (asked.judging === judging.key && asked.criterion === criterion.key)
-        || cells.some((cell, place) => cell.status !== read?.cells[place].status);
+      return !judging.reads || (options.judging === judging.key && options.criterion === criterion.key)
+        || cells.some((cell, i) => cell.status !== read?.cells[i].status);
     };
     return {
       criterion, lines: lines.filter(isListed), flips: own.some((line) => line.isFlip),
-      disputes: [2, 3].some((scale) => sides.some((_, place) =>
-        this.differ(lines.filter(({ judging }) => judging.scale === scale).map((line) => line.cells[place])))),
+      disputes: [2, 3].some((scale) => sides.some((_, i) =>
+        this.differ(lines.filter(({ judging }) => judging.scale === scale).map((line) => line.cells[i])))),
       failures: own.some((line) => line.cells.some(({ status }) => verdicts.isFailure(status))),
     };
   },
 
-  draw({ task, index, sides, asked }) {
+  draw({ task, index, sides, options }) {
     const seen = new Set(sides.flatMap((side) => [...side.cells.values()].map((verdict) => verdict.judging)));
     const judges = index.judgings.filter(({ key }) => seen.has(key));
-    const looked = task.criteria.map((criterion) => this.look(criterion, sides, judges, asked));
-    const shown = looked.filter((each) => (each[asked.show] ?? true) || each.criterion.key === asked.criterion);
+    const looked = task.criteria.map((criterion) => this.look(criterion, sides, judges, options));
+    const shown = looked.filter((each) => (each[options.show] ?? true) || each.criterion.key === options.criterion);
     const count = (name) => looked.filter((each) => each[name]).length;
     byId("n-criteria").textContent = [
       `${shown.length} of ${looked.length} criteria`, sides.length === 2 && `${count("flips")} flipped`,
@@ -120,15 +120,15 @@ const judged = {
   },
 
   group({ criterion, lines, flips, disputes }) {
-    const { sides, asked, index } = page.shown;
-    const isMarked = criterion.key === asked.criterion;
+    const { sides, options, index } = page.shown;
+    const isMarked = criterion.key === options.criterion;
     const labels = index.breakdowns.flatMap(({ kind, title }) =>
       labelsOf(criterion, kind).map((label) => tag(label, title)));
     const facts = para("line", make("strong", {}, written.weight(criterion.weight)),
       [criterion.severity, criterion.category].filter(Boolean).map((label) => tag(label)), labels,
       flips && flipTag("⇄ flipped"), disputes && flipTag("≠ judges disagree", "dispute"));
     const title = make("th", { colspan: 1 + sides.length, scope: "rowgroup" }, para("title", criterion.title), facts);
-    return make("tbody", { class: isMarked && !asked.judging ? "marked" : null, tabindex: -1 },
+    return make("tbody", { class: isMarked && !options.judging ? "marked" : null, tabindex: -1 },
       make("tr", { class: "criterion" }, title),
       lines.map((line) => make("tr", { class: line.isFlip ? "flipped" : null },
         make("th", { scope: "row" }, line.judging.label), sides.map((side) => this.cell(line, criterion, side)))),
@@ -136,21 +136,21 @@ const judged = {
   },
 
   cell({ judging, cells, isFlip }, criterion, side) {
-    const { asked, sides } = page.shown;
+    const { options, sides } = page.shown;
     const verdict = cells[sides.indexOf(side)];
     const mark = { criterion: criterion.key, judging: judging.key, side: side.name.toLowerCase() };
-    const isMarked = Object.entries(mark).every(([name, value]) => ({ side: "a", ...asked })[name] === value);
+    const isMarked = Object.entries(mark).every(([name, value]) => ({ side: "a", ...options })[name] === value);
     const because = verdict.escalated_because?.map((why) => why.replace("_", " ")).join(", ");
     const noted = (name, text) => text && para("explanation", tag(name), ` ${text}`);
     const title = `Link to this verdict: ${judging.label}, ${side.name}`;
-    const link = { class: "anchor", href: address.of({ ...asked, ...mark }), title, "aria-label": title };
+    const link = { class: "anchor", href: address.of({ ...options, ...mark }), title, "aria-label": title };
     const shown = { class: isMarked ? "marked" : null, tabindex: isMarked ? -1 : null };
     return make("td", { "data-label": `${side.name} · ${side.entry.label}`, ...shown },
       para("line", verdicts.badge(verdict.status, criterion.weight), verdicts.effect(verdict.status, criterion.weight),
         isFlip && side === sides[1] && flipTag(`⇄ ${cells.map(({ status }) => verdicts.word(status)).join(" → ")}`),
         make("a", link, "¶")),
       noted("decided by", verdict.decided_by && `${verdict.decided_by}${because ? `, because of ${because}` : ""}`),
-      noted("asked as", verdict.asked),
+      noted("asked as", verdict.wording),
       verdict.error && para("explanation empty", verdict.error),
       verdict.explanation && para("explanation", verdict.explanation),
       verdict.chunks?.length && this.evidence(verdict.chunks),
@@ -159,20 +159,20 @@ const judged = {
 
   // What was found in the chunks of a response that is too long for its judge.
   evidence(chunks) {
-    const n = chunks.filter((chunk) => chunk.found?.length).length;
-    const nothing = (chunk) => make("li", { class: "empty" }, chunk.found ? "nothing" : verdicts.word(chunk.status));
-    const found = (chunk) => (chunk.found?.length ? chunk.found.map((text) => make("li", {}, text)) : nothing(chunk));
+    const n = chunks.filter((chunk) => chunk.evidence?.length).length;
+    const nothing = (chunk) => make("li", { class: "empty" }, chunk.evidence ? "nothing" : verdicts.word(chunk.status));
+    const texts = (chunk) => (chunk.evidence?.length ? chunk.evidence.map((text) => make("li", {}, text)) : nothing(chunk));
     const title = ({ round, chunk, of }) => `${round > 1 ? `Round ${round}, notes` : "Chunk"} ${chunk} of ${of}`;
-    const parts = chunks.map((each) => [make("dt", {}, title(each)), make("dd", {}, make("ul", {}, found(each)))]);
+    const parts = chunks.map((each) => [make("dt", {}, title(each)), make("dd", {}, make("ul", {}, texts(each)))]);
     const summary = `Searched in ${chunks.length} chunks, something found in ${n}`;
     return folded({ class: "evidence" }, summary, make("dl", {}, parts));
   },
 
   // A line for the terminal; names that are not digests are not put into it.
   query(criterion) {
-    const { sides, asked } = page.shown;
-    const side = sides.find((each) => each.name.toLowerCase() === asked.side) ?? sides[0];
-    const id = side?.answer?.response_id ?? "";
+    const { sides, options } = page.shown;
+    const side = sides.find((each) => each.name.toLowerCase() === options.side) ?? sides[0];
+    const id = side?.response?.response_id ?? "";
     if (!/^[0-9a-f]+$/.test(id)) return null;
     const where = `response_id = '${id}' and starts_with(sha256(criterion_id), '${criterion.key}')`;
     const line = scrolling("pre", null, `prbench sql --format json "from verdict_details where ${where}"`);
@@ -182,49 +182,49 @@ const judged = {
 
   // A line for each judge and response; what is not decided yet is a range.
   drawPoints({ sides, index }) {
-    const isOf = (judging, answer) => (each) => each.response_id === answer?.response_id && each.judging === judging.key;
+    const isOf = (judging, response) => (each) => each.response_id === response?.response_id && each.judging === judging.key;
     const lines = index.judgings.flatMap((judging) => {
-      const found = sides.map(({ section, answer }) => section.points.find(isOf(judging, answer)));
-      const isKnown = found.length === 2 && found.every((each) => (each?.value ?? null) !== null);
-      const change = isKnown ? written.change(found[1].value - found[0].value) : "";
-      return found.map((each, place) => each && [judging.label, `${sides[place].name} · ${sides[place].entry.label}`,
-        ...this.points(each), place ? change : ""]);
+      const points = sides.map(({ section, response }) => section.points.find(isOf(judging, response)));
+      const isKnown = points.length === 2 && points.every((each) => (each?.value ?? null) !== null);
+      const change = isKnown ? written.change(points[1].value - points[0].value) : "";
+      return points.map((each, i) => each && [judging.label, `${sides[i].name} · ${sides[i].entry.label}`,
+        ...this.points(each), i ? change : ""]);
     }).filter(Boolean);
     const titles = ["Judge", "Response", "Score", "Points", "Decided", sides.length < 2 ? "" : "B minus A"];
     byId("points").replaceChildren(make("thead", {}, tableRow("th", titles, { scope: "col" })),
       make("tbody", {}, lines.map((line) => tableRow("td", line))));
   },
 
-  points(found) {
-    const range = (name, write) => (found.value !== null ? write(found[name])
-      : [found[`${name}_lower`], found[`${name}_upper`]].map((end) => write(end)).join(" to "));
-    return [range("value", written.score), `${range("points", written.points)} of ${written.points(found.positive)}`,
-      `${found.n_decided} of ${found.n_wanted}`];
+  points(row) {
+    const range = (name, write) => (row.value !== null ? write(row[name])
+      : [row[`${name}_lower`], row[`${name}_upper`]].map((end) => write(end)).join(" to "));
+    return [range("value", written.score), `${range("points", written.points)} of ${written.points(row.positive)}`,
+      `${row.n_decided} of ${row.n_wanted}`];
   },
 };
 
 const page = {
   async draw(isCurrent) {
     const index = await prbench.load("index");
-    const asked = address.read();
-    const place = asked.task ? index.tasks.findIndex((each) => [each.key, each.task_id].includes(asked.task)) : 0;
-    const task = index.tasks[place];
+    const options = address.read();
+    const ordinal = options.task ? index.tasks.findIndex((each) => [each.key, each.task_id].includes(options.task)) : 0;
+    const task = index.tasks[ordinal];
     if (!task) throw new Error(index.tasks.length ? "This report has no such task." : "There are no tasks yet.");
     // The entries and trials that are asked for, as far as the task has them; else the first one alone.
-    const known = index.entries.filter((entry) => entry.answered[place] !== "0");
-    const [a, b] = [known.find(({ key }) => key === asked.a) ?? known[0], known.find(({ key }) => key === asked.b)];
+    const known = index.entries.filter((entry) => entry.response_states[ordinal] !== "0");
+    const [a, b] = [known.find(({ key }) => key === options.a) ?? known[0], known.find(({ key }) => key === options.b)];
     const trial = ({ trials }, value) => trials.find((each) => String(each) === value) ?? trials[0];
-    const sides = [["A", a, asked.ta], ["B", b, asked.tb]].filter(([, entry]) => entry)
+    const sides = [["A", a, options.ta], ["B", b, options.tb]].filter(([, entry]) => entry)
       .map(([name, entry, value]) => ({ name, entry, trial: trial(entry, value) }));
     const rubric = await prbench.section(index.rubrics, task);
     await Promise.all(sides.map(async (side) => {
       side.section = await prbench.section(side.entry.blocks, task);
-      side.answer = side.section.answers.find((answer) => answer.trial === side.trial);
+      side.response = side.section.responses.find((response) => response.trial === side.trial);
       side.cells = judged.byCell(side);
     }));
     if (!isCurrent()) return;
     const chosen = { a: a?.key, ta: sides[0]?.trial, b: b?.key, tb: sides[1]?.trial, task: task.key };
-    this.show({ index, sides, place, known, task: { ...task, ...rubric }, asked: { ...asked, ...chosen } });
+    this.show({ index, sides, ordinal, known, task: { ...task, ...rubric }, options: { ...options, ...chosen } });
   },
 
   show(shown) {
@@ -232,8 +232,8 @@ const page = {
     byId("shown").hidden = false;
     this.drawTop(shown);
     this.drawChoice(shown);
-    answers.drawConversation(shown.task);
-    answers.draw(shown.sides);
+    responses.drawConversation(shown.task);
+    responses.draw(shown.sides);
     judged.drawPoints(shown);
     judged.draw(shown);
     const marked = document.querySelector("#criteria .marked"); // What the address names.
@@ -241,7 +241,7 @@ const page = {
     marked?.focus({ preventScroll: true });
   },
 
-  drawTop({ task, index, place, asked }) {
+  drawTop({ task, index, ordinal, options }) {
     document.querySelector("h1").textContent = task.task_id;
     document.title = document.title.replace(/^.*(?= · )/, () => task.task_id);
     byId("about").replaceChildren(...listed([
@@ -251,33 +251,33 @@ const page = {
       ["Hard", task.is_hard && "in the latest own hard selection"],
     ]));
     for (const [id, step] of [["previous", -1], ["next", 1]]) {
-      const other = index.tasks[place + step];
-      const href = address.of({ ...asked, task: other?.key, criterion: "", judging: "", side: "" });
+      const other = index.tasks[ordinal + step];
+      const href = address.of({ ...options, task: other?.key, criterion: "", judging: "", side: "" });
       const textContent = step < 0 ? `‹ ${other?.task_id}` : `${other?.task_id} ›`;
       Object.assign(byId(id), { hidden: !other, href, textContent });
     }
   },
 
-  drawChoice({ known, sides, asked }) {
+  drawChoice({ known, sides, options }) {
     const { a, b } = byId("compare").elements;
     const pairs = known.flatMap(({ key, label, is_also: isAlso, trials }) => trials.map((trial) =>
       [`${key} ${trial}`, `${label}${isAlso ? " (earlier)" : ""}${trials.length > 1 ? `, trial ${trial}` : ""}`]));
     a.replaceChildren(...options(pairs));
     b.replaceChildren(...options([["", "none"], ...pairs]));
-    [a, b].forEach((select, place) => { select.value = sides[place] ? `${sides[place].entry.key} ${sides[place].trial}` : ""; });
-    byId("narrow").elements.show.value = asked.show ?? "";
+    [a, b].forEach((select, i) => { select.value = sides[i] ? `${sides[i].entry.key} ${sides[i].trial}` : ""; });
+    byId("narrow").elements.show.value = options.show ?? "";
   },
 
   // Another address is another state that "back" leads out of. The last change may not be drawn yet.
   go(changes) {
-    location.hash = address.of({ ...this.shown.asked, ...address.read(), ...changes });
+    location.hash = address.of({ ...this.shown.options, ...address.read(), ...changes });
   },
 
   start() {
     byId("compare").addEventListener("change", ({ target: { name, value } }) => {
       const [key, trial] = value.split(" ");
       if (name) this.go({ [name]: key, [`t${name}`]: trial, criterion: "" });
-      else answers.draw(this.shown.sides);
+      else responses.draw(this.shown.sides);
     });
     byId("narrow").addEventListener("change", ({ target }) => this.go({ show: target.value, criterion: "" }));
     addEventListener("hashchange", () => prbench.draw((isCurrent) => this.draw(isCurrent)));

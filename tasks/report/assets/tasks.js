@@ -5,7 +5,7 @@ const explorer = {
   async start() {
     this.index = await prbench.load("index");
     const { tasks, breakdowns, field_title: field, category_title: category } = this.index;
-    tasks.forEach((task, place) => Object.assign(task, { place, words: this.words(task) }));
+    tasks.forEach((task, ordinal) => Object.assign(task, { ordinal, words: this.words(task) }));
     this.hasTopics = tasks.some((task) => task.topic);
     filters.start([
       { name: "field", title: field, of: (task) => task.field },
@@ -13,7 +13,7 @@ const explorer = {
       { name: "category", title: category, of: (task) => task.categories ?? [] },
       { name: "split", title: "Split", of: (task) => task.splits ?? [] },
       { name: "hard", title: "Hard", of: (task) => (task.is_hard ? "yes" : "no"), options: [["yes", "hard"], ["no", "others"]] },
-      { name: "answered", title: "Answered", of: (line) => line.reach,
+      { name: "reach", title: "Responses", of: (line) => line.reach,
         options: [["all", "by every chosen model"], ["some", "by some of them"], ["none", "by none"]] },
       ...filters.ofLabels(breakdowns.filter((each) => !each.of_criteria), (task) => [task]),
     ], tasks, () => prbench.draw((isCurrent) => this.find(isCurrent)));
@@ -36,31 +36,31 @@ const explorer = {
   },
 
   line(task, scores) {
-    const values = this.models.map(({ key }) => scores[key]?.values[task.place] ?? null);
+    const values = this.models.map(({ key }) => scores[key]?.values[task.ordinal] ?? null);
     const known = values.filter((value) => value !== null);
-    const n = this.models.filter(({ answered }) => answered[task.place] === "1").length;
+    const n = this.models.filter(({ response_states }) => response_states[task.ordinal] === "1").length;
     return {
       ...task, task, label: this.hasTopics ? task.topic : task.field,
       reach: n === 0 ? "none" : n === this.models.length ? "all" : "some",
-      bounds: Object.fromEntries(this.models.map(({ key }) => [key, scores[key]?.bounds[task.place]])),
+      bounds: Object.fromEntries(this.models.map(({ key }) => [key, scores[key]?.bounds[task.ordinal]])),
       mean: known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null,
       spread: known.length > 1 ? Math.max(...known) - Math.min(...known) : null,
-      ...Object.fromEntries(this.models.map(({ key }, place) => [key, values[place]])),
+      ...Object.fromEntries(this.models.map(({ key }, i) => [key, values[i]])),
     };
   },
 
   // Shows the tasks that match, and hold all words in what is said of them, in their criteria, or in responses.
   async find(isCurrent) {
-    const { asked, holds } = filters.values();
-    if (asked.words) await (this.withCriteria ??= this.addCriteria());
-    const matching = this.lines.filter((line) => filters.matches(line, asked));
+    const { options, holds } = filters.values();
+    if (options.words) await (this.withCriteria ??= this.addCriteria());
+    const matching = this.lines.filter((line) => filters.matches(line, options));
     const others = matching.filter(({ task }) => !holds(task.words));
-    const found = asked.words && asked.responses ? await this.inResponses(others, holds, isCurrent) : new Set();
+    const matches = options.words && options.responses ? await this.inResponses(others, holds, isCurrent) : new Set();
     if (!isCurrent()) return;
-    const rows = matching.filter(({ task }) => holds(task.words) || found.has(task.key));
+    const rows = matching.filter(({ task }) => holds(task.words) || matches.has(task.key));
     byId("count").textContent = `${written.count(rows.length)} of ${written.count(this.lines.length)} tasks`;
     await this.grid.setData(rows);
-    address.replace(asked);
+    address.replace(options);
   },
 
   // Adds the criteria with their ids to the words of the tasks.
@@ -73,18 +73,18 @@ const explorer = {
   // The keys of the tasks whose responses hold all words, block by block, once nobody types any more: it reads many files.
   async inResponses(tasks, holds, isCurrent) {
     await new Promise((done) => setTimeout(done, 300));
-    const found = new Set();
+    const keys = new Set();
     const blocks = [...new Set(tasks.map((task) => task.block))];
     for (const [number, block] of blocks.entries()) {
       if (!isCurrent()) break;
       byId("count").textContent = `Searching responses: ${Math.round((100 * number) / blocks.length)}% …`;
       const names = this.models.map((model) => model.blocks[block]).filter(Boolean);
       const files = await Promise.all(names.map((name) => prbench.load(name)));
-      names.forEach((name) => prbench.asked.delete(name)); // All of them together may not fit in memory.
-      const isIn = (file, key) => file[key]?.answers.some(({ text }) => text !== null && holds(text.toLowerCase()));
-      tasks.filter(({ key }) => files.some((file) => isIn(file, key))).forEach(({ key }) => found.add(key));
+      names.forEach((name) => prbench.requests.delete(name)); // All of them together may not fit in memory.
+      const isIn = (file, key) => file[key]?.responses.some(({ text }) => text !== null && holds(text.toLowerCase()));
+      tasks.filter(({ key }) => files.some((file) => isIn(file, key))).forEach(({ key }) => keys.add(key));
     }
-    return found;
+    return keys;
   },
 
   columns() {
@@ -92,8 +92,8 @@ const explorer = {
     const number = { hozAlign: "right", visible: isWide, width: 100, headerSortStartingDir: "desc" };
     const score = { ...number, formatter: (cell) => written.score(cell.getValue(), 2) };
     return [
-      { title: "Task", field: "place", frozen: true, minWidth: isWide ? 240 : 150, widthGrow: 1,
-        formatter: (cell) => this.head(cell.getData()), accessorDownload: (_place, row) => tables.plain(row.task_id) },
+      { title: "Task", field: "ordinal", frozen: true, minWidth: isWide ? 240 : 150, widthGrow: 1,
+        formatter: (cell) => this.head(cell.getData()), accessorDownload: (_value, row) => tables.plain(row.task_id) },
       { title: this.hasTopics ? "Topic" : this.index.field_title, field: "label", width: 170, visible: isWide,
         formatter: (cell) => this.about(cell.getData()) },
       { title: "Turns", field: "turns", ...number },
@@ -114,7 +114,7 @@ const explorer = {
       layout: "fitColumns", maxHeight: "max(24rem, calc(100vh - 5rem))",
       // Measuring every row takes most of the time that the page takes to open.
       rowHeight: columns[1].visible ? 72 : false,
-      initialSort: [{ column: "place", dir: "asc" }],
+      initialSort: [{ column: "ordinal", dir: "asc" }],
     });
     await new Promise((done) => this.grid.on("tableBuilt", done));
     this.tools = tables.tools(this.grid, "tasks");
@@ -132,11 +132,11 @@ const explorer = {
   about(task) {
     const labels = this.index.breakdowns.flatMap(({ kind, title }) =>
       labelsOf(task, kind).map((label) => make("span", { title }, label)));
-    const listed = [task.topic, ...labels].filter(Boolean).flatMap((each, place) => (place ? [" · ", each] : [each]));
+    const listed = [task.topic, ...labels].filter(Boolean).flatMap((each, i) => (i ? [" · ", each] : [each]));
     return make("div", {}, task.field ?? "", make("br"), make("small", {}, listed));
   },
 
-  // A score leads to the answer that it is of.
+  // A score leads to the response that it is of.
   score(cell) {
     const [value, task, model, element] = [cell.getValue(), cell.getData(), cell.getField(), cell.getElement()];
     const range = task.bounds[model]?.map((each) => written.score(each, 2));

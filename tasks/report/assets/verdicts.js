@@ -4,7 +4,7 @@
 const search = {
   pageSize: 200,
   lists: [], // The letters of every verdict of a model by a judge in a trial.
-  found: [], // For each verdict that matches a number that says which criterion and which list.
+  matches: [], // For each verdict that matches a number that says which criterion and which list.
 
   async start() {
     this.index = await prbench.load("index");
@@ -23,7 +23,7 @@ const search = {
     ], this.criteria, () => prbench.draw((isCurrent) => this.choose(isCurrent)));
     this.grid = tables.make(byId("verdicts"), "Verdicts", this.columns(), {
       layout: "fitColumns", responsiveLayout: "collapse", maxHeight: "max(24rem, calc(100vh - 5rem))",
-      renderVerticalBuffer: 100, progressiveLoad: "scroll", paginationSize: this.pageSize, ajaxURL: "found",
+      renderVerticalBuffer: 100, progressiveLoad: "scroll", paginationSize: this.pageSize, ajaxURL: "matches",
       ajaxRequestFunc: async (_url, _config, { page }) => this.page(page),
     });
     await new Promise((done) => this.grid.on("tableBuilt", done));
@@ -32,56 +32,56 @@ const search = {
 
   // Rows are made as they are scrolled to: of more than a million verdicts few are looked at.
   page(number) {
-    const { found, lists, criteria, pageSize } = this;
-    const row = (place) => ({ criterion: criteria[Math.floor(place / lists.length)], ...lists[place % lists.length] });
-    const data = found.slice((number - 1) * pageSize, number * pageSize).map(row);
-    return { last_page: Math.max(1, Math.ceil(found.length / pageSize)), data };
+    const { matches, lists, criteria, pageSize } = this;
+    const row = (number) => ({ criterion: criteria[Math.floor(number / lists.length)], ...lists[number % lists.length] });
+    const data = matches.slice((number - 1) * pageSize, number * pageSize).map(row);
+    return { last_page: Math.max(1, Math.ceil(matches.length / pageSize)), data };
   },
 
   // The letters of the chosen models: a list for each judge and trial.
-  async markLists(asked) {
+  async markLists(options) {
     const models = this.index.entries.filter(({ is_also: isAlso, label }) => this.chosen.model?.includes(label) ?? !isAlso);
     const judgings = this.index.judgings.filter(({ label }) => this.chosen.judging?.includes(label) ?? true);
     const files = await Promise.all(models.map((model) => prbench.load(model.marks)));
-    return models.flatMap((model, place) => judgings.flatMap((judging) =>
-      Object.entries(files[place][judging.key] ?? {}).filter(([trial]) => !asked.trial || trial === asked.trial)
+    return models.flatMap((model, i) => judgings.flatMap((judging) =>
+      Object.entries(files[i][judging.key] ?? {}).filter(([trial]) => !options.trial || trial === options.trial)
         .map(([trial, marks]) => ({ model, judging, trial, marks }))));
   },
 
   // What is still to be judged is shown only if one asks for it.
-  isAsked: (status, asked) =>
-    (asked === "undecided" ? verdicts.isFailure(status) : asked ? status === asked : status !== "not_judged"),
+  isWanted: (status, options) =>
+    (options === "undecided" ? verdicts.isFailure(status) : options ? status === options : status !== "not_judged"),
 
   async choose(isCurrent) {
-    const { asked, holds } = filters.values();
-    const lists = await this.markLists(asked);
+    const { options, holds } = filters.values();
+    const lists = await this.markLists(options);
     if (!isCurrent()) return;
-    address.replace(asked);
+    address.replace(options);
     this.lists = lists;
-    const counts = this.find(asked, holds);
+    const counts = this.find(options, holds);
     const tally = [...counts].filter(([, n]) => n).map(([status, n]) =>
       make("li", {}, verdicts.badge(status), ` ${written.count(n)}`));
-    const total = this.found.length;
+    const total = this.matches.length;
     const count = byId("count");
     const title = make("strong", {}, `${written.count(total)} ${total === 1 ? "verdict" : "verdicts"}`);
     count.replaceChildren(title, make("ul", { class: "tally" }, tally));
     count.dataset.total = total;
-    await this.grid.setData("found");
+    await this.grid.setData("matches");
   },
 
   // Finds the verdicts that match, and returns how many have which status.
-  find(asked, holds) {
-    const letters = Object.entries(this.index.statuses).filter(([, status]) => this.isAsked(status, asked.status));
+  find(options, holds) {
+    const letters = Object.entries(this.index.statuses).filter(([, status]) => this.isWanted(status, options.status));
     const [statuses, counts] = [new Map(letters), new Map(letters.map(([, status]) => [status, 0]))];
-    this.found = [];
+    this.matches = [];
     const text = (each) => [each.title, each.criterion_id, ...labelsOf(each)].join(" ").toLowerCase();
-    const matches = (each) => filters.matches(each, asked) && (!asked.words || holds(text(each)));
+    const matches = (each) => filters.matches(each, options) && (!options.words || holds(text(each)));
     for (const criterion of this.criteria.filter(matches)) {
       for (let number = 0; number < this.lists.length; number += 1) {
-        const status = statuses.get(this.lists[number].marks[criterion.place]);
+        const status = statuses.get(this.lists[number].marks[criterion.ordinal]);
         if (!status) continue;
         counts.set(status, counts.get(status) + 1);
-        this.found.push(criterion.place * this.lists.length + number);
+        this.matches.push(criterion.ordinal * this.lists.length + number);
       }
     }
     return counts;
@@ -91,7 +91,7 @@ const search = {
     const column = (title, of, more) =>
       ({ title, field: title, headerSort: false, formatter: (cell) => make("div", {}, of(cell.getData())), ...more });
     const two = (first, second) => [first, make("br"), make("small", {}, second)];
-    const status = ({ marks, criterion }) => this.index.statuses[marks[criterion.place]];
+    const status = ({ marks, criterion }) => this.index.statuses[marks[criterion.ordinal]];
     const about = (criterion) => [criterion.severity, criterion.category, ...labelsOf(criterion)].filter(Boolean);
     const title = (row) => make("a", { href: target(row) }, row.criterion.title);
     const effect = ({ weight }, of) => verdicts.effect(of, weight) ?? written.weight(weight);

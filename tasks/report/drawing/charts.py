@@ -372,19 +372,19 @@ def _across(base: alt.Chart, column: str, what: str, nights: alt.Scale) -> alt.C
     return line
 
 
-_PLACES = ("inside", "outside")
+_SIDES = ("inside", "outside")
 
 
 def certainty(rows: Rows) -> alt.TopLevelMixin:
     """Return a dot for each task: its hardness, and the certainty of its selection."""
-    placed = [{**row, "place": _PLACES[not row["is_selected"]]} for row in rows]
-    base = chart_of(placed, "place", "task_id", "topic", "mean_score", "inclusion_probability", "rank")
+    sided = [{**row, "side": _SIDES[not row["is_selected"]]} for row in rows]
+    base = chart_of(sided, "side", "task_id", "topic", "mean_score", "inclusion_probability", "rank")
     bounds = [base.mark_rule(strokeDash=[4, 3], color="gray").encode(y=alt.datum(share)) for share in (0.05, 0.95)]
     dots = base.mark_point(filled=True, size=45, opacity=0.75).encode(
         x=alt.X("mean_score:Q", title="Mean score over the panel", scale=alt.Scale(zero=False, padding=10)),
         y=alt.Y("inclusion_probability:Q", title="Selected by share of panels", axis=alt.Axis(format=".0%")),
-        color=hue("place", _PLACES),
-        shape=sign("place", _PLACES),
+        color=hue("side", _SIDES),
+        shape=sign("side", _SIDES),
         tooltip=[
             alt.Tooltip("task_id:N", title="task"), alt.Tooltip("topic:N", title="topic"),
             *number_tips({"rank": "rank", "mean_score": "mean score"}),
@@ -394,13 +394,13 @@ def certainty(rows: Rows) -> alt.TopLevelMixin:
     return alt.layer(*bounds, dots).properties(height=240)
 
 
-_DRAWN = {each.__name__: each for each in (intervals, bars, scatter, heat, over_time, control, certainty)}
+_CHARTS = {each.__name__: each for each in (intervals, bars, scatter, heat, over_time, control, certainty)}
 
 
-def drawn(chart: Chart) -> alt.TopLevelMixin:
+def altair_chart(chart: Chart) -> alt.TopLevelMixin:
     """Return the Altair chart of a declared chart."""
-    found: alt.TopLevelMixin = _DRAWN[chart.kind](chart.rows, **chart.how)
-    return found
+    specification: alt.TopLevelMixin = _CHARTS[chart.kind](chart.rows, **chart.how)
+    return specification
 
 
 def specification(chart: Chart) -> dict[str, Any]:
@@ -409,19 +409,20 @@ def specification(chart: Chart) -> dict[str, Any]:
     `usermeta` says what decides how high it is, and what it cannot be drawn without (see `assets/charts.js`).
     """
     with alt.data_transformers.enable(consolidate_datasets=False):  # the rows stay at one known place, `data.values`
-        found = drawn(chart).to_dict(validate=False) | {"autosize": {"type": "fit-x", "contains": "padding"}}
+        vega_lite = altair_chart(chart).to_dict(validate=False)
+    vega_lite["autosize"] = {"type": "fit-x", "contains": "padding"}
     # The columns of each axis of numbers: a chart without a value in any of them shows nothing.
     columns: dict[str, set[str]] = {"x": set(), "y": set()}
-    for layer in (found, *found.get("layer", ())):
+    for layer in (vega_lite, *vega_lite.get("layer", ())):
         for channel, of_channel in columns.items():
             definition = layer.get("encoding", {}).get(channel, {})
             if definition.get("type") == "quantitative" and "field" in definition:
                 of_channel.add(definition["field"])
     needed = [sorted(of_channel) for of_channel in columns.values() if of_channel]
-    return found | {"usermeta": {"needed": needed, **found.get("usermeta", {})}}
+    return vega_lite | {"usermeta": {"needed": needed, **vega_lite.get("usermeta", {})}}
 
 
-def shows_anything(found: Mapping[str, Any]) -> bool:
+def shows_anything(specification: Mapping[str, Any]) -> bool:
     """Return whether each axis of a chart has a value."""
-    rows = found["data"]["values"]
-    return all(any(row.get(column) is not None for row in rows for column in of) for of in found["usermeta"]["needed"])
+    rows, needed = specification["data"]["values"], specification["usermeta"]["needed"]
+    return all(any(row.get(column) is not None for row in rows for column in of) for of in needed)

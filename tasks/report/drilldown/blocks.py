@@ -1,8 +1,8 @@
-"""Data files with an entry's answers to a block of tasks, and all verdicts on them.
+"""Data files with an entry's responses to a block of tasks, and all verdicts on them.
 
-A night's new answers of one model cost what one model costs: one query names every file by a hash of the rows that it
-is made of and of this program, without reading texts into Python, and a file that exists is not made again. Tasks come
-in blocks, because the database has the answers of an entry beside each other, and so that there are not too many files.
+One query names every file by a hash of its rows and of this program, without reading texts into Python, and a file that
+exists is not written again: after a night, only the files of the models with new responses are written. Tasks are
+grouped in blocks, because the database stores the responses of an entry side by side, and to keep the files few.
 
 A file is a script, since a page that was opened from disk may not read files otherwise. Its content is JSON,
 compressed and written in base64, which the pages take apart with `DecompressionStream`: a quarter of plain JSON, and
@@ -70,11 +70,11 @@ _MOST_VERDICTS = 200_000
 """Of more verdicts only the replies of those that failed are in a report: reading all takes long, and much room."""
 
 Replies = Mapping[tuple[str, str], Mapping[str, Sequence[str]]]
-"""Entry and task -> place of a verdict -> the judge's last reply, and where that came after a reminder the one before.
+"""Entry and task -> key of a verdict -> the judge's last reply, and where that came after a reminder the one before.
 """
-_ANSWERS_IN_HAND = 4_000
-"""Answers, with their verdicts, that are read at once, whatever the report's size: those of one entry, or of a few
-small ones. The database has them beside each other; to find the answers to some tasks it would unpack all texts."""
+_RESPONSES_IN_HAND = 4_000
+"""Responses, with their verdicts, that are read at once, whatever the report's size: those of one entry, or of a few
+small ones. The database has them beside each other; to find the responses to some tasks it would unpack all texts."""
 
 
 def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
@@ -90,7 +90,10 @@ def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
             sections = _sections(subjects, batch, replies)
             for each in in_work:
                 each.result()
-            in_work = [pool.submit(_write, site, block, sections[block.entry, block.number]) for block in batch]
+            # Each block's rows leave the memory as soon as they are written.
+            in_work = [
+                pool.submit(_write, site, block, sections.pop((block.entry, block.number), ())) for block in batch
+            ]
         for each in in_work:
             each.result()
     return blocks
@@ -119,11 +122,11 @@ def _batches(blocks: Sequence[Block]) -> Iterator[list[Block]]:
     some: list[Block] = []
     sizes: Counter[str] = Counter()
     for block in blocks:
-        sizes[block.entry] += block.n_answers
+        sizes[block.entry] += block.n_responses
     for block in blocks:
         # Each reading goes through all texts of an entry, so none is read in two.
-        more = block.n_answers if some and block.entry == some[-1].entry else sizes[block.entry]
-        if some and more + sum(each.n_answers for each in some) > _ANSWERS_IN_HAND:
+        more = block.n_responses if some and block.entry == some[-1].entry else sizes[block.entry]
+        if some and more + sum(each.n_responses for each in some) > _RESPONSES_IN_HAND:
             yield some
             some = []
         some.append(block)
@@ -132,23 +135,23 @@ def _batches(blocks: Sequence[Block]) -> Iterator[list[Block]]:
 
 
 def _sections(subjects: Subjects, blocks: Sequence[Block], replies: Replies) -> dict[tuple[str, int], list[list[str]]]:
-    """Return the rows of some blocks: of each task its name, its answers as JSON, and the further members as JSON."""
-    found: dict[tuple[str, int], list[list[str]]] = defaultdict(list)
-    for entry, number, task_id, answers, verdicts, grounds, points in subjects.of(blocks).rows("drilldown/sections"):
+    """Return the rows of some blocks: of each task its name, its responses as JSON, and the further members as JSON."""
+    sections: dict[tuple[str, int], list[list[str]]] = defaultdict(list)
+    for entry, number, task_id, responses, verdicts, grounds, points in subjects.of(blocks).rows("drilldown/sections"):
         more = f'"verdicts":{verdicts},"grounds":{grounds},"points":{points}'
         of_task = json.dumps(dict(sorted(replies.get((entry, task_id), {}).items())), ensure_ascii=False)
-        found[entry, number].append([task_key(task_id), f'{more},"replies":{of_task}', *answers])
-    return found
+        sections[entry, number].append([task_key(task_id), f'{more},"replies":{of_task}', *responses])
+    return sections
 
 
 def _write(site: Site, block: Block, sections: Iterable[Sequence[str]]) -> None:
     tasks = []
-    for key, more, *answers in sections:
-        texts = (json.loads(answer)["text"] for answer in answers)
+    for key, more, *responses in sections:
+        texts = (json.loads(response)["text"] for response in responses)
         html = (json.dumps(None if text is None else as_html(text), ensure_ascii=False) for text in texts)
-        # An answer's HTML stands right behind its text, where compression finds them alike.
-        joined = ",".join(f'{answer[:-1]},"html":{each}}}' for answer, each in zip(answers, html, strict=True))
-        tasks.append(f'"{key}":{{"answers":[{joined}],{more}}}')
+        # A response's HTML stands right behind its text, where compression finds them alike.
+        joined = ",".join(f'{response[:-1]},"html":{each}}}' for response, each in zip(responses, html, strict=True))
+        tasks.append(f'"{key}":{{"responses":[{joined}],{more}}}')
     write_packed(site, block.name, f"{{{','.join(tasks)}}}".encode("utf-8", "surrogatepass"))
 
 
@@ -159,11 +162,11 @@ def ledger_state(subjects: Subjects) -> dict[str, Any]:
 
 
 def read_replies(subjects: Subjects, blocks: Sequence[Block], state: Mapping[str, Any]) -> Replies | None:
-    """Return the replies on the answers of some blocks; None where the ledger cannot be read."""
+    """Return the replies on the responses of some blocks; None where the ledger cannot be read."""
     folder = subjects.scope.job.warehouse / LEDGER
     if not blocks or not folder.is_dir():
         return {}
-    rows = subjects.of(blocks).rows("drilldown/asked_verdicts", is_all=state["is_all"])
+    rows = subjects.of(blocks).rows("drilldown/verdicts_with_replies", is_all=state["is_all"])
     by_verdict: dict[str, list[KeptReply]] = defaultdict(list)
     try:
         with kept_replies(folder) as kept:
@@ -172,25 +175,25 @@ def read_replies(subjects: Subjects, blocks: Sequence[Block], state: Mapping[str
     except (PipelineError, OSError) as error:
         notice(f"the report has no replies of judges: {error}")
         return None
-    found: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
-    for entry, task_id, *place, is_older, is_in_chunks, own, verdict_ids in rows:
+    exchanges: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
+    for entry, task_id, *key, is_older, is_in_chunks, own, verdict_ids in rows:
         if replies := [reply for verdict_id in verdict_ids for reply in by_verdict.get(verdict_id, ())]:
-            name = " ".join(map(str, (*place, *(["older"] if is_older else []))))
-            found[entry, task_id][name] = _exchange(replies, own, is_in_chunks=is_in_chunks)
-    return found
+            name = " ".join(map(str, (*key, *(["older"] if is_older else []))))
+            exchanges[entry, task_id][name] = _exchange(replies, own, is_in_chunks=is_in_chunks)
+    return exchanges
 
 
 def _exchange(replies: Sequence[KeptReply], own: str, *, is_in_chunks: bool) -> list[str]:
     """Return the last reply, and the one before it where that could not be read.
 
     The last one that was made for the verdict itself (`own`) counts, else that of another verdict with this call. An
-    answer that was judged in chunks takes many calls; of those only the last, with the verdict, is here.
+    response that was judged in chunks takes many calls; of those only the last, with the verdict, is here.
     """
     ordered = sorted(replies, key=lambda reply: (reply.finished_at_s, reply.attempt))
     last = next((reply for reply in reversed(ordered) if reply.cell == own), ordered[-1])
     ordered = ordered[: ordered.index(last) + 1]
     # A later program may send other parameters: what was asked before then has nothing to do with this reply.
-    asked = [reply for reply in ordered if reply.parameters == last.parameters]
-    firsts = [reply for reply in asked if reply.call_key == asked[0].call_key]
-    is_reminded = last.call_key != asked[0].call_key and not is_in_chunks
+    of_same_request = [reply for reply in ordered if reply.parameters == last.parameters]
+    firsts = [reply for reply in of_same_request if reply.call_key == of_same_request[0].call_key]
+    is_reminded = last.call_key != of_same_request[0].call_key and not is_in_chunks
     return [last.text, *([firsts[-1].text] if is_reminded else [])]

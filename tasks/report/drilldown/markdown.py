@@ -1,4 +1,4 @@
-"""Answers as HTML: Markdown without raw HTML and without images, and of the result only what cannot do anything.
+"""Responses as HTML: Markdown without raw HTML and without images, and of the result only what cannot do anything.
 
 Three walls, each enough by itself: every `<` is taken out before the text is parsed, so no element but the parser's own
 can come of it; what comes of it is cleaned by a list of allowed elements; and the pages' policy runs no inline script
@@ -11,7 +11,7 @@ import nh3
 import pyromark
 
 _MOST_CHARACTERS, _MOST_HTML, _MOST_DEPTH = 200_000, 1_000_000, 16
-"""What is longer, becomes longer, or is nested deeper is shown as text: no answer for people is, and cleaning takes a
+"""What is longer, becomes longer, or is nested deeper is shown as text: no response for people is, and cleaning takes a
 time that grows with the square of the depth."""
 _LESS, _BANG = "\ufdd0", "\ufdd1"
 """Stand for `<`, and for the sign that makes an image of a link, until all is parsed and cleaned: code points that
@@ -29,7 +29,7 @@ _CLEANER = nh3.Cleaner(
     set_tag_attribute_values={"a": {"target": "_blank"}},
 )  # fmt: skip
 _HEADING_LEVELS_ABOVE = 3
-"""The page's own headings: a heading of an answer stands below them."""
+"""The page's own headings: a heading of a response stands below them."""
 _NESTING = re.compile(r"<(/?)(?:blockquote|ul|ol)\b")
 _HEADING = re.compile(r"<(/?)h([1-6])>")
 _TAGS = ("p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "code", "em", "strong", "del")
@@ -51,7 +51,7 @@ def as_html(text: str) -> str | None:
     if len(html) > _MOST_HTML or _depth(html) > _MOST_DEPTH:
         return None
     clean = html if _is_plain(html) else _CLEANER.clean(html)
-    lowered = _HEADING.sub(lambda found: f"<{found[1]}h{min(6, int(found[2]) + _HEADING_LEVELS_ABOVE)}>", clean)
+    lowered = _HEADING.sub(lambda match: f"<{match[1]}h{min(6, int(match[2]) + _HEADING_LEVELS_ABOVE)}>", clean)
     return lowered.replace(_LESS, "&lt;").replace(_BANG, "!")
 
 
@@ -65,7 +65,7 @@ def _is_plain(html: str) -> bool:
 def _depth(html: str) -> int:
     """Return the depth of nested quotations and lists."""
     depth = deepest = 0
-    for found in _NESTING.finditer(html):
-        depth += -1 if found[1] else 1
+    for match in _NESTING.finditer(html):
+        depth += -1 if match[1] else 1
         deepest = max(deepest, depth)
     return deepest

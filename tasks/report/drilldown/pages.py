@@ -40,7 +40,7 @@ NAVIGATED = (TASKS, VERDICTS)
 
 
 def write_drilldown(scope: Scope, site: Site, common: Mapping[str, Any], also: Sequence[Row] = ()) -> None:
-    """Write the tasks, their answers and verdicts, and the pages that show them; what did not change is kept.
+    """Write the tasks, their responses and verdicts, and the pages that show them; what did not change is kept.
 
     Data comes first, so that a page that is there finds what it loads.
 
@@ -110,20 +110,20 @@ def _entries(
 ) -> list[dict[str, Any]]:
     """Return the entries of the index.
 
-    `answered` has a figure for each task: 0 where it has no answer, 1 where that can be judged, 2 where it failed.
+    `response_states` has a digit for each task: 0 no response, 1 a response that can be judged, 2 failed.
     """
     files: dict[str, dict[int, str]] = defaultdict(dict)
     for block in blocks:
         files[block.entry][block.number] = block.name
-    answered: dict[tuple[str, str], str] = {}
+    states: dict[tuple[str, str], str] = {}
     trials: dict[str, set[int]] = defaultdict(set)
-    for key, task_id, is_usable, of_task in subjects.rows("drilldown/answered"):
-        answered[key, task_id] = "1" if is_usable else "2"
+    for key, task_id, is_usable, of_task in subjects.rows("drilldown/response_states"):
+        states[key, task_id] = "1" if is_usable else "2"
         trials[key].update(of_task)
     return [
         {"key": key, "label": each["entry"], "vintage": each["vintage"], "is_also": each["is_also"],
          "trials": sorted(trials[key]), "marks": marks[key], "blocks": files[key],
-         "answered": "".join(answered.get((key, task_id), "0") for task_id in task_ids)}
+         "response_states": "".join(states.get((key, task_id), "0") for task_id in task_ids)}
         for each in subjects.entries if (key := each["key"])
     ]  # fmt: skip
 
@@ -161,16 +161,16 @@ def _about(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
 
 def _scores(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Of each judging the values of each entry, task by task; of a task that is not complete the bounds."""
-    places = {task_id: place for place, task_id in enumerate(task_ids)}
-    found: dict[str, dict[str, Any]] = {each["key"]: {} for each in subjects.judgings}
+    indices = {task_id: index for index, task_id in enumerate(task_ids)}
+    scores: dict[str, dict[str, Any]] = {each["key"]: {} for each in subjects.judgings}
     for judging, entry, task_id, value, lower, upper in subjects.rows("drilldown/scores"):
-        if task_id in places:
-            of_entry = found[judging].setdefault(entry, {"values": [None] * len(places), "bounds": {}})
+        if task_id in indices:
+            of_entry = scores[judging].setdefault(entry, {"values": [None] * len(indices), "bounds": {}})
             if value is None:
-                of_entry["bounds"][str(places[task_id])] = [round(lower, _DECIMALS), round(upper, _DECIMALS)]
+                of_entry["bounds"][str(indices[task_id])] = [round(lower, _DECIMALS), round(upper, _DECIMALS)]
             else:
-                of_entry["values"][places[task_id]] = round(value, _DECIMALS)
-    return found
+                of_entry["values"][indices[task_id]] = round(value, _DECIMALS)
+    return scores
 
 
 def _marks(subjects: Subjects, tasks: Tasks, entries: Sequence[Row]) -> dict[str, dict[str, dict[str, str]]]:
@@ -180,15 +180,16 @@ def _marks(subjects: Subjects, tasks: Tasks, entries: Sequence[Row]) -> dict[str
     """
     some = Subjects(subjects.scope, tuple(entries), subjects.judgings)
     rubrics = {task_id: [row["position"] for row in task["criteria"]] for task_id, task in tasks.items()}
-    found: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
+    marked_tasks: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
     for entry, judging, trial, task_id, marks, positions in some.rows("drilldown/marks"):
         rubric = rubrics.get(task_id, [])
         # In the order of the rubric; what is missing is not judged.
-        placed = dict(zip(positions or rubric, marks, strict=False))
-        found[entry, judging, trial][task_id] = "".join(placed.get(at, STATUSES["not_judged"]) for at in rubric)
+        by_position = dict(zip(positions or rubric, marks, strict=False))
+        of_task = "".join(by_position.get(at, STATUSES["not_judged"]) for at in rubric)
+        marked_tasks[entry, judging, trial][task_id] = of_task
     result: dict[str, dict[str, dict[str, str]]] = {entry["key"]: defaultdict(dict) for entry in entries}
     blanks = {task_id: STATUSES["not_judged"] * len(rubric) for task_id, rubric in rubrics.items()}
-    for (entry, judging, trial), of_tasks in sorted(found.items()):
+    for (entry, judging, trial), of_tasks in sorted(marked_tasks.items()):
         marked = (of_tasks.get(task_id, blank) for task_id, blank in blanks.items())
         result[entry][judging][str(trial)] = "".join(marked)
     return result

@@ -22,11 +22,11 @@ UNKNOWN = "?"
 
 
 class Block(NamedTuple):
-    """The answers of an entry to some tasks, how many they are, and the name of their file."""
+    """The responses of an entry to some tasks, how many they are, and the name of their file."""
 
     entry: str
     number: int
-    n_answers: int
+    n_responses: int
     name: str
 
 

@@ -33,7 +33,7 @@ def facts(scope: Scope) -> list[tuple[str, str, str]]:
 
 
 _GRAVE_SHARE = 0.1
-"""Where more than this of the answers or verdicts failed, what is left may not be like what is lost."""
+"""Where more than this of the responses or verdicts failed, what is left may not be like what is lost."""
 Level = Literal["bad", "warn", "good"]
 
 
@@ -47,20 +47,20 @@ class Notice(NamedTuple):
 
 def notices(scope: Scope) -> list[Notice]:
     """Return the notices of a scope, the most severe first; if there are none, a notice that says so."""
-    found = [*board_notices(scope.job, scope.rows_of(LEADERBOARD))]
-    for part in (_answers, _verdicts, _changes, _quality):
-        found += part(scope)
+    listed = [*board_notices(scope.job, scope.rows_of(LEADERBOARD))]
+    for part in (_responses, _verdicts, _changes, _quality):
+        listed += part(scope)
     if scope.narrowed_to:
         text = (
             f"This report shows only {scope.narrowed_to}. It includes own hard selections if all their tasks are in "
             "it, and leaves out figures that are measured over all splits at once."
         )
-        found.append(Notice("warn", text, "data.html"))
-    if all(notice.level == "good" for notice in found):
+        listed.append(Notice("warn", text, "data.html"))
+    if all(notice.level == "good" for notice in listed):
         bar = f"{scope.job.settings.coverage.min:.0%}"
         text = f"All checks passed, and every model has a coverage of at least {bar}."
-        found.append(Notice("good", text, "data.html"))
-    return sorted(found, key=lambda notice: ("bad", "warn", "good").index(notice.level))
+        listed.append(Notice("good", text, "data.html"))
+    return sorted(listed, key=lambda notice: ("bad", "warn", "good").index(notice.level))
 
 
 _HIDING = {
@@ -77,8 +77,8 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
         for judge in job.settings.judges
         if any(is_embedded(called.name) for called in (judge.cascade.members if judge.cascade else (judge,)))
     }
-    if found := sorted(embedded & {row["judge"] for row in rows}):
-        text = f"{some(found)} is the embedded model, far too small to judge: scores only show that all works."
+    if judges := sorted(embedded & {row["judge"] for row in rows}):
+        text = f"{some(judges)} is the embedded model, far too small to judge: scores only show that all works."
         yield Notice("bad", text, "judges.html")
     judged = [row for row in rows if row.get("is_judged") is not False]
     # People and imported verdicts cover what they cover; the bar is for judges that are asked for all.
@@ -95,9 +95,9 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
         if any(row["ci_low"] is None for row in parts):
             text = "Without an interval of these: none holds until all tasks are evaluated, or too few differ."
             yield Notice("warn", text, "#leaderboard")
-    for may_hide, said in _HIDING.items():
+    for may_hide, meaning in _HIDING.items():
         if hiding := [row for row in judged if row.get("may_hide_failures", False) is may_hide]:
-            yield Notice("warn", f"{said}: {_models(hiding, rows)}", "judges.html")
+            yield Notice("warn", f"{meaning}: {_models(hiding, rows)}", "judges.html")
     if any(row.get("n_tasks", 0) > 1 and row["is_small"] is None for row in rows):
         yield Notice("warn", "Some intervals are missing; `prbench aggregate` computes them.", "#leaderboard")
 
@@ -127,7 +127,7 @@ def terminal_notes(job: Job, rows: Rows) -> list[str]:
     if unjudged := [row for row in rows if row.get("is_judged") is False]:
         lines.append(f"Not judged on a split by this judge: {_models(unjudged, rows)}")
     labels = {row.get("label") for row in rows} & _SUBSETS.keys()
-    lines += [said for label, said in _SUBSETS.items() if label in labels]
+    lines += [meaning for label, meaning in _SUBSETS.items() if label in labels]
     if labels and "hard" not in labels:
         lines.append("No hard subset of your own is selected yet; `prbench select-hard` does it.")
     if any(row.get("n_tasks_annotated") for row in rows):
@@ -155,10 +155,10 @@ def _boards(rows: Rows) -> list[list[Row]]:
     return [*boards.values()]
 
 
-def _answers(scope: Scope) -> Iterator[Notice]:
-    """Whose answers failed to a grave part, who has answers and no scores, or that nobody has answered at all."""
-    rows = scope.rows("overview/answered")
-    unjudged = [row["model"] for row in rows if not row["n_judged"] and row["n_failed"] < row["n_answers"]]
+def _responses(scope: Scope) -> Iterator[Notice]:
+    """Whose responses failed to a grave part, who has responses and no scores, or that nobody has answered at all."""
+    rows = scope.rows("overview/response_counts")
+    unjudged = [row["model"] for row in rows if not row["n_judged"] and row["n_failed"] < row["n_responses"]]
     if not rows:
         yield Notice("warn", "There are no responses yet, so there is nothing to rank.", "data.html")
     elif unjudged and not any(row["n_judged"] for row in rows):
@@ -167,9 +167,9 @@ def _answers(scope: Scope) -> Iterator[Notice]:
     elif unjudged:
         yield Notice("warn", f"Not judged yet, so without scores: {some(unjudged)}.", "tasks.html")
     for row in rows:
-        if row["n_failed"] > _GRAVE_SHARE * row["n_answers"]:
-            lost = f"{row['n_failed']:,} of {counted(row['n_answers'], 'response')} of {row['model']} failed"
-            yield Notice("bad", f"{lost} ({_words(row['causes'])}).", "length-and-cost.html#answer_tokens")
+        if row["n_failed"] > _GRAVE_SHARE * row["n_responses"]:
+            lost = f"{row['n_failed']:,} of {counted(row['n_responses'], 'response')} of {row['model']} failed"
+            yield Notice("bad", f"{lost} ({_words(row['causes'])}).", "length-and-cost.html#response_tokens")
 
 
 def _verdicts(scope: Scope) -> Iterator[Notice]:
@@ -203,8 +203,8 @@ def _changes(scope: Scope) -> Iterator[Notice]:
                 f"by {abs(row['difference']):.3f} on {row['split']} "
                 f"(corrected p {row['p_adjusted']:.4f}, {counted(row['n_tasks'], 'task')})"
             )
-    for (model, verb, earlier), found in splits.items():
-        text = f"{model} {verb} since {earlier} {some(found)}."
+    for (model, verb, earlier), changes in splits.items():
+        text = f"{model} {verb} since {earlier} {some(changes)}."
         yield Notice("bad" if verb == "fell" else "good", text, "#changes")
 
 

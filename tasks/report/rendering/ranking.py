@@ -58,14 +58,14 @@ def rankings(scope: Scope) -> list[Ranking]:
     hard = set(scope.given_members["hard_splits"])
     # Of only some models, or of several vintages of one, ranks are of another whole.
     is_part = bool(scope.job.named_models) or len({entry["model"] for entry in scope.entries}) < len(labels)
-    found = []
+    ranked = []
     for judging, rows in by_judging.items():
         # What the paper measured with this very judge, graded as the benchmark does by default, in its first trial.
         is_usual = (judges[judging]["grading"], judges[judging]["judge_trial"]) == (scope.benchmark.grading, 1)
         called = called_names(judges[judging]["judge_config_hash"], scope.job.settings.judges) if is_usual else set()
         references = [each for each in scope.benchmark.references if each.judge in called]
-        found.append(ranking_of(rows, references, leaders(rows, hard, judging, is_part=is_part), labels))
-    return found
+        ranked.append(ranking_of(rows, references, leaders(rows, hard, judging, is_part=is_part), labels))
+    return ranked
 
 
 def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, labels: Iterable[str]) -> Ranking:
@@ -108,10 +108,10 @@ def is_of(reference: Reference, split: str, rows: Rows) -> bool:
 
 def by_split(rows: Rows) -> Mapping[tuple[str, bool], Rows]:
     """Return the rows of each split; an own hard selection is separate from a split with the same name."""
-    found: dict[tuple[str, bool], list[Row]] = defaultdict(list)
+    splits: dict[tuple[str, bool], list[Row]] = defaultdict(list)
     for row in rows:
-        found[row["split"], row["is_own_hard"]].append(row)
-    return found
+        splits[row["split"], row["is_own_hard"]].append(row)
+    return splits
 
 
 def order_of(rows: Rows, labels: Iterable[str]) -> list[str]:
@@ -200,8 +200,8 @@ def _lines(rows: Rows, references: Sequence[Reference], at: Callable[[float], st
                    "dot": at(each.value)}
         for each in references
     ]  # fmt: skip
-    placed = sorted([*own, *quoted], key=lambda line: -math.inf if line["value"] is None else line["value"])
-    return placed[::-1] if quoted else own
+    ranked = sorted([*own, *quoted], key=lambda line: -math.inf if line["value"] is None else line["value"])
+    return ranked[::-1] if quoted else own
 
 
 def _line(row: Row, at: Callable[[float], str]) -> dict[str, Any]:

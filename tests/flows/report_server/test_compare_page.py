@@ -12,7 +12,7 @@ from tasks.compare.rows import apart, rows_of, with_verdicts
 from tasks.config.job import DataRevision, Job
 from tasks.figures.rendering import as_text
 from tasks.figures.shown.comparisons import COMPARE, DIFF
-from tasks.report.rendering.drawn import Drawn
+from tasks.report.rendering.page_figures import PageFigure
 from tests.kit import REVISION, at, job_on, reading, row
 from tests.tasks.compare.comparisons import ALL_MET, MIXED, RUBRICS, WORSE_IN_RISK, ask, judged, tasks_of
 from warehouse import Reader
@@ -52,13 +52,13 @@ def job(reader: Reader) -> Job:
     return job.looking_up(lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",)))
 
 
-def shown(job: Job, folder: Path = Path("nowhere"), **given: str) -> dict[str, Drawn]:
+def shown(job: Job, folder: Path = Path("nowhere"), **given: str) -> dict[str, PageFigure]:
     found = comparison(job, given, folder)
     assert found.trouble is None
     return {each.figure.name: each for each in found.figures}
 
 
-def cells(drawn: Drawn) -> list[list[str]]:
+def cells(drawn: PageFigure) -> list[list[str]]:
     rows = re.findall(r"<tr><td.*?</tr>", drawn.table)
     return [[unescape(re.sub("<[^>]+>", "", cell)) for cell in re.findall(r"<td.*?</td>", row)] for row in rows]
 

@@ -22,7 +22,7 @@ from tasks.figures.columns import MISSING, with_values
 from tasks.figures.rendering import as_csv, as_text
 from tasks.figures.scope import Scope, open_scope
 from tasks.figures.shown import FIGURES, figure_of
-from tasks.report.rendering.drawn import table
+from tasks.report.rendering.page_figures import table
 from tasks.rules.errors import UsageError
 from tasks.rules.records import Table
 from tasks.rules.text.cells import as_before

@@ -93,20 +93,22 @@ def tiny_job(folder: Path, task_ids: Sequence[str] = ("t1", "t2", "t3"), models:
 
 
 def rubric(task_id: str) -> list[Row]:
-    """The criteria of a task: one that counts for an answer, and one that counts against it."""
+    """The criteria of a task: one that counts for a response, and one that counts against it."""
     return [criterion(task_id, 0, 5.0), criterion(task_id, 1, -2.0)]
 
 
 def answered(task_ids: Sequence[str], model: str, vintage: str = "base", **values: Any) -> dict[str, list[Row]]:
-    """A model's answers, which meet the first criterion and not the second."""
-    answers = [response(each, model, vintage=vintage) | {"text": f"{model} says {each}."} | values for each in task_ids]
-    for each in answers:
+    """A model's responses, which meet the first criterion and not the second."""
+    responses = [
+        response(each, model, vintage=vintage) | {"text": f"{model} says {each}."} | values for each in task_ids
+    ]
+    for each in responses:
         each["response_id"] += f"/{vintage}"
     return {
-        "responses": answers,
+        "responses": responses,
         "verdicts": [
             verdict(each, of, value, explanation=f"{each['response_id']} {of['position']}")
-            for each in answers
+            for each in responses
             for of, value in zip(rubric(each["task_id"]), (1.0, 0.0), strict=True)
         ],
     }

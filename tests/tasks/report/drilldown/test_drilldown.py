@@ -112,17 +112,17 @@ def test_every_answer_stands_in_the_file_of_its_task_word_for_word(held: dict[st
         for row in stored.responses.values()
     }
     found = {
-        (task_id, entry, answer["trial"]): tuple(answer[name] for name in same)
+        (task_id, entry, response["trial"]): tuple(response[name] for name in same)
         for task_id in stored.tasks
         for entry, part in held[f"task-{task_key(task_id)}"].items()
-        for answer in part.get("answers", ())
+        for response in part.get("responses", ())
     }
 
     assert expected == found
     assert {"ok", "refused", "truncated"} == {status for status, *_ in found.values()}
 
 
-def test_every_verdict_of_every_judge_stands_beside_its_answer(held: dict[str, Any], stored: Stored) -> None:
+def test_every_verdict_of_every_judge_stands_beside_its_response(held: dict[str, Any], stored: Stored) -> None:
     same = ("status", "explanation", "error")
     found = {
         (task_id, entry, verdict["trial"], verdict["judging"], verdict["position"]): tuple(verdict[n] for n in same)

@@ -30,9 +30,9 @@ REPLY = '{"explanation": "<script>window.attacked = 1</script>", "criteria_met":
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Two tasks; a judge with the shipped template judged a long answer to the first, the second has no message yet.
+    """Two tasks; a judge with the shipped template judged a long response to the first, the second has no message yet.
 
-    Another model's answer is to an earlier conversation of the first task; on a third one's no reply came; a fourth
+    Another model's response is to an earlier conversation of the first task; on a third one's no reply came; a fourth
     one answered both conversations.
     """
     folder = tmp_path_factory.mktemp("exchanges")
@@ -43,11 +43,11 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     for name, rows in answered(["t1"], "m3").items():
         tables[name] += [each | ({"status": "timeout", "value": None} if name == "verdicts" else {}) for each in rows]
     for place, conversation_id in (("older", "an earlier one"), ("newer", "a-conversation")):
-        rows_by_name = answered(["t1"], "m4", conversation_id=conversation_id, text=f"The {place} answer.")
+        rows_by_name = answered(["t1"], "m4", conversation_id=conversation_id, text=f"The {place} response.")
         for each in (*rows_by_name["responses"], *rows_by_name["verdicts"]):
             each["response_id"] += f"/{place}"
         for each in rows_by_name["verdicts"]:
-            each |= {"verdict_id": f"{each['verdict_id']}/{place}", "explanation": f"On the {place} answer."}
+            each |= {"verdict_id": f"{each['verdict_id']}/{place}", "explanation": f"On the {place} response."}
         for name, rows in rows_by_name.items():
             tables[name] += rows
     for each in tables["verdicts"]:
@@ -101,11 +101,11 @@ def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_
 
 
 @pytest.mark.parametrize(("model", "place", "said"), [
-    ("m2", ".answer .notice", "earlier version of the conversation"),
+    ("m2", ".response .notice", "earlier version of the conversation"),
     ("m2", ".exchange .empty", "prompt is not kept"),
     ("m3", ".exchange .empty", "No reply came."), ("m3", ".exchange pre", "m3 says t1."),
-    # Of two answers in a trial the one to today's conversation is shown.
-    ("m4", ".answer .body", "The newer answer."), ("m4", ".explanation", "On the newer answer."),
+    # Of two responses in a trial the one to today's conversation is shown.
+    ("m4", ".response .body", "The newer response."), ("m4", ".explanation", "On the newer response."),
 ])  # fmt: skip
 def test_a_page_says_what_became_of_conversation_prompt_and_reply(
     visit: Visit, model: str, place: str, said: str
@@ -126,8 +126,8 @@ def test_the_question_is_there_before_it_is_assembled(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize(("where", "words", "expected"), [
-    ("", "t1-c1", ["t1"]), ("&responses=yes", "grüße more.", ["t1"]), ("", "grüße", []), ("&answered=none", "", ["t2"]),
-    ("&answered=all", "", ["t1"]),
+    ("", "t1-c1", ["t1"]), ("&responses=yes", "grüße more.", ["t1"]), ("", "grüße", []), ("&reach=none", "", ["t2"]),
+    ("&reach=all", "", ["t1"]),
 ])  # fmt: skip
 def test_tasks_are_found_by_criterion_ids_responses_and_whether_they_are_answered(
     visit: Visit, where: str, words: str, expected: list[str]
@@ -144,16 +144,16 @@ QUOTES = [f"“It is so.” {ATTACK}", "The table says 7."]
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report of three tasks; on the first one a judge searched an answer in parts, and another had other words."""
+    """A report of three tasks; on the first one a judge searched a response in parts, and another had other words."""
     folder = tmp_path_factory.mktemp("grounds")
     job = tiny_job(folder)
-    answer = response("t1", "m1")
-    answer["response_id"] += "/base"
+    row = response("t1", "m1")
+    row["response_id"] += "/base"
     asked = criterion("t1", 0, 5.0)
-    searched = verdict(answer, asked, 1.0, judge="searcher")
+    searched = verdict(row, asked, 1.0, judge="searcher")
     rewritten = {"criterion_id": "other words", "content_hash": "other"}
-    other = verdict(answer, rewritten, 0.0, judge="rewriter")
-    part = {"verdict_id": searched["verdict_id"], "task_id": "t1", "response_id": answer["response_id"], "n_chunks": 2}
+    other = verdict(row, rewritten, 0.0, judge="rewriter")
+    part = {"verdict_id": searched["verdict_id"], "task_id": "t1", "response_id": row["response_id"], "n_chunks": 2}
     store(job, {
         "verdicts": [searched, other],
         "criterion_variants": [
@@ -187,14 +187,14 @@ def test_a_page_shows_them_as_text_below_the_verdict(browser: Browser, site: Pat
 
 def test_a_cascades_verdict_says_which_judge_decided_and_why(browser: Browser, tmp_path: Path) -> None:
     job = tiny_job(tmp_path)
-    answer = response("t1", "m1")
-    answer["response_id"] += "/base"
+    row = response("t1", "m1")
+    row["response_id"] += "/base"
     asked = criterion("t1", 0, 5.0)
     store(job, {
         "verdicts": [
-            verdict(answer, asked, 1.0, judge="careful", decided_by=f"strong {ATTACK}",
+            verdict(row, asked, 1.0, judge="careful", decided_by=f"strong {ATTACK}",
                     escalated_because=["weight", "confidence_unknown"]),
-            verdict(answer, asked, 1.0, judge="quick", decided_by="cheap"),
+            verdict(row, asked, 1.0, judge="quick", decided_by="cheap"),
         ],
     })  # fmt: skip
     drill(job, tmp_path / "site")

@@ -1,4 +1,4 @@
-"""Markdown of answers as HTML: what is Markdown is set, what is not is text, and nothing can do anything."""
+"""Markdown of responses as HTML: what is Markdown is set, what is not is text, and nothing can do anything."""
 
 import re
 import time

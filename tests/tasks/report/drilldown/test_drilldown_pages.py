@@ -103,13 +103,13 @@ def test_tasks_are_sorted_by_any_column_with_what_is_missing_last(visit: Visit, 
 def test_the_answer_is_set_as_markdown_or_shown_word_for_word(visit: Visit, held: dict[str, Any]) -> None:
     task = held["index"]["tasks"][0]
     who = entry(held, "alder-large")
-    answer = held[f"task-{task['key']}"][who["key"]]["answers"][1]
+    response = held[f"task-{task['key']}"][who["key"]]["responses"][1]
     visit.open(f"task.html#task={task['task_id']}&a={who['key']}&ta=2")
 
-    assert "**" in answer["text"]
-    assert visit.page.locator("#answers .markdown strong").count() > 1
+    assert "**" in response["text"]
+    assert visit.page.locator("#responses .markdown strong").count() > 1
     visit.page.locator("#as-text").check()
-    assert visit.page.locator("#answers .exact").text_content() == answer["text"]
+    assert visit.page.locator("#responses .exact").text_content() == response["text"]
 
 
 def _flips(held: dict[str, Any], task: dict[str, Any], one: str, other: str) -> dict[tuple[int, str], tuple[str, str]]:
@@ -159,7 +159,7 @@ def test_a_verdict_or_response_that_failed_says_why_and_is_never_called_unmet(
 
     one, other = entry(held, "dogwood-open")["key"], entry(held, "birch-2")["key"]
     visit.open(f"task.html#task={task_key('finance-04')}&a={one}&b={other}")
-    assert "No response: truncated." in visit.page.locator("#answers article").first.inner_text()
+    assert "No response: truncated." in visit.page.locator("#responses article").first.inner_text()
     assert set(texts(visit.page.locator("#criteria td[data-label^=A] .badge"))) == {"∅ no response"}
     assert visit.page.locator("td .flip").count() == 0
 
@@ -169,7 +169,7 @@ def test_what_a_task_without_a_response_lacks_takes_one_line(browser: Browser, t
     with visiting(browser, tmp_path / "site") as visit:
         visit.open("task.html")
 
-        assert visit.page.locator("#answers").inner_text() == "No model in this report has a response to this task."
+        assert visit.page.locator("#responses").inner_text() == "No model in this report has a response to this task."
         assert texts(visit.page.locator("h2:visible")) == ["Conversation", "Responses", "Criteria and verdicts"]
         assert visit.faults == []
 
@@ -274,6 +274,6 @@ def test_a_page_that_is_open_goes_on_working_when_the_report_is_renewed_under_it
                     for name, rows in answered(["t1", "t2"], "m1", "night", created_at=None).items()})  # fmt: skip
         drill(job, site)
         visit.page.locator("#next").click()
-        visit.page.locator("#answers", has_text="m1 says t2.").wait_for()
+        visit.page.locator("#responses", has_text="m1 says t2.").wait_for()
 
         assert visit.faults == []

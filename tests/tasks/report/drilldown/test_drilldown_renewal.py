@@ -40,12 +40,12 @@ def site(built: Path, tmp_path: Path) -> Path:
 
 
 def parts(site: Path) -> set[str]:
-    """The files of entries' answers."""
+    """The files of entries' responses."""
     return {name for entry in held(site)["entries"] for name in entry["blocks"].values()}
 
 
 def written(job: Job, site: Path) -> set[str]:
-    """The files of entries' answers that a build writes."""
+    """The files of entries' responses that a build writes."""
     before = {path.stem: path.stat().st_mtime_ns for path in (site / "data").iterdir()}
     drill(job, site)
     return {name for name in parts(site) if (site / f"data/{name}.js").stat().st_mtime_ns != before.get(name)}
@@ -82,7 +82,7 @@ def test_a_night_of_one_model_makes_the_files_of_that_model_alone_and_the_next_b
 def test_however_few_answers_are_read_at_once_the_files_are_the_same(
     job: Job, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(blocks, "_ANSWERS_IN_HAND", most)
+    monkeypatch.setattr(blocks, "_RESPONSES_IN_HAND", most)
     drill(job, tmp_path / "site")
 
     assert files(built) == files(tmp_path / "site")

@@ -37,7 +37,7 @@ def record(job: Job, *entries: Entry) -> None:
 
 
 def judged(job: Job, rows: dict[str, list[Row]], at_s: float = OLD_S) -> None:
-    """Store answers and verdicts, each verdict with the reply of a call of its own."""
+    """Store responses and verdicts, each verdict with the reply of a call of its own."""
     store(job, rows)
     record(job, *(entry(each["verdict_id"], f"reply on {each['verdict_id']}", at_s=at_s) for each in rows["verdicts"]))
 
@@ -52,7 +52,7 @@ def replies(site: Path, task_id: str = "t1") -> dict[str, list[Any]]:
 
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
-    """A job in which one model's answers were judged, each verdict by a call of its own."""
+    """A job in which one model's responses were judged, each verdict by a call of its own."""
     job = tiny_job(tmp_path, TASKS, models=())
     judged(job, answered(TASKS, "m1"))
     return job
@@ -112,7 +112,7 @@ def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminde
 def test_a_night_of_one_model_reads_the_replies_of_its_own_verdicts_alone(
     job: Job, site: Path, looked_up: list[Collection[str]], tmp_path: Path
 ) -> None:
-    rows = answered(TASKS[:1], "m1", "night", created_at=None, text="Another answer.")
+    rows = answered(TASKS[:1], "m1", "night", created_at=None, text="Another response.")
     judged(job, rows)
 
     drill(job, site)

@@ -143,12 +143,12 @@ _OFF = -0.03
 def label_rows(people: str, revision: str, made: dict[str, list[Row]]) -> dict[str, list[Row]]:
     """The rows by table that make people's verdicts labels of one sheet, which draws every second of them."""
     drawn = [each for each in made["verdicts"] if each["judge"] == people and each["dataset_revision"] == revision][::2]
-    answers = sorted({each["response_id"] for each in made["responses"] if each["dataset_revision"] == revision})
+    responses = sorted({each["response_id"] for each in made["responses"] if each["dataset_revision"] == revision})
     return {
         "labellers": [row("labellers", judge=people, import_batch="batch-of-labels")],
         "label_sheets": [
             row("label_sheets", dataset_revision=revision, sheet_id=SHEET, design="drawn for leaderboard",
-                covered_breakdown="all", covered_label="", covered_responses=answers, n_population=10 * len(drawn),
+                covered_breakdown="all", covered_label="", covered_responses=responses, n_population=10 * len(drawn),
                 n_drawn=len(drawn), seed=0)
         ],
         "label_draws": [

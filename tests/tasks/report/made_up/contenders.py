@@ -23,7 +23,7 @@ class Contender:
 
     Attributes:
         skill: in logits; what it means is in `is_met`.
-        style: 1 to 4, how much its answers hold beside what is asked for.
+        style: 1 to 4, how much its responses hold beside what is asked for.
         usd_per_mtok: price of its tokens, input and output; None where nobody knows.
         is_nightly: whether it is sampled anew each night.
         weak_at: a category in which it is worse than elsewhere.
@@ -66,7 +66,7 @@ CONTENDERS = (
     Contender(DROPPING, 0.2, 1, (0.1, 0.4), is_nightly=True, weak_at="Financial Accuracy"),
 )
 OUTSIDER = Contender(IMPORTED_MODEL, 0.55, 3, None)
-"""Its answers were made elsewhere and imported."""
+"""Its responses were made elsewhere and imported."""
 JUDGES = ("strict-judge", "mild-judge")
 LENIENCY = {"strict-judge": (0.03, 0.04), "mild-judge": (0.2, 0.02), PEOPLE: (0.06, 0.09)}
 """How often a grader calls met what is not, and unmet what is met."""

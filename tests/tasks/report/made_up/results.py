@@ -13,7 +13,7 @@ from tasks.run.judgings import Judging
 from tests.kit import row
 from tests.tasks.report.made_up.attacks import Taint
 from tests.tasks.report.made_up.contenders import CONTENDERS, OUTSIDER, Contender, decides, is_met, run_of, tokens_of
-from tests.tasks.report.made_up.texts import Matter, answer, explanation
+from tests.tasks.report.made_up.texts import Matter, explanation, response_text
 
 Row = dict[str, Any]
 TRIALS = (1, 2)
@@ -21,7 +21,7 @@ BASE_RUN, IMPORT_RUN = "20260930T200000-base", "20260930T230000-import"
 LOST_TASKS = {"Finance": (4, 13), "Legal": (30, 41)}
 """Numbers of the tasks to which something happens; all others are complete for every model."""
 CAUSES = {
-    "parse_error": "the reply is no JSON object: it begins with 'I think that the answer'",
+    "parse_error": "the reply is no JSON object: it begins with 'I think that the response'",
     "refused": "the provider refused: content policy",
     "truncated": "the reply ends at the limit of 512 tokens",
     "context_length": "the prompt is longer than the context of 32768 tokens",
@@ -64,7 +64,7 @@ class Sampling:
 def response_rows(
     sampling: Sampling, asked: Sequence[Asked], revision: str, taint: Taint
 ) -> Iterator[tuple[Asked, Row]]:
-    """The answers of a sampling, each with its task: in two trials, of the imported model in one."""
+    """The responses of a sampling, each with its task: in two trials, of the imported model in one."""
     is_import = sampling.who is OUTSIDER
     for each in asked:
         for trial in TRIALS[:1] if is_import else TRIALS:
@@ -73,9 +73,9 @@ def response_rows(
 
 def _response(sampling: Sampling, each: Asked, trial: int, revision: str, taint: Taint) -> Row:
     who, task, is_import = sampling.who, each.task, sampling.who is OUTSIDER
-    dice = random.Random(f"answer {who.label} {each.number} {trial} {sampling.night}")
+    dice = random.Random(f"response {who.label} {each.number} {trial} {sampling.night}")
     met = [c.title for c in task.criteria if is_met(who, each.number, task.field or "", c, trial, sampling.night)]
-    text = taint(answer(each.matter, met, who.style, dice))
+    text = taint(response_text(each.matter, met, who.style, dice))
     status, error = _fate(who, each.number, trial)
     prompt, completion = sum(tokens_of(turn.prompt or "") for turn in task.conversation), tokens_of(text)
     prices = who.usd_per_mtok or (None, None)
@@ -95,7 +95,7 @@ def _response(sampling: Sampling, each: Asked, trial: int, revision: str, taint:
         ),
         dataset_revision=revision, task_id=task.task_id, conversation_id=task.conversation_id, model=sampling.label,
         model_config_hash=sampling.config_hash, trial=trial, vintage=sampling.vintage, status=status,
-        source="imported" if is_import else "sampled", import_batch="batch-of-answers" if is_import else None,
+        source="imported" if is_import else "sampled", import_batch="batch-of-responses" if is_import else None,
         text=text if status == "ok" else None, chars_alnum=count_alphanumeric(text) if status == "ok" else None,
         error=None if error is None else taint(error), degraded=dice.random() < 0.01 and not is_import,
         run_id=IMPORT_RUN if is_import else sampling.run_id,
@@ -136,7 +136,7 @@ class Grader:
 def verdict_rows(
     grader: Grader, sampling: Sampling, answered: Iterable[tuple[Asked, Row]], taint: Taint
 ) -> Iterator[Row]:
-    """A grader's decisions on every criterion of the answers that are there."""
+    """A grader's decisions on every criterion of the responses that are there."""
     for each, response in answered:
         if response["status"] == "ok" and not _is_missing(grader, response, each.number):
             for criterion in each.task.criteria:
@@ -182,7 +182,7 @@ def _verdict(grader: Grader, sampling: Sampling, each: Asked, response: Row, cri
 
 
 def _failed(grader: Grader, sampling: Sampling, number: int, trial: int, position: int) -> str | None:
-    """The cause of a verdict that failed: of one answer the first criteria, each for another cause."""
+    """The cause of a verdict that failed: of one response the first criteria, each for another cause."""
     cell = (CONTENDERS[2].label, LOST_TASKS["Finance"][1], 1)
     is_there = grader.columns["judge_trial"] == 1 and sampling.vintage == BASE_VINTAGE and not grader.is_import
     if is_there and (sampling.who.label, number, trial) == cell and position < len(CAUSES):

@@ -39,7 +39,7 @@ def rows_by_table(samplings: Sequence[Sampling]) -> dict[str, Rows]:
             tables[table_name] += [{**each, "dataset_revision": revision} if is_of_revision else each for each in rows]
     for each in samplings:
         _add(tables, each)
-    # Several judgings of one sampling share its answers.
+    # Several judgings of one sampling share its responses.
     tables["responses"] = list({each["response_id"]: each for each in tables["responses"]}.values())
     return tables
 
@@ -47,20 +47,20 @@ def rows_by_table(samplings: Sequence[Sampling]) -> dict[str, Rows]:
 def _add(tables: dict[str, Rows], sampling: Sampling) -> None:
     judged_s = sampling.answered_s if sampling.judged_s is None else sampling.judged_s
     for i, task in enumerate(TASKS):
-        answer = response(
+        row = response(
             task, sampling.model, vintage=sampling.vintage, created_at=at(sampling.answered_s),
             dataset_revision=sampling.revision, model_config_hash=sampling.configuration,
         )  # fmt: skip
-        answer["response_id"] = "/".join(
+        row["response_id"] = "/".join(
             (task, sampling.model, sampling.revision, sampling.configuration, sampling.vintage)
         )
-        tables["responses"].append(answer)
+        tables["responses"].append(row)
         for k, value in enumerate(sampling.values[2 * i : 2 * i + 2]):
             given = {
                 "judge": sampling.judge, "created_at": at(judged_s + 1), "dataset_revision": sampling.revision,
                 **sampling.other,
             }  # fmt: skip
-            decided = verdict(answer, criterion(task, k, 5.0), value, **given)
+            decided = verdict(row, criterion(task, k, 5.0), value, **given)
             decided["verdict_id"] += f"/{sorted(given.items(), key=str)}"
             tables["verdicts"].append(decided)
 

@@ -18,7 +18,7 @@ class Matter:
 
     Attributes:
         question: what is asked first, with places for a client and an amount.
-        points: statements that a good answer makes; they become criteria and sentences of answers.
+        points: statements that a good response makes; they become criteria and sentences of responses.
         figures: rows of a table, each a name and a value.
         formula: a line of a calculation.
         labels: a decision type and an economic pathway.
@@ -111,8 +111,8 @@ def _weight(severity: str, dice: random.Random) -> int:
     return dice.randint(low, high) if dice.random() > 1 / 150 else _BESIDE[severity]
 
 
-def answer(matter: Matter, met: Sequence[str], style: int, dice: random.Random) -> str:
-    """An answer in Markdown that says what it meets; a higher style is longer."""
+def response_text(matter: Matter, met: Sequence[str], style: int, dice: random.Random) -> str:
+    """A response in Markdown that says what it meets; a higher style is longer."""
     said = [title.removeprefix(_STATES).rstrip(".") for title in met if title.startswith(_STATES)]
     points = [
         f"{i}. **{point[0].upper()}{point[1:]}.** {dice.choice(TEXTS['reasons'])}".rstrip()

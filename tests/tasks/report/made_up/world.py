@@ -1,8 +1,8 @@
 """A made-up but meaningful warehouse: what the tests of the report read, and what its screenshots show.
 
 Two fields with 24 tasks each, and one task that was refused; four pinned models, two that are sampled nightly, and one
-whose answers were imported; two judges and people; one night on an older revision. With `hostile` there is an attack in
-every name and text.
+whose responses were imported; two judges and people; one night on an older revision. With `hostile` every name and text
+holds an attack.
 """
 
 from collections.abc import Iterator, Sequence
@@ -106,8 +106,8 @@ def _filled(
     for sampling in _samplings(job, names, nights):
         answered = list(response_rows(sampling, asked, revision, taint))
         made["responses"] += [response for _, response in answered]
-        for grader, of_answers in _graded(job, names, sampling, answered):
-            made["verdicts"] += verdict_rows(grader, sampling, of_answers, taint)
+        for grader, of_responses in _graded(job, names, sampling, answered):
+            made["verdicts"] += verdict_rows(grader, sampling, of_responses, taint)
     # The rows of the checks are there before the tasks, so that these are admitted as soon as they are ingested.
     written(job.warehouse, check_rows(revision, [each.task for each in (*asked, refused)], refused.task.task_id, made))
     ingest(job)
@@ -145,7 +145,7 @@ def _graded(
 
 
 def _control(job: Job, names: Names, asked: Sequence[Asked], made: dict[str, list[Row]]) -> dict[str, list[Row]]:
-    """The first judge's control set, chosen of what it decided on pinned answers, and its nights."""
+    """The first judge's control set, chosen of what it decided on pinned responses, and its nights."""
     judge = judgings(job, BENCHMARK)[0].columns
     own = [
         each

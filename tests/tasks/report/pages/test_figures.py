@@ -69,10 +69,10 @@ CRITERIA = [
 
 
 def test_what_is_not_decided_has_no_figure_and_not_a_bad_one(tmp_path: Path) -> None:
-    answer = response("t1")
+    row = response("t1")
     scope = scope_of(tmp_path, {
-        **admitted(["t1"], n_criteria=2), "severities": severity_rows(), "criteria": CRITERIA, "responses": [answer],
-        "verdicts": [verdict(answer, CRITERIA[0], 1.0), verdict(answer, CRITERIA[1], None)],
+        **admitted(["t1"], n_criteria=2), "severities": severity_rows(), "criteria": CRITERIA, "responses": [row],
+        "verdicts": [verdict(row, CRITERIA[0], 1.0), verdict(row, CRITERIA[1], None)],
     })  # fmt: skip
 
     categories = {each["label"]: each for each in rows_of(FIGURES["categories"], scope)}
@@ -98,7 +98,7 @@ def test_who_has_no_known_price_is_named_and_is_in_no_chart_of_cost(scope: Scope
         for each in specification(plot.chart)["data"]["values"]
     ]
     assert {each["model"] for each in drawn} == {each["model"] for each in rows} - UNPRICED
-    assert all(each["usd" if "part" in each else "answer_usd"] > 0 for each in drawn)
+    assert all(each["usd" if "part" in each else "response_usd"] > 0 for each in drawn)
     bars = [each for each in drawn if "part" in each]
     assert bars
     assert PEOPLE not in {each["judging"] for each in bars}, "what people cost is not known"
@@ -108,15 +108,15 @@ def one_answer_each(costs: dict[str, list[float | None]], **of_verdict: Any) -> 
     """Models that answered tasks at these costs, all of it judged as met."""
     tasks = [f"t{i}" for i in range(max(map(len, costs.values())))]
     criteria = {task: criterion(task, 0, 5.0) for task in tasks}
-    answers = [
+    responses = [
         response(task, model, cost_usd=cost, chars_alnum=10)
         for model, of_model in costs.items()
         for task, cost in zip(tasks, of_model, strict=False)
     ]
     given = {"cost_usd": 0.01, **of_verdict}
     return {
-        **admitted(tasks, n_criteria=1), "criteria": list(criteria.values()), "responses": answers,
-        "verdicts": [verdict(answer, criteria[answer["task_id"]], 1.0, **given) for answer in answers],
+        **admitted(tasks, n_criteria=1), "criteria": list(criteria.values()), "responses": responses,
+        "verdicts": [verdict(row, criteria[row["task_id"]], 1.0, **given) for row in responses],
     }  # fmt: skip
 
 
@@ -126,7 +126,7 @@ def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(t
     rows = {each["model"]: each for each in rows_of(FIGURES["costs"], scope)}
     notes = FIGURES["costs"].notes(list(rows.values()))  # type: ignore[misc]
 
-    columns = ("answer_usd", "n_unpriced_answers", "all_answers_usd", "task_usd")
+    columns = ("response_usd", "n_unpriced_responses", "all_answers_usd", "task_usd")
     assert {model: tuple(each[name] for name in columns) for model, each in rows.items()} == {
         "dear": (2.0, 1, None, pytest.approx(2.01)), "free": (0.0, 0, 0.0, pytest.approx(0.01)),
         "odd": (None, 2, None, None),
@@ -143,7 +143,7 @@ def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path: Path) -> N
     (cost,) = rows_of(FIGURES["costs"], scope)
     (judge,) = rows_of(FIGURES["judge_costs"], scope)
 
-    assert (cost["answer_usd"], cost["judging_usd"], cost["task_usd"]) == (1.0, None, None)
+    assert (cost["response_usd"], cost["judging_usd"], cost["task_usd"]) == (1.0, None, None)
     assert (judge["thousand_usd"], judge["cost_usd"], judge["n_unpriced"]) == (None, None, 2)
     assert judge["cached_share"] is None
     assert FIGURES["judge_costs"].plots([judge]) == []  # type: ignore[misc]
@@ -187,17 +187,17 @@ def test_the_last_run_of_each_suite_counts_and_failures_come_first_the_gravest_b
 
 
 def test_each_reason_is_counted_with_its_failures_and_an_unknown_cost_stays_unknown(tmp_path: Path) -> None:
-    answer, asked = response("t1"), [criterion("t1", position, 5.0) for position in range(5)]
+    row, asked = response("t1"), [criterion("t1", position, 5.0) for position in range(5)]
     decided = [
-        verdict(answer, asked[0], 1.0, judge="careful", decided_by="cheap", cost_usd=0.1),
-        verdict(answer, asked[1], 0.0, judge="careful", decided_by="cheap", cost_usd=0.2),
-        verdict(answer, asked[2], 1.0, judge="careful", decided_by="strong", cost_usd=0.5,
+        verdict(row, asked[0], 1.0, judge="careful", decided_by="cheap", cost_usd=0.1),
+        verdict(row, asked[1], 0.0, judge="careful", decided_by="cheap", cost_usd=0.2),
+        verdict(row, asked[2], 1.0, judge="careful", decided_by="strong", cost_usd=0.5,
                 escalated_because=["weight", "disagreement"]),
-        verdict(answer, asked[3], None, judge="careful", decided_by="strong", escalated_because=["weight"],
+        verdict(row, asked[3], None, judge="careful", decided_by="strong", escalated_because=["weight"],
                 status="refused"),
-        verdict(answer, asked[4], 1.0, judge="careful plain"),
+        verdict(row, asked[4], 1.0, judge="careful plain"),
     ]  # fmt: skip
-    scope = scope_of(tmp_path, admitted(["t1"]) | {"responses": [answer], "verdicts": decided})
+    scope = scope_of(tmp_path, admitted(["t1"]) | {"responses": [row], "verdicts": decided})
 
     shown = {row["reason"]: row for row in rows_of(DECISIONS, scope)}
 

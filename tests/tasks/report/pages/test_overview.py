@@ -184,11 +184,11 @@ def texts(scope: Scope, level: str) -> list[str]:
 def unjudged(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """Two models have answered, one task was refused, and nobody has judged anything."""
     job = tiny_job(tmp_path_factory.mktemp("unjudged"), TASKS, models=())
-    answers = [
+    responses = [
         each | {"cost_usd": 0.25} for model in ("m1", "m2") for each in answered(TASKS[:2], model)["responses"]
     ]  # fmt: skip
     refusal = row("refusals", task_id="t3", check_name="criteria_per_task", severity="quarantine")
-    store(job, {"responses": answers, "refusals": [refusal]})
+    store(job, {"responses": responses, "refusals": [refusal]})
     return job
 
 
@@ -211,11 +211,11 @@ def test_answers_without_a_verdict_are_counted_priced_and_can_be_read(unjudged: 
     shown = {name: (value, beside) for name, value, beside in facts(scope)}
     assert (shown["Models"][0], shown["Responses"][0], shown["Cost"][0]) == ("2", "4", "$1.00")
     costs = scope.rows("costs/costs")
-    priced = [(each["model"], each["split"], each["answer_usd"], each["mean_score"]) for each in costs]
+    priced = [(each["model"], each["split"], each["response_usd"], each["mean_score"]) for each in costs]
     assert priced == [("m1", "finance", 0.25, None), ("m2", "finance", 0.25, None)]
     held = data(site)
-    parts = [part for name in held if name.startswith("task-") for part in held[name].values() if "answers" in part]
-    assert sorted(each["text"] for part in parts for each in part["answers"]) == [
+    parts = [part for name in held if name.startswith("task-") for part in held[name].values() if "responses" in part]
+    assert sorted(each["text"] for part in parts for each in part["responses"]) == [
         "m1 says t1.", "m1 says t2.", "m2 says t1.", "m2 says t2.",
     ]  # fmt: skip
 

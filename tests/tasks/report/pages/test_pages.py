@@ -55,13 +55,13 @@ def test_a_page_complains_of_nothing_asks_nobody_fits_the_screen_and_keeps_nobod
 def test_on_a_phone_the_answer_comes_first_and_differences_are_on_screen(browser: Browser, world_site: Path) -> None:
     with visiting(browser, world_site, PHONE) as visit:
         visit.open("index.html")
-        answer, notice = (visit.page.locator(each).first.bounding_box() for each in (".leader", ".notice"))
+        response, notice = (visit.page.locator(each).first.bounding_box() for each in (".leader", ".notice"))
         cells = visit.page.locator("#changes .tabulator-cell[tabulator-field$='-difference']")
         boxes = [cell.bounding_box() for cell in cells.all()]
 
-        assert answer is not None
+        assert response is not None
         assert notice is not None
-        assert answer["y"] < notice["y"]
+        assert response["y"] < notice["y"]
         assert boxes
         assert all(box is not None and box["x"] + box["width"] <= PHONE[0] for box in boxes)
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tasks.figures.columns import Column, Kind
-from tasks.report.rendering.drawn import table
+from tasks.report.rendering.page_figures import table
 
 
 def _cells(html: str, tag: str) -> list[tuple[dict[str, str], str]]:

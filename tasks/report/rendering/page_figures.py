@@ -1,4 +1,4 @@
-"""A figure as a page shows it: its numbers asked for, written beside the pages, drawn, and as a table."""
+"""A figure as a page shows it: its rows, written beside the page, as charts and as a table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,8 +29,8 @@ def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
     n_headings = 2 if any(column.group for column in shown) else 1
     upper, lower = list[Markup](), list[Markup]()
     begun: list[tuple[Column, str]] = []  # each column with the beginning of its cells
-    for place, (group, members) in enumerate(groupby(shown, key=lambda column: column.group)):
-        mine, group_id = list(members), f"{name}-group-{place}"
+    for number, (group, members) in enumerate(groupby(shown, key=lambda column: column.group)):
+        mine, group_id = list(members), f"{name}-group-{number}"
         if group:
             upper.append(_HEADING.format(group_id, "center", "colgroup", 1, len(mine), group))
         for column in mine:
@@ -60,7 +60,7 @@ def _shown(column: Column, row: Row) -> str:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class PageFigure:
     """A figure as a page shows it: how it is to be read, the SQL that was run, its charts as JSON, its table.
 
     `query` is empty where the figure is left out.
@@ -76,7 +76,7 @@ class Drawn:
     table: Markup
 
 
-def figures_of(page: Page, scope: Scope, site: Site) -> list[Drawn]:
+def figures_of(page: Page, scope: Scope, site: Site) -> list[PageFigure]:
     """Draw the figures of a page that the scope has something for."""
     figures = [figure for figure in page.figures if not figure.breakdown or figure.breakdown in scope.kinds]
     if title := scope.category_title:  # what the benchmark calls its categories
@@ -85,12 +85,12 @@ def figures_of(page: Page, scope: Scope, site: Site) -> list[Drawn]:
             for figure in figures
         ]
     own = [page.own(breakdown) for breakdown in scope.own_breakdowns] if page.own else []
-    found = (drawn(figure, scope, site) for figure in (*figures, *own))
-    return [each for each in found if each is not None]
+    page_figures = (page_figure(figure, scope, site) for figure in (*figures, *own))
+    return [each for each in page_figures if each is not None]
 
 
-def drawn(figure: Figure, scope: Scope, site: Site) -> Drawn | None:
-    """Ask for a figure's numbers, write them and their SQL beside the pages, and draw them.
+def page_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
+    """Read the rows of a figure, write them and their SQL beside the page, and draw its charts.
 
     None where the figure is left out, since it has no rows; in a report of some splits one that is pooled over all
     tasks only says that it is not there.
@@ -100,7 +100,7 @@ def drawn(figure: Figure, scope: Scope, site: Site) -> Drawn | None:
         says += f" See {source}."
     if scope.narrowed_to and figure.reach == "pooled":
         empty = f"Measured over all splits at once, but this report shows only {scope.narrowed_to}."
-        nothing = Drawn(replace(figure, empty=empty), says, "", 0, [], [], 0, Markup(""))
+        nothing = PageFigure(replace(figure, empty=empty), says, "", 0, [], [], 0, Markup(""))
         return None if figure.is_optional else nothing
     query = scope.query_of(figure)
     columns, values = scope.reader.table(query)
@@ -115,19 +115,19 @@ def drawn(figure: Figure, scope: Scope, site: Site) -> Drawn | None:
     if scope.narrowed_to and figure.reach == "warehouse":
         notes.append(f"This covers the whole warehouse, not only {scope.narrowed_to}.")
     listed = figure.listed(rows) if figure.listed else rows
-    return Drawn(
+    return PageFigure(
         figure, says, query, len(rows), plots, notes, len(listed),
         table(figure.name, figure.columns, listed) if rows else Markup(""),
     )  # fmt: skip
 
 
-def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> Drawn:
+def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigure:
     """Return a figure with given rows, for a page that has no files beside it."""
     listed = figure.listed(rows) if figure.listed else rows
     notes = figure.notes_on(rows)
     shown = table(figure.name, figure.columns, listed) if listed else Markup("")
     says = Template(figure.says).substitute(words(benchmark))
-    return Drawn(figure, says, "", len(listed), [], notes, len(listed), shown)
+    return PageFigure(figure, says, "", len(listed), [], notes, len(listed), shown)
 
 
 def _charts(figure: Figure, rows: Rows) -> tuple[list[tuple[str, Markup]], list[str]]:
