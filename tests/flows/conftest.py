@@ -16,7 +16,7 @@ import pytest
 
 from flows.cli.main import main
 from flows.recorded import UNRECORDED
-from flows.server.project_server import Server
+from flows.server.project_server import PrefectServer
 from tests.faults.server import FaultServer
 from tests.flows.prefect_server import serving_prefect
 from tests.kit import configure, shared_folder
@@ -128,7 +128,7 @@ def asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 @pytest.fixture(scope="session")
-def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
     """A real Prefect server with a database of its own."""
     home = tmp_path_factory.mktemp("prefect")
     with serving_prefect(home, shared_folder(tmp_path_factory)) as server:
@@ -136,7 +136,7 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]
 
 
 @pytest.fixture
-def prefect_api(prefect_server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
+def prefect_api(prefect_server: PrefectServer, monkeypatch: pytest.MonkeyPatch) -> str:
     """The address of the server, which records what the test runs."""
     monkeypatch.setenv("PRBENCH_PREFECT", "auto")
     monkeypatch.setenv("PREFECT_API_URL", prefect_server.url)

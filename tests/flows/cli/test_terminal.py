@@ -17,7 +17,7 @@ import pytest
 
 from flows.cli.main import main
 from flows.cli.output import show, show_table
-from tasks.alerts.findings import Alert, Message, Night
+from tasks.alerts.findings import Alert, Message, NightRun
 from tasks.console import Tally, advance, guard_log_records, notice, progress, shown_visibly
 from tasks.rules.text.characters import visible
 from tests.flows.conftest import PRBENCH, Run
@@ -201,7 +201,7 @@ def alert(**given: Any) -> Alert:
 
 
 def test_alerts_hold_text_alone_whatever_name_they_are_about() -> None:
-    night = Night(night=f"2026-11-01{EVIL}\nX: y", run_id="r", benchmark="prbench", warehouse=f"/w{CLEAR}")
+    night = NightRun(night=f"2026-11-01{EVIL}\nX: y", run_id="r", benchmark="prbench", warehouse=f"/w{CLEAR}")
     message = Message.about(night, [alert(facts={"model": EVIL, EVIL: [EVIL]})])
     assert len(message.title.splitlines()) == 1
     assert r"\x1b]0;owned" in message.body

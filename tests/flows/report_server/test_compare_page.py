@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.report_server.compare_page import comparison
+from flows.report_server.compare_page import compare_page
 from tasks.compare.rows import apart, rows_of, with_verdicts
 from tasks.config.job import DataRevision, Job
 from tasks.figures.rendering import as_text
@@ -53,7 +53,7 @@ def job(reader: Reader) -> Job:
 
 
 def shown(job: Job, folder: Path = Path("nowhere"), **given: str) -> dict[str, Drawn]:
-    found = comparison(job, given, folder)
+    found = compare_page(job, given, folder)
     assert found.trouble is None
     return {each.figure.name: each for each in found.figures}
 
@@ -78,7 +78,7 @@ def test_of_several_differences_each_leads_to_what_it_consists_of(job: Job) -> N
 
     (listed, of_a), (_, of_b) = [
         (found.figures[0].table, found.about)
-        for found in (comparison(job, judges | {"show": str(number)}, Path("nowhere")) for number in range(2))
+        for found in (compare_page(job, judges | {"show": str(number)}, Path("nowhere")) for number in range(2))
     ]
 
     assert of_a == "From a-judge to second-judge on finance, model a"
@@ -87,7 +87,7 @@ def test_of_several_differences_each_leads_to_what_it_consists_of(job: Job) -> N
 
 
 def test_runs_are_compared_as_the_command_does_and_offered_with_their_time_latest_first(job: Job) -> None:
-    found = comparison(job, {"of": "run", "first": "a-run", "second": "later"}, Path("nowhere"))
+    found = compare_page(job, {"of": "run", "first": "a-run", "second": "later"}, Path("nowhere"))
 
     assert [*found.fields[0].options] == [
         ("later", "2026-01-01 00:00:01 night 2026-10-02"), ("a-run", "2026-01-01 00:00:00 prbench run"),
@@ -101,7 +101,7 @@ def test_runs_are_compared_as_the_command_does_and_offered_with_their_time_lates
 def test_only_what_has_something_to_be_compared_with_in_the_revision_is_offered(
     job: Job, kind: str, offered: list[str]
 ) -> None:
-    found = comparison(job, {"of": kind}, Path("nowhere"))
+    found = compare_page(job, {"of": kind}, Path("nowhere"))
 
     assert [[text for _, text in field.options] for field in found.fields[:2]] == [offered, offered]
 
@@ -131,7 +131,7 @@ def test_task_pages_are_linked_where_they_are_written(job: Job, tmp_path: Path) 
     ("run", {"first": "a-run", "second": "later"}),
 ])  # fmt: skip
 def test_likely_choices_are_made_before_anything_is_asked(job: Job, kind: str, chosen: dict[str, str]) -> None:
-    found = comparison(job, {"of": kind}, Path("nowhere"))
+    found = compare_page(job, {"of": kind}, Path("nowhere"))
 
     assert found.figures == ()
     assert chosen.items() <= {field.name: field.chosen for field in found.fields}.items()
@@ -146,7 +146,7 @@ def test_likely_choices_are_made_before_anything_is_asked(job: Job, kind: str, c
     ({"of": "model", "first": "a", "second": "b", "judge": "nobody"}, "no verdict has it"),
 ])  # fmt: skip
 def test_what_cannot_be_compared_is_said_beside_the_choices(job: Job, asked: dict[str, str], trouble: str) -> None:
-    found = comparison(job, asked, Path("nowhere"))
+    found = compare_page(job, asked, Path("nowhere"))
 
     assert found.fields
     assert trouble in (found.trouble or "")
@@ -154,7 +154,7 @@ def test_what_cannot_be_compared_is_said_beside_the_choices(job: Job, asked: dic
 
 @pytest.mark.parametrize("given", [{"of": "password"}, {"first": "only one"}, {"first": "", "second": "b"}])
 def test_what_an_address_cannot_mean_is_as_if_nothing_was_asked(job: Job, given: dict[str, str]) -> None:
-    assert comparison(job, given, Path("nowhere")).figures == ()
+    assert compare_page(job, given, Path("nowhere")).figures == ()
 
 
 @pytest.mark.parametrize(

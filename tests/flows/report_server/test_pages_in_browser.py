@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from flows.report_server.server import makers_of, server_of
+from flows.report_server.server import renderers_of, server_of
 from tasks.config.job import Job
 from tests.tasks.report.browser import PHONE, Visit
 from tests.tasks.report.conftest import browser, hostile_job, hostile_site, world_job, world_site
@@ -36,7 +36,7 @@ class ServedVisit(Visit):
 
 @contextmanager
 def visiting_server(browser: Browser, job: Job, site: Path, *, dark: bool = False) -> Iterator[ServedVisit]:
-    with server_of(site.parent, 0, makers_of(job, site / "index.html", is_live=True)) as server:
+    with server_of(site.parent, 0, renderers_of(job, site / "index.html", is_live=True)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         context = browser.new_context(viewport={"width": 1400, "height": 900}, color_scheme="dark" if dark else "light")
         visit = ServedVisit(context.new_page(), site.resolve())

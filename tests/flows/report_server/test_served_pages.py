@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.report_server.server import Made, makers_of, serve_report, server_of
+from flows.report_server.server import PageContent, renderers_of, serve_report, server_of
 from tasks.figures.shown import COMPARE
 from tasks.report.rendering.site import render
 from tasks.rules.errors import UsageError
@@ -34,8 +34,8 @@ def port(folder: Path) -> Iterator[int]:
     index = folder / "report/prbench/index.html"
     index.parent.mkdir(parents=True)
     index.write_text("a report")
-    makers = makers_of(job_on("sample", folder / "data"), index, is_live=True)
-    with server_of(folder / "report", 0, makers) as server:
+    renderers = renderers_of(job_on("sample", folder / "data"), index, is_live=True)
+    with server_of(folder / "report", 0, renderers) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.server_port
         server.shutdown()
@@ -168,11 +168,11 @@ def test_too_many_parameters_are_not_found_and_nothing_is_written(port: int, fol
 def test_the_server_closes_when_the_answer_that_is_being_made_is_made(tmp_path: Path) -> None:
     begun, go_on, made = threading.Event(), threading.Event(), threading.Event()
 
-    def make(_: Mapping[str, str]) -> Made:
+    def make(_: Mapping[str, str]) -> PageContent:
         begun.set()
         assert go_on.wait(30)
         made.set()
-        return Made(b"")
+        return PageContent(b"")
 
     server = server_of(tmp_path, 0, {"/prbench/slow": make})
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -198,7 +198,7 @@ def test_a_folder_of_other_files_is_not_served(tmp_path: Path) -> None:
 
 
 def test_a_page_that_cannot_be_made_is_answered_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def broken(_: Mapping[str, str]) -> Made:
+    def broken(_: Mapping[str, str]) -> PageContent:
         raise ValueError("a bug")
 
     with server_of(tmp_path, 0, {"/page.html": broken}) as server:

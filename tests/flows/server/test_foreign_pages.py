@@ -10,14 +10,14 @@ import httpx
 import pytest
 import websockets
 
-from flows.server.project_server import Server
+from flows.server.project_server import PrefectServer
 from tests.flows.prefect_server import browser
 from tests.tasks.report.browser import browsing
 
 REFUSED = {401, 403}
 
 
-def refuses(server: Server) -> None:
+def refuses(server: PrefectServer) -> None:
     """All that a foreign page or another user can send is refused, and the user's own client is not."""
     with closing(browser(server.url, server.secret)) as client:
         token = {name: client.headers[name] for name in ("Prefect-Csrf-Token", "Prefect-Csrf-Client")}
@@ -41,13 +41,13 @@ def refuses(server: Server) -> None:
 
 
 @pytest.mark.slow
-def test_the_projects_server_refuses_what_a_foreign_page_sends(prefect_server: Server) -> None:
+def test_the_projects_server_refuses_what_a_foreign_page_sends(prefect_server: PrefectServer) -> None:
     refuses(prefect_server)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", ["/events/in", "/events/out", "/logs/out"])
-def test_a_web_socket_asks_for_the_secret_and_for_a_page_of_its_own(prefect_server: Server, path: str) -> None:
+def test_a_web_socket_asks_for_the_secret_and_for_a_page_of_its_own(prefect_server: PrefectServer, path: str) -> None:
     at = prefect_server.url.removesuffix("/api")
 
     assert socket_ended(prefect_server.url, path, token=prefect_server.secret) == "open"
@@ -58,7 +58,7 @@ def test_a_web_socket_asks_for_the_secret_and_for_a_page_of_its_own(prefect_serv
 
 
 @pytest.mark.slow
-def test_a_person_logs_in_to_the_pages_with_the_secret_and_sees_the_runs(prefect_server: Server) -> None:
+def test_a_person_logs_in_to_the_pages_with_the_secret_and_sees_the_runs(prefect_server: PrefectServer) -> None:
     with closing(browser(prefect_server.url, prefect_server.secret)) as client:
         flow = client.post("/flows/", json={"name": "seen"}).raise_for_status().json()["id"]
         run = {"flow_id": flow, "name": "a-run-to-see", "state": {"type": "COMPLETED"}}
@@ -109,7 +109,7 @@ class Attempt:
     request: httpx.Request
 
 
-def attempts(server: Server, token: Mapping[str, str]) -> Iterator[Attempt]:
+def attempts(server: PrefectServer, token: Mapping[str, str]) -> Iterator[Attempt]:
     """Every request in every disguise; some have the secret or a CSRF token, as if a browser had added them."""
     at = server.url.removesuffix("/api")
     own, port = at.removeprefix("http://"), at.rpartition(":")[2]

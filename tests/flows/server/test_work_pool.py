@@ -19,7 +19,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from flows.server.project_server import Server
+from flows.server.project_server import PrefectServer
 from tests.faults.server import FaultServer
 from tests.flows.conftest import PROJECT, Command, until
 from tests.flows.prefect_server import UNUSED
@@ -140,7 +140,7 @@ def test_the_steps_for_several_machines_work_and_a_worker_takes_over(world: Worl
         world.do(world.step(1))
         world.do(world.step(2))
         _, log = started.enter_context(world.running("server", world.step(3)))
-        assert Server(f"http://127.0.0.1:{world.port}/api").is_ready(180), log.read_text()
+        assert PrefectServer(f"http://127.0.0.1:{world.port}/api").is_ready(180), log.read_text()
         world.do(world.step(4))
         refused = httpx.get(f"http://127.0.0.1:{world.port}/api/work_pools/prbench")
         assert refused.status_code == httpx.codes.UNAUTHORIZED

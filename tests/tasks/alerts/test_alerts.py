@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tasks.alerts.findings import Alert, Message, Night, alerts_of_reports, drifts, drops, escaped, failure, skipped
+from tasks.alerts.findings import Alert, Message, NightRun, alerts_of_reports, drifts, drops, escaped, failure, skipped
 from tasks.alerts.sending import Delivery, delivered, store
 from tasks.rules.statistics.control import Drifted
 from tasks.run.writing import StageReport
@@ -163,7 +163,7 @@ def test_a_control_set_that_could_not_be_judged_is_an_alert_unless_the_night_was
 
 def test_a_run_that_is_no_night_is_named_by_its_id_with_its_report_where_that_is_served(tmp_path: Path) -> None:
     job = job_on("sample", tmp_path, run_id="run-7", report={"url": "https://evals.example.org/"})
-    message = Message.about(Night.of(job), [failure("out of disk"), skipped("another night is at work")])
+    message = Message.about(NightRun.of(job), [failure("out of disk"), skipped("another night is at work")])
 
     assert "prbench, run run-7: failure (1), skipped (1)" == message.title
     assert ", report https://evals.example.org/prbench/index.html; all are in the table" in message.body
@@ -227,13 +227,13 @@ def test_alerts_and_what_became_of_them_can_be_queried(tmp_path: Path) -> None:
 def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for_all_nights(tmp_path: Path) -> None:
     quality = alerts_of_reports([StageReport("check", warnings=["x (quarantine): 7 tasks"], is_below_bar=True)])
     job = job_on("sample", tmp_path, run_id="run-1").model_copy(update={"night": "2026-11-22"})
-    sent = [Delivery("webhook 1", "sent", 1, None, 1, (Night.of(job).id_of(DROP),))]
+    sent = [Delivery("webhook 1", "sent", 1, None, 1, (NightRun.of(job).id_of(DROP),))]
     for run_id, night in (("run-1", "2026-11-22"), ("run-2", "2026-11-22"), ("run-3", "2026-11-23")):
         again = job.model_copy(update={"run_id": run_id, "night": night})
         store(again, [DROP, replace(DROP, facts={"split": "legal"}), *quality, failure("out of disk")], sent)
         Warehouse(tmp_path).publish()
 
-    assert {("webhook 1", Night.of(job).id_of(DROP))} == delivered(job)
+    assert {("webhook 1", NightRun.of(job).id_of(DROP))} == delivered(job)
     assert [
         {"kind": "failure", "n": 3, "first": "run-1"},
         {"kind": "quality", "n": 1, "first": "run-1"},
