@@ -68,7 +68,7 @@ class Command:
 
 
 def _expected(returned: int, code: int, done: Done) -> Done:
-    assert returned == code, f"exit {returned}, wanted {code}\n{done.stdout}\n{done.stderr}"
+    assert code == returned, f"exit {returned}, wanted {code}\n{done.stdout}\n{done.stderr}"
     return done
 
 

@@ -25,7 +25,7 @@ def test_a_command_that_is_killed_twice_loses_no_recorded_reply_and_ends_as_if_u
             most_gap_s=MOST_COLD_GAP_S,
         )  # fmt: skip
         figures = killing.kill(2)
-    assert figures.kills == 2
+    assert 2 == figures.kills
     assert figures.again <= 2 * 8
 
 
@@ -41,7 +41,7 @@ def test_a_signal_ends_a_command_within_seconds_though_its_calls_take_long(tmp_p
             time.sleep(0.01)
         before_s = time.monotonic()
         os.kill(run.pid, signal.SIGINT)
-        assert run.wait() == 130, run.complaint
+        assert 130 == run.wait(), run.complaint
         assert time.monotonic() - before_s < 30
-        assert run.members() == []
-        assert run.complaint == "interrupted: finished work is kept; run the same command again to continue\n"
+        assert [] == run.members()
+        assert "interrupted: finished work is kept; run the same command again to continue\n" == run.complaint

@@ -27,7 +27,7 @@ def test_a_rubric_writer_that_no_judge_asks_is_not_needed(command: Command, prov
     model = {"name": "hosted_vllm/a", "label": "a", "api_base": provider.api_base}
     command.configure(dataset={"source": "sample"}, models=[model], rubric_writer={"name": EMBEDDED})
     command("run", "--limit", "1", "--warehouse", "data")
-    assert len(provider.book) == 1
+    assert 1 == len(provider.book)
     command.configure(dataset={"source": "sample"}, models=[model], judges=[{"name": EMBEDDED}])
     assert f"{EMBEDDED}: not installed" in command("run", "--warehouse", "data", code=2).stderr
 
@@ -59,7 +59,7 @@ def test_a_run_needs_no_more_open_files_than_it_may_have(
         command.configure(**settings(server, limits={"concurrency": 500}))
         run = f"ulimit {limit} && exec {PRBENCH} run --warehouse data"
         done = subprocess.run(["bash", "-c", run], cwd=command.folder, capture_output=True, text=True, check=False)
-        assert done.returncode == code, done.stderr
+        assert code == done.returncode, done.stderr
         assert server.most_in_hand <= most_in_hand
     assert line in done.stderr
-    assert ("ulimit" in done.stderr) == bool(line)
+    assert (bool(line)) == "ulimit" in done.stderr

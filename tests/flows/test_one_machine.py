@@ -51,19 +51,19 @@ def test_a_run_is_refused_while_another_machine_writes_and_takes_over_where_that
     command.configure(dataset={"source": "sample"}, models=[], judges=[])
     with started(ON_NODE7, str(data), folder=PROJECT) as node7:
         assert node7.stdout is not None
-        assert node7.stdout.readline() == "writes\n"
+        assert "writes\n" == node7.stdout.readline()
         refused = command("run", "--warehouse", "data", code=1).stderr.splitlines()
         assert refused[0].startswith(f"{data}: node7 wrote here last; waiting up to ")
-        assert refused[1:] == [
+        assert [
             f"prbench: {data}: node7 writes this warehouse, and only one machine can at a time; wait for it, run this "
             "command there, or use another --warehouse"
-        ]
+        ] == refused[1:]
         found = {row["what"]: row["state"] for row in command.json("doctor", "--warehouse", "data")}
-        assert found["another machine"] == "unknown"
+        assert "unknown" == found["another machine"]
     taken = command("run", "--warehouse", "data").stderr
 
     assert f"{data}: node7 no longer writes here; this machine takes over" in taken
-    assert command.sql("select count(*) as n from tasks") == [{"n": 8}]
+    assert [{"n": 8}] == command.sql("select count(*) as n from tasks")
     assert not (data / "machine.lock").exists()
 
 
@@ -81,15 +81,15 @@ def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothin
             run.send_signal(signal.SIGCONT)
             code, error = run.wait(60), run.stderr.read() if run.stderr else ""
 
-    assert (code, error.splitlines()[-1]) == (
+    assert (
         1,
         f"prbench: {data}: node7 took over this warehouse; nothing more is written, run again when no other machine "
         "writes",
-    )
+    ) == (code, error.splitlines()[-1])
     assert "Traceback" not in error
     assert node7.why_lost() is None
     node7.end()
-    assert files(data) == before
+    assert before == files(data)
 
 
 def files(data: Path) -> dict[str, int]:

@@ -35,19 +35,19 @@ def settings(server: FaultServer, **changes: Any) -> dict[str, Any]:
 def test_every_cell_is_called_once_and_a_second_run_calls_nothing(command: Command, provider: FaultServer) -> None:
     command.configure(**settings(provider))
     first = command.json("run", "--warehouse", "data")
-    assert len(provider.samples) == 2 * 2 * N_TASKS
+    assert 2 * 2 * N_TASKS == len(provider.samples)
     # Both trials have the same text here: two verdicts each, and one call answers both.
-    assert len(provider.judgings) == 2 * N_CRITERIA
-    assert len({entry.digest for entry in provider.entries if is_judging(entry.request)}) == 2 * N_CRITERIA
-    assert {row["model"]: row["n_tasks"] for row in command.json("leaderboard", "--warehouse", "data")} == {
+    assert 2 * N_CRITERIA == len(provider.judgings)
+    assert 2 * N_CRITERIA == len({entry.digest for entry in provider.entries if is_judging(entry.request)})
+    assert {
         "alpha": N_TASKS, "beta": N_TASKS,
-    }  # fmt: skip
+    } == {row["model"]: row["n_tasks"] for row in command.json("leaderboard", "--warehouse", "data")}  # fmt: skip
     calls = len(provider.book)
     second = command.json("run", "--warehouse", "data")
-    assert len(provider.book) == calls
-    assert [first["outcome"], second["outcome"]] == ["done", "done"]
+    assert calls == len(provider.book)
+    assert ["done", "done"] == [first["outcome"], second["outcome"]]
     made = command.sql("select responses_made, verdicts_made from runs order by started_at")
-    assert [list(row.values()) for row in made] == [[32, 392], [0, 0]]
+    assert [[32, 392], [0, 0]] == [list(row.values()) for row in made]
 
 
 def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command: Command) -> None:
@@ -72,7 +72,7 @@ def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command:
         assert broken["parse_error"]["n"] > 0
         assert broken["refused"]["n"] > 0
         assert broken["parse_error"]["decided"] == broken["refused"]["decided"] == 0
-        assert sum(row["n"] for row in broken.values()) == 2 * N_CRITERIA
+        assert 2 * N_CRITERIA == sum(row["n"] for row in broken.values())
         bounds = command.sql("select value, value_lower, value_upper from scores where not is_complete")
         assert bounds
         assert all(row["value"] is None and row["value_lower"] < row["value_upper"] for row in bounds)
@@ -80,10 +80,10 @@ def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command:
         healed = True
         calls = len(server.book)
         command("run", "--warehouse", "data", code=3)
-        assert len(server.book) - calls == broken["parse_error"]["n"]
+        assert broken["parse_error"]["n"] == len(server.book) - calls
         command("run", "--warehouse", "data", "--retry-failed")
-        assert len(server.book) - calls == broken["parse_error"]["n"] + broken["refused"]["n"]
-        assert {row["status"] for row in command.sql(by_status)} == {"met", "unmet"}
+        assert broken["parse_error"]["n"] + broken["refused"]["n"] == len(server.book) - calls
+        assert {"met", "unmet"} == {row["status"] for row in command.sql(by_status)}
 
 
 def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,8 +95,8 @@ def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(command: Command, mon
         done = command("run", "--warehouse", "data", code=1)
         quiet = command("run", "--warehouse", "data", "-q", code=1)
     for said in (done.stderr, quiet.stderr):
-        assert said.count("Who are you?") == 1
-        assert said.count("HOSTED_VLLM_API_KEY is set") == 1
+        assert 1 == said.count("Who are you?")
+        assert 1 == said.count("HOSTED_VLLM_API_KEY is set")
         assert said.splitlines()[-1].startswith("exit code 1 (no call succeeded): ")
         assert said.endswith("; correct that and run it again; `prbench doctor` tests each model\n")
     assert "leaderboard" not in done.stdout
@@ -115,9 +115,9 @@ def test_a_run_that_is_stopped_goes_on_where_it_stopped(command: Command, stop: 
         until(lambda: len(server.judgings) > 40, process)
         process.send_signal(stop)
         _, complaint = process.communicate(timeout=60)
-        assert process.returncode == 130, complaint
+        assert 130 == process.returncode, complaint
         stored = command.sql("select (select count(*) from responses) as r, (select count(*) from verdicts) as v")[0]
-        assert stored["r"] == 2 * N_TASKS
+        assert 2 * N_TASKS == stored["r"]
         assert 0 < stored["v"] < 2 * N_CRITERIA
         calls = len(server.book)
         command("run", "--warehouse", "data")
@@ -125,8 +125,8 @@ def test_a_run_that_is_stopped_goes_on_where_it_stopped(command: Command, stop: 
         missing = 2 * N_CRITERIA - stored["v"]
         assert missing - CONCURRENCY <= len(server.book) - calls <= missing
         runs = command.sql("select outcome, verdicts_made, calls from runs order by started_at")
-        assert [row["outcome"] for row in runs] == ["interrupted", "done"]
-        assert [row["verdicts_made"] for row in runs] == [stored["v"], 2 * N_CRITERIA - stored["v"]]
+        assert ["interrupted", "done"] == [row["outcome"] for row in runs]
+        assert [stored["v"], 2 * N_CRITERIA - stored["v"]] == [row["verdicts_made"] for row in runs]
         assert runs[0]["calls"] >= stored["r"] + stored["v"]
 
 
@@ -135,8 +135,8 @@ def test_stages_run_one_by_one_and_empty_models_make_no_call(command: Command, p
     for stage in ("ingest", "assemble", "sample", "judge", "aggregate", "check"):
         command(stage, "--warehouse", "data")
     refused = command("select-hard", "--warehouse", "data", "-q", code=1)
-    assert refused.stderr == (
-        "prbench: select-hard: no verdict of the configured judge is stored; run `prbench judge` first\n"
+    assert "prbench: select-hard: no verdict of the configured judge is stored; run `prbench judge` first\n" == (
+        refused.stderr
     )
-    assert provider.book == []
-    assert command.sql("select count(distinct task_id) as n from messages") == [{"n": N_TASKS}]
+    assert [] == provider.book
+    assert [{"n": N_TASKS}] == command.sql("select count(distinct task_id) as n from messages")

@@ -37,13 +37,13 @@ def test_the_commands_of_the_readme_print_what_it_shows(command: Command) -> Non
     shutil.copytree(PROJECT / "warehouse" / "samples", command.folder / "warehouse" / "samples")
     # Those of the guide follow in the same folder: it builds on what the README imports.
     for arguments, output in [*_console_blocks(README), *_console_blocks(GUIDE)]:
-        assert arguments[:3] == ["uv", "run", "prbench"]
+        assert ["uv", "run", "prbench"] == arguments[:3]
         done = command(*arguments[3:], "--warehouse", "data")
-        assert done.stdout == output, arguments
+        assert output == done.stdout, arguments
 
 
 def test_three_questions_are_shown_in_sql() -> None:
-    assert sum(arguments[3] == "sql" for arguments, _ in _console_blocks(README)) == 3
+    assert 3 == sum("sql" == arguments[3] for arguments, _ in _console_blocks(README))
 
 
 def test_the_guide_shows_the_output_of_comparisons() -> None:
@@ -56,24 +56,24 @@ def test_the_readme_is_short() -> None:
 
 def test_every_command_has_help_with_an_example_and_is_in_no_document_under_another_name() -> None:
     names = set(cli.commands)
-    assert names == {
+    assert {
         "run", "ingest", "assemble", "sample", "judge", "aggregate", "select-hard", "check", "import", "status",
         "leaderboard", "diff", "judges", "criteria", "lengths", "sql", "doctor", "plan", "nightly", "backfill", "serve",
         "compact", "export", "backup", "restore", "report", "derive", "benchmarks", "remove",
         "publish", "conditions", "annotate", "capabilities", "weaknesses", "review", "reviews", "certify", "verify",
         "cascade", "figures", "figure",
-    }  # fmt: skip
+    } == names  # fmt: skip
     for name, subcommand in cli.commands.items():
         assert subcommand.help, name
-        assert name == "import" or "Examples:" in (subcommand.epilog or ""), name
+        assert "import" == name or "Examples:" in (subcommand.epilog or ""), name
     used = set(re.findall(r"prbench ([a-z][a-z-]+)", README + GUIDE))
     assert used <= names | {"run"}
 
 
 def test_the_example_configuration_is_one(tmp_path: pytest.TempPathFactory) -> None:
     job = load_job(Arguments(config=PROJECT / "prbench.example.yaml"))
-    assert [model.label for model in job.settings.models] == ["gpt-5-high"]
-    assert yaml.safe_load((PROJECT / "prbench.example.yaml").read_text())["benchmark"] == "prbench"
+    assert ["gpt-5-high"] == [model.label for model in job.settings.models]
+    assert "prbench" == yaml.safe_load((PROJECT / "prbench.example.yaml").read_text())["benchmark"]
 
 
 def _documents() -> list[Path]:
@@ -86,7 +86,7 @@ def _documents() -> list[Path]:
 @pytest.mark.parametrize("path", _documents(), ids=_shown)
 def test_the_links_of_a_document_lead_somewhere(path: Path) -> None:
     targets = [target for target in re.findall(r"\]\(([^)]+)\)", path.read_text("utf-8")) if "://" not in target]
-    assert [target for target in targets if not (path.parent / target.partition("#")[0]).exists()] == []
+    assert [] == [target for target in targets if not (path.parent / target.partition("#")[0]).exists()]
 
 
 def test_the_pictures_of_the_report_are_there_and_small() -> None:
@@ -94,8 +94,8 @@ def test_the_pictures_of_the_report_are_there_and_small() -> None:
     shown = {Path(path).name for text in texts for path in re.findall(r'<img src="([^"]+)"', text)}
     pictures = {path.name: path.stat().st_size for path in (PROJECT / "tasks" / "report" / "pictures").iterdir()}
 
-    assert shown == set(pictures)
-    assert len(re.findall("<img", README)) == 2
+    assert set(pictures) == shown
+    assert 2 == len(re.findall("<img", README))
     assert max(pictures.values()) < 100_000
     assert sum(pictures.values()) < 400_000
 
@@ -124,7 +124,7 @@ def test_every_command_of_the_guide_works_as_it_stands(command: Command, provide
     command.configure(**settings_of(provider))
     for line in (line for line in LINES if "prefect deployment run" not in line):  # `server/test_serve.py` has that
         arguments = shlex.split(line, comments=True)
-        assert arguments[:3] == ["uv", "run", "prbench"], line
+        assert ["uv", "run", "prbench"] == arguments[:3], line
         own = [] if "--warehouse" in arguments else ["--warehouse", "data"]
         command(*arguments[3:], *own)
     assert (command.folder / "restored" / "prbench.duckdb").exists()

@@ -53,9 +53,9 @@ def test_a_run_ends_with_the_report_of_all_there_is_and_prefect_links_to_it(fill
     done = filled.json("run", "--model", "brief", "--warehouse", "data", "-q")
 
     index = filled.folder / "data/report/prbench/index.html"
-    assert done["stages"][-1]["stage"] == "report"
+    assert "report" == done["stages"][-1]["stage"]
     assert "thorough" in index.read_text(encoding="utf-8")
-    assert links_of(prefect_api, done["run_id"]) == [index.resolve().as_uri()]
+    assert [index.resolve().as_uri()] == links_of(prefect_api, done["run_id"])
 
 
 @pytest.mark.usefixtures("prefect_api")
@@ -67,11 +67,11 @@ def test_a_report_that_cannot_be_written_fails_the_run_and_takes_nothing_from_it
 
     done = filled.json("run", "--warehouse", "data", "-q", code=1)
 
-    assert done["stages"][-1]["warnings"] == [
-        f"no report: {taken}: holds other files than a report; name an empty folder or a new one"
-    ]
-    assert [path.name for path in taken.iterdir()] == ["thesis.tex"]
-    assert filled.sql("select count(*) as n from leaderboard where is_primary")[0]["n"] == 2
+    assert [f"no report: {taken}: holds other files than a report; name an empty folder or a new one"] == done[
+        "stages"
+    ][-1]["warnings"]
+    assert ["thesis.tex"] == [path.name for path in taken.iterdir()]
+    assert 2 == filled.sql("select count(*) as n from leaderboard where is_primary")[0]["n"]
 
 
 @contextmanager
@@ -91,7 +91,7 @@ def test_a_served_report_answers_only_here_until_ctrl_c(filled: Command, monkeyp
     with serving(filled) as (address, process):
         with urllib.request.urlopen(address) as page:
             assert "Leaderboard" in page.read().decode()
-            assert page.headers["X-Content-Type-Options"] == "nosniff"
+            assert "nosniff" == page.headers["X-Content-Type-Options"]
         foreign = urllib.request.Request(address, headers={"Host": "evil.example:80"})
         with pytest.raises(urllib.error.HTTPError, match="403"):
             urllib.request.urlopen(foreign)
@@ -99,4 +99,4 @@ def test_a_served_report_answers_only_here_until_ctrl_c(filled: Command, monkeyp
             urllib.request.urlopen(f"{address}figures/")
 
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=120) == 0
+        assert 0 == process.wait(timeout=120)

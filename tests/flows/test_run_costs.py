@@ -111,14 +111,14 @@ def test_a_cost_that_is_not_known_is_null_and_never_0(
     called(folder, job.run_id, paid)
     with Warehouse(folder).living(job.run_id):
         (run,) = latest_runs(job)
-    assert (run["cost_usd"], run["unpriced_calls"]) == (cost, unpriced)
-    assert total_cost_usd(job, job.run_id) == cost
-    assert run_row(job, [], at(1), at(2), "done")["cost_usd"] == cost
-    assert run_row(job, [], at(2), at(1), "done")["ended_at"] == at(2)  # the clock was set back
-    assert store_spend(job) == len(paid)
+    assert (cost, unpriced) == (run["cost_usd"], run["unpriced_calls"])
+    assert cost == total_cost_usd(job, job.run_id)
+    assert cost == run_row(job, [], at(1), at(2), "done")["cost_usd"]
+    assert at(2) == run_row(job, [], at(2), at(1), "done")["ended_at"]  # the clock was set back
+    assert len(paid) == store_spend(job)
     Warehouse(folder).publish()
     (shown_run,) = rows_in(folder, filled("history/runs", {"benchmark": "prbench", "living": [], "run": "another"}))
-    assert (shown_run["cost_usd"], shown_run["unpriced_calls"]) == (cost, unpriced)
+    assert (cost, unpriced) == (shown_run["cost_usd"], shown_run["unpriced_calls"])
 
 
 def test_a_damaged_ledger_lets_every_run_begin(folder: Path, job: Job, capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,5 +126,5 @@ def test_a_damaged_ledger_lets_every_run_begin(folder: Path, job: Job, capsys: p
     called(folder, "killed", PAID)
     with (folder / "ledger" / "calls.sqlite").open("r+b") as file:
         file.write(b"no database")
-    assert [(row["run_id"], row["cost_usd"]) for row in mark_killed(job)] == [("killed", None)]
+    assert [("killed", None)] == [(row["run_id"], row["cost_usd"]) for row in mark_killed(job)]
     assert "is damaged" in capsys.readouterr().err

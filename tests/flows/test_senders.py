@@ -66,10 +66,10 @@ def test_a_run_on_senders_is_shown_interrupted_and_continued_and_has_the_rows_of
     until(lambda: re.search(shown, command("status", "--warehouse", "data").stdout), run)
     (states,) = (command.folder / "data/living").glob("*.senders.json")
     senders = [Path(f"/proc/{sender['pid']}") for sender in json.loads(states.read_text(encoding="utf-8"))]
-    assert [sender.exists() for sender in senders] == [True, True]
+    assert [True, True] == [sender.exists() for sender in senders]
     run.send_signal(signal.SIGINT)
     _, complaint = run.communicate(timeout=120)
-    assert run.returncode == 130, complaint
+    assert 130 == run.returncode, complaint
     assert "never retrieved" not in complaint
     assert not any(sender.exists() for sender in senders)
     assert "Senders" not in command("status", "--warehouse", "data").stdout
@@ -77,8 +77,8 @@ def test_a_run_on_senders_is_shown_interrupted_and_continued_and_has_the_rows_of
     gate.set()
     n_calls = len(gated.book)
     done = command.json("run", "--warehouse", "data")
-    assert len(gated.book) - n_calls == 2 * N_CRITERIA
-    assert sum(stage["rows"] for stage in done["stages"] if stage["stage"] == "judge") == 2 * N_CRITERIA
+    assert 2 * N_CRITERIA == len(gated.book) - n_calls
+    assert 2 * N_CRITERIA == sum(stage["rows"] for stage in done["stages"] if "judge" == stage["stage"])
     (table,) = tables_of(prefect_api, done["run_id"])
     assert re.search(r'"n_made": [1-9]', table)
 
@@ -87,8 +87,8 @@ def test_a_run_on_senders_is_shown_interrupted_and_continued_and_has_the_rows_of
     here.configure(**settings(gated, trials=1))
     here("run", "--warehouse", "data")
     rows = sorted_rows(command)
-    assert len(rows["responses"]) == 2 * N_TASKS
-    assert rows == sorted_rows(here)
+    assert 2 * N_TASKS == len(rows["responses"])
+    assert sorted_rows(here) == rows
 
 
 def test_doctor_starts_senders_and_names_what_they_lack(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,4 +97,4 @@ def test_doctor_starts_senders_and_names_what_they_lack(command: Command, monkey
     command.configure(dataset={"source": "sample"}, models=models, calls=CALLS)
     findings = {each["what"]: each for each in command.json("doctor", "--warehouse", "data", code=1)}
     (node,) = (each for what, each in findings.items() if what.startswith(f"Ray node {os.uname().nodename} ("))
-    assert (node["state"], node["detail"]) == ("PROBLEM", "mistral/mistral-small-latest: MISTRAL_API_KEY not set")
+    assert ("PROBLEM", "mistral/mistral-small-latest: MISTRAL_API_KEY not set") == (node["state"], node["detail"])

@@ -83,8 +83,8 @@ def test_each_stage_of_a_run_has_work_until_it_was_done_and_so_has_the_run(tmp_p
         for name in ("evaluate", "backfill", "assemble"):
             assert not has_work(job, name), name
         (ingested, covered) = without_work(job, "evaluate")
-        assert (ingested.stage, covered.stage, covered.is_below_bar) == ("ingest", "coverage", False)
-        assert len(server.book) == done
+        assert ("ingest", "coverage", False) == (ingested.stage, covered.stage, covered.is_below_bar)
+        assert done == len(server.book)
     changed: dict[str, dict[str, Any]] = {
         "a model": {"models": [*settings["models"], {**at, "label": "b"}]},
         "a judge": {"judges": [judge, {**at, "label": "j"}]},

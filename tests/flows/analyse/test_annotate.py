@@ -69,9 +69,9 @@ def test_each_task_is_labelled_once_by_each_vocabulary_and_a_finished_analysis_m
     command("annotate")
     asked = Counter((kind_of(prompt_of(each)), each["model"]) for each in provider.book)
 
-    assert asked == {(kind, name): N_TASKS * n for kind in KINDS for name, n in (("ann", 2), ("bob", 1))}
+    assert {(kind, name): N_TASKS * n for kind in KINDS for name, n in (("ann", 2), ("bob", 1))} == asked
     rows = command.sql("select * from task_annotations")
-    assert Counter(row["status"] for row in rows) == {"ok": 9 * N_TASKS}
+    assert {"ok": 9 * N_TASKS} == Counter(row["status"] for row in rows)
     known = load_benchmark("prbench").annotations
     fields = {row["task_id"]: row["field"] for row in command.sql("select task_id, field from tasks")}
     for row in rows:
@@ -80,7 +80,7 @@ def test_each_task_is_labelled_once_by_each_vocabulary_and_a_finished_analysis_m
 
     done = command("annotate")
     assert "nothing is missing, no model call made" in done.stderr
-    assert len(provider.book) == 9 * N_TASKS
+    assert 9 * N_TASKS == len(provider.book)
 
 
 def test_a_reply_without_labels_is_asked_for_once_more_then_a_failed_row_that_the_next_run_tries_again(
@@ -110,15 +110,15 @@ def test_the_data_set_s_labels_stay_and_missing_ones_are_used(command: Command, 
     released = {row["kind"]: row["n"] for row in sources if row["source"] == "released"}
     annotated = {row["kind"]: row["n"] for row in sources if row["source"] == "annotated"}
     for kind, column in (("decision_type", "decision_types"), ("economic_pathway", "economic_pathways")):
-        assert released.get(kind, 0) == sum(bool(row[column]) for row in before)
-        assert annotated.get(kind, 0) == sum(not row[column] for row in before)
+        assert sum(bool(row[column]) for row in before) == released.get(kind, 0)
+        assert sum(not row[column] for row in before) == annotated.get(kind, 0)
         assert all(row[column] for row in after)
-    assert annotated["jurisdiction"] == N_TASKS
-    assert [old for old in before if old["decision_types"]] == [
+    assert N_TASKS == annotated["jurisdiction"]
+    assert [
         {**new, "economic_pathways": old["economic_pathways"]}
         for old, new in zip(before, after, strict=True)
         if old["decision_types"]
-    ]
+    ] == [old for old in before if old["decision_types"]]
 
 
 def test_an_annotator_named_like_the_data_set_s_own_labels_is_refused(command: Command, provider: FaultServer) -> None:
@@ -136,7 +136,7 @@ def test_a_budget_stops_the_calls_and_the_next_run_continues(command: Command, p
 
     command("annotate")
     assert 3 * N_TASKS == len(provider.book)
-    assert len({prompt_of(each) for each in provider.book}) == len(provider.book)
+    assert len(provider.book) == len({prompt_of(each) for each in provider.book})
 
 
 @pytest.mark.skipif(not REAL.is_file(), reason="real data are not beside the checkout")
@@ -154,21 +154,21 @@ def test_agreement_on_real_rows_is_what_plain_counting_gives(command: Command, p
     for row in stored:
         ours, theirs = given[row["annotator"], row["kind"]], (given | released)[row["compared_with"], row["kind"]]
         tasks = ours.keys() & theirs.keys()
-        assert row["n_tasks"] == len(tasks)
+        assert len(tasks) == row["n_tasks"]
         if row["label"] == "(micro average)":
             both = sum(len(ours[task] & theirs[task]) for task in tasks)
-            assert row["precision"] == pytest.approx(both / sum(len(ours[task]) for task in tasks))
-            assert row["recall"] == pytest.approx(both / sum(len(theirs[task]) for task in tasks))
+            assert pytest.approx(both / sum(len(ours[task]) for task in tasks)) == row["precision"]
+            assert pytest.approx(both / sum(len(theirs[task]) for task in tasks)) == row["recall"]
         elif row["label"] == "(mean over tasks)":
             shares = [len(ours[task] & theirs[task]) / len(ours[task] | theirs[task]) for task in tasks]
-            assert row["jaccard"] == pytest.approx(sum(shares) / len(shares))
+            assert pytest.approx(sum(shares) / len(shares)) == row["jaccard"]
         elif not row["label"].startswith("("):
             pairs = Counter((row["label"] in ours[task], row["label"] in theirs[task]) for task in tasks)
             f1 = 2 * pairs[True, True] / (2 * pairs[True, True] + pairs[True, False] + pairs[False, True])
-            assert row["f1"] == pytest.approx(f1)
-    assert {(row["annotator"], row["compared_with"]) for row in stored} == {
+            assert pytest.approx(f1) == row["f1"]
+    assert {
         ("ann", "bob"), ("ann", "released"), ("bob", "released"),
-    }  # fmt: skip
+    } == {(row["annotator"], row["compared_with"]) for row in stored}  # fmt: skip
 
 
 def labels_by_task(command: Command, query: str) -> dict[tuple[str, str], dict[str, set[str]]]:

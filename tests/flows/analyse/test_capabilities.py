@@ -114,8 +114,8 @@ def test_each_criterion_is_described_once_and_a_finished_analysis_makes_no_call(
     under = {node["node_id"]: [each for each in nodes if each["parent_id"] == node["node_id"]] for node in nodes}
     for node in nodes:
         children = under[node["node_id"]]
-        assert node["is_leaf"] == (not children)
-        assert not children or sum(each["n_criteria"] for each in children) == node["n_criteria"]
+        assert not children == (node["is_leaf"])
+        assert not children or node["n_criteria"] == sum(each["n_criteria"] for each in children)
 
     n_calls = len(provider.book)
     done = command("capabilities")
@@ -139,8 +139,8 @@ def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confi
         for criterion in members[row["node_id"]]:
             of_tasks[criterion.partition("-")[0]].append(right[row["model"], criterion])
         # All weights have one size here, so the min-normalised score is a plain share.
-        assert np.mean([np.mean(each) for each in of_tasks.values()]) == pytest.approx(row["value"])
-        assert len(of_tasks) == row["n_tasks"]
+        assert pytest.approx(row["value"]) == np.mean([np.mean(each) for each in of_tasks.values()])
+        assert row["n_tasks"] == len(of_tasks)
         assert row["ci_low"] is None or row["ci_low"] < row["value"] < row["ci_high"]
 
     found = command.json("weaknesses", "weak")

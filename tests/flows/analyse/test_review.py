@@ -55,26 +55,26 @@ def test_a_sheet_goes_out_comes_back_is_measured_shown_and_retracted(command: Co
     eva = fill(tmp_path / "sheet.csv", tmp_path / "eva.csv", "eva", 10)
     ben = fill(tmp_path / "sheet.csv", tmp_path / "ben.csv", "ben", 7)
     said = command("import", "reviews", str(eva), str(ben)).stdout
-    assert said.count("59 reviews imported, 0 already present") == 2
-    assert said.count("1 rows without a decision skipped") == 2
+    assert 2 == said.count("59 reviews imported, 0 already present")
+    assert 2 == said.count("1 rows without a decision skipped")
     assert "Some figures are missing; `prbench aggregate` computes them." in command("reviews").stdout
     command("aggregate", "-q")
     found = command.json("reviews")
 
     (share,) = [row for row in found["agreement"] if row["label"] == "these reviews"]
     agreed = [(place % 10 != 0) / 2 + (place % 7 != 0) / 2 for place in range(59)]
-    assert share["agreeing_share"] == pytest.approx(sum(agreed) / 59)
-    assert (share["n_criteria"], share["n_reviews"], share["n_population"]) == (59, 118, n_criteria)
+    assert pytest.approx(sum(agreed) / 59) == share["agreeing_share"]
+    assert (59, 118, n_criteria) == (share["n_criteria"], share["n_reviews"], share["n_population"])
     (pair,) = [row for row in found["reviewers"] if row["reviewer_b"]]
     alike = sum((place % 10 == 0) == (place % 7 == 0) for place in range(59))
-    assert pair["agreement"] == pytest.approx(alike / 59)
+    assert pytest.approx(alike / 59) == pair["agreement"]
     page = command("reviews").stdout
     assert "The benchmark's paper: 0.939 (arXiv 2511.11562, appendix E; no interval given)" in page
     assert "vague" in page
 
     batch = re.findall(r"batch (\w+)", said)[0]
     assert "59 reviews retracted" in command("import", "--retract", batch).stdout
-    assert command.sql("select distinct reviewer from criterion_reviews") == [{"reviewer": "ben"}]
+    assert [{"reviewer": "ben"}] == command.sql("select distinct reviewer from criterion_reviews")
 
 
 def test_each_criterion_is_reviewed_once_and_a_finished_review_makes_no_call(
@@ -82,16 +82,16 @@ def test_each_criterion_is_reviewed_once_and_a_finished_review_makes_no_call(
 ) -> None:
     n_criteria = ready(command, reviewer=reviewer(provider))
     command("review")
-    assert len(provider.book) == n_criteria
+    assert n_criteria == len(provider.book)
     assert all(map(is_reviewing, provider.book))
     rows = command.sql("select review_check, count(*)::int as n from criterion_reviews group by all")
-    assert {row["review_check"]: row["n"] for row in rows} == dict.fromkeys(CHECKS, n_criteria)
+    assert dict.fromkeys(CHECKS, n_criteria) == {row["review_check"]: row["n"] for row in rows}
 
     done = command("review")
     assert "nothing is missing, no model call made" in done.stderr
-    assert len(provider.book) == n_criteria
+    assert n_criteria == len(provider.book)
     checks = command.json("reviews")["checks"]
-    assert {row["review_check"] for row in checks} == CHECKS
+    assert CHECKS == {row["review_check"] for row in checks}
     assert all(0.5 < row["pass_share"] < 1 for row in checks)
 
 

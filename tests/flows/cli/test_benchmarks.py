@@ -88,7 +88,7 @@ def test_a_benchmark_is_shown_as_if_no_other_one_were_there(world: tuple[Path, A
     folder, before = world
     now = answers(folder)
     assert all(before.values())
-    assert [name for name in before if before[name] != now[name]] == []
+    assert [] == [name for name in before if before[name] != now[name]]
 
 
 @pytest.mark.slow
@@ -107,7 +107,7 @@ def test_the_sample_is_that_of_the_benchmark_that_is_asked_for(tmp_path: Path) -
         source = source_of(load_job(Arguments(config=tmp_path / "x.yaml", benchmark=name)))
         benchmark = load_benchmark(name)
         tasks = [benchmark.parse_row(row) for row in source.rows("sample")]
-        assert len(tasks) == {"prbench": 8, "researchrubrics": 2, "healthbench": 3}[name]
+        assert {"prbench": 8, "researchrubrics": 2, "healthbench": 3}[name] == len(tasks)
 
 
 @pytest.mark.parametrize(

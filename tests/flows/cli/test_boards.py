@@ -64,7 +64,7 @@ def test_what_clipping_hides_who_has_no_verdict_and_which_ranks_are_possible_is_
     line = {model: next(line for line in shown.splitlines() if f" {model} " in line and "│" in line) for model in rows}
     below = rows["below"]
 
-    assert (below["mean_score"], below["ci_low"], below["ci_high"]) == (0, 0, 0)
+    assert (0, 0, 0) == (below["mean_score"], below["ci_low"], below["ci_high"])
     mean, low, high = (number(below[f"raw_{name}"]) for name in ("mean_score", "ci_low", "ci_high"))
     assert f" {mean} ({low} to {high}) │" in line["below"]
     assert "A mean below 0 is shown as 0; ranks and `prbench diff` compare the unclipped means." in shown
@@ -124,7 +124,7 @@ def test_a_figure_is_what_the_command_shows_in_any_format(asked: Run, run: Run, 
     rows = asked.json("figure", "judge_leniency")
     for name, read in (("leniency.csv", pd.read_csv), ("leniency.xlsx", pd.read_excel), ("l.parquet", pd.read_parquet)):
         asked("figure", "judge_leniency", "-o", str(tmp_path / name))
-        assert list(read(tmp_path / name)["leniency"]) == pytest.approx([row["leniency"] for row in rows])
+        assert pytest.approx([row["leniency"] for row in rows]) == list(read(tmp_path / name)["leniency"])
     assert f"| {rows[0]['grader']} | " in asked("figure", "judge_leniency", "--format", "markdown")
 
 

@@ -17,7 +17,7 @@ def test_a_certificate_is_written_with_its_digest_and_verified(
     first, second = run("certify", file, "--warehouse", str(sample_job.warehouse)).splitlines()
     assert first.startswith(f"certify: 46 verdicts on 4 responses, and 124 leaderboard rows, in {file} (")
     digest = second.removeprefix("digest: ")
-    assert Path(file).read_bytes()[-64:] == digest.encode()
+    assert digest.encode() == Path(file).read_bytes()[-64:]
 
     said = run("verify", file, "--digest", digest)
     assert (

@@ -157,7 +157,7 @@ def test_doctor_names_the_headers_whose_values_stand_in_the_file(tmp_path: Path)
     file.write_text("dataset: {source: sample}\n" + MODEL % headers)
     findings = examine(load_job(Arguments(config=file, warehouse=tmp_path / "data")))
     (found,) = [finding for finding in findings if finding.subject.startswith("headers")]
-    assert (found.subject, found.is_ok) == ("headers of openai/x", None)
+    assert ("headers of openai/x", None) == (found.subject, found.is_ok)
     assert found.detail.startswith("literal values: X-Team, X-Zone; ")
     assert not any("planted-blue" in finding.detail for finding in findings)
 
@@ -167,17 +167,17 @@ def test_doctor_names_the_package_that_a_model_on_aws_needs(tmp_path: Path, monk
     file = tmp_path / "night.yaml"
     file.write_text("dataset: {source: sample}\nmodels: [{name: bedrock/amazon.nova-lite}]")
     found = {each.subject: each for each in examine(load_job(Arguments(config=file)))}["model bedrock/amazon.nova-lite"]
-    assert (found.is_ok, found.detail) == (False, "boto3 is not installed; run `uv pip install boto3`")
+    assert (False, "boto3 is not installed; run `uv pip install boto3`") == (found.is_ok, found.detail)
 
 
 def test_without_a_file_the_embedded_default_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     job = load_job(Arguments())
-    assert [model.name for model in (*job.settings.models, *job.settings.judges)] == [
+    assert [
         "embedded/smollm2-135m-instruct",
         "embedded/smollm2-135m-instruct",
-    ]
-    assert (job.settings.dataset.source, job.settings.trials) == ("sample", 1)
+    ] == [model.name for model in (*job.settings.models, *job.settings.judges)]
+    assert ("sample", 1) == (job.settings.dataset.source, job.settings.trials)
 
 
 class Places:
@@ -206,31 +206,31 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
 
 
 def test_data_is_stored_beside_the_configuration_file_or_in_the_current_folder(places: Places) -> None:
-    assert places.chosen() == (Path("warehouse/data"), "default")
-    assert places.chosen(config=places.file) == (Path("sub/warehouse/data"), "default, beside sub/night.yaml")
+    assert (Path("warehouse/data"), "default") == places.chosen()
+    assert (Path("sub/warehouse/data"), "default, beside sub/night.yaml") == places.chosen(config=places.file)
     places.configure(file=Path("prbench.yaml"))
-    assert places.chosen() == (Path("warehouse/data"), "default, beside prbench.yaml")
+    assert (Path("warehouse/data"), "default, beside prbench.yaml") == places.chosen()
 
 
 def test_an_option_goes_before_the_configuration_and_that_before_the_environment(
     places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PRBENCH_WAREHOUSE", "from/environment")
-    assert places.chosen() == (Path("from/environment"), "PRBENCH_WAREHOUSE")
-    assert places.chosen(config=places.file) == (Path("from/environment"), "PRBENCH_WAREHOUSE")
+    assert (Path("from/environment"), "PRBENCH_WAREHOUSE") == places.chosen()
+    assert (Path("from/environment"), "PRBENCH_WAREHOUSE") == places.chosen(config=places.file)
     places.configure("warehouse: configured")
-    assert places.chosen(config=places.file) == (Path("sub/configured"), "`warehouse` in sub/night.yaml")
-    assert places.chosen(config=places.file, warehouse=Path("asked")) == (Path("asked"), "--warehouse")
+    assert (Path("sub/configured"), "`warehouse` in sub/night.yaml") == places.chosen(config=places.file)
+    assert (Path("asked"), "--warehouse") == places.chosen(config=places.file, warehouse=Path("asked"))
     monkeypatch.setenv("PRBENCH_WAREHOUSE", "")
-    assert places.chosen() == (Path("warehouse/data"), "default")
+    assert (Path("warehouse/data"), "default") == places.chosen()
 
 
 def test_absolute_and_home_folders_are_taken_as_they_are(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(places.folder / "home"))
     places.configure("warehouse: ~/evals")
-    assert places.chosen(config=places.file)[0] == Path("home/evals")
+    assert Path("home/evals") == places.chosen(config=places.file)[0]
     places.configure(f"warehouse: {places.folder / 'elsewhere'}")
-    assert places.chosen(config=places.file)[0] == Path("elsewhere")
+    assert Path("elsewhere") == places.chosen(config=places.file)[0]
 
 
 @pytest.mark.parametrize(
@@ -249,12 +249,12 @@ def test_the_home_folder_of_nobody_is_refused_in_one_line(
     places.configure(settings)
     with pytest.raises(UsageError) as refused:
         places.chosen(**{"config": places.file, **arguments})
-    assert str(refused.value) == f"{setting}: ~nobody-at-all/x: there is no such user; write the whole path"
+    assert f"{setting}: ~nobody-at-all/x: there is no such user; write the whole path" == str(refused.value)
 
 
 def test_a_configured_report_folder_is_beside_the_configuration_file(places: Places) -> None:
     places.configure("report: {folder: pages}")
-    assert load_job(Arguments(config=places.file)).report_folder == places.folder / "sub" / "pages"
+    assert places.folder / "sub" / "pages" == load_job(Arguments(config=places.file)).report_folder
 
 
 def test_doctor_and_status_name_the_folder_of_the_data_and_what_chose_it(
@@ -265,7 +265,7 @@ def test_doctor_and_status_name_the_folder_of_the_data_and_what_chose_it(
     ingest(job)
     Warehouse(job.warehouse).publish()
     (found,) = [finding.detail for finding in examine(job) if finding.subject == "data folder"]
-    assert found == f"{places.folder / 'elsewhere'} (PRBENCH_WAREHOUSE)"
+    assert f"{places.folder / 'elsewhere'} (PRBENCH_WAREHOUSE)" == found
     assert f"Warehouse: {places.folder / 'elsewhere'} (PRBENCH_WAREHOUSE)\n" in run("status")
 
 
@@ -290,33 +290,33 @@ def test_doctor_names_a_path_that_is_not_there_empty_lists_and_missing_keys(
     )
     found = {each.subject: each for each in examine(load_job(Arguments(config=file, warehouse=tmp_path / "data")))}
 
-    assert (found["data set"].is_ok, found["data set"].detail.startswith("nowhere.jsonl is not a file")) == (
+    assert (
         False,
         True,
-    )
+    ) == (found["data set"].is_ok, found["data set"].detail.startswith("nowhere.jsonl is not a file"))
     assert found["models"].detail.startswith("none is configured, so nothing is sampled")
-    assert found["configuration"].detail == "prbench, 0 models, 1 judge, trials 1"
+    assert "prbench, 0 models, 1 judge, trials 1" == found["configuration"].detail
     assert re.fullmatch(r"next \S+ 01:00 UTC with `prbench serve`", found["nights"].detail)
-    assert (found["judge openai/y"].is_ok, found["judge openai/y"].detail) == (
+    assert (
         False,
         "OPENAI_API_KEY is not set; export it",
-    )
+    ) == (found["judge openai/y"].is_ok, found["judge openai/y"].detail)
 
 
 def test_an_imported_model_calls_nobody_and_survives_being_stored(tmp_path: Path) -> None:
     file = tmp_path / "night.yaml"
     file.write_text("dataset: {source: sample}\nmodels: [{label: x, source: imported}]", encoding="utf-8")
     job = load_job(Arguments(config=file))
-    assert list(callees(job)) == []
-    assert Settings.model_validate(job.settings.model_dump(mode="json")) == job.settings
+    assert [] == list(callees(job))
+    assert job.settings == Settings.model_validate(job.settings.model_dump(mode="json"))
 
 
 def test_models_that_are_named_narrow_what_is_evaluated_and_not_what_is_compared(tmp_path: Path) -> None:
     file = tmp_path / "night.yaml"
     file.write_text("dataset: {source: sample}\n" + TWO + "stopping: {pairs: [[a, b]]}", encoding="utf-8")
     job = load_job(Arguments(config=file, models=("b",)))
-    assert [model.label for model in job.settings.models] == ["b"]
-    assert [model.label for model in job.compared_models] == ["a", "b"]
+    assert ["b"] == [model.label for model in job.settings.models]
+    assert ["a", "b"] == [model.label for model in job.compared_models]
 
 
 def test_a_rule_that_cascade_picks_can_be_pasted_into_the_configuration() -> None:
@@ -327,4 +327,4 @@ def test_a_rule_that_cascade_picks_can_be_pasted_into_the_configuration() -> Non
     settings, problems = sound_settings(given)
     assert [] == problems
     assert settings is not None
-    assert len(settings.judges) == 1
+    assert 1 == len(settings.judges)

@@ -61,7 +61,7 @@ def test_a_broken_configuration_hides_neither_a_missing_data_file_nor_a_missing_
     (_, first), *others = problems(file, run)
     assert first.startswith(told)
     assert ("data set", "nowhere.jsonl") in [(what, detail.partition(" is ")[0]) for what, detail in others]
-    assert [detail for what, detail in others if what.endswith("openai/y")] == ["OPENAI_API_KEY is not set; export it"]
+    assert ["OPENAI_API_KEY is not set; export it"] == [detail for what, detail in others if what.endswith("openai/y")]
 
 
 def test_what_is_in_order_only_by_default_is_not_told_of_a_broken_configuration(file: Path, run: Run) -> None:

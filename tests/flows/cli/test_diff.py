@@ -84,4 +84,4 @@ def test_where_too_few_tasks_differ_that_is_said_and_neither_interval_nor_test_i
     assert "No interval and no test: fewer than 5 tasks differ." in said
     for found in asked.json("diff", "good", "odd", "twin")["comparisons"]:
         nothing = ("ci_low", "ci_high", "p_value", "p_adjusted", "smallest_detectable", "is_significant")
-        assert {name: found[name] for name in nothing} == dict.fromkeys(nothing)
+        assert dict.fromkeys(nothing) == {name: found[name] for name in nothing}

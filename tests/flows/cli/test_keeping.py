@@ -115,12 +115,12 @@ def test_a_run_with_exit_code_3_says_which_stages_caused_it(job: Job, capsys: py
     ]
     explain_exit(Execution(loud, "below_bar", reports))
     why = "quality or coverage below the configured minimum, or damaged data"
-    assert capsys.readouterr().err == f"exit code 3 ({why}): ingest, coverage; see the warnings above\n"
+    assert f"exit code 3 ({why}): ingest, coverage; see the warnings above\n" == capsys.readouterr().err
     explain_exit(Execution(loud, "below_bar", [StageReport("check", is_below_bar=True)]))
-    assert capsys.readouterr().err == f"exit code 3 ({why}): check\n"
+    assert f"exit code 3 ({why}): check\n" == capsys.readouterr().err
     explain_exit(Execution(loud, "done", [StageReport("ingest")]))
     explain_exit(Execution(job, "below_bar", reports))
-    assert capsys.readouterr().err == ""
+    assert "" == capsys.readouterr().err
 
 
 # doctor
@@ -172,13 +172,13 @@ def test_doctor_calls_each_model_once_and_says_whether_its_key_is_taken(
         found = {each.subject: each for each in examine(job, may_call=True)}
 
     called = sorted((entry.request["model"], entry.request["max_tokens"]) for entry in server.entries)
-    assert called == [("judge", 1), ("m", 1)]
+    assert [("judge", 1), ("m", 1)] == called
     assert "reasoning_effort" not in server.entries[0].request
     for subject in ("model hosted_vllm/m", "judge hosted_vllm/judge"):
         assert found[subject].is_ok is is_ok
         assert detail in found[subject].detail
     spent_by = {row["purpose"]: row["called_model"] for row in spend_in(folder / "ledger")}
-    assert spent_by == {"judge": "m"} | ({"doctor": "hosted_vllm/judge"} if case == "served" else {})
+    assert {"judge": "m"} | ({"doctor": "hosted_vllm/judge"} if "served" == case else {}) == spent_by
 
 
 def test_doctor_names_a_newer_warehouse_and_an_outdated_database(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,7 +72,7 @@ def test_commands_in_the_documents_are_ones_that_click_can_read(document: str) -
 @pytest.mark.parametrize("arguments", [[], ["remove"]])
 def test_a_group_without_a_command_shows_its_help(arguments: list[str], run: Run) -> None:
     said = run(*arguments, code=2)
-    assert run.out == ""
+    assert "" == run.out
     assert said.startswith(f"Usage: {' '.join(['prbench', *arguments])} [OPTIONS]")
     assert said.count("\n") > 5
 
@@ -81,7 +81,7 @@ def test_a_group_without_a_command_shows_its_help(arguments: list[str], run: Run
 def test_a_group_that_works_without_a_command_shows_its_help_if_nothing_is_asked(command: str, run: Run) -> None:
     run(command)
     assert run.out.startswith(f"Usage: prbench {command} [OPTIONS]")
-    assert run.err == ""
+    assert "" == run.err
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -91,4 +91,4 @@ def test_help_imports_nothing_heavy() -> None:
         "& set(sys.modules), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr.strip() == "set()"
+    assert "set()" == done.stderr.strip()

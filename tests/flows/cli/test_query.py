@@ -53,33 +53,33 @@ def test_what_is_no_reading_query_is_refused_in_one_line(
     said = asked.refusal("sql", query, code=(1, 2))
     assert "unexpected" not in said
     assert "LINE 1" not in said
-    assert (folder / "prbench.duckdb").read_bytes() == before
-    assert list(tmp_path.iterdir()) == []
+    assert before == (folder / "prbench.duckdb").read_bytes()
+    assert [] == list(tmp_path.iterdir())
 
 
 def test_every_format_holds_every_column_and_row(asked: Run, tmp_path: Path) -> None:
     query = "select 1 as a, 'x,y' as a, null::double as b union all select 2, 'z', 0.5 order by 1"
     rows = [{"a": 1, "a_1": "x,y", "b": None}, {"a": 2, "a_1": "z", "b": 0.5}]
-    assert json.loads(asked("sql", query, "--format", "json")) == rows
-    assert [json.loads(line) for line in asked("sql", query, "--format", "jsonl").splitlines()] == rows
-    assert list(csv.reader(io.StringIO(asked("sql", query, "--format", "csv")))) == [
+    assert rows == json.loads(asked("sql", query, "--format", "json"))
+    assert rows == [json.loads(line) for line in asked("sql", query, "--format", "jsonl").splitlines()]
+    assert [
         ["a", "a_1", "b"],
         ["1", "x,y", ""],
         ["2", "z", "0.5"],
-    ]
+    ] == list(csv.reader(io.StringIO(asked("sql", query, "--format", "csv"))))
     asked("sql", query, "--format", "parquet", "-o", str(tmp_path / "rows.parquet"))
     stored = pq.read_table(tmp_path / "rows.parquet")
-    assert stored.to_pylist() == rows
-    assert [str(field.type) for field in stored.schema] == ["int32", "string", "double"]
-    assert asked("sql", query, "--format", "markdown").splitlines()[2] == "| 1 | x,y | – |"
+    assert rows == stored.to_pylist()
+    assert ["int32", "string", "double"] == [str(field.type) for field in stored.schema]
+    assert "| 1 | x,y | – |" == asked("sql", query, "--format", "markdown").splitlines()[2]
 
 
 def test_a_file_is_in_the_format_of_its_ending_and_never_a_workbook_that_is_none(tmp_path: Path, asked: Run) -> None:
     for name, content in (("q.csv", "a\n1\n"), ("q.jsonl", '{"a": 1}\n'), ("q.md", "| a |\n| --- |\n| 1 |\n")):
         asked("sql", "select 1 as a", "-o", str(tmp_path / name))
-        assert (tmp_path / name).read_text() == content
+        assert content == (tmp_path / name).read_text()
     asked("sql", "select 1 as a", "--format", "jsonl", "-o", str(tmp_path / "q.csv"))
-    assert (tmp_path / "q.csv").read_text() == '{"a": 1}\n'
+    assert '{"a": 1}\n' == (tmp_path / "q.csv").read_text()
     for more in ([], ["--format", "csv"]):
         asked("sql", "select 1 as a", *more, "-o", str(tmp_path / "q.xlsx"), code=2)
     assert not (tmp_path / "q.xlsx").exists()
@@ -87,7 +87,7 @@ def test_a_file_is_in_the_format_of_its_ending_and_never_a_workbook_that_is_none
 
 
 def test_what_is_no_number_is_null_in_json(asked: Run) -> None:
-    assert asked.json("sql", "select 'nan'::double as n, 'inf'::double as i") == [{"n": None, "i": None}]
+    assert [{"n": None, "i": None}] == asked.json("sql", "select 'nan'::double as n, 'inf'::double as i")
 
 
 def test_a_query_of_several_lines_comes_whole_through_a_pipe(folder: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_query_of_several_lines_comes_whole_through_a_pipe(folder: Path) -> No
         [PRBENCH, "sql", "--json", "--warehouse", folder], input="select 2\n as b;\n", capture_output=True, text=True,
         check=True,
     )  # fmt: skip
-    assert json.loads(done.stdout) == [{"b": 2}]
+    assert [{"b": 2}] == json.loads(done.stdout)
 
 
 def test_without_a_query_it_says_where_the_database_is_how_to_open_it_and_what_to_ask(
@@ -108,7 +108,7 @@ def test_without_a_query_it_says_where_the_database_is_how_to_open_it_and_what_t
     assert all(recipe.name in said for recipe in recipes())
     told = asked.json("sql")
     assert (told["database"], told["command"] in said) == (database, True)
-    assert [recipe["name"] for recipe in told["cookbook"]] == [recipe.name for recipe in recipes()]
+    assert [recipe.name for recipe in recipes()] == [recipe["name"] for recipe in told["cookbook"]]
     for refused in (["-o", str(tmp_path / "rows.csv")], ["--format", "parquet"], ["--format", "csv"]):
         assert "need a query" in asked("sql", *refused, code=2)
     assert "nothing is published here yet" in run("sql", "--warehouse", str(tmp_path), code=1)
@@ -131,7 +131,7 @@ def test_ctrl_c_ends_a_query_that_would_take_hours(folder: Path) -> None:
             said = process.communicate(timeout=120)
         finally:
             process.kill()
-    assert (process.returncode, said) == (130, ("", "\nprbench: interrupted\n"))
+    assert (130, ("", "\nprbench: interrupted\n")) == (process.returncode, said)
 
 
 def test_commands_that_only_read_import_nothing_heavy(folder: Path) -> None:
@@ -144,7 +144,7 @@ def test_commands_that_only_read_import_nothing_heavy(folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", code, json.dumps(placed)], cwd=PROJECT, capture_output=True, text=True, check=False
     )
-    assert done.stderr.splitlines()[-1] == "set()"
+    assert "set()" == done.stderr.splitlines()[-1]
     assert "Usage: prbench sql" in done.stdout
 
 
@@ -157,22 +157,22 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_mart_and_stored_table_is_listed_with_what_a_row_is_and_no_helper(asked: Run) -> None:
     listed = asked.json("sql", "--describe")
-    assert {entry["table"] for entry in listed} == sql.schema()["marts"].keys() | TABLES.keys()
+    assert sql.schema()["marts"].keys() | TABLES.keys() == {entry["table"] for entry in listed}
     names = [entry["table"] for entry in listed]
-    assert names[:6] == ["leaderboard", "scores", "verdict_details", "tasks", "responses", "run_costs"]
+    assert ["leaderboard", "scores", "verdict_details", "tasks", "responses", "run_costs"] == names[:6]
     assert {"measures", "capability_measures"} == set(names[-2:])
     rest = [entry["origin"] for entry in listed[6:]]
-    assert rest == sorted(rest)
+    assert sorted(rest) == rest
     assert all(entry["meaning"] and entry["columns"] > 0 for entry in listed)
     runs = next(entry for entry in listed if entry["table"] == "runs")
-    assert runs == {
+    assert {
         "table": "runs", "origin": "stored", "columns": len(TABLES["runs"].columns), "meaning": TABLES["runs"].meaning,
-    }  # fmt: skip
+    } == runs  # fmt: skip
 
 
 def test_users_see_no_intermediate_relation(asked: Run) -> None:
     shown = {row["name"] for row in asked.json("sql", "show tables")}
-    assert shown - {"published_parts", "published_from"} == sql.schema()["marts"].keys() | TABLES.keys()
+    assert sql.schema()["marts"].keys() | TABLES.keys() == shown - {"published_parts", "published_from"}
     assert "there is no table or view model_runs" in asked("sql", "--describe", "model_runs", code=2)
 
 
@@ -209,8 +209,8 @@ def test_a_table_too_wide_for_the_terminal_is_shown_row_by_row(
     monkeypatch.setenv("TERM", "dumb")
     show_table(columns, rows)
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    assert [line for line in lines if line.startswith("a_column_3 ")] == ["a_column_3   cell-3", "a_column_3   1.5"]
+    assert ["a_column_3   cell-3", "a_column_3   1.5"] == [line for line in lines if line.startswith("a_column_3 ")]
     assert max(map(len, lines)) <= 80
     show_table(columns[:3], rows_of_three := [row[:3] for row in rows])
-    assert len(rows_of_three) == 2
+    assert 2 == len(rows_of_three)
     assert "row 1" not in capsys.readouterr().out

@@ -37,9 +37,9 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Job]:
 def test_the_command_narrows_to_splits_and_the_configuration_does_not(
     asked: list[Job], options: tuple[str, ...], splits: tuple[str, ...]
 ) -> None:
-    assert main(["report", *options]) == 0
+    assert 0 == main(["report", *options])
 
-    assert [job.settings.dataset.splits for job in asked] == [splits]
+    assert [splits] == [job.settings.dataset.splits for job in asked]
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, bool]]:
 def test_live_without_serve_is_refused_in_one_line(asked: list[Job], run: Run) -> None:
 
     assert "--live shows a page of the local server; add --serve" in run("report", "--live", code=2)
-    assert asked == []
+    assert [] == asked
 
 
 def test_live_writes_no_report_before_anything_is_published_or_while_a_run_goes_on(
@@ -66,15 +66,15 @@ def test_live_writes_no_report_before_anything_is_published_or_while_a_run_goes_
     live = ["report", "--serve", "--live", "--warehouse", str(tmp_path / "data")]
     index = tmp_path / "data/report/prbench/index.html"
 
-    assert main(live) == 0
-    assert (asked, served) == ([], [(index, True)])
+    assert 0 == main(live)
+    assert ([], [(index, True)]) == (asked, served)
 
     Warehouse(tmp_path / "data").publish()
     with Warehouse(tmp_path / "data").living("r"):
-        assert main(live) == 0
-    assert asked == []
+        assert 0 == main(live)
+    assert [] == asked
 
-    assert main(live) == 0
-    assert len(asked) == 1
-    assert main(["report", "--serve", "--warehouse", str(tmp_path / "data")]) == 0
-    assert served[1:] == [(index, True), (index, True), (index, False)]
+    assert 0 == main(live)
+    assert 1 == len(asked)
+    assert 0 == main(["report", "--serve", "--warehouse", str(tmp_path / "data")])
+    assert [(index, True), (index, True), (index, False)] == served[1:]

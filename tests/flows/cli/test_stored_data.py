@@ -67,11 +67,11 @@ def test_the_only_stored_revision_is_read_wherever_the_command_is_given_and_this
         (elsewhere / "sheet.csv").unlink()
     as_configured = run(*command, "--json", "--warehouse", world / "data", "--config", world / "prbench.yaml")
 
-    assert from_elsewhere == as_configured
+    assert as_configured == from_elsewhere
     assert "a-model" in as_configured or command[0] in {"judges", "criteria", "lengths", "export"}
-    assert said.count("showing the only revision of prbench there") == 1
+    assert 1 == said.count("showing the only revision of prbench there")
     assert "(finance_hard: 4 tasks, 1 responses, 2 verdicts)" in said
-    assert run.err == ""
+    assert "" == run.err
 
 
 def test_of_several_revisions_none_is_guessed_and_an_empty_leaderboard_says_what_is_there(
@@ -129,11 +129,11 @@ def test_status_says_so_where_a_night_is_one_of_other_data(tmp_path: Path, elsew
     (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(data)}}))
 
     run("status", "--night", "2026-11-22", "--warehouse", tmp_path / "data")
-    assert run.err.splitlines() == [
+    assert [
         f"--night 2026-11-22: prbench {revision[:12]} has no responses of this vintage; stored for prbench "
         "another-revi",
         "--night 2026-11-22: no chosen model has `resample: nightly`, so it changes nothing",
-    ]
+    ] == run.err.splitlines()
     run("status", "--vintage", "bass", "--warehouse", tmp_path / "data")
     unknown = f"--vintage bass: prbench {revision[:12]} has no responses of this vintage; did you mean base?"
-    assert run.err.splitlines() == [unknown]
+    assert [unknown] == run.err.splitlines()

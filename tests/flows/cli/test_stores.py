@@ -39,7 +39,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "ingest -q", f"import responses {SAMPLES}/answers.jsonl", f"import verdicts {SAMPLES}/labels.csv",
         "aggregate -q", "report -q",
     ):  # fmt: skip
-        assert main([*line.split(), "--warehouse", str(folder)]) == 0
+        assert 0 == main([*line.split(), "--warehouse", str(folder)])
     return folder
 
 
@@ -87,7 +87,7 @@ def test_an_export_in_a_bucket_is_imported_into_another_warehouse(data: Path, tm
     assert "s3://results/shared: criteria.parquet: missing, or not what" in run("verify", "s3://results/shared", code=1)
     assert "are for certificates" in run("verify", "s3://results/shared", "--digest", "0", code=2)
     said = run("export", "s3://results/shared", "--warehouse", data, code=2)
-    assert said == "prbench: s3://results/shared: is not empty; name a new prefix\n"
+    assert "prbench: s3://results/shared: is not empty; name a new prefix\n" == said
 
 
 @pytest.mark.parametrize("n_files", [1, 20])
@@ -130,9 +130,9 @@ def test_what_was_published_is_read_as_the_guide_says(
     assert len(wanted) > 1
     found = {name: sorted(map(tuple, names[name]), key=str) for name in ("from_file", "in_place", "arrow", "polars")}  # type: ignore[call-overload]
     for name, rows in found.items():
-        assert sorted((tuple(row.values()) for row in wanted), key=str) == rows, name
+        assert rows == sorted((tuple(row.values()) for row in wanted), key=str), name
     with duckdb.connect(str(tmp_path / "prbench.duckdb"), read_only=True) as database:
-        assert database.sql("select count(*) from verdicts").fetchall() == [(count(data)[0],)]
+        assert [(count(data)[0],)] == database.sql("select count(*) from verdicts").fetchall()
 
 
 def test_what_was_published_is_verified_and_holds_the_report(data: Path, run: Run) -> None:
@@ -143,5 +143,5 @@ def test_what_was_published_is_verified_and_holds_the_report(data: Path, run: Ru
     prefix = f"results/whole/{json.loads(store.cat('results/whole/current.json'))['publication']}"
 
     assert store.exists(f"{prefix}/report/prbench/index.html")
-    assert pq.read_table(f"{prefix}/tables/verdicts", filesystem=store).num_rows == count(data)[0]
-    assert pl.read_parquet(store.open(f"{prefix}/tables/criteria/part-0.parquet")).height == count(data)[2]
+    assert count(data)[0] == pq.read_table(f"{prefix}/tables/verdicts", filesystem=store).num_rows
+    assert count(data)[2] == pl.read_parquet(store.open(f"{prefix}/tables/criteria/part-0.parquet")).height

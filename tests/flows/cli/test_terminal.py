@@ -77,13 +77,13 @@ def on_terminal(*arguments: str, stdin: bytes | None = None, **environment: str)
 )
 def test_what_a_query_finds_is_text_on_a_real_terminal(folder: Path, file_format: str) -> None:
     shown = on_terminal("sql", "select command from runs", "--format", file_format, "--warehouse", str(folder))
-    assert commands_in(HARMLESS.sub("", shown)) == []
+    assert [] == commands_in(HARMLESS.sub("", shown))
     assert "]0;owned" in shown
     assert "[2J" in shown
     assert r"\u202e" in shown
     if file_format.startswith("json"):
         found = json.loads(shown)
-        assert (found[0] if file_format == "json" else found) == {"command": EVIL}
+        assert ({"command": EVIL}) == found[0] if "json" == file_format else found
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_an_encoding_that_knows_ascii_alone_is_no_way_round(folder: Path) -> Non
     query = "select error('x\x1b[2Jy')"
     shown = on_terminal("sql", query, "--warehouse", str(folder), PYTHONIOENCODING="ascii")
     assert r"x\x1b[2Jy" in shown
-    assert commands_in(shown) == []
+    assert [] == commands_in(shown)
 
 
 @pytest.mark.parametrize("file_format", ["csv", "json", "jsonl"])
@@ -100,24 +100,24 @@ def test_in_a_pipe_and_a_file_machines_get_every_character(
 ) -> None:
     asked = ["sql", "select command from runs", "--format", file_format, "--warehouse", str(folder)]
     file = tmp_path / "rows"
-    assert main([*asked, "-o", str(file)]) == 0
-    assert main(asked) == 0
+    assert 0 == main([*asked, "-o", str(file)])
+    assert 0 == main(asked)
     piped = capfdbinary.readouterr().out
     wanted = {
         "csv": f"command\n{EVIL}\n",
         "json": json.dumps([{"command": EVIL}], ensure_ascii=False, indent=2) + "\n",
         "jsonl": json.dumps({"command": EVIL}, ensure_ascii=False) + "\n",
     }[file_format]
-    assert piped == wanted.encode()
-    assert file.read_bytes() == wanted.encode()
+    assert wanted.encode() == piped
+    assert wanted.encode() == file.read_bytes()
 
 
 def test_tables_and_markdown_are_for_people_in_a_pipe_too(capsys: pytest.CaptureFixture[str]) -> None:
     show_table([f"col{CLEAR}"], [[EVIL], ["a\r\nb"]], title=f"About {CLEAR}")
     show([f"col{CLEAR}"], [[EVIL]], "markdown")
     shown = capsys.readouterr().out
-    assert commands_in(shown) == []
-    assert shown.count(r"col\x1b[2J") == 2
+    assert [] == commands_in(shown)
+    assert 2 == shown.count(r"col\x1b[2J")
     assert r"About \x1b[2J" in shown
     assert "a b" in shown
 
@@ -129,14 +129,14 @@ def test_what_any_command_prints_goes_through_the_guard(capsys: pytest.CaptureFi
         sys.stdout.writelines([f"{CLEAR}\n"])
     print("after")
     said = capsys.readouterr()
-    assert commands_in(said.out + said.err) == []
+    assert [] == commands_in(said.out + said.err)
     assert said.out.startswith(r"\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202eabc\u2066\u200b\U000e0041\x0d\x1b[2Jend")
     assert said.out.endswith("after\n")
 
 
 def test_an_error_is_one_line_without_commands_and_its_traceback_too(tmp_path: Path, run: Run) -> None:
     said = run("leaderboard", "-v", "--config", str(tmp_path / f"no{EVIL}\nsuch"), code=2)
-    assert commands_in(said) == []
+    assert [] == commands_in(said)
     assert said.splitlines()[-1].startswith("prbench: ")
     assert r"no\x1b]0;owned" in said.splitlines()[-1]
 
@@ -146,7 +146,7 @@ def test_progress_says_what_a_label_holds(capsys: pytest.CaptureFixture[str]) ->
     with progress("sample", {EVIL: 1}):
         advance("sample", EVIL, succeeded=True)
     said = capsys.readouterr().err
-    assert commands_in(said) == []
+    assert [] == commands_in(said)
     assert r"sample \x1b]0;owned" in said
 
 
@@ -167,12 +167,12 @@ def test_progress_bars_say_what_a_label_holds(label: str, monkeypatch: pytest.Mo
         sys.stderr.write(f"and {label}\n")
         advance("sample", label, succeeded=True)
     shown = terminal.getvalue()
-    assert commands_in(HARMLESS.sub("", shown)) == []
+    assert [] == commands_in(HARMLESS.sub("", shown))
     assert f"sample {visible(label)}" in re.sub(HARMLESS, "", shown)
     assert f"meanwhile {visible(label)}" in re.sub(HARMLESS, "", shown)
     assert f"and {visible(label)}" in re.sub(HARMLESS, "", shown)
     assert "\x1b[8m" not in shown
-    assert Tally("sample", label, 2).name == f"sample {label}"
+    assert f"sample {label}" == Tally("sample", label, 2).name
 
 
 def test_log_records_are_text_whoever_shows_them() -> None:
@@ -191,7 +191,7 @@ def test_log_records_are_text_whoever_shows_them() -> None:
         log.warning("odd %d", "no number")
     finally:
         logging.setLogRecordFactory(before)
-    assert commands_in(shown.getvalue()) == []
+    assert [] == commands_in(shown.getvalue())
     assert "said\nmore" in shown.getvalue()
     assert r"ValueError: \x1b]0;owned" in shown.getvalue()
 
@@ -203,10 +203,10 @@ def alert(**given: Any) -> Alert:
 def test_alerts_hold_text_alone_whatever_name_they_are_about() -> None:
     night = NightRun(night=f"2026-11-01{EVIL}\nX: y", run_id="r", benchmark="prbench", warehouse=f"/w{CLEAR}")
     message = Message.about(night, [alert(facts={"model": EVIL, EVIL: [EVIL]})])
-    assert len(message.title.splitlines()) == 1
+    assert 1 == len(message.title.splitlines())
     assert r"\x1b]0;owned" in message.body
     # The broken mention of a chat is the only one.
-    assert commands_in(message.title + message.body + message.as_chat.replace("@\u200b", "@")) == []
+    assert [] == commands_in(message.title + message.body + message.as_chat.replace("@\u200b", "@"))
 
 
 def test_a_table_outside_a_terminal_is_never_truncated(capsys: pytest.CaptureFixture[str]) -> None:

@@ -119,7 +119,7 @@ def _weights() -> dict[str, tuple[str, Fraction]]:
             notes = criterion["annotations"]
             weight = notes[notes["weight_class"].replace(" ", "_") + "_weight"]
             found[criterion["title"].strip()] = task["task"], Fraction(weight)
-    assert len(found) == N_CRITERIA
+    assert N_CRITERIA == len(found)
     return found
 
 

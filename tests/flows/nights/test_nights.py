@@ -63,11 +63,11 @@ def nights(world: NightWorld) -> Nights:
 
 
 def test_a_night_calls_for_what_is_sampled_nightly_and_the_control_set_and_again_for_nothing(nights: Nights) -> None:
-    assert Counter(nights.first.sampled) == {"pinned": N_TASKS, "fresh": N_TASKS}
-    assert nights.first.n_judged == 2 * N_CRITERIA + N_CONTROL
-    assert nights.again.calls == []
+    assert {"pinned": N_TASKS, "fresh": N_TASKS} == Counter(nights.first.sampled)
+    assert 2 * N_CRITERIA + N_CONTROL == nights.first.n_judged
+    assert [] == nights.again.calls
     assert "nothing is missing, no model call made" in nights.again.said.stderr
-    assert (nights.second.sampled, nights.second.n_judged) == (["fresh"] * N_TASKS, N_CRITERIA + N_CONTROL)
+    assert (["fresh"] * N_TASKS, N_CRITERIA + N_CONTROL) == (nights.second.sampled, nights.second.n_judged)
 
 
 def test_a_night_tidies_up_the_ledger_that_it_wrote_itself(nights: Nights) -> None:
@@ -77,7 +77,7 @@ def test_a_night_tidies_up_the_ledger_that_it_wrote_itself(nights: Nights) -> No
 
 
 def test_nights_without_a_change_alarm_nobody(nights: Nights) -> None:
-    assert [night.messages for night in (nights.first, nights.again, nights.second)] == [[], [], []]
+    assert [[], [], []] == [night.messages for night in (nights.first, nights.again, nights.second)]
 
 
 def test_a_regression_is_found_and_sent_with_the_right_numbers(nights: Nights) -> None:
@@ -86,17 +86,17 @@ def test_a_regression_is_found_and_sent_with_the_right_numbers(nights: Nights) -
     (alert,) = nights.regressed.alerts.values()
     facts = alert["facts"]
 
-    assert len(differences) == N_TASKS
-    assert (alert["kind"], alert["subject"]) == ("score_drop", "fresh")
-    assert (facts["first_vintage"], facts["second_vintage"]) == ("2026-11-02", "2026-11-03")
-    assert facts["first_mean"] == pytest.approx(float(sum(before.values()) / N_TASKS))
-    assert facts["second_mean"] == pytest.approx(float(sum(after.values()) / N_TASKS))
-    assert facts["difference"] == pytest.approx(float(sum(differences) / N_TASKS))
+    assert N_TASKS == len(differences)
+    assert ("score_drop", "fresh") == (alert["kind"], alert["subject"])
+    assert ("2026-11-02", "2026-11-03") == (facts["first_vintage"], facts["second_vintage"])
+    assert pytest.approx(float(sum(before.values()) / N_TASKS)) == facts["first_mean"]
+    assert pytest.approx(float(sum(after.values()) / N_TASKS)) == facts["second_mean"]
+    assert pytest.approx(float(sum(differences) / N_TASKS)) == facts["difference"]
     # Both tests, that of the interval and an independent one, say that it is no chance.
     assert facts["p_value"] == facts["p_adjusted"] < 0.05
     assert float(sign_flip_p(differences)) < 0.05
     assert facts["ci_low"] < facts["difference"] < facts["ci_high"] < 0
-    assert (facts["n_tasks"], facts["judge_drifted"]) == (N_TASKS, False)
+    assert (N_TASKS, False) == (facts["n_tasks"], facts["judge_drifted"])
     assert f"fresh fell by {-facts['difference']:.3f} on tasks" in alert["line"]
     assert "drifted" not in alert["line"]
 
@@ -104,19 +104,19 @@ def test_a_regression_is_found_and_sent_with_the_right_numbers(nights: Nights) -
 def test_a_finished_night_that_is_started_again_sends_only_what_was_not_delivered(nights: Nights) -> None:
     alerts = nights.world.command.sql("select count(*) as n from alerts where night = '2026-11-03'")
 
-    assert (nights.regressed_again.messages, nights.regressed_again.n_pings) == ([], 1)
+    assert ([], 1) == (nights.regressed_again.messages, nights.regressed_again.n_pings)
     assert "alert: fresh fell by" in nights.regressed_again.said.stderr
-    assert alerts == [{"n": 1}]
+    assert [{"n": 1}] == alerts
 
 
 def test_a_judge_that_drifts_is_told_apart_and_the_drop_of_its_night_says_so(nights: Nights) -> None:
     found = nights.drifted.alerts
 
-    assert set(found) == {"judge_drift", "score_drop"}
-    assert found["judge_drift"]["subject"] == "judge"
+    assert {"judge_drift", "score_drop"} == set(found)
+    assert "judge" == found["judge_drift"]["subject"]
     facts = found["judge_drift"]["facts"]
     # Half of the control set was met at first, and nothing is now.
-    assert (facts["n_decided"], facts["agreement"], facts["met_share"]) == (N_CONTROL, 0.5, 0.0)
+    assert (N_CONTROL, 0.5, 0.0) == (facts["n_decided"], facts["agreement"], facts["met_share"])
     assert found["score_drop"]["facts"]["judge_drifted"] is True
     assert "so the judge may be the cause, not the model" in found["score_drop"]["line"]
 
@@ -128,13 +128,13 @@ def test_a_receiver_that_fails_fails_no_night_and_stands_in_the_table(nights: Ni
     )
     outcomes = nights.world.command.sql("select distinct outcome from runs where night < '2026-11-05'")
 
-    assert [(row["night"], row["receiver"], row["status"], row["n_alerts"]) for row in delivered] == [
+    assert [
         ("2026-11-03", "webhook 1", "sent", 1), *[("2026-11-03", "webhook 2", "failed", 1)] * 2,
         ("2026-11-04", "webhook 1", "sent", 2), ("2026-11-04", "webhook 2", "failed", 2),
         ("2026-11-05", "webhook 1", "sent", 1), ("2026-11-05", "webhook 2", "failed", 1),
-    ]  # fmt: skip
-    assert {row["error"] for row in delivered} == {None, "the server answered 500"}
-    assert outcomes == [{"outcome": "done"}]
+    ] == [(row["night"], row["receiver"], row["status"], row["n_alerts"]) for row in delivered]  # fmt: skip
+    assert {None, "the server answered 500"} == {row["error"] for row in delivered}
+    assert [{"outcome": "done"}] == outcomes
 
 
 def test_what_follows_the_host_of_a_receivers_address_is_neither_stored_nor_shown(nights: Nights) -> None:
@@ -147,19 +147,19 @@ def test_what_follows_the_host_of_a_receivers_address_is_neither_stored_nor_show
 
 def test_the_switch_is_called_when_a_night_took_place_and_not_when_it_failed(nights: Nights) -> None:
     took_place = (nights.first, nights.again, nights.second, nights.regressed, nights.drifted)
-    assert [night.n_pings for night in took_place] == [1] * 5
-    assert nights.failed.n_pings == 0
+    assert [1] * 5 == [night.n_pings for night in took_place]
+    assert 0 == nights.failed.n_pings
 
 
 def test_a_night_that_fails_sends_one_line_that_says_why(nights: Nights) -> None:
     (alert,) = nights.failed.alerts.values()
     errors = [line for line in nights.failed.said.stderr.splitlines() if line.startswith("prbench: ")]
 
-    assert alert["kind"] == "failure"
+    assert "failure" == alert["kind"]
     assert alert["line"].startswith("the night of 2026-11-05 failed: ")
     assert "tasks.jsonl is not a file" in alert["line"]
-    assert nights.failed.calls == []
-    assert len(errors) == 1
+    assert [] == nights.failed.calls
+    assert 1 == len(errors)
 
 
 @dataclass
@@ -206,7 +206,7 @@ def troubled(nights: Nights) -> Troubled:
     when(lambda: len(world.server.book) > before, last)
     waited = world.night(TROUBLED, delay_s=0.2)
     said, complaint = last.communicate(timeout=60)
-    assert last.returncode == 0, complaint
+    assert 0 == last.returncode, complaint
     n_of_last = len(world.server.book) - before
     told = json.loads(said)
     return Troubled(first, again, second, n_of_first, stopped, late_s, n_stored, status, n_of_last, told, waited)
@@ -215,12 +215,12 @@ def troubled(nights: Nights) -> Troubled:
 @pytest.mark.long
 def test_a_night_that_finds_another_one_at_work_is_skipped_and_told(troubled: Troubled) -> None:
     (alert,) = troubled.second.alerts.values()
-    assert alert["kind"] == "skipped"
+    assert "skipped" == alert["kind"]
     assert f"process {troubled.first.pid} is at work" in alert["line"]
-    assert json.loads(troubled.second.said.stdout)["outcome"] == "skipped"
-    assert troubled.second.n_pings == 0
+    assert "skipped" == json.loads(troubled.second.said.stdout)["outcome"]
+    assert 0 == troubled.second.n_pings
     # The same night is under way: nothing did not take place.
-    assert troubled.again.alerts == {}
+    assert {} == troubled.again.alerts
     assert f"the night of {TROUBLED} is already in progress" in troubled.again.said.stderr
 
 
@@ -232,8 +232,8 @@ def test_a_night_that_was_killed_is_told_and_goes_on_and_pays_nothing_twice(nigh
     n_calls = troubled.n_of_first + len(troubled.stopped.calls) + troubled.n_of_last
     assert A_NIGHT <= n_calls <= A_NIGHT + CONCURRENCY
     rows = nights.world.command.sql(f"select outcome from runs where night = '{TROUBLED}' order by started_at")
-    assert [row["outcome"] for row in rows] == ["killed", "stopped_at_time", "done", "done"]
-    assert stored_of(nights.world) == A_NIGHT
+    assert ["killed", "stopped_at_time", "done", "done"] == [row["outcome"] for row in rows]
+    assert A_NIGHT == stored_of(nights.world)
 
 
 @pytest.mark.long
@@ -242,8 +242,8 @@ def test_a_night_with_a_stop_time_ends_by_itself_and_keeps_what_was_done(trouble
     assert 0 < troubled.late_s < 20
     assert len(stopped.calls) > 0
     assert troubled.n_stored == A_NIGHT - troubled.n_of_last < A_NIGHT
-    assert set(stopped.alerts) == {"failure", "stop_time", "coverage"}
-    assert stopped.n_pings == 1
+    assert {"failure", "stop_time", "coverage"} == set(stopped.alerts)
+    assert 1 == stopped.n_pings
     assert any(row["done"] < row["wanted"] for row in troubled.status)
 
 
@@ -252,7 +252,7 @@ def test_a_night_waits_for_the_one_at_work_and_then_calls_for_nothing(nights: Ni
     assert "nothing is missing, no model call made" in troubled.waited.said.stderr
     assert "skipped" not in troubled.waited.alerts
     # What a process of its own writes on standard output is the result for machines and nothing else.
-    assert (troubled.last["night"], troubled.last["outcome"]) == (TROUBLED, "done")
+    assert (TROUBLED, "done") == (troubled.last["night"], troubled.last["outcome"])
     rows = nights.world.command.sql(
         f"select started_at, ended_at from runs where night = '{TROUBLED}' order by started_at desc limit 2"
     )
@@ -280,8 +280,8 @@ def test_a_dry_run_shows_the_plan_and_calls_nothing(filled: NightWorld) -> None:
     (n_criteria,) = filled.command.sql("select n_criteria as n from tasks where task_id = 'sample-leg-1'")
 
     assert shown.calls == planned.calls == narrow.calls == []
-    assert calls_of(planned) == {"late": N_TASKS, "locked": N_TASKS, "judge": 2 * N_CRITERIA}
-    assert calls_of(narrow) == {"late": 1, "judge": n_criteria["n"]}
+    assert {"late": N_TASKS, "locked": N_TASKS, "judge": 2 * N_CRITERIA} == calls_of(planned)
+    assert {"late": 1, "judge": n_criteria["n"]} == calls_of(narrow)
     assert all(label in shown.said.stdout for label in calls_of(planned))
 
 
@@ -291,16 +291,16 @@ def test_a_backfill_fills_in_what_is_missing_and_a_model_that_fails_holds_up_no_
 
     rest = filled.watched(*LATE_AND_LOCKED, code=3, refused="locked")
     asked = Counter(rest.sampled)
-    assert asked["late"] == N_TASKS
+    assert N_TASKS == asked["late"]
     assert 1 <= asked["locked"] <= CONCURRENCY
-    assert rest.n_judged == N_CRITERIA
+    assert N_CRITERIA == rest.n_judged
     (stopped,) = [line for line in rest.said.stderr.splitlines() if "stopped for this run" in line]
     assert stopped.strip().startswith("hosted_vllm/locked at ")
     assert "wrong key" in stopped
     assert "responses of locked, trial 1: 0 of 8 are done" in rest.said.stderr
 
     healed = filled.watched(*LATE_AND_LOCKED)
-    assert (healed.sampled, healed.n_judged) == (["locked"] * N_TASKS, N_CRITERIA)
+    assert (["locked"] * N_TASKS, N_CRITERIA) == (healed.sampled, healed.n_judged)
     both = filled.command.sql(selections)
     assert selected
     assert all(row in both for row in selected)

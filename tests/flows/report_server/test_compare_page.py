@@ -66,11 +66,11 @@ def cells(drawn: Drawn) -> list[list[str]]:
 def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations(job: Job) -> None:
     flips = cells(shown(job, of="model", first="a", second="b")["diff_flips"])
 
-    assert [row[-7:] for row in flips[:2]] == [
+    assert [
         ["−10.00", "not met", "met", "−1.111", "t4", "why in a: 0.0", "why in b: 1"],
         ["7.00", "met", "not met", "−0.467", "t3", "why in a: 1.0", "why in b: 0"],
-    ]
-    assert len(flips) == 4
+    ] == [row[-7:] for row in flips[:2]]
+    assert 4 == len(flips)
 
 
 def test_of_several_differences_each_leads_to_what_it_consists_of(job: Job) -> None:
@@ -81,18 +81,18 @@ def test_of_several_differences_each_leads_to_what_it_consists_of(job: Job) -> N
         for found in (compare_page(job, judges | {"show": str(number)}, Path("nowhere")) for number in range(2))
     ]
 
-    assert of_a == "From a-judge to second-judge on finance, model a"
-    assert of_b == "From a-judge to second-judge on finance, model b"
+    assert "From a-judge to second-judge on finance, model a" == of_a
+    assert "From a-judge to second-judge on finance, model b" == of_b
     assert re.findall(r'href="([^"]*)"', listed)[1].endswith("show=1")
 
 
 def test_runs_are_compared_as_the_command_does_and_offered_with_their_time_latest_first(job: Job) -> None:
     found = compare_page(job, {"of": "run", "first": "a-run", "second": "later"}, Path("nowhere"))
 
-    assert [*found.fields[0].options] == [
+    assert [
         ("later", "2026-01-01 00:00:01 night 2026-10-02"), ("a-run", "2026-01-01 00:00:00 prbench run"),
-    ]  # fmt: skip
-    assert {each.figure.name for each in found.figures if each.n_rows} == {each.name for each in COMPARE.figures}
+    ] == [*found.fields[0].options]  # fmt: skip
+    assert {each.name for each in COMPARE.figures} == {each.figure.name for each in found.figures if each.n_rows}
 
 
 @pytest.mark.parametrize(("kind", "offered"), [
@@ -103,7 +103,7 @@ def test_only_what_has_something_to_be_compared_with_in_the_revision_is_offered(
 ) -> None:
     found = compare_page(job, {"of": kind}, Path("nowhere"))
 
-    assert [[text for _, text in field.options] for field in found.fields[:2]] == [offered, offered]
+    assert [offered, offered] == [[text for _, text in field.options] for field in found.fields[:2]]
 
 
 def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Reader) -> None:
@@ -112,8 +112,8 @@ def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Read
 
     difference = shown(job, of="model", first="a", second="b", judge="a-judge")["diff"]
 
-    assert cells(difference) == as_text(DIFF.columns, rows).cells
-    assert [*difference.notes] == [*DIFF.notes_on(rows)]
+    assert as_text(DIFF.columns, rows).cells == cells(difference)
+    assert [*DIFF.notes_on(rows)] == [*difference.notes]
     assert "No interval and no test: fewer than 5 tasks differ." in difference.notes
 
 
@@ -133,7 +133,7 @@ def test_task_pages_are_linked_where_they_are_written(job: Job, tmp_path: Path) 
 def test_likely_choices_are_made_before_anything_is_asked(job: Job, kind: str, chosen: dict[str, str]) -> None:
     found = compare_page(job, {"of": kind}, Path("nowhere"))
 
-    assert found.figures == ()
+    assert () == found.figures
     assert chosen.items() <= {field.name: field.chosen for field in found.fields}.items()
 
 
@@ -154,7 +154,7 @@ def test_what_cannot_be_compared_is_said_beside_the_choices(job: Job, asked: dic
 
 @pytest.mark.parametrize("given", [{"of": "password"}, {"first": "only one"}, {"first": "", "second": "b"}])
 def test_what_an_address_cannot_mean_is_as_if_nothing_was_asked(job: Job, given: dict[str, str]) -> None:
-    assert compare_page(job, given, Path("nowhere")).figures == ()
+    assert () == compare_page(job, given, Path("nowhere")).figures
 
 
 @pytest.mark.parametrize(

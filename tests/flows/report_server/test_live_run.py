@@ -35,20 +35,20 @@ def test_a_run_is_followed_from_its_first_sign_to_its_end(command: Command, prov
         until(is_judging_now)
         (run,) = view.now().in_progress
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 130
+        assert 130 == process.wait(timeout=60)
     finally:
         process.kill()
         process.wait()
     ended = view.now()
 
-    assert Counter((cell.model, cell.judge) for cell in run.cells for _ in range(cell.done)) == {
+    assert {
         ("alpha", None): 2 * N_TASKS, ("beta", None): 2 * N_TASKS,
-    }  # fmt: skip
-    assert sum(cell.due for cell in run.cells) == 4 * N_TASKS + 4 * N_CRITERIA
-    assert {call["called_model"]: call["calls"] for call in run.calls} == {
+    } == Counter((cell.model, cell.judge) for cell in run.cells for _ in range(cell.done))  # fmt: skip
+    assert 4 * N_TASKS + 4 * N_CRITERIA == sum(cell.due for cell in run.cells)
+    assert {
         "hosted_vllm/alpha": 2 * N_TASKS, "hosted_vllm/beta": 2 * N_TASKS,
-    }  # fmt: skip
-    assert run.row["command"] == "prbench run --warehouse data"
+    } == {call["called_model"]: call["calls"] for call in run.calls}  # fmt: skip
+    assert "prbench run --warehouse data" == run.row["command"]
     assert not ended.in_progress
     assert ended.last is not None
-    assert (ended.last.run_id, ended.last.outcome) == (run.run_id, "interrupted")
+    assert (run.run_id, "interrupted") == (ended.last.run_id, ended.last.outcome)

@@ -58,11 +58,11 @@ PATHS = ("compare.html", "live.html", "assets/page.js", "assets/live.js", "asset
 
 @pytest.mark.parametrize("path", [*PATHS, "index.html"])
 def test_a_page_is_answered_to_this_machine_alone(port: int, path: str) -> None:
-    assert answer(port, path)[0] == 200
+    assert 200 == answer(port, path)[0]
     assert answer(port, path, "HEAD") == (200, answer(port, path)[1], "")
-    assert answer(port, path, Host="evil.example")[0] == 403
-    assert answer(port, path, Origin="http://evil.example")[0] == 403
-    assert answer(port, path, "POST")[0] == 501
+    assert 403 == answer(port, path, Host="evil.example")[0]
+    assert 403 == answer(port, path, Origin="http://evil.example")[0]
+    assert 501 == answer(port, path, "POST")[0]
 
 
 @pytest.mark.parametrize(("header", "value", "status"), [
@@ -77,15 +77,15 @@ def test_a_page_is_answered_to_this_machine_alone(port: int, path: str) -> None:
 def test_only_who_asks_this_machine_by_one_of_its_names_and_from_its_own_page_is_answered(
     port: int, header: str, value: str, status: int
 ) -> None:
-    assert answer(port, "index.html", **{header: value})[0] == status
+    assert status == answer(port, "index.html", **{header: value})[0]
 
 
 def test_another_site_can_lead_here_but_not_load_or_frame_a_page(port: int) -> None:
-    assert answer(port, "index.html", **{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"})[0] == 200
+    assert 200 == answer(port, "index.html", **{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"})[0]
     for path in ("index.html", "live.html", "nowhere.html"):
         headers = fetch(port, f"/prbench/{path}")[0].headers
-        assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
-        assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert "frame-ancestors 'none'" == headers["Content-Security-Policy"]
+        assert "same-origin" == headers["Cross-Origin-Resource-Policy"]
 
 
 @pytest.mark.parametrize("path", [
@@ -94,8 +94,8 @@ def test_another_site_can_lead_here_but_not_load_or_frame_a_page(port: int) -> N
 def test_a_page_that_cannot_be_is_not_found_and_nothing_is_printed(
     port: int, path: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert [fetch(port, path, method)[0].status for method in ("GET", "HEAD")] == [404, 404]
-    assert capfd.readouterr() == ("", "")
+    assert [404, 404] == [fetch(port, path, method)[0].status for method in ("GET", "HEAD")]
+    assert ("", "") == capfd.readouterr()
 
 
 def test_a_browser_that_does_not_wait_for_the_rest_of_a_page_is_nothing_to_print(
@@ -113,7 +113,7 @@ def test_a_browser_that_does_not_wait_for_the_rest_of_a_page_is_nothing_to_print
         browser.close()
         server.shutdown()
     # Its end has waited for the thread that answered.
-    assert capfd.readouterr() == ("", "")
+    assert ("", "") == capfd.readouterr()
 
 
 def test_links_that_lead_out_of_the_folder_are_not_followed(port: int, folder: Path, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_links_that_lead_out_of_the_folder_are_not_followed(port: int, folder: P
     os.mkfifo(inside / "pipe.html")
 
     for path in ("out.html", "out/index.html", "out/", "linked/index.html", "linked/", "linked/pipe.html"):
-        assert answer(port, path)[0] == 404, path
+        assert 404 == answer(port, path)[0], path
     assert answer(port, "same.html")[2] == answer(port, "index.html")[2] == answer(port, "")[2] == "a report"
 
 
@@ -158,11 +158,11 @@ def test_in_a_folder_the_page_says_how_any_two_are_compared_and_may_ask_nobody()
 def test_too_many_parameters_are_not_found_and_nothing_is_written(port: int, folder: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
-    assert answer(port, "compare.html?" + "&".join(f"p{n}=1" for n in range(99)))[0] == 404
+    assert 404 == answer(port, "compare.html?" + "&".join(f"p{n}=1" for n in range(99)))[0]
     for path in PATHS:
         answer(port, path)
 
-    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+    assert before == {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 
 def test_the_server_closes_when_the_answer_that_is_being_made_is_made(tmp_path: Path) -> None:
@@ -203,6 +203,6 @@ def test_a_page_that_cannot_be_made_is_answered_and_said(tmp_path: Path, capsys:
 
     with server_of(tmp_path, 0, {"/page.html": broken}) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        assert fetch(server.server_port, "/page.html")[0].status == 500
+        assert 500 == fetch(server.server_port, "/page.html")[0].status
         server.shutdown()
     assert "/page.html: unexpected ValueError: a bug" in capsys.readouterr().err

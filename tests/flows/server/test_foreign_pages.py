@@ -21,12 +21,12 @@ def refuses(server: PrefectServer) -> None:
     """All that a foreign page or another user can send is refused, and the user's own client is not."""
     with closing(browser(server.url, server.secret)) as client:
         token = {name: client.headers[name] for name in ("Prefect-Csrf-Token", "Prefect-Csrf-Client")}
-        assert client.post("/flows/filter", json={}).status_code == 200
-        assert client.get("/admin/version").status_code == 200
+        assert 200 == client.post("/flows/filter", json={}).status_code
+        assert 200 == client.get("/admin/version").status_code
         # A page of the server itself, as a tunnel with another port or a name of this machine shows it.
         for page in ("http://127.0.0.1:5000", "http://localhost:5000"):
             host = {"Host": page.removeprefix("http://"), "Origin": page}
-            assert client.post("/flows/filter", json={}, headers=host).status_code == 200
+            assert 200 == client.post("/flows/filter", json={}, headers=host).status_code
     with httpx.Client(timeout=60) as anybody:
         for attempt in attempts(server, token):
             answer = anybody.send(attempt.request)
@@ -35,9 +35,9 @@ def refuses(server: PrefectServer) -> None:
             assert server.secret.partition(":")[2] not in answer.text
         for origin in (EVIL, "null", "http://127.0.0.1:1"):
             answer = anybody.send(preflight(server.url, origin))
-            assert answer.status_code == 403
+            assert 403 == answer.status_code
             assert "access-control-allow-origin" not in answer.headers
-        assert anybody.get(f"{server.url}/health", headers={"Host": "evil.example"}).status_code == 403
+        assert 403 == anybody.get(f"{server.url}/health", headers={"Host": "evil.example"}).status_code
 
 
 @pytest.mark.slow
@@ -50,11 +50,11 @@ def test_the_projects_server_refuses_what_a_foreign_page_sends(prefect_server: P
 def test_a_web_socket_asks_for_the_secret_and_for_a_page_of_its_own(prefect_server: PrefectServer, path: str) -> None:
     at = prefect_server.url.removesuffix("/api")
 
-    assert socket_ended(prefect_server.url, path, token=prefect_server.secret) == "open"
-    assert socket_ended(prefect_server.url, path, token=prefect_server.secret, Origin=at) == "open"
-    assert socket_ended(prefect_server.url, path) == "1008"
-    assert socket_ended(prefect_server.url, path, token="prbench:guess") == "1008"
-    assert socket_ended(prefect_server.url, path, token=prefect_server.secret, Origin=EVIL) == "403"
+    assert "open" == socket_ended(prefect_server.url, path, token=prefect_server.secret)
+    assert "open" == socket_ended(prefect_server.url, path, token=prefect_server.secret, Origin=at)
+    assert "1008" == socket_ended(prefect_server.url, path)
+    assert "1008" == socket_ended(prefect_server.url, path, token="prbench:guess")
+    assert "403" == socket_ended(prefect_server.url, path, token=prefect_server.secret, Origin=EVIL)
 
 
 @pytest.mark.slow

@@ -111,7 +111,7 @@ def test_a_server_of_a_profile_is_checked_too(server: Server, tmp_path: Path, mo
         f'active = "team"\n[profiles.team]\nPREFECT_API_URL = "http://{server.host}/api"\n'
         f'PREFECT_API_AUTH_STRING = "{SECRET}"\n'
     )
-    assert check_server() == (True, f"{server.host} asks for a secret")
+    assert (True, f"{server.host} asks for a secret") == check_server()
     server.secret = None
     assert check_server()[0] is False
     (tmp_path / "prefect" / "profiles.toml").write_text("no = [")

@@ -75,10 +75,10 @@ def test_a_flow_ends_in_its_outcome_s_state_with_its_reports(prefect_api: str, t
 
     ends = flow_of(f"ends-{outcome}", work)
     job = job_on("sample", tmp_path)
-    assert asyncio.run(run_recorded(ends, job)) == REPORTS[outcome]
-    assert asyncio.run(ends.fn(job)) == REPORTS[outcome]
+    assert REPORTS[outcome] == asyncio.run(run_recorded(ends, job))
+    assert REPORTS[outcome] == asyncio.run(ends.fn(job))
     type_, name, message = state(prefect_api, f"ends-{outcome}")
-    assert (type_, name) == ("FAILED" if outcome == "failed" else "COMPLETED", NAMES[outcome])
+    assert ("FAILED" if outcome == "failed" else "COMPLETED", NAMES[outcome]) == (type_, name)
     assert message == (REPORTS[outcome][-1].warnings or REPORTS[outcome][0].warnings or ["9 verdicts made"])[0]
 
 
@@ -90,7 +90,7 @@ def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(prefect_api
     outer = flow_of("raises-outside", lambda job: call(inner, job))
     with pytest.raises(PipelineError, match="the file is gone"):
         asyncio.run(run_recorded(outer, job_on("sample", tmp_path)))
-    assert [state(prefect_api, f"raises-{name}")[:2] for name in ("inside", "outside")] == [("FAILED", "Failed")] * 2
+    assert [("FAILED", "Failed")] * 2 == [state(prefect_api, f"raises-{name}")[:2] for name in ("inside", "outside")]
 
 
 def test_a_flow_that_is_cancelled_in_prefect_stops_with_its_stages_and_none_of_them_crashed(
@@ -112,7 +112,7 @@ def test_a_flow_that_is_cancelled_in_prefect_stops_with_its_stages_and_none_of_t
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(run_recorded(outer, job_on("sample", tmp_path)))
     for name in ("stage", "run"):
-        assert state(prefect_api, f"stopped-{name}") == ("CANCELLED", "Cancelled", STOPPED)
+        assert ("CANCELLED", "Cancelled", STOPPED) == state(prefect_api, f"stopped-{name}")
 
 
 @pytest.mark.parametrize("is_begun", [True, False])
@@ -139,9 +139,9 @@ def test_a_server_that_is_lost_changes_nothing_about_the_work_and_is_told_once(
     if not is_begun:
         monkeypatch.setattr(PrefectClient, "create_flow_run", refuse)
     outer = flow_of("loses", lambda job: call(stage, job))
-    assert asyncio.run(run_recorded(outer, job_on("sample", tmp_path))) == REPORTS["below_bar"]
-    assert n_done == ["stage"]
-    assert capsys.readouterr().err.count("does not record this run any more (ConnectError)") == 1
+    assert REPORTS["below_bar"] == asyncio.run(run_recorded(outer, job_on("sample", tmp_path)))
+    assert ["stage"] == n_done
+    assert 1 == capsys.readouterr().err.count("does not record this run any more (ConnectError)")
     assert UNRECORDED.is_set()
 
 
@@ -182,7 +182,7 @@ class World:
     def run(self, *arguments: str, code: int = 0) -> tuple[str, list[str]]:
         process = self.start(*arguments)
         out, err = process.communicate(timeout=300)
-        assert process.returncode == code, err
+        assert code == process.returncode, err
         return out, err.splitlines()
 
     def sql(self, query: str) -> Any:
@@ -233,16 +233,16 @@ def recorded(lines: Sequence[str]) -> list[str]:
 
 
 def test_two_commands_at_once_are_recorded_by_one_server(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert recorded(world.run("ingest", "--no-prefect")[1]) == []
-    assert world.servers() == []
+    assert [] == recorded(world.run("ingest", "--no-prefect")[1])
+    assert [] == world.servers()
     both = [world.start("run"), world.start("run", "--trials", "2")]
     said = [process.communicate(timeout=300)[1].splitlines() for process in both]
-    assert [process.returncode for process in both] == [0, 0], said
+    assert [0, 0] == [process.returncode for process in both], said
     place = world.url.removeprefix("http://").removesuffix("/api")
-    assert [recorded(lines) for lines in said] == [[f"Prefect records this run: {place}"]] * 2
-    assert len(world.servers()) == 1
+    assert [[f"Prefect records this run: {place}"]] * 2 == [recorded(lines) for lines in said]
+    assert 1 == len(world.servers())
     tops = [run for run in shown(world.client(monkeypatch)) if not run["parent_task_run_id"]]
-    assert [(run["name"].split()[0], run["state_name"]) for run in tops] == [("evaluate", "Completed")] * 2
+    assert [("evaluate", "Completed")] * 2 == [(run["name"].split()[0], run["state_name"]) for run in tops]
 
 
 def test_a_server_ends_by_itself_some_time_after_its_last_user(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,14 +272,14 @@ def test_a_run_whose_server_is_killed_goes_on_and_says_so_in_one_line(world: Wor
     (server,) = world.servers()
     os.kill(server, signal.SIGKILL)
     _, error = run.communicate(timeout=240)
-    assert run.returncode == 0, error
+    assert 0 == run.returncode, error
     (begun, lost) = recorded(error.splitlines())
     assert begun.startswith("Prefect records this run: ")
     assert "Prefect's server does not record this run any more (" in lost
-    assert len(world.provider.book) == N_CALLS
-    assert world.sql("select outcome, responses_made, verdicts_made from runs") == [
-        {"outcome": "done", "responses_made": 8, "verdicts_made": N_CRITERIA}
-    ]
+    assert N_CALLS == len(world.provider.book)
+    assert [{"outcome": "done", "responses_made": 8, "verdicts_made": N_CRITERIA}] == world.sql(
+        "select outcome, responses_made, verdicts_made from runs"
+    )
 
 
 def test_a_run_that_is_killed_is_shown_as_crashed_by_the_next_one_which_can_be_cancelled_in_the_ui(
@@ -304,12 +304,12 @@ def test_a_run_that_is_killed_is_shown_as_crashed_by_the_next_one_which_can_be_c
         wanted = {"state": {"type": "CANCELLING", "name": "Cancelling"}}
         client.post(f"/flow_runs/{running}/set_state", json=wanted).raise_for_status()
     _, error = again.communicate(timeout=60)
-    assert again.returncode == 130, error
+    assert 130 == again.returncode, error
     assert error.splitlines()[-1].startswith("interrupted: finished work is kept")
     states = {run["state_name"] for run in shown(url)}
-    assert states == {"Completed", "Crashed", "Cancelled"}
+    assert {"Completed", "Crashed", "Cancelled"} == states
     runs = world.sql("select outcome, verdicts_made from runs order by started_at")
-    assert [row["outcome"] for row in runs] == ["killed", "interrupted"]
+    assert ["killed", "interrupted"] == [row["outcome"] for row in runs]
     (stored,) = world.sql("select count(*) as n from verdicts")
     assert 0 < stored["n"] < N_CRITERIA
 
@@ -326,6 +326,6 @@ def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(world: World)
         [PRBENCH.with_name("python"), "-c", code], cwd=world.folder, env=environment, capture_output=True, text=True,
         check=True,
     )  # fmt: skip
-    assert done.stdout.splitlines()[-1] == "0 []", done.stderr
-    assert len(world.provider.book) == n_calls
-    assert world.servers() == []
+    assert "0 []" == done.stdout.splitlines()[-1], done.stderr
+    assert n_calls == len(world.provider.book)
+    assert [] == world.servers()

@@ -185,7 +185,7 @@ def test_parameters_that_cannot_be_are_refused_in_one_line_before_a_run_begins(a
 
 def test_a_second_serve_of_the_same_deployments_is_refused(served: Served, world: NightWorld) -> None:
     code, said = serve_again(world, "--warehouse", "data")
-    assert (code, f"process {served.process.pid} is at work" in said.splitlines()[-1]) == (1, True), said
+    assert (1, True) == (code, f"process {served.process.pid} is at work" in said.splitlines()[-1]), said
 
 
 def serve_again(world: NightWorld, *options: str) -> tuple[int, str]:
@@ -198,18 +198,18 @@ def serve_again(world: NightWorld, *options: str) -> tuple[int, str]:
 @pytest.mark.long
 def test_a_work_pool_gets_the_same_deployments_and_its_worker_runs_them(api: Api, world: NightWorld) -> None:
     code, missing = serve_again(world, "--work-pool", "nights", "--name", "pool", "--warehouse", "data")
-    assert (code, "work-pool create nights --type process" in missing) == (2, True), missing
+    assert (2, True) == (code, "work-pool create nights --type process" in missing), missing
     prefect("--no-prompt", "work-pool", "create", "nights", "--type", "process")
     serve_again(world, "--work-pool", "nights", "--name", "pool", "--warehouse", "data")
 
     mine, theirs = api.deployment("nightly"), api.deployment("nightly-pool")
-    assert (theirs["work_pool_name"], mine["work_pool_name"]) == ("nights", None)
-    assert theirs["parameters"] == mine["parameters"]
-    assert [each["schedule"] for each in theirs["schedules"]] == [each["schedule"] for each in mine["schedules"]]
+    assert ("nights", None) == (theirs["work_pool_name"], mine["work_pool_name"])
+    assert mine["parameters"] == theirs["parameters"]
+    assert [each["schedule"] for each in mine["schedules"]] == [each["schedule"] for each in theirs["schedules"]]
     api.pause("nightly-pool")
     run_id = api.trigger("check-pool")
     prefect("worker", "start", "--pool", "nights", "--run-once")
-    assert api.ended(run_id)["state_type"] == "COMPLETED", api.run(run_id)["state"]
+    assert "COMPLETED" == api.ended(run_id)["state_type"], api.run(run_id)["state"]
 
 
 def prefect(*arguments: str) -> None:
@@ -221,13 +221,13 @@ def test_a_run_that_is_cancelled_in_the_ui_ends_soon_and_keeps_what_was_done(api
     run_id = under_way(api, world, "backfill", models=["pinned"], trials=[3])
     api.post(f"/flow_runs/{run_id}/set_state", state={"type": "CANCELLING", "name": "Cancelling"})
 
-    assert api.ended(run_id, 30)["state_type"] == "CANCELLED"
+    assert "CANCELLED" == api.ended(run_id, 30)["state_type"]
     stopped = "select verdicts_made from runs where outcome = 'interrupted'"
     until(lambda: world.command.sql(stopped))  # published a moment later
-    assert world.command.sql("select count(*) as n from responses where trial = 3") == [{"n": N_TASKS}]
+    assert [{"n": N_TASKS}] == world.command.sql("select count(*) as n from responses where trial = 3")
     (kept,) = world.command.sql("select count(*) as n from verdicts where trial = 3")
     assert 0 < kept["n"] < N_CRITERIA
-    assert world.command.sql(stopped) == [{"verdicts_made": kept["n"]}]
+    assert [{"verdicts_made": kept["n"]}] == world.command.sql(stopped)
 
 
 def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_say(api: Api, world: NightWorld) -> None:
@@ -242,18 +242,18 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
 
     runs = {row["run_id"] for row in world.command.sql("select run_id from runs")}
     where = " ".join(sorted(set(night["tags"]) - {"auto-scheduled"} - runs))
-    assert night["name"] == f"nightly {where} {night['expected_start_time'][:16].replace('T', ' ')}"
+    assert f"nightly {where} {night['expected_start_time'][:16].replace('T', ' ')}" == night["name"]
     assert "prbench" in where
     label = night["expected_start_time"][:16]
     of_night = f"select outcome, responses_made, verdicts_made from runs where night = '{label}'"
-    assert world.command.sql(of_night) == [{"outcome": "done", "responses_made": N_TASKS, "verdicts_made": N_CRITERIA}]
-    assert (filled["state_type"], filled["state_name"]) == ("COMPLETED", "Completed"), filled["state"]
-    assert world.command.sql("select distinct task_id, model, trial from responses where trial = 2") == [
-        {"task_id": "sample-leg-2", "model": "pinned", "trial": 2}
-    ]
+    assert [{"outcome": "done", "responses_made": N_TASKS, "verdicts_made": N_CRITERIA}] == world.command.sql(of_night)
+    assert ("COMPLETED", "Completed") == (filled["state_type"], filled["state_name"]), filled["state"]
+    assert [{"task_id": "sample-leg-2", "model": "pinned", "trial": 2}] == world.command.sql(
+        "select distinct task_id, model, trial from responses where trial = 2"
+    )
     # Nothing was called for twice but the control set, which is to be.
     again = sum(entry.number > 0 and is_judging(entry.request) for entry in world.server.entries)
-    assert world.command.sql("select count(*) as n from control_verdicts") == [{"n": again}]
+    assert [{"n": again}] == world.command.sql("select count(*) as n from control_verdicts")
 
 
 def by_the_clock(api: Api, state_type: str) -> list[Any]:
@@ -273,9 +273,9 @@ def test_another_warehouse_takes_a_name_of_its_own_and_a_killed_serve_ends_its_n
         until(lambda: _is_there(served.api, "compact-other") or process.poll() is not None)
         served.api.pause("nightly-other")
         mine = served.api.deployment("nightly-other")["parameters"]
-        assert mine["warehouse"] == str(world.command.folder / "other")
+        assert str(world.command.folder / "other") == mine["warehouse"]
         again = served.api.deployment("nightly")
-        assert (again["parameters"], again["updated"]) == (first["parameters"], first["updated"])
+        assert (first["parameters"], first["updated"]) == (again["parameters"], again["updated"])
         refused = world.command("serve", "--warehouse", "elsewhere/other", code=2).stderr.splitlines()[-1]
         theirs, mine = (f"the warehouse {world.command.folder / name}" for name in ("other", "elsewhere/other"))
         assert f"nightly-other of this Prefect server is for {theirs}, not for {mine} (" in refused
@@ -283,9 +283,9 @@ def test_another_warehouse_takes_a_name_of_its_own_and_a_killed_serve_ends_its_n
         told = len(world.told.calls)
         run_id = under_way(served.api, world, "nightly-other", night="2026-11-20")
         process.kill()
-        assert served.api.ended(run_id, 60)["state_type"] == "CANCELLED"
+        assert "CANCELLED" == served.api.ended(run_id, 60)["state_type"]
     runs = world.command.json("sql", "select outcome from runs", "--warehouse", "other")
-    assert runs == [{"outcome": "interrupted"}]
+    assert [{"outcome": "interrupted"}] == runs
     (alert,) = [alert for call in world.told.calls[told:] for alert in call.json["alerts"]]
     assert "stopped" in alert["line"]
 
@@ -296,16 +296,16 @@ def test_ctrl_c_ends_a_run_in_order_and_leaves_the_schedule_as_it_is(served: Ser
     served.api.resume("nightly")
     os.killpg(served.process.pid, signal.SIGINT)
 
-    assert served.process.wait(timeout=60) == 0, served.log.read_text()
-    assert served.api.run(run_id)["state_type"] == "CANCELLED"
+    assert 0 == served.process.wait(timeout=60), served.log.read_text()
+    assert "CANCELLED" == served.api.run(run_id)["state_type"]
     (kept,) = world.command.sql("select count(*) as n from verdicts where trial = 4")
     mine = "from runs where command like '%backfill%' order by started_at desc limit 1"
-    assert world.command.sql(f"select outcome, verdicts_made {mine}") == [
-        {"outcome": "interrupted", "verdicts_made": kept["n"]}
-    ]
+    assert [{"outcome": "interrupted", "verdicts_made": kept["n"]}] == world.command.sql(
+        f"select outcome, verdicts_made {mine}"
+    )
     assert 0 < kept["n"] < N_CRITERIA
     nightly = served.api.deployment("nightly")
-    assert (nightly["paused"], [each["active"] for each in nightly["schedules"]]) == (False, [True])
+    assert (False, [True]) == (nightly["paused"], [each["active"] for each in nightly["schedules"]])
     served.api.pause("nightly")
 
 
@@ -332,7 +332,7 @@ def test_runs_in_progress_go_on_when_what_starts_them_has_lost_its_server(
 
     with pytest.raises((RuntimeError, ExceptionGroup)):
         asyncio.run(lose())
-    assert run.poll() == 0
+    assert 0 == run.poll()
     assert "runs in progress continue" in capsys.readouterr().err
 
 
@@ -352,9 +352,9 @@ def test_run_is_a_flow_of_json_that_prefect_serves_by_its_own_means(
             path, parameters={"config": str(command.folder / "prbench.yaml")}, state={"type": "SCHEDULED"}
         )
         ended = api.ended(run_id["id"], 300)
-        assert ended["state_name"] == "Completed", ended["state"]
+        assert "Completed" == ended["state_name"], ended["state"]
         rows = command.json("sql", "select command, responses_made from runs")
-        assert (rows[0]["command"][:14], rows[0]["responses_made"]) == ("prbench serve:", 1)
+        assert ("prbench serve:", 1) == (rows[0]["command"][:14], rows[0]["responses_made"])
     finally:
         process.terminate()
         process.wait(60)

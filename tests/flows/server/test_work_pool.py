@@ -69,7 +69,7 @@ class World:
         shell = ["bash", "-euo", "pipefail", "-c", commands]
         shown = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "timeout": 300}
         done = subprocess.run(shell, cwd=self.project, env=self.environment("client"), check=False, **shown)
-        assert done.returncode == 0, f"{commands}\n{done.stdout}"
+        assert 0 == done.returncode, f"{commands}\n{done.stdout}"
         return done.stdout
 
     @contextmanager
@@ -143,7 +143,7 @@ def test_the_steps_for_several_machines_work_and_a_worker_takes_over(world: Worl
         assert PrefectServer(f"http://127.0.0.1:{world.port}/api").is_ready(180), log.read_text()
         world.do(world.step(4))
         refused = httpx.get(f"http://127.0.0.1:{world.port}/api/work_pools/prbench")
-        assert refused.status_code == httpx.codes.UNAUTHORIZED
+        assert httpx.codes.UNAUTHORIZED == refused.status_code
         machines = {}
         for name in ("one", "two"):
             commands = world.step(5, ("$(hostname)", name))
@@ -154,12 +154,12 @@ def test_the_steps_for_several_machines_work_and_a_worker_takes_over(world: Worl
         ended(machines[first][0])
         second = backfilled_by(logs, world, "sample-leg-2")
         query = "select state_name from flow_run where parent_task_run_id is null and not auto_scheduled"
-        assert world.do(f"psql -h {world.folder} -U prefect -Atc '{query}'").split() == ["Completed", "Completed"]
+        assert ["Completed", "Completed"] == world.do(f"psql -h {world.folder} -U prefect -Atc '{query}'").split()
 
-    assert {first, second} == {"one", "two"}
+    assert {"one", "two"} == {first, second}
     rows = command.sql("select task_id, trial from responses order by task_id")
-    assert rows == [{"task_id": "sample-fin-1", "trial": 2}, {"task_id": "sample-leg-2", "trial": 2}]
-    assert command.sql("select distinct outcome from runs") == [{"outcome": "done"}]
+    assert [{"task_id": "sample-fin-1", "trial": 2}, {"task_id": "sample-leg-2", "trial": 2}] == rows
+    assert [{"outcome": "done"}] == command.sql("select distinct outcome from runs")
 
 
 def backfilled_by(logs: Mapping[str, Path], world: World, task: str) -> str:

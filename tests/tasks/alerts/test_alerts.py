@@ -75,10 +75,10 @@ def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures() ->
     found = [comparison(), comparison(judge="another-judge", n_tasks=280, p_value=0.00001)]
     alert, other = drops(found, least_drop=0.01, alpha=0.05, drifted_judges={"another-judge"})
 
-    assert alert.line == (
+    assert (
         "a-model fell by 0.043 on finance (score, judged by a-judge): 0.469 in 2026-11-22, 0.512 in 2026-11-21; "
         "95 % interval -0.062 to -0.024, corrected p 0.0002, 300 tasks"
-    )
+    ) == alert.line
     assert "corrected p below 0.0001, 280 of 300 tasks; another-judge drifted the same night" in other.line
     assert {**FELL, "p_adjusted": 0.0002, "judge_drifted": False} == alert.facts
 
@@ -92,11 +92,11 @@ def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning() -> 
     [alert] = drifts([Drifted(**figures)])
 
     assert ("judge_drift", "a-judge", figures) == (alert.kind, alert.subject, alert.facts)
-    assert alert.line == (
+    assert (
         "a-judge repeated its first decision on 91.0% of 200 control verdicts in 2026-11-22, below the limit (usual "
         "98.0%, limit 95.3%); criteria met: 53.5%, at first 50.0% (+3.5 points); the judge may be the cause of this "
         "night's changes"
-    )
+    ) == alert.line
 
 
 def test_what_is_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts() -> None:
@@ -153,7 +153,7 @@ def test_an_alert_holds_one_line_and_plain_values_and_no_secret(monkeypatch: pyt
 def test_a_control_set_that_could_not_be_judged_is_an_alert_unless_the_night_was_cut_short() -> None:
     failed = StageReport("drift", failures=Counter({"provider_error": 15}), skipped=5)
     (alert,) = alerts_of_reports([failed])
-    assert (alert.kind, alert.subject) == ("coverage", "")
+    assert ("coverage", "") == (alert.kind, alert.subject)
     assert "15 provider_error, 5 skipped; drift of a judge may be missed" in alert.line
 
     cut_short = StageReport("drift", skipped=5, is_at_stop_time=True)
