@@ -250,7 +250,7 @@ def serve(job: Job, arguments: Arguments, *, port: int, name: str | None = None,
     return 0
 
 
-class _Runner(Runner):
+class PatientRunner(Runner):
     """Prefect's runner, except that it lets runs finish when the server is lost; Prefect's own kills them."""
 
     async def __aexit__(self, *exc_info: Any) -> None:
@@ -268,7 +268,7 @@ async def _serve(job: Job, arguments: Arguments, name: str | None) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
         os.environ[RUNS_LOCK] = str(folder / f"{first}-runs.lock")
         # A schedule that a restart pauses would stay paused if the next start fails.
-        runner = _Runner(pause_on_shutdown=False)
+        runner = PatientRunner(pause_on_shutdown=False)
         for each in deployments:
             await runner.aadd_deployment(each)
         notice(f"nights start at {schedule.cron!r} ({schedule.timezone})")

@@ -86,13 +86,13 @@ def module_name(path: Path) -> str:
 
 def imports_of(path: Path) -> set[str]:
     """Every module that a file imports, at its top or inside a function, with `from a import b` as `a.b`."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            found |= {f"{'.' * node.level}{node.module or ''}.{alias.name}" for alias in node.names}
-    return found
+            names |= {f"{'.' * node.level}{node.module or ''}.{alias.name}" for alias in node.names}
+    return names
 
 
 @cache
@@ -178,7 +178,7 @@ def test_nothing_but_its_own_module_and_templates_names_a_benchmark_of_the_famil
 
 
 def test_no_import_is_relative() -> None:
-    assert [] == [f"{name} imports {used}" for name, imports in modules().items() for used in imports if "." == used[0]]
+    assert [] == [f"{name} imports {used}" for name, imports in modules().items() for used in imports if used[0] == "."]
 
 
 def test_no_two_modules_import_each_other_at_their_top() -> None:

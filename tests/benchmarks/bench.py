@@ -16,9 +16,6 @@ from typing import Any, TypeVar
 from tasks.config.job import Job
 from tasks.judge.judge import judge_responses, plan_verdicts
 from tasks.llm.litellm_setup import collect_seldom
-from tasks.llm.replies import OK, Reply
-from tasks.llm.request import Call
-from tasks.llm.senders import pool as sender_pool
 from tasks.prompts import load_template
 from tasks.rules.conversation import judge_prompt
 from tasks.run.judgings import Judging
@@ -31,8 +28,7 @@ CRITERIA = 17
 """Criteria of a task, as many as the benchmark has on average."""
 VERDICTS_A_BATCH, BATCHES_IN_HAND = 1_000, 4
 """As in `flows/stages.py`."""
-NO_CALLS = "1 sender without calls"
-SENDERS = {"1 sender": 1, "2 senders": 2, "4 senders": 4, NO_CALLS: 1}
+SENDERS = {"1 sender": 1, "2 senders": 2, "4 senders": 4}
 """Clients that are the stage with so many senders of Ray on this machine."""
 WARM_UP = 4 * CRITERIA
 """Calls before the clock starts: they bring the imports and the connections."""
@@ -155,30 +151,23 @@ async def judge_all(job: Job) -> Figures:
         return clock.figures(report.rows, sum(report.failures.values()))
 
 
-def judge_stage(api_base: str, n_calls: int, at_once: int, route: str = "hosted_vllm", **settings: Any) -> Figures:
+def judge_stage(api_base: str, n_calls: int, at_once: int, **settings: Any) -> Figures:
     """The judge stage with about so many calls, on a warehouse of its own."""
-    judge = {"name": f"{route}/judge", "api_base": api_base}
+    judge = {"name": "hosted_vllm/judge", "api_base": api_base}
     with tempfile.TemporaryDirectory(prefix="speed-") as folder:
         job = owing_job(Path(folder), n_calls, judge, {"concurrency": at_once}, **settings)
         return asyncio.run(judge_all(job))
 
 
-def client_figures(client: str, api_base: str, n_calls: int, at_once: int, route: str = "hosted_vllm") -> Figures:
-    """The figures of `stage`, by a route of LiteLLM, of the stage with senders of Ray, of `litellm`, by this or another
-    route as `litellm-ROUTE`, or of `openai`."""
-    kind, _, which = client.partition("-")
-    if client == NO_CALLS:
-        os.environ["PYTHONPATH"] = str(Path(__file__).parents[2])
-        sender_pool.SenderProcess = NoCallSender  # type: ignore[misc]
+def client_figures(client: str, api_base: str, n_calls: int, at_once: int) -> Figures:
+    """The figures of the `stage`, of the stage with senders of Ray, and of bare loops: `litellm`, `openai`."""
     if client in SENDERS:
         calls = {"where": "ray", "address": "local", "senders": SENDERS[client]}
-        return judge_stage(api_base, n_calls, at_once, route, calls=calls)
-    if kind == "stage":
-        return judge_stage(api_base, n_calls, at_once, route)
-    texts = prompts(n_calls)
-    if kind == "litellm":
-        return asyncio.run(bare_litellm(f"{which or route}/judge", api_base, texts, at_once))
-    return asyncio.run(bare_openai("judge", api_base, texts, at_once))
+        return judge_stage(api_base, n_calls, at_once, calls=calls)
+    if client == "stage":
+        return judge_stage(api_base, n_calls, at_once)
+    bare = bare_litellm if client == "litellm" else bare_openai
+    return asyncio.run(bare(api_base, prompts(n_calls), at_once))
 
 
 async def _judged(job: Job, judging: Judging, batches: Sequence[list[str]], first_index: int = 0) -> StageReport:
@@ -211,7 +200,7 @@ async def loop(send: Callable[[str], Awaitable[object]], texts: Iterable[str], a
     return clock.figures(sum(await asyncio.gather(*(some(waiting) for _ in range(at_once)))))
 
 
-async def bare_litellm(model: str, api_base: str, texts: Iterable[str], at_once: int) -> Figures:
+async def bare_litellm(api_base: str, texts: Iterable[str], at_once: int) -> Figures:
     """A loop of `litellm.acompletion`."""
     from tasks.llm.litellm_setup import litellm
 
@@ -219,33 +208,23 @@ async def bare_litellm(model: str, api_base: str, texts: Iterable[str], at_once:
 
     async def send(text: str) -> object:
         return await library.acompletion(
-            model=model, api_base=api_base, api_key="none", messages=[{"role": "user", "content": text}],
+            model="hosted_vllm/judge", api_base=api_base, api_key="none", messages=[{"role": "user", "content": text}],
             timeout=600, max_retries=0, num_retries=0,
         )  # fmt: skip
 
     return await loop(send, texts, at_once)
 
 
-async def bare_openai(model: str, api_base: str, texts: Iterable[str], at_once: int) -> Figures:
+async def bare_openai(api_base: str, texts: Iterable[str], at_once: int) -> Figures:
     """A loop of the client of OpenAI."""
     from openai import AsyncOpenAI
 
     async with AsyncOpenAI(base_url=api_base, api_key="none", max_retries=0, timeout=600) as client:
 
         async def send(text: str) -> object:
-            return await client.chat.completions.create(model=model, messages=[{"role": "user", "content": text}])
+            return await client.chat.completions.create(model="judge", messages=[{"role": "user", "content": text}])
 
         return await loop(send, texts, at_once)
-
-
-class NoCallSender(sender_pool.SenderProcess):
-    """A sender without calls that responds to every attempt at once: how many calls a second the driver can take."""
-
-    async def _make(self, number: int, call: Call, _: Mapping[str, Any]) -> None:
-        text = '{"explanation": "as the test says", "criteria_met": true}'
-        reply = Reply(OK, text, "stop", call.target.name, prompt_tokens=500, completion_tokens=20, latency_s=0.0)
-        self._finished.append((number, reply))
-        self._has_finished.set()
 
 
 def in_process_of_its_own(measure: Callable[..., T], *arguments: Any) -> T:

@@ -45,8 +45,8 @@ def serving_prefect(home: Path, shared: Path) -> Iterator[PrefectServer]:
             making.close()
         given = (listening.fileno(), file.fileno(), file.fileno())
         command = [sys.executable, "-P", "-m", "flows.server.server_process", *map(str, given), str(home), "3600"]
-        with log.open("w") as said, subprocess.Popen(
-            command, env=environment | {"PREFECT_HOME": str(home)}, pass_fds=given, stdout=said, stderr=said
+        with log.open("w") as output, subprocess.Popen(
+            command, env=environment | {"PREFECT_HOME": str(home)}, pass_fds=given, stdout=output, stderr=output
         ) as process:  # fmt: skip
             try:
                 server = PrefectServer(f"http://{HOST}:{listening.getsockname()[1]}/api", secret)
@@ -70,6 +70,6 @@ def browser(url: str, secret: str | None = None) -> httpx.Client:
 def _keep_database(home: Path, shared: Path) -> None:
     if not (shared / _DATABASE).exists():
         copy = shared / f".{_DATABASE}"
-        with closing(sqlite3.connect(home / _DATABASE)) as made, closing(sqlite3.connect(copy)) as kept:
-            made.backup(kept)
+        with closing(sqlite3.connect(home / _DATABASE)) as source, closing(sqlite3.connect(copy)) as kept:
+            source.backup(kept)
         copy.rename(shared / _DATABASE)

@@ -55,9 +55,9 @@ def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(tmp_path:
 
     job = job_of(tmp_path, f"{{source: {file}}}").looking_up(looked_up)
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: (all_there.wait(), job.data)[1], range(8)))
+        revisions = list(pool.map(lambda _: (all_there.wait(), job.data)[1], range(8)))
     assert 1 == len(lookups)
-    assert all(each is found[0] for each in found)
+    assert all(each is revisions[0] for each in revisions)
 
 
 def test_a_command_without_need_of_data_runs_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:

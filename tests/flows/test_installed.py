@@ -54,13 +54,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(build, cwd=PROJECT, check=True, capture_output=True)
     (wheel,) = folder.glob("*.whl")
-    made = Installation(wheel, folder / "environment")
-    venv.create(made.environment, with_pip=True)
-    install = [made.environment / "bin" / "python", "-m", "pip", "install", "--no-deps", "--no-index", str(wheel)]
+    installation = Installation(wheel, folder / "environment")
+    venv.create(installation.environment, with_pip=True)
+    python = installation.environment / "bin" / "python"
+    install = [python, "-m", "pip", "install", "--no-deps", "--no-index", str(wheel)]
     subprocess.run(install, check=True, capture_output=True)
     # The other environment's own `.pth` files, which lead to the checkout, are not looked at.
-    (made.packages / "libraries.pth").write_text(sysconfig.get_path("purelib"))
-    return made
+    (installation.packages / "libraries.pth").write_text(sysconfig.get_path("purelib"))
+    return installation
 
 
 def test_the_wheel_has_every_file_of_the_packages_and_no_data(installed: Installation) -> None:

@@ -45,7 +45,7 @@ def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Owner, name, value)
 
 
-def test_a_run_is_refused_while_another_machine_writes_and_takes_over_where_that_was_killed(command: Command) -> None:
+def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one(command: Command) -> None:
     data = command.folder / "data"
     data.mkdir()
     command.configure(dataset={"source": "sample"}, models=[], judges=[])
@@ -58,8 +58,8 @@ def test_a_run_is_refused_while_another_machine_writes_and_takes_over_where_that
             f"prbench: {data}: node7 writes this warehouse, and only one machine can at a time; wait for it, run this "
             "command there, or use another --warehouse"
         ] == refused[1:]
-        found = {row["what"]: row["state"] for row in command.json("doctor", "--warehouse", "data")}
-        assert "unknown" == found["another machine"]
+        findings = {row["what"]: row["state"] for row in command.json("doctor", "--warehouse", "data")}
+        assert "unknown" == findings["another machine"]
     taken = command("run", "--warehouse", "data").stderr
 
     assert f"{data}: node7 no longer writes here; this machine takes over" in taken

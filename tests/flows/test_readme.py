@@ -6,13 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-import yaml
 
-from flows.cli.main import cli
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tests.faults.server import FaultServer
 from tests.flows.conftest import PROJECT, Command
+from tests.kit import endpoint
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 GUIDE = (PROJECT / "flows" / "cli" / "README.md").read_text(encoding="utf-8")
@@ -24,12 +23,12 @@ def _shown(path: Path) -> str:
 
 def _console_blocks(document: str) -> list[tuple[list[str], str]]:
     """The commands of a document that show their output, in order, each as arguments and what it prints."""
-    found = []
+    commands = []
     for block in re.findall(r"```console\n(.*?)```", document, re.DOTALL):
         for shown in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             line, _, output = shown.partition("\n")
-            found.append((shlex.split(line), output))
-    return found
+            commands.append((shlex.split(line), output))
+    return commands
 
 
 @pytest.mark.slow
@@ -42,38 +41,15 @@ def test_the_commands_of_the_readme_print_what_it_shows(command: Command) -> Non
         assert output == done.stdout, arguments
 
 
-def test_three_questions_are_shown_in_sql() -> None:
-    assert 3 == sum("sql" == arguments[3] for arguments, _ in _console_blocks(README))
+def test_the_readme_is_short_and_shows_sql() -> None:
+    assert 150 >= len(README.splitlines())
+    assert 3 == sum(arguments[3] == "sql" for arguments, _ in _console_blocks(README))
 
 
-def test_the_guide_shows_the_output_of_comparisons() -> None:
-    assert {"diff", "judges"} <= {arguments[3] for arguments, _ in _console_blocks(GUIDE)}
-
-
-def test_the_readme_is_short() -> None:
-    assert len(README.splitlines()) <= 200
-
-
-def test_every_command_has_help_with_an_example_and_is_in_no_document_under_another_name() -> None:
-    names = set(cli.commands)
-    assert {
-        "run", "ingest", "assemble", "sample", "judge", "aggregate", "select-hard", "check", "import", "status",
-        "leaderboard", "diff", "judges", "criteria", "lengths", "sql", "doctor", "plan", "nightly", "backfill", "serve",
-        "compact", "export", "backup", "restore", "report", "derive", "benchmarks", "remove",
-        "publish", "conditions", "annotate", "capabilities", "weaknesses", "review", "reviews", "certify", "verify",
-        "cascade", "figures", "figure",
-    } == names  # fmt: skip
-    for name, subcommand in cli.commands.items():
-        assert subcommand.help, name
-        assert "import" == name or "Examples:" in (subcommand.epilog or ""), name
-    used = set(re.findall(r"prbench ([a-z][a-z-]+)", README + GUIDE))
-    assert used <= names | {"run"}
-
-
-def test_the_example_configuration_is_one(tmp_path: pytest.TempPathFactory) -> None:
+def test_the_example_configuration_is_valid() -> None:
     job = load_job(Arguments(config=PROJECT / "prbench.example.yaml"))
     assert ["gpt-5-high"] == [model.label for model in job.settings.models]
-    assert "prbench" == yaml.safe_load((PROJECT / "prbench.example.yaml").read_text())["benchmark"]
+    assert "prbench" == job.settings.benchmark
 
 
 def _documents() -> list[Path]:
@@ -105,23 +81,12 @@ BLOCKS = re.findall(r"```console\n(.*?)```", OPERATIONS, re.DOTALL)
 LINES = [line.removeprefix("$ ") for block in BLOCKS for line in block.splitlines()]
 
 
-def settings_of(server: FaultServer) -> dict[str, object]:
-    at = {"api_base": server.api_base, "timeout_s": 20}
-    return {
-        "dataset": {"source": "sample"},
-        "models": [
-            {"name": "hosted_vllm/pinned", "label": "pinned", **at},
-            {"name": "hosted_vllm/fresh", "label": "fresh", "resample": "nightly", **at},
-        ],
-        "judges": [{"name": "hosted_vllm/judge", "label": "judge", **at}],
-        "drift": {"verdicts": 10},
-    }
-
-
 @pytest.mark.slow
 def test_every_command_of_the_guide_works_as_it_stands(command: Command, provider: FaultServer) -> None:
     assert len(LINES) > 20
-    command.configure(**settings_of(provider))
+    pinned, fresh = endpoint("pinned", provider.api_base), endpoint("fresh", provider.api_base, resample="nightly")
+    judge = endpoint("judge", provider.api_base)
+    command.configure(dataset={"source": "sample"}, models=[pinned, fresh], judges=[judge], drift={"verdicts": 10})
     for line in (line for line in LINES if "prefect deployment run" not in line):  # `server/test_serve.py` has that
         arguments = shlex.split(line, comments=True)
         assert ["uv", "run", "prbench"] == arguments[:3], line

@@ -31,13 +31,13 @@ FORMS = [base64.b64encode(f"user:{KEY}".encode()).decode(), quote(f"key={KEY}", 
 def _echoing(request: Request, number: int) -> Answer:
     """Says in its errors what it was given, as careless providers do."""
     if is_judging(request) and number == 0:
-        told = " ".join([*SECRETS.values(), *FORMS]) + f" https://user:{URL_PASSWORD}@proxy.example"
+        planted = " ".join([*SECRETS.values(), *FORMS]) + f" https://user:{URL_PASSWORD}@proxy.example"
         status = 400 if sum(map(ord, request["messages"][0]["content"])) % 2 else 500
-        return Answer(status=status, error={"message": f"no: {told}", "type": "x", "code": None})
+        return Answer(status=status, error={"message": f"no: {planted}", "type": "x", "code": None})
     good = well_behaved(request, number)
-    told = f"{KEY} {' '.join(FORMS)}"
-    text = f"{good.text} Your key is {told}." if not is_judging(request) else str(good.text).replace("as the", told)
-    return replace(good, text=text, model=f"m {told}", fingerprint=told, headers={"X-Key": KEY})
+    keys = f"{KEY} {' '.join(FORMS)}"
+    text = str(good.text).replace("as the", keys) if is_judging(request) else f"{good.text} Your key is {keys}."
+    return replace(good, text=text, model=f"m {keys}", fingerprint=keys, headers={"X-Key": KEY})
 
 
 def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(tmp_path: Path) -> None:
@@ -76,8 +76,8 @@ def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(tmp_path:
     stored = _texts(tmp_path)
     assert "[redacted]" in stored
     planted = [*SECRETS.values(), URL_PASSWORD, *FORMS]
-    found = [(str(path), secret) for path in files for secret in planted if secret.encode() in path.read_bytes()]
-    assert [] == found
+    leaks = [(str(path), secret) for path in files for secret in planted if secret.encode() in path.read_bytes()]
+    assert [] == leaks
     assert not any(secret in stored for secret in planted)
     # What the run's own Prefect server wants to be told, as it is and as a header has it.
     own = re.compile(rb"prbench:[\w-]{43}|cHJiZW5jaD[\w+/]{20,}")

@@ -35,10 +35,10 @@ def labelled(request: Request, _: int) -> Answer:
     prompt = prompt_of(request)
     labels = labels_in(prompt)
     seed = hashlib.sha256((request["model"] + prompt).encode()).digest()
-    place = seed[0] % len(labels)
+    index = seed[0] % len(labels)
     has_second = seed[1] % 3 == 0 and "further labels, at most 0" not in prompt
-    secondary = [labels[(place + 1) % len(labels)]] if has_second else []
-    return Answer(json.dumps({"explanation": "so", "primary": labels[place], "secondary": secondary}))
+    secondary = [labels[(index + 1) % len(labels)]] if has_second else []
+    return Answer(json.dumps({"explanation": "so", "primary": labels[index], "secondary": secondary}))
 
 
 @pytest.fixture
@@ -53,10 +53,10 @@ def annotator(provider: FaultServer, label: str = "ann", **more: Any) -> dict[st
 
 def ready(command: Command, provider: FaultServer, *annotators: dict[str, Any], **settings: Any) -> None:
     """The sample, assembled, with these annotators."""
-    asked = list(annotators) or annotator(provider)
+    annotators_ = list(annotators) or annotator(provider)
     command.configure(
         **{"dataset": {"source": "sample"}, "warehouse": "data", "models": [], "judges": [], **settings},
-        annotator=asked,
+        annotator=annotators_,
     )
     command("ingest", "-q")
     command("assemble", "-q")
@@ -67,9 +67,9 @@ def test_each_task_is_labelled_once_by_each_vocabulary_and_a_finished_analysis_m
 ) -> None:
     ready(command, provider, annotator(provider, trials=2), annotator(provider, "bob"))
     command("annotate")
-    asked = Counter((kind_of(prompt_of(each)), each["model"]) for each in provider.book)
+    calls = Counter((kind_of(prompt_of(each)), each["model"]) for each in provider.book)
 
-    assert {(kind, name): N_TASKS * n for kind in KINDS for name, n in (("ann", 2), ("bob", 1))} == asked
+    assert {(kind, name): N_TASKS * n for kind in KINDS for name, n in (("ann", 2), ("bob", 1))} == calls
     rows = command.sql("select * from task_annotations")
     assert {"ok": 9 * N_TASKS} == Counter(row["status"] for row in rows)
     known = load_benchmark("prbench").annotations
@@ -81,23 +81,6 @@ def test_each_task_is_labelled_once_by_each_vocabulary_and_a_finished_analysis_m
     done = command("annotate")
     assert "nothing is missing, no model call made" in done.stderr
     assert 9 * N_TASKS == len(provider.book)
-
-
-def test_a_reply_without_labels_is_asked_for_once_more_then_a_failed_row_that_the_next_run_tries_again(
-    command: Command, provider: FaultServer
-) -> None:
-    ready(command, provider)
-    provider.behaviour = lambda request, number: Answer("I cannot say")
-    command("annotate", "decision_type", code=3)
-    assert 2 * N_TASKS == len(provider.book)
-    failed = command.sql("select distinct status, primary_label, secondary_labels, attempts from task_annotations")
-    assert [{"status": "parse_error", "primary_label": None, "secondary_labels": None, "attempts": 2}] == failed
-
-    provider.behaviour = labelled
-    command("annotate", "decision_type")
-    assert [{"status": "ok", "n": N_TASKS}] == command.sql(
-        "select status, count(*)::int as n from task_annotations group by all"
-    )
 
 
 def test_the_data_set_s_labels_stay_and_missing_ones_are_used(command: Command, provider: FaultServer) -> None:
@@ -125,18 +108,6 @@ def test_an_annotator_named_like_the_data_set_s_own_labels_is_refused(command: C
     ready(command, provider, annotator(provider, "released"))
 
     assert "the label 'released' stands for the data set's own labels" in command("annotate", code=2).stderr
-
-
-def test_a_budget_stops_the_calls_and_the_next_run_continues(command: Command, provider: FaultServer) -> None:
-    price = {"input_usd_per_mtok": 1000.0, "output_usd_per_mtok": 1000.0}
-    ready(command, provider, annotator(provider, price=price, max_tokens=200))
-    command("annotate", "--max-usd", "10", code=4)
-    n_first = len(provider.book)
-    assert 0 < n_first < 3 * N_TASKS
-
-    command("annotate")
-    assert 3 * N_TASKS == len(provider.book)
-    assert len(provider.book) == len({prompt_of(each) for each in provider.book})
 
 
 @pytest.mark.skipif(not REAL.is_file(), reason="real data are not beside the checkout")
@@ -172,8 +143,8 @@ def test_agreement_on_real_rows_is_what_plain_counting_gives(command: Command, p
 
 
 def labels_by_task(command: Command, query: str) -> dict[tuple[str, str], dict[str, set[str]]]:
-    found: dict[tuple[str, str], dict[str, set[str]]] = {}
+    labels_of: dict[tuple[str, str], dict[str, set[str]]] = {}
     for row in command.sql(query):
         labels = {row["primary_label"], *row["secondary_labels"]}
-        found.setdefault((row["source"], row["kind"]), {}).setdefault(row["task_id"], set()).update(labels)
-    return found
+        labels_of.setdefault((row["source"], row["kind"]), {}).setdefault(row["task_id"], set()).update(labels)
+    return labels_of

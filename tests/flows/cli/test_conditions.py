@@ -30,7 +30,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("warehouse")
     names = list(MANY)
     plain = {task: [0, 1.0] for task in names}
-    search = {task: [float(place < 15), float(place >= 5)] for place, task in enumerate(names)}
+    search = {task: [float(index < 15), float(index >= 5)] for index, task in enumerate(names)}
     rows = together(
         tasks_of(MANY), judged(plain, "plain", rubrics=MANY), judged(search, "search", rubrics=MANY),
         judged(plain | {names[0]: [1, 1.0]}, "odd", rubrics=MANY), judged(plain, "twin", rubrics=MANY),
@@ -75,8 +75,8 @@ def test_a_condition_without_verdicts_is_named(file: Path, warehouse: Path, run:
     options = configured(file, warehouse, {"gpt": {"baseline": "plain", "web": "search", "later": "new"}})
     file.write_text(file.read_text() + "models: [{name: openai/new, label: new}]\n")
 
-    found = run.json("conditions", *options)
-    assert [note for note in found["notes"] if note.startswith("gpt, later (new): no verdicts in this selection")]
+    result = run.json("conditions", *options)
+    assert [note for note in result["notes"] if note.startswith("gpt, later (new): no verdicts in this selection")]
 
 
 def test_doctor_says_which_labels_are_nowhere(file: Path, warehouse: Path, tmp_path: Path, run: Run) -> None:

@@ -48,7 +48,9 @@ def test_a_night_that_is_done_again_by_its_label_may_go_on_until_the_next_stop_t
     assert utc(10) == as_night(own, utc(9)).stop_at
 
 
-def test_a_night_after_its_stop_time_is_skipped_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_night_after_its_stop_time_is_skipped_with_an_alert(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     late = job(tmp_path, nightly={"cron": "0 1 * * *", "stop_at": "01:01"})
     skipped = run_night(late, is_verbose=False, begun_at=utc(1))
     assert (0, "skipped") == (skipped.exit_code, skipped.outcome)
@@ -149,7 +151,7 @@ def test_a_time_of_day_is_the_next_one() -> None:
         "2026-11-23T06:30:15.5", "2026-11-23 06:30:15,250+01:00", "2026-11-23T06:30Z", "2026-W48-1T06:30", "2026W481",
     ],
 )  # fmt: skip
-def test_a_form_of_prefect_refuses_no_stop_time_that_the_command_takes(text: str) -> None:
+def test_prefects_forms_accept_every_stop_time_of_the_command(text: str) -> None:
     assert 2026 == stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=UTC)).year
     assert re.search(STOP_TIME, text)
 

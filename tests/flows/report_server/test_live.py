@@ -46,9 +46,25 @@ def store(job: Job, outcome: str, **values: Any) -> None:
 
 def test_a_folder_without_anything_has_no_run(job: Job) -> None:
     live = LiveView(job).now()
+    page = words(live, job.report_index, load_benchmark("prbench"))
 
     assert ([], None, None, None) == (live.in_progress, live.last, live.published_at, live.trouble)
+    assert "No run is in progress, and no run is stored here yet." == page["headline"]
+    assert "Nothing is published yet." == page["published"]
     assert not job.warehouse.exists()
+
+
+@pytest.mark.parametrize(("record", "trouble"), [
+    ({}, "prbench ingest"),
+    ({"config": json.dumps({"models": "of another time"})}, "another version of prbench wrote its record"),
+])  # fmt: skip
+def test_a_run_without_known_coverage_is_shown_with_the_reason(job: Job, record: dict[str, str], trouble: str) -> None:
+    with Warehouse(job.warehouse).living("r1"):
+        store(job, RUNNING, **record)
+        (run,) = LiveView(job).now().in_progress
+
+    assert "r1" == run.run_id
+    assert trouble in (run.trouble or "")
 
 
 def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_view(job: Job) -> None:
@@ -88,23 +104,6 @@ def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job: J
     assert 4 == run.job.settings.limits.max_usd
 
 
-def test_a_run_of_a_data_set_that_is_not_ingested_says_why_its_coverage_is_not_known(job: Job) -> None:
-    with Warehouse(job.warehouse).living("r1"):
-        store(job, RUNNING)
-        (run,) = LiveView(job).now().in_progress
-
-    assert run.trouble is not None
-    assert "prbench ingest" in run.trouble
-
-
-def test_a_record_that_this_version_cannot_read_is_said_and_the_run_is_still_shown(job: Job) -> None:
-    with Warehouse(job.warehouse).living("r1"):
-        store(job, RUNNING, config=json.dumps({"models": "of another time"}))
-        (run,) = LiveView(job).now().in_progress
-
-    assert ("r1", "another version of prbench wrote its record") == (run.run_id, run.trouble)
-
-
 @pytest.mark.parametrize(("served", "of_run", "wanted"), [
     ([], ["finance"], ("finance",)), (["finance"], ["legal", "finance"], ("legal", "finance")), ([], [], ("all",)),
 ])  # fmt: skip
@@ -123,12 +122,12 @@ def test_the_data_set_of_a_run_on_other_splits_is_not_looked_up_again(
 
 def test_the_record_of_a_run_gives_back_its_job(job: Job) -> None:
     narrowed = {"limit": 2, "vintage": "v", "named_models": ("m",), "named_tasks": ("t1", "t2"), "named_trials": (1,)}
-    asked = job.model_copy(update={**narrowed, "night": "2026-11-23"})
+    narrowed_job = job.model_copy(update={**narrowed, "night": "2026-11-23"})
 
-    found = job_of_run(job, run_row(asked, [], at(0), None, RUNNING))
+    restored = job_of_run(job, run_row(narrowed_job, [], at(0), None, RUNNING))
 
     for name in (*narrowed, "night", "settings", "run_id", "warehouse"):
-        assert getattr(asked, name) == getattr(found, name), name
+        assert getattr(narrowed_job, name) == getattr(restored, name), name
     assert "selection" not in json.loads(run_row(job, [], at(0), None, RUNNING)["config"])
 
 
@@ -144,14 +143,6 @@ def run(**values: Any) -> RunState:
 
 def facts(shown: dict[str, Any]) -> dict[str, tuple[str, str]]:
     return {name: (value, beside) for name, value, beside in shown["facts"]}
-
-
-def test_without_any_run_the_page_says_so(tmp_path: Path) -> None:
-    shown = words(Live(NOW), tmp_path / "index.html", PRBENCH)
-
-    assert "No run is in progress, and no run is stored here yet." == shown["headline"]
-    assert "Nothing is published yet." == shown["published"]
-    assert ([], None, []) == (shown["runs"], shown["last"], shown["figures"])
 
 
 def test_a_run_says_what_is_done_what_failed_of_which_cause_and_what_it_cost_under_which_cap(tmp_path: Path) -> None:
@@ -198,7 +189,7 @@ def test_a_run_that_ended_has_its_outcome_and_a_link_to_its_report_if_there_is_o
 SMALL_RUBRICS = {f"t{n}": [(4, "Accuracy"), (n + 1, "Risk"), (3, "Clarity")] for n in range(7)}
 
 
-def answers(model: str, n_tasks: int) -> Rows:
+def judged_rows(model: str, n_tasks: int) -> Rows:
     return judged({f"t{n}": [1, n % 2, n % 3 == 0] for n in range(n_tasks)}, model, rubrics=SMALL_RUBRICS)
 
 
@@ -210,7 +201,7 @@ def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_woul
     job = job_on("sample", tmp_path / "data").looking_up(
         lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",))
     )
-    warehouse = written(job.warehouse, together(tasks_of(SMALL_RUBRICS), answers("a", 7), answers("few", 2)))
+    warehouse = written(job.warehouse, together(tasks_of(SMALL_RUBRICS), judged_rows("a", 7), judged_rows("few", 2)))
     warehouse.publish()
     with warehouse.reader() as reader:
         before = shown(job, reader)

@@ -116,13 +116,13 @@ def test_nothing_that_anybody_wrote_does_anything_on_served_pages(
     browser: Browser, hostile_job: Job, hostile_site: Path, dark: bool
 ) -> None:
     first, second = (model.label for model in hostile_job.settings.models[:2])
-    asked = f"compare.html?of=model&first={quote(first)}&second={quote(second)}&whole=yes"
+    address = f"compare.html?of=model&first={quote(first)}&second={quote(second)}&whole=yes"
     with visiting_server(browser, hostile_job, hostile_site, dark=dark) as visit:
-        for name in (asked, "compare.html?of=run", "live.html"):
+        for name in (address, "compare.html?of=run", "live.html"):
             visit.open(name)
             visit.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
             assert [] == whom_it_keeps_out(visit)
 
             assert [] == visit.faults
-        visit.open(asked)
+        visit.open(address)
         expect(visit.page.locator("#diff_flips tbody tr").first).to_be_visible(timeout=60_000)

@@ -107,7 +107,7 @@ def test_a_secret_that_is_a_link_or_in_a_folder_of_others_is_not_used(started: l
     assert [] == started
 
 
-def test_a_port_that_is_taken_is_told(started: list[Any], tmp_path: Path) -> None:
+def test_a_port_in_use_is_refused(started: list[Any], tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(NoServerError, match=f"--port {port}: .*PREFECT_API_URL"):
@@ -124,7 +124,7 @@ def test_a_server_of_another_machine_is_not_used_and_none_is_started_beside_it_u
     address = folder_of(job(tmp_path)) / ADDRESS
     address.write_text(json.dumps(json.loads(address.read_text()) | {"machine": "another", "host": "node7"}))
     assert server_of(job(tmp_path)) is None
-    assert "no Prefect server: that of this data folder runs on node7; this run is not recorded\n" == (
+    assert "no Prefect server: the server of this data folder runs on node7; this run is not recorded\n" == (
         capsys.readouterr().err
     )
     os.utime(address, (0, 0))
@@ -146,8 +146,8 @@ def test_without_a_whole_address_file_nothing_waits_for_the_server_for_ever(
     address = folder_of(job(tmp_path)) / ADDRESS
     address.write_text(content)
     assert server_of(job(tmp_path)) is None
-    said = capsys.readouterr().err
-    assert f"no Prefect server: {address.resolve()} does not say where it is; this run is not recorded\n" == said
+    stderr = capsys.readouterr().err
+    assert f"no Prefect server: {address.resolve()} does not hold its address; this run is not recorded\n" == stderr
     ended(started)
     assert own_server(job(tmp_path)).secret
 
@@ -171,15 +171,15 @@ def test_where_nothing_is_to_be_recorded_no_server_is_started(
     assert [] == started
 
 
-def test_a_named_server_that_does_not_answer_is_told_without_its_password(
+def test_a_named_server_that_does_not_respond_is_reported_without_its_password(
     started: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", "http://me:a-password@127.0.0.1:1/api")
     named = server_of(job(tmp_path))
     assert named is not None
     assert not named.is_ready(0.3)
-    said = capsys.readouterr().err
-    assert "Prefect's server at 127.0.0.1:1 does not answer; waiting up to 0 s for it\n" == said
+    stderr = capsys.readouterr().err
+    assert "Prefect's server at 127.0.0.1:1 does not respond; waiting up to 0 s for it\n" == stderr
     assert [] == started
 
 
@@ -192,7 +192,7 @@ def test_a_named_server_that_does_not_answer_is_told_without_its_password(
         ("pyproject.toml", '[tool.prefect.api]\nurl = "http://127.0.0.1:1/api"\n'),
     ],
 )
-def test_a_server_that_a_file_could_name_is_asked_for(started: list[Any], tmp_path: Path, file: str, text: str) -> None:
+def test_files_that_may_name_a_server_are_listed(started: list[Any], tmp_path: Path, file: str, text: str) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "pyproject.toml").write_text("[tool.ruff]\n", encoding="utf-8")
     (tmp_path / ".env").write_text("OPENAI_API_KEY=k\n", encoding="utf-8")

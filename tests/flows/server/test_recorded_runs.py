@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -14,7 +15,6 @@ from typing import Any
 
 import httpx
 import pytest
-import yaml
 
 from flows.recorded import STOPPED, UNRECORDED, call, reported, run_name, run_recorded
 from flows.server.project_server import own_server, secret_path
@@ -22,10 +22,10 @@ from flows.server.server_process import ADDRESS
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError
 from tasks.run.writing import StageReport
-from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
-from tests.flows.conftest import PRBENCH, until
+from tests.faults.server import Answer, FaultServer, is_judging, well_behaved
+from tests.flows.conftest import N_CRITERIA, Command, until
 from tests.flows.prefect_server import browser, take_database
-from tests.kit import job_on, shared_folder
+from tests.kit import endpoint, job_on, shared_folder
 
 pytestmark = pytest.mark.slow
 
@@ -38,8 +38,6 @@ REPORTS = {
 NAMES = {
     "done": "Completed", "below_bar": "Below the bar", "stopped_at_budget": "Stopped at the budget", "failed": "Failed",
 }  # fmt: skip
-N_CRITERIA = 98
-N_CALLS = 8 + N_CRITERIA
 
 
 # In this process, on a server of the tests
@@ -48,9 +46,9 @@ N_CALLS = 8 + N_CRITERIA
 def shown(url: str, **wanted: Any) -> list[dict[str, Any]]:
     """The flow runs that a server shows, the latest first."""
     with closing(browser(url)) as client:
-        asked = {"sort": "START_TIME_DESC", "limit": 50, **wanted}
-        found: list[dict[str, Any]] = client.post("/flow_runs/filter", json=asked).raise_for_status().json()
-        return found
+        query = {"sort": "START_TIME_DESC", "limit": 50, **wanted}
+        runs: list[dict[str, Any]] = client.post("/flow_runs/filter", json=query).raise_for_status().json()
+        return runs
 
 
 def state(url: str, flow_name: str) -> tuple[str, str, str]:
@@ -116,7 +114,7 @@ def test_a_flow_that_is_cancelled_in_prefect_stops_with_its_stages_and_none_of_t
 
 
 @pytest.mark.parametrize("is_begun", [True, False])
-def test_a_server_that_is_lost_changes_nothing_about_the_work_and_is_told_once(
+def test_a_lost_server_changes_nothing_about_the_work_and_is_reported_once(
     prefect_api: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -150,47 +148,19 @@ def test_a_server_that_is_lost_changes_nothing_about_the_work_and_is_told_once(
 
 @dataclass
 class World:
-    """A folder with a configuration, a user's home, and a provider."""
+    """A folder of a user without any configuration of Prefect, and a provider whose verdicts take some time."""
 
-    folder: Path
-    home: Path
+    command: Command
     provider: FaultServer
-    delay_s: float = 0.0
 
-    def __post_init__(self) -> None:
-        at = {"name": "hosted_vllm/m", "api_base": self.provider.api_base}
-        settings = {
-            "dataset": {"source": "sample"}, "warehouse": "data", "models": [{**at, "label": "a"}],
-            "judges": [{**at, "label": "j"}], "limits": {"concurrency": 4}, "report": {"enabled": False},
-        }  # fmt: skip
-        (self.folder / "prbench.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
-        self.provider.behaviour = self.answer
-
-    def answer(self, request: Request, number: int) -> Answer:
-        delay_s = self.delay_s if is_judging(request) else 0.0
-        return Answer(well_behaved(request, number).text, delay_s=delay_s)
-
-    def start(self, *arguments: str) -> "subprocess.Popen[str]":
-        environment = {
-            name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "PRBENCH_"))
-        }
-        return subprocess.Popen(
-            [PRBENCH, *arguments], cwd=self.folder, env=environment | {"PREFECT_HOME": str(self.home)}, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-
-    def run(self, *arguments: str, code: int = 0) -> tuple[str, list[str]]:
-        process = self.start(*arguments)
-        out, err = process.communicate(timeout=300)
-        assert code == process.returncode, err
-        return out, err.splitlines()
-
-    def sql(self, query: str) -> Any:
-        return json.loads(self.run("sql", query, "--json")[0])
+    def slow_down(self, delay_s: float) -> None:
+        self.provider.behaviour = lambda request, number: Answer(
+            well_behaved(request, number).text, delay_s=delay_s if is_judging(request) else 0.0
+        )
 
     @property
     def prefect(self) -> Path:
-        return self.folder / "data" / "prefect"
+        return self.command.folder / "data" / "prefect"
 
     @property
     def url(self) -> str:
@@ -198,34 +168,39 @@ class World:
         return url
 
     def client(self, monkeypatch: pytest.MonkeyPatch) -> str:
-        """The address of the server, to which the tests' browser then talks."""
-        monkeypatch.setenv("PREFECT_HOME", str(self.home))
+        """The address of the server, which the tests' browser uses from now on."""
         monkeypatch.setenv("PREFECT_API_AUTH_STRING", secret_path(self.prefect.resolve()).read_text())
         return self.url
 
     def servers(self) -> list[int]:
         """The processes of servers of the folder."""
-        found = subprocess.run(
-            ["pgrep", "-f", f"server_process .*{self.prefect}"], capture_output=True, text=True, check=False
-        )
-        return [int(line) for line in found.stdout.split()]
+        command = ["pgrep", "-f", f"server_process .*{self.prefect}"]
+        return [int(pid) for pid in subprocess.run(command, capture_output=True, check=False).stdout.split()]
 
-    def under_way(self, process: "subprocess.Popen[str]") -> None:
-        """Wait until a run has judged something and has much to do still."""
-        until(lambda: sum(map(is_judging, self.provider.book)) > 12, process)
+    def under_way(self) -> "subprocess.Popen[str]":
+        """A run that has judged something and has much to do still."""
+        run = self.command.start("run")
+        until(lambda: sum(map(is_judging, self.provider.book)) > 12, run)
+        return run
 
 
 @pytest.fixture
-def world(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with FaultServer() as provider:
-        made = World(tmp_path, tmp_path / "home", provider)
-        made.prefect.mkdir(parents=True, mode=0o700)
-        take_database(shared_folder(tmp_path_factory), made.prefect)
-        try:
-            yield made
-        finally:
-            for pid in made.servers():
-                os.kill(pid, signal.SIGKILL)
+def world(
+    command: Command, provider: FaultServer, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[World]:
+    for name in [name for name in os.environ if name.startswith(("PREFECT_", "PRBENCH_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PREFECT_HOME", str(command.folder / "home"))
+    models, judges = ([endpoint(label, provider.api_base)] for label in ("a", "j"))
+    command.configure(
+        dataset={"source": "sample"}, warehouse="data", models=models, judges=judges, limits={"concurrency": 4}
+    )
+    world = World(command, provider)
+    world.prefect.mkdir(parents=True, mode=0o700)
+    take_database(shared_folder(tmp_path_factory), world.prefect)
+    yield world
+    for pid in world.servers():
+        os.kill(pid, signal.SIGKILL)
 
 
 def recorded(lines: Sequence[str]) -> list[str]:
@@ -233,13 +208,13 @@ def recorded(lines: Sequence[str]) -> list[str]:
 
 
 def test_two_commands_at_once_are_recorded_by_one_server(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [] == recorded(world.run("ingest", "--no-prefect")[1])
+    world.command("ingest", "--no-prefect")
     assert [] == world.servers()
-    both = [world.start("run"), world.start("run", "--trials", "2")]
-    said = [process.communicate(timeout=300)[1].splitlines() for process in both]
-    assert [0, 0] == [process.returncode for process in both], said
-    place = world.url.removeprefix("http://").removesuffix("/api")
-    assert [[f"Prefect records this run: {place}"]] * 2 == [recorded(lines) for lines in said]
+    both = [world.command.start("run"), world.command.start("run", "--trials", "2")]
+    outputs = [process.communicate(timeout=300)[1].splitlines() for process in both]
+    assert [0, 0] == [process.returncode for process in both], outputs
+    address = world.url.removeprefix("http://").removesuffix("/api")
+    assert [[f"Prefect records this run: {address}"]] * 2 == [recorded(lines) for lines in outputs]
     assert 1 == len(world.servers())
     tops = [run for run in shown(world.client(monkeypatch)) if not run["parent_task_run_id"]]
     assert [("evaluate", "Completed")] * 2 == [(run["name"].split()[0], run["state_name"]) for run in tops]
@@ -248,8 +223,7 @@ def test_two_commands_at_once_are_recorded_by_one_server(world: World, monkeypat
 def test_a_server_ends_by_itself_some_time_after_its_last_user(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flows.server.project_server.UNUSED_S", 3.0)
     monkeypatch.setattr("flows.server.project_server._held", {})
-    monkeypatch.setenv("PREFECT_HOME", str(world.home))
-    server = own_server(job_on("sample", world.folder / "data"))
+    server = own_server(job_on("sample", world.command.folder / "data"))
     assert server.is_ready(180)
     time.sleep(6)
     assert server.is_ready(0)
@@ -266,9 +240,8 @@ def test_a_server_ends_by_itself_some_time_after_its_last_user(world: World, mon
 
 
 def test_a_run_whose_server_is_killed_goes_on_and_says_so_in_one_line(world: World) -> None:
-    world.delay_s = 0.5
-    run = world.start("run")
-    world.under_way(run)
+    world.slow_down(0.5)
+    run = world.under_way()
     (server,) = world.servers()
     os.kill(server, signal.SIGKILL)
     _, error = run.communicate(timeout=240)
@@ -276,8 +249,8 @@ def test_a_run_whose_server_is_killed_goes_on_and_says_so_in_one_line(world: Wor
     (begun, lost) = recorded(error.splitlines())
     assert begun.startswith("Prefect records this run: ")
     assert "Prefect's server does not record this run any more (" in lost
-    assert N_CALLS == len(world.provider.book)
-    assert [{"outcome": "done", "responses_made": 8, "verdicts_made": N_CRITERIA}] == world.sql(
+    assert 8 + N_CRITERIA == len(world.provider.book)
+    assert [{"outcome": "done", "responses_made": 8, "verdicts_made": N_CRITERIA}] == world.command.sql(
         "select outcome, responses_made, verdicts_made from runs"
     )
 
@@ -285,13 +258,12 @@ def test_a_run_whose_server_is_killed_goes_on_and_says_so_in_one_line(world: Wor
 def test_a_run_that_is_killed_is_shown_as_crashed_by_the_next_one_which_can_be_cancelled_in_the_ui(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.delay_s = 1.0
-    run = world.start("run")
-    world.under_way(run)
+    world.slow_down(1.0)
+    run = world.under_way()
     run.kill()
     run.communicate()
     n_paid = len(world.provider.book)
-    again = world.start("run")
+    again = world.command.start("run")
     until(lambda: len(world.provider.book) > n_paid + 8, again)
     url = world.client(monkeypatch)
 
@@ -308,24 +280,22 @@ def test_a_run_that_is_killed_is_shown_as_crashed_by_the_next_one_which_can_be_c
     assert error.splitlines()[-1].startswith("interrupted: finished work is kept")
     states = {run["state_name"] for run in shown(url)}
     assert {"Completed", "Crashed", "Cancelled"} == states
-    runs = world.sql("select outcome, verdicts_made from runs order by started_at")
+    runs = world.command.sql("select outcome, verdicts_made from runs order by started_at")
     assert ["killed", "interrupted"] == [row["outcome"] for row in runs]
-    (stored,) = world.sql("select count(*) as n from verdicts")
+    (stored,) = world.command.sql("select count(*) as n from verdicts")
     assert 0 < stored["n"] < N_CRITERIA
 
 
 def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(world: World) -> None:
-    world.run("run", "-q", "--no-prefect")
+    world.command("run", "-q", "--no-prefect")
     n_calls = len(world.provider.book)
     code = (
         "import sys; from flows.cli.main import main; code = main(['run', '-q']); "
         "print(code, sorted({'prefect', 'litellm', 'great_expectations', 'datasets', 'altair'} & set(sys.modules)))"
     )
-    environment = os.environ | {"PRBENCH_PREFECT": "auto", "PREFECT_HOME": str(world.home)}
     done = subprocess.run(
-        [PRBENCH.with_name("python"), "-c", code], cwd=world.folder, env=environment, capture_output=True, text=True,
-        check=True,
-    )  # fmt: skip
+        [sys.executable, "-c", code], cwd=world.command.folder, capture_output=True, text=True, check=True
+    )
     assert "0 []" == done.stdout.splitlines()[-1], done.stderr
     assert n_calls == len(world.provider.book)
     assert [] == world.servers()

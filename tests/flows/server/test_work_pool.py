@@ -131,7 +131,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield World(Path(folder), tmp_path, port)
 
 
-def test_the_steps_for_several_machines_work_and_a_worker_takes_over(world: World, provider: FaultServer) -> None:
+def test_the_steps_for_several_machines_work_and_another_worker_continues(world: World, provider: FaultServer) -> None:
     command = Command(world.project)
     model = {"name": "hosted_vllm/pinned", "label": "pinned", "api_base": provider.api_base}
     command.configure(dataset={"source": "sample"}, models=[model], judges=[], warehouse="data")
