@@ -72,7 +72,7 @@ def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothin
     with FaultServer(lambda request, number: Answer(well_behaved(request, number).text, delay_s=0.3)) as server:
         at = {"api_base": server.api_base, "name": "hosted_vllm/m"}
         command.configure(dataset={"source": "sample"}, models=[at], judges=[at], limits={"concurrency": 4})
-        with started(COMMAND, "run", "--warehouse", "data", folder=command.folder) as run:
+        with started(COMMAND, "run", "--limit", "3", "--warehouse", "data", folder=command.folder) as run:
             until(lambda: len(server.book) > 12)
             run.send_signal(signal.SIGSTOP)
             node7 = Owner(data, NODE7)

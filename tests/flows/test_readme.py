@@ -14,7 +14,7 @@ from tests.flows.conftest import PROJECT, Command
 from tests.kit import endpoint
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
-GUIDE = (PROJECT / "flows" / "cli" / "README.md").read_text(encoding="utf-8")
+GUIDE = (PROJECT / "flows" / "cli" / "guide.md").read_text(encoding="utf-8")
 
 
 def _shown(path: Path) -> str:
@@ -53,10 +53,10 @@ def test_the_example_configuration_is_valid() -> None:
 
 
 def _documents() -> list[Path]:
-    """The documents at the top, and the README of every folder (but not of what a run may store in the warehouse)."""
+    """The documents at the top and in every folder (but not in the data of the warehouse)."""
     folders = [PROJECT / name for name in ("flows", "tasks", "sql", "expectations", "tests")]
     tops = [PROJECT / name for name in ("README.md", "CHANGELOG.md", "warehouse/README.md")]
-    return [*tops, *(path for folder in folders for path in sorted(folder.rglob("README.md")))]
+    return [*tops, *(path for folder in folders for path in sorted(folder.rglob("*.md")))]
 
 
 @pytest.mark.parametrize("path", _documents(), ids=_shown)
@@ -76,7 +76,7 @@ def test_the_pictures_of_the_report_are_there_and_small() -> None:
     assert sum(pictures.values()) < 400_000
 
 
-OPERATIONS = (PROJECT / "flows" / "README.md").read_text(encoding="utf-8")
+OPERATIONS = (PROJECT / "flows" / "operations.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```console\n(.*?)```", OPERATIONS, re.DOTALL)
 LINES = [line.removeprefix("$ ") for block in BLOCKS for line in block.splitlines()]
 

@@ -4,14 +4,12 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
-from flows.run.arguments import Arguments
-from flows.run.config import load_job
-from flows.work import has_work
 from tests.faults.answers import Answer, Request, criterion_of, prompt_of
 from tests.faults.server import FaultServer
 from tests.flows.conftest import Command
@@ -77,33 +75,42 @@ def rows_and_verdicts() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     return rows, verdicts
 
 
-@pytest.fixture
-def planted(command: Command, provider: FaultServer) -> list[dict[str, Any]]:
-    """A stored benchmark with two models, of which one is weak in a topic; its verdicts."""
+@dataclass(frozen=True)
+class Planted:
+    """A benchmark with two models, one of which is weak in a topic; its verdicts; and the calls of the analysis."""
+
+    command: Command
+    verdicts: list[dict[str, Any]]
+    calls: list[Request]
+    calls_again: list[Request]
+    again: str
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
+    command = Command(tmp_path_factory.mktemp("planted"))
     rows, verdicts = rows_and_verdicts()
     write_jsonl(command.folder / "finance.jsonl", rows)
     responses = [{"task": row["task"], "model": model, "response": f"{model} says"} for row in rows
-               for model in ("weak", "even")]  # fmt: skip
+                 for model in ("weak", "even")]  # fmt: skip
     write_jsonl(command.folder / "responses.jsonl", responses)
     write_jsonl(command.folder / "verdicts.jsonl", verdicts)
-    command.configure(
-        dataset={"source": "finance.jsonl"}, warehouse="data", models=[], judges=[],
-        quality={"criteria_per_task": "warn"}, capabilities=described_by(provider),
-    )  # fmt: skip
-    command("ingest", "-q", code=0)
-    command("assemble", "-q")
-    command("import", "responses", "responses.jsonl")
-    command("import", "verdicts", "verdicts.jsonl")
-    return verdicts
+    with FaultServer(describing) as provider:
+        command.configure(
+            dataset={"source": "finance.jsonl"}, warehouse="data", models=[], judges=[],
+            quality={"criteria_per_task": "warn"}, capabilities=described_by(provider),
+        )  # fmt: skip
+        for line in ("ingest -q", "assemble -q", "import responses responses.jsonl", "import verdicts verdicts.jsonl"):
+            command(*line.split())
+        command("capabilities")
+        calls = list(provider.book)
+        again = command("capabilities").stderr
+        return Planted(command, verdicts, calls, provider.book[len(calls) :], again)
 
 
-def test_each_criterion_is_described_once_and_a_finished_analysis_makes_no_call(
-    command: Command, provider: FaultServer, planted: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    command("capabilities")
-    monkeypatch.chdir(command.folder)
-    assert not has_work(load_job(Arguments()), "capabilities")
-    kinds = Counter("name" if is_naming(each) else "phrase" for each in provider.book)
+def test_each_criterion_is_described_once_and_a_finished_analysis_makes_no_call(planted: Planted) -> None:
+    command = planted.command
+    kinds = Counter("name" if is_naming(each) else "phrase" for each in planted.calls)
     nodes = command.sql("select * from capability_nodes order by position")
 
     assert N_TASKS * N_CRITERIA == kinds["phrase"]
@@ -117,22 +124,18 @@ def test_each_criterion_is_described_once_and_a_finished_analysis_makes_no_call(
         assert node["is_leaf"] == (not children)
         assert not children or node["n_criteria"] == sum(each["n_criteria"] for each in children)
 
-    n_calls = len(provider.book)
-    done = command("capabilities")
-    assert "nothing is missing, no model call made" in done.stderr
-    assert n_calls == len(provider.book)
+    assert "nothing is missing, no model call made" in planted.again
+    assert [] == planted.calls_again
 
 
-def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confirmed(
-    command: Command, provider: FaultServer, planted: list[dict[str, Any]]
-) -> None:
-    command("capabilities")
+def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confirmed(planted: Planted) -> None:
+    command = planted.command
     members = defaultdict(set)
     for row in command.sql("select node_id, task_id, criterion_id from capability_members"):
         members[row["node_id"]].add(row["criterion_id"])
     right = {
         (each["model"], each["criterion"]): each["criteria_met"] != each["criterion"].endswith("-c7")
-        for each in planted
+        for each in planted.verdicts
     }
     for row in command.sql("from capability_scores"):
         of_tasks = defaultdict(list)
@@ -146,7 +149,7 @@ def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confi
     result = command.json("weaknesses", "weak")
     weakness = result["weaknesses"][0]
     weak_criteria = set().union(*(members[each["node_id"]] for each in result["weaknesses"]))
-    true = {each["criterion"] for each in planted if int(each["criterion"][-1]) % 4 == WEAK}
+    true = {each["criterion"] for each in planted.verdicts if int(each["criterion"][-1]) % 4 == WEAK}
     assert true == weak_criteria
     assert weakness["gap_ci_high"] < 0
     assert weakness["p_confirmed"] < 0.01

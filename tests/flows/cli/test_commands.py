@@ -89,7 +89,7 @@ def test_examples_are_commands_that_click_can_read() -> None:
         assert f"prbench {name}" in (command.epilog or "") or isinstance(command, Group), name
 
 
-@pytest.mark.parametrize("document", ["README.md", "flows/README.md", "flows/cli/README.md"])
+@pytest.mark.parametrize("document", ["README.md", "flows/operations.md", "flows/cli/guide.md"])
 def test_commands_in_the_documents_are_ones_that_click_can_read(document: str) -> None:
     text = (PROJECT / document).read_text(encoding="utf-8")
     lines = re.findall(r"^(?:\$ )?uv run prbench (.+)$", text, re.MULTILINE)

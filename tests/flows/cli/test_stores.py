@@ -16,7 +16,7 @@ from tests.tasks.bundles.s3 import SECRET, bucket
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
-GUIDE = (PROJECT / "flows" / "cli" / "README.md").read_text(encoding="utf-8")
+GUIDE = (PROJECT / "flows" / "cli" / "guide.md").read_text(encoding="utf-8")
 SAMPLES = PROJECT / "warehouse" / "samples"
 
 

@@ -210,7 +210,7 @@ def recorded(lines: Sequence[str]) -> list[str]:
 def test_two_commands_at_once_are_recorded_by_one_server(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.command("ingest", "--no-prefect")
     assert [] == world.servers()
-    both = [world.command.start("run"), world.command.start("run", "--trials", "2")]
+    both = [world.command.start("run", "--limit", "2"), world.command.start("run", "--limit", "2", "--trials", "2")]
     outputs = [process.communicate(timeout=300)[1].splitlines() for process in both]
     assert [0, 0] == [process.returncode for process in both], outputs
     address = world.url.removeprefix("http://").removesuffix("/api")
@@ -239,6 +239,7 @@ def test_a_server_ends_by_itself_some_time_after_its_last_user(world: World, mon
     os.waitpid(pid, 0)
 
 
+@pytest.mark.long
 def test_a_run_whose_server_is_killed_goes_on_and_says_so_in_one_line(world: World) -> None:
     world.slow_down(0.5)
     run = world.under_way()
@@ -287,10 +288,10 @@ def test_a_run_that_is_killed_is_shown_as_crashed_by_the_next_one_which_can_be_c
 
 
 def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(world: World) -> None:
-    world.command("run", "-q", "--no-prefect")
+    world.command("run", "-q", "--limit", "1", "--no-prefect")
     n_calls = len(world.provider.book)
     code = (
-        "import sys; from flows.cli.main import main; code = main(['run', '-q']); "
+        "import sys; from flows.cli.main import main; code = main(['run', '-q', '--limit', '1']); "
         "print(code, sorted({'prefect', 'litellm', 'great_expectations', 'datasets', 'altair'} & set(sys.modules)))"
     )
     done = subprocess.run(

@@ -24,9 +24,9 @@ from tests.faults.server import FaultServer
 from tests.flows.conftest import PROJECT, Command, until
 from tests.flows.prefect_server import UNUSED
 
-pytestmark = pytest.mark.slow
-_GUIDE = (PROJECT / "flows" / "README.md").read_text(encoding="utf-8")
-_SECTION = _GUIDE.partition("### Several machines\n")[2].partition("\n### ")[0]
+pytestmark = [pytest.mark.slow, pytest.mark.long]
+_GUIDE = (PROJECT / "flows" / "operations.md").read_text(encoding="utf-8")
+_SECTION = _GUIDE.partition("## Several machines\n")[2].partition("\n## ")[0]
 STEPS = dict(re.findall(r"\*\*(\d)\. .*?```sh\n(.*?)```", _SECTION, re.DOTALL))
 _PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
 
