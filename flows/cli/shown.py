@@ -327,11 +327,11 @@ def cascade(context: Context, bound: str | None, **_: Any) -> FigureRequest:
         store(job.warehouse, rows["rules"])
         picked = next((row for row in rows["rules"] if row["is_picked"]), None)
         if picked is None or bound is None:
-            return ["To pick the cheapest rule within a bound: --bound agreement=0.95"]
-        kept = f"Picked: {picked['rule']}, the cheapest rule with {bound} at the low end of its interval."
+            return ["`--bound agreement=0.95` picks the cheapest rule within a bound."]
+        kept = f"Picked: {picked['rule']}, the cheapest that keeps {bound} by the low end of its interval."
         if picked["configuration"] is None:
             return [f"{kept} No cascade is needed."]
-        return [f"{kept} Add to `judges:` in prbench.yaml, beside both judges:", picked["configuration"].rstrip()]
+        return [f"{kept} Under `judges:` in prbench.yaml, beside both judges:", picked["configuration"].rstrip()]
 
     job = context.stored_job(checked=("split",))
     return FigureRequest(job, given={"splits": list(context.arguments.splits)}, after=after)

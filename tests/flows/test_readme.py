@@ -17,10 +17,6 @@ README = (PROJECT / "README.md").read_text(encoding="utf-8")
 GUIDE = (PROJECT / "flows" / "cli" / "guide.md").read_text(encoding="utf-8")
 
 
-def _shown(path: Path) -> str:
-    return path.relative_to(PROJECT).as_posix()
-
-
 def _console_blocks(document: str) -> list[tuple[list[str], str]]:
     """The commands of a document that show their output, in order, each as arguments and what it prints."""
     commands = []
@@ -50,19 +46,6 @@ def test_the_example_configuration_is_valid() -> None:
     job = load_job(Arguments(config=PROJECT / "prbench.example.yaml"))
     assert ["gpt-5-high"] == [model.label for model in job.settings.models]
     assert "prbench" == job.settings.benchmark
-
-
-def _documents() -> list[Path]:
-    """The documents at the top and in every folder (but not in the data of the warehouse)."""
-    folders = [PROJECT / name for name in ("flows", "tasks", "sql", "expectations", "tests")]
-    tops = [PROJECT / name for name in ("README.md", "CHANGELOG.md", "warehouse/README.md")]
-    return [*tops, *(path for folder in folders for path in sorted(folder.rglob("*.md")))]
-
-
-@pytest.mark.parametrize("path", _documents(), ids=_shown)
-def test_the_links_of_a_document_lead_somewhere(path: Path) -> None:
-    targets = [target for target in re.findall(r"\]\(([^)]+)\)", path.read_text("utf-8")) if "://" not in target]
-    assert [] == [target for target in targets if not (path.parent / target.partition("#")[0]).exists()]
 
 
 def test_the_pictures_of_the_report_are_there_and_small() -> None:

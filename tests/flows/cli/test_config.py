@@ -163,10 +163,9 @@ def test_doctor_names_the_package_that_a_model_on_aws_needs(tmp_path: Path, monk
 def test_without_a_file_the_embedded_default_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     job = load_job(Arguments())
-    assert [
-        "embedded/smollm2-135m-instruct",
-        "embedded/smollm2-135m-instruct",
-    ] == [model.name for model in (*job.settings.models, *job.settings.judges)]
+    assert ["embedded/smollm2-135m-instruct", "embedded/smollm2-135m-instruct"] == [
+        model.name for model in (*job.settings.models, *job.settings.judges)
+    ]
     assert ("sample", 1) == (job.settings.dataset.source, job.settings.trials)
 
 
@@ -280,17 +279,17 @@ def test_doctor_names_a_path_that_is_not_there_empty_lists_and_missing_keys(
     )
     finding = {each.subject: each for each in examine(load_job(Arguments(config=file, warehouse=tmp_path / "data")))}
 
-    assert (
-        False,
-        True,
-    ) == (finding["data set"].is_ok, finding["data set"].detail.startswith("nowhere.jsonl is not a file"))
+    assert (False, True) == (
+        finding["data set"].is_ok,
+        finding["data set"].detail.startswith("nowhere.jsonl is not a file"),
+    )
     assert finding["models"].detail.startswith("none is configured, so nothing is sampled")
     assert "prbench, 0 models, 1 judge, trials 1" == finding["configuration"].detail
     assert re.fullmatch(r"next \S+ 01:00 UTC with `prbench serve`", finding["nights"].detail)
-    assert (
-        False,
-        "OPENAI_API_KEY is not set; export it",
-    ) == (finding["judge openai/y"].is_ok, finding["judge openai/y"].detail)
+    assert (False, "OPENAI_API_KEY is not set; export it") == (
+        finding["judge openai/y"].is_ok,
+        finding["judge openai/y"].detail,
+    )
 
 
 def test_an_imported_model_calls_nobody_and_survives_being_stored(tmp_path: Path) -> None:

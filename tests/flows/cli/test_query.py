@@ -63,11 +63,9 @@ def test_every_format_holds_every_column_and_row(run_here: Run, tmp_path: Path) 
     assert [{"n": None}] == run_here.json("sql", "select 'nan'::double as n")
     assert rows == json.loads(run_here("sql", query, "--format", "json"))
     assert rows == [json.loads(line) for line in run_here("sql", query, "--format", "jsonl").splitlines()]
-    assert [
-        ["a", "a_1", "b"],
-        ["1", "x,y", ""],
-        ["2", "z", "0.5"],
-    ] == list(csv.reader(io.StringIO(run_here("sql", query, "--format", "csv"))))
+    assert [["a", "a_1", "b"], ["1", "x,y", ""], ["2", "z", "0.5"]] == list(
+        csv.reader(io.StringIO(run_here("sql", query, "--format", "csv")))
+    )
     run_here("sql", query, "--format", "parquet", "-o", str(tmp_path / "rows.parquet"))
     stored = pq.read_table(tmp_path / "rows.parquet")
     assert rows == stored.to_pylist()

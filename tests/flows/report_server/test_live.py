@@ -160,12 +160,12 @@ def test_a_run_says_what_is_done_what_failed_of_which_cause_and_what_it_cost_und
         "Time": ("1 h 2 min", "started 2026-11-23 10:58 UTC"),
     } == facts(shown)
     coverage, of_calls = shown["figures"]
-    assert (
-        "status-r1",
-        1,
-        "calls-r1",
-        1,
-    ) == (coverage.figure.name, coverage.n_rows, of_calls.figure.name, of_calls.n_rows)
+    assert ("status-r1", 1, "calls-r1", 1) == (
+        coverage.figure.name,
+        coverage.n_rows,
+        of_calls.figure.name,
+        of_calls.n_rows,
+    )
 
 
 @pytest.mark.parametrize(("written_h", "report"), [(None, None), (2, "2026-11-23 10:00 UTC")])

@@ -239,23 +239,6 @@ def test_a_server_ends_by_itself_some_time_after_its_last_user(world: World, mon
     os.waitpid(pid, 0)
 
 
-@pytest.mark.long
-def test_a_run_whose_server_is_killed_goes_on_and_says_so_in_one_line(world: World) -> None:
-    world.slow_down(0.5)
-    run = world.under_way()
-    (server,) = world.servers()
-    os.kill(server, signal.SIGKILL)
-    _, error = run.communicate(timeout=240)
-    assert 0 == run.returncode, error
-    (begun, lost) = recorded(error.splitlines())
-    assert begun.startswith("Prefect records this run: ")
-    assert "Prefect's server does not record this run any more (" in lost
-    assert 8 + N_CRITERIA == len(world.provider.book)
-    assert [{"outcome": "done", "responses_made": 8, "verdicts_made": N_CRITERIA}] == world.command.sql(
-        "select outcome, responses_made, verdicts_made from runs"
-    )
-
-
 def test_a_run_that_is_killed_is_shown_as_crashed_by_the_next_one_which_can_be_cancelled_in_the_ui(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

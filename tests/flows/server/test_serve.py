@@ -194,20 +194,6 @@ def serve_again(world: NightWorld, *options: str) -> tuple[int, str]:
     return process.returncode, output
 
 
-@pytest.mark.long
-def test_a_run_that_is_cancelled_in_the_ui_ends_soon_and_keeps_what_was_done(api: Api, world: NightWorld) -> None:
-    run_id = under_way(api, world, "backfill", models=["pinned"], trials=[3])
-    api.post(f"/flow_runs/{run_id}/set_state", state={"type": "CANCELLING", "name": "Cancelling"})
-
-    assert "CANCELLED" == api.ended(run_id, 30)["state_type"]
-    stopped = "select verdicts_made from runs where outcome = 'interrupted'"
-    until(lambda: world.command.sql(stopped))  # published a moment later
-    assert [{"n": N_TASKS}] == world.command.sql("select count(*) as n from responses where trial = 3")
-    (kept,) = world.command.sql("select count(*) as n from verdicts where trial = 3")
-    assert 0 < kept["n"] < N_CRITERIA
-    assert [{"verdicts_made": kept["n"]}] == world.command.sql(stopped)
-
-
 def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_say(api: Api, world: NightWorld) -> None:
     world.server.behaviour = Weather()
     api.resume("nightly")

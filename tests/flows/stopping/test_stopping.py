@@ -1,6 +1,5 @@
 """Runs that stop when their comparisons are settled, as a person starts them, with a provider over a socket."""
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,26 +91,6 @@ def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stop
         assert pytest.approx(mean_score(row["model"])) == row["mean_score"]
         assert (N_TASKS, 1.0) == (row["n_tasks"], row["coverage"])
     assert all(row["n_tasks_skipped"] is None for row in stopped.filled_board)
-
-
-@pytest.mark.long
-def test_a_killed_run_goes_on_with_the_same_tasks_and_decides_the_same(stopped: Stopped, tmp_path: Path) -> None:
-    command, script = Command(tmp_path), Script(delay_s=0.05)
-    with FaultServer(script) as server:
-        data = write_tasks(command.folder / "tasks.jsonl")
-        command.configure(**settings(server, data, stopping=STOPPING))
-        process = command.start("run", "--warehouse", "data")
-        while len(server.judgings) < 3 * BLOCK * N_CRITERIA + 50:  # in the second block
-            assert process.poll() is None
-            time.sleep(0.05)
-        process.kill()
-        process.communicate()
-        script.delay_s = 0.0
-        command("run", "--warehouse", "data")
-        responses = sampled([entry for entry in server.entries if entry.number == 0])
-        assert sampled(stopped.first) == responses
-        assert sampled(stopped.first) == sampled(server.entries)  # no response was paid for twice
-        assert stopped.looks == command.sql(_LOOKS)
 
 
 def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(stopped: Stopped, tmp_path: Path) -> None:
