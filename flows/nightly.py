@@ -11,7 +11,17 @@ from flows.execution import Execution, execute_flow, is_in_progress, mark_killed
 from flows.run.config import begin_of, night_of, stop_time
 from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME, any_failed, explained
 from flows.stopping import last_looks
-from tasks.alerts.findings import Alert, NightRun, alerts_of_reports, drifts, drops, failure, skipped, stopping_drops
+from tasks.alerts.findings import (
+    Alert,
+    NightComparison,
+    NightRun,
+    alerts_of_reports,
+    drifts,
+    drops,
+    failure,
+    skipped,
+    stopping_drops,
+)
 from tasks.alerts.sending import Delivery, deliver, delivered, ping, store
 from tasks.compare.differences import compare
 from tasks.compare.pairs import question_of
@@ -115,7 +125,7 @@ def _alerts_of(execution: Execution) -> list[Alert]:
     job, alerts = execution.job, execution.job.settings.alerts
     judges, looks = drifted(job), last_looks(job)
     drifting, looked_at = {judge.judge for judge in judges}, {look["model"] for look in looks}
-    compared = [each for each in comparisons(job) if each["model"] not in looked_at]
+    compared = [each for each in comparisons(job) if each.model not in looked_at]
     fallen = [
         *stopping_drops(looks, drifted_judges=drifting),
         *drops(compared, least_drop=alerts.least_drop, alpha=alerts.alpha, drifted_judges=drifting),
@@ -161,11 +171,11 @@ _JUDGING = ("model", "model_config_hash", "judge", "judge_config_hash", "templat
 """Columns that are equal on both sides of a comparison."""
 
 
-def comparisons(job: Job) -> list[dict[str, Any]]:
+def comparisons(job: Job) -> list[NightComparison]:
     """Return a comparison of the night with the last one for each model, split and configured judge."""
     models = {model.label for model in job.settings.models if model.resample == "nightly"}
     judges = {judge.label for judge in job.settings.judges}
-    compared: list[dict[str, Any]] = []
+    compared: list[NightComparison] = []
     with Warehouse(job.warehouse).reader() as reader:
         for row in _pairs(job, reader, job.night):
             if row["model"] not in models or row["judge"] not in judges:
@@ -225,13 +235,13 @@ def _of_judging(job: Job, reader: Reader, row: Mapping[str, Any]) -> list[dict[s
     return [each for each in rows if all(each[f"second_{name}"] == row[name] for name in _JUDGING)]
 
 
-_FACTS = (
+_COMPARED = (
     "split", "score", "first_vintage", "second_vintage", "first_mean", "second_mean", "difference", "ci_low", "ci_high",
     "p_value", "n_tasks",
 )  # fmt: skip
 
 
-def _comparison(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those columns of a difference that alerts contain."""
+def _comparison(row: Mapping[str, Any]) -> NightComparison:
+    """Return a difference as alerts need it."""
     judged = {name: row[f"second_{name}"] for name in ("model", "judge", "judge_trial")}
-    return judged | {name: row[name] for name in _FACTS} | {"n_wanted": row["n_tasks_wanted"]}
+    return NightComparison(**judged, **{name: row[name] for name in _COMPARED}, n_wanted=row["n_tasks_wanted"])

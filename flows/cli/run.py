@@ -45,7 +45,7 @@ def run(context: Context) -> int:
         click.echo(f"\nDatabase: {execution.database}")
         if any(each.stage == "report" and not each.has_failed for each in execution.reports):
             click.echo(f"Report: {execution.job.report_index}")
-        click.echo("Next:\n  " + _next(context.arguments))
+        click.echo("Next:\n  " + next_commands(context.arguments))
     return finish(context, execution)
 
 
@@ -57,7 +57,7 @@ def _show_board(context: Context, execution: "Execution") -> bool:
     return True
 
 
-def _next(given: Arguments) -> str:
+def next_commands(given: Arguments) -> str:
     """Return the commands to try next, for the same --benchmark; without a configuration also how to write one."""
     from flows.run.config import config_file
 

@@ -88,7 +88,7 @@ class PrefectServer:
             return False
 
 
-_held: dict[Path, BinaryIO] = {}
+HELD: dict[Path, BinaryIO] = {}
 """Folder -> lock that this process holds as a user of its server."""
 _own_urls: set[str] = set()
 
@@ -128,10 +128,10 @@ def own_server(job: Job, port: int = 0) -> PrefectServer:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
         raise NoServerError(f"{folder} is another user's")
-    if folder not in _held:
+    if folder not in HELD:
         users = (folder / USERS).open("a+b")
         fcntl.flock(users, fcntl.LOCK_SH)  # waits for a server that is ending: it holds the lock exclusively
-        _held[folder] = users
+        HELD[folder] = users
     until_s = time.monotonic() + START_S
     with (folder / "server.lock").open("a+b") as running:
         while True:

@@ -67,8 +67,33 @@ def _plain(value: Any) -> Any:
     return redacted(storable(str(value)))
 
 
+@dataclass(frozen=True)
+class NightComparison:
+    """A nightly model compared with its last night, on a split, under a judge.
+
+    The difference is second minus first, so a drop is negative; `p_value` is two-sided and not corrected. `n_tasks` of
+    the `n_wanted` tasks are compared.
+    """
+
+    model: str
+    judge: str
+    judge_trial: int
+    split: str
+    score: str
+    first_vintage: str
+    second_vintage: str
+    first_mean: float
+    second_mean: float
+    difference: float
+    ci_low: float | None
+    ci_high: float | None
+    p_value: float | None
+    n_tasks: int
+    n_wanted: int
+
+
 def drops(
-    comparisons: Sequence[Mapping[str, Any]], *, least_drop: float, alpha: float, drifted_judges: Collection[str] = ()
+    comparisons: Sequence[NightComparison], *, least_drop: float, alpha: float, drifted_judges: Collection[str] = ()
 ) -> list[Alert]:
     """Return an alert for each comparison of a night in which a model dropped significantly, by at least `least_drop`.
 
@@ -76,27 +101,25 @@ def drops(
     with a probability of at most alpha. If the judge drifted in the same night, the alert says so.
 
     Args:
-        comparisons: those of `flows.nightly.comparisons`: a difference is second minus first, so a drop is negative,
-            and `p_value` is two-sided and not corrected.
         least_drop: in the unit of the score.
         alpha: the level of the test.
         drifted_judges: the labels of judges outside their control limits.
     """
-    adjusted = holm([row["p_value"] for row in comparisons])
+    adjusted = holm([each.p_value for each in comparisons])
     alerts = []
-    for row, p_adjusted in zip(comparisons, adjusted, strict=True):
-        fall = -row["difference"]
+    for each, p_adjusted in zip(comparisons, adjusted, strict=True):
+        fall = -each.difference
         if p_adjusted is None or not is_significant(p_adjusted, alpha) or fall <= 0 or fall < least_drop:
             continue
-        share = "" if row["n_tasks"] == row["n_wanted"] else f" of {row['n_wanted']}"
-        ci = "" if row["ci_low"] is None else f"95 % interval {row['ci_low']:+.3f} to {row['ci_high']:+.3f}, "
+        share = "" if each.n_tasks == each.n_wanted else f" of {each.n_wanted}"
+        ci = "" if each.ci_low is None else f"95 % interval {each.ci_low:+.3f} to {each.ci_high:+.3f}, "
         p_value = "below 0.0001" if p_adjusted < 0.0001 else f"{p_adjusted:.4f}"
         line = (
-            f"{row['model']} fell by {fall:.3f} on {row['split']} ({row['score']}, judged by {row['judge']}): "
-            f"{row['second_mean']:.3f} in {row['second_vintage']}, {row['first_mean']:.3f} in "
-            f"{row['first_vintage']}; {ci}corrected p {p_value}, {row['n_tasks']}{share} tasks"
+            f"{each.model} fell by {fall:.3f} on {each.split} ({each.score}, judged by {each.judge}): "
+            f"{each.second_mean:.3f} in {each.second_vintage}, {each.first_mean:.3f} in {each.first_vintage}; "
+            f"{ci}corrected p {p_value}, {each.n_tasks}{share} tasks"
         )
-        alerts.append(_drop({**row, "p_adjusted": p_adjusted}, line, drifted_judges))
+        alerts.append(_drop({**asdict(each), "p_adjusted": p_adjusted}, line, drifted_judges))
     return alerts
 
 

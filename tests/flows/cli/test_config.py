@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from flows.cli.doctor_checks import examine
-from flows.cli.run import _next
+from flows.cli.run import next_commands
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from flows.run.validation import sound_settings
@@ -261,11 +261,11 @@ def test_doctor_and_status_name_the_folder_of_the_data_and_what_chose_it(
 def test_a_configuration_is_to_try_next_where_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
-    assert _next(Arguments()).startswith("uv run prbench leaderboard")
-    assert "cp prbench.example.yaml prbench.yaml" in _next(Arguments())
+    assert next_commands(Arguments()).startswith("uv run prbench leaderboard")
+    assert "cp prbench.example.yaml prbench.yaml" in next_commands(Arguments())
     (tmp_path / "prbench.yaml").touch()
-    assert "cp prbench.example.yaml" not in _next(Arguments())
-    assert "cp prbench.example.yaml" not in _next(Arguments(config=Path("another.yaml")))
+    assert "cp prbench.example.yaml" not in next_commands(Arguments())
+    assert "cp prbench.example.yaml" not in next_commands(Arguments(config=Path("another.yaml")))
 
 
 def test_doctor_names_a_path_that_is_not_there_empty_lists_and_missing_keys(

@@ -22,8 +22,12 @@ OLDER = "an-older-revision"
 
 
 @pytest.fixture(scope="module")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    folder = tmp_path_factory.mktemp("compared") / "data"
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("compared") / "data"
+
+
+@pytest.fixture(scope="module")
+def reader(folder: Path) -> Iterator[Reader]:
     runs = [row("runs", run_id=name, command="prbench run", started_at=at(n), outcome="done", ended_at=at(n + 1),
                 night=NIGHT["vintage"] if name == "later" else None)
             for n, name in enumerate(("a-run", "later", "idle", "old-run"))]  # fmt: skip
@@ -47,8 +51,8 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
 
 
 @pytest.fixture(scope="module")
-def job(reader: Reader) -> Job:
-    job = job_on("sample", reader._path.parent)
+def job(folder: Path, reader: Reader) -> Job:
+    job = job_on("sample", folder)
     return job.looking_up(lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",)))
 
 

@@ -32,7 +32,7 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     for name in [name for name in os.environ if name.startswith(("PREFECT_API", "PRBENCH_PREFECT"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(project_server, "_held", {})
+    monkeypatch.setattr(project_server, "HELD", {})
     monkeypatch.chdir(tmp_path)
     return commands
 

@@ -222,7 +222,7 @@ def test_two_commands_at_once_are_recorded_by_one_server(world: World, monkeypat
 
 def test_a_server_ends_by_itself_some_time_after_its_last_user(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flows.server.project_server.UNUSED_S", 3.0)
-    monkeypatch.setattr("flows.server.project_server._held", {})
+    monkeypatch.setattr("flows.server.project_server.HELD", {})
     server = own_server(job_on("sample", world.command.folder / "data"))
     assert server.is_ready(180)
     time.sleep(6)
@@ -234,7 +234,7 @@ def test_a_server_ends_by_itself_some_time_after_its_last_user(world: World, mon
     assert secret.encode() not in Path(f"/proc/{pid}/environ").read_bytes()
     from flows.server import project_server
 
-    project_server._held.popitem()[1].close()
+    project_server.HELD.popitem()[1].close()
     until(lambda: not (world.prefect / ADDRESS).exists(), within_s=60)
     os.waitpid(pid, 0)
 

@@ -11,7 +11,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tasks.alerts.findings import Alert, Message, NightRun, alerts_of_reports, drifts, drops, escaped, failure, skipped
+from tasks.alerts.findings import (
+    Alert,
+    Message,
+    NightComparison,
+    NightRun,
+    alerts_of_reports,
+    drifts,
+    drops,
+    escaped,
+    failure,
+    skipped,
+)
 from tasks.alerts.sending import Delivery, delivered, store
 from tasks.rules.statistics.control import Drifted
 from tasks.run.writing import StageReport
@@ -19,7 +30,7 @@ from tests.kit import job_on, rows_in
 from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT
 from warehouse import Warehouse
 
-FELL = {
+FELL: dict[str, Any] = {
     "model": "a-model", "judge": "a-judge", "judge_trial": 1, "split": "finance", "score": "score",
     "first_vintage": "2026-11-21", "second_vintage": "2026-11-22",
     "first_mean": 0.512, "second_mean": 0.469, "difference": -0.043, "ci_low": -0.062, "ci_high": -0.024,
@@ -27,8 +38,8 @@ FELL = {
 }  # fmt: skip
 
 
-def comparison(**changes: Any) -> dict[str, Any]:
-    return {**FELL, **changes}
+def comparison(**changes: Any) -> NightComparison:
+    return NightComparison(**{**FELL, **changes})
 
 
 def stepped_down(p_values: list[float | None], alpha: float) -> set[int]:
