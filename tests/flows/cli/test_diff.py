@@ -14,19 +14,18 @@ MANY = {f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in ran
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Forty tasks of two criteria: `good` has all, `risky` misses Risk in ten, `odd` wins and loses one each, `mixed`
+    """Forty tasks of two criteria: `good` has all, `odd` wins and loses one each, `mixed`
     five each, and `fallen` loses a half in each."""
     folder = tmp_path_factory.mktemp("warehouse")
     names = list(MANY)
     good = {task: [1, 0.0] for task in names}
-    risky = {task: [1, 1.0] if index >= 10 else [0, 0.0] for index, task in enumerate(names)}
     odd = good | {names[0]: [1, 1.0], names[1]: [0, 0.0]}
     fallen = {task: [0, 0.0] for task in names}
     mixed = good | {name: [1, 1.0] if index < 5 else [0, 0.0] for index, name in enumerate(names[:10])}
     undecided = good | {names[2]: [1, None], names[3]: [0, 0.0]}
     rows = together(
         tasks_of(MANY | {"t2": RUBRICS["t2"]}), judged(good, "good", rubrics=MANY),
-        judged(risky, "risky", rubrics=MANY), judged(odd, "odd", rubrics=MANY),
+        judged(odd, "odd", rubrics=MANY),
         judged(undecided, "undecided", rubrics=MANY), judged(good, "twin", rubrics=MANY),
         judged(fallen, "fallen", rubrics=MANY), judged(mixed, "mixed", rubrics=MANY),
         judged({"t2": ALL_MET["t2"]}, "lonely"),
@@ -39,13 +38,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # Ten tasks differ by a half, as many up as down: the spread is sqrt(2.5 / 39), and t has 9 degrees.
 SMALLEST = (2.2622 + 0.8834) * (2.5 / 39 / 40) ** 0.5
 SENTENCES = {
-    # Thirty tasks gain a half, ten lose one.
-    "good risky": (
-        "risky is 0.250 higher than good on finance (95 % interval +0.",
-        "): significant; 40 of 80 criteria flipped, 10 of them lower the score", "+0.375", "−0.125",
-        "task-00 needs point 0",
-        "below 50 an interval is unreliable",
-    ),
     "good mixed": (
         "No significant difference between good and mixed on finance (mixed is 0.000 higher; 95 % interval −0.",
         f"smallest detectable difference {SMALLEST:.3f} (with a power of 80 %)",
@@ -54,10 +46,6 @@ SENTENCES = {
     "good fallen": (
         "fallen is 0.500 lower than good on finance (no interval, since nearly all tasks change by the same amount, "
         "p < 0.001): significant", "nearly all tasks change alike",
-    ),
-    "good risky mixed": (
-        "(uncorrected 95 % interval +0.", "Intervals, p and smallest detectable differences are for each comparison ",
-        "; uncorrected smallest detectable difference 0.",
     ),
     "good twin": (
         "twin and good have the same score on finance: no task differs (40 tasks)", "0 of 80 criteria flipped",

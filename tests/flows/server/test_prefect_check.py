@@ -88,25 +88,16 @@ def test_a_server_is_well_if_it_requires_the_configured_secret(
     assert sentence in detail
 
 
-def test_a_server_that_is_not_there_is_a_problem_and_no_password_in_its_address_is_shown(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+def test_an_unreachable_server_is_reported_without_its_password_and_one_of_a_profile_is_checked_too(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", "http://user:in-the-address@127.0.0.1:1/api")
     is_ok, detail = check_server()
-
     assert is_ok is False
     assert detail.startswith("127.0.0.1:1 cannot be reached")
-
-
-def test_without_a_named_server_there_is_nothing_to_guard(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PREFECT_API_URL")
-
-    assert check_server()[0] is True
-
-
-def test_a_server_of_a_profile_is_checked_too(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PREFECT_API_URL", "PREFECT_API_AUTH_STRING"):
         monkeypatch.delenv(name)
+    assert check_server()[0] is True
     (tmp_path / "prefect").mkdir()
     (tmp_path / "prefect" / "profiles.toml").write_text(
         f'active = "team"\n[profiles.team]\nPREFECT_API_URL = "http://{server.host}/api"\n'

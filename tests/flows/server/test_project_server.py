@@ -152,23 +152,19 @@ def test_without_a_whole_address_file_nothing_waits_for_the_server_for_ever(
     assert own_server(job(tmp_path)).secret
 
 
-def test_a_folder_of_another_user_is_not_used(
+def test_no_server_is_started_for_unrecorded_runs_and_none_of_another_user_is_used(
     started: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    assert server_of(job(tmp_path, prefect="off")) is None
+    assert server_of(job(tmp_path, prefect=False)) is None  # as YAML reads `off`
+    with monkeypatch.context() as patch:
+        patch.setenv("PRBENCH_PREFECT", "off")
+        assert server_of(job(tmp_path)) is None
+    assert [] == started
     own_server(job(tmp_path))
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     assert server_of(job(tmp_path)) is None
     assert "is another user's; this run is not recorded" in capsys.readouterr().err
-
-
-def test_where_nothing_is_to_be_recorded_no_server_is_started(
-    started: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert server_of(job(tmp_path, prefect="off")) is None
-    assert server_of(job(tmp_path, prefect=False)) is None  # as YAML reads `off`
-    monkeypatch.setenv("PRBENCH_PREFECT", "off")
-    assert server_of(job(tmp_path)) is None
-    assert [] == started
 
 
 def test_a_named_server_that_does_not_respond_is_reported_without_its_password(
