@@ -144,4 +144,4 @@ def test_a_run_needs_no_more_open_files_than_it_may_have(
         assert code == done.returncode, done.stderr
         assert server.most_in_hand <= most_in_hand
     assert line in done.stderr
-    assert (bool(line)) == "ulimit" in done.stderr
+    assert bool(line) == ("ulimit" in done.stderr)

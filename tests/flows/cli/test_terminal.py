@@ -81,7 +81,7 @@ def test_what_a_query_finds_is_text_on_a_real_terminal(folder: Path, file_format
     assert r"\u202e" in shown
     if file_format.startswith("json"):
         rows = json.loads(shown)
-        assert ({"command": EVIL}) == rows[0] if file_format == "json" else rows
+        assert {"command": EVIL} == (rows[0] if file_format == "json" else rows)
 
 
 @pytest.mark.slow
