@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -235,13 +236,9 @@ def _of_judging(job: Job, reader: Reader, row: Mapping[str, Any]) -> list[dict[s
     return [each for each in rows if all(each[f"second_{name}"] == row[name] for name in _JUDGING)]
 
 
-_COMPARED = (
-    "split", "score", "first_vintage", "second_vintage", "first_mean", "second_mean", "difference", "ci_low", "ci_high",
-    "p_value", "n_tasks",
-)  # fmt: skip
-
-
 def _comparison(row: Mapping[str, Any]) -> NightComparison:
     """Return a difference as alerts need it."""
-    judged = {name: row[f"second_{name}"] for name in ("model", "judge", "judge_trial")}
-    return NightComparison(**judged, **{name: row[name] for name in _COMPARED}, n_wanted=row["n_tasks_wanted"])
+    renamed = {name: row[f"second_{name}"] for name in ("model", "judge", "judge_trial")}
+    renamed["n_wanted"] = row["n_tasks_wanted"]
+    same = {each.name: row[each.name] for each in fields(NightComparison) if each.name not in renamed}
+    return NightComparison(**renamed, **same)
