@@ -25,7 +25,7 @@ from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_v
 from tasks.judge.rubric_variants import derive
 from tasks.maintain.upkeep import tidy
 from tasks.plan.plan import former_template_notices
-from tasks.run.judgings import Judging
+from tasks.run.judge_configs import JudgeConfig
 from tasks.run.missing_work import MissingVerdicts
 from tasks.run.run_context import open_run_context
 from tasks.run.stages import STAGES
@@ -182,18 +182,20 @@ async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
         for line in await asyncio.to_thread(former_template_notices, job):
             notice(f"judged again by {line}")
     all_batches = [
-        (judging, some, f"judge {_models(some)} by {judging.judge.label} {number}")
-        for judging, responses in missing
+        (judge_config, some, f"judge {_models(some)} by {judge_config.judge.label} {number}")
+        for judge_config, responses in missing
         for number, some in enumerate(in_response_batches(responses), start=1)
     ]
     batches = [
-        batch(judge_batch, name, job, judging, _ids(some), retry_failed, place)
-        for place, (judging, some, name) in enumerate(all_batches)
+        batch(judge_batch, name, job, judge_config, _ids(some), retry_failed, place)
+        for place, (judge_config, some, name) in enumerate(all_batches)
     ]
     first = [
-        batch(provider_batches, f"batches of {judging.judge.label}", job, judging, _ids(responses), retry_failed)
-        for judging, responses in missing
-        if judging.judge.mode == "batch" and responses
+        batch(
+            provider_batches, f"batches of {judge_config.judge.label}", job, judge_config, _ids(responses), retry_failed
+        )
+        for judge_config, responses in missing
+        if judge_config.judge.mode == "batch" and responses
     ]
     totals: Counter[str] = Counter()
     for each in (each for _, responses in missing for each in responses):
@@ -203,16 +205,18 @@ async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
 
 @task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
 async def judge_batch(
-    job: Job, judging: Judging, response_ids: list[str], retry_failed: bool, place: int
+    job: Job, judge_config: JudgeConfig, response_ids: list[str], retry_failed: bool, place: int
 ) -> StageReport:
     """Judge a batch of responses; `place` is the batch's among all."""
-    return await judge_responses(job, judging, response_ids, retry_failed=retry_failed, place=place)
+    return await judge_responses(job, judge_config, response_ids, retry_failed=retry_failed, place=place)
 
 
 @task(cache_policy=NO_CACHE)
-async def provider_batches(job: Job, judging: Judging, response_ids: list[str], retry_failed: bool) -> StageReport:
+async def provider_batches(
+    job: Job, judge_config: JudgeConfig, response_ids: list[str], retry_failed: bool
+) -> StageReport:
     """Have a provider's batches make the calls of a judge."""
-    return await judge_by_provider_batches(job, judging, response_ids, retry_failed=retry_failed)
+    return await judge_by_provider_batches(job, judge_config, response_ids, retry_failed=retry_failed)
 
 
 @flow(name="aggregate", flow_run_name=run_name, validate_parameters=False)

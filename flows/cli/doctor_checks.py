@@ -31,7 +31,7 @@ from tasks.llm.senders.pool import inspect as inspect_nodes
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.rules.text.secrecy import is_reference
-from tasks.run.judgings import target_of
+from tasks.run.judge_configs import target_of
 from tasks.run.run_context import LEDGER, callees, unbounded
 from tasks.run.stages import ANALYST_ROLES
 from warehouse import Warehouse, WarehouseError, WarehouseOutdated, lines_on, refuse_other_version

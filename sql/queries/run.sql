@@ -185,7 +185,7 @@ select
     (select count(*) from responses where run_id = $run_id) as responses_made,
     (select count(*) from verdicts where run_id = $run_id) as verdicts_made;
 
--- name: stored_judgings
+-- name: stored_judge_configs
 -- One row: who judged answers of some vintages, elsewhere or at all.
 select distinct judge, judge_config_hash, template_hash, grading, judge_trial
 from intermediate.model_runs

@@ -17,7 +17,7 @@ from tasks.rules.identity import digest, template_hash
 from tasks.rules.text.characters import did_you_mean, storable
 from tasks.rules.verdict import VerdictError, json_object
 from tasks.run.asking import Analysis, Columns, Item, Question
-from tasks.run.judgings import target_of
+from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import Conversation, WantedTasks
 from warehouse import Reader
 

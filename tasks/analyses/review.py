@@ -19,7 +19,7 @@ from tasks.rules.identity import digest, template_hash
 from tasks.rules.text.characters import storable
 from tasks.rules.verdict import VerdictError, json_object
 from tasks.run.asking import Analysis, Item, Question
-from tasks.run.judgings import target_of
+from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import Conversation, WantedTasks
 from warehouse import Reader
 

@@ -15,7 +15,7 @@ from tasks.judge.judge import judge_criteria
 from tasks.llm.replies import Reply
 from tasks.rules.identity import digest
 from tasks.rules.statistics.control import METHOD, Drifted, Night, limits
-from tasks.run.judgings import Judging, judgings
+from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.missing_work import PASSING, Conversation, WantedTasks, conversations_of, wanted_tasks
 from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.writing import StageReport
@@ -26,7 +26,7 @@ _OF_RESPONSE = 2
 tasks, enough that the provider's cache serves the conversation."""
 
 
-def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[tuple[Judging, str | None]]:
+def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[tuple[JudgeConfig, str | None]]:
     """Return every configured judge with the id of its control set, None where none has been chosen yet.
 
     A judge's first repetition is the one that is watched.
@@ -34,10 +34,10 @@ def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[tuple[Ju
     Should two runs at once have chosen one each, the older one is the judging's.
     """
     found = []
-    for judging in (each for each in judgings(job, wanted.benchmark) if each.judge_trial == 1):
-        key = {**wanted.key, **judging.columns}
+    for judge_config in (each for each in judge_configs(job, wanted.benchmark) if each.judge_trial == 1):
+        key = {**wanted.key, **judge_config.columns}
         members = reader.select("control_set", "set_id", order="created_at, set_id", **key)
-        found.append((judging, members[0]["set_id"] if members else None))
+        found.append((judge_config, members[0]["set_id"] if members else None))
     return found
 
 
@@ -56,12 +56,12 @@ def choose_control_set(job: Job) -> StageReport:
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
-        for judging, set_id in control_sets(job, wanted, reader):
+        for judge_config, set_id in control_sets(job, wanted, reader):
             if set_id is None:
-                rows = _chosen(job, wanted, reader, judging, number)
+                rows = _chosen(job, wanted, reader, judge_config, number)
                 warehouse.write("control_set", rows)
                 report.rows += len(rows)
-                label, there = judging.judge.label, f" ({number} wanted, no more available)"
+                label, there = judge_config.judge.label, f" ({number} wanted, no more available)"
                 report.notes.append(
                     f"control set of {label}: {len(rows)} verdicts{'' if len(rows) == number else there}"
                     if rows else f"{label} has no control set: none of its verdicts is decided"
@@ -74,17 +74,19 @@ def choose_control_set(job: Job) -> StageReport:
 def lacks_control_set(job: Job, wanted: WantedTasks, reader: Reader) -> bool:
     """Return whether a configured judge has no control set, and decided verdicts to choose one from."""
     return any(
-        set_id is None and _chosen(job, wanted, reader, judging, job.settings.drift.verdicts)
-        for judging, set_id in control_sets(job, wanted, reader)
+        set_id is None and _chosen(job, wanted, reader, judge_config, job.settings.drift.verdicts)
+        for judge_config, set_id in control_sets(job, wanted, reader)
     )
 
 
-def _chosen(job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, number: int) -> list[dict[str, Any]]:
-    parameters = {**wanted.key, **judging.columns, "of_response": _OF_RESPONSE, "number": number}
+def _chosen(
+    job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, number: int
+) -> list[dict[str, Any]]:
+    parameters = {**wanted.key, **judge_config.columns, "of_response": _OF_RESPONSE, "number": number}
     found = reader.rows(sql.read("queries/drift/candidates"), parameters)
     members = sorted(row["verdict_id"] for row in found)
     own = {
-        "set_id": digest("control set", wanted.key, judging.columns, members),
+        "set_id": digest("control set", wanted.key, judge_config.columns, members),
         "run_id": job.run_id,
         "created_at": datetime.now(UTC),
     }
@@ -151,7 +153,7 @@ class _Missing:
     """The missing part of a control set in a night: members to judge, and lost members that are not recorded yet."""
 
     set_id: str
-    judging: Judging
+    judge_config: JudgeConfig
     members: list[CriterionToJudge]
     newly_lost: list[CriterionToJudge]
     n_lost: int
@@ -200,28 +202,28 @@ def lacks_verdicts(job: Job, reader: Reader) -> bool:
 def _plan(job: Job, night: str, reader: Reader) -> tuple[WantedTasks, list[_Missing], dict[str, Conversation]]:
     """Return the wanted tasks, the missing part of each control set, and the conversations of the members to judge."""
     wanted, found = wanted_tasks(job, reader), []
-    for judging, set_id in control_sets(job, wanted, reader):
+    for judge_config, set_id in control_sets(job, wanted, reader):
         if set_id is not None:
             parameters = {"set_id": set_id, "night": night, "again": [*PASSING, LOST]}
-            found.append((set_id, judging, reader.rows(sql.read("queries/drift/members"), parameters)))
+            found.append((set_id, judge_config, reader.rows(sql.read("queries/drift/members"), parameters)))
     conversations = conversations_of(reader, wanted, (row["task_id"] for _, _, rows in found for row in rows))
     return wanted, [_missing(*each, conversations) for each in found], conversations
 
 
 def _missing(
-    set_id: str, judging: Judging, rows: Iterable[dict[str, Any]], conversations: Mapping[str, Conversation]
+    set_id: str, judge_config: JudgeConfig, rows: Iterable[dict[str, Any]], conversations: Mapping[str, Conversation]
 ) -> _Missing:
     members, lost, newly_lost = list[CriterionToJudge](), 0, list[CriterionToJudge]()
     for row in rows:
         criterion = CriterionToJudge.of(row)
         is_there = row["is_asked_alike"] and row["title"] is not None and row["text"] is not None
         # The first verdict's identity holds all that its judge read of the response.
-        if is_there and row["task_id"] in conversations and verdict_id_of(judging, criterion) == row["verdict_id"]:
+        if is_there and row["task_id"] in conversations and verdict_id_of(judge_config, criterion) == row["verdict_id"]:
             members.append(criterion)
         else:
             lost += 1
             newly_lost += [criterion] if row["stored_status"] != LOST else []
-    return _Missing(set_id, judging, members, newly_lost, lost)
+    return _Missing(set_id, judge_config, members, newly_lost, lost)
 
 
 async def _judge(
@@ -229,10 +231,10 @@ async def _judge(
     report: StageReport,
 ) -> None:  # fmt: skip
     assert job.night is not None
-    judging = replace(missing.judging, judge=missing.judging.judge.model_copy(update={"mode": "live"}))
-    gateway = context.gateway(_ROLE, judging.judge.label)
+    judge_config = replace(missing.judge_config, judge=missing.judge_config.judge.model_copy(update={"mode": "live"}))
+    gateway = context.gateway(_ROLE, judge_config.judge.label)
     own_columns = {"set_id": missing.set_id, "judge_vintage": job.night}
-    with writing_verdicts(job, wanted, judging, context.ledger, report, "control_verdicts", own_columns) as rows:
+    with writing_verdicts(job, wanted, judge_config, context.ledger, report, "control_verdicts", own_columns) as rows:
         await judge_criteria(gateway, rows, missing.members, conversations, 0, job.night)
 
 
@@ -240,7 +242,7 @@ def _lost_rows(job: Job, wanted: WantedTasks, missing: _Missing) -> list[dict[st
     nothing = Reply(LOST, attempts=0, error="its response, criterion or conversation is gone or has changed")
     return [
         {
-            **verdict_columns(job, wanted, missing.judging, row, None, nothing, None),
+            **verdict_columns(job, wanted, missing.judge_config, row, None, nothing, None),
             "set_id": missing.set_id,
             "judge_vintage": job.night,
         }
@@ -256,8 +258,8 @@ def _report_missing(job: Job, report: StageReport, missing: Iterable[_Missing]) 
     if report.skipped:
         report.notes.append(f"{report.skipped} verdicts of the control set not requested")
     report.warnings += [
-        f"{each.judging.judge.label}: {each.n_lost} members of its control set are lost: their response, criterion or "
-        "conversation is gone or has changed"
+        f"{each.judge_config.judge.label}: {each.n_lost} members of its control set are lost: their response, "
+        "criterion or conversation is gone or has changed"
         for each in missing
         if each.n_lost
     ]

@@ -48,7 +48,7 @@ class CascadeJudge:
                 continue
             at, by = (-1, self.then) if reasons else (0, self.first[0])
             usage = sum_usage(replies, replies[at], with_tokens=True)
-            decision = {"decided_by": by.judging.judge.label, "escalated_because": reasons or None}
+            decision = {"decided_by": by.judge_config.judge.label, "escalated_because": reasons or None}
             done(replace(judged[at], reply=usage, decision=decision))
 
     def _reasons(self, criterion: CriterionToJudge, first: Sequence[Judged]) -> list[str]:

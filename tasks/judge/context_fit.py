@@ -8,7 +8,7 @@ from tasks.llm.request import Target, count_tokens, most_prompt_tokens_of
 from tasks.rules.conversation import Message, judge_prompt
 from tasks.rules.evidence import NoRoom, cut, evidence_prompt
 from tasks.rules.verdict import reply_format
-from tasks.run.judgings import Judging
+from tasks.run.judge_configs import JudgeConfig
 
 _AROUND_TOKENS = 64
 """More than any chat template is known to put around a prompt, its own system message included."""
@@ -118,10 +118,10 @@ class ContextFit:
         return self.prompt_tokens - _AROUND_TOKENS - self.count(text)
 
 
-def context_fit_of(judging: Judging, target: Target) -> ContextFit | None:
+def context_fit_of(judge_config: JudgeConfig, target: Target) -> ContextFit | None:
     """Return the limit of a judging's prompts; None where responses are always judged whole."""
-    if judging.evidence_template is None:
+    if judge_config.evidence_template is None:
         return None
-    shape = reply_format(judging.judge.explanation_chars, judging.grading)
-    most_tokens = most_prompt_tokens_of(target, judging.judge.context_tokens, shape)
-    return ContextFit(judging.template, judging.evidence_template, target, most_tokens)
+    shape = reply_format(judge_config.judge.explanation_chars, judge_config.grading)
+    most_tokens = most_prompt_tokens_of(target, judge_config.judge.context_tokens, shape)
+    return ContextFit(judge_config.template, judge_config.evidence_template, target, most_tokens)

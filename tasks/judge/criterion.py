@@ -26,7 +26,7 @@ from tasks.rules.conversation import Message, is_marked, judge_prompt
 from tasks.rules.identity import BASE_VINTAGE, verdict_id
 from tasks.rules.verdict import Verdict, confidence_of, parse_verdict, reminder, reply_format
 from tasks.run.asking import Found, Question, ask, sum_usage
-from tasks.run.judgings import Judging, judge_target
+from tasks.run.judge_configs import JudgeConfig, judge_target
 from tasks.run.missing_work import Conversation, WantedTasks
 from tasks.run.writing import PartWriter, StageReport, usage_columns
 from warehouse import Warehouse
@@ -74,11 +74,11 @@ class Judged:
     decision: Mapping[str, Any] = field(default_factory=dict)
 
 
-def verdict_question(judging: Judging) -> Question[Verdict]:
+def verdict_question(judge_config: JudgeConfig) -> Question[Verdict]:
     """Return the question for a verdict on a criterion."""
-    grading = judging.grading
-    shape = reply_format(judging.judge.explanation_chars, grading)
-    read = partial(parse_verdict, grading=grading, omits_think_tag=judging.judge.omits_think_tag)
+    grading = judge_config.grading
+    shape = reply_format(judge_config.judge.explanation_chars, grading)
+    read = partial(parse_verdict, grading=grading, omits_think_tag=judge_config.judge.omits_think_tag)
     return Question(read, shape, reminder(grading))
 
 
@@ -96,24 +96,26 @@ class CriterionJudge:
 
     gateway: Gateway
     target: Target
-    judging: Judging
-    owner: Judging
+    judge_config: JudgeConfig
+    owner: JudgeConfig
     fit: ContextFit | None = None
     vintage: str = BASE_VINTAGE
 
     @classmethod
-    async def of(cls, gateway: Gateway, judging: Judging, owner: Judging, vintage: str = BASE_VINTAGE) -> Self:
+    async def of(
+        cls, gateway: Gateway, judge_config: JudgeConfig, owner: JudgeConfig, vintage: str = BASE_VINTAGE
+    ) -> Self:
         """Return a judge of the configuration, with what fits into its context."""
-        target = judge_target(judging.judge)
-        fit = await asyncio.to_thread(context_fit_of, judging, target)
-        return cls(gateway, target, judging, owner, fit, vintage)
+        target = judge_target(judge_config.judge)
+        fit = await asyncio.to_thread(context_fit_of, judge_config, target)
+        return cls(gateway, target, judge_config, owner, fit, vintage)
 
     def call(self, question: Question[object], prompt: str, cell: str, priority: tuple[int, ...] = ()) -> Call:
         """Return the call that asks the judge."""
-        judge, messages = self.judging.judge, [{"role": "user", "content": prompt}]
+        judge, messages = self.judge_config.judge, [{"role": "user", "content": prompt}]
         wants_shape = self.target.can_follow_schema if judge.structured_output is None else judge.structured_output
         return Call(
-            self.target, messages, cell, question.shape if wants_shape else None, self.judging.judge_trial,
+            self.target, messages, cell, question.shape if wants_shape else None, self.judge_config.judge_trial,
             self.vintage, priority, judge.mode == "batch", judge.allow_live,
         )  # fmt: skip
 
@@ -138,11 +140,11 @@ class CriterionJudge:
         self, criteria: Sequence[CriterionToJudge], conversations: Mapping[str, Conversation]
     ) -> Iterator[Call]:
         """Yield the calls for the criteria that the judge can decide from one prompt with the whole response."""
-        question = verdict_question(self.judging)
+        question = verdict_question(self.judge_config)
         for of_response in by_response(criteria):
             messages = conversations[of_response[0].task_id].messages
             for each in compress(of_response, self.are_whole(of_response, messages)):
-                prompt = judge_prompt(self.judging.template, messages, each.text, each.title)
+                prompt = judge_prompt(self.judge_config.template, messages, each.text, each.title)
                 yield self.call(question, prompt, verdict_id_of(self.owner, each, self.vintage))
 
     async def judge_response(
@@ -191,8 +193,8 @@ class ResponseJudge:
 
         `text` is the response, or what was found in its chunks. `CONTEXT_LENGTH` where the judge finds it too long.
         """
-        prompt = judge_prompt(self.by.judging.template, self.messages, text, judged.criterion.title)
-        question, is_live = verdict_question(self.by.judging), bool(judged.found)
+        prompt = judge_prompt(self.by.judge_config.template, self.messages, text, judged.criterion.title)
+        question, is_live = verdict_question(self.by.judge_config), bool(judged.found)
         reply, verdict = await self.by.ask(question, prompt, judged.verdict_id, self.priority, is_live=is_live)
         if reply.status == CONTEXT_LENGTH and self.fit is not None:
             judged.calls.append(reply)
@@ -264,7 +266,7 @@ class ResponseJudge:
             text=chunk.text, number=chunk.number, n_chunks=chunk.n_chunks, round_=chunk.round_,
         )  # fmt: skip
         priority = (*self.priority, chunk.round_, chunk.number)
-        judge = self.by.judging.judge
+        judge = self.by.judge_config.judge
         question = Question(
             partial(evidence.parse_evidence, omits_think_tag=judge.omits_think_tag),
             evidence.evidence_format(is_bounded=judge.explanation_chars is not None), evidence.REMINDER,
@@ -288,7 +290,7 @@ class ResponseJudge:
         round_, is_open = 1, True
         while is_open:
             notes = self._shown(judged, n_chunks, round_)
-            if not fit.holds(judge_prompt(self.by.judging.template, self.messages, notes, judged.criterion.title)):
+            if not fit.holds(judge_prompt(self.by.judge_config.template, self.messages, notes, judged.criterion.title)):
                 round_ += 1
                 is_open = await self._condense(judged, fit, notes, step_tokens, n_chunks, round_)
             elif is_open := await self._judge_criterion(judged, notes) == CONTEXT_LENGTH:
@@ -317,7 +319,7 @@ class ResponseJudge:
         return is_shorter
 
     def _shown(self, judged: Judged, n_chunks: int, round_: int) -> str:
-        return evidence.shown(judged.found, n_chunks, round_, is_indented=is_marked(self.by.judging.template))
+        return evidence.shown(judged.found, n_chunks, round_, is_indented=is_marked(self.by.judge_config.template))
 
     def _fail(self, judged: Judged, cause: str) -> None:
         """Fail a criterion as too long in spite of all, because of the calls that were too long, not those answered."""
@@ -342,7 +344,7 @@ class VerdictRows:
 
     job: Job
     wanted: WantedTasks
-    judging: Judging
+    judge_config: JudgeConfig
     report: StageReport
     verdicts: PartWriter
     evidence: PartWriter
@@ -365,7 +367,7 @@ class VerdictRows:
             }  # fmt: skip
             self.evidence.add(evidence_row, of_chunk, is_failure=found is None)
         row = verdict_columns(
-            self.job, self.wanted, self.judging, criterion, judged.verdict_id, reply, judged.verdict
+            self.job, self.wanted, self.judge_config, criterion, judged.verdict_id, reply, judged.verdict
         ) | {**judged.decision, **self.own_columns}
         self.verdicts.add(row, reply, is_failure=is_failure)
         self.report.count(row["status"], row["cost_usd"], is_failure=is_failure)
@@ -374,7 +376,7 @@ class VerdictRows:
 
 @contextmanager
 def writing_verdicts(
-    job: Job, wanted: WantedTasks, judging: Judging, ledger: Ledger, report: StageReport, table_name: str,
+    job: Job, wanted: WantedTasks, judge_config: JudgeConfig, ledger: Ledger, report: StageReport, table_name: str,
     own_columns: Mapping[str, Any],
 ) -> Iterator[VerdictRows]:  # fmt: skip
     """Write verdicts to a table while the block lasts, and the evidence that they rest on before them."""
@@ -383,27 +385,28 @@ def writing_verdicts(
         PartWriter(warehouse, "evidence", ledger) as of_chunks,
         PartWriter(warehouse, table_name, ledger, of_chunks) as verdicts,
     ):
-        yield VerdictRows(job, wanted, judging, report, verdicts, of_chunks, own_columns)
+        yield VerdictRows(job, wanted, judge_config, report, verdicts, of_chunks, own_columns)
 
 
-def verdict_id_of(judging: Judging, criterion: CriterionToJudge, judge_vintage: str = BASE_VINTAGE) -> str:
+def verdict_id_of(judge_config: JudgeConfig, criterion: CriterionToJudge, judge_vintage: str = BASE_VINTAGE) -> str:
     """Return the identity of a judging's verdict on a criterion."""
     return verdict_id(
         criterion.response_id, criterion.text, criterion.criterion_id, criterion.criterion_hash,
-        *(*judging.columns.values(), judge_vintage),
+        *(*judge_config.columns.values(), judge_vintage),
     )  # fmt: skip
 
 
 def verdict_columns(
-    job: Job, wanted: WantedTasks, judging: Judging, criterion: CriterionToJudge, identity: str | None, reply: Reply,
-    verdict: Verdict | None,
+    job: Job, wanted: WantedTasks, judge_config: JudgeConfig, criterion: CriterionToJudge, identity: str | None,
+    reply: Reply, verdict: Verdict | None,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the columns of a verdict, or of the failure in its place."""
     same = ("response_id", "task_id", "criterion_id", "criterion_hash", "model", "trial", "vintage")
     return {
-        **wanted.key, **judging.columns, **usage_columns(reply), **{name: getattr(criterion, name) for name in same},
+        **wanted.key, **judge_config.columns, **usage_columns(reply),
+        **{name: getattr(criterion, name) for name in same},
         "verdict_id": identity, "status": verdict.status if verdict else reply.status,
         "value": verdict.value if verdict else None, "explanation": verdict.explanation if verdict else None,
-        "confidence": confidence_of(reply.logprobs, judging.grading) if verdict and reply.logprobs else None,
+        "confidence": confidence_of(reply.logprobs, judge_config.grading) if verdict and reply.logprobs else None,
         "decided_by": None, "escalated_because": None, "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip

@@ -18,7 +18,7 @@ from tasks.rules.text.characters import one_line
 from tasks.rules.variants import AUGMENTED, EXAMPLES_REMOVED, read_augmented, without_examples
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run import missing_work
-from tasks.run.judgings import target_of
+from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import Conversation, WantedTasks
 from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.stages import STAGES

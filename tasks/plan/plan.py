@@ -31,7 +31,14 @@ from tasks.rules.errors import PipelineError
 from tasks.rules.variants import AUGMENTED
 from tasks.run import missing_work
 from tasks.run.asking import Analysis, Item
-from tasks.run.judgings import CascadeJudgings, Judging, hash_of_template, judge_target, judgings, target_of
+from tasks.run.judge_configs import (
+    CascadeJudgeConfigs,
+    JudgeConfig,
+    hash_of_template,
+    judge_configs,
+    judge_target,
+    target_of,
+)
 from tasks.run.missing_work import Conversation, MissingVerdicts, WantedTasks
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
@@ -55,7 +62,7 @@ class Asked(NamedTuple):
     `again` counts, by response, the missing criteria of which it is known how often they are asked: `times_again`.
     """
 
-    judging: Judging
+    judge_config: JudgeConfig
     times: float = 1.0
     note: str = ""
     again: Mapping[str, int] = MappingProxyType({})
@@ -109,16 +116,16 @@ def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
             rows.append((estimate.planned_calls("derive", writer.label, n_missing, measured, prices_of(target)), ()))
         judges = [
             _verdicts(wanted, reader, asked, missing, conversations, label, tasks)
-            for judging in judgings(job, wanted.benchmark)
-            for missing in [missing_work.missing_verdicts(job, wanted, reader, judging, retry_failed=False)]
-            for asked in asked_for(reader, wanted, judging, missing)
+            for judge_config in judge_configs(job, wanted.benchmark)
+            for missing in [missing_work.missing_verdicts(job, wanted, reader, judge_config, retry_failed=False)]
+            for asked in asked_for(reader, wanted, judge_config, missing)
             for label, tasks in to_come.items()
         ]
         control = [
-            (_control(job, wanted, reader, judging, asked), ())
-            for judging in judgings(job, wanted.benchmark)
-            if job.night is not None and job.settings.drift.verdicts and judging.judge_trial == 1
-            for asked in asked_for(reader, wanted, judging)
+            (_control(job, wanted, reader, judge_config, asked), ())
+            for judge_config in judge_configs(job, wanted.benchmark)
+            if job.night is not None and job.settings.drift.verdicts and judge_config.judge_trial == 1
+            for asked in asked_for(reader, wanted, judge_config)
         ]
     return rows + _by_judge_and_model(judges) + control
 
@@ -187,13 +194,13 @@ def _verdicts(
     `to_come` are the tasks of responses that are not sampled yet.
     """
     missing = [each for each in missing if each.model == model]
-    judging = asked.judging
+    judge_config = asked.judge_config
     sizes = {row["task_id"]: row["n_criteria"] for row in reader.select("tasks", "task_id, n_criteria", **wanted.key)}
     to_come_calls = sum(sizes[task_id] for task_id in to_come)
-    target = judge_target(judging.judge)
-    prices = prices_of(target, of_batch=judging.judge.mode == "batch")
-    per_call = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(judging))
-    fit = context_fit_of(judging, target)
+    target = judge_target(judge_config.judge)
+    prices = prices_of(target, of_batch=judge_config.judge.mode == "batch")
+    per_call = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(judge_config))
+    fit = context_fit_of(judge_config, target)
     n_prompts, prompts = {each.response_id: 1 for each in missing}, list[str]()
     has_texts = fit is not None or per_call.prompt is None
     columns = f"response_id, task_id{', text' if has_texts else ''}"
@@ -203,36 +210,36 @@ def _verdicts(
         answer = answers[each.response_id]
         conversation, text = conversations[answer["task_id"]], answer["text"]
         # One prompt for each criterion, or one for each part of the answer and the last.
-        around = _prompt_around(judging, conversation)
+        around = _prompt_around(judge_config, conversation)
         chunks = [] if fit is None else fit.usual_chunks(conversation.messages, text)
         of_answer = [around + chunk for chunk in chunks] + [around] if len(chunks) > 1 else [around + text]
         n_prompts[each.response_id] = len(of_answer)
         prompts += of_answer
     per_call = estimate.counted_per_call(per_call, target, prompts)
     if per_call.prompt is None and to_come:
-        without_text = [_prompt_around(judging, conversations[task_id]) for task_id in to_come]
+        without_text = [_prompt_around(judge_config, conversations[task_id]) for task_id in to_come]
         per_call = replace(per_call, base_prompt=estimate.counted_per_prompt(target, without_text))
     n_calls = asked.calls({each.response_id: each.n_criteria for each in missing}, n_prompts, to_come_calls)
-    planned = estimate.planned_calls("judge", judging.judge.label, n_calls, per_call, prices, _most_answer(target))
+    planned = estimate.planned_calls("judge", judge_config.judge.label, n_calls, per_call, prices, _most_answer(target))
     unknown = []
     # An answer that is too long for a judge takes a call for each part, and one.
     if fit is not None and planned.calls and fit.prompt_tokens is None:
         unknown.append("the size of its context (`context_tokens`); responses that are too long for it need more calls")
     elif fit is not None and planned.calls and to_come_calls:
         unknown.append("whether responses are too long for it, which need more calls")
-    rubric = judging.judge.rubric
+    rubric = judge_config.judge.rubric
     unworded = 0 if rubric == ORIGINAL else len(missing_work.unworded_criteria(wanted, reader, rubric))
     unknown += [f"verdicts on {unworded} criteria that are not rewritten yet"] if unworded else []
-    before = judged_before(reader, wanted, judging) if planned.calls else ""
+    before = judged_before(reader, wanted, judge_config) if planned.calls else ""
     note = "; ".join([*filter(None, [planned.note]), *unknown])
     cells = [(model, answers[each.response_id]["task_id"], each.n_criteria) for each in missing]
     cells += [(model, task_id, sizes[task_id]) for task_id in to_come]
     return replace(planned, note=note, judged_before=before, asked_for=asked.note, model=model), cells
 
 
-def _prompt_around(judging: Judging, conversation: Conversation) -> str:
+def _prompt_around(judge_config: JudgeConfig, conversation: Conversation) -> str:
     """Return the parts of a judge's prompt beside the response."""
-    return judging.template + "\n".join(text for _, text in conversation.messages)
+    return judge_config.template + "\n".join(text for _, text in conversation.messages)
 
 
 def _most_answer(target: Target) -> int | None:
@@ -240,25 +247,25 @@ def _most_answer(target: Target) -> int | None:
     return most_answer_tokens(target, target.parameters)
 
 
-def _identity(judging: Judging) -> dict[str, Any]:
+def _identity(judge_config: JudgeConfig) -> dict[str, Any]:
     """Return the columns that identify the rows of a judging, over all its repetitions."""
-    return {name: judging.columns[name] for name in ("judge", "judge_config_hash", "template_hash")}
+    return {name: judge_config.columns[name] for name in ("judge", "judge_config_hash", "template_hash")}
 
 
-def _control(job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, asked: Asked) -> Planned:
+def _control(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, asked: Asked) -> Planned:
     """Return the calls for the control set in a night; a set that is still to be chosen has its configured size."""
-    key = {**wanted.key, **judging.columns}
+    key = {**wanted.key, **judge_config.columns}
     (members,) = reader.select("control_set", "count(*) as n", **key)
     (done,) = reader.select("control_verdicts", "count(value) as n", judge_vintage=job.night, **key)
     calls = round(max(0, (members["n"] or job.settings.drift.verdicts) - done["n"]) * asked.times)
-    judge = asked.judging.judge
-    measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(asked.judging))
+    judge = asked.judge_config.judge
+    measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(asked.judge_config))
     planned = estimate.planned_calls("drift", judge.label, calls, measured, prices_of(judge_target(judge)))
     return replace(planned, asked_for=asked.note)
 
 
 def asked_for(
-    reader: Reader, wanted: WantedTasks, judging: Judging, missing: Sequence[MissingVerdicts] = ()
+    reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig, missing: Sequence[MissingVerdicts] = ()
 ) -> list[Asked]:
     """Return the judges to call for a judging's verdicts: the judge itself, or both judges of a cascade.
 
@@ -266,13 +273,13 @@ def asked_for(
     replies are in the ledger. Of the others, the share that goes to the second judge is that of the cascade's stored
     verdicts; without any, what its rule says of the first judge's stored verdicts; without those, all is assumed.
     """
-    cascade = judging.cascade
+    cascade = judge_config.cascade
     if cascade is None:
-        return [Asked(judging)]
-    share, basis = _share(reader, wanted, judging, cascade)
-    label = judging.judge.label
+        return [Asked(judge_config)]
+    share, basis = _share(reader, wanted, judge_config, cascade)
+    label = judge_config.judge.label
     given = {
-        **judging.columns, "rubric": judging.judge.rubric, "again": list(missing_work.PASSING),
+        **judge_config.columns, "rubric": judge_config.judge.rubric, "again": list(missing_work.PASSING),
         "responses": [each.response_id for each in missing],
     }  # fmt: skip
     rows = reader.rows(sql.read("queries/plan/failed_second"), given) if missing else []
@@ -286,10 +293,12 @@ def asked_for(
     ]
 
 
-def _share(reader: Reader, wanted: WantedTasks, judging: Judging, cascade: CascadeJudgings) -> tuple[float, str]:
+def _share(
+    reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig, cascade: CascadeJudgeConfigs
+) -> tuple[float, str]:
     """Return the share of criteria that are escalated, and its source."""
     counts = "count(*) as n_verdicts, count(escalated_because) as n_escalated"
-    (stored,) = reader.select("verdicts", counts, **wanted.key, **_identity(judging))
+    (stored,) = reader.select("verdicts", counts, **wanted.key, **_identity(judge_config))
     if stored["n_verdicts"]:
         return stored["n_escalated"] / stored["n_verdicts"], "as in its stored verdicts"
     first = cascade.first[0]
@@ -305,12 +314,12 @@ def _share(reader: Reader, wanted: WantedTasks, judging: Judging, cascade: Casca
     return 1.0, "assumed, since nothing is stored that would say how many"
 
 
-def judged_before(reader: Reader, wanted: WantedTasks, judging: Judging) -> str:
+def judged_before(reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig) -> str:
     """Return a line on the verdicts that a judging makes again because they have another template.
 
     It is empty if there are none.
     """
-    found = reader.rows(sql.read("queries/plan/decided_before"), {**wanted.key, **judging.columns})
+    found = reader.rows(sql.read("queries/plan/decided_before"), {**wanted.key, **judge_config.columns})
     if not found:
         return ""
     name = _names(wanted.benchmark).get(found[0]["template_hash"])
@@ -322,8 +331,10 @@ def former_template_notices(job: Job) -> list[str]:
     """Return a line for each judge whose verdicts are made again because its template has changed."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
-        of_first_trials = [each for each in judgings(job, wanted.benchmark) if each.judge_trial == 1]
-        lines = [(judging.judge.label, judged_before(reader, wanted, judging)) for judging in of_first_trials]
+        of_first_trials = [each for each in judge_configs(job, wanted.benchmark) if each.judge_trial == 1]
+        lines = [
+            (judge_config.judge.label, judged_before(reader, wanted, judge_config)) for judge_config in of_first_trials
+        ]
     return [f"{label}: {line}" for label, line in lines if line]
 
 

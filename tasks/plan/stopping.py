@@ -103,7 +103,7 @@ def plan_stopping(job: Job) -> tuple[list[ExpectedComparison], list[ExpectedCall
 
 def _history(found: StoppingPlan, wanted: WantedTasks, reader: Reader) -> list[dict[str, float]]:
     """For each comparison the differences by task; of a model beside its earlier nights the last two values of each."""
-    columns = found.judging.columns
+    columns = found.judge_config.columns
     given = {
         "benchmark": wanted.benchmark.name, "judge": columns["judge"], "grading": columns["grading"],
         "score": found.score_name, "models": sorted({label for each in found.comparisons for label in each.labels}),

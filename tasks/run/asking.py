@@ -18,7 +18,7 @@ from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, PROVIDER_ERROR, REDIREC
 from tasks.llm.request import NO_PRICES, Call, Target
 from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
-from tasks.run.judgings import target_of
+from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import PASSING, WantedTasks, wanted_tasks
 from tasks.run.run_context import run_context_of, submit_and_collect
 from tasks.run.writing import PartWriter, StageReport, usage_columns

@@ -10,7 +10,7 @@ from tasks.config.job import Job
 from tasks.llm.replies import OK
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.verdict import DECIDED
-from tasks.run.judgings import judgings
+from tasks.run.judge_configs import judge_configs
 from tasks.run.missing_work import imported_models, model_hashes, wanted_tasks
 from warehouse import Reader, Warehouse
 
@@ -103,10 +103,10 @@ class _Matrix:
         responses = self._rows("response_coverage", tasks=list(self._wanted.task_ids))
         due = self._due(responses)
         cells = self._cells(due, None, responses)
-        configured = [judging.columns for judging in judgings(self._job, self._wanted.benchmark)]
+        configured = [judge_config.columns for judge_config in judge_configs(self._job, self._wanted.benchmark)]
         # Those that are stored without being configured, unless judges are named and theirs is not among them.
         of_others = {"is_any_source": self._only_stored, "judges": list(self._job.named_judges or ())}
-        for each in configured + self._rows("stored_judgings", **of_others):
+        for each in configured + self._rows("stored_judge_configs", **of_others):
             verdicts = self._rows("verdict_coverage", tasks=list(self._wanted.task_ids), **each)
             found = self._cells(due, each, verdicts)
             # What was judged elsewhere is shown, not wanted.
@@ -157,11 +157,13 @@ class _Matrix:
                 due.setdefault((model.label, trial), (0, 0))
         return due
 
-    def _cells(self, due: _Due, judging: _Row | None, rows: Iterable[_Row]) -> list[Covered]:
+    def _cells(self, due: _Due, judge_config: _Row | None, rows: Iterable[_Row]) -> list[Covered]:
         """Return the cells of responses, or those of the verdicts of a judging."""
-        judge, judge_trial = (None, None) if judging is None else (judging["judge"], judging["judge_trial"])
-        sizes = dict.fromkeys(self._n_criteria, 1) if judging is None else self._n_criteria
-        of = 0 if judging is None else 1
+        judge, judge_trial = (
+            (None, None) if judge_config is None else (judge_config["judge"], judge_config["judge_trial"])
+        )
+        sizes = dict.fromkeys(self._n_criteria, 1) if judge_config is None else self._n_criteria
+        of = 0 if judge_config is None else 1
         cells = {
             (model, trial): Covered(
                 model, self._models[model].vintage, trial, judge, judge_trial, sum(sizes.values()), n_due[of]
@@ -178,9 +180,9 @@ class _Matrix:
                 cell.failures[row["status"]] += row["n"]
         # What no comparison needs, and nothing is stored for, counts as skipped, and not as wanted.
         for model, tasks in self._wanted.left_out.items():
-            query = "response_coverage" if judging is None else "verdict_coverage"
+            query = "response_coverage" if judge_config is None else "verdict_coverage"
             there = Counter[int]()
-            for row in self._rows(query, tasks=sorted(tasks), **(judging or {})):
+            for row in self._rows(query, tasks=sorted(tasks), **(judge_config or {})):
                 if row["model"] == model and self._models[model].holds(row) and row["status"] != "not_judged":
                     there[row["trial"]] += row["n"]
             for cell in (cell for cell in cells.values() if cell.model == model):

@@ -21,7 +21,7 @@ from tasks.rules.conversation import Message
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import IMPORTED
 from tasks.rules.stopping import METHOD, OPEN, Asked, Rule, alpha_of_each, block_ends, task_order
-from tasks.run.judgings import Judging, judgings, model_hash
+from tasks.run.judge_configs import JudgeConfig, judge_configs, model_hash
 from warehouse import Reader
 
 PASSING = ("timeout", "provider_error", "parse_error", "empty")
@@ -112,7 +112,7 @@ class MissingVerdicts(NamedTuple):
 
 
 def missing_verdicts(
-    job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, *, retry_failed: bool
+    job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, *, retry_failed: bool
 ) -> list[MissingVerdicts]:
     """Return the responses without all verdicts of a judging.
 
@@ -124,7 +124,7 @@ def missing_verdicts(
     named, hashes = job.named_models, model_hashes(job)
     values = {
         **wanted.key,
-        **undecided(judging, retry_failed),
+        **undecided(judge_config, retry_failed),
         "tasks": list(wanted.task_ids),
         "trials": list(job.trials),
         "configured": [
@@ -140,10 +140,11 @@ def missing_verdicts(
     return [MissingVerdicts(**row) for row in reader.rows(sql.read("queries/run/answers_missing_verdicts"), values)]
 
 
-def undecided(judging: Judging, retry_failed: bool) -> dict[str, Any]:
+def undecided(judge_config: JudgeConfig, retry_failed: bool) -> dict[str, Any]:
     """Return the parameters that define which criteria are undecided by a judging."""
     return {
-        **judging.columns, "rubric": judging.judge.rubric, "again": list(PASSING), "retry_failed": retry_failed,
+        **judge_config.columns, "rubric": judge_config.judge.rubric, "again": list(PASSING),
+        "retry_failed": retry_failed,
     }  # fmt: skip
 
 
@@ -261,7 +262,7 @@ class Progress:
 class StoppingPlan:
     """All comparisons of a job; `stopping_id` changes with anything that they rest on."""
 
-    judging: Judging
+    judge_config: JudgeConfig
     score_name: str
     comparisons: tuple[Comparison, ...]
     facts: str
@@ -285,7 +286,7 @@ def stopping_plan(
     job: Job, benchmark: Benchmark, revision: str, task_ids: Sequence[str], reader: Reader
 ) -> StoppingPlan | None:
     """Return the comparisons of a job on its wanted tasks; None if it has none, or no judge was chosen."""
-    stopping, judged = job.settings.stopping, judgings(job, benchmark)
+    stopping, judged = job.settings.stopping, judge_configs(job, benchmark)
     if stopping is None or not judged or not task_ids:
         return None
     key = {"benchmark": benchmark.name, "dataset_revision": revision}

@@ -26,7 +26,7 @@ from tasks.llm.senders.cluster import refuse_without_ray
 from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import UsageError
 from tasks.rules.variants import AUGMENTED
-from tasks.run.judgings import judge_target, judgings, target_of
+from tasks.run.judge_configs import judge_configs, judge_target, target_of
 from tasks.run.missing_work import (
     missing_responses,
     missing_splits,
@@ -92,7 +92,7 @@ def _called(job: Job, asked: Collection[Callee], roles: Collection[str], *, retr
         again = {"retry_failed": retry_failed}
         responses = {each.label for each in settings.models if missing_responses(job, wanted, reader, each, **again)}
         rubrics = {each for each in wanted_rubrics(job) if unworded_criteria(wanted, reader, each, **again)}
-        judged = judgings(job, wanted.benchmark) if any(each.role == JUDGE for each in asked) else []
+        judged = judge_configs(job, wanted.benchmark) if any(each.role == JUDGE for each in asked) else []
         verdicts = {each.judge.label for each in judged if missing_verdicts(job, wanted, reader, each, **again)}
     # A judge also has calls for what is sampled and reworded before it.
     if MODEL in roles and responses:

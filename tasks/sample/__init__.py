@@ -13,7 +13,7 @@ from tasks.llm.request import Call
 from tasks.rules.conversation import NOTHING_SHOWN, final_text
 from tasks.rules.identity import response_id
 from tasks.rules.text.characters import count_alphanumeric
-from tasks.run.judgings import target_of
+from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import conversations_of, messages_to, missing_responses, wanted_tasks
 from tasks.run.run_context import run_context_of
 from tasks.run.writing import PartWriter, StageReport, usage_columns

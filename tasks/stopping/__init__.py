@@ -110,7 +110,7 @@ def unfinished_looks(block: Block, rows: Sequence[Mapping[str, Any]]) -> Iterato
 
 def _values_of(wanted: WantedTasks, plan: StoppingPlan, comparisons: Sequence[Comparison], reader: Reader) -> Values:
     """Return the scores for the comparisons."""
-    given = wanted.key | plan.judging.columns | {"score": plan.score_name}
+    given = wanted.key | plan.judge_config.columns | {"score": plan.score_name}
     sides = {side for each in comparisons for side in (each.first, each.second)}
     found: Values = {(side.model, side.vintage): {} for side in sides}
     named = [f"{side.vintage} {side.config_hash} {side.model}" for side in sides if side.vintage != EARLIER]
@@ -152,7 +152,7 @@ def _row(
     unbiased = unbiased_means(differences, differences[:, None], strata, rule)[0] if ends else np.nan
     n_tasks = int(np.isfinite(differences).sum())
     return {
-        **wanted.key, **plan.judging.columns, "stopping_id": plan.stopping_id, "score_name": plan.score_name,
+        **wanted.key, **plan.judge_config.columns, "stopping_id": plan.stopping_id, "score_name": plan.score_name,
         "model": comparison.first.model, "model_config_hash": comparison.first.config_hash,
         "vintage": comparison.first.vintage, "compared_model": comparison.second.model,
         "compared_config_hash": comparison.second.config_hash, "compared_vintage": comparison.second.vintage,

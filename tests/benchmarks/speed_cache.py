@@ -15,7 +15,7 @@ from tasks.judge.judge import judge_responses, plan_verdicts
 from tasks.llm.embedded import MODEL
 from tasks.llm.request import Call
 from tasks.rules.verdict import reply_format
-from tasks.run.judgings import judge_target
+from tasks.run.judge_configs import judge_target
 from tasks.run.run_context import RunContext, open_run_context
 from tests.benchmarks.bench import CRITERIA, in_process_of_its_own, owing_job, prompts, table
 from tests.benchmarks.figures import Figure, arguments, report
@@ -35,8 +35,8 @@ async def _measured(job: Job, order: str, n_responses: int) -> tuple[int, int, i
     async with open_run_context(job) as context:
         began_s = time.monotonic()
         if order == "stage":
-            ((judging, missing),) = plan_verdicts(job, retry_failed=False)
-            await judge_responses(job, judging, [each.response_id for each in missing], retry_failed=False)
+            ((judge_config, missing),) = plan_verdicts(job, retry_failed=False)
+            await judge_responses(job, judge_config, [each.response_id for each in missing], retry_failed=False)
         else:
             await _shuffled(job, context, n_responses)
         totals = context.limiters["judge"].totals

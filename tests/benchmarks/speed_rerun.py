@@ -21,7 +21,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.hard_subset.select import select_hard
 from tasks.judge.judge import plan_verdicts
-from tasks.run.judgings import judgings, target_of
+from tasks.run.judge_configs import judge_configs, target_of
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
 from tasks.sample import plan_samples
@@ -63,7 +63,7 @@ def fill(folder: Path, n_models: int) -> None:
     data(folder / "data")
     job = prepared(job_of(folder, n_models, "filling"))
     warehouse = Warehouse(job.warehouse)
-    judging = judgings(job, load_benchmark(job.settings.benchmark))[0].columns
+    judge_config = judge_configs(job, load_benchmark(job.settings.benchmark))[0].columns
     with duckdb.connect() as connection:
         connection.execute(f"""
             attach '{warehouse.database}' as published (read_only);
@@ -71,7 +71,7 @@ def fill(folder: Path, n_models: int) -> None:
             create view made_criteria as from published.criteria
         """)
         for model in job.settings.models:
-            own = target_of(model).config_hash, judging
+            own = target_of(model).config_hash, judge_config
             answers(connection, warehouse, Size(n_models, 3), model.label, "base", *own)
 
 

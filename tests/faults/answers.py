@@ -131,7 +131,7 @@ Latency = Callable[[Request, int], float]
 """(request, how many requests of the same content came before) -> seconds."""
 
 
-def is_judging(request: Request) -> bool:
+def is_judge_request(request: Request) -> bool:
     """Return whether a request asks for a verdict (the shipped template has these words)."""
     return "item of an expert's grading rubric" in prompt_of(request)
 
@@ -164,7 +164,7 @@ def review(prompt: str) -> dict[str, Any]:
 def well_behaved(request: Request, _number: int) -> Answer:
     """Answer a conversation with a text of its own, a criterion with a verdict of its own."""
     prompt = prompt_of(request)
-    if is_judging(request):
+    if is_judge_request(request):
         return Answer(json.dumps({"explanation": "as the test says", **decision(prompt)}))
     if is_reviewing(request):
         return Answer(json.dumps(review(prompt)))
@@ -265,7 +265,7 @@ class Entry:
         """All but the texts and the headers, for a file."""
         return {
             "digest": self.digest, "number": self.number, "path": self.path, "model": self.request.get("model"),
-            "is_judging": is_judging(self.request), "status": self.status, "is_paid": self.is_paid,
+            "is_judging": is_judge_request(self.request), "status": self.status, "is_paid": self.is_paid,
             "is_delivered": self.is_delivered, "arrived_at_s": self.arrived_at_s, "answered_at_s": self.answered_at_s,
         }  # fmt: skip
 

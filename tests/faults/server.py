@@ -15,7 +15,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from tests.faults import bodies
-from tests.faults.answers import Answer, Behaviour, Book, Entry, Request, flaw_of, is_judging, meets, well_behaved
+from tests.faults.answers import Answer, Behaviour, Book, Entry, Request, flaw_of, is_judge_request, meets, well_behaved
 from tests.faults.batch import BatchEnd, Batches
 
 __all__ = ["Answer", "Behaviour", "Entry", "FaultServer", "Request", "is_judging", "meets", "well_behaved"]
@@ -87,12 +87,12 @@ class FaultServer:
     @property
     def samples(self) -> list[Request]:
         """The requests for answers to conversations."""
-        return [request for request in self.book if not is_judging(request)]
+        return [request for request in self.book if not is_judge_request(request)]
 
     @property
-    def judgings(self) -> list[Request]:
+    def judge_configs(self) -> list[Request]:
         """The requests for verdicts."""
-        return [request for request in self.book if is_judging(request)]
+        return [request for request in self.book if is_judge_request(request)]
 
     def __enter__(self) -> Self:
         ready = threading.Event()

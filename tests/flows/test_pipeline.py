@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
+from tests.faults.server import Answer, FaultServer, Request, is_judge_request, well_behaved
 from tests.flows.conftest import Command, until
 
 pytestmark = pytest.mark.slow
@@ -37,8 +37,8 @@ def test_every_cell_is_called_once_and_a_second_run_calls_nothing(command: Comma
     first = command.json("run", "--warehouse", "data")
     assert len(provider.samples) == 2 * 2 * N_TASKS
     # Both trials have the same text here: two verdicts each, and one call answers both.
-    assert len(provider.judgings) == 2 * N_CRITERIA
-    assert len({entry.digest for entry in provider.entries if is_judging(entry.request)}) == 2 * N_CRITERIA
+    assert len(provider.judge_requests) == 2 * N_CRITERIA
+    assert len({entry.digest for entry in provider.entries if is_judge_request(entry.request)}) == 2 * N_CRITERIA
     assert {row["model"]: row["n_tasks"] for row in command.json("leaderboard", "--warehouse", "data")} == {
         "alpha": N_TASKS, "beta": N_TASKS,
     }  # fmt: skip
@@ -56,7 +56,7 @@ def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command:
     def faulty(request: Request, number: int) -> Answer:
         if healed:
             return well_behaved(request, number)
-        if is_judging(request):
+        if is_judge_request(request):
             # One criterion in seven gets a reply that is no verdict, a few are refused.
             digit = sum(map(ord, request["messages"][0]["content"])) % 7
             return {0: Answer("true"), 1: Answer("no", finish_reason="content_filter")}.get(
@@ -112,7 +112,7 @@ def test_a_run_that_is_stopped_goes_on_where_it_stopped(command: Command, stop: 
     with FaultServer(slow) as server:
         command.configure(**settings(server, trials=1))
         process = command.start("run", "--warehouse", "data")
-        until(lambda: len(server.judgings) > 40, process)
+        until(lambda: len(server.judge_requests) > 40, process)
         process.send_signal(stop)
         _, complaint = process.communicate(timeout=60)
         assert process.returncode == 130, complaint

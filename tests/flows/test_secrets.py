@@ -14,7 +14,7 @@ import duckdb
 import pytest
 import yaml
 
-from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
+from tests.faults.server import Answer, FaultServer, Request, is_judge_request, well_behaved
 from tests.flows.conftest import PRBENCH
 
 pytestmark = pytest.mark.slow
@@ -30,13 +30,15 @@ FORMS = [base64.b64encode(f"user:{KEY}".encode()).decode(), quote(f"key={KEY}", 
 
 def _echoing(request: Request, number: int) -> Answer:
     """Says in its errors what it was given, as careless providers do."""
-    if is_judging(request) and number == 0:
+    if is_judge_request(request) and number == 0:
         told = " ".join([*SECRETS.values(), *FORMS]) + f" https://user:{URL_PASSWORD}@proxy.example"
         status = 400 if sum(map(ord, request["messages"][0]["content"])) % 2 else 500
         return Answer(status=status, error={"message": f"no: {told}", "type": "x", "code": None})
     good = well_behaved(request, number)
     told = f"{KEY} {' '.join(FORMS)}"
-    text = f"{good.text} Your key is {told}." if not is_judging(request) else str(good.text).replace("as the", told)
+    text = (
+        f"{good.text} Your key is {told}." if not is_judge_request(request) else str(good.text).replace("as the", told)
+    )
     return replace(good, text=text, model=f"m {told}", fingerprint=told, headers={"X-Key": KEY})
 
 

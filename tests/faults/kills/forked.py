@@ -69,8 +69,8 @@ async def _judge(job: Any, context: Any) -> Any:
 
     missing = await asyncio.to_thread(plan_verdicts, job, retry_failed=False)
     batches: list[tuple[Any, ...]] = [
-        (judge_responses, (judging, [each.response_id for each in batch]), {"retry_failed": False, "place": place})
-        for judging, responses in missing
+        (judge_responses, (judge_config, [each.response_id for each in batch]), {"retry_failed": False, "place": place})
+        for judge_config, responses in missing
         for place, batch in enumerate(_cut(responses, _RESPONSES_A_BATCH))
     ]
     return await _called(job, context, "judge", batches)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.answers import criterion_of, prompt_of
-from tests.faults.server import Answer, Entry, FaultServer, Request, is_judging, meets, well_behaved
+from tests.faults.server import Answer, Entry, FaultServer, Request, is_judge_request, meets, well_behaved
 from tests.flows.conftest import PROJECT, Command, Done
 from tests.tasks.alerts.servers import Hook, Reply, serving_hook
 
@@ -44,7 +44,7 @@ class Weather:
         return Answer(self._text(request, number), delay_s=self.delay_s)
 
     def _text(self, request: Request, number: int) -> str:
-        if is_judging(request):
+        if is_judge_request(request):
             return json.dumps({"explanation": "as the test says", "criteria_met": self.is_met(request)})
         worse = _WORSE if self.has_regressed and request["model"] == "fresh" else ""
         return f"{well_behaved(request, number).text} Take {number}.{worse}"
@@ -75,12 +75,12 @@ class Seen:
     @property
     def sampled(self) -> list[str]:
         """The models that were asked for answers, one for each call."""
-        return [request["model"] for request in self.calls if not is_judging(request)]
+        return [request["model"] for request in self.calls if not is_judge_request(request)]
 
     @property
     def n_judged(self) -> int:
         """The calls to judges."""
-        return sum(map(is_judging, self.calls))
+        return sum(map(is_judge_request, self.calls))
 
     @property
     def alerts(self) -> dict[str, dict[str, Any]]:
@@ -98,7 +98,7 @@ class Seen:
         for task, weight in weights.values():
             most[task] = most.get(task, Fraction(0)) + max(weight, Fraction(0))
         # What had been asked before is the control set.
-        first = [entry.request for entry in self.entries if entry.number == 0 and is_judging(entry.request)]
+        first = [entry.request for entry in self.entries if entry.number == 0 and is_judge_request(entry.request)]
         mine = [request for request in first if f" by {model}." in prompt_of(request)]
         for title, is_met in {_title(each): self.weather.is_met(each) for each in mine}.items():
             task, weight = weights[title]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.server import is_judging
+from tests.faults.server import is_judge_request
 from tests.flows.nights.night_world import (
     CONCURRENCY,
     N_CONTROL,
@@ -186,7 +186,7 @@ TROUBLED, THE_NEXT = "2026-11-06", "2026-11-07"
 def troubled(nights: Nights) -> Troubled:
     world, began = nights.world, len(nights.world.server.book)
     first = started(world, delay_s=0.3)
-    when(lambda: sum(map(is_judging, world.server.book[began:])) > 30, first)
+    when(lambda: sum(map(is_judge_request, world.server.book[began:])) > 30, first)
     again = world.night(TROUBLED, delay_s=0.3)
     second = world.night(THE_NEXT, "--json", delay_s=0.3)
     assert first.poll() is None

@@ -8,7 +8,7 @@ import pytest
 from flows.report_server.live import LiveView
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
-from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
+from tests.faults.server import Answer, FaultServer, Request, is_judge_request, well_behaved
 from tests.flows.conftest import Command, until
 from tests.flows.test_pipeline import N_CRITERIA, N_TASKS, settings
 
@@ -17,22 +17,22 @@ pytestmark = pytest.mark.slow
 
 def test_a_run_is_followed_from_its_first_sign_to_its_end(command: Command, provider: FaultServer) -> None:
     def patient_judge(request: Request, number: int) -> Answer:
-        return Answer(delay_s=3600) if is_judging(request) else well_behaved(request, number)
+        return Answer(delay_s=3600) if is_judge_request(request) else well_behaved(request, number)
 
     provider.behaviour = patient_judge
     command.configure(**settings(provider))
     job = load_job(Arguments(config=command.folder / "prbench.yaml", warehouse=command.folder / "data"))
     view = LiveView(job)
 
-    def is_judging_now() -> bool:
-        return bool(provider.judgings) and sum(cell.done for cell in view.now().in_progress[0].cells) > 0
+    def is_at_judge() -> bool:
+        return bool(provider.judge_requests) and sum(cell.done for cell in view.now().in_progress[0].cells) > 0
 
     assert not view.now().in_progress
     assert view.now().last is None
     process = command.start("run", "--warehouse", "data")
     try:
         until(lambda: view.now().in_progress)
-        until(is_judging_now)
+        until(is_at_judge)
         (run,) = view.now().in_progress
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130

@@ -22,7 +22,7 @@ from flows.server.server_process import ADDRESS
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError
 from tasks.run.writing import StageReport
-from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
+from tests.faults.server import Answer, FaultServer, Request, is_judge_request, well_behaved
 from tests.flows.conftest import PRBENCH, until
 from tests.flows.prefect_server import browser, take_database
 from tests.kit import job_on, shared_folder
@@ -167,7 +167,7 @@ class World:
         self.provider.behaviour = self.answer
 
     def answer(self, request: Request, number: int) -> Answer:
-        delay_s = self.delay_s if is_judging(request) else 0.0
+        delay_s = self.delay_s if is_judge_request(request) else 0.0
         return Answer(well_behaved(request, number).text, delay_s=delay_s)
 
     def start(self, *arguments: str) -> "subprocess.Popen[str]":
@@ -212,7 +212,7 @@ class World:
 
     def under_way(self, process: "subprocess.Popen[str]") -> None:
         """Wait until a run has judged something and has much to do still."""
-        until(lambda: sum(map(is_judging, self.provider.book)) > 12, process)
+        until(lambda: sum(map(is_judge_request, self.provider.book)) > 12, process)
 
 
 @pytest.fixture

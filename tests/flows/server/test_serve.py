@@ -19,7 +19,7 @@ import pytest
 
 from flows import deployments
 from flows.server.project_server import FOLDER
-from tests.faults.server import FaultServer, is_judging
+from tests.faults.server import FaultServer, is_judge_request
 from tests.flows.conftest import PRBENCH, Command, until
 from tests.flows.nights.night_world import N_CRITERIA, N_TASKS, NightWorld, Weather, night_world
 from tests.flows.prefect_server import browser, take_database
@@ -252,7 +252,7 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
         {"task_id": "sample-leg-2", "model": "pinned", "trial": 2}
     ]
     # Nothing was called for twice but the control set, which is to be.
-    again = sum(entry.number > 0 and is_judging(entry.request) for entry in world.server.entries)
+    again = sum(entry.number > 0 and is_judge_request(entry.request) for entry in world.server.entries)
     assert world.command.sql("select count(*) as n from control_verdicts") == [{"n": again}]
 
 
@@ -314,7 +314,7 @@ def under_way(api: Api, world: NightWorld, deployment: str, **parameters: Any) -
     world.server.behaviour = Weather(delay_s=1.0)
     before = len(world.server.book)
     run_id = api.trigger(deployment, **parameters)
-    until(lambda: sum(map(is_judging, world.server.book[before:])) > 10)
+    until(lambda: sum(map(is_judge_request, world.server.book[before:])) > 10)
     return run_id
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.answers import criterion_of, prompt_of
-from tests.faults.server import Answer, Entry, FaultServer, Request, is_judging, well_behaved
+from tests.faults.server import Answer, Entry, FaultServer, Request, is_judge_request, well_behaved
 from tests.kit import good_row, write_jsonl
 
 N_TASKS, N_CRITERIA, BLOCK = 40, 10, 20
@@ -27,7 +27,7 @@ class Script:
     """Answers of another take have another text, so that they are judged again."""
 
     def __call__(self, request: Request, number: int) -> Answer:
-        if not is_judging(request):
+        if not is_judge_request(request):
             text = f"{well_behaved(request, number).text} Take {self.take}."
             return Answer(text, delay_s=self.delay_s)
         model = next(name for name in self.shares if f" by {name}." in prompt_of(request))
@@ -76,4 +76,4 @@ def settings(server: FaultServer, data: Path, labels: Sequence[str] = tuple(SHAR
 
 def sampled(entries: Sequence[Entry]) -> Counter[str]:
     """Return the number of requested responses, by model."""
-    return Counter(entry.request["model"] for entry in entries if not is_judging(entry.request))
+    return Counter(entry.request["model"] for entry in entries if not is_judge_request(entry.request))

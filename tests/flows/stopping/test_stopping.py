@@ -113,7 +113,7 @@ def test_a_killed_run_goes_on_with_the_same_tasks_and_decides_the_same(stopped: 
         data = write_tasks(command.folder / "tasks.jsonl")
         command.configure(**settings(server, data, stopping=STOPPING))
         process = command.start("run", "--warehouse", "data")
-        while len(server.judgings) < 3 * BLOCK * N_CRITERIA + 50:  # in the second block
+        while len(server.judge_requests) < 3 * BLOCK * N_CRITERIA + 50:  # in the second block
             assert process.poll() is None
             time.sleep(0.05)
         process.kill()

@@ -56,12 +56,12 @@ class World:
 
     def does(self, *judges: dict[str, Any]) -> int:
         """The number of calls to judges that a run of all stages makes."""
-        before = len(self.server.judgings)
+        before = len(self.server.judge_requests)
         job = prepared(self.job(list(judges)))
         sampled(job)
         asyncio.run(derive(job))
         judged(job)
-        return len(self.server.judgings) - before
+        return len(self.server.judge_requests) - before
 
 
 @pytest.fixture(scope="module")

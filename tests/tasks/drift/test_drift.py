@@ -17,7 +17,7 @@ from tasks.config.job import Job
 from tasks.drift import choose_control_set, drifted, judge_control_set
 from tasks.rules.statistics.control import Drifted
 from tasks.run.writing import StageReport
-from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
+from tests.faults.server import Answer, FaultServer, Request, is_judge_request, well_behaved
 from tests.kit import job_on, judged, prepared, rows_in, sampled
 from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse
@@ -91,7 +91,7 @@ def bucket(request: Request) -> float:
 
 def lenient(request: Request, number: int) -> Answer:
     """A judge that lets pass two in five of what it did not."""
-    if is_judging(request) and bucket(request) < 0.4:
+    if is_judge_request(request) and bucket(request) < 0.4:
         return Answer(json.dumps({"explanation": "let pass", "criteria_met": True}))
     return well_behaved(request, number)
 
@@ -142,7 +142,7 @@ def test_a_night_asks_for_every_member_once_with_the_first_prompt_and_a_second_r
     members = {row["criterion_id"] for row in rows_in(job, "select criterion_id from control_set")}
     asked = prompts(first.calls)
     assert (len(first.calls), set(asked.values())) == (N, {1})
-    assert set(asked) <= set(prompts(server.judgings[: -len(first.calls)]))
+    assert set(asked) <= set(prompts(server.judge_requests[: -len(first.calls)]))
     assert {row["criterion_id"] for row in rows_in(job, "select criterion_id from control_verdicts")} == members
     again = night(server, job, "2026-11-20")
     assert (again.calls, again.report.notes) == ([], ["the control set is already judged, no model call made"])
@@ -203,7 +203,9 @@ def test_a_judge_that_decides_otherwise_from_a_night_on_is_found_and_one_that_do
 
 def test_a_model_that_answers_otherwise_leaves_the_control_set_alone(server: FaultServer, folder: Path) -> None:
     def regressed(request: Request, number: int) -> Answer:
-        return well_behaved(request, number) if is_judging(request) else Answer(f"I do not know. {bucket(request)}")
+        return (
+            well_behaved(request, number) if is_judge_request(request) else Answer(f"I do not know. {bucket(request)}")
+        )
 
     job = job_at(server, folder)
     for label in ("2026-11-20", "2026-11-21"):
@@ -221,7 +223,9 @@ def test_a_model_that_answers_otherwise_leaves_the_control_set_alone(server: Fau
 
 def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(server: FaultServer, folder: Path) -> None:
     def failing(request: Request, number: int) -> Answer:
-        return Answer(status=500) if is_judging(request) and bucket(request) < 0.3 else well_behaved(request, number)
+        return (
+            Answer(status=500) if is_judge_request(request) and bucket(request) < 0.3 else well_behaved(request, number)
+        )
 
     job = job_at(server, folder)
     server.behaviour = failing

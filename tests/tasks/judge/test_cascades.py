@@ -19,7 +19,7 @@ from tasks.config.job import Job
 from tasks.llm.ledger.files import ledger_path
 from tasks.plan.plan import plan
 from tests.faults.answers import prompt_of, slowed
-from tests.faults.server import Answer, FaultServer, Request, is_judging, meets, well_behaved
+from tests.faults.server import Answer, FaultServer, Request, is_judge_request, meets, well_behaved
 from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
 
 STRONG: dict[str, Any] = {"name": "hosted_vllm/strong", "label": "strong"}
@@ -47,14 +47,14 @@ def drawn(*parts: object) -> float:
 
 def two_judges(request: Request, number: int) -> Answer:
     """A strong judge that is always the same, and a cheap one that errs, wavers, fails and is more or less sure."""
-    if is_judging(request) and request["model"] == "cheap" and drawn("fail", prompt_of(request)) < 0.1:
+    if is_judge_request(request) and request["model"] == "cheap" and drawn("fail", prompt_of(request)) < 0.1:
         return Answer("I cannot say.")
     return two_sound_judges(request, number)
 
 
 def two_sound_judges(request: Request, number: int) -> Answer:
     """The same, but the cheap judge never fails."""
-    if not is_judging(request) or request["model"] == "strong":
+    if not is_judge_request(request) or request["model"] == "strong":
         return well_behaved(request, number)
     prompt = prompt_of(request)
     # The second repetition sends the same words once more.
@@ -110,7 +110,7 @@ def calls_of(server: FaultServer) -> Counter[tuple[str, str]]:
     """(model, prompt) of all first calls for a verdict; a reminder after a reply that cannot be read is left out."""
     return Counter(
         (request["model"], request["messages"][0]["content"])
-        for request in server.judgings
+        for request in server.judge_requests
         if len(request["messages"]) == 1
     )
 
@@ -216,11 +216,11 @@ def test_a_killed_cascade_goes_on_and_pays_no_recorded_reply_twice(
     arguments = [str(tmp_path), server.api_base, json.dumps(when)]
     process = subprocess.Popen([sys.executable, "-m", "tests.tasks.judge.test_cascades", *arguments])
     deadline_s = time.monotonic() + 300
-    while len(server.judgings) < 80 and process.poll() is None and time.monotonic() < deadline_s:
+    while len(server.judge_requests) < 80 and process.poll() is None and time.monotonic() < deadline_s:
         time.sleep(0.02)
     process.kill()
     process.wait()
-    n_before = len(server.judgings)
+    n_before = len(server.judge_requests)
 
     job = job_at(server.api_base, tmp_path, CHEAP, STRONG, cascade(**when))
     judged(job)
@@ -235,7 +235,7 @@ def test_a_killed_cascade_goes_on_and_pays_no_recorded_reply_twice(
 
 def test_a_second_judge_s_failure_is_the_verdict_s_and_is_tried_again(server: FaultServer, tmp_path: Path) -> None:
     def strong_is_down(request: Request, number: int) -> Answer:
-        if is_judging(request) and request["model"] == "strong":
+        if is_judge_request(request) and request["model"] == "strong":
             return Answer("I cannot say.")
         return two_judges(request, number)
 

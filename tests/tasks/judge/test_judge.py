@@ -11,9 +11,9 @@ from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.llm.replies import MOST_TEXT_BYTES
 from tasks.plan.plan import former_template_notices, plan
-from tasks.run.judgings import Judging, judgings
+from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.writing import StageReport
-from tests.faults.server import Answer, Behaviour, FaultServer, Request, is_judging, well_behaved
+from tests.faults.server import Answer, Behaviour, FaultServer, Request, is_judge_request, well_behaved
 from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
 from warehouse import Warehouse
 
@@ -25,9 +25,9 @@ FORMER = [
 ]
 
 
-def judging_by(benchmark: str, **judge: Any) -> Judging:
+def judging_by(benchmark: str, **judge: Any) -> JudgeConfig:
     job = job_on("sample", Path("nowhere"), benchmark=benchmark, judges=[{"name": "openai/gpt-4o", **judge}])
-    return judgings(job, load_benchmark(benchmark))[0]
+    return judge_configs(job, load_benchmark(benchmark))[0]
 
 
 @pytest.mark.parametrize(("benchmark", "grading", "name", "former"), FORMER)
@@ -122,7 +122,7 @@ def first_fails(answer: Answer, *, is_judge: bool) -> Behaviour:
     failed: list[int] = []
 
     def behaviour(request: Request, number: int) -> Answer:
-        is_first = is_judging(request) == is_judge and not failed
+        is_first = is_judge_request(request) == is_judge and not failed
         failed.extend([1] * is_first)
         return answer if is_first else well_behaved(request, number)
 

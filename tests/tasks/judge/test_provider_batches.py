@@ -9,7 +9,7 @@ import pytest
 from tasks.config.job import Job
 from tasks.config.settings import Limits
 from tasks.llm.calls.batches import Submissions
-from tests.faults.server import Answer, Behaviour, FaultServer, Request, is_judging, well_behaved
+from tests.faults.server import Answer, Behaviour, FaultServer, Request, is_judge_request, well_behaved
 from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
 
 pytestmark = pytest.mark.slow
@@ -39,7 +39,7 @@ def verdicts_of(job: Job) -> dict[str, tuple[Any, ...]]:
 
 
 def paid_judgings(server: FaultServer) -> Counter[str]:
-    return Counter(entry.path for entry in server.paid if is_judging(entry.request))
+    return Counter(entry.path for entry in server.paid if is_judge_request(entry.request))
 
 
 def test_a_batch_is_submitted_once_and_collected_by_a_later_run(server: FaultServer, tmp_path: Path) -> None:
@@ -110,12 +110,12 @@ def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(
 
 
 def fails_at_first(request: Request, number: int) -> Answer:
-    is_struck = is_judging(request) and sum(map(ord, request["messages"][0]["content"])) % 5 == 0
+    is_struck = is_judge_request(request) and sum(map(ord, request["messages"][0]["content"])) % 5 == 0
     return Answer(status=500) if is_struck and number == 0 else well_behaved(request, number)
 
 
 def talks_at_first(request: Request, number: int) -> Answer:
-    is_first = is_judging(request) and len(request["messages"]) == 1 and number == 0
+    is_first = is_judge_request(request) and len(request["messages"]) == 1 and number == 0
     return Answer("Certainly!") if is_first else well_behaved(request, number)
 
 

@@ -10,7 +10,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.config.settings import Settings
 from tasks.rules.errors import UsageError
-from tasks.run.judgings import Judging, judgings
+from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.run_context import callees
 from tests.kit import job_on
 
@@ -27,8 +27,8 @@ def job_of(*judges: dict[str, Any], benchmark: str = "prbench") -> Job:
     return job_on("sample", Path("nowhere"), benchmark=benchmark, judges=list(judges))
 
 
-def judging_of(*judges: dict[str, Any], benchmark: str = "prbench") -> Judging:
-    (found,) = judgings(job_of(*judges, benchmark=benchmark), load_benchmark(benchmark))
+def judging_of(*judges: dict[str, Any], benchmark: str = "prbench") -> JudgeConfig:
+    (found,) = judge_configs(job_of(*judges, benchmark=benchmark), load_benchmark(benchmark))
     return found
 
 

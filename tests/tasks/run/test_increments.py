@@ -13,7 +13,7 @@ from tasks.imports.responses import import_responses
 from tasks.plan.plan import plan
 from tasks.rules.errors import UsageError
 from tasks.run.coverage import coverage
-from tests.faults.answers import Answer, Request, is_judging, well_behaved
+from tests.faults.answers import Answer, Request, is_judge_request, well_behaved
 from tests.faults.server import FaultServer
 from tests.kit import endpoint, good_row, job_on, judged, prepared, sampled, write_jsonl
 from tests.tasks.dataset.rows import hub_criterion
@@ -32,7 +32,7 @@ Reply with JSON: {"explanation": "...", "criteria_met": true or false}"""
 
 def new_each_time(request: Request, number: int) -> Answer:
     """An answer that is another one each time the same is asked, as with a temperature; verdicts as the prompt says."""
-    if is_judging(request):
+    if is_judge_request(request):
         return well_behaved(request, number)
     return Answer(f"{well_behaved(request, number).text} Take {number} at {request.get('temperature')}.")
 
@@ -76,11 +76,11 @@ class World:
 
     def does(self, **narrowed: Any) -> tuple[int, int]:
         """(answers sampled, verdicts judged), each counted in the provider's book."""
-        before = len(self.server.samples), len(self.server.judgings)
+        before = len(self.server.samples), len(self.server.judge_requests)
         job = prepared(self.job(**narrowed))
         sampled(job)
         judged(job)
-        return len(self.server.samples) - before[0], len(self.server.judgings) - before[1]
+        return len(self.server.samples) - before[0], len(self.server.judge_requests) - before[1]
 
     def count(self, table: str, where: str = "true") -> int:
         with Warehouse(self.folder / "w").reader() as reader:

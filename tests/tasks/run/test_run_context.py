@@ -17,7 +17,7 @@ from tasks.llm import environment
 from tasks.llm.environment import filled_in
 from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import UsageError
-from tasks.run.judgings import target_of
+from tasks.run.judge_configs import target_of
 from tasks.run.run_context import CALLED_ROLES, open_run_context, refuse_unready
 from tasks.run.stages import STAGES
 from tests.kit import admitted, criterion, job_on, response, row, written

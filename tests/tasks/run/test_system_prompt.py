@@ -9,7 +9,7 @@ from flows.run.config import load_job
 from tasks.config.models import Model
 from tasks.plan.plan import plan
 from tasks.rules.errors import UsageError
-from tasks.run.judgings import target_of
+from tasks.run.judge_configs import target_of
 from tests.faults.server import FaultServer
 from tests.kit import endpoint, job_on, judged, prepared, sampled
 from warehouse import Warehouse

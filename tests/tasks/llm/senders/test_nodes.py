@@ -16,7 +16,7 @@ from signal import SIGCONT, SIGSTOP
 import pytest
 import yaml
 
-from tests.faults.answers import decision, digest_of, is_judging, prompt_of, well_behaved
+from tests.faults.answers import decision, digest_of, is_judge_request, prompt_of, well_behaved
 from tests.faults.kills.starting import PRBENCH, configured, tables
 from tests.faults.nodes import RayCluster, RayNode, ray_cluster, why_no_network
 from tests.faults.server import Answer, Entry, FaultServer, Request
@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 def naming(request: Request, number: int) -> Answer:
     """Good answers that name the request that they answer, so that the ledger's rows can be recognized by it."""
     digest = digest_of(request)
-    if is_judging(request):
+    if is_judge_request(request):
         return Answer(json.dumps({"explanation": digest, **decision(prompt_of(request))}))
     return replace(well_behaved(request, number), text=f"An answer. {digest}")
 

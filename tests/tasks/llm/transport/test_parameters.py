@@ -10,7 +10,7 @@ from tasks.config.models import Judge, Model
 from tasks.llm.calls.gateway import chat_arguments
 from tasks.llm.request import Call, Target
 from tasks.rules.verdict import reply_format
-from tasks.run.judgings import judge_target, target_of
+from tasks.run.judge_configs import judge_target, target_of
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import Calling, Serve, call_to
 

@@ -12,7 +12,7 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.rules.verdict import Verdict, reminder
-from tasks.run.judgings import Judging
+from tasks.run.judge_configs import JudgeConfig
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then
 
@@ -127,13 +127,13 @@ def decided(
     calling: Calling, server: FaultServer, *, omits_think_tag: bool = False, **given: Any
 ) -> tuple[Reply, Verdict | None]:
     judge = Judge(name="hosted_vllm/judge", structured_output=False, omits_think_tag=omits_think_tag)
-    judging = Judging(judge, "a-hash", "a template", "a-hash", "binary", 1)
+    judge_config = JudgeConfig(judge, "a-hash", "a template", "a-hash", "binary", 1)
     named: dict[str, Any] = {"name": "hosted_vllm/judge", "timeout_s": 20.0}
     target = call_to(server, **named | given).target
 
     async def work(gateway: Gateway, _: Ledger) -> tuple[Reply, Verdict | None]:
-        judge = CriterionJudge(gateway, target, judging, judging)
-        return await judge.ask(verdict_question(judging), "Is it met?", "a-cell", (0,))
+        judge = CriterionJudge(gateway, target, judge_config, judge_config)
+        return await judge.ask(verdict_question(judge_config), "Is it met?", "a-cell", (0,))
 
     return calling.inside(work)
 
