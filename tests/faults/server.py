@@ -18,7 +18,7 @@ from tests.faults import bodies
 from tests.faults.answers import Answer, Behaviour, Book, Entry, Request, flaw_of, is_judge_request, meets, well_behaved
 from tests.faults.batch import BatchEnd, Batches
 
-__all__ = ["Answer", "Behaviour", "Entry", "FaultServer", "Request", "is_judging", "meets", "well_behaved"]
+__all__ = ["Answer", "Behaviour", "Entry", "FaultServer", "Request", "is_judge_request", "meets", "well_behaved"]
 
 _BACKLOG = 4096
 _PATIENCE_S = 0.01
