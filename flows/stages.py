@@ -58,14 +58,14 @@ async def run_batches(
             if any(totals.values()):
                 await context.ready()
             for each in first:
-                report.adopt(await each())
+                report.add_messages(await each())
             await _run_all(job, batches, report)
             context.add_notices(report)
     warehouse = Warehouse(job.warehouse)
     await asyncio.to_thread(warehouse.publish)
     if report.rows:
         report.notes.append(f"{report.rows} {what} made")
-        report.adopt(await asyncio.to_thread(check, job, (stage,)))
+        report.add_messages(await asyncio.to_thread(check, job, (stage,)))
     elif report.skipped == 0:
         report.notes.append(f"nothing to {stage}, no model call made")
     if report.skipped:
@@ -133,7 +133,7 @@ async def ingest_flow(job: Job) -> StageReport:
 
     def work() -> StageReport:
         report = ingest(job)
-        report.adopt(check(job, ("ingest",), reuse=True))
+        report.add_messages(check(job, ("ingest",), reuse=True))
         return report
 
     return await timed(job, asyncio.to_thread(work))
@@ -187,8 +187,8 @@ async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
         for number, some in enumerate(in_response_batches(responses), start=1)
     ]
     batches = [
-        batch(judge_batch, name, job, judge_config, _ids(some), retry_failed, place)
-        for place, (judge_config, some, name) in enumerate(all_batches)
+        batch(judge_batch, name, job, judge_config, _ids(some), retry_failed, batch_index)
+        for batch_index, (judge_config, some, name) in enumerate(all_batches)
     ]
     first = [
         batch(
@@ -205,10 +205,10 @@ async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
 
 @task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
 async def judge_batch(
-    job: Job, judge_config: JudgeConfig, response_ids: list[str], retry_failed: bool, place: int
+    job: Job, judge_config: JudgeConfig, response_ids: list[str], retry_failed: bool, batch_index: int
 ) -> StageReport:
-    """Judge a batch of responses; `place` is the batch's among all."""
-    return await judge_responses(job, judge_config, response_ids, retry_failed=retry_failed, place=place)
+    """Judge a batch of responses; `batch_index` is the batch's among all."""
+    return await judge_responses(job, judge_config, response_ids, retry_failed=retry_failed, batch_index=batch_index)
 
 
 @task(cache_policy=NO_CACHE)
@@ -255,7 +255,7 @@ async def drift_flow(job: Job) -> StageReport:
     async def work() -> StageReport:
         chosen = await asyncio.to_thread(choose_control_set, job)
         report = await judge_control_set(job)
-        report.adopt(chosen)
+        report.add_messages(chosen)
         return report
 
     return await timed(job, work())

@@ -322,7 +322,9 @@ def judged(job: Job, *, retry_failed: bool = False) -> StageReport:
             for judge_config, responses in missing:
                 ids = [each.response_id for each in responses]
                 if judge_config.judge.mode == "batch" and ids:
-                    report.adopt(await judge_by_provider_batches(job, judge_config, ids, retry_failed=retry_failed))
+                    report.add_messages(
+                        await judge_by_provider_batches(job, judge_config, ids, retry_failed=retry_failed)
+                    )
                 report.add(await judge_responses(job, judge_config, ids, retry_failed=retry_failed))
             context.add_notices(report)
 

@@ -33,7 +33,7 @@ from tasks.rules.text.numbers import counted
 from tasks.rules.text.secrecy import is_reference
 from tasks.run.judge_configs import target_of
 from tasks.run.run_context import LEDGER, callees, unbounded
-from tasks.run.stages import ANALYST_ROLES
+from tasks.run.stages import ANALYST_KINDS
 from warehouse import Warehouse, WarehouseError, WarehouseOutdated, lines_on, refuse_other_version
 
 _CONNECT_S = 3.0
@@ -127,7 +127,7 @@ def check_models(job: Job, *, may_call: bool) -> Iterator[Finding]:
         *(("model", model) for model in settings.models if not model.is_imported),
         *(("judge", judge) for judge in settings.called_judges),
         *([] if settings.rubric_writer is None else [("rubric writer", settings.rubric_writer)]),
-        *((role.replace("_", " "), each) for role in ANALYST_ROLES for each in getattr(settings, role)),
+        *((role.replace("_", " "), each) for role in ANALYST_KINDS for each in getattr(settings, role)),
     ]
     if not settings.models:
         yield Finding("models", True, "none is configured, so nothing is sampled; imported responses are judged")

@@ -313,7 +313,7 @@ def deciding(judges: Sequence[Judge]) -> tuple[Judge, ...]:
         ValueError: a cascade is impossible; each problem with the path of its key.
     """
     by_label = {judge.label: judge for judge in judges}
-    cascades = {place: judge.cascade for place, judge in enumerate(judges) if judge.cascade is not None}
+    cascades = {index: judge.cascade for index, judge in enumerate(judges) if judge.cascade is not None}
     problems = [f"judges[{n}].cascade.{each}" for n, of in cascades.items() for each in _problems(of, by_label)]
     if problems:
         raise ValueError("; ".join(problems))

@@ -138,9 +138,9 @@ class Limits(Strict):
     max_tokens: Size | None = None
     batch_wait_s: Annotated[float, Field(ge=0)] = 3600.0
 
-    def rates(self, role: str) -> Rates:
+    def rates(self, purpose: str) -> Rates:
         """Return the limits of a role, `sample` or `judge`."""
-        own = self.judge if role == "judge" else Rates()
+        own = self.judge if purpose == "judge" else Rates()
         return Rates(concurrency=own.concurrency or self.concurrency, rpm=own.rpm or self.rpm, tpm=own.tpm or self.tpm)
 
 
@@ -244,7 +244,7 @@ class Settings(Strict):
     def called_judges(self) -> tuple[Judge, ...]:
         """The judges that are called: in the place of a cascade both of its judges; each once."""
         found = [each for judge in self.judges for each in (judge.cascade.members if judge.cascade else (judge,))]
-        return tuple(judge for place, judge in enumerate(found) if judge not in found[:place])
+        return tuple(judge for index, judge in enumerate(found) if judge not in found[:index])
 
     @property
     def capability_model(self) -> tuple[Analyst, ...]:

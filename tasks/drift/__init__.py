@@ -144,7 +144,7 @@ def drifted(job: Job) -> list[Drifted]:
 
 LOST = "lost"
 """Status of a member that cannot be judged again, because something that its judge read is gone or has changed."""
-_ROLE = "drift"
+_PURPOSE = "drift"
 """The stage, and what the run's limits and ledger know its calls as."""
 
 
@@ -166,7 +166,7 @@ async def judge_control_set(job: Job) -> StageReport:
     from all others and no score rests on them. They are made one by one also where a judge's others are left to
     provider batches. A run that is no night, and one without a control set, does nothing.
     """
-    report = StageReport(_ROLE)
+    report = StageReport(_PURPOSE)
     if job.night is None or job.settings.drift.verdicts == 0:
         return report
     warehouse = Warehouse(job.warehouse)
@@ -216,7 +216,7 @@ def _missing(
     members, lost, newly_lost = list[CriterionToJudge](), 0, list[CriterionToJudge]()
     for row in rows:
         criterion = CriterionToJudge.of(row)
-        is_there = row["is_asked_alike"] and row["title"] is not None and row["text"] is not None
+        is_there = row["has_same_prompt"] and row["title"] is not None and row["text"] is not None
         # The first verdict's identity holds all that its judge read of the response.
         if is_there and row["task_id"] in conversations and verdict_id_of(judge_config, criterion) == row["verdict_id"]:
             members.append(criterion)
@@ -232,7 +232,7 @@ async def _judge(
 ) -> None:  # fmt: skip
     assert job.night is not None
     judge_config = replace(missing.judge_config, judge=missing.judge_config.judge.model_copy(update={"mode": "live"}))
-    gateway = context.gateway(_ROLE, judge_config.judge.label)
+    gateway = context.gateway(_PURPOSE, judge_config.judge.label)
     own_columns = {"set_id": missing.set_id, "judge_vintage": job.night}
     with writing_verdicts(job, wanted, judge_config, context.ledger, report, "control_verdicts", own_columns) as rows:
         await judge_criteria(gateway, rows, missing.members, conversations, 0, job.night)

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from tasks.judge.criterion import CriterionJudge, CriterionToJudge, Judged
+from tasks.judge.criterion import CriterionJudge, CriterionToJudge, JudgedCriterion
 from tasks.rules.cascades.rules import When, reasons_to_escalate
 from tasks.rules.conversation import Message
 from tasks.rules.verdict import confidence_of
-from tasks.run.asking import sum_usage
+from tasks.run.calls import sum_usage
 
 
 @dataclass(frozen=True)
@@ -24,15 +24,15 @@ class CascadeJudge:
 
     async def judge_response(
         self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...],
-        done: Callable[[Judged], None],
+        done: Callable[[JudgedCriterion], None],
     ) -> None:  # fmt: skip
         """Judge the criteria of one response by the first judge, then those that are escalated by the second one.
 
         The calls of one judge follow each other, so that its provider has the conversation cached.
         """
 
-        async def judged_by(judge: CriterionJudge, some: Sequence[CriterionToJudge]) -> dict[str, Judged]:
-            found: list[Judged] = []
+        async def judged_by(judge: CriterionJudge, some: Sequence[CriterionToJudge]) -> dict[str, JudgedCriterion]:
+            found: list[JudgedCriterion] = []
             if some:
                 await judge.judge_response(some, messages, priority, found.append)
             return {each.criterion.criterion_id: each for each in found}
@@ -51,7 +51,7 @@ class CascadeJudge:
             decision = {"decided_by": by.judge_config.judge.label, "escalated_because": reasons or None}
             done(replace(judged[at], reply=usage, decision=decision))
 
-    def _reasons(self, criterion: CriterionToJudge, first: Sequence[Judged]) -> list[str]:
+    def _reasons(self, criterion: CriterionToJudge, first: Sequence[JudgedCriterion]) -> list[str]:
         """Return the reasons for asking the second judge; none if the first has decided, or is not finished."""
         if first[0].reply is None or any(each.reply is None for each in first):
             return []

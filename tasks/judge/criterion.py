@@ -25,7 +25,7 @@ from tasks.rules import evidence
 from tasks.rules.conversation import Message, is_marked, judge_prompt
 from tasks.rules.identity import BASE_VINTAGE, verdict_id
 from tasks.rules.verdict import Verdict, confidence_of, parse_verdict, reminder, reply_format
-from tasks.run.asking import Found, Question, ask, sum_usage
+from tasks.run.calls import Parsed, ReplySpec, call_and_parse, sum_usage
 from tasks.run.judge_configs import JudgeConfig, judge_target
 from tasks.run.missing_work import Conversation, WantedTasks
 from tasks.run.writing import PartWriter, StageReport, usage_columns
@@ -57,7 +57,7 @@ class CriterionToJudge:
 
 
 @dataclass
-class Judged:
+class JudgedCriterion:
     """A criterion with what a judge came to; `reply` is None until it is decided or has failed, or if it is not called.
 
     `calls` were made before the last one, `found` is the evidence of each chunk that was searched in this round, and
@@ -74,12 +74,12 @@ class Judged:
     decision: Mapping[str, Any] = field(default_factory=dict)
 
 
-def verdict_question(judge_config: JudgeConfig) -> Question[Verdict]:
+def verdict_reply_spec(judge_config: JudgeConfig) -> ReplySpec[Verdict]:
     """Return the question for a verdict on a criterion."""
     grading = judge_config.grading
     shape = reply_format(judge_config.judge.explanation_chars, grading)
     read = partial(parse_verdict, grading=grading, omits_think_tag=judge_config.judge.omits_think_tag)
-    return Question(read, shape, reminder(grading))
+    return ReplySpec(read, shape, reminder(grading))
 
 
 def by_response(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:
@@ -110,26 +110,26 @@ class CriterionJudge:
         fit = await asyncio.to_thread(context_fit_of, judge_config, target)
         return cls(gateway, target, judge_config, owner, fit, vintage)
 
-    def call(self, question: Question[object], prompt: str, cell: str, priority: tuple[int, ...] = ()) -> Call:
+    def call(self, reply_spec: ReplySpec[object], prompt: str, cell: str, priority: tuple[int, ...] = ()) -> Call:
         """Return the call that asks the judge."""
         judge, messages = self.judge_config.judge, [{"role": "user", "content": prompt}]
         wants_shape = self.target.can_follow_schema if judge.structured_output is None else judge.structured_output
         return Call(
-            self.target, messages, cell, question.shape if wants_shape else None, self.judge_config.judge_trial,
+            self.target, messages, cell, reply_spec.shape if wants_shape else None, self.judge_config.judge_trial,
             self.vintage, priority, judge.mode == "batch", judge.allow_live,
         )  # fmt: skip
 
-    async def ask(
-        self, question: Question[Found], prompt: str, cell: str, priority: tuple[int, ...], *, is_live: bool = False
-    ) -> tuple[Reply, Found | None]:
+    async def call_and_parse(
+        self, reply_spec: ReplySpec[Parsed], prompt: str, cell: str, priority: tuple[int, ...], *, is_live: bool = False
+    ) -> tuple[Reply, Parsed | None]:
         """Ask the judge, and once more where its reply cannot be read; what it says, or the reply of the failure.
 
         Raises:
             NotCalled: the call was not made.
         """
-        call = self.call(question, prompt, cell, priority)
+        call = self.call(reply_spec, prompt, cell, priority)
         is_batched = call.is_batched and not (is_live and call.allows_live)
-        return await ask(self.gateway, replace(call, is_batched=is_batched), question)
+        return await call_and_parse(self.gateway, replace(call, is_batched=is_batched), reply_spec)
 
     def are_whole(self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message]) -> list[bool]:
         """For each criterion of a response whether the judge can be asked about it with the whole of it."""
@@ -140,19 +140,19 @@ class CriterionJudge:
         self, criteria: Sequence[CriterionToJudge], conversations: Mapping[str, Conversation]
     ) -> Iterator[Call]:
         """Yield the calls for the criteria that the judge can decide from one prompt with the whole response."""
-        question = verdict_question(self.judge_config)
+        reply_spec = verdict_reply_spec(self.judge_config)
         for of_response in by_response(criteria):
             messages = conversations[of_response[0].task_id].messages
             for each in compress(of_response, self.are_whole(of_response, messages)):
                 prompt = judge_prompt(self.judge_config.template, messages, each.text, each.title)
-                yield self.call(question, prompt, verdict_id_of(self.owner, each, self.vintage))
+                yield self.call(reply_spec, prompt, verdict_id_of(self.owner, each, self.vintage))
 
     async def judge_response(
         self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...],
-        done: Callable[[Judged], None],
+        done: Callable[[JudgedCriterion], None],
     ) -> None:  # fmt: skip
         """Judge criteria of one response, and hand on each as soon as it is decided, has failed, or is not called."""
-        judged = [Judged(row, verdict_id_of(self.owner, row, self.vintage)) for row in criteria]
+        judged = [JudgedCriterion(row, verdict_id_of(self.owner, row, self.vintage)) for row in criteria]
         of_response = ResponseJudge(self, self.fit, messages, criteria[0].text, priority, done)
         await of_response.judge(judged)
 
@@ -175,9 +175,9 @@ class ResponseJudge:
     messages: Sequence[Message]
     text: str
     priority: tuple[int, ...]
-    done: Callable[[Judged], None]
+    done: Callable[[JudgedCriterion], None]
 
-    async def judge(self, criteria: Sequence[Judged]) -> None:
+    async def judge(self, criteria: Sequence[JudgedCriterion]) -> None:
         """Judge with the whole response where it fits into the judge's context, else chunk by chunk."""
         are_whole = await asyncio.to_thread(self.by.are_whole, [each.criterion for each in criteria], self.messages)
         whole = list(compress(criteria, are_whole))
@@ -188,14 +188,16 @@ class ResponseJudge:
             if refused:
                 await self._judge_in_chunks(refused, self.fit.after_refusal(self.messages, self.text))
 
-    async def _judge_criterion(self, judged: Judged, text: str) -> str | None:
+    async def _judge_criterion(self, judged: JudgedCriterion, text: str) -> str | None:
         """Judge one criterion: fill the template, make the call, read the reply, and hand on the verdict.
 
         `text` is the response, or what was found in its chunks. `CONTEXT_LENGTH` where the judge finds it too long.
         """
         prompt = judge_prompt(self.by.judge_config.template, self.messages, text, judged.criterion.title)
-        question, is_live = verdict_question(self.by.judge_config), bool(judged.found)
-        reply, verdict = await self.by.ask(question, prompt, judged.verdict_id, self.priority, is_live=is_live)
+        reply_spec, is_live = verdict_reply_spec(self.by.judge_config), bool(judged.found)
+        reply, verdict = await self.by.call_and_parse(
+            reply_spec, prompt, judged.verdict_id, self.priority, is_live=is_live
+        )
         if reply.status == CONTEXT_LENGTH and self.fit is not None:
             judged.calls.append(reply)
             return CONTEXT_LENGTH
@@ -205,15 +207,15 @@ class ResponseJudge:
         return None
 
     async def _each(
-        self, criteria: Sequence[Judged], work: Callable[[Judged], Awaitable[str | None]]
-    ) -> tuple[list[Judged], list[Judged]]:
+        self, criteria: Sequence[JudgedCriterion], work: Callable[[JudgedCriterion], Awaitable[str | None]]
+    ) -> tuple[list[JudgedCriterion], list[JudgedCriterion]]:
         """Work on criteria; return those that are too long for the judge, and those on which the work can go on.
 
         The first goes alone, so that the provider has what they share in its cache when the others follow. If it is
         too long, so are the others.
         """
 
-        async def outcome(judged: Judged) -> str | None:
+        async def outcome(judged: JudgedCriterion) -> str | None:
             try:
                 return await work(judged)
             except NotCalled:
@@ -228,18 +230,18 @@ class ResponseJudge:
         refused = [each for each, ended in zip(criteria, outcomes, strict=True) if ended == CONTEXT_LENGTH]
         return refused, [each for each, ended in zip(criteria, outcomes, strict=True) if ended is None]
 
-    async def _judge_in_chunks(self, criteria: Sequence[Judged], fit: ContextFit) -> None:
+    async def _judge_in_chunks(self, criteria: Sequence[JudgedCriterion], fit: ContextFit) -> None:
         """Decide on criteria by the evidence in chunks; where the judge finds one too long, with smaller chunks.
 
         Criteria of about the same length, which most often are all, need the same chunks. One chunk is searched after
         the other, so that it is in the provider's cache.
         """
 
-        def step(judged: Judged) -> int:
+        def step(judged: JudgedCriterion) -> int:
             return fit.step_of(judged.criterion.title)
 
         for step_tokens, same_chunks in groupby(sorted(criteria, key=step), key=step):
-            refused, going = list[Judged](), list(same_chunks)
+            refused, going = list[JudgedCriterion](), list(same_chunks)
             try:
                 chunks = await asyncio.to_thread(fit.chunks_of, self.messages, self.text, step_tokens)
             except evidence.NoRoom as reason:
@@ -256,7 +258,7 @@ class ResponseJudge:
                     each.found.clear()
                 await self._judge_in_chunks(refused, fit.after_refusal(self.messages, self.text))
 
-    async def _search(self, judged: Judged, chunk: Chunk, fit: ContextFit) -> str | None:
+    async def _search(self, judged: JudgedCriterion, chunk: Chunk, fit: ContextFit) -> str | None:
         """Search a chunk for a criterion; None, or the status of the failure that ended the criterion's search.
 
         A chunk that the judge finds too long ends nothing yet.
@@ -267,11 +269,11 @@ class ResponseJudge:
         )  # fmt: skip
         priority = (*self.priority, chunk.round_, chunk.number)
         judge = self.by.judge_config.judge
-        question = Question(
+        reply_spec = ReplySpec(
             partial(evidence.parse_evidence, omits_think_tag=judge.omits_think_tag),
             evidence.evidence_format(is_bounded=judge.explanation_chars is not None), evidence.REMINDER,
         )  # fmt: skip
-        reply, found = await self.by.ask(question, prompt, judged.verdict_id, priority, is_live=True)
+        reply, found = await self.by.call_and_parse(reply_spec, prompt, judged.verdict_id, priority, is_live=True)
         judged.searches.append((chunk, reply, found))
         if found is None and reply.status != CONTEXT_LENGTH:
             self._finish(judged, replace(reply, error=f"{chunk.name}: {reply.error}"), None)
@@ -282,7 +284,7 @@ class ResponseJudge:
         judged.found.append(found)
         return None
 
-    async def _conclude(self, judged: Judged, fit: ContextFit, step_tokens: int, n_chunks: int) -> None:
+    async def _conclude(self, judged: JudgedCriterion, fit: ContextFit, step_tokens: int, n_chunks: int) -> None:
         """Make the last call of a criterion, on its evidence; where that is too long, after a search of the evidence.
 
         The search is repeated as long as the evidence is too long and a round makes it clearly shorter.
@@ -297,7 +299,7 @@ class ResponseJudge:
                 fit = fit.after_refusal(self.messages, notes)
 
     async def _condense(
-        self, judged: Judged, fit: ContextFit, notes: str, step_tokens: int, n_chunks: int, round_: int
+        self, judged: JudgedCriterion, fit: ContextFit, notes: str, step_tokens: int, n_chunks: int, round_: int
     ) -> bool:
         """Search what was found once more; False if the criterion has failed by that."""
         try:
@@ -318,16 +320,16 @@ class ResponseJudge:
             self._fail(judged, f"the evidence is too long: round {round_} left {after} of {before} tokens")
         return is_shorter
 
-    def _shown(self, judged: Judged, n_chunks: int, round_: int) -> str:
+    def _shown(self, judged: JudgedCriterion, n_chunks: int, round_: int) -> str:
         return evidence.shown(judged.found, n_chunks, round_, is_indented=is_marked(self.by.judge_config.template))
 
-    def _fail(self, judged: Judged, cause: str) -> None:
+    def _fail(self, judged: JudgedCriterion, cause: str) -> None:
         """Fail a criterion as too long in spite of all, because of the calls that were too long, not those answered."""
         paid = tuple(one for reply in judged.calls if reply.status == CONTEXT_LENGTH for one in reply.paid)
         last = judged.calls.pop() if judged.calls else Reply(CONTEXT_LENGTH, attempts=0)
         self._finish(judged, replace(last, status=CONTEXT_LENGTH, error=f"{cause}; {_HINT}", paid=paid), None)
 
-    def _finish(self, judged: Judged, reply: Reply, verdict: Verdict | None) -> None:
+    def _finish(self, judged: JudgedCriterion, reply: Reply, verdict: Verdict | None) -> None:
         """Hand on what a criterion came to. A failure rests on its last reply alone: the others stay answers."""
         judged.reply = replace(sum_usage([*judged.calls, reply], reply), paid=reply.paid)
         judged.verdict = verdict
@@ -350,7 +352,7 @@ class VerdictRows:
     evidence: PartWriter
     own_columns: Mapping[str, Any]
 
-    def write(self, judged: Judged) -> None:
+    def write(self, judged: JudgedCriterion) -> None:
         """Write a verdict, or the failure that replaces it, and its evidence; count one whose calls were not made."""
         if judged.reply is None:
             self.report.skipped += 1

@@ -41,7 +41,7 @@ def criteria_to_judge(
 
 
 async def judge_responses(
-    job: Job, judge_config: JudgeConfig, response_ids: Sequence[str], *, retry_failed: bool, place: int = 0
+    job: Job, judge_config: JudgeConfig, response_ids: Sequence[str], *, retry_failed: bool, batch_index: int = 0
 ) -> StageReport:
     """Make the verdicts that a batch of responses lacks, and write them, failed ones too.
 
@@ -53,13 +53,13 @@ async def judge_responses(
     gateway = context.gateway("judge", judge_config.judge.label)
     own_columns = {"source": "judged", "import_batch": None, "may_hide_failures": False}
     with writing_verdicts(job, wanted, judge_config, context.ledger, report, "verdicts", own_columns) as rows:
-        await judge_criteria(gateway, rows, criteria, conversations, place)
+        await judge_criteria(gateway, rows, criteria, conversations, batch_index)
     return report
 
 
 async def judge_criteria(
     gateway: Gateway, rows: VerdictRows, criteria: Sequence[CriterionToJudge],
-    conversations: Mapping[str, Conversation], place: int, vintage: str = BASE_VINTAGE,
+    conversations: Mapping[str, Conversation], batch_index: int, vintage: str = BASE_VINTAGE,
 ) -> None:  # fmt: skip
     """Judge criteria that are in the order of their responses, by the judge or the cascade whose rows they become.
 
@@ -76,7 +76,7 @@ async def judge_criteria(
     async with asyncio.TaskGroup() as group:
         for number, of_response in enumerate(by_response(criteria)):
             messages = conversations[of_response[0].task_id].messages
-            group.create_task(judge.judge_response(of_response, messages, (place, number), rows.write))
+            group.create_task(judge.judge_response(of_response, messages, (batch_index, number), rows.write))
 
 
 async def judge_by_provider_batches(

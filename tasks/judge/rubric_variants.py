@@ -74,9 +74,9 @@ async def _augment(
     gateway = context.gateway(report.stage, writer_model.label)
     with PartWriter(Warehouse(job.warehouse), "criterion_variants", context.ledger) as writer:
 
-        async def one(place: int, criterion: Criterion) -> None:
+        async def one(index: int, criterion: Criterion) -> None:
             prompt = prompt_on(template, conversations[criterion["task_id"]].messages, criterion["title"])
-            call = Call(target, [{"role": "user", "content": prompt}], criterion["criterion_id"], priority=(place,))
+            call = Call(target, [{"role": "user", "content": prompt}], criterion["criterion_id"], priority=(index,))
             try:
                 reply = await gateway.complete(call)
             except NotCalled:
@@ -95,8 +95,8 @@ async def _augment(
             advance(report.stage, AUGMENTED, succeeded=title is not None)
 
         async with asyncio.TaskGroup() as group:
-            for place, criterion in enumerate(missing):
-                group.create_task(one(place, criterion))
+            for index, criterion in enumerate(missing):
+                group.create_task(one(index, criterion))
 
 
 def _row(

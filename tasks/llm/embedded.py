@@ -70,8 +70,10 @@ def count_tokens(text: str) -> int:
     headers, address = {"Authorization": f"Bearer {API_KEY}"}, f"{_server().listening_address}/tokenize"
     try:
         # A proxy of the environment is not for this machine.
-        answer = httpx.post(address, json={"content": text}, headers=headers, timeout=_COUNTING_S, trust_env=False)
-        return len(answer.raise_for_status().json()["tokens"])
+        http_response = httpx.post(
+            address, json={"content": text}, headers=headers, timeout=_COUNTING_S, trust_env=False
+        )
+        return len(http_response.raise_for_status().json()["tokens"])
     except (httpx.HTTPError, ValueError, KeyError) as error:
         raise PipelineError(f"{MODEL}: its server does not count tokens ({error}); run again") from error
 

@@ -164,17 +164,17 @@ def filled_in_secrets(value: Any, *, is_secret: bool = False) -> Any:
     return filled_in(value) if is_secret and isinstance(value, str) else value
 
 
-def redacted(text: str, *, is_answer: bool = False) -> str:
+def redacted(text: str, *, is_reply: bool = False) -> str:
     """Return a text without this process's secrets: values that a configuration refers to or that are named as secrets.
 
     In a model's answer, what may be an ordinary word or number stays, and so does a password in an address: it is none
     of ours.
     """
     for value in _secrets():
-        if not (is_answer and _ORDINARY.fullmatch(value)):
+        if not (is_reply and _ORDINARY.fullmatch(value)):
             for form in _forms(value):
                 text = text.replace(form, REDACTED)
-    return text if is_answer else _URL_CREDENTIALS.sub(f"{REDACTED}@", text)
+    return text if is_reply else _URL_CREDENTIALS.sub(f"{REDACTED}@", text)
 
 
 @cache

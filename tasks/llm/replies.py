@@ -13,7 +13,7 @@ from typing import Any
 
 from tasks.llm.environment import redacted, safe
 from tasks.llm.request import NO_PRICES, Prices
-from tasks.llm.transport import Body, Redirected, TooLarge, is_count
+from tasks.llm.transport import Body, Redirected, ReplyTooLarge, is_count
 from tasks.rules.errors import PipelineError, causes_of
 from tasks.rules.text.characters import one_line, storable
 
@@ -114,7 +114,7 @@ def _chat_outcome(choice: Any) -> tuple[str, str | None, str | None]:
 
 def _kept(text: str) -> tuple[str, str | None, str | None]:
     """Return the outcome of a text, in a form that may be stored: without the secrets that it repeats."""
-    text = redacted(storable(text), is_answer=True)
+    text = redacted(storable(text), is_reply=True)
     if len(text.encode()) > MOST_TEXT_BYTES:
         return TOO_LARGE, None, f"the text of the reply is larger than {MOST_TEXT_BYTES >> 20} MiB"
     return OK, text, None
@@ -147,12 +147,12 @@ def _response_outcome(response: Any, reason: str | None) -> tuple[str, str | Non
     return _kept(text) if text else (EMPTY, None, "the reply has no text")
 
 
-def from_embedding(answer: Any) -> Reply:
+def from_embedding(result: Any) -> Reply:
     """Return the reply in LiteLLM's result with the vector of one text, without its cost and time; its text is JSON."""
-    data = getattr(answer, "data", None) or []
+    data = getattr(result, "data", None) or []
     vector = _get(data[0], "embedding") if len(data) == 1 else None
-    tokens = _count(getattr(getattr(answer, "usage", None), "prompt_tokens", None) or None)
-    reply = Reply(OK, served_model=_name(getattr(answer, "model", None)), prompt_tokens=tokens, completion_tokens=0)
+    tokens = _count(getattr(getattr(result, "usage", None), "prompt_tokens", None) or None)
+    reply = Reply(OK, served_model=_name(getattr(result, "model", None)), prompt_tokens=tokens, completion_tokens=0)
     if isinstance(vector, list) and bool(vector) and all(_is_number(each) for each in vector):
         # Numbers hold no secret; as they are, the vector can be read back.
         return replace(reply, text=json.dumps([float(each) for each in vector]))
@@ -170,14 +170,14 @@ def _get(item: Any, name: str) -> Any:
 
 def _name(value: Any) -> str | None:
     """Return a name from a provider; None if it is not a text."""
-    return one_line(redacted(storable(value), is_answer=True), _MOST_NAME_CHARS) if isinstance(value, str) else None
+    return one_line(redacted(storable(value), is_reply=True), _MOST_NAME_CHARS) if isinstance(value, str) else None
 
 
-def _counts(usage: Any, prompt: str, answer: str) -> dict[str, Any]:
+def _counts(usage: Any, prompt: str, result: str) -> dict[str, Any]:
     """Return the figures in a report of usage, by its names for the prompt's and the reply's."""
-    found = {"prompt_tokens": getattr(usage, prompt, None), "completion_tokens": getattr(usage, answer, None)}
+    found = {"prompt_tokens": getattr(usage, prompt, None), "completion_tokens": getattr(usage, result, None)}
     found["cached_tokens"] = getattr(getattr(usage, f"{prompt}_details", None), "cached_tokens", None)
-    found["reasoning_tokens"] = getattr(getattr(usage, f"{answer}_details", None), "reasoning_tokens", None)
+    found["reasoning_tokens"] = getattr(getattr(usage, f"{result}_details", None), "reasoning_tokens", None)
     return {name: _count(value) for name, value in found.items()}
 
 
@@ -253,7 +253,7 @@ _KEY_REFUSED = re.compile(
     rf"|{_NO_KEY}"
 )
 """What some providers say of a wrong key with HTTP 400, and libraries of one that is not there."""
-_NO_ANSWER = frozenset({"TransportError", "ClientError", "APIConnectionError", "OSError"})
+_NO_REPLY = frozenset({"TransportError", "ClientError", "APIConnectionError", "OSError"})
 """Classes (of httpx, aiohttp, openai, Python) that say that no whole answer came; their status is made up."""
 _NO_CONNECTION = frozenset({"ConnectError", "ClientConnectorError", "ConnectionRefusedError"})
 _TRACE = re.compile(r"\s*Traceback \(most recent call last\)")
@@ -267,7 +267,7 @@ def failure_of(error: BaseException) -> Failure:
     """Return the failure for an exception of a call, by the server's own HTTP status if there is one."""
     if isinstance(error, Redirected):
         return Failure(REDIRECTED, Kind.FATAL, safe(str(error)), is_unpaid=True)
-    if isinstance(error, TooLarge):
+    if isinstance(error, ReplyTooLarge):
         return Failure(TOO_LARGE, Kind.DECLINED, safe(str(error)))
     text = safe(f"{type(error).__name__}: {_LIBRARY.sub('', _TRACE.split(str(error))[0])}")
     status = getattr(error, "status_code", None)
@@ -277,13 +277,13 @@ def failure_of(error: BaseException) -> Failure:
         return Failure(TIMEOUT, Kind.DOWN, text, wait_s)
     if isinstance(error, PipelineError) or _NEVER_SENT.search(text):
         return Failure(PROVIDER_ERROR, Kind.FATAL, text, is_unpaid=True, is_about_key=bool(_KEY_REFUSED.search(text)))
-    if not isinstance(status, int) or status < 400 or _goes_back_to(_NO_ANSWER, error):
+    if not isinstance(status, int) or status < 400 or _goes_back_to(_NO_REPLY, error):
         return Failure(PROVIDER_ERROR, Kind.DOWN, text, is_unpaid=_goes_back_to(_NO_CONNECTION, error))
     # All that it and its causes say: messages uncut, and the codes that LiteLLM leaves out of them.
     codes = (getattr(cause, name, "") for cause in causes_of(error) for name in ("code", "type", "body"))
-    said = " ".join([*map(str, causes_of(error)), *map(str, codes)])
-    about_key = _is_about_key(status, said)
-    return Failure(*_by_status(status, said), text, wait_s, is_unpaid=True, is_about_key=about_key)
+    message = " ".join([*map(str, causes_of(error)), *map(str, codes)])
+    about_key = _is_about_key(status, message)
+    return Failure(*_by_status(status, message), text, wait_s, is_unpaid=True, is_about_key=about_key)
 
 
 def failure_of_status(status: int, text: str) -> Failure:

@@ -25,7 +25,7 @@ class Span:
         return f"{self.low:,.0f} to {self.high:,.0f}"
 
 
-ANSWER_TOKENS = Span(500, 6_000)
+RESPONSE_TOKENS = Span(500, 6_000)
 """Of a response with its thinking, where none was measured."""
 JUDGED_TOKENS = Span(300, 2_000)
 """Of the response that a judge reads."""
@@ -41,11 +41,11 @@ class Planned:
 
     `cost_usd` is None where lengths were not measured; `cost_usd_low` and `cost_usd_high` then rest on the lengths that
     `assumed` names. Without a price all are None. `judged_before` says which of a judge's calls repeat verdicts that
-    stand under another template, `asked_for` which cascade asks a judge, and for how much. `model` is the one whose
+    stand under another template, `cascade` which cascade asks a judge, and for how much. `model` is the one whose
     responses a judge reads.
     """
 
-    role: str
+    purpose: str
     label: str
     calls: int
     prompt_tokens: int | None = None
@@ -57,7 +57,7 @@ class Planned:
     note: str = ""
     assumed: str = ""
     judged_before: str = ""
-    asked_for: str = ""
+    cascade: str = ""
     model: str = ""
 
 
@@ -72,7 +72,7 @@ class PerCall:
     base_prompt: float | None = None
 
 
-def in_all(planned: Sequence[Planned]) -> Planned:
+def total_of(planned: Sequence[Planned]) -> Planned:
     """Return the total of all rows; None where a part is not known."""
     return summed(Planned("all", "", 0, basis=""), planned)
 
@@ -107,34 +107,36 @@ def counted_per_prompt(target: Target, texts: Sequence[str]) -> float:
 
 
 def planned_calls(
-    role: str, label: str, calls: int, per_call: PerCall, prices: Prices, most_answer: int | None = None
+    purpose: str, label: str, calls: int, per_call: PerCall, prices: Prices, most_reply_tokens: int | None = None
 ) -> Planned:
     """Return the planned usage and cost (USD) of some calls, and the assumptions or missing values.
 
     `per_call` may lack the prompt's tokens or the answer's; `most_answer` bounds what is assumed of an answer.
     """
     if calls == 0:
-        return Planned(role, label, 0, 0, 0, 0.0, 0.0, 0.0, MEASURED)
+        return Planned(purpose, label, 0, 0, 0, 0.0, 0.0, 0.0, MEASURED)
     missing = ["its price is unknown; set its `price`"] if prices.input_usd_per_mtok is None else []
     prompt, completion = _times(calls, per_call.prompt), _times(calls, per_call.completion)
     cost = cost_usd(prices, prompt, _times(calls, per_call.cached), completion)
-    if not STAGES[role].is_assumed and per_call.basis == UNKNOWN:
+    if not STAGES[purpose].is_assumed and per_call.basis == UNKNOWN:
         missing.append("the length of its calls; none was measured yet")
-    ends, assumed = _completed(role, per_call, most_answer)
+    ends, assumed = _completed(purpose, per_call, most_reply_tokens)
     low, high = (cost_usd(prices, *(_times(calls, n) for n in (e.prompt, e.cached, e.completion))) for e in ends)
     if low is not None and low == high:
         # What costs nothing costs that at any length.
         cost, assumed = low, []
     basis = ASSUMED if assumed else per_call.basis
     return Planned(
-        role, label, calls, prompt, completion, cost, low, high, basis, "; ".join(missing), ", ".join(assumed)
+        purpose, label, calls, prompt, completion, cost, low, high, basis, "; ".join(missing), ", ".join(assumed)
     )
 
 
-def _completed(role: str, per_call: PerCall, most_answer: int | None) -> tuple[tuple[PerCall, PerCall], list[str]]:
+def _completed(
+    purpose: str, per_call: PerCall, most_reply_tokens: int | None
+) -> tuple[tuple[PerCall, PerCall], list[str]]:
     """Return the lowest and the highest mean call that the known figures allow, and the assumptions in words."""
     is_known = per_call.prompt is not None and per_call.completion is not None
-    if is_known or not STAGES[role].is_assumed:
+    if is_known or not STAGES[purpose].is_assumed:
         return (per_call, per_call), []
     low = high = per_call
     assumed = []
@@ -143,12 +145,12 @@ def _completed(role: str, per_call: PerCall, most_answer: int | None) -> tuple[t
         low, high = (replace(per_call, prompt=base + end) for end in (JUDGED_TOKENS.low, JUDGED_TOKENS.high))
         assumed.append(f"responses of {JUDGED_TOKENS} tokens to judge")
     if per_call.completion is None:
-        span = ANSWER_TOKENS if role == "sample" else VERDICT_TOKENS
-        most = span.high if most_answer is None else min(span.high, most_answer)
+        span = RESPONSE_TOKENS if purpose == "sample" else VERDICT_TOKENS
+        most = span.high if most_reply_tokens is None else min(span.high, most_reply_tokens)
         span = Span(min(span.low, most), most)
         low, high = replace(low, completion=span.low), replace(high, completion=span.high)
-        assumed.append(f"{'responses' if role == 'sample' else 'replies'} of {span} tokens")
-    if role != "sample" and per_call.cached is None:
+        assumed.append(f"{'responses' if purpose == 'sample' else 'replies'} of {span} tokens")
+    if purpose != "sample" and per_call.cached is None:
         low = replace(low, cached=(low.prompt or 0.0) * _CACHED_SHARE.high)
         assumed.append(f"{_CACHED_SHARE.low:.0%} to {_CACHED_SHARE.high:.0%} of its prompts cached")
     return (low, high), assumed

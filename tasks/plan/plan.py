@@ -21,7 +21,7 @@ from tasks.config.job import Job
 from tasks.config.models import ORIGINAL, Analyst, Model
 from tasks.ingest import ingest
 from tasks.judge.context_fit import context_fit_of
-from tasks.llm.request import Target, most_answer_tokens, prices_of
+from tasks.llm.request import Target, most_reply_tokens, prices_of
 from tasks.plan import estimate
 from tasks.plan.estimate import Planned
 from tasks.prompts import FOLDER, load_template
@@ -30,7 +30,7 @@ from tasks.rules.conversation import missing_places
 from tasks.rules.errors import PipelineError
 from tasks.rules.variants import AUGMENTED
 from tasks.run import missing_work
-from tasks.run.asking import Analysis, Item
+from tasks.run.calls import Analysis, Item
 from tasks.run.judge_configs import (
     CascadeJudgeConfigs,
     JudgeConfig,
@@ -56,7 +56,7 @@ UNKNOWN_BEFORE = {
 """Table -> the calls that follow from calls which are not made yet."""
 
 
-class Asked(NamedTuple):
+class JudgeCalls(NamedTuple):
     """A judging that is asked for another one's verdicts: how often a criterion, and what that rests on, in words.
 
     `again` counts, by response, the missing criteria of which it is known how often they are asked: `times_again`.
@@ -118,14 +118,14 @@ def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
             _verdicts(wanted, reader, asked, missing, conversations, label, tasks)
             for judge_config in judge_configs(job, wanted.benchmark)
             for missing in [missing_work.missing_verdicts(job, wanted, reader, judge_config, retry_failed=False)]
-            for asked in asked_for(reader, wanted, judge_config, missing)
+            for asked in judges_to_call(reader, wanted, judge_config, missing)
             for label, tasks in to_come.items()
         ]
         control = [
             (_control(job, wanted, reader, judge_config, asked), ())
             for judge_config in judge_configs(job, wanted.benchmark)
             if job.night is not None and job.settings.drift.verdicts and judge_config.judge_trial == 1
-            for asked in asked_for(reader, wanted, judge_config)
+            for asked in judges_to_call(reader, wanted, judge_config)
         ]
     return rows + _by_judge_and_model(judges) + control
 
@@ -134,7 +134,7 @@ def _by_judge_and_model(planned: Sequence[tuple[Planned, Cells]]) -> list[tuple[
     """Return one row for all trials of a judge."""
     rows: dict[tuple[str, ...], list[tuple[Planned, Cells]]] = {}
     for each, cells in planned:
-        rows.setdefault((each.label, each.asked_for, each.model), []).append((each, cells))
+        rows.setdefault((each.label, each.cascade, each.model), []).append((each, cells))
     found: list[tuple[Planned, Cells]] = []
     for of_row in rows.values():
         trials = [each for each, _ in of_row]
@@ -154,13 +154,15 @@ def plan_analyses(job: Job) -> list[Planned]:
         missing = {analysis: analysis.missing(job, reader) for analysis in ANALYSES}
         has_phrases = not any(missing[PHRASES].values())
         return [
-            _asked(reader, analysis, analyst, items, "" if has_phrases else UNKNOWN_BEFORE.get(analysis.table, ""))
+            _analysis_calls(
+                reader, analysis, analyst, items, "" if has_phrases else UNKNOWN_BEFORE.get(analysis.table, "")
+            )
             for analysis, by_analyst in missing.items()
             for analyst, items in zip(analysis.analysts(job), by_analyst.values(), strict=True)
         ]
 
 
-def _asked(reader: Reader, analysis: Analysis, analyst: Analyst, items: Sequence[Item], note: str) -> Planned:
+def _analysis_calls(reader: Reader, analysis: Analysis, analyst: Analyst, items: Sequence[Item], note: str) -> Planned:
     """Return the calls of an analyst about items."""
     target, by = target_of(analyst), analysis.by
     prices = prices_of(target, of_batch=analyst.mode == "batch")
@@ -169,7 +171,9 @@ def _asked(reader: Reader, analysis: Analysis, analyst: Analyst, items: Sequence
     per_call = estimate.counted_per_call(
         estimate.measured_per_call(reader, analysis.table, **identity), target, prompts
     )
-    planned = estimate.planned_calls(analysis.stage, analyst.label, len(items), per_call, prices, _most_answer(target))
+    planned = estimate.planned_calls(
+        analysis.stage, analyst.label, len(items), per_call, prices, _most_reply_tokens(target)
+    )
     return replace(planned, note=planned.note or note)
 
 
@@ -182,11 +186,13 @@ def _samples(
         "\n".join(text for _, text in missing_work.messages_to(model, conversations[task_id])) for task_id, _ in cells
     ]
     per_call = estimate.counted_per_call(measured, target, texts)
-    return estimate.planned_calls("sample", model.label, len(cells), per_call, prices_of(target), _most_answer(target))
+    return estimate.planned_calls(
+        "sample", model.label, len(cells), per_call, prices_of(target), _most_reply_tokens(target)
+    )
 
 
 def _verdicts(
-    wanted: WantedTasks, reader: Reader, asked: Asked, missing: Sequence[MissingVerdicts],
+    wanted: WantedTasks, reader: Reader, asked: JudgeCalls, missing: Sequence[MissingVerdicts],
     conversations: Mapping[str, Conversation], model: str, to_come: Sequence[str],
 ) -> tuple[Planned, Cells]:  # fmt: skip
     """Return the calls of a judging on the responses of a model.
@@ -220,7 +226,9 @@ def _verdicts(
         without_text = [_prompt_around(judge_config, conversations[task_id]) for task_id in to_come]
         per_call = replace(per_call, base_prompt=estimate.counted_per_prompt(target, without_text))
     n_calls = asked.calls({each.response_id: each.n_criteria for each in missing}, n_prompts, to_come_calls)
-    planned = estimate.planned_calls("judge", judge_config.judge.label, n_calls, per_call, prices, _most_answer(target))
+    planned = estimate.planned_calls(
+        "judge", judge_config.judge.label, n_calls, per_call, prices, _most_reply_tokens(target)
+    )
     unknown = []
     # An answer that is too long for a judge takes a call for each part, and one.
     if fit is not None and planned.calls and fit.prompt_tokens is None:
@@ -234,7 +242,7 @@ def _verdicts(
     note = "; ".join([*filter(None, [planned.note]), *unknown])
     cells = [(model, answers[each.response_id]["task_id"], each.n_criteria) for each in missing]
     cells += [(model, task_id, sizes[task_id]) for task_id in to_come]
-    return replace(planned, note=note, judged_before=before, asked_for=asked.note, model=model), cells
+    return replace(planned, note=note, judged_before=before, cascade=asked.note, model=model), cells
 
 
 def _prompt_around(judge_config: JudgeConfig, conversation: Conversation) -> str:
@@ -242,9 +250,9 @@ def _prompt_around(judge_config: JudgeConfig, conversation: Conversation) -> str
     return judge_config.template + "\n".join(text for _, text in conversation.messages)
 
 
-def _most_answer(target: Target) -> int | None:
+def _most_reply_tokens(target: Target) -> int | None:
     """Return the most tokens of a response, if the model or its configuration limits them."""
-    return most_answer_tokens(target, target.parameters)
+    return most_reply_tokens(target, target.parameters)
 
 
 def _identity(judge_config: JudgeConfig) -> dict[str, Any]:
@@ -252,7 +260,7 @@ def _identity(judge_config: JudgeConfig) -> dict[str, Any]:
     return {name: judge_config.columns[name] for name in ("judge", "judge_config_hash", "template_hash")}
 
 
-def _control(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, asked: Asked) -> Planned:
+def _control(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, asked: JudgeCalls) -> Planned:
     """Return the calls for the control set in a night; a set that is still to be chosen has its configured size."""
     key = {**wanted.key, **judge_config.columns}
     (members,) = reader.select("control_set", "count(*) as n", **key)
@@ -261,12 +269,12 @@ def _control(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeC
     judge = asked.judge_config.judge
     measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(asked.judge_config))
     planned = estimate.planned_calls("drift", judge.label, calls, measured, prices_of(judge_target(judge)))
-    return replace(planned, asked_for=asked.note)
+    return replace(planned, cascade=asked.note)
 
 
-def asked_for(
+def judges_to_call(
     reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig, missing: Sequence[MissingVerdicts] = ()
-) -> list[Asked]:
+) -> list[JudgeCalls]:
     """Return the judges to call for a judging's verdicts: the judge itself, or both judges of a cascade.
 
     A missing verdict that is stored as a failure of the second judge takes one call of that judge; the first judge's
@@ -275,7 +283,7 @@ def asked_for(
     """
     cascade = judge_config.cascade
     if cascade is None:
-        return [Asked(judge_config)]
+        return [JudgeCalls(judge_config)]
     share, basis = _share(reader, wanted, judge_config, cascade)
     label = judge_config.judge.label
     given = {
@@ -288,8 +296,8 @@ def asked_for(
     if n_again := sum(again.values()):
         note += f"; and {n_again} that it failed on before"
     return [
-        Asked(cascade.first[0], len(cascade.first), f"first judge of {label}", again),
-        Asked(cascade.then, share, note, again, 1),
+        JudgeCalls(cascade.first[0], len(cascade.first), f"first judge of {label}", again),
+        JudgeCalls(cascade.then, share, note, again, 1),
     ]
 
 
@@ -363,5 +371,5 @@ def is_prepared(job: Job) -> bool:
 def prepare(job: Job) -> list[StageReport]:
     """Ingest and check the data set, and assemble its conversations; what is there already stays as it is."""
     report = ingest(job)
-    report.adopt(check(job, ("ingest",), reuse=True))
+    report.add_messages(check(job, ("ingest",), reuse=True))
     return [report, assemble(job)]

@@ -16,7 +16,15 @@ from tasks.plan.plan import Cells, plan_with_cells
 from tasks.rules.errors import UsageError
 from tasks.rules.statistics.intervals import Floats
 from tasks.rules.stopping import FEWEST_TASKS, OPEN
-from tasks.run.missing_work import EARLIER, Comparison, Progress, StoppingPlan, WantedTasks, stopping_plan, wanted_tasks
+from tasks.run.missing_work import (
+    EARLIER,
+    PlannedComparison,
+    Progress,
+    StoppingPlan,
+    WantedTasks,
+    stopping_plan,
+    wanted_tasks,
+)
 from warehouse import Reader, Warehouse
 
 ORDERS = 200
@@ -31,19 +39,23 @@ class Needed:
     n_orders: int
     of_model: dict[str, list[tuple[dict[str, int], Floats]]] = field(default_factory=dict)
 
-    def add(self, comparison: Comparison, n_tasks: Floats) -> None:
+    def add(self, comparison: PlannedComparison, n_tasks: Floats) -> None:
         """Note what a comparison needs of its models."""
-        places = {task_id: place for place, task_id in enumerate(comparison.order)}
+        positions = {task_id: position for position, task_id in enumerate(comparison.order)}
         for label in comparison.labels:
-            self.of_model.setdefault(label, []).append((places, n_tasks))
+            self.of_model.setdefault(label, []).append((positions, n_tasks))
 
     def calls(self, cells: Cells) -> Floats:
         """Return the number of needed calls for the cells, in each random order."""
         found = np.zeros(self.n_orders)
         for label, task_id, n_calls in cells:
-            placed = [(places[task_id], n) for places, n in self.of_model.get(label, ()) if task_id in places]
+            positions_and_needs = [
+                (positions[task_id], n) for positions, n in self.of_model.get(label, ()) if task_id in positions
+            ]
             # A task that is in no comparison of a model, or a model that is in none, is evaluated in full.
-            found += n_calls * (np.max([place < n for place, n in placed], axis=0) if placed else 1.0)
+            found += n_calls * (
+                np.max([position < n for position, n in positions_and_needs], axis=0) if positions_and_needs else 1.0
+            )
         return found
 
 
@@ -65,14 +77,14 @@ class ExpectedComparison:
     n_history: int
     n_tasks_planned: int
     tasks: Expected
-    settled_share: float | None
+    decided_share: float | None
 
 
 @dataclass(frozen=True)
 class ExpectedCalls:
     """The calls of a model, or of a judge on a model: all missing ones, and how many would be made; costs in USD."""
 
-    role: str
+    purpose: str
     label: str
     model: str
     all_calls: int
@@ -131,15 +143,15 @@ def _simulated(
     generator = np.random.default_rng(_SEED)
     pool = sorted({task for of_pair in history for task in of_pair})
     longest = max((each.comparison.rule.n_planned for each in progress), default=0)
-    drawn = generator.integers(max(1, len(pool)), size=(longest, ORDERS))
+    samples = generator.integers(max(1, len(pool)), size=(longest, ORDERS))
     needed, found = Needed(ORDERS), []
     for each, differences in zip(progress, history, strict=True):
         comparison, n_planned = each.comparison, each.comparison.rule.n_planned
-        tasks, settled = np.full(ORDERS, float(n_planned)), None
-        if each.is_settled:
-            tasks, settled = np.full(ORDERS, float(each.n_tasks)), float(each.decision != OPEN)
+        tasks, decided = np.full(ORDERS, float(n_planned)), None
+        if each.is_finished:
+            tasks, decided = np.full(ORDERS, float(each.n_tasks)), float(each.decision != OPEN)
         elif len(differences) >= FEWEST_TASKS:
-            of_pool = np.array([differences.get(task, np.nan) for task in pool])[drawn[:n_planned]]
+            of_pool = np.array([differences.get(task, np.nan) for task in pool])[samples[:n_planned]]
             # What is evaluated so far is known.
             done = comparison.order[: each.n_tasks]
             of_pool[: len(done)] = np.array([differences.get(task, np.nan) for task in done])[:, None]
@@ -149,11 +161,11 @@ def _simulated(
                 now = is_open & comparison.rule.are_settled(of_pool[:end])
                 tasks[now] = end
                 is_open &= ~now
-            settled = float(1.0 - is_open.mean())
+            decided = float(1.0 - is_open.mean())
         needed.add(comparison, tasks)
         other = comparison.second.model if comparison.second.vintage != EARLIER else EARLIER
-        n_history = len(differences) if settled is not None else 0
-        found.append(ExpectedComparison(comparison.first.model, other, n_history, n_planned, _expected(tasks), settled))
+        n_history = len(differences) if decided is not None else 0
+        found.append(ExpectedComparison(comparison.first.model, other, n_history, n_planned, _expected(tasks), decided))
     return needed, found
 
 
@@ -164,7 +176,7 @@ def _calls(planned: Planned, cells: Cells, needed: Needed) -> ExpectedCalls:
     share = needed.calls(cells) / missing if missing else np.ones(ORDERS)
     calls = _expected(np.round(share * planned.calls))
     cost = None if planned.cost_usd is None else planned.cost_usd * float(np.median(share))
-    return ExpectedCalls(planned.role, planned.label, planned.model, planned.calls, calls, planned.cost_usd, cost)
+    return ExpectedCalls(planned.purpose, planned.label, planned.model, planned.calls, calls, planned.cost_usd, cost)
 
 
 def _expected(values: Floats) -> Expected:

@@ -16,7 +16,7 @@ from warehouse import Reader, Warehouse
 
 
 @dataclass
-class Covered:
+class CoverageCell:
     """One model's cells in one trial: its responses (no `judge`), or its verdicts by one judge in one judge trial.
 
     `wanted` are those of all tasks, as on the leaderboard. `due` are those of them that a run can fill: all, but of a
@@ -56,7 +56,7 @@ class Covered:
         return self.done / self.due if self.due else 1.0
 
 
-def coverage(job: Job, *, only_stored: bool = False) -> list[Covered]:
+def coverage(job: Job, *, only_stored: bool = False) -> list[CoverageCell]:
     """Return the coverage matrix of a job.
 
     It has responses by model and trial, and verdicts by model, trial, judge and judge trial. Models that only imported
@@ -98,7 +98,7 @@ class _Matrix:
         self._n_criteria = {row["task_id"]: row["n_criteria"] for row in tasks}
         self._models = self._counted()
 
-    def covered(self) -> list[Covered]:
+    def covered(self) -> list[CoverageCell]:
         """Return the cells of responses, then those of verdicts by each judging."""
         responses = self._rows("response_coverage", tasks=list(self._wanted.task_ids))
         due = self._due(responses)
@@ -157,7 +157,7 @@ class _Matrix:
                 due.setdefault((model.label, trial), (0, 0))
         return due
 
-    def _cells(self, due: _Due, judge_config: _Row | None, rows: Iterable[_Row]) -> list[Covered]:
+    def _cells(self, due: _Due, judge_config: _Row | None, rows: Iterable[_Row]) -> list[CoverageCell]:
         """Return the cells of responses, or those of the verdicts of a judging."""
         judge, judge_trial = (
             (None, None) if judge_config is None else (judge_config["judge"], judge_config["judge_trial"])
@@ -165,7 +165,7 @@ class _Matrix:
         sizes = dict.fromkeys(self._n_criteria, 1) if judge_config is None else self._n_criteria
         of = 0 if judge_config is None else 1
         cells = {
-            (model, trial): Covered(
+            (model, trial): CoverageCell(
                 model, self._models[model].vintage, trial, judge, judge_trial, sum(sizes.values()), n_due[of]
             )
             for (model, trial), n_due in due.items()

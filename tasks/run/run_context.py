@@ -21,7 +21,7 @@ from tasks.llm.environment import filled_in, missing_key
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Budget, Limiter, Outcome, Totals
 from tasks.llm.litellm_setup import warm_up
-from tasks.llm.request import Call, Target, most_answer_tokens, prices_of
+from tasks.llm.request import Call, Target, most_reply_tokens, prices_of
 from tasks.llm.senders.cluster import refuse_without_ray
 from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import UsageError
@@ -35,7 +35,7 @@ from tasks.run.missing_work import (
     wanted_rubrics,
     wanted_tasks,
 )
-from tasks.run.stages import ANALYST_ROLES, CALLED_ROLES, JUDGE, MODEL, RUBRIC_WRITER, STAGES
+from tasks.run.stages import ANALYST_KINDS, CALLED_KINDS, JUDGE, MODEL, RUBRIC_WRITER, STAGES
 from tasks.run.writing import StageReport
 from warehouse import Warehouse, WarehouseError, write_atomically
 
@@ -53,7 +53,7 @@ class Callee(NamedTuple):
         return self.role if self.role == RUBRIC_WRITER else f"{self.role} {self.label}"
 
 
-def callees(job: Job, roles: Collection[str] = ANALYST_ROLES) -> Iterator[Callee]:
+def callees(job: Job, roles: Collection[str] = ANALYST_KINDS) -> Iterator[Callee]:
     """Yield the models and judges that a job may call, the rubric writer if one is needed, and analysts."""
     for model in job.settings.models:
         if not model.is_imported:
@@ -65,12 +65,12 @@ def callees(job: Job, roles: Collection[str] = ANALYST_ROLES) -> Iterator[Callee
     writer = job.settings.rubric_writer
     if writer is not None and AUGMENTED in wanted_rubrics(job):
         yield Callee(RUBRIC_WRITER, writer.label, target_of(writer))
-    for role in ANALYST_ROLES:
+    for role in ANALYST_KINDS:
         for analyst in getattr(job.settings, role) if role in roles else ():
             yield Callee(role, analyst.label, target_of(analyst), analyst.mode == "batch")
 
 
-def has_calls(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: bool = False) -> bool:
+def has_calls(job: Job, roles: Collection[str] = CALLED_KINDS, *, retry_failed: bool = False) -> bool:
     """Return whether, as far as is known, a job has missing calls to make in some roles."""
     try:
         asked = [each for each in callees(job, roles) if each.role in roles]
@@ -104,7 +104,7 @@ def _called(job: Job, asked: Collection[Callee], roles: Collection[str], *, retr
         each
         for each in asked
         # An analysis that has nothing to ask calls nobody, and asks for no key.
-        if each.role in ANALYST_ROLES
+        if each.role in ANALYST_KINDS
         or (each.role == RUBRIC_WRITER and AUGMENTED in rubrics)
         or (each.asked_for or each.label) in missing.get(each.role, ())
     ]
@@ -201,7 +201,7 @@ class RunContext:
     def gateway(self, role: str, label: str) -> Gateway:
         """Return the gateway of a role for the model or judge with a label."""
         gateway = self._gateways[role]
-        return gateway.answering_from_ledger() if self.is_held_back(role, label) else gateway
+        return gateway.from_ledger_only() if self.is_held_back(role, label) else gateway
 
     def is_held_back(self, role: str, label: str) -> bool:
         """Return whether a call is withheld: its row may be lost to damage, and nobody requested it again."""
@@ -273,7 +273,7 @@ def run_context_of(job: Job) -> RunContext:
 
 @asynccontextmanager
 async def open_run_context(
-    job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: bool = False
+    job: Job, roles: Collection[str] = CALLED_KINDS, *, retry_failed: bool = False
 ) -> AsyncIterator[RunContext]:
     """The context of a run while the block lasts; an inner block shares the outer one's.
 
@@ -307,7 +307,7 @@ async def open_run_context(
         await context.close()
 
 
-def refuse_unready(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: bool = False) -> None:
+def refuse_unready(job: Job, roles: Collection[str] = CALLED_KINDS, *, retry_failed: bool = False) -> None:
     """Refuse what no call can be made with, or no cap be kept with; of `roles` are those that calls are made to.
 
     Raises:
@@ -336,14 +336,14 @@ def refuse_unready(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_fai
             raise UsageError(problem)
 
 
-def unbounded(job: Job, roles: Collection[str] = CALLED_ROLES, *, in_usd: bool = True) -> Iterator[str]:
+def unbounded(job: Job, roles: Collection[str] = CALLED_KINDS, *, in_usd: bool = True) -> Iterator[str]:
     """Yield the reasons why a cap, in USD or on tokens alone, cannot be enforced: a line for each model."""
     for callee in callees(job, roles):
         target = callee.target
         if in_usd and prices_of(target).input_usd_per_mtok is None:
             yield f"{callee}: has no known price, so --max-usd cannot be enforced; set its `price`"
         used = [target.parameters] + ([target.last_resort] if target.last_resort else [])
-        if any(most_answer_tokens(target, parameters) is None for parameters in used):
+        if any(most_reply_tokens(target, parameters) is None for parameters in used):
             yield f"{callee}: the length of its responses is not limited, so no cap can be enforced; set `max_tokens`"
 
 

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 MODEL, JUDGE, RUBRIC_WRITER, ANNOTATOR, REVIEWER = "model", "judge", "rubric_writer", "annotator", "reviewer"
 CAPABILITY_MODEL, CAPABILITY_EMBEDDING = "capability_model", "capability_embedding"
-CALLED_ROLES = (MODEL, JUDGE, RUBRIC_WRITER)
+CALLED_KINDS = (MODEL, JUDGE, RUBRIC_WRITER)
 """The roles that a whole run calls."""
-ANALYST_ROLES = (ANNOTATOR, REVIEWER, CAPABILITY_MODEL, CAPABILITY_EMBEDDING)
+ANALYST_KINDS = (ANNOTATOR, REVIEWER, CAPABILITY_MODEL, CAPABILITY_EMBEDDING)
 """Those that an analysis calls; the settings have them under that name."""
 
 

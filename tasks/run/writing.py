@@ -113,9 +113,9 @@ class StageReport:
         self.failures += other.failures
         self.skipped += other.skipped
         self.cost_usd = None if self.cost_usd is None or other.cost_usd is None else self.cost_usd + other.cost_usd
-        self.adopt(other)
+        self.add_messages(other)
 
-    def adopt(self, other: "StageReport") -> None:
+    def add_messages(self, other: "StageReport") -> None:
         """Take over what another stage has to say about this one's rows, such as a check."""
         self.notes += other.notes
         self.warnings += other.warnings

@@ -47,7 +47,7 @@ async def sample_cells(job: Job, model_label: str, cells: Sequence[Cell]) -> Sta
     report = StageReport("sample")
     with PartWriter(warehouse, "responses", context.ledger) as writer:
 
-        async def one(place: int, cell: Cell) -> None:
+        async def one(index: int, cell: Cell) -> None:
             conversation = conversations[cell[0]]
             messages = [{"role": role, "content": content} for role, content in messages_to(model, conversation)]
             columns: dict[str, Any] = {
@@ -56,7 +56,7 @@ async def sample_cells(job: Job, model_label: str, cells: Sequence[Cell]) -> Sta
             }  # fmt: skip
             identity = response_id(*columns.values())
             call = Call(
-                target, messages, identity, trial=cell[1], vintage=columns["vintage"], priority=(place,),
+                target, messages, identity, trial=cell[1], vintage=columns["vintage"], priority=(index,),
                 not_before_s=removed.get(identity),
             )  # fmt: skip
             try:
@@ -78,6 +78,6 @@ async def sample_cells(job: Job, model_label: str, cells: Sequence[Cell]) -> Sta
             advance("sample", model_label, succeeded=status == OK)
 
         async with asyncio.TaskGroup() as group:
-            for place, cell in enumerate(cells):
-                group.create_task(one(place, cell))
+            for index, cell in enumerate(cells):
+                group.create_task(one(index, cell))
     return report

@@ -30,7 +30,7 @@ from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
 from tests.benchmarks.bench import table
 from tests.benchmarks.figures import arguments
-from tests.faults.answers import Answer, Request, is_judge_request, well_behaved
+from tests.faults.behaviours import HttpResponse, Request, is_judge_request, well_behaved
 from tests.faults.server import FaultServer
 from tests.kit import good_row, job_on, judged, prepared, sampled, write_jsonl
 from tests.tasks.dataset.rows import hub_criterion
@@ -87,10 +87,12 @@ class Provider:
         self.night = ""
         self.calls = 0
 
-    def __call__(self, request: Request, number: int) -> Answer:
+    def __call__(self, request: Request, number: int) -> HttpResponse:
         self.calls += 1
         good = well_behaved(request, number)
-        return good if is_judge_request(request) else Answer(f"{good.text} Of {self.night}. " + "It is so. " * 100)
+        return (
+            good if is_judge_request(request) else HttpResponse(f"{good.text} Of {self.night}. " + "It is so. " * 100)
+        )
 
 
 def configured(folder: Path, api_base: str, size: Size) -> Job:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.benchmarks.bench import CRITERIA, WARM_UP, client_figures, in_process_of_its_own, table
 from tests.benchmarks.figures import Figure, arguments, report
-from tests.faults.answers import TakenRequest, lognormal_latency
+from tests.faults.behaviours import TakenRequest, lognormal_latency
 from tests.faults.process import ServerProcess
 
 CLIENTS = ("stage", "litellm", "openai")

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from expectations.run import Failure, Finding, run_suite
+from expectations.run import ExpectationResult, FailedRow, run_suite
 from expectations.suites import Expectation, expect, where, where_not
 
 KEYS = ("<b>one</b>", "two\n", "3", "")
@@ -19,7 +19,7 @@ def rows(**columns: list[Any]) -> pd.DataFrame:
     return pd.DataFrame({"key": KEYS[:n_rows], **columns})
 
 
-def found(frame: pd.DataFrame, kind: str, **arguments: Any) -> Finding:
+def found(frame: pd.DataFrame, kind: str, **arguments: Any) -> ExpectationResult:
     (finding,) = run_suite([expect("ingest", "things", "a_check", "things are right", kind, **arguments)], {
         "things": frame
     }.__getitem__)  # fmt: skip
@@ -58,7 +58,7 @@ def test_a_failure_has_the_task_and_the_note_of_its_row() -> None:
     frame = rows(task_id=["t1", "t2"], note=["good", "bad $note {x}"], a=[1.0, None])
     finding = found(frame, "ExpectColumnValuesToNotBeNull", column="a")
 
-    assert (Failure("two\n", "t2", "bad $note {x}"),) == finding.failures
+    assert (FailedRow("two\n", "t2", "bad $note {x}"),) == finding.failures
 
 
 def test_findings_are_in_the_order_of_the_expectations_and_each_table_is_read_once() -> None:

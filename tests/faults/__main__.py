@@ -7,7 +7,7 @@ import resource
 import signal
 from pathlib import Path
 
-from tests.faults.answers import Behaviour, lognormal_latency, seeded_faults, slowed, well_behaved
+from tests.faults.behaviours import Behaviour, lognormal_latency, seeded_faults, slowed, well_behaved
 from tests.faults.process import BookFile
 from tests.faults.server import FaultServer
 
@@ -44,8 +44,8 @@ def main() -> None:
     arguments = _arguments()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    on_answered = BookFile(arguments.book).append if arguments.book else None
-    server = FaultServer(_behaviour(arguments), port=arguments.port, keeps_book=False, on_answered=on_answered)
+    on_response = BookFile(arguments.book).append if arguments.book else None
+    server = FaultServer(_behaviour(arguments), port=arguments.port, keeps_book=False, on_response=on_response)
     gc.freeze()  # the libraries stay; the collector need not walk through them again and again
     asyncio.run(_serve(server))
 

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Self
 
-from tests.faults.answers import Entry
+from tests.faults.behaviours import Entry
 
 _ROOT = Path(__file__).parents[2]
 _START_S = 60

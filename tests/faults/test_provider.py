@@ -11,9 +11,9 @@ import pytest
 from openai import OpenAI
 from openai.types import Batch
 
-from tests.faults.answers import TakenRequest, meets, seeded_faults, well_behaved
+from tests.faults.behaviours import BookedRequest, meets, seeded_faults, well_behaved
 from tests.faults.process import ServerProcess
-from tests.faults.server import Answer, Entry, FaultServer, Request
+from tests.faults.server import Entry, FaultServer, HttpResponse, Request
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +31,7 @@ def post(server: FaultServer | ServerProcess, request: object, path: str = "/cha
 def test_what_fails_depends_on_the_seed_the_request_and_its_number_alone() -> None:
     requests, behaviour = [chat(f"question {number}") for number in range(4000)], seeded_faults(7, 0.5)
     expected = [behaviour(request, 0) for request in requests]
-    assert [seeded_faults(7, 0.5)(TakenRequest(request), 0) for request in reversed(requests)] == expected[::-1]
+    assert [seeded_faults(7, 0.5)(BookedRequest(request), 0) for request in reversed(requests)] == expected[::-1]
     for other in (seeded_faults(8, 0.5), lambda request, _number: behaviour(request, 1)):
         same = sum(other(request, 0) == answer for request, answer in zip(requests, expected, strict=True))
         assert 0.2 < same / len(requests) < 0.4
@@ -51,29 +51,30 @@ def fate(entry: Entry) -> tuple[int | None, bool, bool]:
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (Answer("x"), (200, True, True)), (Answer("x", choices=0), (200, False, True)),
-        (Answer(status=500), (500, False, True)), (Answer(raw=b"{}"), (200, False, True)),
-        (Answer("x", cuts_connection=True), (None, False, False)), (Answer("x", cuts_body=True), (200, True, False)),
-        (Answer(status=500, cuts_body=True), (500, False, False)),
+        (HttpResponse("x"), (200, True, True)), (HttpResponse("x", choices=0), (200, False, True)),
+        (HttpResponse(status=500), (500, False, True)), (HttpResponse(raw=b"{}"), (200, False, True)),
+        (HttpResponse("x", cuts_connection=True), (None, False, False)),
+        (HttpResponse("x", cuts_body=True), (200, True, False)),
+        (HttpResponse(status=500, cuts_body=True), (500, False, False)),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("is_streamed", [False, True])
 def test_the_book_knows_what_is_paid_and_what_was_delivered(
-    answer: Answer, expected: tuple[int | None, bool, bool], is_streamed: bool
+    answer: HttpResponse, expected: tuple[int | None, bool, bool], is_streamed: bool
 ) -> None:
     with FaultServer(lambda _request, _number: answer) as server:
         try:
             post(server, chat(stream=is_streamed))
         except httpx.TransportError:
             assert not expected[2]
-        wait_for(lambda: server.entries[0].answered_at_s is not None)
+        wait_for(lambda: server.entries[0].responded_at_s is not None)
         assert [fate(entry) for entry in server.entries] == [expected]
         assert server.paid == [entry for entry in server.entries if expected[1]]
         assert server.in_hand == 0
 
 
 def test_a_client_that_gives_up_still_pays_for_what_was_made_for_it() -> None:
-    with FaultServer(lambda _request, _number: Answer("late", delay_s=0.4)) as server:
+    with FaultServer(lambda _request, _number: HttpResponse("late", delay_s=0.4)) as server:
         with pytest.raises(httpx.ReadTimeout):
             httpx.post(f"{server.api_base}/chat/completions", json=chat(), timeout=0.1)
         assert (fate(server.entries[0]), server.in_hand) == ((None, False, False), 1)
@@ -107,11 +108,12 @@ REQUESTS = {f"cell-{number}": chat(f"question {number}") for number in range(20)
 
 
 def test_what_is_not_well_goes_to_the_error_file() -> None:
-    def faulty(request: Request, number: int) -> Answer:
+    def faulty(request: Request, number: int) -> HttpResponse:
         digit = int(request["messages"][0]["content"].split()[1])
         faults = {
-            1: Answer(status=500), 2: Answer(cuts_connection=True), 3: Answer("x", cuts_body=True),
-            4: Answer(raw=b"<html>"), 5: Answer(status=502, raw=b'{"error": null}'), 6: Answer("x", choices=0),
+            1: HttpResponse(status=500), 2: HttpResponse(cuts_connection=True), 3: HttpResponse("x", cuts_body=True),
+            4: HttpResponse(raw=b"<html>"), 5: HttpResponse(status=502, raw=b'{"error": null}'),
+            6: HttpResponse("x", choices=0),
         }  # fmt: skip
         return faults.get(digit, well_behaved(request, number))
 
@@ -143,7 +145,7 @@ def test_the_book_has_a_batch_s_requests_when_it_arrives_the_bill_when_it_is_pro
         assert not any(entry.is_delivered for entry in server.entries)
         fetched(server, done.output_file_id)
         wait_for(lambda: all(entry.is_delivered for entry in server.entries))
-        assert all(entry.answered_at_s for entry in server.entries)
+        assert all(entry.responded_at_s for entry in server.entries)
         batched(server, lines(REQUESTS))
         assert [entry.number for entry in server.entries[len(REQUESTS) :]] == [1] * len(REQUESTS)
 
@@ -165,20 +167,20 @@ def test_a_batch_whose_file_is_wrong_fails_and_says_why(content: bytes, code: st
 
 
 ROOT = Path(__file__).parents[2]
-JUDGING = "Here is one item of an expert's grading rubric."
+JUDGE_REQUEST = "Here is one item of an expert's grading rubric."
 
 
 def test_it_answers_as_the_one_in_process_and_writes_every_answer_down(tmp_path: Path) -> None:
     with ServerProcess(book=tmp_path / "book.jsonl") as server:
         before_s = time.monotonic()
-        for prompt in ("a", "a", JUDGING):
+        for prompt in ("a", "a", JUDGE_REQUEST):
             said = httpx.post(f"{server.api_base}/chat/completions", json=chat(prompt)).json()
             assert said["choices"][0]["message"]["content"] == well_behaved(chat(prompt), 0).text
         wait_for(lambda: len(server.read_book()) >= 3)
         lines = server.read_book()
     assert lines == server.read_book()
-    assert ("true" in said["choices"][0]["message"]["content"]) == meets(JUDGING)
-    assert [(line["number"], line["is_judging"]) for line in lines] == [(0, False), (1, False), (0, True)]
+    assert ("true" in said["choices"][0]["message"]["content"]) == meets(JUDGE_REQUEST)
+    assert [(line["number"], line["is_judge_request"]) for line in lines] == [(0, False), (1, False), (0, True)]
     assert lines[0]["digest"] == lines[1]["digest"] != lines[2]["digest"]
     assert {(line["path"], line["status"]) for line in lines} == {("/v1/chat/completions", 200)}
     assert all(line["is_paid"] and line["is_delivered"] for line in lines)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.answers import Answer, well_behaved
+from tests.faults.behaviours import HttpResponse, well_behaved
 from tests.faults.kills.killing import MOST_COLD_GAP_S, Killing, provider
 from tests.faults.kills.starting import command_started, configured, started_stages
 from tests.faults.server import FaultServer
@@ -31,7 +31,7 @@ def test_a_command_that_is_killed_twice_loses_no_recorded_reply_and_ends_as_if_u
 
 @pytest.mark.long
 def test_a_signal_ends_a_command_within_seconds_though_its_calls_take_long(tmp_path: Path) -> None:
-    with FaultServer(lambda request, number: Answer(well_behaved(request, number).text, delay_s=60)) as server:
+    with FaultServer(lambda request, number: HttpResponse(well_behaved(request, number).text, delay_s=60)) as server:
         data = configured(tmp_path, server.api_base)
         run = command_started(tmp_path, data)
         deadline_s = time.monotonic() + 120

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.faults.server import Answer, FaultServer, Request, well_behaved
+from tests.faults.server import FaultServer, HttpResponse, Request, well_behaved
 from tests.flows.conftest import Command
 from tests.flows.test_pipeline import N_CRITERIA, N_TASKS, settings
 
@@ -81,9 +81,9 @@ def test_the_plan_says_what_is_not_known_and_why(command: Command, provider: Fau
 
 @pytest.mark.long
 def test_a_model_with_a_wrong_key_is_stopped_at_once_and_the_others_go_on(command: Command) -> None:
-    def refuses_alpha(request: Request, number: int) -> Answer:
+    def refuses_alpha(request: Request, number: int) -> HttpResponse:
         if request["model"] == "alpha":
-            return Answer(status=401, error={"message": "wrong key", "type": "auth", "code": None})
+            return HttpResponse(status=401, error={"message": "wrong key", "type": "auth", "code": None})
         return well_behaved(request, number)
 
     with FaultServer(refuses_alpha) as server:

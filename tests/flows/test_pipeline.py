@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.server import Answer, FaultServer, Request, is_judge_request, well_behaved
+from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.flows.conftest import Command, until
 
 pytestmark = pytest.mark.slow
@@ -53,13 +53,13 @@ def test_every_cell_is_called_once_and_a_second_run_calls_nothing(command: Comma
 def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command: Command) -> None:
     healed = False
 
-    def faulty(request: Request, number: int) -> Answer:
+    def faulty(request: Request, number: int) -> HttpResponse:
         if healed:
             return well_behaved(request, number)
         if is_judge_request(request):
             # One criterion in seven gets a reply that is no verdict, a few are refused.
             digit = sum(map(ord, request["messages"][0]["content"])) % 7
-            return {0: Answer("true"), 1: Answer("no", finish_reason="content_filter")}.get(
+            return {0: HttpResponse("true"), 1: HttpResponse("no", finish_reason="content_filter")}.get(
                 digit, well_behaved(request, number)
             )
         return well_behaved(request, number)
@@ -89,7 +89,7 @@ def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command:
 def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOSTED_VLLM_API_KEY", "a-wrong-key")
     error = {"message": "Who are you?", "type": "auth", "code": None}
-    with FaultServer(lambda _request, _number: Answer(status=401, error=error)) as server:
+    with FaultServer(lambda _request, _number: HttpResponse(status=401, error=error)) as server:
         given = settings(server)
         command.configure(**given | {"models": given["models"][:1], "coverage": {"min": 0}})
         done = command("run", "--warehouse", "data", code=1)
@@ -105,9 +105,9 @@ def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(command: Command, mon
 @pytest.mark.long
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_stopped_goes_on_where_it_stopped(command: Command, stop: signal.Signals) -> None:
-    def slow(request: Request, number: int) -> Answer:
+    def slow(request: Request, number: int) -> HttpResponse:
         answer = well_behaved(request, number)
-        return Answer(answer.text, delay_s=0.4)
+        return HttpResponse(answer.text, delay_s=0.4)
 
     with FaultServer(slow) as server:
         command.configure(**settings(server, trials=1))

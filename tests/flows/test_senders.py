@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.server import Answer, FaultServer, Request, well_behaved
+from tests.faults.server import FaultServer, HttpResponse, Request, well_behaved
 from tests.flows.conftest import Command, until
 from tests.flows.prefect_server import browser
 from tests.flows.test_pipeline import CONCURRENCY, N_CRITERIA, N_TASKS, settings
@@ -47,9 +47,9 @@ def gate() -> threading.Event:
 
 @pytest.fixture
 def gated(gate: threading.Event) -> Iterator[FaultServer]:
-    def behave(request: Request, number: int) -> Answer:
+    def behave(request: Request, number: int) -> HttpResponse:
         answer = well_behaved(request, number)
-        return answer if gate.is_set() or request["model"] != "judge" else Answer(answer.text, delay_s=600)
+        return answer if gate.is_set() or request["model"] != "judge" else HttpResponse(answer.text, delay_s=600)
 
     with FaultServer(behave) as server:
         yield server
@@ -80,7 +80,7 @@ def test_a_run_on_senders_is_shown_interrupted_and_continued_and_has_the_rows_of
     assert len(gated.book) - n_calls == 2 * N_CRITERIA
     assert sum(stage["rows"] for stage in done["stages"] if stage["stage"] == "judge") == 2 * N_CRITERIA
     (table,) = tables_of(prefect_api, done["run_id"])
-    assert re.search(r'"n_made": [1-9]', table)
+    assert re.search(r'"n_calls": [1-9]', table)
 
     here = Command(tmp_path / "here")
     here.folder.mkdir()

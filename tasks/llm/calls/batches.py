@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from tasks.console import notice
-from tasks.llm.calls.batch_api import BatchApi, BatchState, NotNow, Result
+from tasks.llm.calls.batch_api import BatchApi, BatchResult, BatchState, NotNow
 from tasks.llm.ledger.entries import ENDED, SUBMITTED, SUBMITTING, Entry, as_text, recorded
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import Budget, BudgetSpent, Outcome, SetAside
+from tasks.llm.limiter import Budget, BudgetSpent, Outcome, Reservations
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.replies import Reply, failure_of, failure_of_status, from_chat
 from tasks.llm.request import NOTHING, Call, Target, Usage, cost_usd, most_of, prices_of
@@ -125,7 +125,7 @@ class Batching:
     ) -> None:  # fmt: skip
         self._target, self._ledger, self._budget, self._stop_at_s = target, ledger, budget, stop_at_s
         self._outage_s = outage_s
-        self._set_aside = SetAside(budget)
+        self._reservations = Reservations(budget)
         self._api = BatchApi(target)
         self._submissions = Submissions(ledger)
         self._run_id, self._purpose = run_id, purpose
@@ -146,13 +146,13 @@ class Batching:
         except Exception as error:
             raise PipelineError(f"{self._target.endpoint_name}: batches: {failure_of(error).error}") from error
         finally:
-            self._set_aside.count_as_used()
+            self._reservations.count_as_used()
         if held_back:
             outcome.notes.append(f"{len(held_back)} calls were not submitted, since they could exceed the budget")
             with suppress(BudgetSpent):  # it is spent if it has no room, even later, for one of them
                 for most in (most_of(call, call.own_parameters) for call in held_back):
                     if self._budget.reserve(most):
-                        self._budget.settle(most, NOTHING)
+                        self._budget.release(most, NOTHING)
         return outcome
 
     async def _collect(self, held_back: Sequence[Call], outcome: BatchOutcome, wait_s: float) -> Sequence[Call]:
@@ -167,7 +167,7 @@ class Batching:
             running = {each.name: note for each in open_ if (note := await self._poll(each, outcome)) is not None}
             outcome.waiting = sum(len(each.calls) for each in open_ if each.name in running)
             if not running:
-                self._set_aside.count_as_used()  # what other processes took in, and what a batch did not bring
+                self._reservations.count_as_used()  # what other processes took in, and what a batch did not bring
             left_s, may_submit = until_s - time.monotonic(), bool(held_back) and not self._budget.is_spent
             if left_s <= 0 or not (running or may_submit):
                 outcome.notes += running.values()
@@ -220,13 +220,13 @@ class Batching:
             parameters = call.own_parameters
             key = call.key(parameters)
             history = self._ledger.history(key)
-            is_tried = history.answer_for(call.cell) or history.failed_for(call.cell)
+            is_tried = history.reply_for(call.cell) or history.failed_for(call.cell)
             # Of a call whose lock is held, another run makes it just now.
             if key in away or key in lines or is_tried or self._ledger.call_locks.is_held(key):
                 continue
             if self._left_s(1.0) <= 0:
                 outcome.too_late += 1
-            elif self._set_aside.has_room(key, most_of(call, parameters)):
+            elif self._reservations.has_room(key, most_of(call, parameters)):
                 submitted = SubmittedCall(key, call.cell, as_text(parameters))
                 lines[key] = submitted, self._api.line(key, call.messages, parameters)
             else:
@@ -268,17 +268,17 @@ class Batching:
             taken += [self._entry(by_key.pop(key), each) for key, each in zip(list(by_key), unnamed, strict=False)]
         await self._submissions.ended(submission, [entry for entry, _ in taken])
         for entry, used in taken:
-            self._set_aside.settle(entry.call_key, used)
+            self._reservations.release(entry.call_key, used)
         if not has_all:  # it was cut short and did not come to the others
             for key in by_key:
-                self._set_aside.settle(key, NOTHING)
+                self._reservations.release(key, NOTHING)
         outcome.replies += [entry.reply for entry, _ in taken]
         outcome.n_failed += sum(not entry.is_final for entry, _ in taken)
         if by_key or not has_all:
             ended = f"batch {batch_id} ended as {state.status}, {len(by_key)} of {len(submission.calls)} calls"
             outcome.notes.append(f"{ended} have no result{f': {state.error}' if state.error else ''}")
 
-    def _entry(self, call: SubmittedCall, result: Result) -> tuple[Entry, Usage]:
+    def _entry(self, call: SubmittedCall, result: BatchResult) -> tuple[Entry, Usage]:
         """Return the ledger entry of a result, and its usage."""
         outcome = Outcome(reply := _read(self._target, result))
         return Entry(
@@ -305,7 +305,7 @@ def _chunks(lines: Iterable[tuple[SubmittedCall, str]]) -> Iterator[list[tuple[S
         yield chunk
 
 
-def _read(target: Target, result: Result) -> Reply:
+def _read(target: Target, result: BatchResult) -> Reply:
     """Return the reply in a result, with the prices of a batch.
 
     A failure is a reply too, with its status and cause.

@@ -82,7 +82,7 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
     with watched() as exchange:
         try:
             async with asyncio.timeout(target.timeout_s):
-                answer = await _ask(target, [dict(message) for message in call.messages], parameters)
+                completion = await _ask(target, [dict(message) for message in call.messages], parameters)
             if exchange.fault is not None:
                 raise exchange.fault  # noqa: TRY301 - a library that took it for the end of a reply kept it to itself
         except Exception as error:  # noqa: BLE001 - every failure of a call becomes its state, with the cause
@@ -93,12 +93,12 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
             return replace(failure.reply, latency_s=time.monotonic() - started_s, error=cause)
     api = parameters.get("api")
     if api == RESPONSES:
-        reply = from_response(answer)
+        reply = from_response(completion)
     else:
-        reply = from_embedding(answer) if api == EMBEDDING else from_chat(answer, exchange.body)
+        reply = from_embedding(completion) if api == EMBEDDING else from_chat(completion, exchange.body)
     cost = cost_usd(prices, reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens)
     if cost is not None and is_priced_by_litellm:  # which knows tiers and fees
-        stated = (getattr(answer, "_hidden_params", None) or {}).get("response_cost")
+        stated = (getattr(completion, "_hidden_params", None) or {}).get("response_cost")
         cost = cost if stated is None else float(stated)
     return replace(reply, cost_usd=cost, prices=prices, latency_s=time.monotonic() - started_s)
 
@@ -128,10 +128,10 @@ async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mappi
     if stream.received_finish_reason is None:
         raise ConnectionError("the stream ended before the reply did")
     has_usage = any(getattr(chunk, "usage", None) for chunk in stream.chunks)
-    return _put_together(pieces, messages, has_usage=has_usage)
+    return _joined_stream(pieces, messages, has_usage=has_usage)
 
 
-def _put_together(pieces: list[Any], messages: list[dict[str, str]], *, has_usage: bool) -> Any:
+def _joined_stream(pieces: list[Any], messages: list[dict[str, str]], *, has_usage: bool) -> Any:
     """Return one completion from a stream's pieces, with the provider's values and none that LiteLLM made up."""
     whole = litellm().stream_chunk_builder(pieces, messages=messages)
     # LiteLLM puts the name that was asked for in every piece; what really answered stands beside it.
@@ -159,7 +159,7 @@ _COSTLY = ("reasoning_effort", "thinking_budget_tokens", "web_search", "code_int
 """Parameters that could make the answer long or dear."""
 _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.5, 60.0
 _BYTES_A_TOKEN = 4
-_LIKELY_ANSWER_TOKENS = 500
+_LIKELY_REPLY_TOKENS = 500
 """First guesses for the tokens a minute; what is really used is settled when the reply is there."""
 
 
@@ -190,7 +190,7 @@ class Gateway:
         self._run_id, self._purpose = run_id, purpose
         self._is_only_ledger = False
 
-    def answering_from_ledger(self) -> "Gateway":
+    def from_ledger_only(self) -> "Gateway":
         """Return the same gateway, but without calls: it only replies from the ledger."""
         other = copy(self)
         other._is_only_ledger = True
@@ -227,12 +227,12 @@ class Gateway:
                     raise
                 break
             replies.append(reply)
-            asked_s = (reply.failure and reply.failure.retry_after_s) or 0.0
-            wait_s = asked_s or _backoff_s(number)
+            requested_s = (reply.failure and reply.failure.retry_after_s) or 0.0
+            wait_s = requested_s or _backoff_s(number)
             is_too_late = time.time() + wait_s >= stop_at_s or time.monotonic() + wait_s - started_s >= deadline_s
             if not reply.may_pass or number == self._tries.attempts or is_too_late:
                 break
-            if not asked_s:  # a wait that the provider asked for is kept by the limiter, for all calls
+            if not requested_s:  # a wait that the provider asked for is kept by the limiter, for all calls
                 await asyncio.sleep(wait_s)
         return replies
 
@@ -246,10 +246,10 @@ class Gateway:
         """
         target = call.target
         history = self._history(call, call.key(call.parameters(target.parameters)))
-        found, failed = history.answer_for(call.cell), history.failed_for(call.cell)
+        found, failed = history.reply_for(call.cell), history.failed_for(call.cell)
         if found is None and target.last_resort is not None:
             resort = self._history(call, call.key(call.parameters(target.last_resort)))
-            if resort.was_made_for(call.cell) and (last := resort.answer_for(call.cell)) is not None:
+            if resort.has_attempt_for(call.cell) and (last := resort.reply_for(call.cell)) is not None:
                 cost_usd = total_usd([*(entry.reply for entry in failed), last])
                 found = replace(last, degraded=True, cost_usd=cost_usd, attempts=len(failed) + last.attempts)
         return found, failed
@@ -258,15 +258,15 @@ class Gateway:
         last_resort = call.target.last_resort if is_last and self._tries.attempts > 1 else None
         parameters = call.parameters(call.target.parameters if last_resort is None else last_resort)
         key = call.key(parameters)
-        likely_tokens = most_prompt_tokens(call.messages, parameters) // _BYTES_A_TOKEN + _LIKELY_ANSWER_TOKENS
+        likely_tokens = most_prompt_tokens(call.messages, parameters) // _BYTES_A_TOKEN + _LIKELY_REPLY_TOKENS
         most = most_of(call, parameters)
         request = AdmissionRequest(call.target.endpoint_name, key, call.priority, most, likely_tokens)
-        while (made := await self._locked_attempt(call, parameters, key, request)) is None:
+        while (reply := await self._locked_attempt(call, parameters, key, request)) is None:
             # It holds no admission while it waits, so that other calls of this run may start.
             await self._ledger.call_locks.released(key, self._tries.stop_at_s)
-            if (made := self._history(call, key).answer_for(call.cell)) is not None:
+            if (reply := self._history(call, key).reply_for(call.cell)) is not None:
                 break
-        return replace(made, degraded=last_resort is not None)
+        return replace(reply, degraded=last_resort is not None)
 
     async def _locked_attempt(
         self, call: Call, parameters: Mapping[str, Any], key: str, request: AdmissionRequest
@@ -281,10 +281,10 @@ class Gateway:
                     return None
                 # While this one waited, the same call may have been made for another cell or by another process.
                 history = self._history(call, key)
-                if (found := history.answer_for(call.cell)) is not None:
+                if (found := history.reply_for(call.cell)) is not None:
                     return found
                 outcome = Outcome(is_lost=True)  # unless it comes back
-                outcome = Outcome(await self._made(call, parameters, key, history.next_attempt))
+                outcome = Outcome(await self._send_and_record(call, parameters, key, history.next_attempt))
                 return outcome.reply
         except NoSender:
             outcome = Outcome()
@@ -292,7 +292,7 @@ class Gateway:
         finally:
             self._limiter.release(admission, outcome)
 
-    async def _made(self, call: Call, parameters: Mapping[str, Any], key: str, number: int) -> Reply:
+    async def _send_and_record(self, call: Call, parameters: Mapping[str, Any], key: str, number: int) -> Reply:
         """Send the request and write down what came of it."""
         reply = await self._send(call, parameters)
         self._limiter.n_instead_of_batch += call.allows_live

@@ -98,8 +98,8 @@ class Entry:
             return None
         named = dict(zip(COLUMNS, row, strict=False))
         prices = Prices(**{name: named[name] for name in _PRICES})
-        told = {name: named[name] for name in _REPLY}
-        reply = Reply(named["status"], **told, prices=prices, logprobs=_logprobs_of(logprobs))
+        values_of_reply = {name: named[name] for name in _REPLY}
+        reply = Reply(named["status"], **values_of_reply, prices=prices, logprobs=_logprobs_of(logprobs))
         return cls(**{name: named[name] for name in _OWN}, reply=reply, is_final=bool(named["is_final"]))
 
 
@@ -162,11 +162,11 @@ class History:
         """Attempts for a row that is not written yet that did not answer."""
         return tuple(entry for entry in self._open if entry.cell == cell and not entry.is_final)
 
-    def was_made_for(self, cell: str) -> bool:
+    def has_attempt_for(self, cell: str) -> bool:
         """Return whether an attempt was made for a row that is not written yet."""
         return any(entry.cell == cell for entry in self._open)
 
-    def answer_for(self, cell: str) -> Reply | None:
+    def reply_for(self, cell: str) -> Reply | None:
         """Return the reply to a call that was already made; a decided one comes before any permanent failure.
 
         What it cost stands on the row that it was made for; for any other row it was free.

@@ -143,7 +143,7 @@ class LedgerReader:
         self._connection = sqlite3.connect(address, uri=True, check_same_thread=False, timeout=30)
         # A damaged text is found by its row's checksum, and makes no other row unreadable.
         self._connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
-        self._has_told = False
+        self._has_noticed = False
         self._last_row = 0
         with contextlib.suppress(*files.DAMAGE):  # is reported when a call is looked up
             self._last_row = self._connection.execute("select coalesce(max(rowid), 0) from calls").fetchone()[0]
@@ -157,13 +157,13 @@ class LedgerReader:
         entries: list[Entry] = []
         late: set[int] = set()
         spent = 0
-        for attempt, logprobs, place, *row in self.rows(_HISTORY, key):
+        for attempt, logprobs, row_id, *row in self.rows(_HISTORY, key):
             spent = attempt or 0
-            if place is not None and (entry := Entry.of(row, logprobs)) is not None:
+            if row_id is not None and (entry := Entry.of(row, logprobs)) is not None:
                 entries.append(entry)
-                late |= {entry.attempt} if place > self._last_row else set()
-            elif place is not None and not self._has_told:  # a damaged reply answers nothing
-                self._has_told = True
+                late |= {entry.attempt} if row_id > self._last_row else set()
+            elif row_id is not None and not self._has_noticed:  # a damaged reply answers nothing
+                self._has_noticed = True
                 notice(f"{self._path}: a stored reply is damaged; its call, and others like it, are made again")
         return History(tuple(sorted(entries, key=lambda entry: entry.attempt)), spent, frozenset(late))
 
@@ -181,7 +181,7 @@ class LedgerReader:
             why = f"is damaged ({one_line(str(error))}); run again: it is repaired when no other run has it open"
             raise PipelineError(f"{self._path}: {why}") from error
 
-    def made_for(self, cells: Collection[str]) -> Iterator["KeptReply"]:
+    def replies_for(self, cells: Collection[str]) -> Iterator["KeptReply"]:
         """Return the replies that were made for some rows, empty ones too.
 
         Raises:
@@ -278,7 +278,7 @@ def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
         last = n_removed = 0
         while entries := connection.execute(query, (last, before_s, _AT_ONCE)).fetchall():
             rows = stored(sorted({cell for _, _, cell in entries}))
-            gone = [(place,) for place, is_spent, cell in entries if cell in rows and (rows[cell] or is_spent)]
+            gone = [(row_id,) for row_id, is_spent, cell in entries if cell in rows and (rows[cell] or is_spent)]
             n_removed += _delete(connection, "delete from calls where rowid = ?", gone)
             last = entries[-1][0]
         connection.execute(

@@ -33,7 +33,7 @@ class SenderState:
 
     node: str
     pid: int
-    n_made: int
+    n_calls: int
     n_in_hand: int
     calls_per_s: float
 
@@ -45,7 +45,7 @@ class RemoteSender:
         self.node = node
         self.pid = equipment.pid
         self.lacking = equipment.lacking
-        self.n_made = 0
+        self.n_calls = 0
         self._ready_s = time.monotonic()
         self._heard_at_s = equipment.at_s
         self._process = process
@@ -58,24 +58,24 @@ class RemoteSender:
     @property
     def state(self) -> SenderState:
         """The state of the sender: its calls in progress, calls made, and calls per second."""
-        calls_per_s = self.n_made / max(time.monotonic() - self._ready_s, 1e-9)
-        return SenderState(self.node.name, self.pid, self.n_made, len(self.in_hand), calls_per_s)
+        calls_per_s = self.n_calls / max(time.monotonic() - self._ready_s, 1e-9)
+        return SenderState(self.node.name, self.pid, self.n_calls, len(self.in_hand), calls_per_s)
 
     async def make(self, call: Call, parameters: Mapping[str, Any]) -> Reply:
         """Have it make an attempt; if it dies, that is the outcome."""
         number = next(self._numbers)
-        made: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self.in_hand[number] = made
+        outcome: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self.in_hand[number] = outcome
         self._attempts.append((number, call, parameters))
         self._send_soon()
         try:
             async with asyncio.timeout(call.target.timeout_s + SILENCE_S):
-                return await made
+                return await outcome
         except TimeoutError:
             return self.lost("it does not answer")
         finally:
             self.in_hand.pop(number, None)
-            if not made.done() or made.cancelled():  # it is ended, or not begun where it is not under way yet
+            if not outcome.done() or outcome.cancelled():  # it is ended, or not begun where it is not under way yet
                 self._cancelled.append(number)
                 self._send_soon()
 
@@ -88,18 +88,20 @@ class RemoteSender:
         while True:
             # Waited for twice: the first wait may have passed while this process was stopped. What Ray will answer is
             # never cancelled: Ray's client (`ray://`) then answers with a traceback.
-            answer: asyncio.Future[Sent] = asyncio.wrap_future(self._process.outcomes.remote().future())
-            answer.add_done_callback(lambda each: each.cancelled() or each.exception())  # also if nobody waits any more
+            batch_of_outcomes: asyncio.Future[Sent] = asyncio.wrap_future(self._process.outcomes.remote().future())
+            batch_of_outcomes.add_done_callback(
+                lambda each: each.cancelled() or each.exception()
+            )  # also if nobody waits any more
             for _ in range(2):
-                await asyncio.wait([answer], timeout=SILENCE_S / 2)
-            if not answer.done():
+                await asyncio.wait([batch_of_outcomes], timeout=SILENCE_S / 2)
+            if not batch_of_outcomes.done():
                 raise TimeoutError
-            self._heard_at_s, outcomes = answer.result()
+            self._heard_at_s, outcomes = batch_of_outcomes.result()
             for number, reply in outcomes:
-                made = self.in_hand.get(number)
-                if made is not None and not made.done():
-                    made.set_result(reply)
-            self.n_made += len(outcomes)
+                outcome = self.in_hand.get(number)
+                if outcome is not None and not outcome.done():
+                    outcome.set_result(reply)
+            self.n_calls += len(outcomes)
             if outcomes:
                 on_reply()
 
@@ -183,7 +185,7 @@ class SenderPool:
         for state in self.states:
             by_node.setdefault(state.node, []).append(state)
         nodes = (
-            f"{len(states)} on {node} ({sum(each.n_made for each in states):,} calls, "
+            f"{len(states)} on {node} ({sum(each.n_calls for each in states):,} calls, "
             f"{sum(each.calls_per_s for each in states):.1f}/s)"
             for node, states in by_node.items()
         )
@@ -290,9 +292,9 @@ class SenderPool:
         if self._deaths_on[node.node_id] >= _MOST_DEATHS:
             self._refuse(node, f"{_MOST_DEATHS} senders died there without a reply in between, the last one: {cause}")
         if sender is not None:
-            for made in sender.in_hand.values():
-                if not made.done():
-                    made.set_result(sender.lost(cause))
+            for outcome in sender.in_hand.values():
+                if not outcome.done():
+                    outcome.set_result(sender.lost(cause))
 
     def _refuse(self, node: Node, why: str) -> None:
         """Start no more senders on a node."""
@@ -305,8 +307,8 @@ def wanted(nodes: Sequence[Node], n_senders: int | None) -> dict[Node, int]:
     """Return the wanted number of senders of each node: one a core, or `n_senders` spread evenly over the nodes."""
     if n_senders is None:
         return {node: node.n_cores for node in nodes}
-    places = sorted((place, node.node_id, node) for node in nodes for place in range(node.n_cores))
-    return dict(Counter(node for _, _, node in places[:n_senders]))
+    positions = sorted((position, node.node_id, node) for node in nodes for position in range(node.n_cores))
+    return dict(Counter(node for _, _, node in positions[:n_senders]))
 
 
 async def _equipment_of(process: Any, targets: Sequence[Target]) -> Equipment:

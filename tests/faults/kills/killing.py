@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.faults.answers import Answer, TakenRequest, seeded_faults
+from tests.faults.behaviours import BookedRequest, HttpResponse, seeded_faults
 from tests.faults.kills.starting import TICK_S, Run, living, recorded, tables
 from tests.faults.process import ServerProcess
 
@@ -136,12 +136,12 @@ class Killing:
 
     def _answers(self, since_s: float) -> list[dict[str, Any]]:
         """The lines of the book that are good answers: paid, and none of the provider's faults."""
-        behaviour = seeded_faults(SEED, FAULT_RATE, then=lambda _request, _number: Answer("good"))
+        behaviour = seeded_faults(SEED, FAULT_RATE, then=lambda _request, _number: HttpResponse("good"))
 
         def is_good(line: dict[str, Any]) -> bool:
-            request = TakenRequest({})
+            request = BookedRequest({})
             request.digest = line["digest"]
-            return bool(line["is_paid"]) and behaviour(request, line["number"]) == Answer("good")
+            return bool(line["is_paid"]) and behaviour(request, line["number"]) == HttpResponse("good")
 
         return [line for line in self.server.read_book() if line["arrived_at_s"] >= since_s and is_good(line)]
 

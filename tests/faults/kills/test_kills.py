@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.answers import Answer, Behaviour, Request, is_judge_request, well_behaved
+from tests.faults.behaviours import Behaviour, HttpResponse, Request, is_judge_request, well_behaved
 from tests.faults.kills.killing import MOST_COLD_GAP_S, MOST_GAP_S, Killing, provider
 from tests.faults.kills.starting import Run, Stages, configured, recorded, started_stages, tables
 from tests.faults.server import FaultServer
@@ -52,7 +52,7 @@ def stages() -> Stages:
 
 
 def taking(delay_s: float) -> Behaviour:
-    return lambda request, number: Answer(well_behaved(request, number).text, delay_s=delay_s)
+    return lambda request, number: HttpResponse(well_behaved(request, number).text, delay_s=delay_s)
 
 
 def wait_for(condition: Callable[[], bool], timeout_s: float = 60) -> None:
@@ -118,10 +118,10 @@ def test_a_run_goes_on_with_what_a_killed_one_at_its_side_had_in_hand(stages: St
 
 @pytest.mark.long
 def test_a_clock_that_jumps_back_between_two_runs_loses_and_doubles_nothing(stages: Stages, tmp_path: Path) -> None:
-    def fails_at_times(request: Request, number: int) -> Answer:
+    def fails_at_times(request: Request, number: int) -> HttpResponse:
         text = request["messages"][0]["content"]
         if is_judge_request(request) and sum(map(ord, text)) % 3 == 0:
-            return Answer("no verdict")
+            return HttpResponse("no verdict")
         return well_behaved(request, number)
 
     with FaultServer(fails_at_times) as server:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.answers import is_reviewing
+from tests.faults.behaviours import is_reviewing
 from tests.faults.server import FaultServer
 from tests.flows.conftest import Command
 

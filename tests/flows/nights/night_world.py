@@ -12,8 +12,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from tests.faults.answers import criterion_of, prompt_of
-from tests.faults.server import Answer, Entry, FaultServer, Request, is_judge_request, meets, well_behaved
+from tests.faults.behaviours import criterion_of, prompt_of
+from tests.faults.server import Entry, FaultServer, HttpResponse, Request, is_judge_request, meets, well_behaved
 from tests.flows.conftest import PROJECT, Command, Done
 from tests.tasks.alerts.servers import Hook, Reply, serving_hook
 
@@ -38,10 +38,10 @@ class Weather:
     refused: str = ""
     """A model whose key is wrong."""
 
-    def __call__(self, request: Request, number: int) -> Answer:
+    def __call__(self, request: Request, number: int) -> HttpResponse:
         if request["model"] == self.refused:
-            return Answer(status=401, error={"message": "wrong key", "type": "auth", "code": None})
-        return Answer(self._text(request, number), delay_s=self.delay_s)
+            return HttpResponse(status=401, error={"message": "wrong key", "type": "auth", "code": None})
+        return HttpResponse(self._text(request, number), delay_s=self.delay_s)
 
     def _text(self, request: Request, number: int) -> str:
         if is_judge_request(request):

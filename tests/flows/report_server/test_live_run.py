@@ -8,7 +8,7 @@ import pytest
 from flows.report_server.live import LiveView
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
-from tests.faults.server import Answer, FaultServer, Request, is_judge_request, well_behaved
+from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.flows.conftest import Command, until
 from tests.flows.test_pipeline import N_CRITERIA, N_TASKS, settings
 
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_run_is_followed_from_its_first_sign_to_its_end(command: Command, provider: FaultServer) -> None:
-    def patient_judge(request: Request, number: int) -> Answer:
-        return Answer(delay_s=3600) if is_judge_request(request) else well_behaved(request, number)
+    def patient_judge(request: Request, number: int) -> HttpResponse:
+        return HttpResponse(delay_s=3600) if is_judge_request(request) else well_behaved(request, number)
 
     provider.behaviour = patient_judge
     command.configure(**settings(provider))

@@ -22,7 +22,7 @@ from flows.server.server_process import ADDRESS
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError
 from tasks.run.writing import StageReport
-from tests.faults.server import Answer, FaultServer, Request, is_judge_request, well_behaved
+from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.flows.conftest import PRBENCH, until
 from tests.flows.prefect_server import browser, take_database
 from tests.kit import job_on, shared_folder
@@ -166,9 +166,9 @@ class World:
         (self.folder / "prbench.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
         self.provider.behaviour = self.answer
 
-    def answer(self, request: Request, number: int) -> Answer:
+    def answer(self, request: Request, number: int) -> HttpResponse:
         delay_s = self.delay_s if is_judge_request(request) else 0.0
-        return Answer(well_behaved(request, number).text, delay_s=delay_s)
+        return HttpResponse(well_behaved(request, number).text, delay_s=delay_s)
 
     def start(self, *arguments: str) -> "subprocess.Popen[str]":
         environment = {

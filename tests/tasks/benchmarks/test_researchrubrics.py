@@ -19,7 +19,7 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.judge.rubric_variants import derive
 from tasks.plan.plan import plan
 from tasks.rules.errors import PipelineError
-from tests.faults.answers import Answer, Request, criterion_of, prompt_of, well_behaved
+from tests.faults.behaviours import HttpResponse, Request, criterion_of, prompt_of, well_behaved
 from tests.faults.server import FaultServer
 from tests.kit import copied, endpoint, job_on, judged, prepared, sampled, values_in, write_jsonl
 from tests.tasks.benchmarks.research import WEIGHTS, research_row
@@ -30,15 +30,15 @@ TASKS, CRITERIA = 4, 20
 WITH_EXAMPLES = CRITERIA // 2
 
 
-def behaviour(request: Request, number: int) -> Answer:
+def behaviour(request: Request, number: int) -> HttpResponse:
     """A judge of three steps or two, and a writer that fails on one criterion and says more about the others."""
     prompt = prompt_of(request)
     if "make a criterion of a grading rubric more explicit" not in prompt:
         return well_behaved(request, number)
     title = criterion_of(prompt)
     if title.startswith("Says 7 about subject 2"):
-        return Answer(json.dumps({"criterion": "Shorter."}))
-    return Answer(json.dumps({"criterion": f"{title} Which means that it is said in so many words."}))
+        return HttpResponse(json.dumps({"criterion": "Shorter."}))
+    return HttpResponse(json.dumps({"criterion": f"{title} Which means that it is said in so many words."}))
 
 
 class World:

@@ -17,7 +17,7 @@ from tasks.config.job import Job
 from tasks.drift import choose_control_set, drifted, judge_control_set
 from tasks.rules.statistics.control import Drifted
 from tasks.run.writing import StageReport
-from tests.faults.server import Answer, FaultServer, Request, is_judge_request, well_behaved
+from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.kit import job_on, judged, prepared, rows_in, sampled
 from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse
@@ -89,10 +89,10 @@ def bucket(request: Request) -> float:
     return digest[0] / 256
 
 
-def lenient(request: Request, number: int) -> Answer:
+def lenient(request: Request, number: int) -> HttpResponse:
     """A judge that lets pass two in five of what it did not."""
     if is_judge_request(request) and bucket(request) < 0.4:
-        return Answer(json.dumps({"explanation": "let pass", "criteria_met": True}))
+        return HttpResponse(json.dumps({"explanation": "let pass", "criteria_met": True}))
     return well_behaved(request, number)
 
 
@@ -202,9 +202,11 @@ def test_a_judge_that_decides_otherwise_from_a_night_on_is_found_and_one_that_do
 
 
 def test_a_model_that_answers_otherwise_leaves_the_control_set_alone(server: FaultServer, folder: Path) -> None:
-    def regressed(request: Request, number: int) -> Answer:
+    def regressed(request: Request, number: int) -> HttpResponse:
         return (
-            well_behaved(request, number) if is_judge_request(request) else Answer(f"I do not know. {bucket(request)}")
+            well_behaved(request, number)
+            if is_judge_request(request)
+            else HttpResponse(f"I do not know. {bucket(request)}")
         )
 
     job = job_at(server, folder)
@@ -222,9 +224,11 @@ def test_a_model_that_answers_otherwise_leaves_the_control_set_alone(server: Fau
 
 
 def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(server: FaultServer, folder: Path) -> None:
-    def failing(request: Request, number: int) -> Answer:
+    def failing(request: Request, number: int) -> HttpResponse:
         return (
-            Answer(status=500) if is_judge_request(request) and bucket(request) < 0.3 else well_behaved(request, number)
+            HttpResponse(status=500)
+            if is_judge_request(request) and bucket(request) < 0.3
+            else well_behaved(request, number)
         )
 
     job = job_at(server, folder)

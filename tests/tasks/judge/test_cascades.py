@@ -18,8 +18,8 @@ import pytest
 from tasks.config.job import Job
 from tasks.llm.ledger.files import ledger_path
 from tasks.plan.plan import plan
-from tests.faults.answers import prompt_of, slowed
-from tests.faults.server import Answer, FaultServer, Request, is_judge_request, meets, well_behaved
+from tests.faults.behaviours import prompt_of, slowed
+from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, meets, well_behaved
 from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
 
 STRONG: dict[str, Any] = {"name": "hosted_vllm/strong", "label": "strong"}
@@ -45,14 +45,14 @@ def drawn(*parts: object) -> float:
     return hashlib.sha256("|".join(map(str, parts)).encode()).digest()[0] / 256
 
 
-def two_judges(request: Request, number: int) -> Answer:
+def two_judges(request: Request, number: int) -> HttpResponse:
     """A strong judge that is always the same, and a cheap one that errs, wavers, fails and is more or less sure."""
     if is_judge_request(request) and request["model"] == "cheap" and drawn("fail", prompt_of(request)) < 0.1:
-        return Answer("I cannot say.")
+        return HttpResponse("I cannot say.")
     return two_sound_judges(request, number)
 
 
-def two_sound_judges(request: Request, number: int) -> Answer:
+def two_sound_judges(request: Request, number: int) -> HttpResponse:
     """The same, but the cheap judge never fails."""
     if not is_judge_request(request) or request["model"] == "strong":
         return well_behaved(request, number)
@@ -60,7 +60,7 @@ def two_sound_judges(request: Request, number: int) -> Answer:
     # The second repetition sends the same words once more.
     turns = drawn("err", prompt) < 0.2 or (drawn("waver", prompt) < 0.3 and number % 2 == 1)
     text = json.dumps({"explanation": "cheaply", "criteria_met": meets(prompt) != turns})
-    return replace(Answer(text), certainty=0.5 + drawn("sure", prompt) / 2)
+    return replace(HttpResponse(text), certainty=0.5 + drawn("sure", prompt) / 2)
 
 
 pytestmark = pytest.mark.slow
@@ -234,9 +234,9 @@ def test_a_killed_cascade_goes_on_and_pays_no_recorded_reply_twice(
 
 
 def test_a_second_judge_s_failure_is_the_verdict_s_and_is_tried_again(server: FaultServer, tmp_path: Path) -> None:
-    def strong_is_down(request: Request, number: int) -> Answer:
+    def strong_is_down(request: Request, number: int) -> HttpResponse:
         if is_judge_request(request) and request["model"] == "strong":
-            return Answer("I cannot say.")
+            return HttpResponse("I cannot say.")
         return two_judges(request, number)
 
     server.behaviour = strong_is_down

@@ -13,7 +13,7 @@ from tasks.llm.replies import MOST_TEXT_BYTES
 from tasks.plan.plan import former_template_notices, plan
 from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.writing import StageReport
-from tests.faults.server import Answer, Behaviour, FaultServer, Request, is_judge_request, well_behaved
+from tests.faults.server import Behaviour, FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
 from warehouse import Warehouse
 
@@ -85,7 +85,7 @@ def test_the_plan_says_what_another_template_rejudges_and_how_to_keep_the_last(a
         assert 2 * n_criteria == reader.value("select count(*) from verdicts")
 
 
-def swallows_the_tag(request: Request, number: int) -> Answer:
+def swallows_the_tag(request: Request, number: int) -> HttpResponse:
     """A server that sends thinking without its opening tag, for a judge in front of JSON, too."""
     answer = well_behaved(request, number)
     return replace(answer, text=f"First this.</think>\n{answer.text}")
@@ -113,15 +113,15 @@ def test_replies_are_read_without_their_thinking_and_those_that_are_stored_witho
         assert as_it_came["text"] == f"First this.</think>\n{read['text']}"
 
 
-AWAY = Answer(status=307, raw=b"", headers={"Location": "http://elsewhere.example/v1/chat/completions"})
-LARGE = Answer("x" * (MOST_TEXT_BYTES + 1))
+AWAY = HttpResponse(status=307, raw=b"", headers={"Location": "http://elsewhere.example/v1/chat/completions"})
+LARGE = HttpResponse("x" * (MOST_TEXT_BYTES + 1))
 
 
-def first_fails(answer: Answer, *, is_judge: bool) -> Behaviour:
+def first_fails(answer: HttpResponse, *, is_judge: bool) -> Behaviour:
     """A provider whose first reply to a judge, or to a model, is a failure."""
     failed: list[int] = []
 
-    def behaviour(request: Request, number: int) -> Answer:
+    def behaviour(request: Request, number: int) -> HttpResponse:
         is_first = is_judge_request(request) == is_judge and not failed
         failed.extend([1] * is_first)
         return answer if is_first else well_behaved(request, number)
@@ -133,7 +133,12 @@ def first_fails(answer: Answer, *, is_judge: bool) -> Behaviour:
 @pytest.mark.parametrize(("answer", "status"), [(AWAY, "redirected"), (LARGE, "too_large")])
 @pytest.mark.parametrize(("table", "stage"), [("responses", sampled), ("verdicts", judged)])
 def test_what_failed_so_is_a_row_that_only_retry_failed_asks_for_again(
-    table: str, stage: Callable[..., StageReport], answer: Answer, status: str, server: FaultServer, tmp_path: Path
+    table: str,
+    stage: Callable[..., StageReport],
+    answer: HttpResponse,
+    status: str,
+    server: FaultServer,
+    tmp_path: Path,
 ) -> None:
     server.behaviour = first_fails(answer, is_judge=stage is judged)
     models, judges = [endpoint("a", server.api_base)], [endpoint("judge", server.api_base)]

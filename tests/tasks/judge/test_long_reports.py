@@ -18,15 +18,15 @@ from tasks.config.operations import Drift
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.imports.files import retract
 from tasks.imports.responses import import_responses
-from tasks.judge.criterion import Judged, VerdictRows
+from tasks.judge.criterion import JudgedCriterion, VerdictRows
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.llm.request import Target, count_tokens
-from tasks.plan.estimate import Planned, in_all
+from tasks.plan.estimate import Planned, total_of
 from tasks.plan.plan import plan
 from tasks.run.writing import PartWriter, StageReport
-from tests.faults.answers import criterion_of, prompt_of
-from tests.faults.server import Answer, FaultServer, Request
+from tests.faults.behaviours import criterion_of, prompt_of
+from tests.faults.server import FaultServer, HttpResponse, Request
 from tests.kit import endpoint, job_on, judged, prepared, row, rows_in, write_jsonl
 from tests.tasks.benchmarks.research import research_row
 from warehouse import Warehouse
@@ -37,7 +37,7 @@ CRITERIA = 8
 CONTEXT = 8_192
 PROOF = "The last word is that subject 0 says 7, with figures."
 HINT = "It may be that subject 0 says 4."
-TOO_LONG = Answer(status=400, error={"message": "prompt is too long", "type": "x", "param": None, "code": None})
+TOO_LONG = HttpResponse(status=400, error={"message": "prompt is too long", "type": "x", "param": None, "code": None})
 SECTION = "## Section {0}\n\n" + "Paragraph {0} tells at length of other matters, with {0} sources. " * 12
 TEXT = "\n\n".join(SECTION.format(number) for number in range(200))
 REPORT = f"{TEXT[:79_900]}\n\n{HINT}\n\n{PROOF}"
@@ -60,7 +60,7 @@ class Judge:
     """Found in every part of the report, beside quotes."""
     encoding: Any = field(default_factory=loaded_encoding)
 
-    def __call__(self, request: Request, _number: int) -> Answer:
+    def __call__(self, request: Request, _number: int) -> HttpResponse:
         prompt = prompt_of(request)
         if len(self.encoding.encode(prompt)) > self.context:
             return TOO_LONG
@@ -69,9 +69,11 @@ class Judge:
         found = [quote] if quote and quote in prompt.split("\n\nCriterion, quoted")[0] else []
         if is_search(prompt):
             is_report = "of the report:" in prompt
-            return Answer(json.dumps({"evidence": found + ([self.padding] if self.padding and is_report else [])}))
+            return HttpResponse(
+                json.dumps({"evidence": found + ([self.padding] if self.padding and is_report else [])})
+            )
         word = {PROOF: "satisfied", HINT: "partially satisfied"}.get("".join(found), "not satisfied")
-        return Answer(json.dumps({"explanation": "as it says", "verdict": word}))
+        return HttpResponse(json.dumps({"explanation": "as it says", "verdict": word}))
 
 
 def is_search(prompt: str) -> bool:
@@ -161,7 +163,7 @@ def world(answered: Path, tmp_path: Path) -> Iterator[World]:
 def done(answered: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Everything is judged."""
     with world_in(tmp_path_factory.mktemp("done") / "world", answered) as made:
-        made.planned = in_all(planned := plan(made.job()))
+        made.planned = total_of(planned := plan(made.job()))
         made.notes = frozenset(each.note for each in planned)
         report = made.judged()
         assert (report.rows, report.failures) == (2 * CRITERIA, {})
@@ -209,8 +211,8 @@ def test_all_criteria_ask_about_a_part_before_the_next_one_and_the_first_of_them
     assert parts == sorted(parts)
     for part in set(parts):
         first, second, *_ = (entry for entry, of in zip(searches, parts, strict=True) if of == part)
-        assert first.answered_at_s is not None
-        assert first.answered_at_s <= second.arrived_at_s
+        assert first.responded_at_s is not None
+        assert first.responded_at_s <= second.arrived_at_s
 
 
 def test_the_evidence_of_every_part_is_stored(done: World) -> None:
@@ -237,10 +239,10 @@ def test_a_part_that_fails_is_the_verdict_s_failure_and_the_next_run_asks_for_it
     judge = world.judge
     is_well = []
 
-    def stammers(request: Request, number: int) -> Answer:
+    def stammers(request: Request, number: int) -> HttpResponse:
         prompt = prompt_of(request)
         is_struck = criterion_of(prompt).startswith("Says 7 ") and part_in(prompt) == 2 and not is_well
-        return Answer("words") if is_struck else judge(request, number)
+        return HttpResponse("words") if is_struck else judge(request, number)
 
     world.server.behaviour = stammers
     assert judged(world.job()).failures == {"parse_error": 1}
@@ -275,7 +277,7 @@ def test_no_verdict_is_on_disk_before_its_evidence(tmp_path: Path) -> None:
 def test_a_run_that_ends_before_its_rows_are_on_disk_pays_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     write, calls = VerdictRows.write, iter(range(4))
 
-    def dies(rows: VerdictRows, verdict: Judged) -> None:
+    def dies(rows: VerdictRows, verdict: JudgedCriterion) -> None:
         if verdict.searches and next(calls, None) is None:
             raise RuntimeError("killed")
         write(rows, verdict)
@@ -341,7 +343,7 @@ def test_evidence_that_the_judge_itself_finds_too_long_is_searched_again(world: 
     world.judge.padding, judge = "Much was found here. " * 150, world.judge
     is_refused: list[str] = []
 
-    def refuses(request: Request, number: int) -> Answer:
+    def refuses(request: Request, number: int) -> HttpResponse:
         prompt = prompt_of(request)
         if "too long to be shown" in prompt and len(judge.encoding.encode(prompt)) > 2_000:
             is_refused.append(criterion_of(prompt))
@@ -358,7 +360,7 @@ def test_evidence_that_the_judge_itself_finds_too_long_is_searched_again(world: 
 
 def test_evidence_that_no_round_makes_shorter_is_a_failure(world: World) -> None:
     # All that is searched is told again, word for word.
-    world.server.behaviour = lambda request, _: Answer(json.dumps({"evidence": searched_in(prompt_of(request))}))
+    world.server.behaviour = lambda request, _: HttpResponse(json.dumps({"evidence": searched_in(prompt_of(request))}))
     assert judged(world.job()).failures["context_length"] == CRITERIA
     assert "round 2 left" in world.verdicts()["Says 7"]["error"]
 

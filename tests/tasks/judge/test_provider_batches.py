@@ -9,7 +9,7 @@ import pytest
 from tasks.config.job import Job
 from tasks.config.settings import Limits
 from tasks.llm.calls.batches import Submissions
-from tests.faults.server import Answer, Behaviour, FaultServer, Request, is_judge_request, well_behaved
+from tests.faults.server import Behaviour, FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
 
 pytestmark = pytest.mark.slow
@@ -109,14 +109,14 @@ def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(
     assert paid_judgings(server) == {BATCH: N_CRITERIA + 1}
 
 
-def fails_at_first(request: Request, number: int) -> Answer:
+def fails_at_first(request: Request, number: int) -> HttpResponse:
     is_struck = is_judge_request(request) and sum(map(ord, request["messages"][0]["content"])) % 5 == 0
-    return Answer(status=500) if is_struck and number == 0 else well_behaved(request, number)
+    return HttpResponse(status=500) if is_struck and number == 0 else well_behaved(request, number)
 
 
-def talks_at_first(request: Request, number: int) -> Answer:
+def talks_at_first(request: Request, number: int) -> HttpResponse:
     is_first = is_judge_request(request) and len(request["messages"]) == 1 and number == 0
-    return Answer("Certainly!") if is_first else well_behaved(request, number)
+    return HttpResponse("Certainly!") if is_first else well_behaved(request, number)
 
 
 @pytest.mark.parametrize(("behaviour", "status"), [(fails_at_first, "provider_error"), (talks_at_first, "parse_error")])
@@ -168,7 +168,7 @@ def test_a_crash_between_handing_in_and_writing_it_down_pays_nothing_twice(
 def test_what_a_batch_that_fails_or_expires_has_is_taken_and_the_rest_submitted_by_the_next_run(
     end: str, n_answered: int, said: str, server: FaultServer, tmp_path: Path
 ) -> None:
-    server.batch_end, server.answered_before_end = end, n_answered
+    server.batch_end, server.responses_before_end = end, n_answered
     job = job_at(server, tmp_path)
     first = judged(job)
     assert said in first.warnings[0]

@@ -17,11 +17,11 @@ from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call, Target
-from tests.faults.server import Answer, FaultServer
+from tests.faults.server import FaultServer, HttpResponse
 
 CONVERSATION = [{"role": "user", "content": "What is a bond?"}]
-Behaviour = Callable[[dict[str, Any], int], Answer]
-Serve = Callable[[Behaviour | Answer], FaultServer]
+Behaviour = Callable[[dict[str, Any], int], HttpResponse]
+Serve = Callable[[Behaviour | HttpResponse], FaultServer]
 Result = TypeVar("Result")
 ROUTES: dict[str, dict[str, Any]] = {
     "vllm": {}, "openai": {"name": "openai/candidate"}, "streamed": {"is_streamed": True},
@@ -111,14 +111,14 @@ def written(folder: Path, entries: Sequence[Entry], spent: Sequence[tuple[str, i
     asyncio.run(write())
 
 
-def failed(status: int, message: str = "no", code: str | None = None, kind: str = "", **headers: str) -> Answer:
+def failed(status: int, message: str = "no", code: str | None = None, kind: str = "", **headers: str) -> HttpResponse:
     """An error as OpenAI tells it; a header's name is written with underscores."""
     body = {"message": message, "type": kind or f"error_{status}", "param": None, "code": code}
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Answer(status=status, error=body, headers=named)
+    return HttpResponse(status=status, error=body, headers=named)
 
 
-def then(*answers: Answer) -> Behaviour:
+def then(*answers: HttpResponse) -> Behaviour:
     """Give one answer after the other to the same request; the last one is kept."""
     return lambda _request, number: answers[min(number, len(answers) - 1)]
 
@@ -165,8 +165,8 @@ def serve() -> Iterator[Serve]:
     """Start servers that end with the test."""
     servers: list[FaultServer] = []
 
-    def start(behaviour: Behaviour | Answer) -> FaultServer:
-        server = FaultServer((lambda _r, _n: behaviour) if isinstance(behaviour, Answer) else behaviour)
+    def start(behaviour: Behaviour | HttpResponse) -> FaultServer:
+        server = FaultServer((lambda _r, _n: behaviour) if isinstance(behaviour, HttpResponse) else behaviour)
         servers.append(server.__enter__())
         return server
 

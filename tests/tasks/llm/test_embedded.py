@@ -11,8 +11,8 @@ import pytest
 from tasks.llm import embedded
 from tasks.llm.calls.gateway import send
 from tasks.llm.replies import EMPTY, OK, PROVIDER_ERROR
-from tasks.llm.request import Call, Prices, Target, most_answer_tokens, most_of
-from tests.faults.answers import Answer
+from tasks.llm.request import Call, Prices, Target, most_of, most_reply_tokens
+from tests.faults.behaviours import HttpResponse
 from tests.faults.bodies import words_vector
 from tests.faults.server import FaultServer
 
@@ -75,7 +75,7 @@ def test_a_vector_comes_back_as_json_with_its_tokens_and_cost(route: str) -> Non
 
 
 def test_a_failure_is_a_reply_with_its_cause() -> None:
-    with FaultServer(lambda request, number: Answer(status=500)) as server:
+    with FaultServer(lambda request, number: HttpResponse(status=500)) as server:
         reply = asked(target(server), "leases")
 
     assert (PROVIDER_ERROR, None) == (reply.status, reply.text)
@@ -86,7 +86,7 @@ def test_a_failure_is_a_reply_with_its_cause() -> None:
 @pytest.mark.parametrize("data", [[], [{"object": "embedding", "index": 0, "embedding": []}]])
 def test_a_reply_without_a_vector_is_empty(data: list[Any]) -> None:
     body = json.dumps({"object": "list", "data": data, "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}})
-    with FaultServer(lambda request, number: Answer(raw=body.encode())) as server:
+    with FaultServer(lambda request, number: HttpResponse(raw=body.encode())) as server:
         reply = asked(target(server), "leases")
 
     assert (EMPTY, None) == (reply.status, reply.text)
@@ -98,6 +98,6 @@ def test_what_a_vector_costs_at_most_is_known_before_the_call() -> None:
     call = Call(to, [{"role": "user", "content": "leases"}], "a-cell")
     most = most_of(call, to.parameters)
 
-    assert 0 == most_answer_tokens(to, to.parameters)
+    assert 0 == most_reply_tokens(to, to.parameters)
     assert most.usd is not None
     assert 0 < most.usd < 0.001

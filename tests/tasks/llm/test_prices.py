@@ -5,7 +5,7 @@ import tiktoken
 
 from tasks.llm import request
 from tasks.llm.request import NO_PRICES, Call, Prices, Target
-from tests.faults.server import Answer
+from tests.faults.server import HttpResponse
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to
 
 OWN = Prices(2.0, 0.5, 8.0, "configuration")
@@ -41,7 +41,7 @@ def test_a_model_of_the_table_has_its_published_price() -> None:
     published = pytest.approx((0.15, 0.075, 0.6))
     assert (prices.input_usd_per_mtok, prices.cached_usd_per_mtok, prices.output_usd_per_mtok) == published
     assert str(prices.price_table).startswith("litellm ")
-    assert request.most_answer_tokens(Target("openai/gpt-4o-mini"), {}) == 16384
+    assert request.most_reply_tokens(Target("openai/gpt-4o-mini"), {}) == 16384
 
 
 def test_a_name_of_another_provider_does_not_get_the_price_of_one() -> None:
@@ -50,7 +50,7 @@ def test_a_name_of_another_provider_does_not_get_the_price_of_one() -> None:
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens", "max_output_tokens"])
 def test_the_limit_that_is_sent_bounds_the_answer(name: str) -> None:
-    assert request.most_answer_tokens(Target("openai/gpt-4o-mini"), {name: 77}) == 77
+    assert request.most_reply_tokens(Target("openai/gpt-4o-mini"), {name: 77}) == 77
 
 
 @pytest.mark.parametrize("text", ["", "a", "ü" * 10, "\U0001f600" * 7, "word " * 1000])
@@ -80,7 +80,7 @@ def test_a_call_costs_its_tokens_at_its_price(of_table: bool, route: str, callin
         "input_tokens_details": {"cached_tokens": 400}, "output_tokens_details": {"reasoning_tokens": 0},
     }  # fmt: skip
     own = {"name": "openai/gpt-4o-mini"} if of_table else {"prices": OWN}
-    reply = calling(call_to(serve(Answer("x", usage=usage)), **ROUTES[route] | own))
+    reply = calling(call_to(serve(HttpResponse("x", usage=usage)), **ROUTES[route] | own))
     prompt, cached, answer = (0.15, 0.075, 0.6) if of_table else (2.0, 0.5, 8.0)
     assert reply.cost_usd == pytest.approx((600 * prompt + 400 * cached + 100 * answer) / 1e6)
     assert of_table or reply.prices == OWN
@@ -90,7 +90,7 @@ def test_what_litellm_says_that_a_call_of_its_table_cost_counts_since_it_knows_t
     calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tasks.llm.calls.gateway.cost_usd", lambda *_: 1.0)
-    reply = calling(call_to(serve(Answer("x", usage=USAGE)), name="openai/gpt-4o-mini"))
+    reply = calling(call_to(serve(HttpResponse("x", usage=USAGE)), name="openai/gpt-4o-mini"))
     assert reply.cost_usd == pytest.approx((600 * 0.15 + 400 * 0.075 + 100 * 0.6) / 1e6)
 
 

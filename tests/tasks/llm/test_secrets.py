@@ -10,7 +10,7 @@ import pytest
 
 from tasks.llm.environment import filled_in, redacted, safe
 from tasks.rules.errors import UsageError
-from tests.faults.server import Answer
+from tests.faults.server import HttpResponse
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed
 
 pytestmark = pytest.mark.usefixtures("hurried")
@@ -98,8 +98,8 @@ def test_a_secret_is_taken_out_in_every_form(form: str, secret: str, monkeypatch
     monkeypatch.setenv("SOME_API_KEY", secret)
     for before in ("", "u", "me", "user:"):
         told = disguised(secret, before)[form]
-        for is_answer in (False, True):
-            shown = redacted(f"got {told} of you", is_answer=is_answer)
+        for is_reply in (False, True):
+            shown = redacted(f"got {told} of you", is_reply=is_reply)
             assert "[redacted]" in shown
             assert told[len(told) // 3 : -len(told) // 3] not in shown
             assert len(shown) < len("got [redacted] of you") + 20
@@ -112,13 +112,13 @@ def test_an_answer_keeps_ordinary_words_and_addresses(monkeypatch: pytest.Monkey
     monkeypatch.setenv("PLACE", "eu-north")
     assert filled_in("${PLACE}") == "eu-north"
     text = "the password of Jane Q. Public, Esq. of 20261122 is in https://user:pass@host"
-    assert redacted(text, is_answer=True) == text
+    assert redacted(text, is_reply=True) == text
 
 
 def test_a_text_with_many_escapes_and_no_secret_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", SECRET)
     text = json.dumps({"a": "ü\n" * 50, "b": "100%25 of \\alpha", "c": "&#x41;"})
-    assert redacted(text, is_answer=True) == text
+    assert redacted(text, is_reply=True) == text
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -129,7 +129,7 @@ def test_a_key_in_a_good_answer_is_not_stored(
     monkeypatch.setenv("SOME_API_KEY", SECRET)
     told = disguised(SECRET)[form]
     server = serve(
-        Answer(f"Your key is {told}.", model=f"m-{told}", fingerprint=f"fp {told}", headers={"X-Key": SECRET})
+        HttpResponse(f"Your key is {told}.", model=f"m-{told}", fingerprint=f"fp {told}", headers={"X-Key": SECRET})
     )
     reply = calling(call_to(server, **ROUTES[route]))
     assert (reply.status, "[redacted]" in str(reply.text)) == ("ok", True)
@@ -163,7 +163,7 @@ def test_a_secret_in_the_parameters_is_put_in_at_the_call_alone(
     calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PRBENCH_GATE", SECRET)
-    server = serve(Answer("x"))
+    server = serve(HttpResponse("x"))
     given = {"extra_body": {"auth": {"token": "${PRBENCH_GATE}"}, "note": "${PRBENCH_GATE}"}}
     assert calling(call_to(server, parameters=given)).status == "ok"
     assert server.book[0]["auth"] == {"token": SECRET}
@@ -176,7 +176,7 @@ def test_the_values_of_headers_reach_the_server_and_nothing_else(
     route: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PRBENCH_GATE", SECRET)
-    server = serve(Answer("x"))
+    server = serve(HttpResponse("x"))
     call = call_to(server, headers={"X-Gate": "Bearer ${PRBENCH_GATE}", "X-Team": "blue"}, **ROUTES[route])
     assert calling(call).status == "ok"
     assert server.entries[0].headers["x-gate"] == f"Bearer {SECRET}"

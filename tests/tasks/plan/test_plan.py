@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tasks.llm.request import Prices
-from tasks.plan.estimate import COUNTED, PerCall, Planned, in_all, planned_calls
+from tasks.plan.estimate import COUNTED, PerCall, Planned, planned_calls, total_of
 from tasks.plan.plan import is_prepared, plan, prepare
 from tasks.plan.stopping import ORDERS, _calls, _simulated
 from tasks.rules.stopping import DIFFERENT, Rule
@@ -17,7 +17,7 @@ PRICES = Prices(1.0, 0.5, 10.0)
 
 
 def test_responses_that_were_never_measured_cost_from_the_shortest_to_the_longest_that_is_assumed() -> None:
-    planned = planned_calls("sample", "a-model", 1_000, PerCall(100, basis=COUNTED), PRICES, most_answer=2_000)
+    planned = planned_calls("sample", "a-model", 1_000, PerCall(100, basis=COUNTED), PRICES, most_reply_tokens=2_000)
 
     assert (planned.prompt_tokens, planned.completion_tokens, planned.cost_usd) == (100_000, None, None)
     assert planned.cost_usd_low == pytest.approx(0.1 + 500 * 0.01)
@@ -40,8 +40,8 @@ def test_without_a_price_there_is_no_range_and_the_sum_has_none_either() -> None
 
     assert (unknown.cost_usd_low, unknown.cost_usd_high) == (None, None)
     assert unknown.note == "its price is unknown; set its `price`"
-    assert in_all([known, unknown]).cost_usd_low is None
-    assert in_all([known, known]).cost_usd_high == pytest.approx(2 * (known.cost_usd_high or 0))
+    assert total_of([known, unknown]).cost_usd_low is None
+    assert total_of([known, known]).cost_usd_high == pytest.approx(2 * (known.cost_usd_high or 0))
 
 
 def test_what_is_free_costs_nothing_at_any_length_and_measured_lengths_have_one_cost() -> None:
@@ -61,7 +61,10 @@ def test_a_plan_needs_no_earlier_stage_and_the_embedded_model_costs_nothing(tmp_
 
     assert is_prepared(job)
     planned = plan(job)
-    assert [(each.role, each.cost_usd, each.assumed) for each in planned] == [("sample", 0.0, ""), ("judge", 0.0, "")]
+    assert [(each.purpose, each.cost_usd, each.assumed) for each in planned] == [
+        ("sample", 0.0, ""),
+        ("judge", 0.0, ""),
+    ]
     assert all(each.calls > 0 for each in planned)
 
 
@@ -86,7 +89,7 @@ def test_only_the_missing_tasks_among_those_that_are_needed_are_called() -> None
 def test_a_settled_comparison_needs_what_it_has_and_an_open_one_more_than_that() -> None:
     missing = [("a", task, 1) for task in ORDER[40:]]
     needed, (compared,) = _simulated([progress("a", "b", 2, DIFFERENT)], [UNCLEAR])
-    assert (compared.tasks.median, compared.settled_share) == (40, 1)
+    assert (compared.tasks.median, compared.decided_share) == (40, 1)
     assert _calls(Planned("sample", "a", 60), missing, needed).calls.high == 0
     needed, (compared,) = _simulated([progress("a", "b", 2)], [CLEAR])
     assert compared.tasks.low == 60

@@ -13,7 +13,7 @@ from tasks.imports.responses import import_responses
 from tasks.plan.plan import plan
 from tasks.rules.errors import UsageError
 from tasks.run.coverage import coverage
-from tests.faults.answers import Answer, Request, is_judge_request, well_behaved
+from tests.faults.behaviours import HttpResponse, Request, is_judge_request, well_behaved
 from tests.faults.server import FaultServer
 from tests.kit import endpoint, good_row, job_on, judged, prepared, sampled, write_jsonl
 from tests.tasks.dataset.rows import hub_criterion
@@ -30,11 +30,11 @@ TEMPLATE = """Another way to ask about one item of an expert's grading rubric.
 Reply with JSON: {"explanation": "...", "criteria_met": true or false}"""
 
 
-def new_each_time(request: Request, number: int) -> Answer:
+def new_each_time(request: Request, number: int) -> HttpResponse:
     """An answer that is another one each time the same is asked, as with a temperature; verdicts as the prompt says."""
     if is_judge_request(request):
         return well_behaved(request, number)
-    return Answer(f"{well_behaved(request, number).text} Take {number} at {request.get('temperature')}.")
+    return HttpResponse(f"{well_behaved(request, number).text} Take {number} at {request.get('temperature')}.")
 
 
 def rubric(task_id: str, **titles: str) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from tasks.llm.environment import filled_in
 from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import UsageError
 from tasks.run.judge_configs import target_of
-from tasks.run.run_context import CALLED_ROLES, open_run_context, refuse_unready
+from tasks.run.run_context import CALLED_KINDS, open_run_context, refuse_unready
 from tasks.run.stages import STAGES
 from tests.kit import admitted, criterion, job_on, response, row, written
 from warehouse import Warehouse, take_notices
@@ -78,7 +78,7 @@ def test_a_writer_of_rubrics_needs_its_key_if_a_judge_asks(tmp_path: Path, monke
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     job = judged_by("augmented", tmp_path)
     split_of(job, "t0")
-    for roles in (CALLED_ROLES, STAGES["derive"].calls):
+    for roles in (CALLED_KINDS, STAGES["derive"].calls):
         with pytest.raises(UsageError, match=r"^rubric_writer: OPENAI_API_KEY is not set"):
             refuse_unready(job, roles)
     assert refuse_unready(job, STAGES["judge"].calls) is None

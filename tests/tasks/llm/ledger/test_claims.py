@@ -13,7 +13,7 @@ from tasks.llm.ledger.call_locks import CallLocks
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import AdmissionRequest, Budget, Limiter, Outcome
 from tasks.llm.request import Call
-from tests.faults.server import Answer
+from tests.faults.server import HttpResponse
 from tests.tasks.llm.conftest import Calling, Serve, call_to
 
 pytestmark = pytest.mark.usefixtures("hurried")
@@ -62,7 +62,7 @@ def test_the_locks_of_a_process_end_with_it(tmp_path: Path) -> None:
 
 
 async def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(calling: Calling, serve: Serve) -> None:
-    server = serve(Answer("x"))
+    server = serve(HttpResponse("x"))
     calling.folder.mkdir()
     calling.concurrency = 2
     theirs = CallLocks(calling.folder)
@@ -83,7 +83,9 @@ async def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(
 
 
 async def test_an_answer_that_another_process_got_meanwhile_needs_no_permission(calling: Calling, serve: Serve) -> None:
-    server = serve(Answer("x", delay_s=0.6, usage={"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}))
+    server = serve(
+        HttpResponse("x", delay_s=0.6, usage={"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2})
+    )
     call = call_to(server, parameters={"max_tokens": 10})
     calling.max_tokens = 100
     async with calling.opened() as (gateway, _):
@@ -101,9 +103,13 @@ async def test_an_answer_that_another_process_got_meanwhile_needs_no_permission(
 
 
 def test_two_runs_with_the_same_calls_make_each_once_also_if_it_fails_for_good(calling: Calling, serve: Serve) -> None:
-    def behaviour(request: dict, _number: int) -> Answer:
+    def behaviour(request: dict, _number: int) -> HttpResponse:
         number = int(request["messages"][0]["content"].split()[1])
-        return Answer(None, refusal="no", delay_s=0.02) if number % 3 == 0 else Answer(f"{number}", delay_s=0.02)
+        return (
+            HttpResponse(None, refusal="no", delay_s=0.02)
+            if number % 3 == 0
+            else HttpResponse(f"{number}", delay_s=0.02)
+        )
 
     server = serve(behaviour)
     calls = [call_to(server, f"question {number}") for number in range(30)]

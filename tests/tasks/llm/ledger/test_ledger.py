@@ -19,7 +19,7 @@ from tasks.llm.replies import OK, Reply
 from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError
 from tasks.run.run_context import LEDGER, open_run_context
-from tests.faults.server import Answer, FaultServer
+from tests.faults.server import FaultServer, HttpResponse
 from tests.kit import job_on
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then, written
 
@@ -52,7 +52,7 @@ def filled(calling: Calling, server: FaultServer, number: int = 120) -> Path:
 
 
 async def test_a_reply_is_on_disk_when_it_is_returned(calling: Calling, serve: Serve) -> None:
-    server = serve(lambda request, _n: Answer(request["messages"][0]["content"].upper()))
+    server = serve(lambda request, _n: HttpResponse(request["messages"][0]["content"].upper()))
     async with calling.opened() as (gateway, _):
 
         async def one(question: str) -> None:
@@ -64,7 +64,7 @@ async def test_a_reply_is_on_disk_when_it_is_returned(calling: Calling, serve: S
 
 
 def test_the_next_run_makes_no_call_again_that_was_answered(calling: Calling, serve: Serve) -> None:
-    server = serve(Answer("täglich \U0001f600 \x00 end", fingerprint="fp_1", reasoning_tokens=3))
+    server = serve(HttpResponse("täglich \U0001f600 \x00 end", fingerprint="fp_1", reasoning_tokens=3))
     calls = [call_to(server, f"q{number}", name="openai/c", prices=DEAR) for number in range(5)]
     first, again = calling.together(*calls), calling.together(*calls)
     assert first == again
@@ -74,19 +74,19 @@ def test_the_next_run_makes_no_call_again_that_was_answered(calling: Calling, se
 @pytest.mark.parametrize(
     ("answer", "status"),
     [
-        (Answer(None, refusal="no"), "refused"), (Answer("cut", finish_reason="length"), "truncated"),
+        (HttpResponse(None, refusal="no"), "refused"), (HttpResponse("cut", finish_reason="length"), "truncated"),
         (failed(400, "odd"), "provider_error"), (failed(400, "prompt is too long"), "context_length"),
     ],
 )  # fmt: skip
 def test_a_failure_that_does_not_pass_is_final_until_its_row_is_written(
-    answer: Answer, status: str, calling: Calling, serve: Serve
+    answer: HttpResponse, status: str, calling: Calling, serve: Serve
 ) -> None:
     server = serve(answer)
     call = call_to(server)
     first = calling(call)
     assert (first.status, calling(call).status, len(server.book)) == (status, status, 1)
     calling.spend(first)
-    server.behaviour = lambda _request, _number: Answer("now")
+    server.behaviour = lambda _request, _number: HttpResponse("now")
     later = calling(call)
     assert (later.status, later.text, later.attempts, len(server.book)) == ("ok", "now", 1, 2)
     assert later.paid != first.paid
@@ -96,7 +96,7 @@ def test_attempts_are_numbered_on_over_failures_runs_and_written_rows(calling: C
     calling.attempts, server = 2, serve(failed(503))
     call = call_to(server)
     calling.spend(calling(call))
-    server.behaviour = then(Answer(""), Answer("now"))
+    server.behaviour = then(HttpResponse(""), HttpResponse("now"))
     calling(call)
     rows = stored(calling.folder, "attempt, status, is_final, cell, run_id")
     assert rows == [
@@ -115,7 +115,7 @@ def test_attempts_that_failed_before_a_restart_count(calling: Calling, serve: Se
 
 
 def test_a_call_whose_attempts_were_all_made_gets_one_more_after_a_restart(calling: Calling, serve: Serve) -> None:
-    calling.attempts, server = 2, serve(then(failed(503), failed(503), failed(503), Answer("now")))
+    calling.attempts, server = 2, serve(then(failed(503), failed(503), failed(503), HttpResponse("now")))
     call = call_to(server)
     assert calling(call).attempts == 2
     assert (calling(call).status, len(server.book)) == ("provider_error", 3)
@@ -123,7 +123,7 @@ def test_a_call_whose_attempts_were_all_made_gets_one_more_after_a_restart(calli
 
 
 def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(calling: Calling, serve: Serve) -> None:
-    server = serve(Answer("one two", delay_s=0.1, cached_tokens=0))
+    server = serve(HttpResponse("one two", delay_s=0.1, cached_tokens=0))
     calls = [call_to(server, "a b c", cell=cell, prices=DEAR) for cell in "abc"]
     for replies in (calling.together(*calls), calling.together(*calls)):
         costs = [reply.cost_usd for reply in replies if isinstance(reply, Reply)]
@@ -134,7 +134,9 @@ def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(calli
 
 
 def test_discarded_attempts_are_paid_by_their_cell_also_after_a_restart(calling: Calling, serve: Serve) -> None:
-    server = serve(then(Answer("", usage={"prompt_tokens": 2, "completion_tokens": 5, "total_tokens": 7}), Answer("x")))
+    server = serve(
+        then(HttpResponse("", usage={"prompt_tokens": 2, "completion_tokens": 5, "total_tokens": 7}), HttpResponse("x"))
+    )
     call = call_to(server, "a b c", prices=DEAR)
     first, again = calling(call), calling(call)
     assert (first.cost_usd, first.attempts, len(server.book)) == (7.0 + 4.0, 2, 2)
@@ -142,7 +144,7 @@ def test_discarded_attempts_are_paid_by_their_cell_also_after_a_restart(calling:
 
 
 def test_a_longer_time_limit_or_a_stream_is_the_same_call(calling: Calling, serve: Serve) -> None:
-    server = serve(Answer("x"))
+    server = serve(HttpResponse("x"))
     for other in ({}, {"timeout_s": 99.0}, {"is_streamed": True}, {"fallback": {"temperature": 0}}, {"prices": DEAR}):
         assert calling(call_to(server, **other)).text == "x"
     assert len(server.book) == 1
@@ -196,7 +198,7 @@ def entry(key: str, logprobs: tuple[tuple[str, float], ...] | None, finished_at_
 
 def kept(folder: Path, key: str) -> Reply | None:
     ledger = Ledger(folder)
-    found = ledger.history(key).answer_for(f"cell of {key}")
+    found = ledger.history(key).reply_for(f"cell of {key}")
     ledger.close()
     return found
 
@@ -239,7 +241,7 @@ def total(folder: Path, name: str) -> Any:
 
 
 def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: Serve) -> None:
-    server = serve(then(failed(503), Answer("", usage=USED), Answer("x", usage=USED)))
+    server = serve(then(failed(503), HttpResponse("", usage=USED), HttpResponse("x", usage=USED)))
     calling.attempts = 5
     calling(call_to(server, prices=DEAR))
     (row,) = spend_in(calling.folder)
@@ -253,17 +255,17 @@ def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: 
 
 def test_a_call_that_nobody_knows_the_cost_of_is_counted_as_such(calling: Calling, serve: Serve) -> None:
     calling.attempts = 1
-    calling(call_to(serve(Answer("late", delay_s=2.0)), timeout_s=0.2, prices=DEAR))  # the provider may charge it
+    calling(call_to(serve(HttpResponse("late", delay_s=2.0)), timeout_s=0.2, prices=DEAR))  # the provider may charge it
     calling(call_to(serve(failed(429)), prices=DEAR))  # it was turned away
-    calling(call_to(serve(Answer("x", usage=None)), "no report", prices=DEAR))
-    calling(call_to(serve(Answer("x", usage=USED)), "no price"))
-    calling(call_to(serve(Answer("x", usage=USED)), "known", prices=DEAR))
+    calling(call_to(serve(HttpResponse("x", usage=None)), "no report", prices=DEAR))
+    calling(call_to(serve(HttpResponse("x", usage=USED)), "no price"))
+    calling(call_to(serve(HttpResponse("x", usage=USED)), "known", prices=DEAR))
     (row,) = spend_in(calling.folder)
     assert (row["calls"], row["failed_calls"], row["unpriced_calls"], row["cost_usd"]) == (5, 2, 3, 5.0)
 
 
 def test_what_two_processes_spend_is_summed_by_run_and_model(calling: Calling, serve: Serve) -> None:
-    server = serve(Answer("x", usage=USED))
+    server = serve(HttpResponse("x", usage=USED))
     other = Ledger(calling.folder)
     calling.together(*(call_to(server, f"q{n}", prices=DEAR) for n in range(3)))
     other.close()
@@ -278,7 +280,7 @@ def test_what_two_processes_spend_is_summed_by_run_and_model(calling: Calling, s
 def test_a_file_of_another_version_is_refused_with_one_line_and_left_alone(
     calling: Calling, serve: Serve, version: int, why: str
 ) -> None:
-    server = serve(Answer("x"))
+    server = serve(HttpResponse("x"))
     calling(call_to(server))
     with opened(calling.folder) as connection:
         connection.execute(f"pragma user_version = {version}")

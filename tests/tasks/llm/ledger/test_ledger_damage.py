@@ -24,7 +24,7 @@ from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError
-from tests.faults.server import Answer
+from tests.faults.server import HttpResponse
 from tests.tasks.llm.conftest import Calling, Serve, call_to, written
 from tests.tasks.llm.ledger.test_ledger import filled, stored
 
@@ -127,7 +127,7 @@ def test_no_flipped_byte_makes_a_call_wrong_and_a_few_of_them_hide_no_other_call
     assert len(pages) == N_CALLS
     after, _ = repaired(path, capsys)
     ledger = Ledger(tmp_path)
-    used = {number for number in after if ledger.history(f"{number:064x}").answer_for(f"cell-{number}")}
+    used = {number for number in after if ledger.history(f"{number:064x}").reply_for(f"cell-{number}")}
     ledger.close()
     assert {number: after[number] for number in used} == {number: before[number] for number in used}
     if seed % 4 < 3:
@@ -246,7 +246,7 @@ def test_a_kill_in_the_middle_of_a_repair_loses_nothing(
 def test_a_flipped_bit_inside_a_stored_reply_is_noticed_and_the_call_made_again(
     calling: Calling, serve: Serve, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    server = serve(Answer("The answer is 42."))
+    server = serve(HttpResponse("The answer is 42."))
     path = filled(calling, server, 60)
     data = bytearray(path.read_bytes())
     data[data.index(b"The answer is 42.") + 15] ^= 1
@@ -296,7 +296,7 @@ async def test_what_is_written_in_one_transaction_is_there_as_a_whole_or_not_at_
 
 
 def test_sums_that_are_lost_with_the_damage_are_those_of_the_saved_calls(calling: Calling, serve: Serve) -> None:
-    filled(calling, serve(Answer("word " * 100)))
+    filled(calling, serve(HttpResponse("word " * 100)))
     path = calling.folder / "calls.sqlite"
     destroy(path, root_of(path, "spend"))
     Ledger(calling.folder).close()
@@ -335,7 +335,7 @@ def test_a_process_that_is_killed_loses_nothing_that_it_was_told_is_stored(tmp_p
 def test_a_file_that_somebody_else_has_locked_is_not_taken_for_damaged(
     calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = filled(calling, serve(Answer("word " * 100)))
+    path = filled(calling, serve(HttpResponse("word " * 100)))
     connect = sqlite3.connect
     monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: connect(*given, **named | {"timeout": 0.2}))
     holder = connect(path, isolation_level=None)

@@ -21,7 +21,7 @@ from tasks.llm.replies import Failure, Kind, Reply
 from tasks.llm.request import Call
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
-from tests.faults.server import Answer
+from tests.faults.server import HttpResponse
 from tests.kit import job_on
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed
 
@@ -44,7 +44,7 @@ def test_in_no_minute_are_there_more_requests_than_the_limit(limit: int, steps: 
         now_s += pause_s
         for _ in range(number):
             now_s += meter.wait_s(now_s)
-            meter.take(1, now_s)
+            meter.consume(1, now_s)
             went_at_s.append(now_s)
     for last, end_s in enumerate(went_at_s):
         assert sum(1 for at_s in went_at_s[: last + 1] if at_s > end_s - 60.0) <= limit + 1e-6
@@ -62,7 +62,7 @@ def test_in_no_minute_are_there_more_tokens_than_the_limit_but_for_the_last_call
     for pause_s, share in steps:
         now_s += pause_s
         now_s += meter.wait_s(now_s)
-        meter.take(share * limit, now_s)
+        meter.consume(share * limit, now_s)
         went.append((now_s, share * limit))
     for last, (end_s, _) in enumerate(went):
         before = sum(tokens for at_s, tokens in went[:last] if at_s > end_s - 60.0)
@@ -76,21 +76,21 @@ def test_a_meter_lets_nearly_all_of_its_limit_through(limit: int) -> None:
         now_s += meter.wait_s(now_s)
         if now_s > 600.0 or number > 3_000:
             break
-        meter.take(1, now_s)
+        meter.consume(1, now_s)
         number += 1
     assert number >= 0.95 * limit * min(now_s, 600.0) / 60.0 - 1
 
 
 def test_tokens_that_were_taken_and_not_used_are_given_back() -> None:
     meter = TokenBucket(6100, 0.0)
-    meter.take(1100, 0.0)
+    meter.consume(1100, 0.0)
     assert meter.wait_s(0.0) == pytest.approx(10.01, abs=0.1)
-    meter.take(-1000, 0.0)
+    meter.consume(-1000, 0.0)
     assert meter.wait_s(0.0) == pytest.approx(0.01, abs=0.02)
 
 
 def test_requests_a_minute_hold_for_real_calls(calling: Calling, serve: Serve) -> None:
-    server, calling.concurrency, calling.limits = serve(Answer("x")), 8, {"rpm": 300}
+    server, calling.concurrency, calling.limits = serve(HttpResponse("x")), 8, {"rpm": 300}
     started_s = time.monotonic()
     calling.together(*(call_to(server, f"q{number}") for number in range(16)))
     arrived_at_s = [entry.arrived_at_s for entry in server.entries]
@@ -102,7 +102,7 @@ def test_requests_a_minute_hold_for_real_calls(calling: Calling, serve: Serve) -
 
 def test_tokens_a_minute_count_what_was_really_used(calling: Calling, serve: Serve) -> None:
     usage = {"prompt_tokens": 500, "completion_tokens": 1500, "total_tokens": 2000}
-    server, calling.concurrency, calling.limits = serve(Answer("x", usage=usage)), 1, {"tpm": 240_000}
+    server, calling.concurrency, calling.limits = serve(HttpResponse("x", usage=usage)), 1, {"tpm": 240_000}
     calling.together(*(call_to(server, f"q{number}") for number in range(6)))
     arrived_at_s = [entry.arrived_at_s for entry in server.entries]
     a_second = 240_000 / 60
@@ -137,17 +137,17 @@ async def test_a_call_whose_tokens_were_not_guessed_does_not_end_the_limiter() -
 
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_no_more_calls_are_under_way_at_once_than_allowed(concurrency: int, calling: Calling, serve: Serve) -> None:
-    server, other = serve(Answer("x", delay_s=0.05)), serve(Answer("y", delay_s=0.05))
+    server, other = serve(HttpResponse("x", delay_s=0.05)), serve(HttpResponse("y", delay_s=0.05))
     calling.concurrency = concurrency
     calling.together(*(call_to(address, f"q{number}") for number in range(6) for address in (server, other)))
     assert len(server.book) + len(other.book) == 12
-    spans = [(entry.arrived_at_s, entry.answered_at_s or 0.0) for entry in server.entries + other.entries]
+    spans = [(entry.arrived_at_s, entry.responded_at_s or 0.0) for entry in server.entries + other.entries]
     most = max(sum(begin <= at_s < end for begin, end in spans) for at_s, _ in spans)
     assert most == concurrency
 
 
 def test_calls_go_by_priority_and_then_by_coming(calling: Calling, serve: Serve) -> None:
-    server, calling.concurrency = serve(Answer("x", delay_s=0.02)), 1
+    server, calling.concurrency = serve(HttpResponse("x", delay_s=0.02)), 1
     wanted = {"first": (9,), "c": (2, 0), "a": (0, 5), "b": (1,), "d": (2, 0), "e": (2, 0), "f": (2, 1)}
     target = call_to(server).target
     calling.together(
@@ -158,7 +158,7 @@ def test_calls_go_by_priority_and_then_by_coming(calling: Calling, serve: Serve)
 
 
 def test_the_order_holds_across_models(calling: Calling, serve: Serve) -> None:
-    servers, calling.concurrency = [serve(Answer("x", delay_s=0.02)) for _ in range(2)], 1
+    servers, calling.concurrency = [serve(HttpResponse("x", delay_s=0.02)) for _ in range(2)], 1
     calls = [call_to(servers[number % 2], f"q{number}") for number in range(8)]
     calling.together(*(Call(c.target, c.messages, c.cell, priority=(8 - n,)) for n, c in enumerate(calls)))
     entries = sorted(servers[0].entries + servers[1].entries, key=lambda entry: entry.arrived_at_s)
@@ -215,8 +215,8 @@ def test_failures_of_one_moment_cut_the_concurrency_once() -> None:
 
 
 def test_a_server_that_bears_two_at_once_gets_few_more(calling: Calling, serve: Serve) -> None:
-    def bears_two(_request: dict[str, Any], _number: int) -> Answer:
-        return Answer("x", delay_s=0.05) if server.in_hand <= 2 else failed(429, kind="rate_limit_error")
+    def bears_two(_request: dict[str, Any], _number: int) -> HttpResponse:
+        return HttpResponse("x", delay_s=0.05) if server.in_hand <= 2 else failed(429, kind="rate_limit_error")
 
     server = serve(bears_two)
     calling.concurrency, calling.attempts = 16, 12
@@ -269,7 +269,7 @@ async def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch: p
 
 
 async def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(tmp_path: Path, serve: Serve) -> None:
-    slow, broken = serve(Answer("x", delay_s=3.0)), serve(replace(failed(503), delay_s=1.8))
+    slow, broken = serve(HttpResponse("x", delay_s=3.0)), serve(replace(failed(503), delay_s=1.8))
     with closing(Ledger(tmp_path)) as ledger:
         stop_at_s = time.time() + 2.0
         tries = Tries(attempts=5, stop_at_s=stop_at_s)
@@ -281,7 +281,7 @@ async def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(tmp_path: P
 
 
 async def test_a_wait_for_another_process_ends_at_the_moment(tmp_path: Path, serve: Serve) -> None:
-    call = call_to(serve(Answer("x")))
+    call = call_to(serve(HttpResponse("x")))
     with closing(Ledger(tmp_path)) as ledger, closing(Ledger(tmp_path)) as theirs:
         stop_at_s = time.time() + 0.4
         gateway = Gateway(limiter_until(stop_at_s), ledger, "a-run", Tries(stop_at_s=stop_at_s))

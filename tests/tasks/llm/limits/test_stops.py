@@ -9,7 +9,7 @@ import pytest
 from tasks.llm.endpoint_health import EndpointHealth
 from tasks.llm.limiter import ModelStopped, NotCalled
 from tasks.llm.replies import Failure, Kind, Reply
-from tests.faults.server import Answer, FaultServer
+from tests.faults.server import FaultServer, HttpResponse
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed
 
 
@@ -19,7 +19,7 @@ def closed_port() -> int:
 
 
 def test_a_fatal_cause_stops_its_model_at_once_and_no_other(calling: Calling, serve: Serve) -> None:
-    good, server = serve(Answer("fine")), serve(failed(401, "Incorrect API key provided", "invalid_api_key"))
+    good, server = serve(HttpResponse("fine")), serve(failed(401, "Incorrect API key provided", "invalid_api_key"))
     calling.attempts, calling.concurrency = 3, 1
     replies = calling.together(*(call_to(address, f"q{n}") for n in range(3) for address in (server, good)))
     stopped, answered = replies[::2], replies[1::2]
@@ -37,14 +37,14 @@ def test_a_variable_that_is_not_set_stops_the_model_before_any_call(
     calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NOWHERE_SET", raising=False)
-    calling.attempts, server = 2, serve(Answer("x"))
+    calling.attempts, server = 2, serve(HttpResponse("x"))
     reply = calling(call_to(server, headers={"X-Team": "${NOWHERE_SET}"}))
     assert (reply.attempts, len(server.book)) == (1, 0)
     assert "NOWHERE_SET" in str(calling.stopped.popitem()[1])
 
 
 def test_a_bad_request_fails_its_cell_alone(calling: Calling, serve: Serve) -> None:
-    server = serve(lambda r, _n: failed(400, "odd") if "bad" in r["messages"][0]["content"] else Answer("fine"))
+    server = serve(lambda r, _n: failed(400, "odd") if "bad" in r["messages"][0]["content"] else HttpResponse("fine"))
     calling.concurrency = 1
     replies = calling.together(*(call_to(server, question) for question in ["good", *(f"bad {n}" for n in range(9))]))
     assert [reply.status for reply in replies if isinstance(reply, Reply)] == ["ok", *["provider_error"] * 9]
@@ -60,7 +60,7 @@ def test_a_model_whose_first_calls_are_all_bad_requests_stops(calling: Calling, 
 
 
 def test_a_dead_endpoint_costs_seconds_and_leaves_other_models_alone(calling: Calling, serve: Serve) -> None:
-    good, dead = serve(Answer("fine")), f"http://127.0.0.1:{closed_port()}/v1"
+    good, dead = serve(HttpResponse("fine")), f"http://127.0.0.1:{closed_port()}/v1"
     calling.attempts, calling.limits, calling.concurrency = 5, {"outage_s": 1.0}, 8
     started_s = time.monotonic()
     replies = calling.together(*(call_to(address, f"q{n}") for n in range(200) for address in (dead, good)))
@@ -78,7 +78,7 @@ async def test_an_endpoint_that_comes_back_is_used_again(calling: Calling) -> No
             asyncio.create_task(gateway.complete(call_to(f"http://127.0.0.1:{port}/v1", f"q{n}"))) for n in range(6)
         ]
         await asyncio.sleep(1.0)
-        with FaultServer(lambda _r, _n: Answer("back"), port=port) as server:
+        with FaultServer(lambda _r, _n: HttpResponse("back"), port=port) as server:
             replies = await asyncio.gather(*calls)
     assert ([reply.text for reply in replies], len(server.book)) == (["back"] * 6, 6)
 

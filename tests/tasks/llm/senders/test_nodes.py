@@ -16,10 +16,10 @@ from signal import SIGCONT, SIGSTOP
 import pytest
 import yaml
 
-from tests.faults.answers import decision, digest_of, is_judge_request, prompt_of, well_behaved
+from tests.faults.behaviours import decision, digest_of, is_judge_request, prompt_of, well_behaved
 from tests.faults.kills.starting import PRBENCH, configured, tables
 from tests.faults.nodes import RayCluster, RayNode, ray_cluster, why_no_network
-from tests.faults.server import Answer, Entry, FaultServer, Request
+from tests.faults.server import Entry, FaultServer, HttpResponse, Request
 
 CALLS_A_MODEL, N_MODELS = 106, int(os.environ.get("PRBENCH_TEST_NODES_MODELS", "10"))
 """With 38 models there are 4,028 calls; the rate grows with them, so that each fault lasts as long."""
@@ -28,11 +28,11 @@ RPM, AT_ONCE, LATENCY_S = 40 * N_MODELS, 16 * N_MODELS // 10, 1.0
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 
 
-def naming(request: Request, number: int) -> Answer:
+def naming(request: Request, number: int) -> HttpResponse:
     """Good answers that name the request that they answer, so that the ledger's rows can be recognized by it."""
     digest = digest_of(request)
     if is_judge_request(request):
-        return Answer(json.dumps({"explanation": digest, **decision(prompt_of(request))}))
+        return HttpResponse(json.dumps({"explanation": digest, **decision(prompt_of(request))}))
     return replace(well_behaved(request, number), text=f"An answer. {digest}")
 
 

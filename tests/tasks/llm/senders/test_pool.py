@@ -27,7 +27,7 @@ from tasks.llm.senders import cluster as nodes
 from tasks.llm.senders import pool as pools
 from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import PipelineError, UsageError
-from tests.faults.server import Answer, FaultServer
+from tests.faults.server import FaultServer, HttpResponse
 from tests.tasks.llm.conftest import call_to
 
 PROJECT = Path(__file__).parents[4]
@@ -101,7 +101,7 @@ def test_a_sender_that_is_killed_costs_its_calls_in_flight_alone_and_is_replaced
         await until(lambda: len({sender.pid for sender in pool.senders} - {first[0]}) == 2)
         return replies, {path: text for folder in folders for path, text in written_in(folder)}
 
-    with FaultServer(lambda _request, _number: Answer("yes", delay_s=0.2)) as server:
+    with FaultServer(lambda _request, _number: HttpResponse("yes", delay_s=0.2)) as server:
         replies, written = with_pool(tmp_path, call_to(server).target, work)
     assert {reply.status for reply in replies} == {"ok"}
     again = [reply for reply in replies if reply.attempts > 1]
@@ -263,7 +263,7 @@ def test_a_cluster_that_does_not_listen_is_refused_in_one_line(address: str, mon
 
 async def test_an_attempt_that_is_cancelled_ends_where_it_is_made() -> None:
     process = nodes.SenderProcess()
-    with FaultServer(lambda _request, _number: Answer("late", delay_s=600)) as server:
+    with FaultServer(lambda _request, _number: HttpResponse("late", delay_s=600)) as server:
         await process.start([(1, call_to(server), {})], [], time.monotonic())
         (attempt,) = process._in_hand.values()
         await process.start([], [1], time.monotonic())
@@ -274,7 +274,7 @@ async def test_an_attempt_that_is_cancelled_ends_where_it_is_made() -> None:
 
 async def test_an_attempt_that_reaches_a_sender_after_it_was_given_up_is_not_made() -> None:
     process = nodes.SenderProcess()
-    with FaultServer(lambda _request, _number: Answer("paid")) as server:
+    with FaultServer(lambda _request, _number: HttpResponse("paid")) as server:
         await process.start([(1, call_to(server), {})], [], time.monotonic() - nodes.SILENCE_S)
         _, outcomes = await process.outcomes()
         assert server.book == []

@@ -11,7 +11,7 @@ from tasks.llm.calls.gateway import chat_arguments
 from tasks.llm.request import Call, Target
 from tasks.rules.verdict import reply_format
 from tasks.run.judge_configs import judge_target, target_of
-from tests.faults.server import Answer, FaultServer
+from tests.faults.server import FaultServer, HttpResponse
 from tests.tasks.llm.conftest import Calling, Serve, call_to
 
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is a bond?"}]
@@ -35,14 +35,14 @@ def sent(
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_nothing_is_sent_that_was_not_configured(stream: bool, calling: Calling, serve: Serve) -> None:
-    body = sent(calling, serve(Answer("x")), stream=stream)
+    body = sent(calling, serve(HttpResponse("x")), stream=stream)
     streaming = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
     body.pop("stream", None) if not stream else None
     assert body == {"model": "gpt-5", "messages": MESSAGES, **streaming}
 
 
 def test_nothing_is_sent_to_the_responses_api_that_was_not_configured(calling: Calling, serve: Serve) -> None:
-    body = sent(calling, serve(Answer("x")), api="responses")
+    body = sent(calling, serve(HttpResponse("x")), api="responses")
     given = [(item["role"], item["content"]) for item in body.pop("input")]
     assert given == [("system", "Be brief."), ("user", "What is a bond?")]
     assert {name: value for name, value in body.items() if value is not None} == {"model": "gpt-5"}
@@ -77,7 +77,7 @@ SENT_TO_RESPONSES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 def test_what_is_configured_is_sent(
     way: dict[str, Any], name: str, given: dict[str, Any], wanted: dict[str, Any], calling: Calling, serve: Serve
 ) -> None:
-    body = sent(calling, serve(Answer("x")), name=name, **way, **given)
+    body = sent(calling, serve(HttpResponse("x")), name=name, **way, **given)
     assert {name: body[name] for name in wanted} == wanted
 
 
@@ -96,7 +96,7 @@ def test_a_thinking_budget_is_refused_where_it_would_not_be_sent(way: dict[str, 
 
 @pytest.mark.parametrize("way", [{}, {"stream": True}, {"api": "responses"}], ids=["chat", "streamed", "responses"])
 def test_headers_and_the_key_are_sent(way: dict[str, Any], calling: Calling, serve: Serve) -> None:
-    server = serve(Answer("x"))
+    server = serve(HttpResponse("x"))
     sent(calling, server, headers={"X-Team": "blue"}, **way)
     headers = server.entries[0].headers
     assert (headers["x-team"], headers["authorization"]) == ("blue", "Bearer sk-of-the-tests")

@@ -15,7 +15,7 @@ from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Budget, ModelStopped
 from tasks.llm.replies import MOST_TEXT_BYTES, Reply
-from tasks.llm.transport import MOST_BYTES, EventBody, TooLarge
+from tasks.llm.transport import MOST_BYTES, EventBody, ReplyTooLarge
 from tasks.rules.errors import PipelineError
 from tests.faults.anything import AnyServer, Plain, Seen
 from tests.tasks.llm.conftest import Calling, call_to
@@ -191,7 +191,7 @@ def test_a_reply_of_300_megabytes_is_a_state_of_its_own_and_takes_no_room(kind: 
 
 def test_a_stream_of_more_pieces_than_any_answer_has_is_too_large() -> None:
     body, events = EventBody(MOST_BYTES), b'data: {"choices":[]}\n\n' * 1000
-    with pytest.raises(TooLarge):
+    with pytest.raises(ReplyTooLarge):
         list(itertools.chain.from_iterable(body.feed(events) for _ in range(1000)))
 
 

@@ -24,50 +24,50 @@ from tasks.run.run_context import run_context_of, submit_and_collect
 from tasks.run.writing import PartWriter, StageReport, usage_columns
 from warehouse import Reader, Warehouse
 
-Found = TypeVar("Found")
-Found_co = TypeVar("Found_co", covariant=True)
+Parsed = TypeVar("Parsed")
+Parsed_co = TypeVar("Parsed_co", covariant=True)
 _QUOTED_CHARS = 300
 
 
 @dataclass(frozen=True)
-class Question(Generic[Found_co]):
+class ReplySpec(Generic[Parsed_co]):
     """A question to a model: how its reply is read, the structured output that is requested, and the reminder.
 
     The reminder is sent after a reply that cannot be read.
     """
 
-    read: Callable[[str], Found_co]
+    read: Callable[[str], Parsed_co]
     shape: Mapping[str, Any]
     reminder: str
 
 
-async def ask(gateway: Gateway, call: Call, question: Question[Found]) -> tuple[Reply, Found | None]:
+async def call_and_parse(gateway: Gateway, call: Call, reply_spec: ReplySpec[Parsed]) -> tuple[Reply, Parsed | None]:
     """Ask, and once more where the reply cannot be read; what the reply says, or None and the reply of the failure.
 
     Raises:
         NotCalled: the call was not made.
     """
     first = await gateway.complete(call)
-    reply, found = _read(first, question)
+    reply, found = _read(first, reply_spec)
     if reply.status != PARSE_ERROR:
         return reply, found
     try:
         # The same call with the reply that could not be read and a reminder; live, where that is allowed.
-        said = [{"role": "assistant", "content": first.text or ""}, {"role": "user", "content": question.reminder}]
+        said = [{"role": "assistant", "content": first.text or ""}, {"role": "user", "content": reply_spec.reminder}]
         is_batched = call.is_batched and not call.allows_live
         second = await gateway.complete(replace(call, messages=[*call.messages, *said], is_batched=is_batched))
     except NotCalled:
         return reply, None
-    reply, found = _read(second, question)
+    reply, found = _read(second, reply_spec)
     return replace(sum_usage([first, reply], reply), paid=first.paid + second.paid), found
 
 
-def _read(reply: Reply, question: Question[Found]) -> tuple[Reply, Found | None]:
+def _read(reply: Reply, reply_spec: ReplySpec[Parsed]) -> tuple[Reply, Parsed | None]:
     """Return a reply and what was read from it; if it is unreadable, the reply with the reason, and None."""
     if reply.status not in {OK, EMPTY}:
         return reply, None
     try:
-        return reply, question.read(reply.text or "")
+        return reply, reply_spec.read(reply.text or "")
     except VerdictError as error:
         cause = one_line(f"{error}; reply: {(reply.text or '')[:_QUOTED_CHARS]!r}")
         return replace(reply, status=PARSE_ERROR, error=cause), None
@@ -105,7 +105,7 @@ class Item:
     row_id: str
     group: str
     columns: Columns
-    question: Question[Columns]
+    reply_spec: ReplySpec[Columns]
     make_prompt: Callable[[], str]
     trial: int = 1
 
@@ -171,7 +171,7 @@ class Analysis:
         ]
 
 
-async def ask_about(
+async def analyse_items(
     job: Job, analysis: Analysis, label: str, row_ids: Collection[str], *, retry_failed: bool = False
 ) -> StageReport:
     """Ask an analyst about those of its missing items that have these ids, and write their rows, failed ones too."""
@@ -185,10 +185,10 @@ async def ask_about(
         await submit_and_collect(job, context, target, [_call(analyst, target, item, (0,)) for item in items], report)
     with PartWriter(Warehouse(job.warehouse), analysis.table, context.ledger) as writer:
 
-        async def one(item: Item, place: int) -> None:
+        async def one(item: Item, group_number: int) -> None:
             try:
-                call = _call(analyst, target, item, (place,))
-                reply, found = await ask(context.gateway(analysis.stage, label), call, item.question)
+                call = _call(analyst, target, item, (group_number,))
+                reply, found = await call_and_parse(context.gateway(analysis.stage, label), call, item.reply_spec)
             except NotCalled:
                 report.skipped += 1
                 return
@@ -201,21 +201,21 @@ async def ask_about(
             report.count(row["status"], row["cost_usd"], is_failure=is_failure)
             advance(analysis.stage, label, succeeded=not is_failure)
 
-        async def first_alone(of_group: Sequence[Item], place: int) -> None:
-            await one(of_group[0], place)
+        async def first_alone(of_group: Sequence[Item], group_number: int) -> None:
+            await one(of_group[0], group_number)
             async with asyncio.TaskGroup() as others:
                 for item in of_group[1:]:
-                    others.create_task(one(item, place))
+                    others.create_task(one(item, group_number))
 
         async with asyncio.TaskGroup() as groups:
-            for place, (_, of_group) in enumerate(groupby(items, key=lambda item: item.group)):
-                groups.create_task(first_alone(list(of_group), place))
+            for group_number, (_, of_group) in enumerate(groupby(items, key=lambda item: item.group)):
+                groups.create_task(first_alone(list(of_group), group_number))
     return report
 
 
 def _call(analyst: Analyst, target: Target, item: Item, priority: tuple[int, ...]) -> Call:
     wants_shape = target.can_follow_schema if analyst.structured_output is None else analyst.structured_output
-    shape = item.question.shape if wants_shape else None
+    shape = item.reply_spec.shape if wants_shape else None
     messages = [{"role": "user", "content": item.prompt}]
     return Call(
         target, messages, item.row_id, shape, item.trial, priority=priority, is_batched=analyst.mode == "batch",

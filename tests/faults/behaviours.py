@@ -16,7 +16,7 @@ Request = dict[str, Any]
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
-class TakenRequest(Request):
+class BookedRequest(Request):
     """A request as it arrived, with the digest of its content worked out once."""
 
     __slots__ = ("digest",)
@@ -28,7 +28,7 @@ class TakenRequest(Request):
 
 def digest_of(request: Request) -> str:
     """A hash of a request's content; the order of its keys does not count."""
-    return request.digest if isinstance(request, TakenRequest) else _content_digest(request)
+    return request.digest if isinstance(request, BookedRequest) else _content_digest(request)
 
 
 def _content_digest(request: Request) -> str:
@@ -85,7 +85,7 @@ def criterion_of(prompt: str) -> str:
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpResponse:
     """The answer of the server: a completion with this text, or an error with this status and body."""
 
     text: str | None = ""
@@ -124,7 +124,7 @@ class Answer:
         return self.status == 200 and self.error is None and self.raw is None and self.choices > 0
 
 
-Behaviour = Callable[[Request, int], Answer]
+Behaviour = Callable[[Request, int], HttpResponse]
 """(request, how many requests of the same content came before) -> answer. It must not block: see `Answer.delay_s`."""
 
 Latency = Callable[[Request, int], float]
@@ -161,32 +161,34 @@ def review(prompt: str) -> dict[str, Any]:
     return {name: {"reason": f"{name}, says the test", "passes": found[i] % 4 > 0} for i, name in enumerate(names)}
 
 
-def well_behaved(request: Request, _number: int) -> Answer:
+def well_behaved(request: Request, _number: int) -> HttpResponse:
     """Answer a conversation with a text of its own, a criterion with a verdict of its own."""
     prompt = prompt_of(request)
     if is_judge_request(request):
-        return Answer(json.dumps({"explanation": "as the test says", **decision(prompt)}))
+        return HttpResponse(json.dumps({"explanation": "as the test says", **decision(prompt)}))
     if is_reviewing(request):
-        return Answer(json.dumps(review(prompt)))
+        return HttpResponse(json.dumps(review(prompt)))
     digest = hashlib.sha256(prompt.encode(errors="surrogatepass")).hexdigest()
-    return Answer(f"An answer to {digest[:12]} by {request['model']}.")
+    return HttpResponse(f"An answer to {digest[:12]} by {request['model']}.")
 
 
-def _failed(status: int, kind: str, message: str, **headers: str) -> Answer:
+def _failed(status: int, kind: str, message: str, **headers: str) -> HttpResponse:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Answer(status=status, error={"message": message, "type": kind, "param": None, "code": None}, headers=named)
+    return HttpResponse(
+        status=status, error={"message": message, "type": kind, "param": None, "code": None}, headers=named
+    )
 
 
-FAULTS: dict[str, Callable[[Answer], Answer]] = {
+FAULTS: dict[str, Callable[[HttpResponse], HttpResponse]] = {
     "rate_limit": lambda _: _failed(429, "rate_limit_error", "Too many requests.", Retry_After="0"),
     "server_error": lambda _: _failed(500, "server_error", "The server had an error."),
     "overloaded": lambda _: _failed(503, "server_error", "The engine is overloaded.", Retry_After="0"),
-    "cut_connection": lambda _: Answer(cuts_connection=True),
+    "cut_connection": lambda _: HttpResponse(cuts_connection=True),
     "cut_body": lambda good: replace(good, cuts_body=True),
     "no_choices": lambda good: replace(good, choices=0),
     "empty_text": lambda good: replace(good, text=""),
-    "not_json": lambda _: Answer(raw=b"<html><body>502 Bad Gateway</body></html>"),
-    "half_json": lambda _: Answer(raw=b'{"id": "chatcmpl-test", "object": "chat.completion", "choi'),
+    "not_json": lambda _: HttpResponse(raw=b"<html><body>502 Bad Gateway</body></html>"),
+    "half_json": lambda _: HttpResponse(raw=b'{"id": "chatcmpl-test", "object": "chat.completion", "choi'),
 }
 """Kind of fault -> what it makes of a good answer. All are such as may pass when the call is made again."""
 
@@ -201,11 +203,11 @@ def seeded_faults(
     """
     chosen = [FAULTS[kind] for kind in kinds]
 
-    def behaviour(request: Request, number: int) -> Answer:
-        answer = then(request, number)
-        if _drawn("fault", seed, request, number) >= rate:
-            return answer
-        return chosen[int(_drawn("kind", seed, request, number) * len(chosen))](answer)
+    def behaviour(request: Request, number: int) -> HttpResponse:
+        http_response = then(request, number)
+        if _pseudorandom("fault", seed, request, number) >= rate:
+            return http_response
+        return chosen[int(_pseudorandom("kind", seed, request, number) * len(chosen))](http_response)
 
     return behaviour
 
@@ -218,7 +220,7 @@ def lognormal_latency(seed: int, mean_s: float, sigma: float) -> Latency:
     normal = NormalDist()
 
     def latency(request: Request, number: int) -> float:
-        return median_s * math.exp(sigma * normal.inv_cdf(_drawn("latency", seed, request, number)))
+        return median_s * math.exp(sigma * normal.inv_cdf(_pseudorandom("latency", seed, request, number)))
 
     return latency
 
@@ -226,17 +228,17 @@ def lognormal_latency(seed: int, mean_s: float, sigma: float) -> Latency:
 def slowed(latency: Latency, then: Behaviour = well_behaved) -> Behaviour:
     """A behaviour that answers, or fails, as `then` does, but only after this latency."""
 
-    def behaviour(request: Request, number: int) -> Answer:
-        answer = then(request, number)
-        return replace(answer, delay_s=answer.delay_s + latency(request, number))
+    def behaviour(request: Request, number: int) -> HttpResponse:
+        http_response = then(request, number)
+        return replace(http_response, delay_s=http_response.delay_s + latency(request, number))
 
     return behaviour
 
 
-def _drawn(purpose: str, seed: int, request: Request, number: int) -> float:
+def _pseudorandom(purpose: str, seed: int, request: Request, number: int) -> float:
     """A number strictly between 0 and 1, even over all calls, always the same for the same call."""
-    drawn = hashlib.sha256(f"{purpose}|{seed}|{digest_of(request)}|{number}".encode()).digest()
-    return ((int.from_bytes(drawn[:8]) >> 12) + 0.5) / 2**52
+    digest = hashlib.sha256(f"{purpose}|{seed}|{digest_of(request)}|{number}".encode()).digest()
+    return ((int.from_bytes(digest[:8]) >> 12) + 0.5) / 2**52
 
 
 @dataclass
@@ -252,7 +254,7 @@ class Entry:
     digest: str
     arrived_at_s: float
     """When the whole request was here; seconds of the monotonic clock, which all processes of a machine share."""
-    answered_at_s: float | None = None
+    responded_at_s: float | None = None
     """When the server was through with it, whether that went well or not; None while it is in hand."""
     status: int | None = None
     """The status that was sent; None when nothing was sent."""
@@ -265,8 +267,8 @@ class Entry:
         """All but the texts and the headers, for a file."""
         return {
             "digest": self.digest, "number": self.number, "path": self.path, "model": self.request.get("model"),
-            "is_judging": is_judge_request(self.request), "status": self.status, "is_paid": self.is_paid,
-            "is_delivered": self.is_delivered, "arrived_at_s": self.arrived_at_s, "answered_at_s": self.answered_at_s,
+            "is_judge_request": is_judge_request(self.request), "status": self.status, "is_paid": self.is_paid,
+            "is_delivered": self.is_delivered, "arrived_at_s": self.arrived_at_s, "answered_at_s": self.responded_at_s,
         }  # fmt: skip
 
 
@@ -275,7 +277,7 @@ class Book:
     """All entries in order of arrival. With `keeps` off only the counts are kept, for runs of very many requests."""
 
     keeps: bool = True
-    on_answered: Callable[[Entry], None] | None = None
+    on_response: Callable[[Entry], None] | None = None
     """Told of every entry at the moment it is answered."""
     entries: list[Entry] = field(default_factory=list)
     in_hand: int = 0
@@ -285,7 +287,7 @@ class Book:
 
     def enter(self, path: str, given: Request, headers: dict[str, str], *, in_batch: bool = False) -> Entry:
         """A new entry for a request that just arrived. In a batch it is not in hand: nobody waits for its answer."""
-        request = TakenRequest(given)
+        request = BookedRequest(given)
         with self._lock:
             number = self._seen.get(request.digest, 0)
             self._seen[request.digest] = number + 1
@@ -299,9 +301,9 @@ class Book:
 
     def close(self, entry: Entry, *, in_batch: bool = False) -> None:
         """Tell that the server is through with a request."""
-        entry.answered_at_s = time.monotonic()
+        entry.responded_at_s = time.monotonic()
         with self._lock:
             if not in_batch:
                 self.in_hand -= 1
-        if self.on_answered is not None:
-            self.on_answered(entry)
+        if self.on_response is not None:
+            self.on_response(entry)
