@@ -188,7 +188,7 @@ async def _judged(
 
     async def one(place: int, ids: list[str]) -> None:
         async with in_hand:
-            report.add(await judge_responses(job, judge_config, ids, retry_failed=False, place=place))
+            report.add(await judge_responses(job, judge_config, ids, retry_failed=False, batch_index=place))
 
     async with asyncio.TaskGroup() as group:
         for place, ids in enumerate(batches, start=first_place):
