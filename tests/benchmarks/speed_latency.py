@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.benchmarks.bench import CRITERIA, WARM_UP, client_figures, in_process_of_its_own, table
 from tests.benchmarks.figures import Figure, arguments, report
-from tests.faults.behaviours import TakenRequest, lognormal_latency
+from tests.faults.behaviours import BookedRequest, lognormal_latency
 from tests.faults.process import ServerProcess
 
 CLIENTS = ("stage", "litellm", "openai")
@@ -23,7 +23,7 @@ def efficiency(book: Sequence[Mapping[str, Any]], at_once: int, mean_s: float, s
     latency = lognormal_latency(SEED, mean_s, sigma)
     waits_s = []
     for entry in entries:
-        asked = TakenRequest({})
+        asked = BookedRequest({})
         asked.digest = entry["digest"]
         waits_s.append(latency(asked, entry["number"]))
     measured_s = max(entry["answered_at_s"] for entry in entries) - entries[0]["arrived_at_s"]

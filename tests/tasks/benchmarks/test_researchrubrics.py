@@ -74,7 +74,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         assert made.does(three) == 0
         later = plan(made.job([made.endpoint("later", name="hosted_vllm/three", rubric="augmented")]))
         # Nothing is in other words yet: only the writer has calls that can be counted.
-        assert [("derive", TASKS * CRITERIA), ("judge", 0)] == [(p.role, p.calls) for p in later if p.role != "sample"]
+        assert [("derive", TASKS * CRITERIA), ("judge", 0)] == [
+            (p.purpose, p.calls) for p in later if p.purpose != "sample"
+        ]
         assert f"{TASKS * CRITERIA} criteria that are not rewritten yet" in later[-1].note
         two = made.endpoint("two", name="hosted_vllm/three", grading="binary")
         assert made.does(three, two) == TASKS * CRITERIA

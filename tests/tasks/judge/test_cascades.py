@@ -248,7 +248,7 @@ def test_a_second_judge_s_failure_is_the_verdict_s_and_is_tried_again(server: Fa
     assert {("strong", "parse_error", None)} == {(r["decided_by"], r["status"], r["value"]) for r in failed}
     n_cheap = by_model(calls_of(server))["cheap"]
 
-    planned = {each.label: each.calls for each in plan(job) if each.role == "judge"}
+    planned = {each.label: each.calls for each in plan(job) if each.purpose == "judge"}
     assert {"cheap": 0, "strong": len(failed)} == planned
     server.behaviour = two_judges
     assert len(failed) == judged(job).rows

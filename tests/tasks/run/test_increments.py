@@ -212,7 +212,7 @@ def test_imported_responses_are_judged_where_they_are_listed_or_named_or_no_mode
     if named:
         job = job.model_copy(update={"settings": job.settings.model_copy(update={"models": ()})})
 
-    assert sum(each.calls for each in plan(job) if each.role == "judge") == n_judged
+    assert sum(each.calls for each in plan(job) if each.purpose == "judge") == n_judged
     assert world.does(**narrowed) == (0, n_judged)
     cells = [each for each in coverage(job) if each.model.startswith("else")]
     assert {each.trial for each in cells} == {1}
