@@ -134,7 +134,7 @@ def decided(
 
     async def work(gateway: Gateway, _: Ledger) -> tuple[Reply, Verdict | None]:
         judge = CriterionJudge(gateway, target, judge_config, judge_config)
-        return await judge.ask(verdict_reply_spec(judge_config), "Is it met?", "a-cell", (0,))
+        return await judge.call_and_parse(verdict_reply_spec(judge_config), "Is it met?", "a-cell", (0,))
 
     return calling.inside(work)
 
