@@ -27,11 +27,10 @@ from tasks.maintain.upkeep import tidy
 from tasks.plan.plan import former_template_notices
 from tasks.run.judge_configs import JudgeConfig
 from tasks.run.missing_work import MissingVerdicts
-from tasks.run.run_context import open_run_context
+from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.stages import STAGES
 from tasks.run.writing import StageReport
 from tasks.sample import Cell, plan_samples, sample_cells
-from warehouse import Warehouse
 
 _BATCHES_AT_ONCE = 4
 _PUBLISH_LEAST_S, _PUBLISH_MOST_S = 30.0, 300.0
@@ -58,11 +57,10 @@ async def run_batches(
             if any(totals.values()):
                 await context.ready()
             for each in first:
-                report.add_messages(await each())
-            await _run_all(job, batches, report)
+                report.add_messages(await each(context))
+            await _run_all(context, batches, report)
             context.add_notices(report)
-    warehouse = Warehouse(job.warehouse)
-    await asyncio.to_thread(warehouse.publish)
+    await asyncio.to_thread(context.warehouse.publish)
     if report.rows:
         report.notes.append(f"{report.rows} {what} made")
         report.add_messages(await asyncio.to_thread(check, job, (stage,)))
@@ -74,14 +72,13 @@ async def run_batches(
     return await log_stage(job, report)
 
 
-async def _run_all(job: Job, batches: Sequence[Batch], report: StageReport) -> None:
-    warehouse = Warehouse(job.warehouse)
+async def _run_all(context: RunContext, batches: Sequence[Batch], report: StageReport) -> None:
     slots = asyncio.Semaphore(_BATCHES_AT_ONCE)
 
     async def run(each: Batch) -> None:
         async with slots:
-            report.add(await each())
-        await asyncio.to_thread(warehouse.publish_if_due, _PUBLISH_LEAST_S, _PUBLISH_MOST_S)
+            report.add(await each(context))
+        await asyncio.to_thread(context.warehouse.publish_if_due, _PUBLISH_LEAST_S, _PUBLISH_MOST_S)
 
     async with asyncio.TaskGroup() as group:
         for each in batches:
@@ -161,9 +158,9 @@ async def sample_flow(job: Job, retry_failed: bool = False) -> StageReport:
 
 
 @task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
-async def sample_batch(job: Job, model_label: str, cells: list[Cell]) -> StageReport:
+async def sample_batch(job: Job, context: RunContext, model_label: str, cells: list[Cell]) -> StageReport:
     """Sample a batch of one model's cells."""
-    return await sample_cells(job, model_label, cells)
+    return await sample_cells(job, context, model_label, cells)
 
 
 @flow(name="derive", flow_run_name=run_name, validate_parameters=False)
@@ -205,18 +202,25 @@ async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
 
 @task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
 async def judge_batch(
-    job: Job, judge_config: JudgeConfig, response_ids: list[str], retry_failed: bool, batch_index: int
+    job: Job,
+    context: RunContext,
+    judge_config: JudgeConfig,
+    response_ids: list[str],
+    retry_failed: bool,
+    batch_index: int,
 ) -> StageReport:
-    """Judge a batch of responses; `batch_index` is the batch's among all."""
-    return await judge_responses(job, judge_config, response_ids, retry_failed=retry_failed, batch_index=batch_index)
+    """Judge a batch of responses; `batch_index` is its number among all batches."""
+    return await judge_responses(
+        job, context, judge_config, response_ids, retry_failed=retry_failed, batch_index=batch_index
+    )
 
 
 @task(cache_policy=NO_CACHE)
 async def provider_batches(
-    job: Job, judge_config: JudgeConfig, response_ids: list[str], retry_failed: bool
+    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: list[str], retry_failed: bool
 ) -> StageReport:
     """Have a provider's batches make the calls of a judge."""
-    return await judge_by_provider_batches(job, judge_config, response_ids, retry_failed=retry_failed)
+    return await judge_by_provider_batches(job, context, judge_config, response_ids, retry_failed=retry_failed)
 
 
 @flow(name="aggregate", flow_run_name=run_name, validate_parameters=False)

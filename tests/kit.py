@@ -302,7 +302,7 @@ def sampled(job: Job, *, retry_failed: bool = False) -> StageReport:
         cells = plan_samples(job, retry_failed=retry_failed)
         async with open_run_context(job) as context:
             async with asyncio.TaskGroup() as group:
-                done = [group.create_task(sample_cells(job, label, batch)) for label, batch in cells.items()]
+                done = [group.create_task(sample_cells(job, context, label, batch)) for label, batch in cells.items()]
             for each in done:
                 report.add(each.result())
             context.add_notices(report)
@@ -323,9 +323,9 @@ def judged(job: Job, *, retry_failed: bool = False) -> StageReport:
                 ids = [each.response_id for each in responses]
                 if judge_config.judge.mode == "batch" and ids:
                     report.add_messages(
-                        await judge_by_provider_batches(job, judge_config, ids, retry_failed=retry_failed)
+                        await judge_by_provider_batches(job, context, judge_config, ids, retry_failed=retry_failed)
                     )
-                report.add(await judge_responses(job, judge_config, ids, retry_failed=retry_failed))
+                report.add(await judge_responses(job, context, judge_config, ids, retry_failed=retry_failed))
             context.add_notices(report)
 
     asyncio.run(run())

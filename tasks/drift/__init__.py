@@ -216,7 +216,7 @@ def _missing(
     members, lost, newly_lost = list[CriterionToJudge](), 0, list[CriterionToJudge]()
     for row in rows:
         criterion = CriterionToJudge.of(row)
-        is_there = row["has_same_prompt"] and row["title"] is not None and row["text"] is not None
+        is_there = row["has_same_prompt"] and row["criterion_text"] is not None and row["response_text"] is not None
         # The first verdict's identity holds all that its judge read of the response.
         if is_there and row["task_id"] in conversations and verdict_id_of(judge_config, criterion) == row["verdict_id"]:
             members.append(criterion)
@@ -234,7 +234,7 @@ async def _judge(
     judge_config = replace(missing.judge_config, judge=missing.judge_config.judge.model_copy(update={"mode": "live"}))
     gateway = context.gateway(_PURPOSE, judge_config.judge.label)
     own_columns = {"set_id": missing.set_id, "judge_vintage": job.night}
-    with writing_verdicts(job, wanted, judge_config, context.ledger, report, "control_verdicts", own_columns) as rows:
+    with writing_verdicts(job, context, wanted, judge_config, report, "control_verdicts", own_columns) as rows:
         await judge_criteria(gateway, rows, missing.members, conversations, 0, job.night)
 
 

@@ -1,4 +1,4 @@
-"""Judging by a cascade: a first judge, and a second one for what the cascade's rule escalates."""
+"""Judging by a cascade: a first judge, and a second one for the criteria that the cascade's rule escalates."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -12,10 +12,10 @@ from tasks.run.calls import sum_usage
 
 @dataclass(frozen=True)
 class CascadeJudge:
-    """A cascade that decides on criteria: its first judge in each repetition that counts, then its second.
+    """A cascade that decides criteria: its first judge in each repetition that counts, then its second.
 
-    All calls for a criterion are made for the cascade's verdict, so that its row holds what they cost. A call that one
-    of the judges has made for itself is answered from the ledger.
+    All calls for a criterion are made for the cascade's verdict, so that its row holds their cost. The reply to a call
+    that one of the judges has made for itself is taken from the ledger.
     """
 
     first: Sequence[CriterionJudge]
@@ -26,16 +26,16 @@ class CascadeJudge:
         self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...],
         done: Callable[[JudgedCriterion], None],
     ) -> None:  # fmt: skip
-        """Judge the criteria of one response by the first judge, then those that are escalated by the second one.
+        """Judge the criteria of one response by the first judge, then the escalated ones by the second judge.
 
         The calls of one judge follow each other, so that its provider has the conversation cached.
         """
 
         async def judged_by(judge: CriterionJudge, some: Sequence[CriterionToJudge]) -> dict[str, JudgedCriterion]:
-            found: list[JudgedCriterion] = []
+            outcomes: list[JudgedCriterion] = []
             if some:
-                await judge.judge_response(some, messages, priority, found.append)
-            return {each.criterion.criterion_id: each for each in found}
+                await judge.judge_response(some, messages, priority, outcomes.append)
+            return {each.criterion.criterion_id: each for each in outcomes}
 
         first = [await judged_by(judge, criteria) for judge in self.first]
         why = {row.criterion_id: self._reasons(row, [of[row.criterion_id] for of in first]) for row in criteria}
@@ -52,7 +52,7 @@ class CascadeJudge:
             done(replace(judged[at], reply=usage, decision=decision))
 
     def _reasons(self, criterion: CriterionToJudge, first: Sequence[JudgedCriterion]) -> list[str]:
-        """Return the reasons for asking the second judge; none if the first has decided, or is not finished."""
+        """Return the reasons to call the second judge; none if the first has decided, or is not finished."""
         if first[0].reply is None or any(each.reply is None for each in first):
             return []
         logprobs = first[0].reply.logprobs

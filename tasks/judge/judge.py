@@ -12,13 +12,13 @@ from tasks.rules.identity import BASE_VINTAGE
 from tasks.run import missing_work
 from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.missing_work import Conversation, MissingVerdicts, WantedTasks
-from tasks.run.run_context import run_context_of, submit_and_collect
+from tasks.run.run_context import RunContext, submit_and_collect
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
 
 def plan_verdicts(job: Job, *, retry_failed: bool) -> list[tuple[JudgeConfig, list[MissingVerdicts]]]:
-    """For each judging, the responses without all of its verdicts."""
+    """Return for each judge configuration the responses without all of its verdicts."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
         return [
@@ -28,10 +28,10 @@ def plan_verdicts(job: Job, *, retry_failed: bool) -> list[tuple[JudgeConfig, li
 
 
 def criteria_to_judge(
-    job: Job, judge_config: JudgeConfig, response_ids: Sequence[str], *, retry_failed: bool
+    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: Sequence[str], *, retry_failed: bool
 ) -> tuple[WantedTasks, list[CriterionToJudge], dict[str, Conversation]]:
     """Return the wanted tasks, the undecided criteria of some responses, and their tasks' conversations."""
-    with Warehouse(job.warehouse).reader() as reader:
+    with context.warehouse.reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
         # Responses in the order given, criteria in the rubric's.
         values = {**missing_work.undecided(judge_config, retry_failed), "responses": list(response_ids)}
@@ -41,18 +41,20 @@ def criteria_to_judge(
 
 
 async def judge_responses(
-    job: Job, judge_config: JudgeConfig, response_ids: Sequence[str], *, retry_failed: bool, batch_index: int = 0
-) -> StageReport:
-    """Make the verdicts that a batch of responses lacks, and write them, failed ones too.
+    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: Sequence[str], *, retry_failed: bool,
+    batch_index: int = 0,
+) -> StageReport:  # fmt: skip
+    """Make the missing verdicts of a batch of responses, and write them, failed ones too.
 
-    `place` is the batch's among all; see `judge_criteria` for the order of the calls.
+    `batch_index` is the batch's number among all; see `judge_criteria` for the order of the calls.
     """
-    context = run_context_of(job)
-    wanted, criteria, conversations = criteria_to_judge(job, judge_config, response_ids, retry_failed=retry_failed)
+    wanted, criteria, conversations = criteria_to_judge(
+        job, context, judge_config, response_ids, retry_failed=retry_failed
+    )
     report = StageReport("judge")
     gateway = context.gateway("judge", judge_config.judge.label)
     own_columns = {"source": "judged", "import_batch": None, "may_hide_failures": False}
-    with writing_verdicts(job, wanted, judge_config, context.ledger, report, "verdicts", own_columns) as rows:
+    with writing_verdicts(job, context, wanted, judge_config, report, "verdicts", own_columns) as rows:
         await judge_criteria(gateway, rows, criteria, conversations, batch_index)
     return report
 
@@ -61,7 +63,7 @@ async def judge_criteria(
     gateway: Gateway, rows: VerdictRows, criteria: Sequence[CriterionToJudge],
     conversations: Mapping[str, Conversation], batch_index: int, vintage: str = BASE_VINTAGE,
 ) -> None:  # fmt: skip
-    """Judge criteria that are in the order of their responses, by the judge or the cascade whose rows they become.
+    """Judge criteria, given in the order of their responses, by a judge or a cascade, and write the verdicts.
 
     The criteria of one response go out together. `place` is the batch's among all: earlier ones, and in them earlier
     responses, go first, so that calls about one conversation follow each other. `vintage` is that of `CriterionJudge`.
@@ -80,17 +82,16 @@ async def judge_criteria(
 
 
 async def judge_by_provider_batches(
-    job: Job, judge_config: JudgeConfig, response_ids: Sequence[str], *, retry_failed: bool
+    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: Sequence[str], *, retry_failed: bool
 ) -> StageReport:
     """Submit the calls of missing verdicts that no batch has yet, and collect the batches that have ended.
 
     The replies are in the ledger then, where `judge_responses` finds them. Calls of a batch that goes on when the
-    waiting ends stay missing until a later run. An answer that is too long for the judge takes calls that rest on
-    others, which no batch can hold; `judge_responses` makes them where the judge allows live calls.
+    waiting ends stay missing until a later run. A response that is too long for the judge needs calls that depend on
+    others, which no batch can hold; `judge_responses` makes them if the judge allows live calls.
     """
-    context = run_context_of(job)
     judge = await CriterionJudge.of(context.gateway("judge", judge_config.judge.label), judge_config, judge_config)
-    _, missing, conversations = criteria_to_judge(job, judge_config, response_ids, retry_failed=retry_failed)
+    _, missing, conversations = criteria_to_judge(job, context, judge_config, response_ids, retry_failed=retry_failed)
     is_held_back = context.is_held_back("judge", judge_config.judge.label)
     calls = [] if is_held_back else list(judge.whole_calls(missing, conversations))
     report = StageReport("judge")

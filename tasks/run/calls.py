@@ -20,9 +20,9 @@ from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import PASSING, WantedTasks, wanted_tasks
-from tasks.run.run_context import run_context_of, submit_and_collect
+from tasks.run.run_context import RunContext, submit_and_collect
 from tasks.run.writing import PartWriter, StageReport, usage_columns
-from warehouse import Reader, Warehouse
+from warehouse import Reader
 
 Parsed = TypeVar("Parsed")
 Parsed_co = TypeVar("Parsed_co", covariant=True)
@@ -172,18 +172,24 @@ class Analysis:
 
 
 async def analyse_items(
-    job: Job, analysis: Analysis, label: str, row_ids: Collection[str], *, retry_failed: bool = False
+    job: Job,
+    context: RunContext,
+    analysis: Analysis,
+    label: str,
+    row_ids: Collection[str],
+    *,
+    retry_failed: bool = False,
 ) -> StageReport:
     """Ask an analyst about those of its missing items that have these ids, and write their rows, failed ones too."""
-    context, report = run_context_of(job), StageReport(analysis.stage)
-    with Warehouse(job.warehouse).reader() as reader:
+    report = StageReport(analysis.stage)
+    with context.warehouse.reader() as reader:
         missing = await asyncio.to_thread(analysis.missing, job, reader, retry_failed=retry_failed)
     items = [item for item in missing[label] if item.row_id in row_ids]
     analyst = next(each for each in analysis.analysts(job) if each.label == label)
     target = target_of(analyst)
     if analyst.mode == "batch" and not context.is_held_back(analysis.stage, label):
         await submit_and_collect(job, context, target, [_call(analyst, target, item, (0,)) for item in items], report)
-    with PartWriter(Warehouse(job.warehouse), analysis.table, context.ledger) as writer:
+    with PartWriter(context.warehouse, analysis.table, context.ledger) as writer:
 
         async def one(item: Item, group_number: int) -> None:
             try:

@@ -137,7 +137,7 @@ def missing_verdicts(
         "imported": list(named or ()),
         "left_out": [[label, task_id] for label, tasks in wanted.left_out.items() for task_id in sorted(tasks)],
     }
-    return [MissingVerdicts(**row) for row in reader.rows(sql.read("queries/run/answers_missing_verdicts"), values)]
+    return [MissingVerdicts(**row) for row in reader.rows(sql.read("queries/run/responses_missing_verdicts"), values)]
 
 
 def undecided(judge_config: JudgeConfig, retry_failed: bool) -> dict[str, Any]:
@@ -153,15 +153,24 @@ def wanted_rubrics(job: Job) -> list[str]:
     return sorted({judge.rubric for judge in job.settings.judges} - {ORIGINAL})
 
 
+class UnwordedCriterion(NamedTuple):
+    """A criterion that a rubric variant has no wording of."""
+
+    task_id: str
+    criterion_id: str
+    criterion_hash: str
+    criterion_text: str
+
+
 def unworded_criteria(
     wanted: WantedTasks, reader: Reader, rubric: str, *, retry_failed: bool = False
-) -> list[dict[str, Any]]:
+) -> list[UnwordedCriterion]:
     """Return the criteria of the wanted tasks without a wording in a rubric variant, in the rubric's order."""
     values = {
         **wanted.key, "rubric": rubric, "tasks": list(wanted.task_ids), "again": list(PASSING),
         "retry_failed": retry_failed,
     }  # fmt: skip
-    return reader.rows(sql.read("queries/run/missing_variants"), values)
+    return [UnwordedCriterion(**row) for row in reader.rows(sql.read("queries/run/missing_variants"), values)]
 
 
 def imported_models(job: Job, wanted: WantedTasks, reader: Reader) -> list[str]:

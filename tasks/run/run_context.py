@@ -174,16 +174,16 @@ class RunContext:
             for of in rates_of.values()
         ]
         self.limiters = {stage: sample if stage == "sample" else judge for stage in STAGES}
-        losses = Warehouse(job.warehouse).losses()
+        self.warehouse = Warehouse(job.warehouse)
         self._held: set[tuple[str, str | None]] = {
             (name, label and getattr(loss, label))
-            for loss in losses
+            for loss in self.warehouse.losses()
             for name, stage in STAGES.items()
             for table, label in stage.tables.items()
             if loss.benchmark in {None, job.settings.benchmark} and loss.table == table
         }
         """The roles and labels whose calls may be for rows that were lost; without a label, it may be any."""
-        self.ledger = Ledger(job.warehouse / LEDGER, Warehouse(job.warehouse).why_lost)
+        self.ledger = Ledger(job.warehouse / LEDGER, self.warehouse.why_lost)
         tries = Tries(limits.attempts, limits.deadline_s, stop_at_s)
         self.senders: SenderPool | None = None
         """What makes the attempts, where that is not this process."""
@@ -258,17 +258,13 @@ def _endpoint_notices(limiter: Limiter) -> Iterator[str]:
 
 
 _open: dict[str, RunContext] = {}
+"""By run id, for stages that Prefect calls inside a run: a flow takes no such object as its parameter."""
 _used: dict[str, Totals] = {}
 
 
 def used_by(job: Job) -> Totals:
     """Return the sums over all calls of a run, including calls that an interruption or an error left without a row."""
     return _used.get(job.run_id, Totals())
-
-
-def run_context_of(job: Job) -> RunContext:
-    """Return the context of a run, inside `open_run_context`."""
-    return _open[job.run_id]
 
 
 @asynccontextmanager
@@ -285,7 +281,7 @@ async def open_run_context(
         PipelineError: the ledger cannot be written.
     """
     if job.run_id in _open:
-        yield run_context_of(job)
+        yield _open[job.run_id]
         return
     await asyncio.to_thread(refuse_unready, job, roles, retry_failed=retry_failed)
     # The loop goes on while the ledger is checked, or another process at work on it is waited for.

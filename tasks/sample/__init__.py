@@ -1,4 +1,4 @@
-"""Sample: a model's final answer to each conversation that has none yet."""
+"""Sample: get a model's response to each conversation without one."""
 
 import asyncio
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from tasks.rules.identity import response_id
 from tasks.rules.text.characters import count_alphanumeric
 from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import conversations_of, messages_to, missing_responses, wanted_tasks
-from tasks.run.run_context import run_context_of
+from tasks.run.run_context import RunContext
 from tasks.run.writing import PartWriter, StageReport, usage_columns
 from warehouse import Warehouse
 
@@ -33,19 +33,17 @@ def plan_samples(job: Job, *, retry_failed: bool) -> dict[str, list[Cell]]:
         }
 
 
-async def sample_cells(job: Job, model_label: str, cells: Sequence[Cell]) -> StageReport:
+async def sample_cells(job: Job, context: RunContext, model_label: str, cells: Sequence[Cell]) -> StageReport:
     """Sample a batch of one model's cells and write the responses, failed ones too."""
-    warehouse = Warehouse(job.warehouse)
     model = next(model for model in job.settings.models if model.label == model_label)
     target = target_of(model)
-    context = run_context_of(job)
     gateway = context.gateway("sample", model_label)
-    with warehouse.reader() as reader:
+    with context.warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
         conversations = conversations_of(reader, wanted, (task_id for task_id, _ in cells))
         removed = {row["response_id"]: row["created_at"].timestamp() for row in reader.rows("from removals")}
     report = StageReport("sample")
-    with PartWriter(warehouse, "responses", context.ledger) as writer:
+    with PartWriter(context.warehouse, "responses", context.ledger) as writer:
 
         async def one(index: int, cell: Cell) -> None:
             conversation = conversations[cell[0]]

@@ -22,7 +22,7 @@ from tasks.llm.senders import pool as sender_pool
 from tasks.prompts import load_template
 from tasks.rules.conversation import judge_prompt
 from tasks.run.judge_configs import JudgeConfig
-from tasks.run.run_context import open_run_context
+from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.writing import StageReport
 from tests.kit import admitted, criterion, job_on, response, row, written
 
@@ -146,11 +146,11 @@ async def judge_all(job: Job) -> Figures:
         pool = context.senders
         while pool is not None and len(pool.states) != job.settings.calls.senders:  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0.1)
-        await _judged(job, judge_config, [[response_id] for response_id in warm_up])
+        await _judged(job, context, judge_config, [[response_id] for response_id in warm_up])
         clock = Clock([state.pid for state in pool.states] if pool else [])
         size = VERDICTS_A_BATCH // CRITERIA
         batches = [ids[start : start + size] for start in range(0, len(ids), size)]
-        report = await _judged(job, judge_config, batches, first_place=len(warm_up))
+        report = await _judged(job, context, judge_config, batches, first_place=len(warm_up))
         return clock.figures(report.rows, sum(report.failures.values()))
 
 
@@ -181,14 +181,14 @@ def client_figures(client: str, api_base: str, n_calls: int, at_once: int, route
 
 
 async def _judged(
-    job: Job, judge_config: JudgeConfig, batches: Sequence[list[str]], first_place: int = 0
+    job: Job, context: RunContext, judge_config: JudgeConfig, batches: Sequence[list[str]], first_place: int = 0
 ) -> StageReport:
     report = StageReport("judge")
     in_hand = asyncio.Semaphore(BATCHES_IN_HAND)
 
     async def one(place: int, ids: list[str]) -> None:
         async with in_hand:
-            report.add(await judge_responses(job, judge_config, ids, retry_failed=False, batch_index=place))
+            report.add(await judge_responses(job, context, judge_config, ids, retry_failed=False, batch_index=place))
 
     async with asyncio.TaskGroup() as group:
         for place, ids in enumerate(batches, start=first_place):

@@ -36,7 +36,8 @@ async def _measured(job: Job, order: str, n_responses: int) -> tuple[int, int, i
         began_s = time.monotonic()
         if order == "stage":
             ((judge_config, missing),) = plan_verdicts(job, retry_failed=False)
-            await judge_responses(job, judge_config, [each.response_id for each in missing], retry_failed=False)
+            ids = [each.response_id for each in missing]
+            await judge_responses(job, context, judge_config, ids, retry_failed=False)
         else:
             await _shuffled(job, context, n_responses)
         totals = context.limiters["judge"].totals

@@ -37,11 +37,10 @@ def reviewed(job: Job, *, retry_failed: bool = False) -> StageReport:
             missing = REVIEW.missing(job, reader, retry_failed=retry_failed)
         if not any(missing.values()):
             return
-        async with open_run_context(job, ("reviewer",)):
+        async with open_run_context(job, ("reviewer",)) as context:
             for label, items in missing.items():
-                report.add(
-                    await analyse_items(job, REVIEW, label, [i.row_id for i in items], retry_failed=retry_failed)
-                )
+                ids = [item.row_id for item in items]
+                report.add(await analyse_items(job, context, REVIEW, label, ids, retry_failed=retry_failed))
 
     asyncio.run(run())
     Warehouse(job.warehouse).publish()
