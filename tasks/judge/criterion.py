@@ -133,9 +133,12 @@ class CriterionJudge:
     def are_whole(self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message]) -> list[bool]:
         """Return for each criterion of a response whether the judge's prompt can hold the whole response."""
         texts = [each.criterion_text for each in criteria]
-        return (
-            [True] * len(texts) if self.fit is None else self.fit.is_whole(messages, criteria[0].response_text, texts)
-        )
+        text = criteria[0].response_text
+        return [True] * len(texts) if self.fit is None else self.fit.is_whole(messages, text, texts)
+
+    def prompt(self, messages: Sequence[Message], text: str, criterion: CriterionToJudge) -> str:
+        """Return the judge's prompt on a criterion; `text` is the response, or the evidence in its chunks."""
+        return judge_prompt(self.judge_config.template, messages, text, criterion.criterion_text)
 
     def whole_calls(
         self, criteria: Sequence[CriterionToJudge], conversations: Mapping[str, Conversation]
@@ -293,9 +296,7 @@ class ResponseJudge:
         round_, is_open = 1, True
         while is_open:
             notes = self._shown(judged, n_chunks, round_)
-            if not fit.holds(
-                judge_prompt(self.by.judge_config.template, self.messages, notes, judged.criterion.criterion_text)
-            ):
+            if not fit.holds(self.by.prompt(self.messages, notes, judged.criterion)):
                 round_ += 1
                 is_open = await self._condense(judged, fit, notes, step_tokens, n_chunks, round_)
             elif is_open := await self._judge_criterion(judged, notes) == CONTEXT_LENGTH:
