@@ -46,15 +46,15 @@ def run_suite(expectations: Sequence[Expectation], frame_of: Callable[[str], Any
     Raises:
         RuntimeError: an expectation could not be evaluated; that is never taken for one that holds.
     """
-    found: dict[int, ExpectationResult] = {}
+    results: dict[int, ExpectationResult] = {}
     for table in dict.fromkeys(each.table for each in expectations):
         wanted = {index: each for index, each in enumerate(expectations) if each.table == table}
         frame = frame_of(table)
-        found |= {index: ExpectationResult(each, 0, ()) for index, each in wanted.items()}
+        results |= {index: ExpectationResult(each, 0, ()) for index, each in wanted.items()}
         for result in [] if frame.empty else _validated(wanted, frame).results:
             index = result.expectation_config.meta["place"]
-            found[index] = ExpectationResult(wanted[index], len(frame), _failures(wanted[index], result, frame))
-    return [found[index] for index in range(len(expectations))]
+            results[index] = ExpectationResult(wanted[index], len(frame), _failures(wanted[index], result, frame))
+    return [results[index] for index in range(len(expectations))]
 
 
 def _validated(expectations: Mapping[int, Expectation], frame: Any) -> Any:

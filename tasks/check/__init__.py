@@ -134,8 +134,8 @@ def _known_findings(
     last = "run_id = arg_max(run_id, created_at) filter (suite = 'ingest') over ()"
     of_revision = "benchmark = $benchmark and dataset_revision = $dataset_revision"
     rows = reader.rows(f"from checks where {of_revision} qualify {last}", key)
-    found = {(row["check_name"], row["expectation"], row["table_name"], row["severity"]): row for row in rows}
-    wanted = [found.get((each.check, each.text, each.table, policies[each.check])) for each in expectations]
+    stored = {(row["check_name"], row["expectation"], row["table_name"], row["severity"]): row for row in rows}
+    wanted = [stored.get((each.check, each.text, each.table, policies[each.check])) for each in expectations]
     rubrics = reader.select("tasks", "n_criteria", **key)
     sizes = {"rubrics": len(rubrics), "criteria": sum(row["n_criteria"] for row in rubrics)}
     if any(row is None or row["n_evaluated"] != sizes[row["table_name"]] for row in wanted):

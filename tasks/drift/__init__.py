@@ -1,4 +1,4 @@
-"""Judge drift: control sets of stored verdicts, judged again every night, with the limits of what is usual."""
+"""Judge drift: control sets of stored verdicts, judged again every night, with control limits."""
 
 import asyncio
 from collections import Counter
@@ -22,32 +22,31 @@ from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 _OF_RESPONSE = 2
-"""Criteria of each decision that are chosen of a response before others get their turn: few enough to spread over many
-tasks, enough that the provider's cache serves the conversation."""
+"""Criteria of each decision that are chosen from one response before the next one: few enough to spread over many
+tasks, and enough for the provider's cache."""
 
 
 def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[tuple[JudgeConfig, str | None]]:
     """Return every configured judge with the id of its control set, None where none has been chosen yet.
 
-    A judge's first repetition is the one that is watched.
-
-    Should two runs at once have chosen one each, the older one is the judging's.
+    Only a judge's first repetition is watched. If two runs have chosen one set each at the same time, the older one
+    counts.
     """
-    found = []
+    sets = []
     for judge_config in (each for each in judge_configs(job, wanted.benchmark) if each.judge_trial == 1):
         key = {**wanted.key, **judge_config.columns}
         members = reader.select("control_set", "set_id", order="created_at, set_id", **key)
-        found.append((judge_config, members[0]["set_id"] if members else None))
-    return found
+        sets.append((judge_config, members[0]["set_id"] if members else None))
+    return sets
 
 
 def choose_control_set(job: Job) -> StageReport:
     """Choose and publish the control set of every configured judge that has decided verdicts and no set yet.
 
-    A set that is stored stays as it is, also when another number of verdicts is configured later or more verdicts
-    are there: with other members its nights could not be compared with the earlier ones. A judge with other
-    parameters or another template is another judging, and a new data-set revision asks about other tasks; each gets a
-    set of its own. The configured number 0 chooses nothing.
+    A stored set never changes, even if another number of verdicts is configured later or there are more verdicts:
+    with other members its nights could not be compared with the earlier ones. A judge with other parameters or another
+    template is another judge configuration, and a new data-set revision has other tasks; each gets a set of its own.
+    With the configured number 0 no set is chosen.
     """
     report = StageReport("drift")
     number = job.settings.drift.verdicts
@@ -83,14 +82,14 @@ def _chosen(
     job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, number: int
 ) -> list[dict[str, Any]]:
     parameters = {**wanted.key, **judge_config.columns, "of_response": _OF_RESPONSE, "number": number}
-    found = reader.rows(sql.read("queries/drift/candidates"), parameters)
-    members = sorted(row["verdict_id"] for row in found)
+    rows = reader.rows(sql.read("queries/drift/candidates"), parameters)
+    members = sorted(row["verdict_id"] for row in rows)
     own = {
         "set_id": digest("control set", wanted.key, judge_config.columns, members),
         "run_id": job.run_id,
         "created_at": datetime.now(UTC),
     }
-    return [{**row, **own} for row in found]
+    return [{**row, **own} for row in rows]
 
 
 def changed_limits(job: Job, wanted: WantedTasks, reader: Reader) -> list[dict[str, Any]]:
@@ -143,9 +142,9 @@ def drifted(job: Job) -> list[Drifted]:
 
 
 LOST = "lost"
-"""Status of a member that cannot be judged again, because something that its judge read is gone or has changed."""
+"""Status of a member that cannot be judged again: its response, criterion or conversation is gone or has changed."""
 _PURPOSE = "drift"
-"""The stage, and what the run's limits and ledger know its calls as."""
+"""The stage, and the purpose of its calls in limits and ledger."""
 
 
 @dataclass(frozen=True)
@@ -162,9 +161,9 @@ class _Missing:
 async def judge_control_set(job: Job) -> StageReport:
     """Judge the members of the control sets that a night lacks, publish the verdicts, and report judges that drifted.
 
-    The calls carry the night as their vintage, so that no earlier reply answers them; the verdicts are stored apart
-    from all others and no score rests on them. They are made one by one also where a judge's others are left to
-    provider batches. A run that is no night, and one without a control set, does nothing.
+    The calls have the night as their vintage, so that no earlier reply is used for them; the verdicts are stored apart
+    from all others, and no score includes them. The calls are live, even if the judge uses provider batches. Outside a
+    night, and without a control set, nothing is done.
     """
     report = StageReport(_PURPOSE)
     if job.night is None or job.settings.drift.verdicts == 0:
@@ -192,7 +191,7 @@ async def judge_control_set(job: Job) -> StageReport:
 
 
 def lacks_verdicts(job: Job, reader: Reader) -> bool:
-    """Return whether a night lacks a control set, or verdicts on one, failed ones that may pass included."""
+    """Return whether a night lacks a control set, or verdicts on one; failures that may pass count as missing."""
     if job.night is None or job.settings.drift.verdicts == 0:
         return False
     wanted, missing, _ = _plan(job, job.night, reader)
@@ -201,13 +200,13 @@ def lacks_verdicts(job: Job, reader: Reader) -> bool:
 
 def _plan(job: Job, night: str, reader: Reader) -> tuple[WantedTasks, list[_Missing], dict[str, Conversation]]:
     """Return the wanted tasks, the missing part of each control set, and the conversations of the members to judge."""
-    wanted, found = wanted_tasks(job, reader), []
+    wanted, sets = wanted_tasks(job, reader), []
     for judge_config, set_id in control_sets(job, wanted, reader):
         if set_id is not None:
             parameters = {"set_id": set_id, "night": night, "again": [*PASSING, LOST]}
-            found.append((set_id, judge_config, reader.rows(sql.read("queries/drift/members"), parameters)))
-    conversations = conversations_of(reader, wanted, (row["task_id"] for _, _, rows in found for row in rows))
-    return wanted, [_missing(*each, conversations) for each in found], conversations
+            sets.append((set_id, judge_config, reader.rows(sql.read("queries/drift/members"), parameters)))
+    conversations = conversations_of(reader, wanted, (row["task_id"] for _, _, rows in sets for row in rows))
+    return wanted, [_missing(*each, conversations) for each in sets], conversations
 
 
 def _missing(
@@ -217,7 +216,7 @@ def _missing(
     for row in rows:
         criterion = CriterionToJudge.of(row)
         is_there = row["has_same_prompt"] and row["criterion_text"] is not None and row["response_text"] is not None
-        # The first verdict's identity holds all that its judge read of the response.
+        # The identity of the first verdict includes the whole response that its judge read.
         if is_there and row["task_id"] in conversations and verdict_id_of(judge_config, criterion) == row["verdict_id"]:
             members.append(criterion)
         else:
@@ -263,4 +262,4 @@ def _report_missing(job: Job, report: StageReport, missing: Iterable[_Missing]) 
         for each in missing
         if each.n_lost
     ]
-    report.warnings += [found.line for found in drifted(job)]
+    report.warnings += [judge.line for judge in drifted(job)]

@@ -277,15 +277,15 @@ class ResponseJudge:
             partial(parse_evidence, omits_think_tag=judge.omits_think_tag),
             evidence_format(is_bounded=judge.explanation_chars is not None), REMINDER,
         )  # fmt: skip
-        reply, found = await self.by.call_and_parse(reply_spec, prompt, judged.verdict_id, priority, is_live=True)
-        judged.searches.append((chunk, reply, found))
-        if found is None and reply.status != CONTEXT_LENGTH:
+        reply, evidence = await self.by.call_and_parse(reply_spec, prompt, judged.verdict_id, priority, is_live=True)
+        judged.searches.append((chunk, reply, evidence))
+        if evidence is None and reply.status != CONTEXT_LENGTH:
             self._finish(judged, replace(reply, error=f"{chunk.name}: {reply.error}"), None)
             return reply.status
         judged.earlier_replies.append(reply)
-        if found is None:
+        if evidence is None:
             return CONTEXT_LENGTH
-        judged.evidence.append(found)
+        judged.evidence.append(evidence)
         return None
 
     async def _conclude(self, judged: JudgedCriterion, fit: ContextFit, step_tokens: int, n_chunks: int) -> None:

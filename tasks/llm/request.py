@@ -36,9 +36,10 @@ class Target:
     """A model to call: its LiteLLM name, where it is served, what is sent beside the messages, and its time limit.
 
     `fallback` replaces parameters on the last attempt; a reply made with it is marked as degraded. `identity` holds
-    what else makes the target's answers its own, and is not sent. `is_streamed` asks for the reply in pieces, so that
+    what else distinguishes the target's replies, and is not sent. `is_streamed` asks for the reply in pieces, so that
     the connection is never idle for long. `prices` are the configuration's own, for a model that LiteLLM's table lacks.
-    `wants_logprobs` asks for the log-probabilities of a reply's tokens; it changes no answer, so no call's identity.
+    `wants_logprobs` asks for the log-probabilities of a reply's tokens; it changes neither the reply nor the call's
+    identity.
     """
 
     name: str
@@ -90,11 +91,11 @@ class Target:
 
 @dataclass(frozen=True)
 class Call:
-    """One answer that is wanted from a model.
+    """One reply that is wanted from a model.
 
-    `cell` is the id of the row that the answer is for; `priority` orders calls that wait, lowest first. A call that
-    `is_batched` is answered by a provider's batch, and made by itself only after it failed there, if it `allows_live`
-    calls. Where its row was removed, no reply that came until `not_before_s` (wall-clock time) is an answer to it.
+    `cell` is the id of the row that the reply is for; `priority` orders calls that wait, lowest first. A call that
+    `is_batched` is made by a provider's batch, and by itself only after it failed there, if it `allows_live` calls. If
+    its row was removed, replies that came until `not_before_s` (wall-clock time) do not count for it.
     """
 
     target: Target

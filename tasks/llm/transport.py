@@ -186,7 +186,7 @@ _MOST_BYTES_A_RESULT = 32 << 10
 
 
 class Redirected(PipelineError):
-    """The server answered with a redirect, which was not followed."""
+    """The server responded with a redirect, which was not followed."""
 
     def __init__(self, status: int, address: str, location: str) -> None:
         self.status = status
@@ -198,10 +198,10 @@ class Redirected(PipelineError):
 
 @dataclass
 class Exchange:
-    """One call over HTTP: what it may read, and what was found out that a library may hide.
+    """One call over HTTP: what it may read, and facts about it that a library may hide.
 
     `n_results` is given where a batch's file is read: how many calls have a line in it. `status` is that of the last
-    answer.
+    response.
     """
 
     n_results: int | None = None

@@ -9,9 +9,9 @@ from tasks.run.stages import STAGES
 from warehouse import Reader
 
 MEASURED, COUNTED, ASSUMED, UNKNOWN = "measured", "counted", "assumed", "unknown"
-"""What an estimate rests on: stored calls; prompts whose tokens are counted; or lengths that nothing here has shown."""
+"""The basis of an estimate: stored calls, prompts whose tokens are counted, or assumed lengths."""
 COUNTED_PROMPTS = 40
-"""So many prompts are counted where none was measured; tokenizing all of a night's would take longer than is useful."""
+"""The number of prompts that are counted if none was measured; tokenizing all would take too long."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ _CACHED_SHARE = Span(0.0, 0.85)
 
 @dataclass(frozen=True)
 class Planned:
-    """The calls of one model or judge: tokens in all, USD, what they rest on, and what is missing to know them.
+    """The calls of one model or judge: their tokens, cost in USD, basis, and what is not known.
 
     `cost_usd` is None where lengths were not measured; `cost_usd_low` and `cost_usd_high` then rest on the lengths that
     `assumed` names. Without a price all are None. `judged_before` says which of a judge's calls repeat verdicts that
-    stand under another template, `cascade` which cascade asks a judge, and for how much. `model` is the one whose
-    responses a judge reads.
+    exist under another template, `cascade` which cascade calls a judge, and for how many criteria. `model` is the one
+    whose responses a judge reads.
     """
 
     purpose: str
@@ -86,7 +86,7 @@ def summed(row: Planned, planned: Sequence[Planned]) -> Planned:
 
 
 def measured_per_call(reader: Reader, table: str, **identity: Any) -> PerCall:
-    """Mean tokens of the stored calls of a configuration; rows that another row's call answered do not count."""
+    """Return the mean tokens of a configuration's stored calls; rows that share another row's call do not count."""
     kinds = ("prompt", "cached", "completion")
     means = ", ".join(f"avg({kind}_tokens) filter (prompt_tokens > 0) as {kind}" for kind in kinds)
     (row,) = reader.select(table, means, **identity)
@@ -101,7 +101,7 @@ def counted_per_call(per_call: PerCall, target: Target, prompts: Sequence[str]) 
 
 
 def counted_per_prompt(target: Target, texts: Sequence[str]) -> float:
-    """Mean tokens of some prompts, those counted spread evenly over all."""
+    """Return the mean tokens of some prompts; the counted ones are spread evenly over all."""
     chosen = texts[:: max(1, len(texts) // COUNTED_PROMPTS)]
     return sum(count_tokens(target, text) for text in chosen) / len(chosen)
 
@@ -111,7 +111,7 @@ def planned_calls(
 ) -> Planned:
     """Return the planned usage and cost (USD) of some calls, and the assumptions or missing values.
 
-    `per_call` may lack the prompt's tokens or the answer's; `most_answer` bounds what is assumed of an answer.
+    `per_call` may lack the tokens of the prompt or the reply; `most_reply_tokens` bounds the assumed ones of a reply.
     """
     if calls == 0:
         return Planned(purpose, label, 0, 0, 0, 0.0, 0.0, 0.0, MEASURED)

@@ -1,8 +1,8 @@
-"""Plan: the calls that a run would make, and what they would use and cost. It makes none.
+"""Plan: the calls that a run would make, with their tokens and cost. It makes none.
 
-Tokens a call are those measured on stored rows of the same configuration; without any, prompts are counted with
-LiteLLM's local tokenizers, and lengths of answers are assumed, which gives a range of costs. What is not known stays
-None, and the plan says why.
+The tokens of a call are those measured on stored rows of the same configuration; without any, prompts are counted with
+LiteLLM's local tokenizers, and lengths of responses are assumed, which gives a range of costs. Unknown values are
+None, and the plan gives the reason.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,20 +46,20 @@ from warehouse import Reader, Warehouse
 Cells = Sequence[tuple[str, str, int]]
 """Model, task, and how many calls are missing there."""
 _JUDGE_CALLS = f"({sql.read('queries/plan/judge_calls')})"
-"""The calls that decided on a criterion, and those that searched the chunks of a long answer."""
+"""The calls that decided a criterion, and those that searched the chunks of a long response."""
 ANALYSES = (ANNOTATION, REVIEW, PHRASES, EMBEDDINGS, NAMES)
-"""What analysts can be asked."""
+"""The analyses that call models."""
 UNKNOWN_BEFORE = {
     EMBEDDINGS.table: "vectors of phrases that are not written yet; one call for each different phrase",
     NAMES.table: "names of nodes of a tree that is not made yet; one call for each node, some of them up to three",
 }
-"""Table -> the calls that follow from calls which are not made yet."""
+"""Table -> the calls that depend on calls which are not made yet."""
 
 
 class JudgeCalls(NamedTuple):
-    """A judging that is asked for another one's verdicts: how often a criterion, and what that rests on, in words.
+    """A judge that is called for verdicts: how many calls a criterion needs (`times`), and the reason in words.
 
-    `again` counts, by response, the missing criteria of which it is known how often they are asked: `times_again`.
+    `again` counts, by response, the missing criteria that are known to need `times_again` calls.
     """
 
     judge_config: JudgeConfig
@@ -74,7 +74,7 @@ class JudgeCalls(NamedTuple):
         Args:
             n_criteria: missing criteria by response.
             n_prompts: calls for each of them.
-            to_come: criteria of responses that are still to come.
+            to_come: criteria of responses that are not sampled yet.
         """
         known = {each: self.again.get(each, 0) for each in n_criteria}
         new = sum((n - known[each]) * n_prompts[each] for each, n in n_criteria.items())
@@ -93,7 +93,7 @@ def plan(job: Job) -> list[Planned]:
 
 
 def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
-    """Return the same, each with its missing cells, if it is of a model or of a judge on one."""
+    """Return the same, each with its missing cells, if it belongs to a model, or to a judge of one."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
         conversations = missing_work.conversations_of(reader, wanted, wanted.task_ids)
@@ -115,17 +115,17 @@ def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
             measured = estimate.measured_per_call(reader, "criterion_variants", **identity)
             rows.append((estimate.planned_calls("derive", writer.label, n_missing, measured, prices_of(target)), ()))
         judges = [
-            _verdicts(wanted, reader, asked, missing, conversations, label, tasks)
+            _verdicts(wanted, reader, called, missing, conversations, label, tasks)
             for judge_config in judge_configs(job, wanted.benchmark)
             for missing in [missing_work.missing_verdicts(job, wanted, reader, judge_config, retry_failed=False)]
-            for asked in judges_to_call(reader, wanted, judge_config, missing)
+            for called in judges_to_call(reader, wanted, judge_config, missing)
             for label, tasks in to_come.items()
         ]
         control = [
-            (_control(job, wanted, reader, judge_config, asked), ())
+            (_control(job, wanted, reader, judge_config, called), ())
             for judge_config in judge_configs(job, wanted.benchmark)
             if job.night is not None and job.settings.drift.verdicts and judge_config.judge_trial == 1
-            for asked in judges_to_call(reader, wanted, judge_config)
+            for called in judges_to_call(reader, wanted, judge_config)
         ]
     return rows + _by_judge_and_model(judges) + control
 
@@ -135,13 +135,13 @@ def _by_judge_and_model(planned: Sequence[tuple[Planned, Cells]]) -> list[tuple[
     rows: dict[tuple[str, ...], list[tuple[Planned, Cells]]] = {}
     for each, cells in planned:
         rows.setdefault((each.label, each.cascade, each.model), []).append((each, cells))
-    found: list[tuple[Planned, Cells]] = []
+    rows: list[tuple[Planned, Cells]] = []
     for of_row in rows.values():
         trials = [each for each, _ in of_row]
-        # What is said of a judge's calls is that of a trial that has some.
+        # The notes are those of a trial with calls.
         row = estimate.summed(max(trials, key=lambda trial: trial.calls), trials)
-        found.append((row, [cell for _, cells in of_row for cell in cells]))
-    return found
+        rows.append((row, [cell for _, cells in of_row for cell in cells]))
+    return rows
 
 
 def plan_analyses(job: Job) -> list[Planned]:
@@ -192,15 +192,15 @@ def _samples(
 
 
 def _verdicts(
-    wanted: WantedTasks, reader: Reader, asked: JudgeCalls, missing: Sequence[MissingVerdicts],
+    wanted: WantedTasks, reader: Reader, called: JudgeCalls, missing: Sequence[MissingVerdicts],
     conversations: Mapping[str, Conversation], model: str, to_come: Sequence[str],
 ) -> tuple[Planned, Cells]:  # fmt: skip
-    """Return the calls of a judging on the responses of a model.
+    """Return the calls of a judge on the responses of a model.
 
     `to_come` are the tasks of responses that are not sampled yet.
     """
     missing = [each for each in missing if each.model == model]
-    judge_config = asked.judge_config
+    judge_config = called.judge_config
     sizes = {row["task_id"]: row["n_criteria"] for row in reader.select("tasks", "task_id, n_criteria", **wanted.key)}
     to_come_calls = sum(sizes[task_id] for task_id in to_come)
     target = judge_target(judge_config.judge)
@@ -211,26 +211,26 @@ def _verdicts(
     has_texts = fit is not None or per_call.prompt is None
     columns = f"response_id, task_id{', text' if has_texts else ''}"
     rows = reader.select("responses", columns, order="response_id", response_id=[each.response_id for each in missing])
-    answers = {row["response_id"]: row for row in rows}
+    responses = {row["response_id"]: row for row in rows}
     for each in missing if has_texts else ():
-        answer = answers[each.response_id]
-        conversation, text = conversations[answer["task_id"]], answer["text"]
-        # One prompt for each criterion, or one for each part of the answer and the last.
+        response = responses[each.response_id]
+        conversation, text = conversations[response["task_id"]], response["text"]
+        # One prompt for each criterion, or one for each chunk of the response and a last one.
         around = _prompt_around(judge_config, conversation)
         chunks = [] if fit is None else fit.usual_chunks(conversation.messages, text)
-        of_answer = [around + chunk for chunk in chunks] + [around] if len(chunks) > 1 else [around + text]
-        n_prompts[each.response_id] = len(of_answer)
-        prompts += of_answer
+        of_response = [around + chunk for chunk in chunks] + [around] if len(chunks) > 1 else [around + text]
+        n_prompts[each.response_id] = len(of_response)
+        prompts += of_response
     per_call = estimate.counted_per_call(per_call, target, prompts)
     if per_call.prompt is None and to_come:
         without_text = [_prompt_around(judge_config, conversations[task_id]) for task_id in to_come]
         per_call = replace(per_call, base_prompt=estimate.counted_per_prompt(target, without_text))
-    n_calls = asked.calls({each.response_id: each.n_criteria for each in missing}, n_prompts, to_come_calls)
+    n_calls = called.calls({each.response_id: each.n_criteria for each in missing}, n_prompts, to_come_calls)
     planned = estimate.planned_calls(
         "judge", judge_config.judge.label, n_calls, per_call, prices, _most_reply_tokens(target)
     )
     unknown = []
-    # An answer that is too long for a judge takes a call for each part, and one.
+    # A response that is too long for a judge needs a call for each chunk, and a last one.
     if fit is not None and planned.calls and fit.prompt_tokens is None:
         unknown.append("the size of its context (`context_tokens`); responses that are too long for it need more calls")
     elif fit is not None and planned.calls and to_come_calls:
@@ -240,9 +240,9 @@ def _verdicts(
     unknown += [f"verdicts on {unworded} criteria that are not rewritten yet"] if unworded else []
     before = judged_before(reader, wanted, judge_config) if planned.calls else ""
     note = "; ".join([*filter(None, [planned.note]), *unknown])
-    cells = [(model, answers[each.response_id]["task_id"], each.n_criteria) for each in missing]
+    cells = [(model, responses[each.response_id]["task_id"], each.n_criteria) for each in missing]
     cells += [(model, task_id, sizes[task_id]) for task_id in to_come]
-    return replace(planned, note=note, judged_before=before, cascade=asked.note, model=model), cells
+    return replace(planned, note=note, judged_before=before, cascade=called.note, model=model), cells
 
 
 def _prompt_around(judge_config: JudgeConfig, conversation: Conversation) -> str:
@@ -256,30 +256,30 @@ def _most_reply_tokens(target: Target) -> int | None:
 
 
 def _identity(judge_config: JudgeConfig) -> dict[str, Any]:
-    """Return the columns that identify the rows of a judging, over all its repetitions."""
+    """Return the columns that identify the rows of a judge, over all its repetitions."""
     return {name: judge_config.columns[name] for name in ("judge", "judge_config_hash", "template_hash")}
 
 
-def _control(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, asked: JudgeCalls) -> Planned:
+def _control(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, called: JudgeCalls) -> Planned:
     """Return the calls for the control set in a night; a set that is still to be chosen has its configured size."""
     key = {**wanted.key, **judge_config.columns}
     (members,) = reader.select("control_set", "count(*) as n", **key)
     (done,) = reader.select("control_verdicts", "count(value) as n", judge_vintage=job.night, **key)
-    calls = round(max(0, (members["n"] or job.settings.drift.verdicts) - done["n"]) * asked.times)
-    judge = asked.judge_config.judge
-    measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(asked.judge_config))
+    calls = round(max(0, (members["n"] or job.settings.drift.verdicts) - done["n"]) * called.times)
+    judge = called.judge_config.judge
+    measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(called.judge_config))
     planned = estimate.planned_calls("drift", judge.label, calls, measured, prices_of(judge_target(judge)))
-    return replace(planned, cascade=asked.note)
+    return replace(planned, cascade=called.note)
 
 
 def judges_to_call(
     reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig, missing: Sequence[MissingVerdicts] = ()
 ) -> list[JudgeCalls]:
-    """Return the judges to call for a judging's verdicts: the judge itself, or both judges of a cascade.
+    """Return the judges to call for verdicts: the judge itself, or both judges of a cascade.
 
-    A missing verdict that is stored as a failure of the second judge takes one call of that judge; the first judge's
-    replies are in the ledger. Of the others, the share that goes to the second judge is that of the cascade's stored
-    verdicts; without any, what its rule says of the first judge's stored verdicts; without those, all is assumed.
+    A missing verdict that is stored as a failure of the second judge needs one call of that judge; the first judge's
+    replies are in the ledger. The share of the others that goes to the second judge is that of the cascade's stored
+    verdicts; without any, the share by its rule among the first judge's stored verdicts; else all are assumed.
     """
     cascade = judge_config.cascade
     if cascade is None:
@@ -323,16 +323,13 @@ def _share(
 
 
 def judged_before(reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig) -> str:
-    """Return a line on the verdicts that a judging makes again because they have another template.
-
-    It is empty if there are none.
-    """
-    found = reader.rows(sql.read("queries/plan/decided_before"), {**wanted.key, **judge_config.columns})
-    if not found:
+    """Return a line on verdicts that are repeated because they have another template; empty if there are none."""
+    rows = reader.rows(sql.read("queries/plan/decided_before"), {**wanted.key, **judge_config.columns})
+    if not rows:
         return ""
-    name = _names(wanted.benchmark).get(found[0]["template_hash"])
+    name = _names(wanted.benchmark).get(rows[0]["template_hash"])
     which = f"template {name} (`template: {name}` goes on with it)" if name else "another template"
-    return f"{found[0]['n_verdicts']} verdicts were made with {which}; they are kept together with the new ones"
+    return f"{rows[0]['n_verdicts']} verdicts were made with {which}; they are kept together with the new ones"
 
 
 def former_template_notices(job: Job) -> list[str]:
@@ -348,12 +345,12 @@ def former_template_notices(job: Job) -> list[str]:
 
 def _names(benchmark: Benchmark) -> dict[str, str]:
     """Return the names of the shipped judge templates, by their identities."""
-    found = {}
+    rows = {}
     for path in sorted(FOLDER.glob("*.txt")):
         if not missing_places(path.read_text(encoding="utf-8")):
             text = load_template(path.stem, path.stem)
-            found[hash_of_template(text, benchmark)] = path.stem
-    return found
+            rows[hash_of_template(text, benchmark)] = path.stem
+    return rows
 
 
 def is_prepared(job: Job) -> bool:

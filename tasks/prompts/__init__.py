@@ -52,9 +52,9 @@ def load_evidence_template(name: str, beside: str) -> str:
     return _read(FOLDER / f"{name if is_marked(beside) else _UNMARKED.get(name, name)}.txt", evidence.PLACES)
 
 
-def _read(path: Path, places: Sequence[str]) -> str:
+def _read(path: Path, placeholders: Sequence[str]) -> str:
     text = path.read_text(encoding="utf-8")
-    missing = missing_places(text, places)
+    missing = missing_places(text, placeholders)
     if missing:
-        raise UsageError(f"template: {path} lacks {' and '.join(missing)}; it needs {' and '.join(places)}")
+        raise UsageError(f"template: {path} lacks {' and '.join(missing)}; it needs {' and '.join(placeholders)}")
     return text

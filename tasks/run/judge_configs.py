@@ -18,7 +18,7 @@ from tasks.rules.identity import IMPORTED, template_hash
 def target_of(endpoint: Endpoint) -> Target:
     """Return the target of a configured model's calls."""
     price = None if endpoint.price is None else Prices(**endpoint.price.model_dump(), price_table="configuration")
-    # What makes its answers its own beside name, address and parameters; what is not set is not there.
+    # Settings that distinguish its replies beside name, address and parameters; unset ones are left out.
     identity: dict[str, Any] = {"omits_think_tag": True} if endpoint.omits_think_tag else {}
     if isinstance(endpoint, Model) and endpoint.system_prompt is not None:
         identity["system_prompt"] = endpoint.system_prompt
@@ -48,8 +48,8 @@ def judge_target(judge: Judge) -> Target:
         conditions = {
             name: value for name, value in asdict(when).items() if value not in (None, ()) and value is not False
         }
-        asked = {"first": judge_target(first).config_hash, "repetitions": when.n_repetitions(first.trials)}
-        identity["cascade"] = {**asked, "when": conditions}
+        members = {"first": judge_target(first).config_hash, "repetitions": when.n_repetitions(first.trials)}
+        identity["cascade"] = {**members, "when": conditions}
     return replace(target, identity=identity, wants_logprobs=judge.logprobs)
 
 
@@ -64,7 +64,7 @@ class CascadeJudgeConfigs:
 
 @dataclass(frozen=True)
 class JudgeConfig:
-    """A judge with everything that makes its verdicts its own.
+    """A judge with all settings that distinguish its verdicts.
 
     With `evidence_template`, responses that are too long for the judge are searched for evidence chunk by chunk;
     without, they are a failure (`context_length`). A cascade's configuration holds those of its judges; its template is
@@ -96,9 +96,9 @@ def judge_configs(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
 
 def first_judge_config(job: Job, benchmark: Benchmark, stored: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """Return the stored configuration of the first configured judge, else one of its label, else the first one."""
-    asked = [judge_config.columns for judge_config in judge_configs(job, benchmark)]
-    by_label = [{"judge": columns["judge"]} for columns in asked]
-    fitting = (each for wanted in (*asked[:1], *by_label, {}) for each in stored if wanted.items() <= each.items())
+    configured = [judge_config.columns for judge_config in judge_configs(job, benchmark)]
+    by_label = [{"judge": columns["judge"]} for columns in configured]
+    fitting = (each for wanted in (*configured[:1], *by_label, {}) for each in stored if wanted.items() <= each.items())
     return next(fitting, None)
 
 
@@ -112,10 +112,10 @@ def _judge_configs_of(judge: Judge, benchmark: Benchmark) -> list[JudgeConfig]:
         refuse_unlike_gradings(judge, benchmark)
         when = judge.cascade.when.rule
         first, (then, *_) = (_judge_configs_of(member, benchmark) for member in judge.cascade.members)
-        asked = CascadeJudgeConfigs(tuple(first[: when.n_repetitions(len(first))]), then, when)
+        members = CascadeJudgeConfigs(tuple(first[: when.n_repetitions(len(first))]), then, when)
         is_same = first[0].template_hash == then.template_hash
         words = then.template_hash if is_same else template_hash(first[0].template_hash, then.template_hash)
-        return [JudgeConfig(judge, config, then.template, words, then.grading, 1, then.evidence_template, asked)]
+        return [JudgeConfig(judge, config, then.template, words, then.grading, 1, then.evidence_template, members)]
     grading = judge.grading or benchmark.grading
     template = template_of(judge, benchmark)
     evidence = _evidence_template(template, benchmark)
@@ -126,7 +126,7 @@ def _judge_configs_of(judge: Judge, benchmark: Benchmark) -> list[JudgeConfig]:
 
 
 def refuse_unlike_gradings(judge: Judge, benchmark: Benchmark) -> None:
-    """Refuse a cascade whose judges grade in different ways; nothing else is refused.
+    """Refuse a cascade whose judges grade in different ways.
 
     Raises:
         UsageError: they do.

@@ -37,7 +37,7 @@ class BatchState:
 
 
 class NotNow(PipelineError):
-    """The provider gave no answer, or one that may be another one later."""
+    """The provider did not respond, or may respond differently later."""
 
 
 @dataclass(frozen=True)
@@ -162,8 +162,8 @@ class BatchApi:
 
 
 def _unread(line: bytes, fault: ReplyTooLarge | ValueError) -> BatchResult:
-    found = _CUSTOM_ID.search(line, 0, _HEAD_BYTES)
-    return BatchResult("" if found is None else found[1].decode(), 200, {}, fault)
+    match = _CUSTOM_ID.search(line, 0, _HEAD_BYTES)
+    return BatchResult("" if match is None else match[1].decode(), 200, {}, fault)
 
 
 def _result(line: Mapping[str, Any]) -> BatchResult:

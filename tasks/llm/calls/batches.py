@@ -53,7 +53,7 @@ class Submissions:
 
     def open(self, endpoint: str) -> list[Submission]:
         """Return the batches of one model at one endpoint that have not ended, the oldest first."""
-        # By how far it came and not by the clock, which several processes and the years may set back.
+        # Ordered by progress, not by time: clocks may go backwards.
         query = f"""
             select submission, batch_id, at_s,
                 max(case state when '{SUBMITTING}' then 0 when '{SUBMITTED}' then 1 else 2 end) as progress
@@ -72,7 +72,7 @@ class Submissions:
         return bool(self._ledger.rows(query, submission.name, ENDED))
 
     async def begin(self, endpoint: str, calls: Sequence[SubmittedCall]) -> Submission:
-        """Write down what is about to be submitted."""
+        """Record what is about to be submitted."""
         name = uuid.uuid4().hex
         await self._ledger.write(
             ("insert into submissions values (?, ?)", [(name, endpoint)]),
@@ -84,11 +84,11 @@ class Submissions:
         return Submission(name, None, tuple(calls))
 
     async def submitted(self, submission: Submission, batch_id: str) -> None:
-        """The provider has it."""
+        """Record that the provider has the batch."""
         await self._ledger.write(_state(submission.name, SUBMITTED, batch_id))
 
     async def ended(self, submission: Submission, results: Sequence[Entry] = ()) -> None:
-        """Write down its results and that it has ended, in one transaction, so that none is there twice."""
+        """Record the results and the end of a batch in one transaction, so that no result is stored twice."""
         await self._ledger.write(*recorded(results), _state(submission.name, ENDED, submission.batch_id))
 
 
@@ -131,9 +131,9 @@ class Batching:
         self._run_id, self._purpose = run_id, purpose
 
     async def submit_and_collect(self, calls: Sequence[Call], wait_s: float) -> BatchOutcome:
-        """Submit the calls that have neither an answer nor a batch, and wait for batches to end.
+        """Submit the calls that have neither a reply nor a batch, and wait for batches to end.
 
-        What is set aside for a batch that goes on when the waiting ends counts as used: it may all be spent yet.
+        The amount reserved for a batch that goes on when the waiting ends counts as used: all of it may still be spent.
 
         Raises:
             PipelineError: the provider's batch interface cannot be used.
@@ -156,7 +156,7 @@ class Batching:
         return outcome
 
     async def _collect(self, held_back: Sequence[Call], outcome: BatchOutcome, wait_s: float) -> Sequence[Call]:
-        """Wait for batches to end; submit what was held back as they and live calls give back what was set aside.
+        """Wait for batches to end; submit the calls held back when batches and live calls release what they reserved.
 
         Returns:
             The calls for which there was no room.
@@ -167,7 +167,7 @@ class Batching:
             running = {each.name: note for each in open_ if (note := await self._poll(each, outcome)) is not None}
             outcome.waiting = sum(len(each.calls) for each in open_ if each.name in running)
             if not running:
-                self._reservations.count_as_used()  # what other processes took in, and what a batch did not bring
+                self._reservations.count_as_used()  # results collected by other processes, or missing in a batch
             left_s, may_submit = until_s - time.monotonic(), bool(held_back) and not self._budget.is_spent
             if left_s <= 0 or not (running or may_submit):
                 outcome.notes += running.values()
@@ -180,9 +180,9 @@ class Batching:
                 poll_s = _FIRST_POLL_S if outcome.n_submitted > n_before else poll_s
 
     async def _submit_alone(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Call]:
-        """Find lost batches and submit what is missing, while no other process does either for this target.
+        """Find lost batches and submit missing calls, while no other process does either for this target.
 
-        Again where that may help: what was submitted in spite of a failure is found then.
+        Repeat this if that may help: a batch that was submitted in spite of a failure is found then.
         """
         locks, name = self._ledger.call_locks, f"submitting batches to {self._target.endpoint_name}"
         paused_s, pause_s = 0.0, _FIRST_POLL_S
@@ -202,7 +202,7 @@ class Batching:
             paused_s, pause_s = paused_s + pause_s, 2 * pause_s
 
     async def _find_lost(self) -> None:
-        """Find out what became of batches that a crash kept from being written down."""
+        """Record batches whose submission was not recorded because of a crash."""
         for submission in self._submissions.open(self._target.endpoint_name):
             if submission.batch_id is None:
                 batch_id = await self._api.find(submission.name)
@@ -212,7 +212,7 @@ class Batching:
                     await self._submissions.submitted(submission, batch_id)
 
     async def _submit(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Call]:
-        """Submit what is not answered or in a batch already; the calls that the cap has no room for."""
+        """Submit the calls without a reply or a batch; return those that the cap has no room for."""
         held_back: list[Call] = []
         away = {call.call_key for open_ in self._submissions.open(self._target.endpoint_name) for call in open_.calls}
         lines: dict[str, tuple[SubmittedCall, str]] = {}
@@ -221,7 +221,7 @@ class Batching:
             key = call.key(parameters)
             history = self._ledger.history(key)
             is_tried = history.reply_for(call.cell) or history.failed_for(call.cell)
-            # Of a call whose lock is held, another run makes it just now.
+            # A call whose lock is held is being made by another run.
             if key in away or key in lines or is_tried or self._ledger.call_locks.is_held(key):
                 continue
             if self._left_s(1.0) <= 0:
@@ -239,7 +239,7 @@ class Batching:
         return held_back
 
     async def _poll(self, submission: Submission, outcome: BatchOutcome) -> str | None:
-        """Write down the results of a batch if it has ended; what is to be said of one that goes on."""
+        """Record the results of a batch if it has ended; return a note on one that goes on."""
         goes_on = f"batch {submission.batch_id} goes on with {len(submission.calls)} calls"
         try:
             state = await self._api.state(str(submission.batch_id))
@@ -292,7 +292,7 @@ class Batching:
 
 
 def _chunks(lines: Iterable[tuple[SubmittedCall, str]]) -> Iterator[list[tuple[SubmittedCall, str]]]:
-    """As many at a time as one batch takes."""
+    """Yield as many calls at a time as one batch may hold."""
     chunk: list[tuple[SubmittedCall, str]] = []
     size = 0
     for call, line in lines:

@@ -29,7 +29,7 @@ _OWN = frozenset({"api", "thinking_budget_tokens", "web_search", "code_interpret
 
 
 def chat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Our parameters as LiteLLM takes them for chat completions."""
+    """Return our parameters as LiteLLM expects them for chat completions."""
     more: dict[str, Any] = {"web_search_options": {}} if parameters.get("web_search") else {}
     if (budget := parameters.get("thinking_budget_tokens")) is not None:
         more["thinking"] = {"type": "enabled", "budget_tokens": budget}
@@ -37,7 +37,7 @@ def chat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Our parameters as LiteLLM takes them for the responses API."""
+    """Return our parameters as LiteLLM expects them for the responses API."""
     more: dict[str, Any] = {}
     if "max_tokens" in parameters:
         more["max_output_tokens"] = parameters["max_tokens"]
@@ -70,7 +70,7 @@ gateway.
 
 
 class NoSender(PipelineError):
-    """Nothing is there that could make an attempt, so nothing was sent."""
+    """No process could make the attempt, so nothing was sent."""
 
 
 async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
@@ -134,7 +134,7 @@ async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mappi
 def _joined_stream(pieces: list[Any], messages: list[dict[str, str]], *, has_usage: bool) -> Any:
     """Return one completion from a stream's pieces, with the provider's values and none that LiteLLM made up."""
     whole = litellm().stream_chunk_builder(pieces, messages=messages)
-    # LiteLLM puts the name that was asked for in every piece; what really answered stands beside it.
+    # LiteLLM puts the requested name in every piece; the model that replied is in the hidden parameters.
     names = [getattr(piece, "_hidden_params", {}).get("provider_response_model") for piece in pieces]
     whole.model = next((name for name in names if name), None)
     # LiteLLM leaves these out of what it puts together.
@@ -156,11 +156,11 @@ def _address(target: Target) -> dict[str, Any]:
 
 _MOST_S = 30.0
 _COSTLY = ("reasoning_effort", "thinking_budget_tokens", "web_search", "code_interpreter")
-"""Parameters that could make the answer long or dear."""
+"""Parameters that could make the reply long or expensive."""
 _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.5, 60.0
 _BYTES_A_TOKEN = 4
 _LIKELY_REPLY_TOKENS = 500
-"""First guesses for the tokens a minute; what is really used is settled when the reply is there."""
+"""First guesses for the tokens a minute; they are corrected when the reply is there."""
 
 
 @dataclass(frozen=True)
@@ -176,10 +176,10 @@ class Tries:
 
 
 class Gateway:
-    """Answers to calls, each from the ledger or from the model.
+    """Makes calls: each reply is from the ledger or from the model.
 
     One attempt is: admission by the limiter, a lock on the call among all processes, the call, the ledger. A reply is
-    never returned before it is durable. What is spent is kept under `purpose`: sample, judge or drift.
+    never returned before it is durable. What is spent is recorded under `purpose`: sample, judge or drift.
     """
 
     def __init__(
@@ -246,13 +246,13 @@ class Gateway:
         """
         target = call.target
         history = self._history(call, call.key(call.parameters(target.parameters)))
-        found, failed = history.reply_for(call.cell), history.failed_for(call.cell)
-        if found is None and target.last_resort is not None:
+        stored, failed = history.reply_for(call.cell), history.failed_for(call.cell)
+        if stored is None and target.last_resort is not None:
             resort = self._history(call, call.key(call.parameters(target.last_resort)))
             if resort.has_attempt_for(call.cell) and (last := resort.reply_for(call.cell)) is not None:
                 cost_usd = total_usd([*(entry.reply for entry in failed), last])
-                found = replace(last, degraded=True, cost_usd=cost_usd, attempts=len(failed) + last.attempts)
-        return found, failed
+                stored = replace(last, degraded=True, cost_usd=cost_usd, attempts=len(failed) + last.attempts)
+        return stored, failed
 
     async def _attempt(self, call: Call, *, is_last: bool) -> Reply:
         last_resort = call.target.last_resort if is_last and self._tries.attempts > 1 else None
@@ -262,7 +262,7 @@ class Gateway:
         most = most_of(call, parameters)
         request = AdmissionRequest(call.target.endpoint_name, key, call.priority, most, likely_tokens)
         while (reply := await self._locked_attempt(call, parameters, key, request)) is None:
-            # It holds no admission while it waits, so that other calls of this run may start.
+            # Hold no admission while waiting, so that other calls of this run may start.
             await self._ledger.call_locks.released(key, self._tries.stop_at_s)
             if (reply := self._history(call, key).reply_for(call.cell)) is not None:
                 break
@@ -281,8 +281,8 @@ class Gateway:
                     return None
                 # While this one waited, the same call may have been made for another cell or by another process.
                 history = self._history(call, key)
-                if (found := history.reply_for(call.cell)) is not None:
-                    return found
+                if (stored := history.reply_for(call.cell)) is not None:
+                    return stored
                 outcome = Outcome(is_lost=True)  # unless it comes back
                 outcome = Outcome(await self._send_and_record(call, parameters, key, history.next_attempt))
                 return outcome.reply
@@ -293,7 +293,7 @@ class Gateway:
             self._limiter.release(admission, outcome)
 
     async def _send_and_record(self, call: Call, parameters: Mapping[str, Any], key: str, number: int) -> Reply:
-        """Send the request and write down what came of it."""
+        """Send the request and record the reply."""
         reply = await self._send(call, parameters)
         self._limiter.n_instead_of_batch += call.allows_live
         entry = Entry(
@@ -313,16 +313,16 @@ def _summed_up(failed: Sequence[Entry], replies: Sequence[Reply], tried: int) ->
 
 
 def _backoff_s(attempt: int) -> float:
-    """Doubling, with jitter, so that calls that failed together do not come back together."""
+    """Return a wait that doubles, with jitter, so that calls that failed together are not repeated together."""
     return float(min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * 2 ** (attempt - 1))) * random.uniform(0.5, 1.5)
 
 
 Probed = tuple[bool | None, str]
-"""Whether a model takes calls (None: it was too busy to say), and what it said."""
+"""Whether a model accepts calls (None: it was too busy), and a sentence on it."""
 
 
 async def probe(targets: Sequence[Target], ledger: Path | None, run_id: str) -> list[Probed]:
-    """Call models once each, all at the same time; what that costs is added to the spend of a ledger."""
+    """Call models once each, all at the same time, and add the cost to the spend of a ledger."""
     replies = await asyncio.gather(*map(_reply_of, targets))
     spent = [
         spend_of(Entry("", 1, "", run_id, target.name, target.endpoint, "", reply, is_final=False, purpose="doctor"))
@@ -346,10 +346,11 @@ async def _reply_of(target: Target) -> Reply:
 def _probed(reply: Reply) -> Probed:
     if (failure := reply.failure) is None:
         cost = "of unknown cost" if reply.cost_usd is None else f"{reply.cost_usd:.2g} USD"
-        return True, f"1 call of 1 token was answered ({reply.latency_s or 0:.1f} s, {cost})"
+        return True, f"1 call of 1 token succeeded ({reply.latency_s or 0:.1f} s, {cost})"
     if failure.kind is Kind.BUSY:
         return None, f"is busy, so its key was not tried: {reply.error}"
-    # A parameter that LiteLLM does not send fails every call; what the server itself says no to, it has let in.
+    # A parameter that LiteLLM does not send fails every call; a request that the server refuses has passed its key
+    # check.
     if failure.kind in {Kind.BAD_REQUEST, Kind.DECLINED} and "UnsupportedParams" not in failure.error:
-        return True, f"takes the key, but not a call of 1 token: {reply.error}"
-    return False, f"{'every call would fail' if failure.is_fatal else 'does not answer'}: {reply.error}"
+        return True, f"accepts the key, but not a call of 1 token: {reply.error}"
+    return False, f"{'every call would fail' if failure.is_fatal else 'does not respond'}: {reply.error}"

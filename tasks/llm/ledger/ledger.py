@@ -42,7 +42,8 @@ _REPLIES_FOR = f"""
 class Ledger:
     """The calls of a warehouse.
 
-    `call_locks` keep processes from making the same call at once. `why_lost` gives a reason to write nothing more.
+    `call_locks` keep processes from making the same call at once. `why_lost` returns a reason to write nothing more, or
+    None.
 
     Raises:
         PipelineError: the folder cannot be written, or a file is of another version.
@@ -56,7 +57,7 @@ class Ledger:
             self.call_locks = CallLocks(folder)
         except OSError as error:
             raise PipelineError(
-                f"{folder}: cannot be written ({error.strerror}); make room or another place"
+                f"{folder}: cannot be written ({error.strerror}); make room or choose another folder"
             ) from error
         self._connection = files.writer_of(self.path)
         self._reader = LedgerReader(self.path)
@@ -68,7 +69,7 @@ class Ledger:
         self._writer.start()
 
     def refuse_if_broken(self) -> None:
-        """Raise why nothing can be written, such as what the disk said: no call is made that has no place."""
+        """Raise the reason why nothing can be written, so that no call is made whose reply would be lost."""
         if self._broken is None and (why := self._why_lost()) is not None:
             self._broken = PipelineError(why)
         if self._broken is not None:
@@ -87,7 +88,7 @@ class Ledger:
         await asyncio.wrap_future(self._put(statements))
 
     def mark_used(self, paid: Sequence[tuple[str, int]]) -> None:
-        """Note that attempts up to these have become failed rows: they are no answer to a later call."""
+        """Note that attempts up to these have become failed rows: they are not used for later calls."""
         if paid:
             self._put([(SPENT, paid)])
 
@@ -99,7 +100,7 @@ class Ledger:
         return done
 
     def close(self) -> None:
-        """Commit what is left and close the file."""
+        """Commit what is queued and close the file."""
         self._writes.put(None)
         self._writer.join()
         # The last writer moves what is in its log to the file itself, which may be another machine's by now.
@@ -110,7 +111,7 @@ class Ledger:
         self._lock.close()
 
     def _write(self) -> None:
-        """Commit what came in, all at once, until it is stopped."""
+        """Commit what is queued, all at once, until the ledger is closed."""
         is_open = True
         while is_open:
             group = [self._writes.get()]
@@ -135,7 +136,7 @@ class Ledger:
 
 
 class LedgerReader:
-    """The ledger's file, to be read; what comes after this was made is known as late."""
+    """A reader of the ledger's file; calls that are recorded after its creation count as late."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -149,7 +150,7 @@ class LedgerReader:
             self._last_row = self._connection.execute("select coalesce(max(rowid), 0) from calls").fetchone()[0]
 
     def history(self, key: str) -> History:
-        """Return all that is known of a call.
+        """Return all attempts of a call.
 
         Raises:
             PipelineError: the file is damaged.
@@ -162,7 +163,7 @@ class LedgerReader:
             if row_id is not None and (entry := Entry.of(row, logprobs)) is not None:
                 entries.append(entry)
                 late |= {entry.attempt} if row_id > self._last_row else set()
-            elif row_id is not None and not self._has_noticed:  # a damaged reply answers nothing
+            elif row_id is not None and not self._has_noticed:  # a damaged reply is not used
                 self._has_noticed = True
                 notice(f"{self._path}: a stored reply is damaged; its call, and others like it, are made again")
         return History(tuple(sorted(entries, key=lambda entry: entry.attempt)), spent, frozenset(late))
@@ -196,7 +197,7 @@ class LedgerReader:
 
 @dataclass(frozen=True)
 class KeptReply:
-    """A reply: the row that it was made for, the call that it answers, when it came, and the call's parameters."""
+    """A reply: the row that it was made for, its call, when it came, and the call's parameters."""
 
     cell: str
     call_key: str
@@ -257,9 +258,9 @@ class Pruned:
 def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
     """Remove the entries that ended before a moment (wall-clock time) and are not needed any more.
 
-    What was removed answers no call any more. A row that is stored is never called for again; but another cell that the
-    same request would have answered (the same text under a new revision of the data set, a second trial with the same
-    answer) is then a call that is made and paid again. What was spent stays in the table `spend`.
+    Removed replies are not used for later calls. A row that is stored is never called for again; but another cell with
+    the same request (the same text under a new revision of the data set, a second trial with the same response) needs a
+    call that is made and paid again. The amount spent stays in the table `spend`.
 
     These are the entries of cells whose row is decided, and the entries of failed rows that are noted as spent; never
     one whose row is not stored. Each step is a transaction: a kill in the middle leaves a whole ledger, and the next
@@ -294,8 +295,8 @@ def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
 def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
     """Delete the replies that were made for removed rows: until a moment (wall-clock time) for each cell.
 
-    They answer nothing any more in any case (`Call.not_before_s`). What was spent stays in the table `spend`. A ledger
-    that is in use is left for later.
+    They are not used for later calls in any case (`Call.not_before_s`). The amount spent stays in the table `spend`. A
+    ledger that is in use is left for later.
 
     Raises:
         PipelineError: the ledger cannot be opened, read or written.

@@ -1,4 +1,4 @@
-"""A sender as the driver sees it: the attempts that it has in hand, and what it sends back."""
+"""Senders: processes on other nodes that make attempts, and the pool that distributes calls to them."""
 
 import asyncio
 import itertools
@@ -29,7 +29,7 @@ Sent = tuple[float, list[tuple[int, Reply]]]
 
 @dataclass(frozen=True)
 class SenderState:
-    """A sender as people see it: where it is, what it has made since it was ready, and what it is making."""
+    """The state of a sender: its node and process, the calls that it has made, and those in progress."""
 
     node: str
     pid: int
@@ -62,7 +62,7 @@ class RemoteSender:
         return SenderState(self.node.name, self.pid, self.n_calls, len(self.in_hand), calls_per_s)
 
     async def make(self, call: Call, parameters: Mapping[str, Any]) -> Reply:
-        """Have it make an attempt; if it dies, that is the outcome."""
+        """Make an attempt on the sender; return a failure if the sender dies."""
         number = next(self._numbers)
         outcome: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self.in_hand[number] = outcome
@@ -72,7 +72,7 @@ class RemoteSender:
             async with asyncio.timeout(call.target.timeout_s + SILENCE_S):
                 return await outcome
         except TimeoutError:
-            return self.lost("it does not answer")
+            return self.lost("it does not respond")
         finally:
             self.in_hand.pop(number, None)
             if not outcome.done() or outcome.cancelled():  # it is ended, or not begun where it is not under way yet
@@ -80,14 +80,14 @@ class RemoteSender:
                 self._send_soon()
 
     async def receive(self, on_reply: Callable[[], object]) -> None:
-        """Take what it sends back, until it dies or falls silent.
+        """Receive outcomes from the sender, until it dies or falls silent.
 
         Raises:
-            Exception: why it is gone.
+            Exception: the reason why it is gone.
         """
         while True:
-            # Waited for twice: the first wait may have passed while this process was stopped. What Ray will answer is
-            # never cancelled: Ray's client (`ray://`) then answers with a traceback.
+            # Waited for twice: the first wait may have passed while this process was stopped. Ray's
+            # future is never cancelled: Ray's client (`ray://`) would then print a traceback.
             batch_of_outcomes: asyncio.Future[Sent] = asyncio.wrap_future(self._process.outcomes.remote().future())
             batch_of_outcomes.add_done_callback(
                 lambda each: each.cancelled() or each.exception()
@@ -227,14 +227,14 @@ class SenderPool:
             await self._next_change()
 
     async def _next_change(self) -> None:
-        """Wait until senders have come or gone; raise why none will come."""
+        """Wait until senders have come or gone; raise the reason if none will come."""
         if self._error is not None:
             raise self._error
         self._changed.clear()
         await self._changed.wait()
 
     async def _keep_senders(self, opening: Awaitable[Cluster]) -> None:
-        """Have the senders that are wanted on the nodes that are there, now and while nodes come and go."""
+        """Keep the wanted senders running on all nodes, while nodes come and go."""
         cluster = await asyncio.shield(opening)
         missed_since_s: float | None = None
         while True:
@@ -253,7 +253,7 @@ class SenderPool:
                     await self._is_short.wait()
 
     def _missed_since_s(self, known_s: float | None) -> float:
-        """Since when there are no nodes, which is said at first, and ends the run after some time."""
+        """Return since when there are no nodes; print a notice at first, and end the run after some time."""
         if self._address == LOCAL:
             raise NoSender("Ray on this machine has ended; run again")
         if known_s is None:
