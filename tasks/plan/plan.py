@@ -132,11 +132,11 @@ def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
 
 def _by_judge_and_model(planned: Sequence[tuple[Planned, Cells]]) -> list[tuple[Planned, Cells]]:
     """Return one row for all trials of a judge."""
-    rows: dict[tuple[str, ...], list[tuple[Planned, Cells]]] = {}
+    by_judge: dict[tuple[str, ...], list[tuple[Planned, Cells]]] = {}
     for each, cells in planned:
-        rows.setdefault((each.label, each.cascade, each.model), []).append((each, cells))
+        by_judge.setdefault((each.label, each.cascade, each.model), []).append((each, cells))
     rows: list[tuple[Planned, Cells]] = []
-    for of_row in rows.values():
+    for of_row in by_judge.values():
         trials = [each for each, _ in of_row]
         # The notes are those of a trial with calls.
         row = estimate.summed(max(trials, key=lambda trial: trial.calls), trials)
