@@ -345,12 +345,12 @@ def former_template_notices(job: Job) -> list[str]:
 
 def _names(benchmark: Benchmark) -> dict[str, str]:
     """Return the names of the shipped judge templates, by their identities."""
-    rows = {}
+    names = {}
     for path in sorted(FOLDER.glob("*.txt")):
         if not missing_places(path.read_text(encoding="utf-8")):
             text = load_template(path.stem, path.stem)
-            rows[hash_of_template(text, benchmark)] = path.stem
-    return rows
+            names[hash_of_template(text, benchmark)] = path.stem
+    return names
 
 
 def is_prepared(job: Job) -> bool:
