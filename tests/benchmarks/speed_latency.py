@@ -26,7 +26,7 @@ def efficiency(book: Sequence[Mapping[str, Any]], at_once: int, mean_s: float, s
         asked = BookedRequest({})
         asked.digest = entry["digest"]
         waits_s.append(latency(asked, entry["number"]))
-    measured_s = max(entry["answered_at_s"] for entry in entries) - entries[0]["arrived_at_s"]
+    measured_s = max(entry["responded_at_s"] for entry in entries) - entries[0]["arrived_at_s"]
     return queue_s(waits_s, at_once) / measured_s
 
 

@@ -268,7 +268,7 @@ class Entry:
         return {
             "digest": self.digest, "number": self.number, "path": self.path, "model": self.request.get("model"),
             "is_judge_request": is_judge_request(self.request), "status": self.status, "is_paid": self.is_paid,
-            "is_delivered": self.is_delivered, "arrived_at_s": self.arrived_at_s, "answered_at_s": self.responded_at_s,
+            "is_delivered": self.is_delivered, "arrived_at_s": self.arrived_at_s, "responded_at_s": self.responded_at_s,
         }  # fmt: skip
 
 

@@ -73,9 +73,9 @@ class Killing:
         self._draw = random.Random(self.seed)
         self._undisturbed = self._warehouse("undisturbed")
         run = (self.start_undisturbed or self.start)(self.folder, self._undisturbed)
-        assert run.wait() == 0, run.complaint
+        assert 0 == run.wait(), run.complaint
         self._expected = Counter(line["digest"] for line in self._answers(since_s=0.0))
-        assert set(self._expected.values()) == {1, 2}, "an answer was paid twice without any kill"
+        assert {1, 2} == set(self._expected.values()), "an answer was paid twice without any kill"
 
     def kill(self, n_kills: int) -> Figures:
         """Kill so often, over as many runs as that takes; each is let come to its end and compared.
@@ -107,7 +107,7 @@ class Killing:
                 kills.append(Kill(time.monotonic(), run.members()))
                 os.killpg(run.pid, signal.SIGKILL)
             else:
-                assert run.wait() == 0, run.complaint
+                assert 0 == run.wait(), run.complaint
                 deadline_s = time.monotonic() + 20
                 while time.monotonic() < deadline_s and any(kill.gone_s == float("inf") for kill in kills):
                     self._tick(kills)
@@ -175,7 +175,7 @@ def _gap_s(line: Mapping[str, Any], kill: Kill) -> float:
     """Return the seconds from an answer to a kill; 0 if it was in flight, infinite if the kill cannot have hit it."""
     if line["arrived_at_s"] > kill.gone_s:
         return float("inf")
-    return max(0.0, kill.at_s - line["answered_at_s"])
+    return max(0.0, kill.at_s - line["responded_at_s"])
 
 
 def provider() -> ServerProcess:

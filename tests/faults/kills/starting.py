@@ -94,7 +94,7 @@ class Stages:
     def rehearse(self, folder: Path, warehouse: Path) -> None:
         """Learn from a run what else can be imported beforehand."""
         run = self.start(folder, warehouse, modules=str(folder / "modules"))
-        assert run.wait() == 0, run.complaint
+        assert 0 == run.wait(), run.complaint
         self._say("import", str(folder / "modules"))
 
     def _say(self, *line: Any) -> Any:
@@ -108,7 +108,7 @@ class Stages:
         return json.loads(self._process.stdout.readline())
 
     def __enter__(self) -> Self:
-        assert self._heard() == "ready"
+        assert "ready" == self._heard()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -52,7 +52,7 @@ def test_agreement_and_kappa_are_those_of_the_first_and_the_new_decisions(publis
     first = {(each["set_id"], each["criterion_id"]): each["first_value"] for each in members}
     found = published({"control_set": members, "control_verdicts": verdicts}).rows("from judge_drift")
 
-    assert len(found) == 12
+    assert 12 == len(found)
     for each in found:
         tonight = [v for v in verdicts if (v["set_id"], v["judge_vintage"]) == (each["set_id"], each["night"])]
         pairs = [(first[v["set_id"], v["criterion_id"]], v["value"]) for v in tonight if v["value"] is not None]
@@ -80,6 +80,6 @@ def test_limits_are_shown_only_beside_the_counts_that_they_were_worked_out_with(
 
     stored = {"control_set": members, "control_verdicts": tonight}
     reader = published(stored, {"control_limits": [right]})
-    assert reader.rows(shown) == [{"cause": "limit", "method": "m", "is_out_of_control": True}]
+    assert [{"cause": "limit", "method": "m", "is_out_of_control": True}] == reader.rows(shown)
     reader = published(stored, {"control_limits": [stale]})
-    assert reader.rows(shown) == [{"cause": None, "method": None, "is_out_of_control": False}]
+    assert [{"cause": None, "method": None, "is_out_of_control": False}] == reader.rows(shown)

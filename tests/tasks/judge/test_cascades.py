@@ -4,9 +4,7 @@ import contextlib
 import hashlib
 import json
 import sqlite3
-import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,7 +16,7 @@ import pytest
 from tasks.config.job import Job
 from tasks.llm.ledger.files import ledger_path
 from tasks.plan.plan import plan
-from tests.faults.behaviours import prompt_of, slowed
+from tests.faults.behaviours import prompt_of
 from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, meets, well_behaved
 from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
 
@@ -206,31 +204,6 @@ def test_calls_that_the_judges_have_made_for_themselves_are_not_made_again_and_w
     assert n_before == len(server.book)
     assert foretold(rows, when) == made_by(both)
     assert {0} == {row["prompt_tokens"] for row in verdicts_of(both) if row["judge"] == "careful"}
-
-
-def test_a_killed_cascade_goes_on_and_pays_no_recorded_reply_twice(
-    in_full: list[dict[str, Any]], server: FaultServer, tmp_path: Path
-) -> None:
-    when = WHENS["disagreement"]
-    server.behaviour = slowed(lambda _request, _number: 0.03, then=two_judges)
-    arguments = [str(tmp_path), server.api_base, json.dumps(when)]
-    process = subprocess.Popen([sys.executable, "-m", "tests.tasks.judge.test_cascades", *arguments])
-    deadline_s = time.monotonic() + 300
-    while len(server.judge_requests) < 80 and process.poll() is None and time.monotonic() < deadline_s:
-        time.sleep(0.02)
-    process.kill()
-    process.wait()
-    n_before = len(server.judge_requests)
-
-    job = job_at(server.api_base, tmp_path, CHEAP, STRONG, cascade(**when))
-    judged(job)
-
-    expected = foretold(in_full, when)
-    # Repetitions are told apart by the order in which the provider sees them, which a kill may change.
-    assert expected.keys() == made_by(job).keys()
-    assert 80 <= n_before < sum(n_foretold(expected, when).values())
-    wanted = n_foretold(expected, when)["cheap"]
-    assert wanted <= by_model(calls_of(server))["cheap"] <= wanted + CONCURRENCY
 
 
 def test_a_second_judge_s_failure_is_the_verdict_s_and_is_tried_again(server: FaultServer, tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...
 
 @pytest.mark.slow
 def test_the_plan_says_what_another_template_rejudges_and_how_to_keep_the_last(at: Callable[..., Job]) -> None:
-    assert plan(at("default"))[-1].judged_before == ""  # a first judging is judged again by nobody
+    assert "" == plan(at("default"))[-1].judged_before  # a first judging is judged again by nobody
     n_criteria = judged(at("binary_v1")).rows
     planned = plan(at("default"))[-1]
 
@@ -75,12 +75,12 @@ def test_the_plan_says_what_another_template_rejudges_and_how_to_keep_the_last(a
         f"{n_criteria} verdicts were made with template binary_v1 (`template: binary_v1` goes on with it); they "
         "are kept together with the new ones"
     )
-    assert former_template_notices(at("default")) == [f"judge: {planned.judged_before}"]
+    assert [f"judge: {planned.judged_before}"] == former_template_notices(at("default"))
     kept = plan(at("binary_v1"))[-1]
-    assert (kept.calls, kept.judged_before) == (0, "")
+    assert (0, "") == (kept.calls, kept.judged_before)
 
     judged(at("default"))
-    assert plan(at("default"))[-1].judged_before == ""
+    assert "" == plan(at("default"))[-1].judged_before
     with Warehouse(at("default").warehouse).reader() as reader:
         assert 2 * n_criteria == reader.value("select count(*) from verdicts")
 
@@ -108,9 +108,9 @@ def test_replies_are_read_without_their_thinking_and_those_that_are_stored_witho
     with Warehouse(tmp_path).reader() as reader:
         rows = reader.rows("select task_id, text, model_config_hash from responses order by task_id, len(text)")
         assert {"met", "unmet"} >= {row["status"] for row in reader.rows("select status from verdicts")}
-    assert len({row["model_config_hash"] for row in rows}) == 2
+    assert 2 == len({row["model_config_hash"] for row in rows})
     for read, as_it_came in zip(rows[::2], rows[1::2], strict=True):
-        assert as_it_came["text"] == f"First this.</think>\n{read['text']}"
+        assert f"First this.</think>\n{read['text']}" == as_it_came["text"]
 
 
 AWAY = HttpResponse(status=307, raw=b"", headers={"Location": "http://elsewhere.example/v1/chat/completions"})
@@ -149,7 +149,7 @@ def test_what_failed_so_is_a_row_that_only_retry_failed_asks_for_again(
     stage(job)  # a redirect stops the model for its run, so the others come now
     n_asked = len(server.book)
     (row,) = rows_in(job, f"select status, error, attempts from {table} where error is not null")
-    assert (row["status"], row["attempts"]) == (status, 1)
+    assert (status, 1) == (row["status"], row["attempts"])
     if answer is AWAY:
         assert "HTTP 307" in row["error"]
         assert "elsewhere.example" in row["error"]
@@ -157,4 +157,4 @@ def test_what_failed_so_is_a_row_that_only_retry_failed_asks_for_again(
     assert len(server.book) == n_asked
     stage(job, retry_failed=True)
     assert len(server.book) == n_asked + 1
-    assert rows_in(job, f"select 1 from {table} where error is not null") == []
+    assert [] == rows_in(job, f"select 1 from {table} where error is not null")

@@ -21,7 +21,7 @@ from tests.faults.server import FaultServer
 def test_the_server_of_the_embedded_model_answers_this_process_alone() -> None:
     embedded.weights_path()
     parts = urlsplit(embedded.api_base())
-    assert parts.hostname == "127.0.0.1"
+    assert "127.0.0.1" == parts.hostname
     assert embedded.count_tokens("two words") > 0
 
     def asked(method: str, path: str, **headers: str) -> http.client.HTTPResponse:
@@ -32,9 +32,9 @@ def test_the_server_of_the_embedded_model_answers_this_process_alone() -> None:
 
     for headers in ({}, {"Host": "evil.example", "Origin": "http://evil.example"}, {"Authorization": "Bearer none"}):
         for path in ("/v1/chat/completions", "/completion", "/tokenize", "/lora-adapters", "/slots/0?action=erase"):
-            assert asked("POST", path, **headers, **{"Content-Type": "text/plain"}).status == 401, path
+            assert 401 == asked("POST", path, **headers, **{"Content-Type": "text/plain"}).status, path
         for path in ("/v1/models", "/props", "/slots", "/metrics"):
-            assert asked("GET", path, **headers).status == 401, path
+            assert 401 == asked("GET", path, **headers).status, path
         assert asked("GET", "/", **headers).status in {401, 404}
     for origin in ("http://evil.example", "null"):
         preflight = asked("OPTIONS", "/tokenize", Origin=origin, **{"Access-Control-Request-Method": "POST"})

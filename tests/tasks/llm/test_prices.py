@@ -41,16 +41,16 @@ def test_a_model_of_the_table_has_its_published_price() -> None:
     published = pytest.approx((0.15, 0.075, 0.6))
     assert (prices.input_usd_per_mtok, prices.cached_usd_per_mtok, prices.output_usd_per_mtok) == published
     assert str(prices.price_table).startswith("litellm ")
-    assert request.most_reply_tokens(Target("openai/gpt-4o-mini"), {}) == 16384
+    assert 16384 == request.most_reply_tokens(Target("openai/gpt-4o-mini"), {})
 
 
 def test_a_name_of_another_provider_does_not_get_the_price_of_one() -> None:
-    assert request.prices_of(Target("hosted_vllm/gpt-4o-mini")) == NO_PRICES
+    assert NO_PRICES == request.prices_of(Target("hosted_vllm/gpt-4o-mini"))
 
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens", "max_output_tokens"])
 def test_the_limit_that_is_sent_bounds_the_answer(name: str) -> None:
-    assert request.most_reply_tokens(Target("openai/gpt-4o-mini"), {name: 77}) == 77
+    assert 77 == request.most_reply_tokens(Target("openai/gpt-4o-mini"), {name: 77})
 
 
 @pytest.mark.parametrize("text", ["", "a", "ü" * 10, "\U0001f600" * 7, "word " * 1000])
@@ -113,12 +113,12 @@ def test_the_reply_has_its_room() -> None:
         return request.most_prompt_tokens_of(Target(name, parameters=parameters), context, None)
 
     assert room("hosted_vllm/nobody-knows-this") is None
-    assert room("hosted_vllm/nobody-knows-this", 8_000) == 6_000
-    assert room("hosted_vllm/nobody-knows-this", 8_000, max_tokens=500) == 7_500
-    assert room("hosted_vllm/nobody-knows-this", 8_000, max_tokens=8_000) == 4_000
-    assert room("openai/gpt-4o") == 128_000 - 16_384
-    assert room("openai/gpt-4o", 10_000) == 7_500
-    assert room("embedded/smollm2-135m-instruct") == 6_144
+    assert 6_000 == room("hosted_vllm/nobody-knows-this", 8_000)
+    assert 7_500 == room("hosted_vllm/nobody-knows-this", 8_000, max_tokens=500)
+    assert 4_000 == room("hosted_vllm/nobody-knows-this", 8_000, max_tokens=8_000)
+    assert 128_000 - 16_384 == room("openai/gpt-4o")
+    assert 7_500 == room("openai/gpt-4o", 10_000)
+    assert 6_144 == room("embedded/smollm2-135m-instruct")
 
 
 @pytest.mark.slow

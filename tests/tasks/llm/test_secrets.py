@@ -30,14 +30,14 @@ def test_a_value_whose_variable_is_named_like_a_secret_is_taken_out(name: str, m
     monkeypatch.setenv(name, SECRET)
     monkeypatch.setenv("PRBENCH_PLACE", "somewhere-nice")
     monkeypatch.setenv("SHORT_TOKEN", "true")
-    assert redacted(f"got {SECRET}, and '{SECRET}'") == "got [redacted], and '[redacted]'"
-    assert redacted("somewhere-nice is true") == "somewhere-nice is true"
+    assert "got [redacted], and '[redacted]'" == redacted(f"got {SECRET}, and '{SECRET}'")
+    assert "somewhere-nice is true" == redacted("somewhere-nice is true")
 
 
 def test_a_value_that_the_configuration_names_is_taken_out_anyway(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRBENCH_TEAM", "blue")
-    assert filled_in("team ${PRBENCH_TEAM}!") == "team blue!"
-    assert redacted("the blue one") == "the [redacted] one"
+    assert "team blue!" == filled_in("team ${PRBENCH_TEAM}!")
+    assert "the [redacted] one" == redacted("the blue one")
     monkeypatch.delenv("PRBENCH_NOWHERE", raising=False)
     with pytest.raises(UsageError, match="PRBENCH_NOWHERE"):
         filled_in("x ${PRBENCH_NOWHERE}")
@@ -69,7 +69,7 @@ def test_a_message_is_one_short_line_without_half_a_secret(monkeypatch: pytest.M
         assert "\n" not in shown
         assert "sk-" not in shown
         assert len(shown) <= 300
-    assert safe("cut \ud83d") == "cut \ufffd"
+    assert "cut \ufffd" == safe("cut \ud83d")
 
 
 HARD_SECRET = 'sk-Planted/01+23"45\\67?&=end'
@@ -110,7 +110,7 @@ def test_an_answer_keeps_ordinary_words_and_addresses(monkeypatch: pytest.Monkey
     monkeypatch.setenv("A_KEY", "20261122")
     monkeypatch.setenv("GIT_AUTHOR_NAME", "Jane Q. Public, Esq.")
     monkeypatch.setenv("PLACE", "eu-north")
-    assert filled_in("${PLACE}") == "eu-north"
+    assert "eu-north" == filled_in("${PLACE}")
     text = "the password of Jane Q. Public, Esq. of 20261122 is in https://user:pass@host"
     assert redacted(text, is_reply=True) == text
 
@@ -132,7 +132,7 @@ def test_a_key_in_a_good_answer_is_not_stored(
         HttpResponse(f"Your key is {told}.", model=f"m-{told}", fingerprint=f"fp {told}", headers={"X-Key": SECRET})
     )
     reply = calling(call_to(server, **ROUTES[route]))
-    assert (reply.status, "[redacted]" in str(reply.text)) == ("ok", True)
+    assert ("ok", True) == (reply.status, "[redacted]" in str(reply.text))
     stored = b"".join(path.read_bytes() for path in calling.folder.rglob("*") if path.is_file())
     assert told.encode() not in stored
     assert SECRET.encode() not in stored
@@ -165,9 +165,9 @@ def test_a_secret_in_the_parameters_is_put_in_at_the_call_alone(
     monkeypatch.setenv("PRBENCH_GATE", SECRET)
     server = serve(HttpResponse("x"))
     given = {"extra_body": {"auth": {"token": "${PRBENCH_GATE}"}, "note": "${PRBENCH_GATE}"}}
-    assert calling(call_to(server, parameters=given)).status == "ok"
-    assert server.book[0]["auth"] == {"token": SECRET}
-    assert server.book[0]["note"] == "${PRBENCH_GATE}"
+    assert "ok" == calling(call_to(server, parameters=given)).status
+    assert {"token": SECRET} == server.book[0]["auth"]
+    assert "${PRBENCH_GATE}" == server.book[0]["note"]
     assert not traces(calling.folder, SECRET)
 
 
@@ -178,13 +178,13 @@ def test_the_values_of_headers_reach_the_server_and_nothing_else(
     monkeypatch.setenv("PRBENCH_GATE", SECRET)
     server = serve(HttpResponse("x"))
     call = call_to(server, headers={"X-Gate": "Bearer ${PRBENCH_GATE}", "X-Team": "blue"}, **ROUTES[route])
-    assert calling(call).status == "ok"
-    assert server.entries[0].headers["x-gate"] == f"Bearer {SECRET}"
-    assert server.entries[0].headers["x-team"] == "blue"
+    assert "ok" == calling(call).status
+    assert f"Bearer {SECRET}" == server.entries[0].headers["x-gate"]
+    assert "blue" == server.entries[0].headers["x-team"]
     assert not traces(calling.folder, SECRET)
     monkeypatch.setenv("PRBENCH_GATE", "another-value")
-    assert calling(call).status == "ok"
-    assert len(server.book) == 1
+    assert "ok" == calling(call).status
+    assert 1 == len(server.book)
 
 
 def test_a_reference_in_the_address_is_filled_in_at_the_call(
@@ -194,5 +194,5 @@ def test_a_reference_in_the_address_is_filled_in_at_the_call(
     monkeypatch.setenv("PRBENCH_HOST", server.api_base.split("/")[2])
     call = call_to("http://${PRBENCH_HOST}/v1")
     assert "127.0.0.1" not in str(calling(call).error)
-    assert len(server.book) == 2
+    assert 2 == len(server.book)
     assert not traces(calling.folder, "127.0.0.1")

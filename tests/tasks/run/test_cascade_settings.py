@@ -119,7 +119,7 @@ def test_what_no_cascade_can_be_is_refused_with_the_path_of_its_key(judges: list
 
 def test_judges_that_grade_in_different_ways_are_refused_where_the_benchmark_says_how() -> None:
     judges = (CHEAP | {"grading": "binary"}, STRONG, cascade())
-    assert judging_of(*judges).grading == "binary"
+    assert "binary" == judging_of(*judges).grading
     with pytest.raises(
         UsageError, match="judge careful: its judges grade in different ways: cheap binary, strong tern"
     ):

@@ -92,7 +92,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A world in which a pinned model has answered and was judged; tests work on copies of it."""
     with FaultServer(new_each_time) as server:
         made = World(server, tmp_path_factory.mktemp("begun"))
-        assert made.does() == (TASKS, VERDICTS)
+        assert (TASKS, VERDICTS) == made.does()
         yield made
 
 
@@ -125,7 +125,7 @@ def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(worl
     change, cost = INCREMENTS[increment]
     change(world)
     assert world.does() == cost
-    assert world.does() == (0, 0)
+    assert (0, 0) == world.does()
     assert world.count("responses") == TASKS + cost[0]
     assert world.count("verdicts") == VERDICTS + cost[1]
 
@@ -141,23 +141,23 @@ def test_a_revision_costs_only_what_reads_differently(world: World) -> None:
         t2={"prompt_0": "What else about finance-2?"},
     )
     # A reworded criterion is judged anew, a new prompt is answered and judged; another weight costs nothing.
-    assert world.does() == (1, 1 + CRITERIA)
-    assert world.count("responses") == 2 * TASKS
-    assert world.count("verdicts") == 2 * VERDICTS
-    assert world.does() == (0, 0)
+    assert (1, 1 + CRITERIA) == world.does()
+    assert 2 * TASKS == world.count("responses")
+    assert 2 * VERDICTS == world.count("verdicts")
+    assert (0, 0) == world.does()
 
 
 def test_a_night_samples_anew_only_the_models_that_are_to_be(world: World) -> None:
     world.settings["models"].append(world.model("fresh", resample="nightly"))
-    assert world.does() == (TASKS, VERDICTS)
-    assert world.does(night="2026-11-21") == (TASKS, VERDICTS)
-    assert world.does(night="2026-11-21") == (0, 0)
-    assert world.does(night="2026-11-22") == (TASKS, VERDICTS)
-    assert world.count("responses", "model = 'pinned'") == TASKS
-    assert world.count("responses", "model = 'fresh'") == 3 * TASKS
+    assert (TASKS, VERDICTS) == world.does()
+    assert (TASKS, VERDICTS) == world.does(night="2026-11-21")
+    assert (0, 0) == world.does(night="2026-11-21")
+    assert (TASKS, VERDICTS) == world.does(night="2026-11-22")
+    assert TASKS == world.count("responses", "model = 'pinned'")
+    assert 3 * TASKS == world.count("responses", "model = 'fresh'")
     found = {(each.model, each.vintage, each.judge): each.share for each in coverage(world.job(night="2026-11-22"))}
-    assert set(found.values()) == {1.0}
-    assert {(model, vintage) for model, vintage, _ in found} == {("pinned", "base"), ("fresh", "2026-11-22")}
+    assert {1.0} == set(found.values())
+    assert {("pinned", "base"), ("fresh", "2026-11-22")} == {(model, vintage) for model, vintage, _ in found}
 
 
 @pytest.mark.long
@@ -165,15 +165,15 @@ def test_answers_that_are_the_same_text_in_two_nights_are_judged_by_the_same_cal
     world.settings["models"] = [world.model("steady", resample="nightly")]
     world.server.behaviour = well_behaved
     world.does(night="2026-11-21")
-    assert world.does(night="2026-11-22") == (TASKS, 0)
-    assert world.count("verdicts", "vintage = '2026-11-22'") == VERDICTS
+    assert (TASKS, 0) == world.does(night="2026-11-22")
+    assert VERDICTS == world.count("verdicts", "vintage = '2026-11-22'")
 
 
 def test_named_trials_and_tasks_are_filled_in_and_nothing_else(world: World) -> None:
-    assert world.does(named_trials=(3,), named_tasks=("finance-1",)) == (1, CRITERIA)
-    assert world.count("responses", "trial = 3") == 1
-    assert world.does(named_trials=(3,)) == (TASKS - 1, VERDICTS - CRITERIA)
-    assert world.count("responses", "trial = 2") == 0
+    assert (1, CRITERIA) == world.does(named_trials=(3,), named_tasks=("finance-1",))
+    assert 1 == world.count("responses", "trial = 3")
+    assert (TASKS - 1, VERDICTS - CRITERIA) == world.does(named_trials=(3,))
+    assert 0 == world.count("responses", "trial = 2")
 
 
 def test_a_task_that_is_not_there_is_refused_by_name(world: World) -> None:
@@ -186,8 +186,8 @@ def test_an_imported_answer_fills_its_cell_in_the_pinned_sampling_and_in_no_nigh
     given.write_text(json.dumps({"finance-0": "An answer that was made elsewhere."}))
     world.settings["models"] = [world.model("fresh", resample="nightly")]
     import_responses(world.job(), given, "fresh")
-    assert world.does() == (TASKS - 1, VERDICTS)
-    assert world.does(night="2026-11-22") == (TASKS, VERDICTS)
+    assert (TASKS - 1, VERDICTS) == world.does()
+    assert (TASKS, VERDICTS) == world.does(night="2026-11-22")
 
 
 IMPORTED = {
@@ -215,6 +215,6 @@ def test_imported_responses_are_judged_where_they_are_listed_or_named_or_no_mode
     assert sum(each.calls for each in plan(job) if each.purpose == "judge") == n_judged
     assert world.does(**narrowed) == (0, n_judged)
     cells = [each for each in coverage(job) if each.model.startswith("else")]
-    assert {each.trial for each in cells} == {1}
+    assert {1} == {each.trial for each in cells}
     assert all(each.done == each.due for each in cells)
-    assert {each.wanted for each in cells} == {TASKS, VERDICTS}
+    assert {TASKS, VERDICTS} == {each.wanted for each in cells}

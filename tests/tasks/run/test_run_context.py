@@ -37,7 +37,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
 def test_a_missing_key_is_named_before_anything_starts(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError) as refused:
         refuse_unready(job)
-    assert str(refused.value) == "model mini: OPENAI_API_KEY is not set; export the key of the provider"
+    assert "model mini: OPENAI_API_KEY is not set; export the key of the provider" == str(refused.value)
     assert not Warehouse(job.warehouse).database.exists()
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
     assert refuse_unready(job) is None
@@ -123,7 +123,7 @@ def test_a_key_in_the_env_file_of_litellm_is_seen(job: Job, tmp_path: Path, monk
     monkeypatch.setattr("os.environ", os.environ.copy())
     environment._read_env_file.cache_clear()
     assert refuse_unready(job) is None
-    assert filled_in("Bearer ${TEAM_TOKEN}") == "Bearer also"
+    assert "Bearer also" == filled_in("Bearer ${TEAM_TOKEN}")
     monkeypatch.setenv("LITELLM_MODE", "PRODUCTION")
     assert environment.env_file() is None
 
@@ -143,7 +143,7 @@ def test_the_env_file_that_is_read_is_the_one_that_litellm_reads(tmp_path: Path)
         [sys.executable, "-c", code], env=environ | {"PYTHONPATH": places, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
         cwd=tmp_path, check=True, capture_output=True, text=True,
     )  # fmt: skip
-    assert said.stdout.split() == ["from-the-file", "from-the-file"]
+    assert ["from-the-file", "from-the-file"] == said.stdout.split()
 
 
 def test_senders_start_while_work_is_planned_and_not_where_nothing_is_left_to_call(
@@ -161,9 +161,9 @@ def test_senders_start_while_work_is_planned_and_not_where_nothing_is_left_to_ca
             pass
 
     asyncio.run(plan())
-    assert started == [True]
+    assert [True] == started
     # The only task of the split is not admitted.
     member = row("split_members", split="sample", task_id="t0", position=0)
     written(job.warehouse, {"split_members": [member]}, job.data.revision).publish()
     asyncio.run(plan())
-    assert started == [True]
+    assert [True] == started

@@ -60,7 +60,7 @@ async def test_a_reply_is_on_disk_when_it_is_returned(calling: Calling, serve: S
             assert (question.upper(),) in stored(calling.folder, "text")
 
         await asyncio.gather(*(one(f"question {number}") for number in range(20)))
-    assert len(stored(calling.folder)) == 20
+    assert 20 == len(stored(calling.folder))
 
 
 def test_the_next_run_makes_no_call_again_that_was_answered(calling: Calling, serve: Serve) -> None:
@@ -68,7 +68,7 @@ def test_the_next_run_makes_no_call_again_that_was_answered(calling: Calling, se
     calls = [call_to(server, f"q{number}", name="openai/c", prices=DEAR) for number in range(5)]
     first, again = calling.together(*calls), calling.together(*calls)
     assert first == again
-    assert len(server.book) == 5
+    assert 5 == len(server.book)
 
 
 @pytest.mark.parametrize(
@@ -84,11 +84,11 @@ def test_a_failure_that_does_not_pass_is_final_until_its_row_is_written(
     server = serve(answer)
     call = call_to(server)
     first = calling(call)
-    assert (first.status, calling(call).status, len(server.book)) == (status, status, 1)
+    assert (status, status, 1) == (first.status, calling(call).status, len(server.book))
     calling.spend(first)
     server.behaviour = lambda _request, _number: HttpResponse("now")
     later = calling(call)
-    assert (later.status, later.text, later.attempts, len(server.book)) == ("ok", "now", 1, 2)
+    assert ("ok", "now", 1, 2) == (later.status, later.text, later.attempts, len(server.book))
     assert later.paid != first.paid
 
 
@@ -105,21 +105,12 @@ def test_attempts_are_numbered_on_over_failures_runs_and_written_rows(calling: C
     ]
 
 
-def test_attempts_that_failed_before_a_restart_count(calling: Calling, serve: Serve) -> None:
-    calling.attempts, server = 1, serve(failed(503))
-    call = call_to(server)
-    calling(call)
-    calling.attempts = 3
-    reply = calling(call)
-    assert (reply.status, reply.attempts, len(server.book)) == ("provider_error", 3, 3)
-
-
 def test_a_call_whose_attempts_were_all_made_gets_one_more_after_a_restart(calling: Calling, serve: Serve) -> None:
     calling.attempts, server = 2, serve(then(failed(503), failed(503), failed(503), HttpResponse("now")))
     call = call_to(server)
-    assert calling(call).attempts == 2
-    assert (calling(call).status, len(server.book)) == ("provider_error", 3)
-    assert (calling(call).text, len(server.book)) == ("now", 4)
+    assert 2 == calling(call).attempts
+    assert ("provider_error", 3) == (calling(call).status, len(server.book))
+    assert ("now", 4) == (calling(call).text, len(server.book))
 
 
 def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(calling: Calling, serve: Serve) -> None:
@@ -128,9 +119,9 @@ def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(calli
     for replies in (calling.together(*calls), calling.together(*calls)):
         costs = [reply.cost_usd for reply in replies if isinstance(reply, Reply)]
         tokens = [(reply.prompt_tokens, reply.completion_tokens) for reply in replies if isinstance(reply, Reply)]
-        assert sorted(costs, key=str) == [0.0, 0.0, 5.0]
-        assert sorted(tokens) == [(0, 0), (0, 0), (3, 2)]
-    assert len(server.book) == 1
+        assert [0.0, 0.0, 5.0] == sorted(costs, key=str)
+        assert [(0, 0), (0, 0), (3, 2)] == sorted(tokens)
+    assert 1 == len(server.book)
 
 
 def test_discarded_attempts_are_paid_by_their_cell_also_after_a_restart(calling: Calling, serve: Serve) -> None:
@@ -139,15 +130,15 @@ def test_discarded_attempts_are_paid_by_their_cell_also_after_a_restart(calling:
     )
     call = call_to(server, "a b c", prices=DEAR)
     first, again = calling(call), calling(call)
-    assert (first.cost_usd, first.attempts, len(server.book)) == (7.0 + 4.0, 2, 2)
+    assert (7.0 + 4.0, 2, 2) == (first.cost_usd, first.attempts, len(server.book))
     assert (again.cost_usd, again.attempts) == (first.cost_usd, first.attempts)
 
 
 def test_a_longer_time_limit_or_a_stream_is_the_same_call(calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse("x"))
     for other in ({}, {"timeout_s": 99.0}, {"is_streamed": True}, {"fallback": {"temperature": 0}}, {"prices": DEAR}):
-        assert calling(call_to(server, **other)).text == "x"
-    assert len(server.book) == 1
+        assert "x" == calling(call_to(server, **other)).text
+    assert 1 == len(server.book)
 
 
 async def use(folder: Path) -> None:
@@ -174,7 +165,7 @@ async def test_a_run_that_waits_until_another_process_has_checked_the_ledger_say
             fcntl.flock(lock, fcntl.LOCK_UN)
             await opening
         release.cancel()
-    assert said == f"{tmp_path / LEDGER / 'calls.sqlite'}: another process is checking it; waiting for that\n"
+    assert f"{tmp_path / LEDGER / 'calls.sqlite'}: another process is checking it; waiting for that\n" == said
 
 
 async def test_a_run_that_is_cancelled_while_its_ledger_is_opened_leaves_it_to_others(tmp_path: Path) -> None:
@@ -245,12 +236,12 @@ def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: 
     calling.attempts = 5
     calling(call_to(server, prices=DEAR))
     (row,) = spend_in(calling.folder)
-    assert len(row.pop("day")) == 10
-    assert row == {
+    assert 10 == len(row.pop("day"))
+    assert {
         "run_id": "a-run", "purpose": "unknown", "called_model": "hosted_vllm/candidate", "calls": 3,
         "failed_calls": 2, "unpriced_calls": 0, "prompt_tokens": 6, "cached_tokens": 2, "completion_tokens": 4,
         "cost_usd": 10.0,
-    }  # fmt: skip
+    } == row  # fmt: skip
 
 
 def test_a_call_that_nobody_knows_the_cost_of_is_counted_as_such(calling: Calling, serve: Serve) -> None:
@@ -261,7 +252,7 @@ def test_a_call_that_nobody_knows_the_cost_of_is_counted_as_such(calling: Callin
     calling(call_to(serve(HttpResponse("x", usage=USED)), "no price"))
     calling(call_to(serve(HttpResponse("x", usage=USED)), "known", prices=DEAR))
     (row,) = spend_in(calling.folder)
-    assert (row["calls"], row["failed_calls"], row["unpriced_calls"], row["cost_usd"]) == (5, 2, 3, 5.0)
+    assert (5, 2, 3, 5.0) == (row["calls"], row["failed_calls"], row["unpriced_calls"], row["cost_usd"])
 
 
 def test_what_two_processes_spend_is_summed_by_run_and_model(calling: Calling, serve: Serve) -> None:
@@ -272,7 +263,7 @@ def test_what_two_processes_spend_is_summed_by_run_and_model(calling: Calling, s
     calling.together(*(call_to(server, f"r{n}", prices=DEAR) for n in range(4)))
     calling(call_to(server, name="hosted_vllm/other"))
     rows = [(row["called_model"], row["calls"], row["cost_usd"]) for row in spend_in(calling.folder)]
-    assert rows == [("hosted_vllm/candidate", 7, 35.0), ("hosted_vllm/other", 1, 0.0)]
+    assert [("hosted_vllm/candidate", 7, 35.0), ("hosted_vllm/other", 1, 0.0)] == rows
     assert not [path for path in calling.folder.iterdir() if path.name.endswith(("-wal", "-shm"))]
 
 
@@ -286,12 +277,12 @@ def test_a_file_of_another_version_is_refused_with_one_line_and_left_alone(
         connection.execute(f"pragma user_version = {version}")
     with pytest.raises(PipelineError, match=rf"calls\.sqlite: is of version {version}, {why}") as told:
         calling(call_to(server))
-    assert len(str(told.value).splitlines()) == 1
+    assert 1 == len(str(told.value).splitlines())
     with opened(calling.folder) as connection:
-        assert connection.execute("pragma user_version").fetchone() == (version,)
-        assert connection.execute("select count(*) from calls").fetchone() == (1,)
+        assert (version,) == connection.execute("pragma user_version").fetchone()
+        assert (1,) == connection.execute("select count(*) from calls").fetchone()
     assert not list(calling.folder.glob("damaged-*"))
 
 
 def test_where_there_is_no_ledger_nothing_was_spent(tmp_path: Path) -> None:
-    assert spend_in(tmp_path / "ledger") == []
+    assert [] == spend_in(tmp_path / "ledger")

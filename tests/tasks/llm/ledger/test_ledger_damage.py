@@ -124,7 +124,7 @@ def test_no_flipped_byte_makes_a_call_wrong_and_a_few_of_them_hide_no_other_call
     first = 8 * PAGE  # where the tables begin: what stands below the root of a table is lost with it
     struck = hit(path, seed, [1, 30, 300, 300][seed % 4], first=first if seed % 4 < 3 else 0)
     before, pages = calls_in(whole), pages_of(whole)
-    assert len(pages) == N_CALLS
+    assert N_CALLS == len(pages)
     after, _ = repaired(path, capsys)
     ledger = Ledger(tmp_path)
     used = {number for number in after if ledger.history(f"{number:064x}").reply_for(f"cell-{number}")}
@@ -179,7 +179,7 @@ def test_damage_to_the_log_of_a_killed_run_is_told_and_what_came_before_it_is_ke
     after, said = repaired(path, capsys)
     assert "is damaged (its log" in said
     assert after == {number: before[number] for number in range(len(after))}
-    assert len(list(killed.glob("damaged-*-calls.sqlite-wal"))) == 1
+    assert 1 == len(list(killed.glob("damaged-*-calls.sqlite-wal")))
 
 
 def test_a_log_that_ends_in_a_cut_off_commit_is_no_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,7 +188,7 @@ def test_a_log_that_ends_in_a_cut_off_commit_is_no_damage(tmp_path: Path, capsys
     with log.open("r+b") as file:
         file.truncate(log.stat().st_size - 1000)
     after, said = repaired(killed / "calls.sqlite", capsys)
-    assert (said, list(killed.glob("damaged-*"))) == ("", [])
+    assert ("", []) == (said, list(killed.glob("damaged-*")))
     assert len(after) >= 28
 
 
@@ -200,7 +200,7 @@ def test_a_file_that_is_empty_or_no_database_is_kept_aside_and_begun_anew(
     path.write_bytes(content)
     after, said = repaired(path, capsys)
     (aside,) = tmp_path.glob("damaged-*")
-    assert (after, aside.read_bytes(), len(said.splitlines())) == ({}, content, 1)
+    assert ({}, content, 1) == (after, aside.read_bytes(), len(said.splitlines()))
     assert aside.name in said
 
 
@@ -212,9 +212,9 @@ def test_open_batches_and_spent_failures_and_sums_outlive_damage(
     assert "damaged" in repaired(path, capsys)[1]
     ledger = Ledger(tmp_path)
     (open_,) = Submissions(ledger).open("an endpoint")
-    assert (open_.batch_id, [call.call_key for call in open_.calls]) == ("batch-1", ["key"])
-    assert ledger.history("a failed one").next_attempt == 4
-    assert ledger.rows("select sum(calls) from spend") == [(N_CALLS,)]
+    assert ("batch-1", ["key"]) == (open_.batch_id, [call.call_key for call in open_.calls])
+    assert 4 == ledger.history("a failed one").next_attempt
+    assert [(N_CALLS,)] == ledger.rows("select sum(calls) from spend")
     ledger.close()
 
 
@@ -239,7 +239,7 @@ def test_a_kill_in_the_middle_of_a_repair_loses_nothing(
     assert spend_in(tmp_path) == spend_in(whole.parent)  # read as it was left
     Ledger(tmp_path).close()
     assert calls_in(path) == calls_in(whole)
-    assert len(list(tmp_path.glob("damaged-*.sqlite"))) == 1
+    assert 1 == len(list(tmp_path.glob("damaged-*.sqlite")))
     assert not list(tmp_path.glob("repaired-*"))
 
 
@@ -253,7 +253,7 @@ def test_a_flipped_bit_inside_a_stored_reply_is_noticed_and_the_call_made_again(
     path.write_bytes(data)
     calls = [call_to(server, f"question {n} " + "word " * 100) for n in range(60)]
     paid = len(server.book)
-    assert {reply.text for reply in calling.together(*calls) if isinstance(reply, Reply)} == {"The answer is 42."}
+    assert {"The answer is 42."} == {reply.text for reply in calling.together(*calls) if isinstance(reply, Reply)}
     assert len(server.book) == paid + 1
     (said,) = [line for line in capsys.readouterr().err.splitlines() if "damaged" in line]
     assert str(path) in said
@@ -271,7 +271,7 @@ def test_damage_that_comes_while_a_run_goes_on_is_one_line_and_the_next_run_repa
     ledger = Ledger(tmp_path)
     with pytest.raises(PipelineError, match=r"is damaged .* run again: it is repaired") as told:
         ledger.history(f"{7:064x}")
-    assert len(str(told.value).splitlines()) == 1
+    assert 1 == len(str(told.value).splitlines())
     ledger.close()
     after, said = repaired(path, capsys)
     assert f"{N_CALLS} calls were recovered" in said
@@ -289,7 +289,7 @@ async def test_what_is_written_in_one_transaction_is_there_as_a_whole_or_not_at_
     half: Statement = ("insert into submissions values (?, ?)", values())
     with pytest.raises(PipelineError, match="cut off"):
         await ledger.write(half)
-    assert submissions.open("an endpoint") == []
+    assert [] == submissions.open("an endpoint")
     with pytest.raises(PipelineError):  # nothing is written after a write that failed
         await submissions.begin("an endpoint", [])
     ledger.close()
@@ -300,8 +300,8 @@ def test_sums_that_are_lost_with_the_damage_are_those_of_the_saved_calls(calling
     path = calling.folder / "calls.sqlite"
     destroy(path, root_of(path, "spend"))
     Ledger(calling.folder).close()
-    assert len(list(calling.folder.glob("damaged-*.sqlite"))) == 1
-    assert [(row["calls"], row["purpose"]) for row in spend_in(calling.folder)] == [(120, "unknown")]
+    assert 1 == len(list(calling.folder.glob("damaged-*.sqlite")))
+    assert [(120, "unknown")] == [(row["calls"], row["purpose"]) for row in spend_in(calling.folder)]
 
 
 def record_on(folder: Path, n_told: "Synchronized[int]") -> None:

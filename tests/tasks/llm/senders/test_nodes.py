@@ -113,7 +113,7 @@ def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alon
     one.machine.plug(is_in=False)
     world.until_requests(0.92)
     one.machine.plug(is_in=True)
-    assert world.run.wait(300) == 0, (folder / "log").read_text()
+    assert 0 == world.run.wait(300), (folder / "log").read_text()
 
     entries = list(world.server.entries)
     with closing(sqlite3.connect(warehouse / "ledger" / "calls.sqlite")) as ledger:
@@ -141,5 +141,5 @@ def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alon
     world.server.behaviour = naming
     folder, undisturbed = world.settings("undisturbed")
     command = [PRBENCH, "run", "--warehouse", undisturbed, "-q"]
-    assert subprocess.run(command, cwd=folder, check=False).returncode == 0
+    assert 0 == subprocess.run(command, cwd=folder, check=False).returncode
     assert tables(undisturbed) == tables(warehouse)

@@ -92,7 +92,7 @@ def test_a_sender_that_is_killed_costs_its_calls_in_flight_alone_and_is_replaced
         await gateway.complete(call_to(server, "first"))
         await until(lambda: len(pool.senders) == 2)
         assert addresses_listened_on() <= {"127.0.0.1", "::ffff:127.0.0.1"}
-        assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}
+        assert {0o700} == {stat.S_IMODE(folder.stat().st_mode) for folder in folders}
         first = [sender.pid for sender in pool.senders]
         calls = [asyncio.create_task(gateway.complete(call_to(server, str(n)))) for n in range(N_CALLS)]
         await until(lambda: all(sender.in_hand for sender in pool.senders) and sum(c.done() for c in calls) >= 10)
@@ -103,13 +103,13 @@ def test_a_sender_that_is_killed_costs_its_calls_in_flight_alone_and_is_replaced
 
     with FaultServer(lambda _request, _number: HttpResponse("yes", delay_s=0.2)) as server:
         replies, written = with_pool(tmp_path, call_to(server).target, work)
-    assert {reply.status for reply in replies} == {"ok"}
+    assert {"ok"} == {reply.status for reply in replies}
     again = [reply for reply in replies if reply.attempts > 1]
     assert 0 < len(again) <= AT_ONCE
     assert written
     assert [] == [path for path, text in written.items() if SECRET in text]
     assert not any(folder.exists() for folder in folders)
-    assert [processes(folder.name) for folder in folders] == [[]]
+    assert [[]] == [processes(folder.name) for folder in folders]
 
 
 def _made(folders: list[Path], tmp_path: Path) -> str:
@@ -211,11 +211,11 @@ def test_what_a_killed_driver_left_is_ended_and_removed_at_the_next_start_and_no
         living = nodes.Cluster(nodes.LOCAL)
         assert ours.wait(60) == -signal.SIGKILL
         (folder,) = tmp_path.glob("ray-*")
-        assert (stat.S_IMODE(folder.stat().st_mode), (folder / "token").is_file()) == (0o700, True)
+        assert (0o700, True) == (stat.S_IMODE(folder.stat().st_mode), (folder / "token").is_file())
         nodes.Cluster(nodes.LOCAL).close()
         assert list(tmp_path.glob("ray-*")) == [folder]
         living.close()
-        assert list(tmp_path.glob("ray-*")) == []
+        assert [] == list(tmp_path.glob("ray-*"))
         assert others.poll() is None
     finally:
         ours.kill()
@@ -230,8 +230,8 @@ def test_where_ray_does_not_start_on_this_machine_one_line_says_what_to_do(
     monkeypatch.setattr(RayAlike, "error", RuntimeError("timed out\nduring startup"))
     with pytest.raises(PipelineError, match=r"did not start .*timed out during startup.*; run again when") as said:
         nodes.Cluster(nodes.LOCAL)
-    assert said.value.exit_code == 1
-    assert list(tmp_path.iterdir()) == []
+    assert 1 == said.value.exit_code
+    assert [] == list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(("address", "n_notices"), [(nodes.LOCAL, 0), ("auto", 1)])
@@ -246,7 +246,7 @@ async def test_where_ray_has_ended_the_run_ends_and_where_nodes_may_return_it_sa
     with pytest.raises(NoSender, match=r"has ended; run again|has had no node with a core for 0\.5 s"):
         await pool.ready()
     await pool.close()
-    assert capsys.readouterr().err.count("no node with a core; calls wait up to 0.5 s for one") == n_notices
+    assert n_notices == capsys.readouterr().err.count("no node with a core; calls wait up to 0.5 s for one")
 
 
 @pytest.mark.parametrize("address", ["auto", "ray://127.0.0.1:{port}"])
@@ -269,7 +269,7 @@ async def test_an_attempt_that_is_cancelled_ends_where_it_is_made() -> None:
         await process.start([], [1], time.monotonic())
         await asyncio.wait([attempt])
         assert attempt.cancelled()
-        assert process._in_hand == {}
+        assert {} == process._in_hand
 
 
 async def test_an_attempt_that_reaches_a_sender_after_it_was_given_up_is_not_made() -> None:
@@ -277,5 +277,5 @@ async def test_an_attempt_that_reaches_a_sender_after_it_was_given_up_is_not_mad
     with FaultServer(lambda _request, _number: HttpResponse("paid")) as server:
         await process.start([(1, call_to(server), {})], [], time.monotonic() - nodes.SILENCE_S)
         _, outcomes = await process.outcomes()
-        assert server.book == []
+        assert [] == server.book
     assert [(number, reply.failure and reply.failure.kind) for number, reply in outcomes] == [(1, Kind.LOST)]

@@ -30,8 +30,8 @@ USAGES: dict[str, Any] = {
 def test_an_odd_usage_is_unknown_and_the_answer_stays(usage: str, route: str, calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse("A debt.", usage=USAGES[usage]))
     reply = calling(call_to(server, **ROUTES[route]))
-    assert (reply.status, reply.text, len(server.book)) == ("ok", "A debt.", 1)
-    assert (reply.prompt_tokens, reply.completion_tokens, reply.cost_usd) == (None, None, None)
+    assert ("ok", "A debt.", 1) == (reply.status, reply.text, len(server.book))
+    assert (None, None, None) == (reply.prompt_tokens, reply.completion_tokens, reply.cost_usd)
 
 
 @pytest.mark.parametrize("route", CHAT)
@@ -42,7 +42,7 @@ def test_a_detail_of_the_usage_that_is_none_spoils_no_other(route: str, calling:
         "total_tokens": "x",
     }
     reply = calling(call_to(serve(HttpResponse("A debt.", usage=GOOD | details)), **ROUTES[route]))
-    assert (reply.status, reply.prompt_tokens, reply.completion_tokens) == ("ok", 7, 3)
+    assert ("ok", 7, 3) == (reply.status, reply.prompt_tokens, reply.completion_tokens)
     assert reply.cached_tokens is None
 
 
@@ -55,7 +55,7 @@ def test_a_reason_for_the_end_is_stored_as_it_came(
 ) -> None:
     server = serve(HttpResponse("A debt.", finish_reason=reason))
     reply = calling(call_to(server, **ROUTES[route]))
-    assert (reply.status, reply.text, reply.finish_reason, len(server.book)) == ("ok", "A debt.", stored, 1)
+    assert ("ok", "A debt.", stored, 1) == (reply.status, reply.text, reply.finish_reason, len(server.book))
 
 
 @pytest.mark.parametrize("route", CHAT[2:])
@@ -69,7 +69,7 @@ def test_a_stream_s_reason_for_its_end_is_stored_as_it_came(route: str, calling:
 def test_a_reason_that_a_stream_does_not_give_is_not_made_up(calling: Calling, serve: Serve) -> None:
     reason: Any = None
     reply = calling(call_to(serve(HttpResponse("A debt.", finish_reason=reason)), is_streamed=True))
-    assert (reply.status, reply.text, reply.finish_reason) == ("ok", "A debt.", None)
+    assert ("ok", "A debt.", None) == (reply.status, reply.text, reply.finish_reason)
 
 
 @pytest.mark.parametrize("route", CHAT[2:])
@@ -78,12 +78,12 @@ def test_a_stream_that_ends_without_saying_so_is_not_whole(route: str, calling: 
     event = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", **delta}
     answer = HttpResponse(raw=f"data: {json.dumps(event)}\n\n".encode(), headers={"Content-Type": "text/event-stream"})
     reply = calling(call_to(serve(answer), **ROUTES[route]))
-    assert (reply.status, reply.text) == ("provider_error", None)
+    assert ("provider_error", None) == (reply.status, reply.text)
 
 
 def test_a_provider_s_own_word_for_a_cut_answer_is_understood(calling: Calling, serve: Serve) -> None:
     reply = calling(call_to(serve(HttpResponse("A de", finish_reason="MAX_TOKENS"))))
-    assert (reply.status, reply.finish_reason) == ("truncated", "length")
+    assert ("truncated", "length") == (reply.status, reply.finish_reason)
 
 
 async def test_the_same_holds_for_the_results_of_a_batch(calling: Calling, serve: Serve) -> None:
@@ -93,7 +93,7 @@ async def test_the_same_holds_for_the_results_of_a_batch(calling: Calling, serve
     async with calling.opened() as (_, ledger):
         merged = await Batching(call.target, ledger, Budget(None, None), "a-run").submit_and_collect([call], 30.0)
     (reply,) = merged.replies
-    assert (reply.status, reply.text, reply.finish_reason, reply.prompt_tokens) == ("ok", "A debt.", None, None)
+    assert ("ok", "A debt.", None, None) == (reply.status, reply.text, reply.finish_reason, reply.prompt_tokens)
 
 
 @pytest.mark.parametrize("route", ROUTES)

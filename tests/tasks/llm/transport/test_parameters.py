@@ -27,7 +27,7 @@ def sent(
         server, name=model.name, parameters=model.parameters, headers=model.headers, is_streamed=model.stream
     ).target
     reply = calling.together(Call(target, MESSAGES, "a-cell", shape))[0]
-    assert getattr(reply, "status", None) == "ok", reply
+    assert "ok" == getattr(reply, "status", None), reply
     (entry,) = server.entries
     assert entry.path == ("/v1/responses" if model.api == "responses" else "/v1/chat/completions")
     return dict(entry.request)
@@ -44,8 +44,8 @@ def test_nothing_is_sent_that_was_not_configured(stream: bool, calling: Calling,
 def test_nothing_is_sent_to_the_responses_api_that_was_not_configured(calling: Calling, serve: Serve) -> None:
     body = sent(calling, serve(HttpResponse("x")), api="responses")
     given = [(item["role"], item["content"]) for item in body.pop("input")]
-    assert given == [("system", "Be brief."), ("user", "What is a bond?")]
-    assert {name: value for name, value in body.items() if value is not None} == {"model": "gpt-5"}
+    assert [("system", "Be brief."), ("user", "What is a bond?")] == given
+    assert {"model": "gpt-5"} == {name: value for name, value in body.items() if value is not None}
 
 
 VLLM, SHAPE = "hosted_vllm/candidate", reply_format(200)
@@ -78,13 +78,13 @@ def test_what_is_configured_is_sent(
     way: dict[str, Any], name: str, given: dict[str, Any], wanted: dict[str, Any], calling: Calling, serve: Serve
 ) -> None:
     body = sent(calling, serve(HttpResponse("x")), name=name, **way, **given)
-    assert {name: body[name] for name in wanted} == wanted
+    assert wanted == {name: body[name] for name in wanted}
 
 
 def test_a_thinking_budget_is_sent_as_the_library_takes_it() -> None:
     """Providers of OpenAI's interface have no field for it, so no request that the server takes could show it."""
     arguments = chat_arguments({"thinking_budget_tokens": 2048, "temperature": 1.0})
-    assert arguments == {"temperature": 1.0, "thinking": {"type": "enabled", "budget_tokens": 2048}}
+    assert {"temperature": 1.0, "thinking": {"type": "enabled", "budget_tokens": 2048}} == arguments
 
 
 @pytest.mark.parametrize("way", [{"name": "hosted_vllm/c"}, {"name": "openai/gpt-5", "api": "responses"}])
@@ -99,7 +99,7 @@ def test_headers_and_the_key_are_sent(way: dict[str, Any], calling: Calling, ser
     server = serve(HttpResponse("x"))
     sent(calling, server, headers={"X-Team": "blue"}, **way)
     headers = server.entries[0].headers
-    assert (headers["x-team"], headers["authorization"]) == ("blue", "Bearer sk-of-the-tests")
+    assert ("blue", "Bearer sk-of-the-tests") == (headers["x-team"], headers["authorization"])
 
 
 @pytest.mark.parametrize(

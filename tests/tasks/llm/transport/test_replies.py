@@ -50,7 +50,7 @@ UNNOTICED = pytest.mark.xfail(strict=True, reason="LiteLLM makes the reason `sto
 def test_a_stream_that_breaks_off_is_never_a_reply(broken: str, name: str, calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse(raw=BROKEN_STREAMS[broken], headers={"Content-Type": "text/event-stream"}))
     reply = calling(call_to(server, name=name, is_streamed=True))
-    assert (reply.status, reply.text, len(server.book)) == ("provider_error", None, 2)
+    assert ("provider_error", None, 2) == (reply.status, reply.text, len(server.book))
 
 
 def completion(**replaced: Any) -> HttpResponse:
@@ -77,7 +77,7 @@ NO_COMPLETIONS = {
 def test_a_body_that_is_no_completion_is_a_provider_error(kind: str, name: str, calling: Calling, serve: Serve) -> None:
     server = serve(NO_COMPLETIONS[kind])
     reply = calling(call_to(server, name=name))
-    assert (reply.status, reply.text, len(server.book)) == ("provider_error", None, 2)
+    assert ("provider_error", None, 2) == (reply.status, reply.text, len(server.book))
 
 
 ODD_FIELDS: dict[str, dict[str, Any]] = {
@@ -102,9 +102,9 @@ def test_odd_fields_of_one_reply_do_not_keep_the_others_from_being_stored(
     odd_reply, plain = calling.together(*calls)
     assert not isinstance(odd_reply, BaseException)
     assert not isinstance(plain, BaseException)
-    assert (plain.status, plain.text) == ("ok", "hi")
-    assert calling(calls[1]).text == "hi"
-    assert len(server.book) == 2
+    assert ("ok", "hi") == (plain.status, plain.text)
+    assert "hi" == calling(calls[1]).text
+    assert 2 == len(server.book)
 
 
 MET = HttpResponse('{"explanation": "it says so", "criteria_met": true}')
@@ -155,7 +155,7 @@ def test_thinking_without_its_opening_tag_is_left_out_where_the_judge_is_said_to
     server = serve(HttpResponse('it is {"criteria_met": true}?</think>{"criteria_met": false}'))
     _, verdict = decided(calling, server, omits_think_tag=True)
     assert verdict is not None
-    assert (verdict.value, len(server.book)) == (0.0, 1)
+    assert (0.0, 1) == (verdict.value, len(server.book))
 
 
 @pytest.mark.parametrize("kind", NO_VERDICTS)
@@ -164,7 +164,7 @@ def test_anything_else_is_asked_for_once_more_and_then_is_a_parse_error(
 ) -> None:
     server = serve(HttpResponse(NO_VERDICTS[kind]))
     reply, verdict = decided(calling, server)
-    assert (verdict, reply.status, reply.attempts, len(server.book)) == (None, "parse_error", 2, 2)
+    assert (None, "parse_error", 2, 2) == (verdict, reply.status, reply.attempts, len(server.book))
     assert reply.error
     assert len(reply.error) <= 300
     first, second = (request["messages"] for request in server.book)
@@ -176,8 +176,8 @@ def test_an_answered_reminder_makes_a_verdict(calling: Calling, serve: Serve) ->
     server = serve(lambda request, _n: MET if len(request["messages"]) > 1 else HttpResponse("Well, yes."))
     reply, verdict = decided(calling, server)
     assert verdict is not None
-    assert (verdict.status, reply.status, reply.attempts) == ("met", "ok", 2)
-    assert len(reply.paid) == 2
+    assert ("met", "ok", 2) == (verdict.status, reply.status, reply.attempts)
+    assert 2 == len(reply.paid)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_judge_that_fails_is_not_reminded(
 ) -> None:
     server = serve(answer)
     reply, verdict = decided(calling, server)
-    assert (verdict, reply.status, len(server.book)) == (None, status, calls)
+    assert (None, status, calls) == (verdict, reply.status, len(server.book))
     assert all(len(request["messages"]) == 1 for request in server.book)
 
 

@@ -62,13 +62,13 @@ def test_a_redirect_is_a_failure_at_once_and_the_other_server_hears_nothing(
     with AnyServer(away(status, f"{elsewhere.address}/v1/chat/completions?key=told")) as server:
         call = call_to(f"{server.address}/v1", headers={"X-Team-Token": "blue"}, **ROUTES[route])
         reply = calling(call)
-        assert (reply.status, reply.text, reply.attempts, reply.cost_usd) == ("redirected", None, 1, None)
+        assert ("redirected", None, 1, None) == (reply.status, reply.text, reply.attempts, reply.cost_usd)
         assert reply.error is not None
         assert f"HTTP {status}" in reply.error
         assert elsewhere.address.removeprefix("http://") in reply.error
         assert "told" not in reply.error
-        assert len(server.seen) == 1
-    assert elsewhere.seen == []
+        assert 1 == len(server.seen)
+    assert [] == elsewhere.seen
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_location_that_is_none_is_no_reason_to_try_again(location: str, callin
     plain = Plain(302, {"Location": location.encode().decode("latin-1"), "Content-Length": "0"})
     with AnyServer(plain) as server:
         reply = calling(call_to(f"{server.address}/v1"))
-        assert (reply.status, len(server.seen)) == ("redirected", 1)
+        assert ("redirected", 1) == (reply.status, len(server.seen))
     assert reply.error is not None
     assert reply.error.isascii()
     assert "sk-planted" not in reply.error
@@ -88,7 +88,7 @@ def test_an_endpoint_that_redirects_is_stopped_in_a_line_with_its_host(calling: 
     calling.concurrency = 1
     with AnyServer(away(307, elsewhere.address)) as server:
         replies = calling.together(*(call_to(f"{server.address}/v1", f"q{n}") for n in range(9)))
-        assert len(server.seen) == 1
+        assert 1 == len(server.seen)
     assert isinstance(replies[0], Reply)
     assert all(isinstance(reply, ModelStopped) for reply in replies[1:])
     (reason,) = [reason for reason in calling.stopped.values() if reason]
@@ -102,15 +102,15 @@ def test_no_step_of_a_batch_follows_a_redirect(moved: str, calling: Calling, els
     server = batch_server(lambda _: (), {moved: elsewhere_too})
     with server, pytest.raises(PipelineError, match="redirects to localhost"):
         looked_after(calling, server, 1)
-    assert elsewhere.seen == []
+    assert [] == elsewhere.seen
 
 
 def test_other_clients_of_the_process_follow_redirects_as_before(elsewhere: AnyServer) -> None:
     import httpx
 
     with AnyServer(away(307, elsewhere.address)) as server:
-        assert httpx.get(server.address, follow_redirects=True).status_code == 200
-    assert len(elsewhere.seen) == 1
+        assert 200 == httpx.get(server.address, follow_redirects=True).status_code
+    assert 1 == len(elsewhere.seen)
 
 
 MEGABYTE = 1 << 20
@@ -180,9 +180,9 @@ def test_a_reply_of_300_megabytes_is_a_state_of_its_own_and_takes_no_room(kind: 
         call = call_to(f"{server.address}/v1", **{"timeout_s": 300.0, **target})
         reply = calling(call)
         again = calling(call)
-        assert len(server.seen) == 1
+        assert 1 == len(server.seen)
         assert server.seen[0].n_sent < MOST_BYTES + UNDER_WAY
-    assert (reply.status, reply.text, reply.attempts, again.status) == ("too_large", None, 1, "too_large")
+    assert ("too_large", None, 1, "too_large") == (reply.status, reply.text, reply.attempts, again.status)
     assert reply.error is not None
     assert "32 MiB" in reply.error
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < 700 * 1024
@@ -199,7 +199,7 @@ def test_a_text_that_is_longer_than_any_answer_is_too_large(calling: Calling) ->
     body = HEAD + b"x" * (MOST_TEXT_BYTES + 1) + TAIL
     with AnyServer(Plain(headers=JSON, body=lambda: [body])) as server:
         reply = calling(call_to(f"{server.address}/v1"))
-    assert (reply.status, reply.text, reply.prompt_tokens) == ("too_large", None, 3)
+    assert ("too_large", None, 3) == (reply.status, reply.text, reply.prompt_tokens)
 
 
 @pytest.mark.parametrize("name", ["hosted_vllm/c", "openai/c"])
@@ -207,14 +207,14 @@ def test_a_packed_reply_is_read_and_nothing_but_gzip_is_asked_for(name: str, cal
     body = gzip.compress(HEAD + b"A debt." + TAIL)
     with AnyServer(Plain(headers=JSON | GZIP, body=lambda: [body])) as server:
         reply = calling(call_to(f"{server.address}/v1", name=name))
-    assert (reply.status, reply.text, reply.prompt_tokens) == ("ok", "A debt.", 3)
-    assert server.seen[0].headers["accept-encoding"] == "gzip"
+    assert ("ok", "A debt.", 3) == (reply.status, reply.text, reply.prompt_tokens)
+    assert "gzip" == server.seen[0].headers["accept-encoding"]
 
 
 def test_a_reply_in_a_packing_that_was_not_asked_for_is_a_provider_error(calling: Calling) -> None:
     with AnyServer(Plain(headers=JSON | {"Content-Encoding": "zstd"}, body=lambda: [b"packed"])) as server:
         reply = calling(call_to(f"{server.address}/v1"))
-    assert reply.status == "provider_error"
+    assert "provider_error" == reply.status
     assert "zstd" in str(reply.error)
 
 
@@ -266,6 +266,6 @@ def test_a_result_that_is_too_large_is_read_to_its_bound_and_what_came_before_is
     with batch_server(output) as server:
         merged = looked_after(calling, server, 3)
         assert server.seen[-1].n_sent < MOST_BYTES + UNDER_WAY
-    assert sorted((reply.status, reply.text) for reply in merged.replies) == [
+    assert [
         ("ok", "first"), ("too_large", None), ("too_large", None),
-    ]  # fmt: skip
+    ] == sorted((reply.status, reply.text) for reply in merged.replies)  # fmt: skip
