@@ -10,7 +10,7 @@ from tasks.llm.replies import TIMEOUT, Failure, Kind
 _DECREASE = 0.7
 _SHORTEST_BETWEEN_CUTS_S = 1.0
 _FAILURES_UNTIL_OPEN = 5
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 15.0
+FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 15.0
 _LONGEST_REQUESTED_WAIT_S = 600.0
 _BAD_REQUESTS_UNTIL_STOP = 5
 
@@ -32,7 +32,7 @@ class EndpointHealth:
         self._last_reply_s = float("-inf")
         self._cut_at_s = float("-inf")
         self._failures = 0
-        self._pause_s = _FIRST_PAUSE_S
+        self._pause_s = FIRST_PAUSE_S
         self.closed_until_s = float("-inf")
         self._n_replies = self._bad_requests = 0
         self.in_hand = 0
@@ -87,7 +87,7 @@ class EndpointHealth:
             self._wait_as_requested(failure, failure.retry_after_s, now_s)
 
     def _is_there(self, now_s: float) -> None:
-        self._failures, self._pause_s, self._last_reply_s = 0, _FIRST_PAUSE_S, now_s
+        self._failures, self._pause_s, self._last_reply_s = 0, FIRST_PAUSE_S, now_s
 
     def _slow_down(self, now_s: float) -> None:
         if now_s - self._cut_at_s >= _SHORTEST_BETWEEN_CUTS_S:

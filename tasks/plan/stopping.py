@@ -109,8 +109,8 @@ def plan_stopping(job: Job) -> tuple[list[ExpectedComparison], list[ExpectedCall
         if comparisons is None:
             return [], []
         history, progress = _history(comparisons, wanted, reader), comparisons.progress(reader)
-    needed, compared = _simulated(progress, history)
-    return compared, [_calls(each, cells, needed) for each, cells in planned]
+    needed, compared = simulated(progress, history)
+    return compared, [expected_calls(each, cells, needed) for each, cells in planned]
 
 
 def _history(comparisons: StoppingPlan, wanted: WantedTasks, reader: Reader) -> list[dict[str, float]]:
@@ -134,7 +134,7 @@ def _history(comparisons: StoppingPlan, wanted: WantedTasks, reader: Reader) -> 
     return differences
 
 
-def _simulated(
+def simulated(
     progress: Sequence[Progress], history: Sequence[dict[str, float]]
 ) -> tuple[Needed, list[ExpectedComparison]]:
     """Return the tasks that each comparison needs in each random order, and the expected comparisons.
@@ -172,7 +172,7 @@ def _simulated(
     return needed, expected
 
 
-def _calls(planned: Planned, cells: Cells, needed: Needed) -> ExpectedCalls:
+def expected_calls(planned: Planned, cells: Cells, needed: Needed) -> ExpectedCalls:
     """Return the needed calls of a row of the plan; all calls if the row belongs to neither a model nor a judge."""
     missing = sum(n_calls for _, _, n_calls in cells)
     # A criterion may need more or less than one call of a judge: long responses, cascades.

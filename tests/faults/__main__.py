@@ -17,9 +17,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--seed", type=int, default=0, help="decides which calls fail and how long each takes")
     parser.add_argument("--fault-rate", type=float, default=0.0, help="the share of calls that fail")
-    parser.add_argument("--latency-mean-s", type=float, default=0.0, help="how long an answer takes on average")
+    parser.add_argument("--latency-mean-s", type=float, default=0.0, help="mean time of a response")
     parser.add_argument("--latency-sigma", type=float, default=0.0, help="how much that varies, as for a lognormal")
-    parser.add_argument("--book", type=Path, help="a file that gets a line of JSON for every answered request")
+    parser.add_argument("--book", type=Path, help="a file that gets a line of JSON for every served request")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""Batches: many requests in one file, answered together some time later; the endpoints for files come with them."""
+"""Batches: many requests in one file, processed together some time later; the endpoints for files come with them."""
 
 import asyncio
 import json
@@ -75,7 +75,7 @@ class RequestResult:
 
 
 def result_of(custom_id: str, entry: Entry, endpoint: str, behaviour: Behaviour) -> RequestResult:
-    """The result of a request that is answered. An answer that would be cut is none; delays do not count."""
+    """Return the result of a processed request. A response that would be cut is none; delays do not count."""
     flaw = flaw_of(entry.request, CONVERSATION[endpoint])
     if flaw is None:
         http_response = behaviour(entry.request, entry.number)
@@ -164,7 +164,7 @@ class Batches:
         self._batches: dict[str, Batch] = {}
 
     def routes(self) -> list[web.RouteDef]:
-        """The paths that are answered here."""
+        """Return the paths that are served here."""
         return [
             web.post("/v1/files", self._receive_file), web.get("/v1/files/{id}/content", self._send_file),
             web.post(_PATH, self._create), web.get(_PATH, self._list), web.get(_PATH + "/{id}", self._poll),
@@ -232,7 +232,7 @@ class Batches:
         return await send_json(http, batch.described())
 
     async def _end(self, batch: Batch, end: str) -> None:
-        """Answer what is to be answered and put the results into files."""
+        """Process the requests and put the results into files."""
         n_responses = {"completed": len(batch.lines), "failed": 0}.get(end, self._settings.responses_before_end)
         results: list[RequestResult] = []
         for index, (custom_id, entry) in enumerate(batch.lines):

@@ -1,4 +1,4 @@
-"""Requests of clients, answers of the provider, faults and latencies of a seed, and the book of all calls."""
+"""Requests of clients, responses of the provider, faults and latencies of a seed, and the book of all calls."""
 
 import hashlib
 import json
@@ -67,7 +67,7 @@ def prompt_tokens_of(request: Request) -> int:
 
 
 def flaw_of(request: object, field: str) -> str | None:
-    """Return the flaw of a request that no provider would answer; `field` must hold the conversation."""
+    """Return the flaw of a request that no provider would accept; `field` must hold the conversation."""
     if not isinstance(request, dict):
         return "The body is not a JSON object."
     if not isinstance(request.get("model"), str):
@@ -86,7 +86,7 @@ def criterion_of(prompt: str) -> str:
 
 @dataclass(frozen=True)
 class HttpResponse:
-    """The answer of the server: a completion with this text, or an error with this status and body."""
+    """A response of the server: a completion with this text, or an error with this status and body."""
 
     text: str | None = ""
     finish_reason: str = "stop"
@@ -100,11 +100,11 @@ class HttpResponse:
     model: str | None = None
     """The model that says it served; without one, the requested model at a date."""
     cuts_connection: bool = False
-    """The connection is closed without an answer."""
+    """The connection is closed without a response."""
     raw: bytes | None = None
     """Sent instead of any body that would be made, whatever the status."""
     body_delay_s: float = 0.0
-    """How long the answer stands still after its headers and half of its body."""
+    """How long the response pauses after its headers and half of its body."""
     cuts_body: bool = False
     """The connection is reset after the headers and half of the body."""
     fingerprint: str | None = None
@@ -120,12 +120,12 @@ class HttpResponse:
 
     @property
     def is_completion(self) -> bool:
-        """True if a provider would bill this answer."""
+        """True if a provider would bill this response."""
         return self.status == 200 and self.error is None and self.raw is None and self.choices > 0
 
 
 Behaviour = Callable[[Request, int], HttpResponse]
-"""(request, how many requests of the same content came before) -> answer. It must not block: see `Answer.delay_s`."""
+"""(request, number of earlier requests of the same content) -> response. It must not block: `HttpResponse.delay_s`."""
 
 Latency = Callable[[Request, int], float]
 """(request, how many requests of the same content came before) -> seconds."""
@@ -156,20 +156,20 @@ def is_reviewing(request: Request) -> bool:
 
 def review(prompt: str) -> dict[str, Any]:
     """Return the test reviewer's findings: they depend on the prompt alone, and about one check in four fails."""
-    found = hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()
+    digest = hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()
     names = ("atomic", "objective", "self_contained", "consistent", "not_given_away")
-    return {name: {"reason": f"{name}, says the test", "passes": found[i] % 4 > 0} for i, name in enumerate(names)}
+    return {name: {"reason": f"{name}, says the test", "passes": digest[i] % 4 > 0} for i, name in enumerate(names)}
 
 
 def well_behaved(request: Request, _number: int) -> HttpResponse:
-    """Answer a conversation with a text of its own, a criterion with a verdict of its own."""
+    """Return a text for each conversation, and a verdict for each criterion, that depends on the prompt alone."""
     prompt = prompt_of(request)
     if is_judge_request(request):
         return HttpResponse(json.dumps({"explanation": "as the test says", **decision(prompt)}))
     if is_reviewing(request):
         return HttpResponse(json.dumps(review(prompt)))
     digest = hashlib.sha256(prompt.encode(errors="surrogatepass")).hexdigest()
-    return HttpResponse(f"An answer to {digest[:12]} by {request['model']}.")
+    return HttpResponse(f"A response to {digest[:12]} by {request['model']}.")
 
 
 def _failed(status: int, kind: str, message: str, **headers: str) -> HttpResponse:
@@ -190,13 +190,13 @@ FAULTS: dict[str, Callable[[HttpResponse], HttpResponse]] = {
     "not_json": lambda _: HttpResponse(raw=b"<html><body>502 Bad Gateway</body></html>"),
     "half_json": lambda _: HttpResponse(raw=b'{"id": "chatcmpl-test", "object": "chat.completion", "choi'),
 }
-"""Kind of fault -> what it makes of a good answer. All are such as may pass when the call is made again."""
+"""Kind of fault -> what it makes of a good response. All of them may pass when the call is made again."""
 
 
 def seeded_faults(
     seed: int, rate: float, *, then: Behaviour = well_behaved, kinds: Collection[str] = tuple(FAULTS)
 ) -> Behaviour:
-    """A behaviour that has a fault in about `rate` of all calls and otherwise answers as `then` does.
+    """A behaviour that has a fault in about `rate` of all calls and otherwise responds as `then` does.
 
     Which calls those are and which fault they get depends on the seed, the request and its number alone, so it is the
     same in every run and in whatever order requests arrive. A call that is made again is decided anew.
@@ -226,7 +226,7 @@ def lognormal_latency(seed: int, mean_s: float, sigma: float) -> Latency:
 
 
 def slowed(latency: Latency, then: Behaviour = well_behaved) -> Behaviour:
-    """A behaviour that answers, or fails, as `then` does, but only after this latency."""
+    """A behaviour that responds, or fails, as `then` does, but only after this latency."""
 
     def behaviour(request: Request, number: int) -> HttpResponse:
         http_response = then(request, number)
@@ -261,7 +261,7 @@ class Entry:
     is_paid: bool = False
     """A completion was made for it, so it is on the bill, even if nobody received it."""
     is_delivered: bool = False
-    """The operating system took the whole answer for a client that was still there."""
+    """The operating system took the whole response for a client that was still there."""
 
     def facts(self) -> dict[str, Any]:
         """All but the texts and the headers, for a file."""
@@ -278,7 +278,7 @@ class Book:
 
     keeps: bool = True
     on_response: Callable[[Entry], None] | None = None
-    """Told of every entry at the moment it is answered."""
+    """Called with each entry when its response is sent."""
     entries: list[Entry] = field(default_factory=list)
     in_hand: int = 0
     most_in_hand: int = 0
@@ -286,7 +286,7 @@ class Book:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def enter(self, path: str, given: Request, headers: dict[str, str], *, in_batch: bool = False) -> Entry:
-        """A new entry for a request that just arrived. In a batch it is not in hand: nobody waits for its answer."""
+        """A new entry for a request that just arrived. In a batch it is not in hand: nobody waits for its response."""
         request = BookedRequest(given)
         with self._lock:
             number = self._seen.get(request.digest, 0)

@@ -1,4 +1,4 @@
-"""The shapes of OpenAI's answers, and how they go out over the socket: at once, in halves, or not to their end."""
+"""The shapes of OpenAI's responses, and how they go out over the socket: at once, in halves, or not to their end."""
 
 import asyncio
 import hashlib
@@ -25,7 +25,7 @@ _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"
 
 
 def is_streamed(request: Request, http_response: HttpResponse) -> bool:
-    """Return whether an answer is a stream of events: one was requested, and the answer is not an error."""
+    """Return whether a response is a stream of events: one was requested, and the response is not an error."""
     return (
         bool(request.get("stream"))
         and http_response.status == 200
@@ -35,7 +35,7 @@ def is_streamed(request: Request, http_response: HttpResponse) -> bool:
 
 
 def body_of(path: str, request: Request, http_response: HttpResponse) -> bytes:
-    """The whole body of an answer, as bytes."""
+    """Return the whole body of a response, as bytes."""
     if http_response.raw is not None:
         return http_response.raw
     if is_streamed(request, http_response):
@@ -46,7 +46,7 @@ def body_of(path: str, request: Request, http_response: HttpResponse) -> bytes:
 
 
 def json_of(path: str, request: Request, http_response: HttpResponse) -> dict[str, Any]:
-    """The body of an answer that is not streamed."""
+    """Return the body of a response that is not streamed."""
     if http_response.error is not None:
         return {"error": http_response.error}
     if http_response.status >= 400:
@@ -60,7 +60,8 @@ def _embeddings(request: Request, http_response: HttpResponse) -> dict[str, Any]
     """A vector for each text: its words, each counted in one of 64 places."""
     texts = [request["input"]] if isinstance(request["input"], str) else request["input"]
     data = [
-        {"object": "embedding", "index": place, "embedding": words_vector(text)} for place, text in enumerate(texts)
+        {"object": "embedding", "index": position, "embedding": words_vector(text)}
+        for position, text in enumerate(texts)
     ]
     tokens = sum(len(text.split()) for text in texts)
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
@@ -178,13 +179,13 @@ def _chat_usage(request: Request, http_response: HttpResponse) -> dict[str, Any]
 def _response(request: Request, http_response: HttpResponse) -> dict[str, Any]:
     reason = _INCOMPLETE.get(http_response.finish_reason)
     fixed: dict[str, Any] = {"error": None, "metadata": request.get("metadata") or {}, "parallel_tool_calls": True}
-    asked = {"temperature": 1.0, "top_p": 1.0, "tools": [], "tool_choice": "auto", "instructions": None}
+    requested = {"temperature": 1.0, "top_p": 1.0, "tools": [], "tool_choice": "auto", "instructions": None}
     return {
         "id": f"resp_{digest_of(request)[:24]}", "object": "response", "created_at": _CREATED,
         "status": "incomplete" if reason else "completed",
         "incomplete_details": {"reason": reason} if reason else None, "model": _served(request, http_response),
         "output": _output(request, http_response), **fixed, **_response_usage(request, http_response),
-        **{name: request.get(name, default) for name, default in asked.items()},
+        **{name: request.get(name, default) for name, default in requested.items()},
     }  # fmt: skip
 
 
@@ -226,7 +227,7 @@ _PROMPT = HttpResponse()
 async def send(
     http: web.BaseRequest, body: bytes, http_response: HttpResponse = _PROMPT, *, content_type: str = "application/json"
 ) -> tuple[web.StreamResponse, bool]:
-    """Send a body with an answer's status, headers and faults; second: whether all of it was taken off our hands."""
+    """Send a body with a response's status, headers and faults; second: whether all of it was taken off our hands."""
     headers = CIMultiDict({"Content-Type": content_type})
     headers.update(http_response.headers)
     is_plain = not (http_response.body_delay_s or http_response.cuts_body) and content_type != EVENTS
@@ -268,7 +269,7 @@ async def send_json(http: web.BaseRequest, content: Mapping[str, Any], status: i
 
 
 def cut(http: web.BaseRequest) -> web.Response:
-    """Close the connection without an answer; what is returned is for the server alone, nobody receives it."""
+    """Close the connection without a response; what is returned is for the server alone, nobody receives it."""
     if http.transport is not None:
         http.transport.abort()
     return web.Response()

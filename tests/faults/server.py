@@ -1,6 +1,6 @@
 """A model provider for tests: OpenAI's endpoints over a real socket, faults on demand, a book of every call.
 
-What it answers is a function of the request, so a test knows the right result without asking the pipeline.
+Its response is a function of the request, so a test knows the right result without asking the pipeline.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ _START_S = 30
 
 
 class FaultServer:
-    """The server; `behaviour` answers a request, given how many requests of the same content came before.
+    """The server; `behaviour` makes the response to a request, given how many requests of the same content came before.
 
     As a context manager it serves from a thread of its own. The settings may be assigned at any time.
     """
@@ -51,7 +51,7 @@ class FaultServer:
         self.batch_end: BatchEnd = "completed"
         """How batches end."""
         self.responses_before_end = 0
-        """How many requests of a batch are answered before it expires."""
+        """How many requests of a batch are processed before it expires."""
         self.written: Callable[[bytes, int], bytes] = lambda line, _number: line
         """A line of a batch's results as it stands in the file, given its number there."""
         self.strikes: Callable[[str], int | None] = lambda _: None
@@ -86,17 +86,17 @@ class FaultServer:
 
     @property
     def in_hand(self) -> int:
-        """The number of requests that wait for their answer."""
+        """The number of requests that wait for their response."""
         return self._book.in_hand
 
     @property
     def most_in_hand(self) -> int:
-        """The highest number of requests that waited for their answer at once."""
+        """The highest number of requests that waited for their response at once."""
         return self._book.most_in_hand
 
     @property
     def samples(self) -> list[Request]:
-        """The requests for answers to conversations."""
+        """The requests for responses to conversations."""
         return [request for request in self.book if not is_judge_request(request)]
 
     @property

@@ -21,7 +21,7 @@ def chat(content: str = "What is a bond?", **more: Any) -> Request:
 
 
 def post(server: FaultServer | ServerProcess, request: object, path: str = "/chat/completions") -> httpx.Response:
-    """A plain request, its answer as it came."""
+    """Send a plain request, and return the response as it came."""
     return httpx.post(server.api_base + path, content=json.dumps(request), timeout=60)
 
 
@@ -30,7 +30,9 @@ def test_what_fails_depends_on_the_seed_the_request_and_its_number_alone() -> No
     expected = [behaviour(request, 0) for request in requests]
     assert [seeded_faults(7, 0.5)(BookedRequest(request), 0) for request in reversed(requests)] == expected[::-1]
     for other in (seeded_faults(8, 0.5), lambda request, _number: behaviour(request, 1)):
-        same = sum(other(request, 0) == answer for request, answer in zip(requests, expected, strict=True))
+        same = sum(
+            other(request, 0) == http_response for request, http_response in zip(requests, expected, strict=True)
+        )
         assert 0.2 < same / len(requests) < 0.4
 
 
@@ -46,7 +48,7 @@ def fate(entry: Entry) -> tuple[int | None, bool, bool]:
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected"),
+    ("http_response", "expected"),
     [
         (HttpResponse("x"), (200, True, True)), (HttpResponse("x", choices=0), (200, False, True)),
         (HttpResponse(status=500), (500, False, True)), (HttpResponse(raw=b"{}"), (200, False, True)),
@@ -57,9 +59,9 @@ def fate(entry: Entry) -> tuple[int | None, bool, bool]:
 )  # fmt: skip
 @pytest.mark.parametrize("is_streamed", [False, True])
 def test_the_book_knows_what_is_paid_and_what_was_delivered(
-    answer: HttpResponse, expected: tuple[int | None, bool, bool], is_streamed: bool
+    http_response: HttpResponse, expected: tuple[int | None, bool, bool], is_streamed: bool
 ) -> None:
-    with FaultServer(lambda _request, _number: answer) as server:
+    with FaultServer(lambda _request, _number: http_response) as server:
         try:
             post(server, chat(stream=is_streamed))
         except httpx.TransportError:

@@ -157,7 +157,7 @@ def _address(target: Target) -> dict[str, Any]:
 _MOST_S = 30.0
 _COSTLY = ("reasoning_effort", "thinking_budget_tokens", "web_search", "code_interpreter")
 """Parameters that could make the reply long or expensive."""
-_FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.5, 60.0
+FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.5, 60.0
 _BYTES_A_TOKEN = 4
 _LIKELY_REPLY_TOKENS = 500
 """First guesses for the tokens a minute; they are corrected when the reply is there."""
@@ -228,7 +228,7 @@ class Gateway:
                 break
             replies.append(reply)
             requested_s = (reply.failure and reply.failure.retry_after_s) or 0.0
-            wait_s = requested_s or _backoff_s(number)
+            wait_s = requested_s or backoff_s(number)
             is_too_late = time.time() + wait_s >= stop_at_s or time.monotonic() + wait_s - started_s >= deadline_s
             if not reply.may_pass or number == self._tries.attempts or is_too_late:
                 break
@@ -312,9 +312,9 @@ def _summed_up(failed: Sequence[Entry], replies: Sequence[Reply], tried: int) ->
     return replace(last, attempts=tried + len(replies), cost_usd=cost_usd, paid=tuple(paid))
 
 
-def _backoff_s(attempt: int) -> float:
+def backoff_s(attempt: int) -> float:
     """Return a wait that doubles, with jitter, so that calls that failed together are not repeated together."""
-    return float(min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * 2 ** (attempt - 1))) * random.uniform(0.5, 1.5)
+    return float(min(_LONGEST_BACKOFF_S, FIRST_BACKOFF_S * 2 ** (attempt - 1))) * random.uniform(0.5, 1.5)
 
 
 Probed = tuple[bool | None, str]

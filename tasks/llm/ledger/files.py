@@ -27,7 +27,7 @@ _FILE_PARTS = ("", "-wal", "-shm")
 """What SQLite appends to the names of a file and its companions."""
 _POLL_S, _UNNOTICED_S = 0.05, 1.0
 _REMEDY = "make room for it and run again"
-_MOST_CHECKED_BYTES = 256 << 20
+MOST_CHECKED_BYTES = 256 << 20
 """A file up to this size is checked for damage when it is opened; larger ones after reading them has failed."""
 _PAGE_BYTES, _ENTRY_BYTES, _AT_ONCE = 4096, 200, 1_000
 """Of a ledger a page, the least that a call takes, and how many rows of a damaged file are read at once."""
@@ -260,7 +260,7 @@ def _damage_in(path: Path) -> str | None:
                     f"{path}: is damaged (its log of commits can be read up to {n_read} of {n_logged}); what came "
                     f"later is lost, and its calls are made again; the damaged log is kept as {aside.name}"
                 )
-            if path.stat().st_size <= _MOST_CHECKED_BYTES or _suspected(path).exists():
+            if path.stat().st_size <= MOST_CHECKED_BYTES or _suspected(path).exists():
                 verdict: str = connection.execute("pragma integrity_check(1)").fetchone()[0]
                 if verdict != "ok":
                     return one_line(verdict)

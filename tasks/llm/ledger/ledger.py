@@ -241,7 +241,7 @@ def spend_in(folder: Path) -> list[dict[str, Any]]:
         raise files.refused(path, "read", error, "`prbench run` repairs it or sets it aside") from error
 
 
-_AT_ONCE = 5_000
+ROWS_AT_ONCE = 5_000
 Stored = Callable[[Sequence[str]], Mapping[str, bool]]
 """Of some cells those that are stored as rows, each with whether its row is decided."""
 
@@ -277,7 +277,7 @@ def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
 
     def work(connection: sqlite3.Connection) -> int:
         last = n_removed = 0
-        while entries := connection.execute(query, (last, before_s, _AT_ONCE)).fetchall():
+        while entries := connection.execute(query, (last, before_s, ROWS_AT_ONCE)).fetchall():
             rows = stored(sorted({cell for _, _, cell in entries}))
             gone = [(row_id,) for row_id, is_spent, cell in entries if cell in rows and (rows[cell] or is_spent)]
             n_removed += _delete(connection, "delete from calls where rowid = ?", gone)

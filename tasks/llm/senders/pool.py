@@ -122,10 +122,10 @@ class RemoteSender:
             self._process.start.remote(attempts, cancelled, self._heard_at_s)
 
 
-_LOOK_AT_NODES_EVERY_S = 10.0
+LOOK_AT_NODES_EVERY_S = 10.0
 START_S = 180.0
 """How long a sender may take to start: it imports LiteLLM, which takes a busy node a minute."""
-_WITHOUT_NODES_S = 120.0
+WITHOUT_NODES_S = 120.0
 _MOST_DEATHS = 5
 """After so many on a node, without any reply in between, no more are started there."""
 
@@ -249,7 +249,7 @@ class SenderPool:
                     self._n_on[node.node_id] += 1
                     self._run(self._have_sender(cluster, node))
             with suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_AT_NODES_EVERY_S):
+                async with asyncio.timeout(LOOK_AT_NODES_EVERY_S):
                     await self._is_short.wait()
 
     def _missed_since_s(self, known_s: float | None) -> float:
@@ -257,10 +257,10 @@ class SenderPool:
         if self._address == LOCAL:
             raise NoSender("Ray on this machine has ended; run again")
         if known_s is None:
-            notice(f"Ray at {self._address} has no node with a core; calls wait up to {_WITHOUT_NODES_S:g} s for one")
+            notice(f"Ray at {self._address} has no node with a core; calls wait up to {WITHOUT_NODES_S:g} s for one")
             return time.monotonic()
-        if time.monotonic() - known_s > _WITHOUT_NODES_S:
-            raise NoSender(f"Ray at {self._address} has had no node with a core for {_WITHOUT_NODES_S:g} s")
+        if time.monotonic() - known_s > WITHOUT_NODES_S:
+            raise NoSender(f"Ray at {self._address} has had no node with a core for {WITHOUT_NODES_S:g} s")
         return known_s
 
     async def _have_sender(self, cluster: Cluster, node: Node) -> None:

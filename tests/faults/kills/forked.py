@@ -130,16 +130,16 @@ def be_the_stage() -> None:
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
         command, what = json.loads(line)
-        said: Any = None
+        line_out: Any = None
         if command == "start":
-            if (said := os.fork()) == 0:
+            if (line_out := os.fork()) == 0:
                 _be_a_run(what)
         elif command == "poll":
             ended, status = os.waitpid(what, os.WNOHANG)
-            said = os.waitstatus_to_exitcode(status) if ended else None
+            line_out = os.waitstatus_to_exitcode(status) if ended else None
         else:
             _import_what_is_listed(Path(what))
-        print(json.dumps(said), flush=True)
+        print(json.dumps(line_out), flush=True)
 
 
 def _import_what_is_listed(path: Path) -> None:

@@ -198,11 +198,11 @@ def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recorded(warehouse: Path) -> Counter[str]:
-    """Return the number of answers in the ledger to each call, over all its files."""
-    found: Counter[str] = Counter()
+    """Return the number of replies in the ledger to each call, over all its files."""
+    counts: Counter[str] = Counter()
     for path in (warehouse / "ledger").glob("*.sqlite"):
         with contextlib.closing(sqlite3.connect(path)) as connection:
-            found.update(
+            counts.update(
                 dict(connection.execute("select call_key, count(*) from calls where status = 'ok' group by 1"))
             )
-    return found
+    return counts

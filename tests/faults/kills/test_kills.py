@@ -38,11 +38,11 @@ def test_a_stage_that_is_killed_again_and_again_loses_no_recorded_reply_and_ends
         figures = killing.kill(kills)
     assert kills == figures.kills
     assert fewest_again <= figures.again <= kills * 8
-    assert figures.answers >= 228
+    assert figures.replies >= 228
 
 
 N_CALLS = 2 * 2 * 8 + 2 * 98
-"""Two trials of two models on eight tasks; the answers of both trials are the same, and so are their judgings."""
+"""Two trials of two models on eight tasks; the responses of both trials are the same, and so are their verdicts."""
 N_RESPONSES, N_ROWS = 32, 32 + 392
 
 
@@ -67,8 +67,8 @@ def outcomes(warehouse: Path) -> list[str]:
 
 
 def is_complete(warehouse: Path) -> bool:
-    found = tables(warehouse)
-    statuses = Counter(row["status"] for name in ("responses", "verdicts") for row in found[name])
+    rows = tables(warehouse)
+    statuses = Counter(row["status"] for name in ("responses", "verdicts") for row in rows[name])
     return statuses.keys() == {"ok", "met", "unmet"} and (statuses["ok"], statuses.total()) == (N_RESPONSES, N_ROWS)
 
 

@@ -140,13 +140,13 @@ def test_a_night_asks_for_every_member_once_with_the_first_prompt_and_a_second_r
     job = job_at(server, folder)
     first = night(server, job, "2026-11-20")
     members = {row["criterion_id"] for row in rows_in(job, "select criterion_id from control_set")}
-    asked = prompts(first.calls)
-    assert (N, {1}) == (len(first.calls), set(asked.values()))
-    assert set(asked) <= set(prompts(server.judge_requests[: -len(first.calls)]))
+    prompts_sent = prompts(first.calls)
+    assert (N, {1}) == (len(first.calls), set(prompts_sent.values()))
+    assert set(prompts_sent) <= set(prompts(server.judge_requests[: -len(first.calls)]))
     assert {row["criterion_id"] for row in rows_in(job, "select criterion_id from control_verdicts")} == members
     again = night(server, job, "2026-11-20")
     assert ([], ["the control set is already judged, no model call made"]) == (again.calls, again.report.notes)
-    assert prompts(night(server, job, "2026-11-21").calls) == asked
+    assert prompts(night(server, job, "2026-11-21").calls) == prompts_sent
 
 
 def test_no_night_or_no_configured_number_means_that_nothing_is_judged(server: FaultServer, folder: Path) -> None:
@@ -176,20 +176,20 @@ def test_a_judge_that_decides_otherwise_from_a_night_on_is_found_and_one_that_do
     job = job_at(server, folder)
     assert [[]] * 4 == [night(server, job, f"2026-11-1{day}").drifted for day in range(4)]
     server.behaviour = lenient
-    found, again = night(server, job, "2026-11-14"), night(server, job, "2026-11-15")
+    rows, again = night(server, job, "2026-11-14"), night(server, job, "2026-11-15")
 
-    (one,) = found.drifted
+    (one,) = rows.drifted
     assert ("judge", N, "limit", 0.5) == (one.judge, one.n_decided, one.cause, one.first_met_share)
     assert one.lower_limit is not None
     assert one.agreement < one.lower_limit
-    assert any("judge: agrees with its first verdicts on" in line for line in found.report.warnings)
+    assert any("judge: agrees with its first verdicts on" in line for line in rows.report.warnings)
     assert again.drifted[0].lower_limit == one.lower_limit
     assert rows_in(job, "select night, is_out_of_control from judge_drift order by night") == [
         {"night": f"2026-11-1{day}", "is_out_of_control": day >= 4} for day in range(6)
     ]
 
 
-def test_a_model_that_answers_otherwise_leaves_the_control_set_alone(server: FaultServer, folder: Path) -> None:
+def test_a_model_that_changes_leaves_the_control_set_alone(server: FaultServer, folder: Path) -> None:
     def regressed(request: Request, number: int) -> HttpResponse:
         return (
             well_behaved(request, number)
@@ -248,7 +248,7 @@ def without_responses(job: Job, response_id: str, **changed: Any) -> None:
     warehouse.publish()
 
 
-@pytest.mark.parametrize("changed", [{}, {"text": "Another answer."}])
+@pytest.mark.parametrize("changed", [{}, {"text": "Another response."}])
 def test_members_whose_response_is_gone_or_is_another_are_lost_and_counted(
     server: FaultServer, folder: Path, changed: dict[str, Any]
 ) -> None:
@@ -288,7 +288,7 @@ def test_the_bar_is_the_one_that_was_configured_in_its_night(server: FaultServer
     server.behaviour = well_behaved
     night(server, job, "2026-11-21")
 
-    assert ["bar"] == [found.cause for found in barred.drifted]
+    assert ["bar"] == [rows.cause for rows in barred.drifted]
     assert "below the configured 99.0%" in barred.drifted[0].line
     assert [
         {"min_agreement": 0.99, "cause": "bar"},

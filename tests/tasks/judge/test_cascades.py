@@ -38,14 +38,14 @@ def job_at(api_base: str, folder: Path, *judges: dict[str, Any]) -> Job:
     return prepared(job_on("sample", folder, models=[endpoint("a", api_base)], judges=given, limits=limits))
 
 
-def drawn(*parts: object) -> float:
+def random_values(*parts: object) -> float:
     """A number from 0 to 1 that these decide."""
     return hashlib.sha256("|".join(map(str, parts)).encode()).digest()[0] / 256
 
 
 def two_judges(request: Request, number: int) -> HttpResponse:
     """A strong judge that is always the same, and a cheap one that errs, wavers, fails and is more or less sure."""
-    if is_judge_request(request) and request["model"] == "cheap" and drawn("fail", prompt_of(request)) < 0.1:
+    if is_judge_request(request) and request["model"] == "cheap" and random_values("fail", prompt_of(request)) < 0.1:
         return HttpResponse("I cannot say.")
     return two_sound_judges(request, number)
 
@@ -56,9 +56,9 @@ def two_sound_judges(request: Request, number: int) -> HttpResponse:
         return well_behaved(request, number)
     prompt = prompt_of(request)
     # The second repetition sends the same words once more.
-    turns = drawn("err", prompt) < 0.2 or (drawn("waver", prompt) < 0.3 and number % 2 == 1)
+    turns = random_values("err", prompt) < 0.2 or (random_values("waver", prompt) < 0.3 and number % 2 == 1)
     text = json.dumps({"explanation": "cheaply", "criteria_met": meets(prompt) != turns})
-    return replace(HttpResponse(text), certainty=0.5 + drawn("sure", prompt) / 2)
+    return replace(HttpResponse(text), certainty=0.5 + random_values("sure", prompt) / 2)
 
 
 pytestmark = pytest.mark.slow
@@ -139,15 +139,15 @@ def foretold(rows: list[dict[str, Any]], when: dict[str, Any]) -> dict[tuple[str
     by_criterion: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
     for row in rows:
         by_criterion.setdefault((row["task_id"], row["criterion_id"]), {}).setdefault(row["judge"], []).append(row)
-    found = {}
+    rows = {}
     for key, judges in by_criterion.items():
         why = replayed(judges["cheap"], when)
         decided = judges["strong" if why else "cheap"][0]
-        found[key] = (decided["judge"], why or None, decided["value"], decided["explanation"], decided["status"])
-    return found
+        rows[key] = (decided["judge"], why or None, decided["value"], decided["explanation"], decided["status"])
+    return rows
 
 
-def made_by(job: Job) -> dict[tuple[str, str], tuple[Any, ...]]:
+def owner_of(job: Job) -> dict[tuple[str, str], tuple[Any, ...]]:
     """The same from the stored verdicts of the cascade."""
     columns = ("decided_by", "escalated_because", "value", "explanation", "status")
     return {
@@ -179,7 +179,7 @@ def test_a_live_cascade_makes_the_calls_and_verdicts_that_a_replay_of_both_judge
     sampled(live)
     report = judged(live)
 
-    assert expected == made_by(live)
+    assert expected == owner_of(live)
     assert len(expected) == report.rows
     calls = calls_of(server)
     assert n_foretold(expected, when) == by_model(calls)
@@ -202,7 +202,7 @@ def test_calls_that_the_judges_have_made_for_themselves_are_not_made_again_and_w
     judged(both)
 
     assert n_before == len(server.book)
-    assert foretold(rows, when) == made_by(both)
+    assert foretold(rows, when) == owner_of(both)
     assert {0} == {row["prompt_tokens"] for row in verdicts_of(both) if row["judge"] == "careful"}
 
 

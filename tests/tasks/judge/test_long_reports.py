@@ -64,13 +64,13 @@ class Judge:
             return TOO_LONG
         criterion = criterion_of(prompt)
         quote = next((quote for title, quote in self.quotes.items() if criterion.startswith(title)), None)
-        found = [quote] if quote and quote in prompt.split("\n\nCriterion, quoted")[0] else []
+        quotes = [quote] if quote and quote in prompt.split("\n\nCriterion, quoted")[0] else []
         if is_search(prompt):
             is_report = "of the report:" in prompt
             return HttpResponse(
-                json.dumps({"evidence": found + ([self.padding] if self.padding and is_report else [])})
+                json.dumps({"evidence": quotes + ([self.padding] if self.padding and is_report else [])})
             )
-        word = {PROOF: "satisfied", HINT: "partially satisfied"}.get("".join(found), "not satisfied")
+        word = {PROOF: "satisfied", HINT: "partially satisfied"}.get("".join(quotes), "not satisfied")
         return HttpResponse(json.dumps({"explanation": "as it says", "verdict": word}))
 
 
@@ -85,17 +85,17 @@ def part_in(prompt: str) -> int:
 
 def searched_in(prompt: str) -> list[str]:
     """Return the searched texts of a prompt; none for a prompt that asks for a verdict."""
-    return [found[1] for found in re.findall(r"\[(\d+) part\]\n(.*)\n\[\1 end of the part\]", prompt, re.DOTALL)]
+    return [quotes[1] for quotes in re.findall(r"\[(\d+) part\]\n(.*)\n\[\1 end of the part\]", prompt, re.DOTALL)]
 
 
 @pytest.fixture(scope="module")
-def answered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a task, and a warehouse with a long report and a short one on it."""
-    folder = tmp_path_factory.mktemp("answered")
+    folder = tmp_path_factory.mktemp("imported")
     write_jsonl(folder / "research.jsonl", [research_row(0, CRITERIA)])
     rows = [{"task": "r0", "model": "long", "response": REPORT}, {"task": "r0", "model": "short", "response": SHORT}]
     job = prepared(job_of(folder))
-    import_responses(job, write_jsonl(folder / "answers.jsonl", rows))
+    import_responses(job, write_jsonl(folder / "responses.jsonl", rows))
     Warehouse(job.warehouse).publish()
     return folder
 
@@ -126,10 +126,10 @@ class World:
         return rows_in(self.folder / "w", query)
 
     def verdicts(self, model: str = "long") -> dict[str, dict[str, Any]]:
-        found = self.rows(
+        quotes = self.rows(
             f"select title, v.* from verdicts as v inner join criteria using (criterion_id) where model = '{model}'"
         )
-        return {row["title"][:7].strip(): row for row in found}
+        return {row["title"][:7].strip(): row for row in quotes}
 
     def evidence(self, criterion: str) -> list[dict[str, Any]]:
         verdict_id = self.verdicts()[criterion]["verdict_id"]
@@ -143,29 +143,29 @@ class World:
 
 
 @contextmanager
-def world_in(folder: Path, answered: Path) -> Iterator[World]:
-    shutil.copytree(answered, folder)
+def world_in(folder: Path, imported: Path) -> Iterator[World]:
+    shutil.copytree(imported, folder)
     with pytest.MonkeyPatch.context() as patched, FaultServer() as server:
         patched.setenv("OPENAI_API_KEY", "none")
         yield World(folder, server, Judge())
 
 
 @pytest.fixture
-def world(answered: Path, tmp_path: Path) -> Iterator[World]:
+def world(imported: Path, tmp_path: Path) -> Iterator[World]:
     """Nothing is judged yet."""
-    with world_in(tmp_path / "world", answered) as made:
-        yield made
+    with world_in(tmp_path / "world", imported) as world:
+        yield world
 
 
 @pytest.fixture(scope="module")
-def done(answered: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def done(imported: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Everything is judged."""
-    with world_in(tmp_path_factory.mktemp("done") / "world", answered) as made:
-        made.planned = total_of(planned := plan(made.job()))
-        made.notes = frozenset(each.note for each in planned)
-        report = made.judged()
+    with world_in(tmp_path_factory.mktemp("done") / "world", imported) as world:
+        world.planned = total_of(planned := plan(world.job()))
+        world.notes = frozenset(each.note for each in planned)
+        report = world.judged()
         assert (2 * CRITERIA, {}) == (report.rows, report.failures)
-        yield made
+        yield world
 
 
 def test_what_stands_in_the_last_paragraph_of_a_long_report_decides(done: World) -> None:
@@ -286,8 +286,8 @@ def test_a_judge_of_unknown_context_says_itself_what_is_too_long(world: World) -
     assert "met" == world.verdicts()["Says 7"]["status"]
     refused = [entry for entry in world.server.entries if entry.status == 400]
     assert len(refused) == sum(criterion_of(prompt_of(entry.request)).startswith("Says 0") for entry in refused) <= 3
-    (found,) = world.rows("select n_chunks, count(*) as n from evidence where status = 'ok' group by all")
-    assert found["n"] == found["n_chunks"] * CRITERIA
+    (quotes,) = world.rows("select n_chunks, count(*) as n from evidence where status = 'ok' group by all")
+    assert quotes["n"] == quotes["n_chunks"] * CRITERIA
 
 
 def test_a_request_that_leaves_no_room_is_a_failure_that_says_what_to_set(world: World) -> None:

@@ -37,7 +37,7 @@ def verdicts_of(job: Job) -> dict[str, tuple[Any, ...]]:
     return {row["verdict_id"]: (row["status"], row["value"], row["explanation"]) for row in rows_of(job)}
 
 
-def paid_judgings(server: FaultServer) -> Counter[str]:
+def paid_verdicts(server: FaultServer) -> Counter[str]:
     return Counter(entry.path for entry in server.paid if is_judge_request(entry.request))
 
 
@@ -50,7 +50,7 @@ def test_a_batch_is_submitted_once_and_collected_by_a_later_run(server: FaultSer
     assert 0 == judged(job).rows
     assert N_CRITERIA == judged(job).rows
     assert 0 == judged(job).rows
-    assert {BATCH: N_CRITERIA} == paid_judgings(server)
+    assert {BATCH: N_CRITERIA} == paid_verdicts(server)
 
 
 def test_a_batch_gives_the_same_verdicts_under_the_same_keys_as_calls_do(server: FaultServer, tmp_path: Path) -> None:
@@ -64,19 +64,19 @@ def test_a_batch_gives_the_same_verdicts_under_the_same_keys_as_calls_do(server:
 
 @pytest.mark.parametrize("kind", [503, 0])
 def test_what_a_provider_does_not_do_at_once_is_asked_again(kind: int, server: FaultServer, tmp_path: Path) -> None:
-    """If it did the work and only its answer was lost (0), it has the batch: nothing is paid twice."""
+    """If it did the work and only its response was lost (0), it has the batch: nothing is paid twice."""
     job = job_at(server, tmp_path, batch_wait_s=60.0)
-    asked: Counter[str] = Counter()
+    requested: Counter[str] = Counter()
 
     def strikes(request: str) -> int | None:
-        asked[request] += 1
-        return kind if asked[request] == 1 else None
+        requested[request] += 1
+        return kind if requested[request] == 1 else None
 
     server.strikes = strikes
     assert N_CRITERIA == judged(job).rows
-    assert {"batches", "files"} == {request.split("/")[2] for request in asked if asked[request] > 1}
-    assert min(asked.values()) > 1 or kind == 0
-    assert {BATCH: N_CRITERIA} == paid_judgings(server)
+    assert {"batches", "files"} == {request.split("/")[2] for request in requested if requested[request] > 1}
+    assert min(requested.values()) > 1 or kind == 0
+    assert {BATCH: N_CRITERIA} == paid_verdicts(server)
 
 
 def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(server: FaultServer, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(
     assert "batch batch_000001, file-000002, line 5: cannot be read" in cause
     server.written = lambda line, _: line
     assert 1 == judged(job).rows
-    assert {BATCH: N_CRITERIA + 1} == paid_judgings(server)
+    assert {BATCH: N_CRITERIA + 1} == paid_verdicts(server)
 
 
 def fails_at_first(request: Request, number: int) -> HttpResponse:
@@ -127,12 +127,14 @@ def test_calls_that_fail_in_a_batch_are_failures_until_the_next_run_s_batch(
     report = judged(job)
     failed = report.failures[status]
     assert 0 < failed == report.failures.total()
-    told = [f"{failed} calls failed in a batch; the next run submits them again"] if status == "provider_error" else []
-    assert report.warnings == told
+    printed = (
+        [f"{failed} calls failed in a batch; the next run submits them again"] if status == "provider_error" else []
+    )
+    assert report.warnings == printed
     assert {1} == {row["attempts"] for row in rows_of(job)}
     again = judged(job)
     assert (again.rows, again.failures) == (failed, {})
-    assert {BATCH} == set(paid_judgings(server))
+    assert {BATCH} == set(paid_verdicts(server))
 
 
 @pytest.mark.parametrize("behaviour", [fails_at_first, talks_at_first])
@@ -141,7 +143,7 @@ def test_they_are_made_live_if_allowed_and_counted(behaviour: Behaviour, server:
     job = job_at(server, tmp_path, judge={"allow_live": True})
     report = judged(job)
     assert (N_CRITERIA, {}) == (report.rows, report.failures)
-    n_live = paid_judgings(server)[CHAT]
+    n_live = paid_verdicts(server)[CHAT]
     assert n_live > 0
     assert f"{n_live} calls of `mode: batch` were made live, at the live price (`allow_live`)" in report.warnings
 
@@ -158,18 +160,18 @@ def test_a_crash_between_handing_in_and_writing_it_down_pays_nothing_twice(
         with pytest.raises(KeyboardInterrupt):
             judged(job)
     assert N_CRITERIA == judged(job).rows
-    assert {BATCH: N_CRITERIA} == paid_judgings(server)
+    assert {BATCH: N_CRITERIA} == paid_verdicts(server)
 
 
 @pytest.mark.parametrize(("end", "n_answered", "said"), [
     ("failed", 0, "ended as failed"), ("expired", 40, "58 of 98 calls have no result"),
 ])  # fmt: skip
 def test_what_a_batch_that_fails_or_expires_has_is_taken_and_the_rest_submitted_by_the_next_run(
-    end: str, n_answered: int, said: str, server: FaultServer, tmp_path: Path
+    end: str, n_responses: int, status: str, server: FaultServer, tmp_path: Path
 ) -> None:
-    server.batch_end, server.responses_before_end = end, n_answered
+    server.batch_end, server.responses_before_end = end, n_responses
     job = job_at(server, tmp_path)
     first = judged(job)
-    assert said in first.warnings[0]
+    assert status in first.warnings[0]
     server.batch_end = "completed"
-    assert first.rows + judged(job).rows == sum(paid_judgings(server).values()) == N_CRITERIA
+    assert first.rows + judged(job).rows == sum(paid_verdicts(server).values()) == N_CRITERIA

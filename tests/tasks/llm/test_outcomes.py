@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.calls.gateway import _backoff_s
+from tasks.llm.calls.gateway import backoff_s
 from tasks.llm.replies import Reply, retry_after_s
 from tests.faults.server import FaultServer, HttpResponse
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed, then
@@ -98,8 +98,8 @@ def every_state() -> list[Any]:
 def test_a_failure_is_a_state_with_its_cause_and_only_what_may_pass_is_tried_again(
     state: str, route: str, calling: Calling, serve: Serve
 ) -> None:
-    answer, status, calls = STATES[state]
-    server = serve(answer)
+    http_response, status, calls = STATES[state]
+    server = serve(http_response)
     reply = calling(call_to(server, **ROUTES[route]))
     assert (reply.status, reply.text, len(server.book), reply.attempts) == (status, None, calls, calls)
     assert reply.error
@@ -169,7 +169,7 @@ def test_a_lone_surrogate_is_mended_and_the_text_kept(route: str, calling: Calli
 
 def test_waits_between_attempts_double_and_are_spread() -> None:
     for attempt, middle_s in ((1, 0.01), (2, 0.02), (3, 0.04), (20, 60.0)):
-        waits = [_backoff_s(attempt) for _ in range(200)]
+        waits = [backoff_s(attempt) for _ in range(200)]
         assert all(0.5 * middle_s <= wait <= 1.5 * middle_s for wait in waits)
         assert max(waits) - min(waits) > 0.5 * middle_s
 
@@ -245,7 +245,7 @@ def test_the_next_run_finds_the_fallback_s_reply_for_its_cell_and_marks_it(calli
     assert (again.text, again.degraded, again.cost_usd, again.attempts) == ("low", True, first.cost_usd, 3)
 
 
-def test_the_fallback_s_reply_is_no_answer_to_another_cell_in_full(calling: Calling, serve: Serve) -> None:
+def test_the_fallback_s_reply_is_not_used_for_another_cell(calling: Calling, serve: Serve) -> None:
     server = serve(only_low)
     assert calling(call_to(server, cell="a", **HIGH)).degraded
     server.behaviour = lambda _request, _number: HttpResponse("high")
@@ -253,7 +253,7 @@ def test_the_fallback_s_reply_is_no_answer_to_another_cell_in_full(calling: Call
     assert ("high", False, [1, 0, 1]) == (reply.text, reply.degraded, temperatures(server))
 
 
-def test_the_fallback_s_reply_answers_a_target_that_asks_for_just_that(calling: Calling, serve: Serve) -> None:
+def test_the_fallback_s_reply_is_used_for_a_target_with_its_parameters(calling: Calling, serve: Serve) -> None:
     server = serve(only_low)
     assert calling(call_to(server, cell="a", **HIGH)).degraded
     reply = calling(call_to(server, cell="b", parameters={"temperature": 0.0}))
@@ -262,7 +262,7 @@ def test_the_fallback_s_reply_answers_a_target_that_asks_for_just_that(calling: 
 
 def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(calling: Calling, serve: Serve) -> None:
     server = serve(only_low)
-    replies = calling.together(*(call_to(server, cell=cell, **HIGH) for cell in "ab"))
+    replies = calling.at_once(*(call_to(server, cell=cell, **HIGH) for cell in "ab"))
     assert [("low", True)] * 2 == [(reply.text, reply.degraded) for reply in replies if isinstance(reply, Reply)]
     assert 1 == temperatures(server).count(0)
 

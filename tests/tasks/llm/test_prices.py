@@ -49,7 +49,7 @@ def test_a_name_of_another_provider_does_not_get_the_price_of_one() -> None:
 
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens", "max_output_tokens"])
-def test_the_limit_that_is_sent_bounds_the_answer(name: str) -> None:
+def test_the_limit_that_is_sent_bounds_the_reply(name: str) -> None:
     assert 77 == request.most_reply_tokens(Target("openai/gpt-4o-mini"), {name: 77})
 
 
@@ -67,7 +67,9 @@ def test_the_bound_of_the_cost_is_not_below_any_real_cost() -> None:
     most = request.most_usd(target, 1000, 100)
     assert most is not None
     assert all(
-        most >= (request.cost_usd(OWN, prompt, 0, answer) or 0) for prompt in (0, 999, 1000) for answer in (0, 100)
+        most >= (request.cost_usd(OWN, prompt, 0, http_response) or 0)
+        for prompt in (0, 999, 1000)
+        for http_response in (0, 100)
     )
     assert most == pytest.approx(1000 * 2.0 / 1e6 + 100 * 8.0 / 1e6)
 
@@ -81,8 +83,8 @@ def test_a_call_costs_its_tokens_at_its_price(of_table: bool, route: str, callin
     }  # fmt: skip
     own = {"name": "openai/gpt-4o-mini"} if of_table else {"prices": OWN}
     reply = calling(call_to(serve(HttpResponse("x", usage=usage)), **ROUTES[route] | own))
-    prompt, cached, answer = (0.15, 0.075, 0.6) if of_table else (2.0, 0.5, 8.0)
-    assert reply.cost_usd == pytest.approx((600 * prompt + 400 * cached + 100 * answer) / 1e6)
+    prompt, cached, http_response = (0.15, 0.075, 0.6) if of_table else (2.0, 0.5, 8.0)
+    assert reply.cost_usd == pytest.approx((600 * prompt + 400 * cached + 100 * http_response) / 1e6)
     assert of_table or reply.prices == OWN
 
 

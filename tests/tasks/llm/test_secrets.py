@@ -82,7 +82,7 @@ def disguised(secret: str, before: str = "user:") -> dict[str, str]:
     return {
         "literal": secret,
         "percent": percent,
-        "percent in small letters": re.sub("%..", lambda found: found[0].lower(), percent),
+        "percent in small letters": re.sub("%..", lambda match: match[0].lower(), percent),
         "base64": packed,
         "base64 for addresses": packed.replace("+", "-").replace("/", "_"),
         "percent of base64": urllib.parse.quote(packed, safe=""),
@@ -97,15 +97,15 @@ def disguised(secret: str, before: str = "user:") -> dict[str, str]:
 def test_a_secret_is_taken_out_in_every_form(form: str, secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", secret)
     for before in ("", "u", "me", "user:"):
-        told = disguised(secret, before)[form]
+        planted = disguised(secret, before)[form]
         for is_reply in (False, True):
-            shown = redacted(f"got {told} of you", is_reply=is_reply)
+            shown = redacted(f"got {planted} of you", is_reply=is_reply)
             assert "[redacted]" in shown
-            assert told[len(told) // 3 : -len(told) // 3] not in shown
+            assert planted[len(planted) // 3 : -len(planted) // 3] not in shown
             assert len(shown) < len("got [redacted] of you") + 20
 
 
-def test_an_answer_keeps_ordinary_words_and_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reply_keeps_ordinary_words_and_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DB_PASSWORD", "password")
     monkeypatch.setenv("A_KEY", "20261122")
     monkeypatch.setenv("GIT_AUTHOR_NAME", "Jane Q. Public, Esq.")
@@ -123,20 +123,24 @@ def test_a_text_with_many_escapes_and_no_secret_stays(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("form", ["literal", "base64", "json", "percent"])
-def test_a_key_in_a_good_answer_is_not_stored(
+def test_a_key_in_a_good_reply_is_not_stored(
     form: str, route: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_API_KEY", SECRET)
-    told = disguised(SECRET)[form]
+    planted = disguised(SECRET)[form]
     server = serve(
-        HttpResponse(f"Your key is {told}.", model=f"m-{told}", fingerprint=f"fp {told}", headers={"X-Key": SECRET})
+        HttpResponse(
+            f"Your key is {planted}.", model=f"m-{planted}", fingerprint=f"fp {planted}", headers={"X-Key": SECRET}
+        )
     )
     reply = calling(call_to(server, **ROUTES[route]))
     assert ("ok", True) == (reply.status, "[redacted]" in str(reply.text))
     stored = b"".join(path.read_bytes() for path in calling.folder.rglob("*") if path.is_file())
-    assert told.encode() not in stored
+    assert planted.encode() not in stored
     assert SECRET.encode() not in stored
-    assert not any(told in str(value) for value in (reply.served_model, reply.served_fingerprint, reply.finish_reason))
+    assert not any(
+        planted in str(value) for value in (reply.served_model, reply.served_fingerprint, reply.finish_reason)
+    )
 
 
 @pytest.mark.parametrize(
@@ -149,8 +153,8 @@ def test_a_key_that_a_provider_echoes_in_an_error_is_not_stored_in_any_form(
     status: int, form: str, name: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_API_KEY", HARD_SECRET)
-    told = disguised(HARD_SECRET)[form]
-    reply = calling(call_to(serve(failed(status, f"Incorrect API key: {told}", X_Key=HARD_SECRET)), name=name))
+    planted = disguised(HARD_SECRET)[form]
+    reply = calling(call_to(serve(failed(status, f"Incorrect API key: {planted}", X_Key=HARD_SECRET)), name=name))
     assert reply.error is not None
     assert "[redacted]" in reply.error
     for each in disguised(HARD_SECRET).values():

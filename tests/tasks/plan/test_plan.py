@@ -8,7 +8,7 @@ import pytest
 from tasks.llm.request import Prices
 from tasks.plan.estimate import COUNTED, PerCall, Planned, planned_calls, total_of
 from tasks.plan.plan import is_prepared, plan, prepare
-from tasks.plan.stopping import ORDERS, _calls, _simulated
+from tasks.plan.stopping import ORDERS, expected_calls, simulated
 from tasks.rules.stopping import DIFFERENT, Rule
 from tasks.run.missing_work import ComparedModel, PlannedComparison, Progress
 from tests.kit import job_on
@@ -68,9 +68,9 @@ def test_a_plan_needs_no_earlier_stage_and_the_embedded_model_costs_nothing(tmp_
     assert all(each.calls > 0 for each in planned)
 
 
-ORDER = tuple(f"t{place:03}" for place in range(100))
-CLEAR = {task: 0.3 + 0.01 * (place % 7) for place, task in enumerate(ORDER)}
-UNCLEAR = {task: 0.2 * (-1) ** place for place, task in enumerate(ORDER)}
+ORDER = tuple(f"t{number:03}" for number in range(100))
+CLEAR = {task: 0.3 + 0.01 * (number % 7) for number, task in enumerate(ORDER)}
+UNCLEAR = {task: 0.2 * (-1) ** number for number, task in enumerate(ORDER)}
 
 
 def progress(first: str, second: str, block: int = 0, decision: str = "open") -> Progress:
@@ -81,29 +81,29 @@ def progress(first: str, second: str, block: int = 0, decision: str = "open") ->
 
 
 def test_only_the_missing_tasks_among_those_that_are_needed_are_called() -> None:
-    needed, (compared,) = _simulated([progress("a", "b")], [CLEAR])
+    needed, (compared,) = simulated([progress("a", "b")], [CLEAR])
     assert 20 == compared.tasks.median
     # Of the first 20 tasks, 15 are done.
     missing = [("a", task, 1) for task in ORDER[15:]]
-    assert 5 == _calls(Planned("sample", "a", 85), missing, needed).calls.median
+    assert 5 == expected_calls(Planned("sample", "a", 85), missing, needed).calls.median
 
 
 def test_a_settled_comparison_needs_what_it_has_and_an_open_one_more_than_that() -> None:
     missing = [("a", task, 1) for task in ORDER[40:]]
-    needed, (compared,) = _simulated([progress("a", "b", 2, DIFFERENT)], [UNCLEAR])
+    needed, (compared,) = simulated([progress("a", "b", 2, DIFFERENT)], [UNCLEAR])
     assert (40, 1) == (compared.tasks.median, compared.decided_share)
-    assert 0 == _calls(Planned("sample", "a", 60), missing, needed).calls.high
-    needed, (compared,) = _simulated([progress("a", "b", 2)], [CLEAR])
+    assert 0 == expected_calls(Planned("sample", "a", 60), missing, needed).calls.high
+    needed, (compared,) = simulated([progress("a", "b", 2)], [CLEAR])
     assert 60 == compared.tasks.low
-    assert 20 == _calls(Planned("sample", "a", 60), missing, needed).calls.median
+    assert 20 == expected_calls(Planned("sample", "a", 60), missing, needed).calls.median
 
 
 def test_a_judge_is_called_for_what_each_model_needs() -> None:
-    needed, _ = _simulated(
+    needed, _ = simulated(
         [progress("a", "b", 5), progress("a", "c", 1, DIFFERENT), progress("b", "c", 1, DIFFERENT)], [UNCLEAR] * 3
     )
     # Model c needs 20 tasks with 3 criteria each, a and b all; a model that is not compared is judged in full.
     missing = [(label, task, 3) for label in ("a", "c", "alone") for task in ORDER]
-    found = _calls(Planned("judge", "a-judge", 900), missing, needed)
-    assert (660, 660) == (found.calls.low, found.calls.median)
+    rows = expected_calls(Planned("judge", "a-judge", 900), missing, needed)
+    assert (660, 660) == (rows.calls.low, rows.calls.median)
     assert np.array_equal(needed.calls([]), np.zeros(ORDERS))

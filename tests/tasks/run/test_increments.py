@@ -31,7 +31,7 @@ Reply with JSON: {"explanation": "...", "criteria_met": true or false}"""
 
 
 def new_each_time(request: Request, number: int) -> HttpResponse:
-    """An answer that is another one each time the same is asked, as with a temperature; verdicts as the prompt says."""
+    """A response that differs each time, as with a temperature; verdicts as the prompt says."""
     if is_judge_request(request):
         return well_behaved(request, number)
     return HttpResponse(f"{well_behaved(request, number).text} Take {number} at {request.get('temperature')}.")
@@ -75,7 +75,7 @@ class World:
         return job_on("given", self.folder / "w", **self.settings).model_copy(update=narrowed)
 
     def does(self, **narrowed: Any) -> tuple[int, int]:
-        """(answers sampled, verdicts judged), each counted in the provider's book."""
+        """(responses sampled, verdicts judged), each counted in the provider's book."""
         before = len(self.server.samples), len(self.server.judge_requests)
         job = prepared(self.job(**narrowed))
         sampled(job)
@@ -89,11 +89,11 @@ class World:
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A world in which a pinned model has answered and was judged; tests work on copies of it."""
+    """A world in which a pinned model has responses with verdicts; tests work on copies of it."""
     with FaultServer(new_each_time) as server:
-        made = World(server, tmp_path_factory.mktemp("begun"))
-        assert (TASKS, VERDICTS) == made.does()
-        yield made
+        world = World(server, tmp_path_factory.mktemp("begun"))
+        assert (TASKS, VERDICTS) == world.does()
+        yield world
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_a_revision_costs_only_what_reads_differently(world: World) -> None:
         t1={"rubric": heavier},
         t2={"prompt_0": "What else about finance-2?"},
     )
-    # A reworded criterion is judged anew, a new prompt is answered and judged; another weight costs nothing.
+    # A reworded criterion is judged again, a new prompt is sampled and judged; another weight costs nothing.
     assert (1, 1 + CRITERIA) == world.does()
     assert 2 * TASKS == world.count("responses")
     assert 2 * VERDICTS == world.count("verdicts")
@@ -155,13 +155,13 @@ def test_a_night_samples_anew_only_the_models_that_are_to_be(world: World) -> No
     assert (TASKS, VERDICTS) == world.does(night="2026-11-22")
     assert TASKS == world.count("responses", "model = 'pinned'")
     assert 3 * TASKS == world.count("responses", "model = 'fresh'")
-    found = {(each.model, each.vintage, each.judge): each.share for each in coverage(world.job(night="2026-11-22"))}
-    assert {1.0} == set(found.values())
-    assert {("pinned", "base"), ("fresh", "2026-11-22")} == {(model, vintage) for model, vintage, _ in found}
+    rows = {(each.model, each.vintage, each.judge): each.share for each in coverage(world.job(night="2026-11-22"))}
+    assert {1.0} == set(rows.values())
+    assert {("pinned", "base"), ("fresh", "2026-11-22")} == {(model, vintage) for model, vintage, _ in rows}
 
 
 @pytest.mark.long
-def test_answers_that_are_the_same_text_in_two_nights_are_judged_by_the_same_calls(world: World) -> None:
+def test_responses_with_the_same_text_in_two_nights_are_judged_by_the_same_calls(world: World) -> None:
     world.settings["models"] = [world.model("steady", resample="nightly")]
     world.server.behaviour = well_behaved
     world.does(night="2026-11-21")
@@ -181,9 +181,11 @@ def test_a_task_that_is_not_there_is_refused_by_name(world: World) -> None:
         world.does(named_tasks=("nobody",))
 
 
-def test_an_imported_answer_fills_its_cell_in_the_pinned_sampling_and_in_no_night(world: World, tmp_path: Path) -> None:
+def test_an_imported_response_fills_its_cell_in_the_pinned_sampling_and_in_no_night(
+    world: World, tmp_path: Path
+) -> None:
     given = tmp_path / "given.json"
-    given.write_text(json.dumps({"finance-0": "An answer that was made elsewhere."}))
+    given.write_text(json.dumps({"finance-0": "A response that was made elsewhere."}))
     world.settings["models"] = [world.model("fresh", resample="nightly")]
     import_responses(world.job(), given, "fresh")
     assert (TASKS - 1, VERDICTS) == world.does()

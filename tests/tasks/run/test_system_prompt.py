@@ -14,7 +14,7 @@ from tests.faults.server import FaultServer
 from tests.kit import endpoint, job_on, judged, prepared, sampled
 from warehouse import Warehouse
 
-PROMPT = "Answer in one short sentence, and say 'indigo' first."
+PROMPT = "Reply in one short sentence, and say 'indigo' first."
 
 
 def test_it_is_part_of_the_identity_only_where_it_is_set() -> None:
@@ -33,9 +33,9 @@ def test_the_model_gets_it_before_the_conversation_and_the_judge_never(tmp_path:
         planned = {each.label: each for each in plan(job)}
         sampled(job)
         judged(job)
-        asked = list(server.book)
-    to_models = [body["messages"] for body in asked if body["model"] == "candidate"]
-    to_judges = [body["messages"] for body in asked if body["model"] == "judge"]
+        prompts_sent = list(server.book)
+    to_models = [body["messages"] for body in prompts_sent if body["model"] == "candidate"]
+    to_judges = [body["messages"] for body in prompts_sent if body["model"] == "judge"]
 
     prompted = [messages for messages in to_models if messages[0] == {"role": "system", "content": PROMPT}]
     others = [messages for messages in to_models if messages[0]["role"] != "system"]

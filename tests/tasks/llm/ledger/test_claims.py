@@ -1,4 +1,4 @@
-"""Call locks: one of all processes makes a call, the others wait for its answer without taking up anything."""
+"""Call locks: one of all processes makes a call, the others wait for its reply without holding anything."""
 
 import asyncio
 import time
@@ -70,14 +70,14 @@ async def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(
     in_hand = [theirs.holding(key_of(call)) for call in calls[:4]]
     assert all(each.__enter__() for each in in_hand)
     async with calling.opened() as (gateway, _):
-        asked = [asyncio.create_task(gateway.complete(call)) for call in calls]
-        await asyncio.gather(*asked[4:])
+        waiting_calls = [asyncio.create_task(gateway.complete(call)) for call in calls]
+        await asyncio.gather(*waiting_calls[4:])
         await asyncio.sleep(0.1)
-        assert [False] * 4 + [True] * 2 == [task.done() for task in asked]
+        assert [False] * 4 + [True] * 2 == [task.done() for task in waiting_calls]
         assert [0] == [endpoint.in_hand for endpoint in calling.limiter.endpoints.values()]
         assert 2 == len(server.book)
         theirs.close()
-        replies = await asyncio.gather(*asked)
+        replies = await asyncio.gather(*waiting_calls)
     assert [("ok", 1)] * 6 == [(reply.status, reply.attempts) for reply in replies]
     assert 6 == len(server.book)
 

@@ -19,9 +19,10 @@ from tasks.llm.replies import OK, Reply
 from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError
 from tasks.run.run_context import LEDGER, open_run_context
-from tests.faults.server import FaultServer, HttpResponse
+from tests.faults.server import HttpResponse
 from tests.kit import job_on
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then, written
+from tests.tasks.llm.ledger.conftest import stored
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -29,59 +30,37 @@ DEAR = Prices(1_000_000.0, None, 1_000_000.0, "a list")
 """A dollar a token."""
 
 
-def stored(folder: Path, columns: str = "*") -> list[tuple[Any, ...]]:
-    """Return the rows that another connection reads."""
-    rows: list[tuple[Any, ...]] = []
-    for path in sorted(folder.glob("calls.sqlite")):
-        connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-        rows += connection.execute(f"select {columns} from calls order by call_key, attempt")
-        connection.close()
-    return rows
-
-
-def filled(calling: Calling, server: FaultServer, number: int = 120) -> Path:
-    """A ledger with many calls, closed, all of it in one file."""
-    calling.concurrency = 16
-    calling.together(*(call_to(server, f"question {n} " + "word " * 100) for n in range(number)))
-    path = calling.folder / "calls.sqlite"
-    connection = sqlite3.connect(path)
-    connection.execute("pragma wal_checkpoint(truncate)")
-    connection.close()
-    assert path.stat().st_size > 40_000
-    return path
-
-
 async def test_a_reply_is_on_disk_when_it_is_returned(calling: Calling, serve: Serve) -> None:
     server = serve(lambda request, _n: HttpResponse(request["messages"][0]["content"].upper()))
     async with calling.opened() as (gateway, _):
 
-        async def one(question: str) -> None:
-            await gateway.complete(call_to(server, question))
-            assert (question.upper(),) in stored(calling.folder, "text")
+        async def one(prompt: str) -> None:
+            await gateway.complete(call_to(server, prompt))
+            assert (prompt.upper(),) in stored(calling.folder, "text")
 
         await asyncio.gather(*(one(f"question {number}") for number in range(20)))
     assert 20 == len(stored(calling.folder))
 
 
-def test_the_next_run_makes_no_call_again_that_was_answered(calling: Calling, serve: Serve) -> None:
+def test_the_next_run_repeats_no_successful_call(calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse("täglich \U0001f600 \x00 end", fingerprint="fp_1", reasoning_tokens=3))
     calls = [call_to(server, f"q{number}", name="openai/c", prices=DEAR) for number in range(5)]
-    first, again = calling.together(*calls), calling.together(*calls)
+    first, again = calling.at_once(*calls), calling.at_once(*calls)
     assert first == again
     assert 5 == len(server.book)
 
 
 @pytest.mark.parametrize(
-    ("answer", "status"),
+    ("http_response", "status"),
     [
         (HttpResponse(None, refusal="no"), "refused"), (HttpResponse("cut", finish_reason="length"), "truncated"),
         (failed(400, "odd"), "provider_error"), (failed(400, "prompt is too long"), "context_length"),
     ],
 )  # fmt: skip
 def test_a_failure_that_does_not_pass_is_final_until_its_row_is_written(
-    answer: HttpResponse, status: str, calling: Calling, serve: Serve
+    http_response: HttpResponse, status: str, calling: Calling, serve: Serve
 ) -> None:
-    server = serve(answer)
+    server = serve(http_response)
     call = call_to(server)
     first = calling(call)
     assert (status, status, 1) == (first.status, calling(call).status, len(server.book))
@@ -116,7 +95,7 @@ def test_a_call_whose_attempts_were_all_made_gets_one_more_after_a_restart(calli
 def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse("one two", delay_s=0.1, cached_tokens=0))
     calls = [call_to(server, "a b c", cell=cell, prices=DEAR) for cell in "abc"]
-    for replies in (calling.together(*calls), calling.together(*calls)):
+    for replies in (calling.at_once(*calls), calling.at_once(*calls)):
         costs = [reply.cost_usd for reply in replies if isinstance(reply, Reply)]
         tokens = [(reply.prompt_tokens, reply.completion_tokens) for reply in replies if isinstance(reply, Reply)]
         assert [0.0, 0.0, 5.0] == sorted(costs, key=str)
@@ -151,21 +130,21 @@ async def test_a_run_that_waits_until_another_process_has_checked_the_ledger_say
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / LEDGER).mkdir()
-    said = ""
+    printed = ""
     with (tmp_path / LEDGER / "calls.lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         release = threading.Timer(20, lambda: fcntl.flock(lock, fcntl.LOCK_UN))  # so that a failing test ends
         release.start()
         async with asyncio.timeout(15):
             opening = asyncio.create_task(use(tmp_path))
-            while "waiting" not in said:
+            while "waiting" not in printed:
                 await asyncio.sleep(0.01)
-                said += capsys.readouterr().err
+                printed += capsys.readouterr().err
             assert not opening.done()
             fcntl.flock(lock, fcntl.LOCK_UN)
             await opening
         release.cancel()
-    assert f"{tmp_path / LEDGER / 'calls.sqlite'}: another process is checking it; waiting for that\n" == said
+    assert f"{tmp_path / LEDGER / 'calls.sqlite'}: another process is checking it; waiting for that\n" == printed
 
 
 async def test_a_run_that_is_cancelled_while_its_ledger_is_opened_leaves_it_to_others(tmp_path: Path) -> None:
@@ -189,9 +168,9 @@ def entry(key: str, logprobs: tuple[tuple[str, float], ...] | None, finished_at_
 
 def kept(folder: Path, key: str) -> Reply | None:
     ledger = Ledger(folder)
-    found = ledger.history(key).reply_for(f"cell of {key}")
+    reply = ledger.history(key).reply_for(f"cell of {key}")
     ledger.close()
-    return found
+    return reply
 
 
 def test_a_reply_comes_back_with_its_log_probabilities_or_without(tmp_path: Path) -> None:
@@ -213,9 +192,9 @@ def test_damaged_ones_are_unknown_and_the_reply_stands(tmp_path: Path) -> None:
     written(tmp_path, [entry("a", LOGPROBS)])
     with contextlib.closing(writer_of(ledger_path(tmp_path))) as connection:
         connection.execute("update logprobs set tokens = '[[1'")
-    found = kept(tmp_path, "a")
-    assert found is not None
-    assert ("{true}", None) == (found.text, found.logprobs)
+    reply = kept(tmp_path, "a")
+    assert reply is not None
+    assert ("{true}", None) == (reply.text, reply.logprobs)
 
 
 USED = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5, "prompt_tokens_details": {"cached_tokens": 1}}
@@ -258,9 +237,9 @@ def test_a_call_that_nobody_knows_the_cost_of_is_counted_as_such(calling: Callin
 def test_what_two_processes_spend_is_summed_by_run_and_model(calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse("x", usage=USED))
     other = Ledger(calling.folder)
-    calling.together(*(call_to(server, f"q{n}", prices=DEAR) for n in range(3)))
+    calling.at_once(*(call_to(server, f"q{n}", prices=DEAR) for n in range(3)))
     other.close()
-    calling.together(*(call_to(server, f"r{n}", prices=DEAR) for n in range(4)))
+    calling.at_once(*(call_to(server, f"r{n}", prices=DEAR) for n in range(4)))
     calling(call_to(server, name="hosted_vllm/other"))
     rows = [(row["called_model"], row["calls"], row["cost_usd"]) for row in spend_in(calling.folder)]
     assert [("hosted_vllm/candidate", 7, 35.0), ("hosted_vllm/other", 1, 0.0)] == rows
@@ -275,9 +254,9 @@ def test_a_file_of_another_version_is_refused_with_one_line_and_left_alone(
     calling(call_to(server))
     with opened(calling.folder) as connection:
         connection.execute(f"pragma user_version = {version}")
-    with pytest.raises(PipelineError, match=rf"calls\.sqlite: is of version {version}, {why}") as told:
+    with pytest.raises(PipelineError, match=rf"calls\.sqlite: is of version {version}, {why}") as error:
         calling(call_to(server))
-    assert 1 == len(str(told.value).splitlines())
+    assert 1 == len(str(error.value).splitlines())
     with opened(calling.folder) as connection:
         assert (version,) == connection.execute("pragma user_version").fetchone()
         assert (1,) == connection.execute("select count(*) from calls").fetchone()

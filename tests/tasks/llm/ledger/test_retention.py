@@ -21,12 +21,12 @@ from tests.tasks.llm.conftest import written
 
 def prune_and_die(folder: Path) -> None:
     """Prune in steps of 50 entries, and be killed in the third."""
-    pruning._AT_ONCE = 50
-    asked: list[Collection[str]] = []
+    pruning.ROWS_AT_ONCE = 50
+    requests: list[Collection[str]] = []
 
     def stored(cells: Sequence[str]) -> dict[str, bool]:
-        asked.append(cells)
-        if len(asked) == 3:
+        requests.append(cells)
+        if len(requests) == 3:
             os.kill(os.getpid(), signal.SIGKILL)
         return dict.fromkeys(cells, True)
 
@@ -41,12 +41,12 @@ def entry(number: int, *, finished_at_s: float = 0.0, attempt: int = 1, cell: st
 
 
 def left(folder: Path) -> set[tuple[str, int]]:
-    found: set[tuple[str, int]] = set()
+    keys: set[tuple[str, int]] = set()
     for path in folder.glob("calls.sqlite"):
         with closing(sqlite3.connect(path)) as connection:
             assert ("ok",) == connection.execute("pragma quick_check").fetchone()
-            found |= set(connection.execute("select call_key, attempt from calls"))
-    return found
+            keys |= set(connection.execute("select call_key, attempt from calls"))
+    return keys
 
 
 def knowing(rows: Mapping[str, bool]) -> Stored:
@@ -58,7 +58,7 @@ def size_of(folder: Path) -> int:
 
 
 def test_only_what_ended_before_and_has_its_row_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.llm.ledger.ledger._AT_ONCE", 7)
+    monkeypatch.setattr("tasks.llm.ledger.ledger.ROWS_AT_ONCE", 7)
     draw = random.Random(5)
     entries = [
         entry(number, attempt=attempt, finished_at_s=draw.choice([10.0, 90.0]), size=20)

@@ -78,14 +78,14 @@ def test_real_calls_stop_before_the_cap_on_dollars(concurrency: int, calling: Ca
     server = serve(HttpResponse("x", usage=usage))
     calling.max_usd, calling.concurrency = 0.5, concurrency
     target: dict[str, Any] = {"prices": Prices(100.0, None, 1000.0, "a list"), "parameters": {"max_tokens": 100}}
-    replies = calling.together(*(call_to(server, f"q{n}", **target) for n in range(30)))
+    replies = calling.at_once(*(call_to(server, f"q{n}", **target) for n in range(30)))
     kinds = Counter(type(reply).__name__ for reply in replies)
     assert kinds == {"Reply": len(server.book), "BudgetSpent": 30 - len(server.book)}
     assert 0.3 < len(server.book) * 0.101 <= 0.5
 
 
 def test_what_the_server_would_bill_at_most_fits_even_when_it_bills_that(calling: Calling, serve: Serve) -> None:
-    """A token a byte, and as many answer tokens as allowed: the dearest that a provider can be."""
+    """A token a byte, and as many reply tokens as allowed: the dearest that a provider can be."""
 
     def dearest(request: dict[str, Any], _number: int) -> HttpResponse:
         prompt = sum(len(message["content"].encode()) for message in request["messages"])
@@ -95,14 +95,14 @@ def test_what_the_server_would_bill_at_most_fits_even_when_it_bills_that(calling
 
     server = serve(dearest)
     calling.max_tokens, calling.concurrency = 3000, 8
-    calling.together(*(call_to(server, f"täglich {'ü' * n}", parameters={"max_tokens": 50}) for n in range(60)))
+    calling.at_once(*(call_to(server, f"täglich {'ü' * n}", parameters={"max_tokens": 50}) for n in range(60)))
     billed = sum(len(r["messages"][0]["content"].encode()) + 50 for r in server.book)
     assert 1000 < billed <= 3000
 
 
 @pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize(
-    "answer",
+    "http_response",
     [
         HttpResponse("", usage={"prompt_tokens": 10, "completion_tokens": 90, "total_tokens": 100}),
         HttpResponse("", usage=None),
@@ -111,10 +111,10 @@ def test_what_the_server_would_bill_at_most_fits_even_when_it_bills_that(calling
     ids=["discarded", "without usage", "late", "cut"],
 )  # fmt: skip
 def test_attempts_count_what_they_used_and_where_nobody_knows_what_was_set_aside(
-    answer: HttpResponse, calling: Calling, serve: Serve
+    http_response: HttpResponse, calling: Calling, serve: Serve
 ) -> None:
-    server, calling.max_tokens, calling.attempts = serve(answer), 600, 50
-    calling(call_to(server, timeout_s=0.1 if answer.delay_s else 30.0, parameters={"max_tokens": 90}))
+    server, calling.max_tokens, calling.attempts = serve(http_response), 600, 50
+    calling(call_to(server, timeout_s=0.1 if http_response.delay_s else 30.0, parameters={"max_tokens": 90}))
     assert 2 <= len(server.book) <= 600 // 90
 
 
@@ -134,7 +134,7 @@ def test_a_call_that_is_cancelled_under_way_counts_as_what_was_set_aside(calling
     assert calling.limiter.budget.used_tokens >= 90
 
 
-def test_what_the_ledger_answers_costs_nothing(calling: Calling, serve: Serve) -> None:
+def test_a_reply_from_the_ledger_costs_nothing(calling: Calling, serve: Serve) -> None:
     server, calling.max_tokens = serve(HttpResponse("x")), 1000
     call = call_to(server, parameters={"max_tokens": 90})
     calling(call)

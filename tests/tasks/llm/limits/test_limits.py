@@ -92,7 +92,7 @@ def test_tokens_that_were_taken_and_not_used_are_given_back() -> None:
 def test_tokens_a_minute_count_what_was_really_used(calling: Calling, serve: Serve) -> None:
     usage = {"prompt_tokens": 500, "completion_tokens": 1500, "total_tokens": 2000}
     server, calling.concurrency, calling.limits = serve(HttpResponse("x", usage=usage)), 1, {"tpm": 240_000}
-    calling.together(*(call_to(server, f"q{number}") for number in range(6)))
+    calling.at_once(*(call_to(server, f"q{number}") for number in range(6)))
     arrived_at_s = [entry.arrived_at_s for entry in server.entries]
     a_second = 240_000 / 60
     assert 1.0 < arrived_at_s[-1] - arrived_at_s[0] < 5.0
@@ -128,7 +128,7 @@ async def test_a_call_whose_tokens_were_not_guessed_does_not_end_the_limiter() -
 def test_no_more_calls_are_under_way_at_once_than_allowed(concurrency: int, calling: Calling, serve: Serve) -> None:
     server, other = serve(HttpResponse("x", delay_s=0.05)), serve(HttpResponse("y", delay_s=0.05))
     calling.concurrency = concurrency
-    calling.together(*(call_to(address, f"q{number}") for number in range(6) for address in (server, other)))
+    calling.at_once(*(call_to(address, f"q{number}") for number in range(6) for address in (server, other)))
     assert 12 == len(server.book) + len(other.book)
     spans = [(entry.arrived_at_s, entry.responded_at_s or 0.0) for entry in server.entries + other.entries]
     most = max(sum(begin <= at_s < end for begin, end in spans) for at_s, _ in spans)
@@ -139,8 +139,8 @@ def test_calls_go_by_priority_and_then_by_coming(calling: Calling, serve: Serve)
     server, calling.concurrency = serve(HttpResponse("x", delay_s=0.02)), 1
     wanted = {"first": (9,), "c": (2, 0), "a": (0, 5), "b": (1,), "d": (2, 0), "e": (2, 0), "f": (2, 1)}
     target = call_to(server).target
-    calling.together(
-        *(Call(target, [{"role": "user", "content": q}], q, priority=place) for q, place in wanted.items())
+    calling.at_once(
+        *(Call(target, [{"role": "user", "content": q}], q, priority=priority) for q, priority in wanted.items())
     )
     went = [request["messages"][0]["content"] for request in server.book]
     assert ["first", "a", "b", "c", "d", "e", "f"] == went
@@ -149,7 +149,7 @@ def test_calls_go_by_priority_and_then_by_coming(calling: Calling, serve: Serve)
 def test_the_order_holds_across_models(calling: Calling, serve: Serve) -> None:
     servers, calling.concurrency = [serve(HttpResponse("x", delay_s=0.02)) for _ in range(2)], 1
     calls = [call_to(servers[number % 2], f"q{number}") for number in range(8)]
-    calling.together(*(Call(c.target, c.messages, c.cell, priority=(8 - n,)) for n, c in enumerate(calls)))
+    calling.at_once(*(Call(c.target, c.messages, c.cell, priority=(8 - n,)) for n, c in enumerate(calls)))
     entries = sorted(servers[0].entries + servers[1].entries, key=lambda entry: entry.arrived_at_s)
     assert [entry.request["messages"][0]["content"] for entry in entries[1:]] == [f"q{n}" for n in range(7, 0, -1)]
 
@@ -183,7 +183,7 @@ async def test_one_request_is_under_way_once() -> None:
 
 
 @pytest.mark.parametrize("failure", [BUSY, LATE], ids=["429", "time-out"])
-def test_concurrency_goes_down_when_a_model_is_busy_and_up_again_when_it_answers(failure: Failure) -> None:
+def test_concurrency_goes_down_when_a_model_is_busy_and_up_again_when_it_replies(failure: Failure) -> None:
     endpoint = EndpointHealth("a", 16, outage_s=1e9, now_s=0.0)
     levels = [endpoint.limit]
     for second in range(1, 30, 2):
@@ -211,10 +211,10 @@ def limiter_until(stop_at_s: float, concurrency: int = 1) -> Limiter:
     return Limiter(concurrency, Budget(None, None), stop_at_s=stop_at_s)
 
 
-async def refused_at_s(asked: "asyncio.Task[object]") -> float:
+async def refused_at_s(refused: "asyncio.Task[object]") -> float:
     """Return the time at which a task was refused because the time is up."""
     with pytest.raises(TimeIsUp, match=r"^no call begins after the stop time, \d\d:\d\d UTC$"):
-        await asked
+        await refused
     return time.time()
 
 
@@ -226,8 +226,8 @@ async def test_all_that_wait_are_told_at_the_moment_and_what_is_under_way_goes_o
         asyncio.create_task(limiter.acquire(AdmissionRequest(endpoint, key)))
         for endpoint, key in ("ab", "ab", ("c", "held"))
     ]
-    told_at_s = await asyncio.gather(*map(refused_at_s, waiting))
-    assert all(0.0 <= at_s - stop_at_s < AT_ONCE_S for at_s in told_at_s)
+    refused_at_s_each = await asyncio.gather(*map(refused_at_s, waiting))
+    assert all(0.0 <= at_s - stop_at_s < AT_ONCE_S for at_s in refused_at_s_each)
     assert 3 == limiter.too_late
     limiter.release(admission, Outcome(Reply("ok", prompt_tokens=1, completion_tokens=1)))
     with pytest.raises(TimeIsUp):
@@ -262,20 +262,22 @@ async def test_a_wait_for_another_process_ends_at_the_moment(tmp_path: Path, ser
         stop_at_s = time.time() + 0.4
         gateway = Gateway(limiter_until(stop_at_s), ledger, "a-run", Tries(stop_at_s=stop_at_s))
         with theirs.call_locks.holding(call.key(call.parameters({}))):
-            told_at_s = await refused_at_s(asyncio.create_task(gateway.complete(call)))
-    assert told_at_s - stop_at_s < AT_ONCE_S
+            refused_at_s_each = await refused_at_s(asyncio.create_task(gateway.complete(call)))
+    assert refused_at_s_each - stop_at_s < AT_ONCE_S
 
 
 @pytest.mark.parametrize(("stage", "role"), [("sample", "sample"), ("judge", "judge"), ("drift", "judge")])
-async def test_a_stage_says_that_it_stopped_if_a_call_was_refused_for_it(stage: str, role: str, tmp_path: Path) -> None:
+async def test_a_stage_says_that_it_stopped_if_a_call_was_refused_for_it(
+    stage: str, purpose: str, tmp_path: Path
+) -> None:
     stop_at = datetime(2026, 1, 2, 9, 30, tzinfo=timezone(timedelta(hours=2)))
-    quiet, told = StageReport(stage), StageReport(stage)
+    quiet, late = StageReport(stage), StageReport(stage)
     async with open_run_context(job_on("sample", tmp_path).model_copy(update={"stop_at": stop_at})) as context:
         context.add_notices(quiet)
         with pytest.raises(TimeIsUp):
             await context.gateway(stage, "a-model").complete(call_to("http://127.0.0.1:9/v1"))
-        assert 1 == context.limiters[role].too_late
-        context.add_notices(told)
+        assert 1 == context.limiters[purpose].too_late
+        context.add_notices(late)
     assert (False, []) == (quiet.is_at_stop_time, quiet.warnings)
-    assert told.is_at_stop_time
-    assert ["stopped at 07:30 UTC, the stop time; finished work is kept"] == told.warnings
+    assert late.is_at_stop_time
+    assert ["stopped at 07:30 UTC, the stop time; finished work is kept"] == late.warnings

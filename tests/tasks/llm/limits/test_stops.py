@@ -20,13 +20,13 @@ def closed_port() -> int:
 def test_a_fatal_cause_stops_its_model_at_once_and_no_other(calling: Calling, serve: Serve) -> None:
     good, server = serve(HttpResponse("fine")), serve(failed(401, "Incorrect API key provided", "invalid_api_key"))
     calling.attempts, calling.concurrency = 3, 1
-    replies = calling.together(*(call_to(address, f"q{n}") for n in range(3) for address in (server, good)))
-    stopped, answered = replies[::2], replies[1::2]
+    replies = calling.at_once(*(call_to(address, f"q{n}") for n in range(3) for address in (server, good)))
+    stopped, others = replies[::2], replies[1::2]
     assert 1 == len(server.book)
     assert isinstance(stopped[0], Reply)
     assert ("provider_error", 1) == (stopped[0].status, stopped[0].attempts)
     assert all(isinstance(reply, ModelStopped) and "\n" not in str(reply) for reply in stopped[1:])
-    assert ["fine"] * 3 == [reply.text for reply in answered if isinstance(reply, Reply)]
+    assert ["fine"] * 3 == [reply.text for reply in others if isinstance(reply, Reply)]
     reasons = [reason for reason in calling.stopped.values() if reason is not None]
     assert 1 == len(reasons)
     assert "\n" not in reasons[0]
@@ -45,14 +45,14 @@ def test_a_variable_that_is_not_set_stops_the_model_before_any_call(
 def test_a_bad_request_fails_its_cell_alone(calling: Calling, serve: Serve) -> None:
     server = serve(lambda r, _n: failed(400, "odd") if "bad" in r["messages"][0]["content"] else HttpResponse("fine"))
     calling.concurrency = 1
-    replies = calling.together(*(call_to(server, question) for question in ["good", *(f"bad {n}" for n in range(9))]))
+    replies = calling.at_once(*(call_to(server, prompt) for prompt in ["good", *(f"bad {n}" for n in range(9))]))
     assert ["ok", *["provider_error"] * 9] == [reply.status for reply in replies if isinstance(reply, Reply)]
     assert (10, [None]) == (len(server.book), list(calling.stopped.values()))
 
 
 def test_a_model_whose_first_calls_are_all_bad_requests_stops(calling: Calling, serve: Serve) -> None:
     server, calling.concurrency = serve(failed(400, "no such parameter")), 1
-    replies = calling.together(*(call_to(server, f"q{n}") for n in range(30)))
+    replies = calling.at_once(*(call_to(server, f"q{n}") for n in range(30)))
     assert 2 <= len(server.book) < 10
     assert sum(isinstance(reply, NotCalled) for reply in replies) == 30 - len(server.book)
     assert "no such parameter" in str(calling.stopped.popitem()[1])
@@ -62,7 +62,7 @@ def test_a_dead_endpoint_costs_seconds_and_leaves_other_models_alone(calling: Ca
     good, dead = serve(HttpResponse("fine")), f"http://127.0.0.1:{closed_port()}/v1"
     calling.attempts, calling.limits, calling.concurrency = 5, {"outage_s": 1.0}, 8
     started_s = time.monotonic()
-    replies = calling.together(*(call_to(address, f"q{n}") for n in range(200) for address in (dead, good)))
+    replies = calling.at_once(*(call_to(address, f"q{n}") for n in range(200) for address in (dead, good)))
     assert time.monotonic() - started_s < 20
     assert all(isinstance(reply, Reply) and reply.status == "ok" for reply in replies[1::2])
     assert not any(isinstance(reply, Reply) and reply.status == "ok" for reply in replies[::2])
@@ -72,7 +72,7 @@ def test_a_dead_endpoint_costs_seconds_and_leaves_other_models_alone(calling: Ca
 DOWN, LATE = Failure("provider_error", Kind.DOWN, "gone"), Failure("timeout", Kind.DOWN, "late")
 
 
-def test_calls_that_time_out_together_do_not_stop_a_model_that_answered_a_second_ago() -> None:
+def test_calls_that_time_out_at_once_do_not_stop_a_model_that_replied_a_second_ago() -> None:
     endpoint = EndpointHealth("a", 16, outage_s=60.0, now_s=0.0)
     endpoint.succeeded(99.0, ("m", None))
     for _ in range(5):
@@ -106,7 +106,7 @@ def test_a_key_that_is_refused_or_missing_stops_its_model_and_is_named(
     if key:
         monkeypatch.setenv("HOSTED_VLLM_API_KEY", key)
     server = serve(failed(status, "API key not valid. Please pass a valid API key."))
-    (reply,) = calling.together(call_to(server))
+    (reply,) = calling.at_once(call_to(server))
     assert isinstance(reply, Reply)
     assert (reply.error or "").endswith(f"check the key: HOSTED_VLLM_API_KEY is {'' if key else 'not '}set")
     (reason,) = calling.stopped.values()

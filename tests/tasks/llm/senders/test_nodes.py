@@ -29,11 +29,11 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 
 
 def naming(request: Request, number: int) -> HttpResponse:
-    """Good answers that name the request that they answer, so that the ledger's rows can be recognized by it."""
+    """Good responses that name their request, so that the ledger's rows can be recognized by it."""
     digest = digest_of(request)
     if is_judge_request(request):
         return HttpResponse(json.dumps({"explanation": digest, **decision(prompt_of(request))}))
-    return replace(well_behaved(request, number), text=f"An answer. {digest}")
+    return replace(well_behaved(request, number), text=f"A response. {digest}")
 
 
 @dataclass
@@ -128,7 +128,7 @@ def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alon
         digest = json.loads(text)["explanation"] if text.startswith("{") else text.split()[-1]
         requests = by_digest[digest]
         assert len(requests) <= attempts[key], "more requests than the ledger has attempts"
-        assert max(each.arrived_at_s for each in requests) + since_epoch_s <= finished_at_s, "asked again when answered"
+        assert max(each.arrived_at_s for each in requests) + since_epoch_s <= finished_at_s, "repeated after a reply"
     assert most_in_a_minute(entries) <= 1.01 * RPM  # they arrive some milliseconds after they were let go
     assert world.server.most_in_hand <= 2 * AT_ONCE  # those of a lost sender are in hand until it ends
     assert used_after_s < 60

@@ -64,12 +64,12 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 def processes(mark: str) -> list[int]:
     """The processes whose command line holds a text."""
-    found = []
+    processes = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if mark in (folder / "cmdline").read_text(errors="replace") and int(folder.name) != os.getpid():
-                found.append(int(folder.name))
-    return found
+                processes.append(int(folder.name))
+    return processes
 
 
 def addresses_listened_on() -> set[str]:
@@ -86,7 +86,7 @@ def test_a_sender_that_is_killed_costs_its_calls_in_flight_alone_and_is_replaced
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     folders: list[Path] = []
-    monkeypatch.setattr(nodes, "mkdtemp", lambda **_: _made(folders, tmp_path))
+    monkeypatch.setattr(nodes, "mkdtemp", lambda **_: _job(folders, tmp_path))
 
     async def work(gateway: Gateway, pool: SenderPool) -> tuple[list[Reply], dict[Path, str]]:
         await gateway.complete(call_to(server, "first"))
@@ -112,7 +112,7 @@ def test_a_sender_that_is_killed_costs_its_calls_in_flight_alone_and_is_replaced
     assert [[]] == [processes(folder.name) for folder in folders]
 
 
-def _made(folders: list[Path], tmp_path: Path) -> str:
+def _job(folders: list[Path], tmp_path: Path) -> str:
     folder = Path(f"/tmp/ray-of-{tmp_path.parent.name}-{os.getpid()}-{len(folders)}")
     folder.mkdir(mode=0o700)
     folders.append(folder)
@@ -167,9 +167,9 @@ def test_where_no_sender_can_make_a_call_the_run_ends_with_one_line_that_says_wh
     wrong(monkeypatch)
     name = "mistral/mistral-small-latest" if wrong is lacks_a_key else "hosted_vllm/candidate"
     call = replace(call_to("http://127.0.0.1:9/v1"), target=Target(name))
-    with pytest.raises(NoSender, match=why) as said:
+    with pytest.raises(NoSender, match=why) as printed:
         with_pool(tmp_path, call.target, lambda gateway, _: gateway.complete(call))
-    assert "\n" not in str(said.value)
+    assert "\n" not in str(printed.value)
     assert capsys.readouterr().err.count("is gone") == (wrong is dies)
 
 
@@ -228,9 +228,9 @@ def test_where_ray_does_not_start_on_this_machine_one_line_says_what_to_do(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(nodes, "ray", RayAlike)
     monkeypatch.setattr(RayAlike, "error", RuntimeError("timed out\nduring startup"))
-    with pytest.raises(PipelineError, match=r"did not start .*timed out during startup.*; run again when") as said:
+    with pytest.raises(PipelineError, match=r"did not start .*timed out during startup.*; run again when") as printed:
         nodes.Cluster(nodes.LOCAL)
-    assert 1 == said.value.exit_code
+    assert 1 == printed.value.exit_code
     assert [] == list(tmp_path.iterdir())
 
 
@@ -240,8 +240,8 @@ async def test_where_ray_has_ended_the_run_ends_and_where_nodes_may_return_it_sa
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(nodes, "ray", RayAlike)
-    monkeypatch.setattr(pools, "_WITHOUT_NODES_S", 0.5)
-    monkeypatch.setattr(pools, "_LOOK_AT_NODES_EVERY_S", 0.2)
+    monkeypatch.setattr(pools, "WITHOUT_NODES_S", 0.5)
+    monkeypatch.setattr(pools, "LOOK_AT_NODES_EVERY_S", 0.2)
     pool = SenderPool(address, 1, [call_to("http://127.0.0.1:9/v1").target])
     with pytest.raises(NoSender, match=r"has ended; run again|has had no node with a core for 0\.5 s"):
         await pool.ready()
@@ -256,9 +256,9 @@ def test_a_cluster_that_does_not_listen_is_refused_in_one_line(address: str, mon
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
         monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
-        with pytest.raises(UsageError, match=rf"Ray is not there: .*127\.0\.0\.1:{port}: .*refused") as said:
+        with pytest.raises(UsageError, match=rf"Ray is not there: .*127\.0\.0\.1:{port}: .*refused") as printed:
             nodes.Cluster(address.format(port=port))
-    assert "\n" not in str(said.value)
+    assert "\n" not in str(printed.value)
 
 
 async def test_an_attempt_that_is_cancelled_ends_where_it_is_made() -> None:

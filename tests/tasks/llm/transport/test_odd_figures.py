@@ -1,4 +1,4 @@
-"""Figures and reasons that are none: the answer is kept, they are not known, and nothing is asked twice."""
+"""Figures and reasons that are none: the reply is kept, they are not known, and nothing is asked twice."""
 
 import json
 from typing import Any
@@ -27,7 +27,7 @@ USAGES: dict[str, Any] = {
 
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("usage", USAGES)
-def test_an_odd_usage_is_unknown_and_the_answer_stays(usage: str, route: str, calling: Calling, serve: Serve) -> None:
+def test_an_odd_usage_is_unknown_and_the_reply_stays(usage: str, route: str, calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse("A debt.", usage=USAGES[usage]))
     reply = calling(call_to(server, **ROUTES[route]))
     assert ("ok", "A debt.", 1) == (reply.status, reply.text, len(server.book))
@@ -76,12 +76,14 @@ def test_a_reason_that_a_stream_does_not_give_is_not_made_up(calling: Calling, s
 def test_a_stream_that_ends_without_saying_so_is_not_whole(route: str, calling: Calling, serve: Serve) -> None:
     delta = {"choices": [{"index": 0, "delta": {"content": "A de"}, "finish_reason": None}]}
     event = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", **delta}
-    answer = HttpResponse(raw=f"data: {json.dumps(event)}\n\n".encode(), headers={"Content-Type": "text/event-stream"})
-    reply = calling(call_to(serve(answer), **ROUTES[route]))
+    http_response = HttpResponse(
+        raw=f"data: {json.dumps(event)}\n\n".encode(), headers={"Content-Type": "text/event-stream"}
+    )
+    reply = calling(call_to(serve(http_response), **ROUTES[route]))
     assert ("provider_error", None) == (reply.status, reply.text)
 
 
-def test_a_provider_s_own_word_for_a_cut_answer_is_understood(calling: Calling, serve: Serve) -> None:
+def test_a_provider_s_own_word_for_a_cut_reply_is_understood(calling: Calling, serve: Serve) -> None:
     reply = calling(call_to(serve(HttpResponse("A de", finish_reason="MAX_TOKENS"))))
     assert ("truncated", "length") == (reply.status, reply.finish_reason)
 
@@ -112,8 +114,8 @@ def test_an_error_is_one_line_without_a_trace_of_code(body: bytes, route: str, c
 
 
 def test_a_traceback_in_a_provider_s_own_message_is_cut_too(calling: Calling, serve: Serve) -> None:
-    told = 'it broke\nTraceback (most recent call last):\n  File "/srv/app.py", line 3, in run\nValueError: x'
-    reply = calling(call_to(serve(failed(500, told))))
+    error = 'it broke\nTraceback (most recent call last):\n  File "/srv/app.py", line 3, in run\nValueError: x'
+    reply = calling(call_to(serve(failed(500, error))))
     assert reply.error is not None
     assert "it broke" in reply.error
     assert "app.py" not in reply.error

@@ -26,7 +26,7 @@ def sent(
     target = call_to(
         server, name=model.name, parameters=model.parameters, headers=model.headers, is_streamed=model.stream
     ).target
-    reply = calling.together(Call(target, MESSAGES, "a-cell", shape))[0]
+    reply = calling.at_once(Call(target, MESSAGES, "a-cell", shape))[0]
     assert "ok" == getattr(reply, "status", None), reply
     (entry,) = server.entries
     assert entry.path == ("/v1/responses" if model.api == "responses" else "/v1/chat/completions")
@@ -110,7 +110,7 @@ def test_headers_and_the_key_are_sent(way: dict[str, Any], calling: Calling, ser
     ],
     ids=lambda changed: next(iter(changed)),
 )  # fmt: skip
-def test_whatever_changes_an_answer_is_part_of_the_identity(changed: dict[str, Any]) -> None:
+def test_whatever_changes_a_reply_is_part_of_the_identity(changed: dict[str, Any]) -> None:
     plain, other = (target_of(Judge.model_validate({"name": "openai/gpt-5"} | more)) for more in ({}, changed))
     assert plain.config_hash != other.config_hash
     call, another = (Call(target, MESSAGES, "c") for target in (plain, other))

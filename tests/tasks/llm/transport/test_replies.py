@@ -67,7 +67,7 @@ NO_COMPLETIONS = {
     "a choice without a message": completion(choices=[{}]),
     "a content that is a number": completion(choices=[{"message": {"role": "assistant", "content": 12}}]),
     "a content that is an object": completion(choices=[{"message": {"role": "assistant", "content": {"a": 1}}}]),
-    "an error in a good answer": HttpResponse(error={"message": "overloaded", "type": "server_error", "code": 500}),
+    "an error in a good reply": HttpResponse(error={"message": "overloaded", "type": "server_error", "code": 500}),
 }  # fmt: skip
 
 
@@ -98,8 +98,8 @@ def test_odd_fields_of_one_reply_do_not_keep_the_others_from_being_stored(
         lambda request, _n: completion(**(ODD_FIELDS[odd] if "odd" in request["messages"][0]["content"] else {}))
     )
     calling.patience_s = 2
-    calls = [call_to(server, name="openai/candidate", question=question) for question in ("odd", "plain")]
-    odd_reply, plain = calling.together(*calls)
+    calls = [call_to(server, name="openai/candidate", prompt=prompt) for prompt in ("odd", "plain")]
+    odd_reply, plain = calling.at_once(*calls)
     assert not isinstance(odd_reply, BaseException)
     assert not isinstance(plain, BaseException)
     assert ("ok", "hi") == (plain.status, plain.text)
@@ -168,11 +168,11 @@ def test_anything_else_is_asked_for_once_more_and_then_is_a_parse_error(
     assert reply.error
     assert len(reply.error) <= 300
     first, second = (request["messages"] for request in server.book)
-    said = {"role": "assistant", "content": NO_VERDICTS[kind]}
-    assert second == [*first, said, {"role": "user", "content": reminder("binary")}]
+    printed = {"role": "assistant", "content": NO_VERDICTS[kind]}
+    assert second == [*first, printed, {"role": "user", "content": reminder("binary")}]
 
 
-def test_an_answered_reminder_makes_a_verdict(calling: Calling, serve: Serve) -> None:
+def test_a_good_reply_to_a_reminder_makes_a_verdict(calling: Calling, serve: Serve) -> None:
     server = serve(lambda request, _n: MET if len(request["messages"]) > 1 else HttpResponse("Well, yes."))
     reply, verdict = decided(calling, server)
     assert verdict is not None
@@ -181,13 +181,13 @@ def test_an_answered_reminder_makes_a_verdict(calling: Calling, serve: Serve) ->
 
 
 @pytest.mark.parametrize(
-    ("answer", "status", "calls"),
+    ("http_response", "status", "calls"),
     [(HttpResponse("{", finish_reason="length"), "truncated", 1), (failed(503), "provider_error", 2)],
 )
 def test_a_judge_that_fails_is_not_reminded(
-    answer: HttpResponse, status: str, calls: int, calling: Calling, serve: Serve
+    http_response: HttpResponse, status: str, calls: int, calling: Calling, serve: Serve
 ) -> None:
-    server = serve(answer)
+    server = serve(http_response)
     reply, verdict = decided(calling, server)
     assert (None, status, calls) == (verdict, reply.status, len(server.book))
     assert all(len(request["messages"]) == 1 for request in server.book)

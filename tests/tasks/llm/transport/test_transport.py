@@ -41,7 +41,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def elsewhere() -> Iterator[AnyServer]:
-    """The other server, which is to hear nothing. It would answer as a provider does."""
+    """The other server, which is to hear nothing. It would respond as a provider does."""
     choice = b'{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"hi"}}'
     body = b'{"id":"x","object":"chat.completion","choices":[' + choice + b"]}"
     with AnyServer(Plain(headers={"Content-Type": "application/json"}, body=lambda: [body]), "localhost") as server:
@@ -87,7 +87,7 @@ def test_a_location_that_is_none_is_no_reason_to_try_again(location: str, callin
 def test_an_endpoint_that_redirects_is_stopped_in_a_line_with_its_host(calling: Calling, elsewhere: AnyServer) -> None:
     calling.concurrency = 1
     with AnyServer(away(307, elsewhere.address)) as server:
-        replies = calling.together(*(call_to(f"{server.address}/v1", f"q{n}") for n in range(9)))
+        replies = calling.at_once(*(call_to(f"{server.address}/v1", f"q{n}") for n in range(9)))
         assert 1 == len(server.seen)
     assert isinstance(replies[0], Reply)
     assert all(isinstance(reply, ModelStopped) for reply in replies[1:])
@@ -173,10 +173,10 @@ REPLIES: dict[str, tuple[dict[str, Any], Plain]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", REPLIES)
 def test_a_reply_of_300_megabytes_is_a_state_of_its_own_and_takes_no_room(kind: str, calling: Calling) -> None:
-    target, answer = REPLIES[kind]
+    target, http_response = REPLIES[kind]
     calling.patience_s = 600.0
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with AnyServer(answer) as server:
+    with AnyServer(http_response) as server:
         call = call_to(f"{server.address}/v1", **{"timeout_s": 300.0, **target})
         reply = calling(call)
         again = calling(call)
@@ -189,13 +189,13 @@ def test_a_reply_of_300_megabytes_is_a_state_of_its_own_and_takes_no_room(kind: 
     assert sum(path.stat().st_size for path in calling.folder.rglob("*") if path.is_file()) < MEGABYTE
 
 
-def test_a_stream_of_more_pieces_than_any_answer_has_is_too_large() -> None:
+def test_a_stream_of_more_pieces_than_any_reply_has_is_too_large() -> None:
     body, events = EventBody(MOST_BYTES), b'data: {"choices":[]}\n\n' * 1000
     with pytest.raises(ReplyTooLarge):
         list(itertools.chain.from_iterable(body.feed(events) for _ in range(1000)))
 
 
-def test_a_text_that_is_longer_than_any_answer_is_too_large(calling: Calling) -> None:
+def test_a_text_that_is_longer_than_any_reply_is_too_large(calling: Calling) -> None:
     body = HEAD + b"x" * (MOST_TEXT_BYTES + 1) + TAIL
     with AnyServer(Plain(headers=JSON, body=lambda: [body])) as server:
         reply = calling(call_to(f"{server.address}/v1"))
@@ -219,13 +219,13 @@ def test_a_reply_in_a_packing_that_was_not_asked_for_is_a_provider_error(calling
 
 
 def batch_server(output: Callable[[list[str]], Iterable[bytes]], others: Mapping[str, Plain] = {}) -> AnyServer:
-    """Batches that are done at once, with this for a file of results, and other answers on some paths."""
+    """Batches that are done at once, with this for a file of results, and other responses on some paths."""
     ids: list[str] = []
     shape = {"object": "batch", "endpoint": "/v1/chat/completions", "input_file_id": "f", "completion_window": "24h"}
     batch = {**shape, "id": "b", "status": "completed", "created_at": 1, "output_file_id": "f"}
     file = {"id": "f", "object": "file", "bytes": 1, "created_at": 1, "filename": "x", "purpose": "batch"}
 
-    def answer(seen: Seen) -> Plain:
+    def http_response(seen: Seen) -> Plain:
         if seen.path in others:
             return others[seen.path]
         if seen.path.endswith("/content"):
@@ -235,7 +235,7 @@ def batch_server(output: Callable[[list[str]], Iterable[bytes]], others: Mapping
         body = json.dumps(file | {"status": "processed"} if seen.path == "/v1/files" else batch).encode()
         return Plain(headers=JSON, body=lambda: [body])
 
-    return AnyServer(answer)
+    return AnyServer(http_response)
 
 
 def result(custom_id: str, pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -244,9 +244,9 @@ def result(custom_id: str, pieces: Iterable[bytes]) -> Iterator[bytes]:
     yield b"}}\n"
 
 
-def looked_after(calling: Calling, server: AnyServer, questions: int) -> BatchOutcome:
+def looked_after(calling: Calling, server: AnyServer, prompts: int) -> BatchOutcome:
     async def work(_: Gateway, ledger: Ledger) -> BatchOutcome:
-        calls = [call_to(f"{server.address}/v1", f"q{n}", name="openai/candidate") for n in range(questions)]
+        calls = [call_to(f"{server.address}/v1", f"q{n}", name="openai/candidate") for n in range(prompts)]
         return await Batching(calls[0].target, ledger, Budget(None, None), "a-run").submit_and_collect(calls, 60.0)
 
     calling.patience_s = 300.0
