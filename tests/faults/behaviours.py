@@ -169,7 +169,7 @@ def well_behaved(request: Request, _number: int) -> HttpResponse:
     if is_reviewing(request):
         return HttpResponse(json.dumps(review(prompt)))
     digest = hashlib.sha256(prompt.encode(errors="surrogatepass")).hexdigest()
-    return HttpResponse(f"A response to {digest[:12]} by {request['model']}.")
+    return HttpResponse(f"An answer to {digest[:12]} by {request['model']}.")
 
 
 def _failed(status: int, kind: str, message: str, **headers: str) -> HttpResponse:
