@@ -93,7 +93,7 @@ def test_the_template_is_that_of_both_judges_or_made_of_both() -> None:
     assert mixed.template_hash not in {alone.template_hash, judge_config_of(CHEAP | {"trials": 1}).template_hash}
 
 
-@pytest.mark.parametrize(("judges", "said"), [
+@pytest.mark.parametrize(("judges", "printed"), [
     ([CHEAP, STRONG, cascade(first="cheep")], "judges[2].cascade.first: there is no judge 'cheep'; there are cheap"),
     ([CHEAP, STRONG, cascade(then="cheap")], "judges[2].cascade.then: is the judge that is asked first"),
     ([CHEAP, STRONG, cascade(), cascade(then="careful") | {"label": "b"}],

@@ -348,7 +348,7 @@ def test_a_file_that_somebody_else_has_locked_is_not_taken_for_damaged(
     assert not list(calling.folder.glob("damaged-*"))
 
 
-@pytest.mark.parametrize("place", ["a file", "below a file"])
+@pytest.mark.parametrize("path_in_tree", ["a file", "below a file"])
 def test_a_folder_that_cannot_be_written_is_one_line(path_in_tree: str, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("x")
     folder = tmp_path / "taken" / "below" if path_in_tree == "below a file" else tmp_path / "taken"

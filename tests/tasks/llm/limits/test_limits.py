@@ -266,7 +266,7 @@ async def test_a_wait_for_another_process_ends_at_the_moment(tmp_path: Path, ser
     assert refused_at_s_each - stop_at_s < AT_ONCE_S
 
 
-@pytest.mark.parametrize(("stage", "role"), [("sample", "sample"), ("judge", "judge"), ("drift", "judge")])
+@pytest.mark.parametrize(("stage", "purpose"), [("sample", "sample"), ("judge", "judge"), ("drift", "judge")])
 async def test_a_stage_says_that_it_stopped_if_a_call_was_refused_for_it(
     stage: str, purpose: str, tmp_path: Path
 ) -> None:
