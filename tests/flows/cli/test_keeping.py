@@ -150,9 +150,9 @@ CALLED: dict[str, tuple[HttpResponse, bool | None, str]] = {
     "served": (HttpResponse("Hello."), True, "HOSTED_VLLM_API_KEY is not set; 1 call of 1 token was answered"),
     "key refused": (failed(401, "no"), False, "check the key: HOSTED_VLLM_API_KEY is not set"),
     "unknown model": (failed(404, "The model `m` does not exist"), False, "every call would fail: NotFoundError"),
-    "too short": (failed(400, "max_tokens must be at least 16"), True, "takes the key, but not a call of 1 token"),
+    "too short": (failed(400, "max_tokens must be at least 16"), True, "accepts the key, but not a call of 1 token"),
     "busy": (failed(429, "slow down"), None, "is busy, so its key was not tried"),
-    "broken": (failed(503, "overloaded"), False, "does not answer: ServiceUnavailableError"),
+    "broken": (failed(503, "overloaded"), False, "does not respond: ServiceUnavailableError"),
 }
 
 
