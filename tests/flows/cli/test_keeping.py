@@ -147,7 +147,7 @@ def test_doctor_looks_whether_receivers_can_be_reached_and_names_no_more_than_th
 
 
 CALLED: dict[str, tuple[HttpResponse, bool | None, str]] = {
-    "served": (HttpResponse("Hello."), True, "HOSTED_VLLM_API_KEY is not set; 1 call of 1 token was answered"),
+    "served": (HttpResponse("Hello."), True, "HOSTED_VLLM_API_KEY is not set; 1 call of 1 token succeeded"),
     "key refused": (failed(401, "no"), False, "check the key: HOSTED_VLLM_API_KEY is not set"),
     "unknown model": (failed(404, "The model `m` does not exist"), False, "every call would fail: NotFoundError"),
     "too short": (failed(400, "max_tokens must be at least 16"), True, "accepts the key, but not a call of 1 token"),
