@@ -20,17 +20,17 @@ from warehouse.tables import TABLES
 STORAGE_VERSION = "v1.2.0"
 """The oldest DuckDB that can open the published file."""
 
-_MADE: dict[str, bytes] = {}
+_EMPTY: dict[str, bytes] = {}
 """The last one that this process made, by its stamp: making it takes as long as publishing some thousand rows."""
 
 
 def put_empty(building: Path, stamp: str) -> None:
     """Put an empty database in place, which says that it was made from what `stamp` stands for."""
-    if stamp not in _MADE:
+    if stamp not in _EMPTY:
         _make(building, stamp)
-        _MADE.clear()
-        _MADE[stamp] = building.read_bytes()
-    building.write_bytes(_MADE[stamp])
+        _EMPTY.clear()
+        _EMPTY[stamp] = building.read_bytes()
+    building.write_bytes(_EMPTY[stamp])
 
 
 def attach(connection: duckdb.DuckDBPyConnection, building: Path) -> None:
@@ -100,7 +100,7 @@ def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_
         # Few transactions: a statement that commits by itself costs more than the work it does.
         connection.execute(f"set memory_limit = {quoted(memory(n_bytes, to_load=n_bytes < _LARGE_BYTES))}")
         connection.execute("begin")
-        taken_in = _take_in(connection, standing, missing)
+        taken_in = _load_parts(connection, standing, missing)
         # Merged parts are noted by their own name.
         names = sorted(names_in(standing))
         held = "select unnest(?::varchar[]) as table_name, unnest(?::varchar[]) as part"
@@ -125,7 +125,7 @@ def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_
     return of_kinds
 
 
-def _take_in(connection: duckdb.DuckDBPyConnection, standing: Standing, missing: Names) -> dict[str, bool]:
+def _load_parts(connection: duckdb.DuckDBPyConnection, standing: Standing, missing: Names) -> dict[str, bool]:
     """Take the missing parts in; the tables that have any, with whether models read something of them."""
     taken_in = {}
     for table in in_order():
@@ -171,7 +171,7 @@ class Derivation:
         self._given: set[str] = set()
         self._n_bytes = 0
 
-    def take_in(self, files: Mapping[str, Path], same: Mapping[str, str]) -> None:
+    def load_files(self, files: Mapping[str, Path], same: Mapping[str, str]) -> None:
         """Take in the rows of JSON Lines files, one a table.
 
         A file may also stand for a model that is built as a table, which then is not computed. A column that a file
@@ -193,8 +193,8 @@ class Derivation:
                 try:
                     connection.execute(f"insert into {name} by name select {constant}, * from {rows}")
                 except duckdb.Error as error:
-                    said = first_line(error)
-                    raise WarehouseError(f"{path.name}: holds what is no row of {name} ({said})") from error
+                    reason = first_line(error)
+                    raise WarehouseError(f"{path.name}: holds what is no row of {name} ({reason})") from error
 
     def compute(self) -> None:
         """Compute the models from the rows that were taken in.
@@ -213,7 +213,7 @@ class Derivation:
         table = TABLES[table_name]
         behind = {model.name for model in sql.behind({table_name}) if model.kind != "step"}
         with self._opened() as connection:
-            given = pa.Table.from_pylist(list(rows), schema=table.schema)
+            given = pa.StoredTable.from_pylist(list(rows), schema=table.schema)
             connection.register("given", given)
             connection.execute(f"insert into {table_name} by name from given")
             connection.unregister("given")

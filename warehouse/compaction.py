@@ -31,7 +31,7 @@ from warehouse.errors import WarehouseError, cause_of
 from warehouse.files import HASH_HEX, is_whole, sync
 from warehouse.parts import Manifest, Part, PartStore, generation_folder, read_manifest, replace_parts, write_manifest
 from warehouse.rows import BATCH, BY_MOMENT, REMOVALS, REPLACED, engine, is_removed, note_replaced, view_parts
-from warehouse.tables import TABLES, Table
+from warehouse.tables import TABLES, StoredTable
 
 LARGE_ROWS = 500_000
 """Rows from which on a part is left as it is."""
@@ -87,13 +87,13 @@ def _runs(parts: Sequence[Part], large_rows: int) -> Iterator[list[Part]]:
     run: list[Part] = []
     n_rows = 0
     for _, same_moment in itertools.groupby(parts, key=lambda part: part.moment):
-        together = list(same_moment)
-        sizes = [int(pq.read_metadata(part.path).num_rows) for part in together]
+        of_moment = list(same_moment)
+        sizes = [int(pq.read_metadata(part.path).num_rows) for part in of_moment]
         if n_rows >= large_rows or max(sizes) >= large_rows:
             yield from [run] if len(run) > 1 else []
             run, n_rows = [], 0
         if max(sizes) < large_rows:
-            run += together
+            run += of_moment
             n_rows += sum(sizes)
     yield from [run] if len(run) > 1 else []
 
@@ -132,25 +132,25 @@ _LARGE_GROUP_BYTES = 4 * _GROUP_BYTES
 """A row group that is larger than this holds texts that no group of ours would be filled with."""
 
 
-def merge(connection: duckdb.DuckDBPyConnection, table: Table, parts: Sequence[Part], folder: Path) -> Part:
+def merge(connection: duckdb.DuckDBPyConnection, table: StoredTable, parts: Sequence[Part], folder: Path) -> Part:
     """Write what stands of contiguous parts as one part into a folder; the same parts give the same bytes.
 
     It has the moment of the last of them, so that it has their place in the order.
     """
     view_parts(connection, table, [part.path for part in parts], "run")
     note_replaced(connection, table, "run", [*table.key, *([BATCH] if BATCH in table.columns else [])])
-    given_way = f"select part, list(part_row order by part_row) as places from {REPLACED} group by part"
-    return rewritten(table, parts, folder, _places(connection, given_way))
+    given_way = f"select part, list(part_row order by part_row) as positions from {REPLACED} group by part"
+    return rewritten(table, parts, folder, _positions(connection, given_way))
 
 
-def _places(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, pa.Array]:
+def _positions(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, pa.Array]:
     """Return the positions of rows, by the name of their part."""
-    found = connection.sql(query).to_arrow_table()
-    return {name: rows.values for name, rows in zip(found["part"].to_pylist(), found["places"], strict=True)}
+    table = connection.sql(query).to_arrow_table()
+    return {name: rows.values for name, rows in zip(table["part"].to_pylist(), table["positions"], strict=True)}
 
 
-def rewritten(table: Table, parts: Sequence[Part], folder: Path, gone: Mapping[str, pa.Array]) -> Part:
-    """Write the rows of parts as one part, without those at the places `gone` (by the part's name)."""
+def rewritten(table: StoredTable, parts: Sequence[Part], folder: Path, gone: Mapping[str, pa.Array]) -> Part:
+    """Write the rows of parts as one part, without those at the positions `gone` (by the part's name)."""
     folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / f".{uuid.uuid4().hex}.tmp"
     try:
@@ -167,7 +167,7 @@ def rewritten(table: Table, parts: Sequence[Part], folder: Path, gone: Mapping[s
     return Part(name, folder / name)
 
 
-def _rows(table: Table, parts: Sequence[Part], given_way: Mapping[str, pa.Array]) -> Iterator[pa.Table]:
+def _rows(table: StoredTable, parts: Sequence[Part], given_way: Mapping[str, pa.Array]) -> Iterator[pa.StoredTable]:
     """Yield the rows that count, in their order, with the contract's schema."""
     for part in parts:
         gone = given_way.get(part.name)
@@ -182,17 +182,17 @@ def _rows(table: Table, parts: Sequence[Part], given_way: Mapping[str, pa.Array]
                 nulls = pa.nulls(batch.num_rows)
                 rows = pa.table([given.get(each.name, nulls).cast(each.type) for each in table.schema], table.schema)
                 if gone is not None:
-                    places = pa.array(range(first, first + batch.num_rows), gone.type)
-                    rows = rows.filter(pc.invert(pc.is_in(places, value_set=gone)))
+                    positions = pa.array(range(first, first + batch.num_rows), gone.type)
+                    rows = rows.filter(pc.invert(pc.is_in(positions, value_set=gone)))
                 first += batch.num_rows
                 for column in table.key:
                     rows = rows.filter(pc.is_valid(rows[column]))
                 yield rows
 
 
-def _row_groups(pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
+def _row_groups(pieces: Iterator[pa.StoredTable]) -> Iterator[pa.StoredTable]:
     """Pieces put together until they are a row group."""
-    group: list[pa.Table] = []
+    group: list[pa.StoredTable] = []
     n_rows = n_bytes = 0
     for piece in pieces:
         group.append(piece)
@@ -204,17 +204,20 @@ def _row_groups(pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
         yield pa.concat_tables(group)
 
 
+_VIEW = "stored_responses"
+
+
 @contextmanager
-def _answers(store: PartStore, error_text: str) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Work on a view `answers` of all stored responses, of which there are some, and a table of removals.
+def _stored_responses(store: PartStore, error_text: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Work on a view `stored_responses` of all stored responses, of which there are some, and a table of removals.
 
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses.
     """
-    answers, removals = ([part.path for part in store.standing(name)] for name in ("responses", REMOVALS))
+    responses, removals = ([part.path for part in store.standing(name)] for name in ("responses", REMOVALS))
     with engine(store.root / ".removal.spill") as connection:
         try:
-            view_parts(connection, TABLES["responses"], answers, "answers")
+            view_parts(connection, TABLES["responses"], responses, _VIEW)
             noted = f"select null::varchar as response_id, null::timestamptz as {BY_MOMENT} where false"
             if removals:
                 view_parts(connection, TABLES[REMOVALS], removals, "noted")
@@ -235,9 +238,9 @@ def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> 
         return []
     shown = "response_id, benchmark, model, task_id, trial, vintage, source, status, chars_alnum"
     query = sql.template(
-        "warehouse/answers_that_fit", columns=shown, condition=condition, is_removed=is_removed("answers")
+        "warehouse/matching_responses", columns=shown, condition=condition, is_removed=is_removed(_VIEW)
     )
-    with _answers(store, "cannot be searched") as connection:
+    with _stored_responses(store, "cannot be searched") as connection:
         rows = connection.execute(query, list(values)).fetchall()
     return [dict(zip(shown.split(", "), row, strict=True)) for row in rows]
 
@@ -253,11 +256,14 @@ def clean(store: PartStore) -> int:
     if not store.standing(REMOVALS) or not store.standing("responses"):
         return 0
     table, folder = TABLES["responses"], store.root / "responses"
-    with _answers(store, "cannot be rewritten") as connection:
+    with _stored_responses(store, "cannot be rewritten") as connection:
         removed = sql.template(
-            "warehouse/removed_rows", view="answers", moment=BY_MOMENT, is_removed=is_removed("answers")
+            "warehouse/removed_rows",
+            view=_VIEW,
+            moment=BY_MOMENT,
+            is_removed=is_removed(_VIEW),
         )
-        gone = _places(connection, removed)
+        gone = _positions(connection, removed)
         dirty = [part for part in store.standing(table.name) if part.name in gone]
         # What is made of a damaged one would carry the damage on under a hash of its own.
         if damaged := next((part.path for part in dirty if not is_whole(part.path)), None):

@@ -117,20 +117,20 @@ def is_database_whole(path: Path) -> bool:
 
 
 @dataclass(frozen=True)
-class Notice:
+class DamageNotice:
     """A notice of damage and its repair, for people. With `is_mended`, nothing that anybody needs was lost."""
 
     line: str
     is_mended: bool = False
 
 
-_NOTICES: dict[Path, list[Notice]] = defaultdict(list)
+_NOTICES: dict[Path, list[DamageNotice]] = defaultdict(list)
 """What this process found and nobody has reported yet, by the warehouse's folder."""
 
 
 def note(root: Path, line: str, *, is_mended: bool = False) -> None:
     """Keep a line about damage until somebody reports it."""
-    _NOTICES[root.resolve()].append(Notice(line, is_mended))
+    _NOTICES[root.resolve()].append(DamageNotice(line, is_mended))
 
 
 def has_damage(root: Path) -> bool:
@@ -138,10 +138,10 @@ def has_damage(root: Path) -> bool:
     return any(not notice.is_mended for notice in _NOTICES.get(root.resolve(), ()))
 
 
-def take_notices(root: Path | None = None) -> list[Notice]:
+def pop_notices(root: Path | None = None) -> list[DamageNotice]:
     """Return the notices since the last time, of one warehouse or of all; the caller reports them."""
     if root is not None:
         return _NOTICES.pop(root.resolve(), [])
-    found = [notice for notices in _NOTICES.values() for notice in notices]
+    drained = [notice for notices in _NOTICES.values() for notice in notices]
     _NOTICES.clear()
-    return found
+    return drained

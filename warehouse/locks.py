@@ -61,11 +61,11 @@ def life_sign(folder: Path, name: str) -> Iterator[None]:
 
 def processes_at_work(folder: Path) -> list[int]:
     """Return the ids of the processes that give a life sign; the files of dead ones are removed."""
-    found = set()
+    ids = set()
     for path in filter(is_held, folder.glob("*.lock")):
         with suppress(FileNotFoundError):  # it ended at this instant
-            found.add(int(path.read_text(encoding="utf-8")))
-    return sorted(found)
+            ids.add(int(path.read_text(encoding="utf-8")))
+    return sorted(ids)
 
 
 def is_held(path: Path) -> bool:

@@ -56,12 +56,12 @@ class Owner:
 
     Attributes:
         every_s: the file is written so often; it is looked at at this distance, too.
-        take_over_after_s: how long it has to stay the same; 0 with `--take-over`. Network file systems may show a file
+        takeover_after_s: how long it has to stay the same; 0 with `--take-over`. Network file systems may show a file
             as it was 60 s ago.
         settling_s: how long one that takes over waits, to see whether another machine did so at the same moment.
     """
 
-    every_s, take_over_after_s, settling_s = 10.0, 120.0, 70.0
+    every_s, takeover_after_s, settling_s = 10.0, 120.0, 70.0
     sleep: Callable[[float], object] = staticmethod(time.sleep)
     clock: Callable[[], float] = staticmethod(_elapsed_s)
 
@@ -85,18 +85,18 @@ class Owner:
             with (self._root / "claim.lock").open("a+") as claims:
                 fcntl.flock(claims, fcntl.LOCK_EX)
                 fcntl.flock(self._processes, fcntl.LOCK_SH)
-                while (found := self._read()) is None or found.get("kernel") != self._machine.kernel:
-                    self._claim(found, tell)
-                self._id = found.get("id", "")
+                while (holder := self._read()) is None or holder.get("kernel") != self._machine.kernel:
+                    self._claim(holder, tell)
+                self._id = holder.get("id", "")
             self._write()
         except BaseException:
             self.end()
             raise
         threading.Thread(target=self._go_on, name="owner", daemon=True).start()
 
-    def _claim(self, found: dict[str, Any] | None, tell: Tell | None) -> None:
+    def _claim(self, holder: dict[str, Any] | None, tell: Tell | None) -> None:
         """Make the file, or take it over where it is of this machine before its start, or another one stopped."""
-        if found is None:
+        if holder is None:
             with suppress(FileExistsError), self._path.open("x"):
                 try:
                     self._write()
@@ -104,21 +104,21 @@ class Owner:
                     self._path.unlink()  # an empty one would be taken for another machine's
                     raise
             return
-        if found["host"] == self._machine.host and found.get("at_s", math.inf) < self._machine.started_at_s:
+        if holder["host"] == self._machine.host and holder.get("at_s", math.inf) < self._machine.started_at_s:
             self._write()
             return
-        where = f"{self._root}: {found['host']}"
+        where = f"{self._root}: {holder['host']}"
         if tell is None:
             raise WarehouseBusy(
                 f"{where} writes this warehouse, or did so until it failed; run this command there, or "
                 "`prbench aggregate` here to take over"
             )
-        tell(f"{where} wrote here last; waiting up to {self.take_over_after_s:.0f} s to see whether it still does")
-        for _ in range(round(self.take_over_after_s / self.every_s)):
+        tell(f"{where} wrote here last; waiting up to {self.takeover_after_s:.0f} s to see whether it still does")
+        for _ in range(round(self.takeover_after_s / self.every_s)):
             self.sleep(self.every_s)
             if (now := self._read()) is None:
                 return
-            if now != found:
+            if now != holder:
                 raise WarehouseBusy(
                     f"{self._root}: {now['host']} writes this warehouse, and only one machine can at a time; wait for "
                     "it, run this command there, or use another --warehouse"
@@ -135,15 +135,15 @@ class Owner:
         """
         with self._one_at_a_time:
             try:
-                found = self._read()
+                holder = self._read()
                 if self._why_lost or self._has_ended.is_set():
                     pass  # what is there now is of somebody else
-                elif found is None:
+                elif holder is None:
                     self._why_lost = f"{self._path} was deleted, or another machine took over this warehouse and ended"
-                elif found.get("id", "") != self._id:
-                    self._why_lost = f"{self._root}: {found['host']} took over this warehouse"
+                elif holder.get("id", "") != self._id:
+                    self._why_lost = f"{self._root}: {holder['host']} took over this warehouse"
                 # One that was stopped for long may be about to be followed: it is seen to go on before it writes.
-                elif must_write or self.clock() - self._seen_s > self.take_over_after_s / 2:
+                elif must_write or self.clock() - self._seen_s > self.takeover_after_s / 2:
                     self._write()
             except OSError as error:
                 return f"{self._path}: cannot be read or written ({error.strerror}); another machine may take over"
@@ -160,8 +160,8 @@ class Owner:
 
     def elsewhere(self) -> str | None:
         """Return the other machine that writes, or did so until it failed; None if there is none."""
-        found = self._read()
-        return None if found is None or found.get("kernel") == self._machine.kernel else str(found["host"])
+        holder = self._read()
+        return None if holder is None or holder.get("kernel") == self._machine.kernel else str(holder["host"])
 
     def _read(self) -> dict[str, Any] | None:
         with suppress(FileNotFoundError):
@@ -196,15 +196,15 @@ def only_machine(root: Path, tell: Tell | None = None) -> Iterator[None]:
     Raises:
         WarehouseBusy: another machine writes; see `Owner.begin` for `tell`.
     """
-    place = _place(root)
+    path = _resolved(root)
     with _lock:
-        if (owner := _kept.get(place)) is None:
+        if (owner := _kept.get(path)) is None:
             owner = Owner(root)
             try:
                 owner.begin(tell)
             except OSError as error:
                 raise WarehouseError(f"{root}: cannot be written: {cause_of(error, root)}") from error
-            _kept[place] = owner
+            _kept[path] = owner
         owner.n_users += 1
     try:
         yield
@@ -215,8 +215,8 @@ def only_machine(root: Path, tell: Tell | None = None) -> Iterator[None]:
     finally:
         with _lock:
             owner.n_users -= 1
-            if owner.n_users == 0 and place in _kept:
-                _kept.pop(place).end()
+            if owner.n_users == 0 and path in _kept:
+                _kept.pop(path).end()
 
 
 def refuse_if_lost(path: Path) -> None:
@@ -234,12 +234,12 @@ def why_lost(path: Path) -> str | None:
 
     None if writing is allowed.
     """
-    place = _place(path)
-    kept = [owner for root, owner in list(_kept.items()) if place == root or root in place.parents]
+    resolved = _resolved(path)
+    kept = [owner for root, owner in list(_kept.items()) if resolved == root or root in resolved.parents]
     return next((why for owner in kept if (why := owner.why_lost())), None)
 
 
 @lru_cache(256)
-def _place(path: Path) -> Path:
+def _resolved(path: Path) -> Path:
     """Return the resolved path of a folder; it is cached, since every call needs it."""
     return path.resolve()

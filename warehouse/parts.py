@@ -72,9 +72,9 @@ def read_manifest(folder: Path) -> Manifest:
     """
     why: object = None
     try:
-        found = Manifest(**read_sealed(folder / MANIFEST))
+        manifest = Manifest(**read_sealed(folder / MANIFEST))
         # What is named is read, and deleted once it is replaced.
-        if not all(map(_IN_FOLDER.fullmatch, [*found.merged, *found.retired])):
+        if not all(map(_IN_FOLDER.fullmatch, [*manifest.merged, *manifest.retired])):
             why = "it names what is not a part in this folder"
     except FileNotFoundError:
         return Manifest()
@@ -82,7 +82,7 @@ def read_manifest(folder: Path) -> Manifest:
         why = error
     if why is not None:
         raise DamagedManifest(f"{folder / MANIFEST}: is damaged ({why}); `prbench aggregate` rebuilds it")
-    return found
+    return manifest
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -108,17 +108,17 @@ def replace_parts(
     manifest = read_manifest(folder)
     manifest.generation += 1
     into = generation_folder(folder, manifest.generation)
-    made = [(run, write(run, into)) for run in runs]
+    written = [(run, write(run, into)) for run in runs]
     sync(into)
     sync(folder)
-    for run, part in made:
+    for run, part in written:
         for old in run:
             manifest.merged.pop(old.name, None)
             manifest.retired[str(old.path.relative_to(folder))] = time.time()
         replaces = {name for old in run for name in (old.name, *old.replaces)}
         manifest.merged[part.name] = {"generation": manifest.generation, "replaces": sorted(replaces)}
     write_manifest(folder, manifest)
-    return [part for _, part in made]
+    return [part for _, part in written]
 
 
 class PartStore:
@@ -185,7 +185,7 @@ class PartStore:
         """Return the names of a table's parts, oldest first."""
         return [part.name for part in self.standing(table_name)]
 
-    def put_back(self, table_name: str, rows: pa.Table, moment: str) -> None:
+    def put_back(self, table_name: str, rows: pa.StoredTable, moment: str) -> None:
         """Write rows as a part that has the place in the order that another one had."""
         content, content_hash = _serialised(rows)
         name = f"{moment}-{content_hash}.parquet"
@@ -203,7 +203,7 @@ class PartStore:
             write_manifest(self.root / table_name, manifest)
 
 
-def _present(parts: Sequence[Part], content_hash: str, keys: pa.Table) -> str | None:
+def _present(parts: Sequence[Part], content_hash: str, keys: pa.StoredTable) -> str | None:
     """Return the part that already holds this content, unless a later part replaced one of its rows."""
     same = [part for part in parts if part.name.endswith(f"-{content_hash}.parquet")]
     rows = {tuple(row.values()) for row in keys.to_pylist()}
@@ -219,7 +219,7 @@ def _present(parts: Sequence[Part], content_hash: str, keys: pa.Table) -> str | 
     return None
 
 
-def _as_arrow(table_name: str, rows: list[Mapping[str, Any]]) -> pa.Table:
+def _as_arrow(table_name: str, rows: list[Mapping[str, Any]]) -> pa.StoredTable:
     schema = TABLES[table_name].schema
     known, whole = set(schema.names), [field.name for field in schema if field.type == pa.int64()]
     for row in rows:
@@ -229,12 +229,12 @@ def _as_arrow(table_name: str, rows: list[Mapping[str, Any]]) -> pa.Table:
         if wrong := [name for name in whole if isinstance(row[name], float)]:
             raise WarehouseError(f"{table_name}: {wrong[0]} is {row[wrong[0]]!r} and has to be a whole number")
     try:
-        return pa.Table.from_pylist(rows, schema=schema)
+        return pa.StoredTable.from_pylist(rows, schema=schema)
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError, OverflowError) as error:
         raise WarehouseError(f"{table_name}: a row does not fit the contract: {error}") from error
 
 
-def _serialised(table: pa.Table) -> tuple[bytes, str]:
+def _serialised(table: pa.StoredTable) -> tuple[bytes, str]:
     """Return the bytes of a part, and the hash in its name."""
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")

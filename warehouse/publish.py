@@ -29,7 +29,7 @@ from warehouse.owner import refuse_if_lost
 from warehouse.parts import MANIFEST, Manifest, PartStore, Standing, names_in, read_manifest, write_manifest
 from warehouse.reader import PARTS, Reader, is_damaged, stamp, what_is_published
 from warehouse.rows import REMOVALS, decided, engine, quoted, standing_rows, view_parts
-from warehouse.tables import TABLES, Table
+from warehouse.tables import TABLES, StoredTable
 
 DAMAGED = "damaged"
 """The folder in a warehouse to which damaged files are moved."""
@@ -124,13 +124,13 @@ def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | N
 
     Merged ones that are gone are no longer named. The caller holds the publish lock.
     """
-    root, found = store.root.parent, False
+    root, has_damage = store.root.parent, False
     for table_name, parts in standing.items():
         for part in parts:
             is_there = part.path.exists()
             if is_there and is_whole(part.path):
                 continue
-            found = True
+            has_damage = True
             if is_there:
                 line = f"{part.path}: is damaged, since its content is not what its name says; it is now "
                 line += aside(root, part.path, table_name)
@@ -140,7 +140,7 @@ def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | N
                     line += "; it was not published yet: the next `prbench run` brings back what the ledger holds of it"
                 note(root, line)
             store.forget(table_name, part.name)
-    return found
+    return has_damage
 
 
 def restore_rows(store: PartStore, database: Path, standing: Standing, gone: Names) -> None:
@@ -166,8 +166,8 @@ def restore_rows(store: PartStore, database: Path, standing: Standing, gone: Nam
 
 
 def _lost_rows(
-    connection: duckdb.DuckDBPyConnection, table: Table, left: list[Path]
-) -> Iterator[tuple[pa.Table, bool]]:
+    connection: duckdb.DuckDBPyConnection, table: StoredTable, left: list[Path]
+) -> Iterator[tuple[pa.StoredTable, bool]]:
     """Yield rows of the last database's table that the parts `left` do not give, and whether they are decided."""
     # Other code may have built the database, before a column was added.
     known = {name for name, *_ in connection.execute(f"describe last.{table.name}").fetchall()}
@@ -180,27 +180,27 @@ def _lost_rows(
     condition = decided() if table.keeps == "decided" else "false"
     for is_decided in (True, False):
         of_kind = condition if is_decided else f"not {condition}"
-        found = connection.sql(f"select * from ({lost}) where {of_kind} order by {', '.join(table.key)}")
-        for batch in found.to_arrow_reader(_ROWS_A_PART):
+        lost_rows = connection.sql(f"select * from ({lost}) where {of_kind} order by {', '.join(table.key)}")
+        for batch in lost_rows.to_arrow_reader(_ROWS_A_PART):
             if batch.num_rows:
-                yield pa.Table.from_batches([batch]).select(list(table.columns)).cast(table.schema), is_decided
+                yield pa.StoredTable.from_batches([batch]).select(list(table.columns)).cast(table.schema), is_decided
 
 
 def damage_of(store: PartStore, database: Path) -> list[str]:
     """Return the damage and the missing files, in words; nothing is changed."""
-    found, listing, standing, version = [], None, {}, store.root.parent / FILE
+    damage, listing, standing, version = [], None, {}, store.root.parent / FILE
     if store.root.is_dir() and version_in(version) is None:
-        found.append(f"{version}: is damaged or missing")
+        damage.append(f"{version}: is damaged or missing")
     try:
         listing = read_list(store.root) or _listed_by(database)
     except Unsound as error:
-        found.append(f"{store.root / LIST}: is damaged ({error})")
+        damage.append(f"{store.root / LIST}: is damaged ({error})")
     if damaged := dict(manifests_damaged(store, listing)):
-        found += damaged.values()
+        damage += damaged.values()
     for table_name in TABLES.keys() - damaged.keys():
         standing[table_name] = store.standing(table_name)
-        found += [f"{part.path}: is damaged" for part in standing[table_name] if not is_whole(part.path)]
-    return found + [f"{store.root / table / name}: is missing" for table, name in sorted(gone_from(standing, listing))]
+        damage += [f"{part.path}: is damaged" for part in standing[table_name] if not is_whole(part.path)]
+    return damage + [f"{store.root / table / name}: is missing" for table, name in sorted(gone_from(standing, listing))]
 
 
 def publish(store: PartStore, database: Path, *, must_rebuild: bool = False, must_verify: bool = False) -> bool:
@@ -208,7 +208,7 @@ def publish(store: PartStore, database: Path, *, must_rebuild: bool = False, mus
 
     With `must_rebuild` it is built from the parts alone also where adding to it would do. Every part is verified before
     it is read, with `must_verify` all that stand, and manifests. What is damaged is set aside, and what it held is
-    restored as far as the last database has it; `take_notices` reports it. The caller holds the publish lock.
+    restored as far as the last database has it; `pop_notices` reports it. The caller holds the publish lock.
 
     Raises:
         WarehouseError: the database cannot be built; the published one stays as it is.
@@ -261,11 +261,11 @@ def _publish(
         restore_rows(store, database, standing, gone)
         standing = store.all_standing()
         missing = names_in(standing)
-    _put_in_place(store, database, standing, missing, gone, listing, is_copy=is_copy)
+    _swap_in(store, database, standing, missing, gone, listing, is_copy=is_copy)
     return True
 
 
-def _put_in_place(
+def _swap_in(
     store: PartStore, database: Path, standing: Standing, missing: Names, gone: Names, listing: Listing | None,
     *, is_copy: bool,
 ) -> None:  # fmt: skip

@@ -152,9 +152,9 @@ def _base(spill: Path | None) -> duckdb.DuckDBPyConnection:
     if spill is None:
         with contextlib.suppress(IndexError):
             return _IDLE.pop()
-    made = duckdb.connect(config={"temp_directory": str(spill), "memory_limit": memory()} if spill else {})
-    quieten(made)
-    return made
+    database = duckdb.connect(config={"temp_directory": str(spill), "memory_limit": memory()} if spill else {})
+    quieten(database)
+    return database
 
 
 @atexit.register
@@ -208,7 +208,7 @@ def stamp() -> str:
 def stamp_of(reader: Reader) -> str | None:
     """Return the stamp that a database was published with; None if it has none."""
     try:
-        found = reader.value(f"select stamp from {STAMP}")
+        value = reader.value(f"select stamp from {STAMP}")
     except duckdb.CatalogException:
         return None
-    return str(found)
+    return str(value)

@@ -19,7 +19,7 @@ import duckdb
 import sql
 from warehouse.columns import COLUMNS
 from warehouse.parts import Standing
-from warehouse.tables import DECIDED_STATUSES, TABLES, Table
+from warehouse.tables import DECIDED_STATUSES, TABLES, StoredTable
 
 _MEMORY_BYTES = 1_200_000_000
 _MEMORY_OF_SIZE = 0.6
@@ -76,7 +76,7 @@ REPLACED = "replaced_rows"
 """The table of the rows of parts (`part`, `part_row`) that another row with the same key comes before."""
 
 
-def rests_on_response(table: Table) -> bool:
+def rests_on_response(table: StoredTable) -> bool:
     """Return whether a table's rows are removed together with their response."""
     return {"response_id", BY_MOMENT} <= set(table.columns) and table.name != REMOVALS
 
@@ -86,7 +86,7 @@ def is_removed(rows: str) -> str:
     return sql.template("warehouse/is_removed", removals=REMOVALS, rows=rows, moment=BY_MOMENT)
 
 
-def definition(table: Table) -> str:
+def definition(table: StoredTable) -> str:
     """Return the columns of a table with their types in SQL."""
     types = {
         "string": "varchar", "int64": "bigint", "double": "double", "bool": "boolean",
@@ -100,22 +100,22 @@ def decided(of: str = "") -> str:
     return f"coalesce({of}status in ({', '.join(map(quoted, DECIDED_STATUSES))}), false)"
 
 
-def standing_order(table: Table) -> str:
+def standing_order(table: StoredTable) -> str:
     """Return the order of rows with one key, the one that counts first (over the columns of `view_parts`)."""
     if table.keeps == "latest":
         return "part desc, part_row"
     return f"{decided()} desc, if({decided()}, part, null), part desc, if({decided()}, part_row, -part_row)"
 
 
-def standing_rows(table: Table, view: str, columns: str) -> str:
+def standing_rows(table: StoredTable, view: str, columns: str) -> str:
     """Return the query for the rows that count of a view of parts, one a key."""
     key = ", ".join(table.key)
-    place = f"row_number() over (partition by {key} order by {standing_order(table)})"
-    return f"select {columns} from {view} qualify {place} = 1"
+    rank = f"row_number() over (partition by {key} order by {standing_order(table)})"
+    return f"select {columns} from {view} qualify {rank} = 1"
 
 
 def note_replaced(
-    connection: duckdb.DuckDBPyConnection, table: Table, view: str, key: Sequence[str], condition: str = "true"
+    connection: duckdb.DuckDBPyConnection, table: StoredTable, view: str, key: Sequence[str], condition: str = "true"
 ) -> bool:
     """Note in the table `REPLACED` which rows of a view of parts do not stand; whether there are any.
 
@@ -128,7 +128,7 @@ def note_replaced(
     return holds(connection, f"from {REPLACED}")
 
 
-def view_parts(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Path], name: str) -> None:
+def view_parts(connection: duckdb.DuckDBPyConnection, table: StoredTable, paths: Sequence[Path], name: str) -> None:
     """Make a view of the rows of parts: the contract's columns, the part's name `part` and the place in it `part_row`.
 
     Columns are found by name, so that a part that an earlier version wrote may lack one or have others; a row without
@@ -145,17 +145,17 @@ def view_parts(connection: duckdb.DuckDBPyConnection, table: Table, paths: Seque
 
 ARRIVED = "new_parts"
 """The view of the parts that were taken in last."""
-_ON_ANSWERS = ("verdicts", "evidence")
+_ON_RESPONSES = ("verdicts", "evidence")
 """Tables whose rows quote or judge a response."""
 RETRACTED = "select import_batch from retractions where is_retracted"
 
 
-def in_order() -> list[Table]:
+def in_order() -> list[StoredTable]:
     """Return the tables in the order of loading: retractions and removals come first, since they affect all others."""
     return sorted(TABLES.values(), key=lambda table: {"retractions": 0, REMOVALS: 0, "responses": 1}.get(table.name, 2))
 
 
-def load(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Path], standing: Standing) -> None:
+def load(connection: duckdb.DuckDBPyConnection, table: StoredTable, paths: Sequence[Path], standing: Standing) -> None:
     """Take new parts into a table that may hold rows; tables come `in_order`."""
     view_parts(connection, table, paths, ARRIVED)
     condition = _not_retracted(connection, table, standing)
@@ -177,13 +177,13 @@ def load(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Pa
     connection.execute("drop table if exists temp.incoming")
 
 
-def _not_retracted(connection: duckdb.DuckDBPyConnection, table: Table, standing: Standing) -> str:
+def _not_retracted(connection: duckdb.DuckDBPyConnection, table: StoredTable, standing: Standing) -> str:
     """Return the condition that leaves out retracted imports and the rows on their responses."""
-    if (BATCH not in table.columns and table.name not in _ON_ANSWERS) or not holds(connection, RETRACTED):
+    if (BATCH not in table.columns and table.name not in _ON_RESPONSES) or not holds(connection, RETRACTED):
         return "true"
     condition = f"({BATCH} is null or {BATCH} not in ({RETRACTED}))" if BATCH in table.columns else "true"
-    if table.name not in _ON_ANSWERS or not standing["responses"]:
+    if table.name not in _ON_RESPONSES or not standing["responses"]:
         return condition
-    view_parts(connection, TABLES["responses"], [part.path for part in standing["responses"]], "answers")
-    connection.execute(sql.template("warehouse/withdrawn_answers", batch=BATCH, retracted=RETRACTED))
+    view_parts(connection, TABLES["responses"], [part.path for part in standing["responses"]], "stored_responses")
+    connection.execute(sql.template("warehouse/withdrawn_responses", batch=BATCH, retracted=RETRACTED))
     return f"{condition} and coalesce(response_id not in (from withdrawn), true)"

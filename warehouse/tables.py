@@ -9,7 +9,7 @@ import pyarrow as pa
 from warehouse.columns import COLUMNS
 
 _TASK = "benchmark dataset_revision task_id"
-_JUDGING = "judge judge_config_hash template_hash grading judge_trial"
+_BY_JUDGE = "judge judge_config_hash template_hash grading judge_trial"
 _USAGE = "prompt_tokens cached_tokens completion_tokens"
 _WRITER = "model model_config_hash served_model served_fingerprint template_hash"
 _OUTCOME = (
@@ -19,7 +19,7 @@ _OUTCOME = (
 
 
 @dataclass(frozen=True)
-class Table:
+class StoredTable:
     """A stored table: what one row is, its columns in order, its key, and which of two rows with one key stands.
 
     `keeps` is `latest` (the newer part's row stands) or `decided` (a row with a usable status stands; a failed one
@@ -49,8 +49,10 @@ class Table:
 def _table(
     name: str, meaning: str, columns: str, key: str, keeps: Literal["latest", "decided"] = "latest", indexes: str = "",
     models_read: str | None = None,
-) -> Table:  # fmt: skip
-    return Table(name, meaning, tuple(columns.split()), tuple(key.split()), keeps, tuple(indexes.split()), models_read)
+) -> StoredTable:  # fmt: skip
+    return StoredTable(
+        name, meaning, tuple(columns.split()), tuple(key.split()), keeps, tuple(indexes.split()), models_read
+    )
 
 
 _TABLES = (
@@ -147,14 +149,14 @@ _TABLES = (
     _table("capability_members", "A criterion in a node of a tree of capabilities, in each node above it too.",
            f"tree_id node_id {_TASK} criterion_id criterion_hash is_leaf", "tree_id node_id task_id criterion_id"),
     _table("capability_analyses", "What was compared last under a judging, with a fingerprint of what it rests on.",
-           f"benchmark dataset_revision {_JUDGING} analysis_id method created_at",
-           f"benchmark dataset_revision {_JUDGING}"),
+           f"benchmark dataset_revision {_BY_JUDGE} analysis_id method created_at",
+           f"benchmark dataset_revision {_BY_JUDGE}"),
     _table("capability_measures", "A model's score in a node of a tree of capabilities, with its interval.",
-           f"analysis_id tree_id node_id benchmark dataset_revision {_JUDGING} vintage model model_config_hash value "
+           f"analysis_id tree_id node_id benchmark dataset_revision {_BY_JUDGE} vintage model model_config_hash value "
            "ci_low ci_high is_small n_tasks n_criteria n_decided created_at",
            "analysis_id tree_id node_id vintage model model_config_hash"),
     _table("weakness_candidates", "A node in which a model was found weak, with what the other tasks say about it.",
-           f"analysis_id tree_id node_id benchmark dataset_revision {_JUDGING} vintage model model_config_hash "
+           f"analysis_id tree_id node_id benchmark dataset_revision {_BY_JUDGE} vintage model model_config_hash "
            "compared_key compared_model compared_vintage compared_config_hash value compared_value gap gap_ci_low "
            "gap_ci_high is_small n_tasks p_confirmed is_confirmed found_gap n_tasks_found p_found method created_at",
            "analysis_id tree_id node_id vintage model model_config_hash compared_key"),
@@ -163,14 +165,14 @@ _TABLES = (
     _table("condition_sets", "A model with its conditions, as configured.",
            "benchmark shared_model condition_names condition_models created_at", "benchmark shared_model"),
     _table("stopping_looks", "A comparison after one block of tasks, in a run that stops when comparisons are settled.",
-           f"stopping_id benchmark dataset_revision {_JUDGING} score_name model model_config_hash vintage "
+           f"stopping_id benchmark dataset_revision {_BY_JUDGE} score_name model model_config_hash vintage "
            "compared_model compared_config_hash compared_vintage block n_tasks n_tasks_evaluated n_tasks_planned "
            "mean_difference unbiased_difference sequence_low sequence_high comparison_alpha least_difference decision "
            "run_id created_at", "stopping_id model vintage compared_model compared_vintage block"),
     _table("stopping_scores", "A model's score on the random part of a split that was evaluated when a run stopped.",
-           f"benchmark dataset_revision split {_JUDGING} vintage model model_config_hash score_name stopping_id "
+           f"benchmark dataset_revision split {_BY_JUDGE} vintage model model_config_hash score_name stopping_id "
            "n_tasks n_tasks_evaluated n_tasks_skipped sequence_low sequence_high unbiased_mean_score run_id created_at",
-           f"benchmark dataset_revision split {_JUDGING} vintage model model_config_hash score_name"),
+           f"benchmark dataset_revision split {_BY_JUDGE} vintage model model_config_hash score_name"),
     _table("review_samples", "A criterion that a sheet for reviewers samples, and how probable that was.",
            f"sample_id {_TASK} criterion_id criterion_hash population_id n_population design stratum probability "
            "run_id created_at", "sample_id task_id criterion_id"),
@@ -190,7 +192,7 @@ _TABLES = (
            f"sheet_id {_TASK} response_id criterion_id criterion_hash probability is_known",
            "sheet_id response_id criterion_id criterion_hash"),
     _table("control_set", "A verdict that is judged again every night, with what it was at first; never changed.",
-           f"set_id {_TASK} {_JUDGING} verdict_id response_id conversation_id criterion_id criterion_hash model trial "
+           f"set_id {_TASK} {_BY_JUDGE} verdict_id response_id conversation_id criterion_id criterion_hash model trial "
            "vintage first_value run_id created_at",
            "set_id verdict_id"),
     _table("control_verdicts", "What a judge decided in one night on a member of its control set; never scored.",
@@ -214,5 +216,5 @@ _TABLES = (
            "run_id day purpose called_model"),
 )  # fmt: skip
 
-TABLES: dict[str, Table] = {table.name: table for table in _TABLES}
+TABLES: dict[str, StoredTable] = {table.name: table for table in _TABLES}
 DECIDED_STATUSES = ("ok", "met", "partial", "unmet")

@@ -85,7 +85,7 @@ class Warehouse:
         """Verify all that is stored, mend what can be mended, and publish; True if there was something to publish.
 
         Damaged parts are set aside (`damaged/`), and their rows restored as far as the last database has them. A
-        damaged database is rebuilt. What was found is reported by `take_notices`, what stays lost by `losses`.
+        damaged database is rebuilt. What was found is reported by `pop_notices`, what stays lost by `losses`.
         """
         if refuse_other_version(self.root) is None:
             return False  # nothing was ever stored
@@ -104,8 +104,8 @@ class Warehouse:
 
     def damage(self) -> list[str]:
         """Return the damage and the missing files, in words; nothing is changed."""
-        found = damage_of(self.store, self.database)
-        return [*found, f"{self.database}: is damaged"] if is_damaged(self.database) else found
+        damage = damage_of(self.store, self.database)
+        return [*damage, f"{self.database}: is damaged"] if is_damaged(self.database) else damage
 
     def losses(self) -> list[Loss]:
         """Return the rows that were lost by damage and are not restored, as far as they were counted."""

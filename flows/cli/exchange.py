@@ -23,7 +23,7 @@ def import_(context: Context, retract: str | None) -> int:
     back. `prbench import COMMAND --help` describes the formats and lists the options.
 
     Examples:
-      prbench import responses answers.jsonl
+      prbench import responses responses.jsonl
       prbench import verdicts labels.csv
       prbench import results logs/*.eval
       prbench import reviews criteria.csv
@@ -69,7 +69,7 @@ def import_responses(
     are used as they are, or PDF or DOCX, which are converted to Markdown.
 
     Examples:
-      prbench import responses answers.jsonl
+      prbench import responses responses.jsonl
       prbench import responses answers.json --as gpt-5-high
       prbench import responses files.csv             rows with a column `file`
       prbench import responses reports/              a folder of MODEL/TASK.pdf
@@ -201,11 +201,11 @@ def import_warehouse(context: Context, source: str) -> int:
       prbench import warehouse exported/
       prbench import warehouse s3://bucket/shared
     """
-    from tasks.bundles.stores import place
+    from tasks.bundles.stores import open_location
     from tasks.exports.tables import import_tables, opened_export
 
     job = context.job
-    with opened_export(place(source), is_quiet=job.is_quiet) as export:
+    with opened_export(open_location(source), is_quiet=job.is_quiet) as export:
         return write(context, job, lambda: [import_tables(job, export)])
 
 
@@ -255,10 +255,10 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
       prbench export shared/
       prbench export tables board/ --table leaderboard
     """
-    from tasks.bundles.stores import place
+    from tasks.bundles.stores import open_location
     from tasks.exports.tables import export_tables as written
 
-    return report_done(context, written(context.job, place(target), tables, context.arguments.benchmark))
+    return report_done(context, written(context.job, open_location(target), tables, context.arguments.benchmark))
 
 
 @command("split", "model", "judge", "trial", "limit", "vintage", "night", "seed", of=export, name="labelling", texts={
@@ -267,10 +267,10 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
 @click.argument("file", type=_PATH)
 @click.option("-n", "n_rows", type=click.IntRange(min=1), default=200, show_default=True, metavar="N",
               help="Number of rows; only the last response may lack some of its criteria.")  # fmt: skip
-@click.option("--for", "drawn_for", metavar="INTERVAL", help="Draw single verdicts whose labels narrow this interval "
+@click.option("--for", "sampled_for", metavar="INTERVAL", help="Draw single verdicts whose labels narrow this interval "
               "of `prbench leaderboard --debiased` most: `leaderboard`, two models (\"A B\"), or a "
               "category.")  # fmt: skip
-def labelling(context: Context, file: Path, n_rows: int, seed: int, drawn_for: str | None) -> int:
+def labelling(context: Context, file: Path, n_rows: int, seed: int, sampled_for: str | None) -> int:
     """Write a sheet for human graders (CSV).
 
     It has one row for each criterion of a response, with columns to fill in: `judge` (the grader's name) and
@@ -291,9 +291,9 @@ def labelling(context: Context, file: Path, n_rows: int, seed: int, drawn_for: s
       prbench export labelling sheet.csv -n 180 --for "Financial Accuracy"
       prbench import verdicts sheet.csv --skip-empty     read the sheet back
     """
-    from tasks.exports.sheets import export_drawn_labelling, export_labelling
+    from tasks.exports.sheets import export_labelling, export_sampled_labelling
 
-    if drawn_for is None:
+    if sampled_for is None:
         if context.arguments.judges:
             raise click.UsageError("--judge goes with --for; a sheet of whole responses is not about a judge")
         job = context.stored_job(checked=("split", "model"))
@@ -302,7 +302,7 @@ def labelling(context: Context, file: Path, n_rows: int, seed: int, drawn_for: s
     refuse_early(context, must_be_stored=True)
     job = context.stored_job(checked=("split", "model", "judge"))
     return write(context, job, lambda: [
-        export_drawn_labelling(job, file, drawn_for=drawn_for, n_rows=n_rows, seed=seed,
+        export_sampled_labelling(job, file, sampled_for=sampled_for, n_rows=n_rows, seed=seed,
                                of_latest=not (context.arguments.vintage or context.arguments.night))
     ])  # fmt: skip
 

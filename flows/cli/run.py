@@ -195,7 +195,7 @@ def aggregate(context: Context, take_over: bool) -> int:
     if take_over:
         from warehouse.owner import Owner
 
-        Owner.take_over_after_s = 0.0
+        Owner.takeover_after_s = 0.0
     return _stage(context, "aggregate")
 
 

@@ -70,14 +70,14 @@ def load_benchmark(name: str) -> Benchmark:
 
 
 def _folders() -> dict[str, Path]:
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for named in (str(FOLDER), *filter(None, os.environ.get(OWN_FOLDERS, "").split(os.pathsep))):
         folder = from_home(named, OWN_FOLDERS)
         # A process that a schedule starts has another working directory.
         if not folder.is_absolute() or not folder.is_dir():
             raise UsageError(f"{OWN_FOLDERS}: {named} is not the absolute path of a folder; correct it, or unset it")
         for name in (module.name for module in iter_modules([str(folder)]) if not module.name.startswith("_")):
-            if name in found:
+            if name in folders:
                 raise UsageError(f"{folder / name}.py: there is a {name} already; give it another name")
-            found[name] = folder
-    return {name: folder for name, folder in found.items() if name not in _SHARED}
+            folders[name] = folder
+    return {name: folder for name, folder in folders.items() if name not in _SHARED}

@@ -49,14 +49,14 @@ class Vocabulary:
 
     Attributes:
         title: what the labels are, as a heading.
-        question: what a label answers, as the annotator reads it.
+        instruction: which label to give, as the annotator reads it.
         labels: for each field (or `ANY_FIELD`), each label with a few words on what it covers.
         most_secondary: how many labels a task may have beside its primary one.
-        is_listed: whether the annotator reads the labels; otherwise the question says how they are written.
+        is_listed: whether the annotator reads the labels; otherwise the instruction says how they are written.
     """
 
     title: str
-    question: str
+    instruction: str
     labels: Mapping[str, Mapping[str, str]]
     most_secondary: int = 1
     is_listed: bool = True

@@ -241,8 +241,8 @@ REFERENCES = (
         for split, n_tasks, value in (("finance", 600, 0.51), ("legal", 500, 0.50))
     ),
     *(
-        Reference(split, n_tasks, _JUDGE, model, values[place], f"table 5 of {_PAPER}, one run without tools")
-        for place, (split, n_tasks) in enumerate((("finance_hard", 300), ("legal_hard", 250)))
+        Reference(split, n_tasks, _JUDGE, model, values[index], f"table 5 of {_PAPER}, one run without tools")
+        for index, (split, n_tasks) in enumerate((("finance_hard", 300), ("legal_hard", 250)))
         for model, values in _HARD.items()
     ),
 )

@@ -112,16 +112,16 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
         elif "rubric_title" in row:
             # Evaluations of one report name the task by its id and know two steps, those of all reports know three.
             is_of_one = "sample_id" in row and "task_name" not in row
-            made = {
+            graded_row = {
                 **row, "task": row.get("task_name") or row.get("sample_id") or row.get("task"),
                 "model": as_text(row.get("model") or row.get("pdf") or row.get("pdf_name")),
                 "criterion": row.get("rubric_title"), "explanation": row.get("reasoning"),
                 "verdict": _decided(row.get("verdict")) if row.get("success", True) in _TRUE else None,
                 "grading": row.get("grading") or ("binary" if is_of_one else None),
             }  # fmt: skip
-            place = tuple(as_text(made.get(name)) for name in _PLACE)
-            seen[place] += 1
-            yield {**made, "occurrence": seen[place]}
+            key = tuple(as_text(graded_row.get(name)) for name in _KEY)
+            seen[key] += 1
+            yield {**graded_row, "occurrence": seen[key]}
         else:
             yield row
 
@@ -129,7 +129,7 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
 
 
 _TRUE = (True, "True", "true", 1, "1")
-_PLACE = ("task", "model", "trial", "vintage", "judge", "judge_trial", "grading", "criterion")
+_KEY = ("task", "model", "trial", "vintage", "judge", "judge_trial", "grading", "criterion")
 
 
 def _of_compiled(row: Row) -> Iterator[Row]:

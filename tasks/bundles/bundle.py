@@ -72,7 +72,7 @@ def file_at(path: Path, name: str) -> File:
 
 
 def write_bundle(
-    place: Folder | Store, kind: Kind, files: Mapping[File, Path | None], meta: Mapping[str, Any], *,
+    location: Folder | Store, kind: Kind, files: Mapping[File, Path | None], meta: Mapping[str, Any], *,
     name: str | None = None, is_quiet: bool = True,
 ) -> Bundle:  # fmt: skip
     """Put files in a place, and then the manifest, which makes them a bundle.
@@ -85,10 +85,10 @@ def write_bundle(
         name: another name of the manifest than that of the kind.
         is_quiet: show no progress.
     """
-    place.put({file.name: path for file, path in files.items() if path is not None}, is_quiet=is_quiet)
+    location.put({file.name: path for file, path in files.items() if path is not None}, is_quiet=is_quiet)
     document = {"format": f"prbench-{kind}", "version": VERSION, **meta, "files": [asdict(file) for file in files]}
     sealed = {**document, "sha256": _hash_of(document)}
-    place.write(name or manifest_of(kind), json.dumps(sealed, indent=1, ensure_ascii=False).encode())
+    location.write(name or manifest_of(kind), json.dumps(sealed, indent=1, ensure_ascii=False).encode())
     return Bundle(kind, tuple(files), dict(meta))
 
 
@@ -96,7 +96,7 @@ def _hash_of(document: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
-def read_bundle(place: Folder | Store, *kinds: Kind) -> Bundle:
+def read_bundle(location: Folder | Store, *kinds: Kind) -> Bundle:
     """Return the bundle in a place, which is of one of these kinds; its files are not looked at.
 
     Raises:
@@ -104,10 +104,10 @@ def read_bundle(place: Folder | Store, *kinds: Kind) -> Bundle:
     """
     names = dict.fromkeys(map(manifest_of, kinds))
     for name in names:
-        if (text := place.read(name)) is not None:
-            return parse_manifest(text, f"{place}/{name}", *kinds)
-    found = f"is not a complete {' or '.join(kinds)}, {' or '.join(names)} is missing"
-    raise Damaged(f"{place}: {found}; check the path, or write it again")
+        if (text := location.read(name)) is not None:
+            return parse_manifest(text, f"{location}/{name}", *kinds)
+    problem = f"is not a complete {' or '.join(kinds)}, {' or '.join(names)} is missing"
+    raise Damaged(f"{location}: {problem}; check the path, or write it again")
 
 
 def parse_manifest(text: bytes, path: str, *kinds: Kind) -> Bundle:
@@ -171,65 +171,69 @@ def is_inside(name: str) -> bool:
     return str(path) == name != "." and not path.is_absolute() and ".." not in path.parts
 
 
-def missing_from(place: Folder | Store, files: Iterable[File]) -> list[str]:
+def missing_from(location: Folder | Store, files: Iterable[File]) -> list[str]:
     """Return the names of the files that are not in a place in their sizes."""
-    there = place.files()
+    there = location.files()
     return [file.name for file in files if there.get(file.name) != file.n_bytes]
 
 
-def is_complete(place: Folder | Store, *kinds: Kind) -> bool:
+def is_complete(location: Folder | Store, *kinds: Kind) -> bool:
     """Return whether a place holds a bundle of one of these kinds, with all files in their sizes.
 
     Raises:
         Damaged: its manifest cannot be used.
     """
-    return place.read(manifest_of(kinds[0])) is not None and not missing_from(place, read_bundle(place, *kinds).files)
+    return location.read(manifest_of(kinds[0])) is not None and not missing_from(
+        location, read_bundle(location, *kinds).files
+    )
 
 
-def verify_bundle(place: Folder | Store, bundle: Bundle) -> None:
+def verify_bundle(location: Folder | Store, bundle: Bundle) -> None:
     """Read all files of a bundle in a place, and see that they are what its manifest says.
 
     Raises:
         Damaged: one is missing or has other content.
         NotInside: one is a link that leads out of its folder.
     """
-    _refuse(place, bundle, missing_from(place, bundle.files))
-    _refuse(place, bundle, [file.name for file in bundle.files if place.hash_of(file.name) != file.sha256])
+    _refuse(location, bundle, missing_from(location, bundle.files))
+    _refuse(location, bundle, [file.name for file in bundle.files if location.hash_of(file.name) != file.sha256])
 
 
-def fetch_bundle(place: Folder | Store, bundle: Bundle, paths: Mapping[str, Path], *, is_quiet: bool) -> None:
+def fetch_bundle(location: Folder | Store, bundle: Bundle, paths: Mapping[str, Path], *, is_quiet: bool) -> None:
     """Copy the files of a bundle to this machine, each to its path, and see that they are what its manifest says.
 
     Raises:
         Damaged: one is missing or has other content.
         NotInside: one is a link that leads out of its folder.
     """
-    _refuse(place, bundle, missing_from(place, bundle.files))
-    place.get(paths, bundle.n_bytes, is_quiet=is_quiet)
-    _refuse(place, bundle, [file.name for file in bundle.files if hash_of(paths[file.name]) != file.sha256])
+    _refuse(location, bundle, missing_from(location, bundle.files))
+    location.get(paths, bundle.n_bytes, is_quiet=is_quiet)
+    _refuse(location, bundle, [file.name for file in bundle.files if hash_of(paths[file.name]) != file.sha256])
 
 
 @contextmanager
-def verified(place: Folder | Store, bundle: Bundle, *, is_quiet: bool) -> Iterator[Path]:
+def verified(location: Folder | Store, bundle: Bundle, *, is_quiet: bool) -> Iterator[Path]:
     """The folder of this machine with a bundle's files, which are what its manifest says; of a store a temporary one.
 
     Raises:
         Damaged: one is missing or has other content.
         NotInside: one is a link that leads out of its folder.
     """
-    if isinstance(place, Folder):
-        verify_bundle(place, bundle)
-        yield place.path
+    if isinstance(location, Folder):
+        verify_bundle(location, bundle)
+        yield location.path
         return
     with TemporaryDirectory(prefix="prbench-") as temporary:
-        fetch_bundle(place, bundle, {file.name: Path(temporary, file.name) for file in bundle.files}, is_quiet=is_quiet)
+        fetch_bundle(
+            location, bundle, {file.name: Path(temporary, file.name) for file in bundle.files}, is_quiet=is_quiet
+        )
         yield Path(temporary)
 
 
-def _refuse(place: Folder | Store, bundle: Bundle, names: list[str]) -> None:
+def _refuse(location: Folder | Store, bundle: Bundle, names: list[str]) -> None:
     if names:
         advice = "use another copy" + (", or `prbench backup --verify`" if bundle.kind == "backup" else "")
-        raise Damaged(f"{place}: {some(names)}: missing, or not what was written; {advice}")
+        raise Damaged(f"{location}: {some(names)}: missing, or not what was written; {advice}")
 
 
 POINTER, FOLDER = "current.json", "publications"
@@ -246,13 +250,13 @@ class Pointer:
     published_at: str
 
 
-def read_pointer(place: Folder | Store) -> Pointer | None:
+def read_pointer(location: Folder | Store) -> Pointer | None:
     """Return the pointer at a target; None: nothing has been published there.
 
     Raises:
         Damaged: the file is none, or names something else than a publication at this target.
     """
-    text, path = place.read(POINTER), f"{place}/{POINTER}"
+    text, path = location.read(POINTER), f"{location}/{POINTER}"
     if text is None:
         return None
     pointer = checked(Pointer, parse_manifest(text, path, "publication").meta, path)
@@ -262,7 +266,7 @@ def read_pointer(place: Folder | Store) -> Pointer | None:
     return pointer
 
 
-def published_in(place: Folder | Store) -> Folder | Store:
+def published_in(location: Folder | Store) -> Folder | Store:
     """Return the place of the latest publication at a target; of an export, the place itself."""
-    pointer = read_pointer(place)
-    return place if pointer is None else place.below(pointer.publication)
+    pointer = read_pointer(location)
+    return location if pointer is None else location.below(pointer.publication)

@@ -84,14 +84,14 @@ class Store:
         with in_one_line(self.address):
             self.filesystem.invalidate_cache()
             try:
-                found = self.filesystem.find(self.root, detail=True)
+                details_by_path = self.filesystem.find(self.root, detail=True)
             except FileNotFoundError:
                 return {}
             above = f"{self.root}/"
             return {
                 # Some stores, such as HTTP servers, list names without sizes.
                 path.removeprefix(above): int(details["size"] or self.filesystem.size(path))
-                for path, details in found.items()
+                for path, details in details_by_path.items()
                 # What ends with a slash is made by consoles to show an empty folder.
                 if path.startswith(above) and not path.endswith("/") and details["type"] == "file"
             }
@@ -161,11 +161,11 @@ class Folder:
 
     def files(self) -> dict[str, int]:
         """Return the names of all files, and their sizes in bytes."""
-        found = {}
+        sizes = {}
         for path in (Path(folder, name) for folder, _, names in os.walk(self.path) for name in names):
             with suppress(FileNotFoundError):  # another writer renamed or removed it since it was listed
-                found[path.relative_to(self.path).as_posix()] = path.stat().st_size
-        return found
+                sizes[path.relative_to(self.path).as_posix()] = path.stat().st_size
+        return sizes
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a small file; None: there is no such file."""
@@ -251,7 +251,7 @@ _PATTERN = re.compile(r"[*\[\]]")
 """Where files are removed, fsspec takes these for patterns of names."""
 
 
-def place(given: str) -> Path | Store:
+def open_location(given: str) -> Path | Store:
     """Return the path or store of a path, or of an address such as `s3://bucket/prefix`; `file://` is a path.
 
     Raises:

@@ -22,7 +22,7 @@ import sql
 from tasks.bundles.bundle import MANIFEST, Bundle, Damaged, file_at, read_bundle, verify_bundle, write_bundle
 from tasks.bundles.stores import Folder
 from tasks.config.job import Job
-from tasks.dataset.foreign_files import ZIP_ERRORS, TooLarge, member_chunks, refuse_bomb
+from tasks.dataset.foreign_files import ZIP_ERRORS, FileTooLarge, member_chunks, refuse_bomb
 from tasks.measures import SCORE
 from tasks.rules.errors import PipelineError, UsageError, disk_errors
 from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED
@@ -39,7 +39,7 @@ LEADERBOARDS = ("leaderboard", "hard_leaderboard", "breakdown_leaderboard", "sev
 MODELS = (*LEADERBOARDS, "trial_scores")
 """The models that figures rest on, with those that these rest on; intervals over trials are drawn from trial scores."""
 SQL = "sql"
-_MADE = ("responses", "verdicts")
+_MADE_BY_RUNS = ("responses", "verdicts")
 """The tables whose rows runs made."""
 _LIBRARIES = ("prbench-pipeline", "duckdb", "numpy", "scipy")
 _NAME = re.compile(r"manifest\.json|(rows|figures)/[a-z_]+\.jsonl|sql/[a-z_.]+\.sql")
@@ -106,8 +106,8 @@ def query_of(name: str) -> str:
     if name == RUNS:
         # Those that made rows of the data set, with their configuration as it is stored: without secrets.
         columns = f"run_id, command, config, git_commit, {_time('started_at')}, {_time('ended_at')}, outcome"
-        made = (f"select run_id from {table} where {_OF_DATA_SET}" for table in _MADE)
-        condition = f"run_id in ({' union '.join(made)})"
+        of_runs = (f"select run_id from {table} where {_OF_DATA_SET}" for table in _MADE_BY_RUNS)
+        condition = f"run_id in ({' union '.join(of_runs)})"
     elif name == "hard_subset":
         latest = f"select (field, selection_id) from intermediate.latest_selections where {_OF_DATA_SET}"
         condition += f" and (field, selection_id) in ({latest})"
@@ -165,7 +165,7 @@ def certify(job: Job, file: Path) -> Certificate:
 def _about(reader: Reader, job: Job) -> dict[str, Any]:
     """Return the entries of the manifest beside the members; none of them changes while the rows stay the same."""
     given = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
-    times = " union all ".join(f"select created_at from {name} where {_OF_DATA_SET}" for name in _MADE)
+    times = " union all ".join(f"select created_at from {name} where {_OF_DATA_SET}" for name in _MADE_BY_RUNS)
     latest = f"select max(created_at) as created_at from ({times})"
     return {
         "benchmark": job.settings.benchmark, "dataset_revision": job.data.revision,
@@ -222,11 +222,11 @@ def write_archive(path: Path, folder: Path, members: Iterable[str]) -> str:
 
 def _hash_before_digest(file: BinaryIO, n_bytes: int) -> str:
     """Return the SHA-256 of all bytes of a file except the digest at its end."""
-    found, left = hashlib.sha256(), n_bytes - _DIGEST_HEX
+    hasher, left = hashlib.sha256(), n_bytes - _DIGEST_HEX
     while left > 0 and (chunk := file.read(min(_AT_A_TIME, left))):
-        found.update(chunk)
+        hasher.update(chunk)
         left -= len(chunk)
-    return found.hexdigest()
+    return hasher.hexdigest()
 
 
 def verified_digest(path: Path, published: str | None) -> str:
@@ -268,7 +268,7 @@ def unpack(path: Path, folder: Path) -> None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with target.open("wb") as file:
                     file.writelines(member_chunks(archive, info))
-    except TooLarge as error:
+    except FileTooLarge as error:
         raise Damaged(str(error)) from error
     except ZIP_ERRORS as error:
         reason = str(error) or type(error).__name__
@@ -297,11 +297,11 @@ def opened(path: Path, folder: Path) -> Bundle:
         Damaged: it does not hold exactly what its manifest lists.
     """
     unpack(path, folder)
-    place = Folder(folder, str(path))
-    bundle = read_bundle(place, "certificate")
-    if place.files().keys() != {MANIFEST, *(file.name for file in bundle.files)}:
+    location = Folder(folder, str(path))
+    bundle = read_bundle(location, "certificate")
+    if location.files().keys() != {MANIFEST, *(file.name for file in bundle.files)}:
         raise Damaged(f"{path}: its members are not those that the manifest lists; get it again")
-    verify_bundle(place, bundle)
+    verify_bundle(location, bundle)
     if not isinstance(bundle.meta.get("benchmark"), str) or not isinstance(bundle.meta.get("dataset_revision"), str):
         raise Damaged(f"{path}: {MANIFEST} does not say benchmark and dataset_revision; get it again")
     return bundle

@@ -66,12 +66,12 @@ class Texts:
         """The result in words."""
         counts = ", ".join(f"{n} of {self.n_certified[kind]} {_SEVERAL[kind]}" for kind, n in self.n_checked.items())
         outcome = f"{len(self.differing)} differ" if self.differing else "all match"
-        found = [f"texts: {counts or 'nothing'} checked; {outcome}"]
+        lines = [f"texts: {counts or 'nothing'} checked; {outcome}"]
         if self.missing:
-            found.append(f"not given: {some(self.missing)}")
+            lines.append(f"not given: {some(self.missing)}")
         if self.n_others:
-            found.append(f"{self.n_others} given texts are of tasks or models that are not certified")
-        return found
+            lines.append(f"{self.n_others} given texts are of tasks or models that are not certified")
+        return lines
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,13 @@ class Ids:
         """The result in words."""
         counts = " and ".join(f"{n} {kind}" for kind, n in self.n_checked.items())
         outcome = f"{len(self.differing)} differ" if self.differing else "all equal"
-        found = [f"ids: of {counts} recomputed; {outcome}"]
+        lines = [f"ids: of {counts} recomputed; {outcome}"]
         if self.n_unchecked:
-            found.append(
+            lines.append(
                 f"ids: of {self.n_unchecked} verdicts not recomputed, so the judge of these may be another one; that "
                 "needs the texts of their responses (--texts)"
             )
-        return found
+        return lines
 
 
 def check_texts(folder: Path, benchmark: str, revision: str, texts: Iterable[Path]) -> tuple[Texts, dict[str, str]]:

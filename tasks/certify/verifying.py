@@ -33,7 +33,7 @@ _UNLIKE = """
 
 
 @dataclass(frozen=True)
-class Difference:
+class FigureDifference:
     """A figure that comes out differently; `column` is None where the whole row is on one side only."""
 
     leaderboard: str
@@ -49,36 +49,36 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Compared:
+class BoardComparison:
     """The number of rows and figures that were compared, and the figures that differ."""
 
     n_rows: int
     n_figures: int
-    differences: list[Difference]
+    differences: list[FigureDifference]
 
 
-def compare(leaderboard: str, certified: Path, recomputed: Path, *, is_same_sql: bool) -> Compared:
+def compare(leaderboard: str, certified: Path, recomputed: Path, *, is_same_sql: bool) -> BoardComparison:
     """Compare the rows of a leaderboard, each a line; by other SQL they may have columns more than are certified.
 
     Raises:
         ValueError: a row is no JSON, or two rows are about the same.
         TypeError: a row is no object.
     """
-    ours, theirs = _by_key(recomputed), _by_key(certified)
-    n_figures, found = 0, []
-    for key in sorted(theirs.keys() | ours.keys(), key=repr):
-        stated, made = theirs.get(key), ours.get(key)
-        about = {column: value for column, value in (stated or made or {}).items() if column in KEY}
-        if stated is None or made is None:
-            sides = ("present", "absent") if made is None else ("absent", "present")
-            found.append(Difference(leaderboard, about, None, *sides))
+    own_rows, certified_rows = _by_key(recomputed), _by_key(certified)
+    n_figures, differences = 0, []
+    for key in sorted(certified_rows.keys() | own_rows.keys(), key=repr):
+        stated, own = certified_rows.get(key), own_rows.get(key)
+        about = {column: value for column, value in (stated or own or {}).items() if column in KEY}
+        if stated is None or own is None:
+            sides = ("present", "absent") if own is None else ("absent", "present")
+            differences.append(FigureDifference(leaderboard, about, None, *sides))
             continue
-        columns = [column for column in dict.fromkeys([*stated, *(made if is_same_sql else ())]) if column not in KEY]
+        columns = [column for column in dict.fromkeys([*stated, *(own if is_same_sql else ())]) if column not in KEY]
         n_figures += len(columns)
         for column in columns:
-            if not is_same(column, stated.get(column), made.get(column)):
-                found.append(Difference(leaderboard, about, column, stated.get(column), made.get(column)))
-    return Compared(len(theirs), n_figures, found)
+            if not is_same(column, stated.get(column), own.get(column)):
+                differences.append(FigureDifference(leaderboard, about, column, stated.get(column), own.get(column)))
+    return BoardComparison(len(certified_rows), n_figures, differences)
 
 
 def _by_key(path: Path) -> dict[tuple[Any, ...], Row]:
@@ -93,13 +93,13 @@ def _by_key(path: Path) -> dict[tuple[Any, ...], Row]:
     return rows
 
 
-def is_same(column: str, stated: Any, made: Any) -> bool:
+def is_same(column: str, stated: Any, own: Any) -> bool:
     """Return whether two figures are the same, except for the last digits of a mean."""
-    if type(stated) is float and type(made) is float:
+    if type(stated) is float and type(own) is float:
         # Sums depend on the order of adding; resamples, of which ends are made, are computed in single precision.
         close = 1e-6 if column.endswith(("ci_low", "ci_high")) else 1e-9
-        return math.isclose(stated, made, rel_tol=close, abs_tol=close)
-    return type(stated) is type(made) and bool(stated == made)
+        return math.isclose(stated, own, rel_tol=close, abs_tol=close)
+    return type(stated) is type(own) and bool(stated == own)
 
 
 @dataclass(frozen=True)
@@ -118,14 +118,14 @@ class Verification:
 
     digest: str
     about: dict[str, Any]
-    compared: dict[str, Compared]
+    compared: dict[str, BoardComparison]
     ids: Ids
     other_sql: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     texts: Texts | None = None
 
     @property
-    def differences(self) -> list[Difference]:
+    def differences(self) -> list[FigureDifference]:
         """The figures of all leaderboards that come out differently."""
         return [each for compared in self.compared.values() for each in compared.differences]
 
@@ -136,14 +136,14 @@ class Verification:
         n_rows, n_figures = sum(each.n_rows for each in filled), sum(each.n_figures for each in filled)
         outcome = f"{len(self.differences)} differ" if self.differences else "all equal"
         rows = f"{n_figures} figures in {n_rows} rows of {len(filled)} leaderboards"
-        found = [f"verify: certificate, {rows} recomputed; {outcome}"]
+        lines = [f"verify: certificate, {rows} recomputed; {outcome}"]
         if self.other_sql:
             names = ", ".join(name.removeprefix("sql/").removesuffix(".sql") for name in self.other_sql)
-            found.append(f"The certificate has other SQL than this version, whose SQL was used: {names}")
-        if (drawn := self.about.get("intervals")) != certifying.INTERVALS:
-            found.append(f"The certificate's intervals were drawn in another way than this version's: {drawn}")
+            lines.append(f"The certificate has other SQL than this version, whose SQL was used: {names}")
+        if (intervals := self.about.get("intervals")) != certifying.INTERVALS:
+            lines.append(f"The certificate's intervals were drawn in another way than this version's: {intervals}")
         texts = self.texts.lines if self.texts else ()
-        return [*found, *self.notes, *self.ids.lines, *texts, f"digest: {self.digest}"]
+        return [*lines, *self.notes, *self.ids.lines, *texts, f"digest: {self.digest}"]
 
     @property
     def as_json(self) -> dict[str, Any]:
@@ -203,21 +203,21 @@ def verify_files(source: Path | Store) -> StageReport:
     Raises:
         Damaged: it is none of these, or a file is not what its manifest says.
     """
-    place = published_in(Folder(source) if isinstance(source, Path) else source)
-    bundle = read_bundle(place, *KINDS)
-    verify_bundle(place, bundle)
+    location = published_in(Folder(source) if isinstance(source, Path) else source)
+    bundle = read_bundle(location, *KINDS)
+    verify_bundle(location, bundle)
     size = f"{len(bundle.files)} files ({bundle.n_bytes / 1e6:.1f} MB)"
     return StageReport("verify", len(bundle.files), notes=[f"{bundle.kind}, {size} are as its manifest says"])
 
 
 def _recomputed(
     folder: Path, manifest: Mapping[str, Any], *, is_same_sql: bool
-) -> tuple[dict[str, Compared], list[str]]:
+) -> tuple[dict[str, BoardComparison], list[str]]:
     benchmark, revision = manifest["benchmark"], manifest["dataset_revision"]
-    (made := folder / "recomputed").mkdir()
-    derivation = Derivation(made / "figures.duckdb", certifying.MODELS)
+    (work := folder / "recomputed").mkdir()
+    derivation = Derivation(work / "figures.duckdb", certifying.MODELS)
     same = {"benchmark": benchmark, "dataset_revision": revision}
-    derivation.take_in({name: folder / certifying.member_of(name) for name in certifying.ROWS}, same)
+    derivation.load_files({name: folder / certifying.member_of(name) for name in certifying.ROWS}, same)
     with derivation.reader() as reader:
         notes = _refuse_odd(reader, manifest)
     derivation.compute()
@@ -225,9 +225,9 @@ def _recomputed(
         intervals = [*SCORE.fresh(reader), *TRIALS.fresh(reader)]
     derivation.add("measures", intervals)
     with derivation.reader() as reader:
-        certifying.write_rows(reader, certifying.LEADERBOARDS, made, benchmark, revision)
+        certifying.write_rows(reader, certifying.LEADERBOARDS, work, benchmark, revision)
     compared = {
-        name: compare(name, *(each / certifying.member_of(name) for each in (folder, made)), is_same_sql=is_same_sql)
+        name: compare(name, *(each / certifying.member_of(name) for each in (folder, work)), is_same_sql=is_same_sql)
         for name in certifying.LEADERBOARDS
     }
     return compared, notes
@@ -252,7 +252,7 @@ def _refuse_odd(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
         return []
     of_admitted = "from criteria join tasks using (task_id) where is_admitted and weight not between ? and ?"
     n_odd = reader.value(f"select count(*) {of_admitted}", [bounds["lowest"], bounds["highest"]])
-    said = f"{n_odd} weights are not from {bounds['lowest']:g} to {bounds['highest']:g}, as those of {name} are"
+    problem = f"{n_odd} weights are not from {bounds['lowest']:g} to {bounds['highest']:g}, as those of {name} are"
     if n_odd and manifest["configuration"]["quality"]["policies"].get("weight_range") != "warn":
-        raise ValueError(said)
-    return [f"{said}; the certified configuration only warns of them"] if n_odd else []
+        raise ValueError(problem)
+    return [f"{problem}; the certified configuration only warns of them"] if n_odd else []

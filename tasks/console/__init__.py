@@ -101,7 +101,7 @@ class Tally:
     total: int
     done: int = 0
     failed: int = 0
-    said_at_s: float = field(default_factory=time.monotonic)
+    printed_at_s: float = field(default_factory=time.monotonic)
 
     @property
     def name(self) -> str:
@@ -135,8 +135,8 @@ class _Screen:
             if (name := tally.name) not in self._numbers:
                 self._numbers[name] = self._bars.add_task(escape(visible(name)), total=tally.total, failures="")
             self._bars.update(self._numbers[name], completed=tally.done, failures=failures)
-        elif tally.done >= tally.total or time.monotonic() - tally.said_at_s > 20:
-            tally.said_at_s = time.monotonic()
+        elif tally.done >= tally.total or time.monotonic() - tally.printed_at_s > 20:
+            tally.printed_at_s = time.monotonic()
             notice(", ".join(filter(None, (f"{tally.name}: {tally.done} of {tally.total}", failures))))
 
     def close(self) -> None:

@@ -32,7 +32,7 @@ ZIP_ERRORS = (
 """What the standard library raises at an archive that is damaged, or that somebody made by hand."""
 
 
-class TooLarge(PipelineError):
+class FileTooLarge(PipelineError):
     """A file is larger than what is read, or unpacks to more."""
 
 
@@ -64,7 +64,9 @@ def bounded(file: BufferedReader, shown: PurePath | str) -> BufferedReader:
     n_bytes = os.fstat(file.fileno()).st_size
     if n_bytes > MOST_BYTES:
         file.close()
-        raise TooLarge(f"{shown}: is too large ({n_bytes / 1e9:.1f} GB of at most {MOST_BYTES / 1e9:.1f}); split it")
+        raise FileTooLarge(
+            f"{shown}: is too large ({n_bytes / 1e9:.1f} GB of at most {MOST_BYTES / 1e9:.1f}); split it"
+        )
     return file
 
 
@@ -76,9 +78,11 @@ def refuse_bomb(shown: PurePath | str, n_bytes: int, unpacked: Iterable[int]) ->
     """
     sizes = list(unpacked)
     if len(sizes) > _MOST_MEMBERS:
-        raise TooLarge(f"{shown}: has {len(sizes):,} members, more than {_MOST_MEMBERS:,}; split it")
+        raise FileTooLarge(f"{shown}: has {len(sizes):,} members, more than {_MOST_MEMBERS:,}; split it")
     if sum(sizes) > _MOST_PER_BYTE * n_bytes + _MOST_BESIDE:
-        raise TooLarge(f"{shown}: it would unpack to {sum(sizes) / 1e6:,.0f} MB, far more than its size; get it again")
+        raise FileTooLarge(
+            f"{shown}: it would unpack to {sum(sizes) / 1e6:,.0f} MB, far more than its size; get it again"
+        )
 
 
 def member_chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:
@@ -134,11 +138,11 @@ def files_inside(folder: Path) -> list[Path]:
     def stop(error: OSError) -> None:
         raise error
 
-    found = []
+    files = []
     for root, folders, names in os.walk(folder, onerror=stop):
         if link := next((Path(root, name) for name in folders if Path(root, name).is_symlink()), None):
             raise NotInside(f"{link}: is a link to a folder; put the folder itself there, or remove the link")
         for name in names:
             open_inside(folder, Path(root, name).relative_to(folder)).close()
-            found.append(Path(root, name))
-    return sorted(found)
+            files.append(Path(root, name))
+    return sorted(files)

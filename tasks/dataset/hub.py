@@ -26,7 +26,7 @@ def resolve_revision(dataset_id: str, revision: str) -> str:
     A commit is returned unchanged without any network access; a branch or tag is looked up at the
     hub. Raises HubError when the hub does not know it, cannot be reached or refuses access.
     """
-    return revision if re.compile(r"[0-9a-f]{40}").fullmatch(revision) else _ask_hub(dataset_id, revision)
+    return revision if re.compile(r"[0-9a-f]{40}").fullmatch(revision) else _commit_at_hub(dataset_id, revision)
 
 
 def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any]]:
@@ -41,7 +41,7 @@ def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any
 
     # The hub is asked first even for a commit, because `datasets` answers a hub that is down with
     # 23 s of retries, and a refusal with an exception that has lost its cause.
-    commit = (resolve_revision if constants.is_offline_mode() else _ask_hub)(dataset_id, revision)
+    commit = (resolve_revision if constants.is_offline_mode() else _commit_at_hub)(dataset_id, revision)
     with _explained(dataset_id, commit), _quiet():
         splits = datasets.load_dataset(
             # The prefix keeps a local folder of the same name from being read instead.
@@ -68,7 +68,7 @@ def fetch(dataset_id: str, commit: str, file: str) -> Path:
         return Path(hf_hub_download(dataset_id, file, repo_type="dataset", revision=commit))
 
 
-def _ask_hub(dataset_id: str, revision: str) -> str:
+def _commit_at_hub(dataset_id: str, revision: str) -> str:
     """Return the commit of a revision according to the hub: one request, no retries."""
     from huggingface_hub import HfApi, constants
 
@@ -92,8 +92,8 @@ def _explained(dataset_id: str, revision: str) -> Iterator[None]:
         while isinstance(root.__cause__, Exception):
             root = root.__cause__
         root = next((link for link in links if isinstance(link, HfHubHTTPError)), root)
-        said = textwrap.shorten(f"{type(root).__name__}: {root}", 400)
-        raise _failure(dataset_id, revision, f"{said}; {_ADVICE}") from error
+        reason = textwrap.shorten(f"{type(root).__name__}: {root}", 400)
+        raise _failure(dataset_id, revision, f"{reason}; {_ADVICE}") from error
 
 
 @contextmanager

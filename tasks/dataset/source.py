@@ -16,7 +16,7 @@ from tasks.benchmarks import folder_of, load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import DataRevision, Job
 from tasks.config.settings import Dataset
-from tasks.dataset.foreign_files import MOST_BYTES, TooLarge, open_regular, refuse_bomb
+from tasks.dataset.foreign_files import MOST_BYTES, FileTooLarge, open_regular, refuse_bomb
 from tasks.rules.errors import PipelineError, UsageError, from_home
 from tasks.rules.identity import digest
 from tasks.rules.text.json_text import KeyTwice, read_json
@@ -79,7 +79,7 @@ def parquet_batches(
                 for column in batch.columns
             )
             if most_bytes < 0:
-                raise TooLarge(f"{path}: it would unpack to more than {MOST_BYTES / 1e9:.1f} GB; split it")
+                raise FileTooLarge(f"{path}: it would unpack to more than {MOST_BYTES / 1e9:.1f} GB; split it")
             yield batch
 
 
@@ -117,8 +117,8 @@ def json_rows(where: object, lines: Iterable[str]) -> Iterator[Row]:
                     f"{where}:{number}: not a JSON object ({error}); correct or remove the line"
                 ) from error
             if not isinstance(row, dict):
-                found = type(row).__name__
-                raise SourceError(f"{where}:{number}: not a JSON object but {found}; correct or remove the line")
+                kind = type(row).__name__
+                raise SourceError(f"{where}:{number}: not a JSON object but {kind}; correct or remove the line")
             yield row
 
 
@@ -153,8 +153,8 @@ def read_prompts(path: Path) -> dict[str, str]:
 def with_prompts(rows: Iterable[Row], prompts: Mapping[str, str], id_columns: Iterable[str]) -> Iterator[Row]:
     """Yield rows with the prompt of their id; a row with a prompt keeps it, and one without any stays without."""
     for row in rows:
-        found = next((prompts[row[name]] for name in id_columns if row.get(name) in prompts), None)
-        yield row if found is None or row.get("prompt") else {**row, "prompt": found}
+        prompt = next((prompts[row[name]] for name in id_columns if row.get(name) in prompts), None)
+        yield row if prompt is None or row.get("prompt") else {**row, "prompt": prompt}
 
 
 _REVISION_HEX = 40
@@ -197,8 +197,8 @@ def with_revision(job: Job) -> Job:
 
     def find() -> DataRevision:
         # A split that is not there is missed by those who need its tasks.
-        found = _located(dataset, load_benchmark(benchmark))
-        return DataRevision(name=found.name, revision=found.revision, splits=dataset.splits or found.splits)
+        source = _located(dataset, load_benchmark(benchmark))
+        return DataRevision(name=source.name, revision=source.revision, splits=dataset.splits or source.splits)
 
     return job.looking_up(find)
 
@@ -259,9 +259,9 @@ def sample_of(benchmark: str) -> Path | None:
 
 def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
     if path.is_dir():
-        found = [file for file in sorted(path.iterdir()) if file.suffix in SUFFIXES]
-        files = {file.stem: file for file in found}
-        if not files or len(files) < len(found):
+        candidates = [file for file in sorted(path.iterdir()) if file.suffix in SUFFIXES]
+        files = {file.stem: file for file in candidates}
+        if not files or len(files) < len(candidates):
             has = "two files for one split; keep one of them" if files else "no .parquet or .jsonl file"
             raise UsageError(f"dataset.source: {path} has {has}")
         return files
@@ -279,10 +279,12 @@ def _prompts(dataset: Dataset, path: Path) -> Path | None:
         if not prompts.is_file():
             raise UsageError(f"dataset.prompts: {prompts} is not a file; give one of lines `id<TAB>prompt`")
         return prompts
-    found = sorted(path.glob(f"*{PROMPTS}")) if path.is_dir() else []
-    if len(found) > 1:
-        raise UsageError(f"dataset.source: {path} holds {len(found)} {PROMPTS} files; name one as `dataset.prompts`")
-    return found[0] if found else None
+    candidates = sorted(path.glob(f"*{PROMPTS}")) if path.is_dir() else []
+    if len(candidates) > 1:
+        raise UsageError(
+            f"dataset.source: {path} holds {len(candidates)} {PROMPTS} files; name one as `dataset.prompts`"
+        )
+    return candidates[0] if candidates else None
 
 
 def _content_revision(files: Mapping[str, Path]) -> str:

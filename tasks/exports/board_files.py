@@ -104,10 +104,10 @@ def _write_sheet(workbook: Any, name: str, titles: Sequence[str], rows: Sequence
     heading, marked = workbook.add_format({"bold": True}), workbook.add_format({"quote_prefix": True})
     for column, title in enumerate(titles):
         sheet.write_string(0, column, title, heading)
-        for place, row in enumerate(rows, start=1):
+        for row_number, row in enumerate(rows, start=1):
             value = row[column]
             # A text is never a formula, also after it was edited.
-            sheet.write(place, column, value, marked if isinstance(value, str) and may_run(value) else None)
+            sheet.write(row_number, column, value, marked if isinstance(value, str) and may_run(value) else None)
         widest = max(len(str(each)) for each in (title, *(row[column] for row in rows)) if each is not None)
         sheet.set_column(column, column, min(widest + 1, 2 * _WIDEST if name == "columns" else _WIDEST))
     sheet.freeze_panes(1, 0)

@@ -74,16 +74,16 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
 
     exported.refuse_filled(folder)
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
-    licence, said = _licence_of(job, benchmark)
+    licence, licence_note = _licence_of(job, benchmark)
     with Warehouse(job.warehouse).reader() as reader:
-        asked, key = (
+        requested, key = (
             exported.chosen_tables(reader, names or USUAL),
             {"benchmark": benchmark.name, "dataset_revision": data.revision},
         )
-        columns = {name: reader.table(f"from {name} limit 0")[0] for name in asked}
-        own = {name: {column: value for column, value in key.items() if column in columns[name]} for name in asked}
+        columns = {name: reader.table(f"from {name} limit 0")[0] for name in requested}
+        own = {name: {column: value for column, value in key.items() if column in columns[name]} for name in requested}
         # `load_dataset` cannot load a table without rows.
-        chosen = [name for name in asked if reader.select(name, "count(*) as n", **own[name])[0]["n"]]
+        chosen = [name for name in requested if reader.select(name, "count(*) as n", **own[name])[0]["n"]]
         if not chosen:
             raise UsageError(f"{folder}: no row of {benchmark.name} in these tables; see `prbench status`")
         with disk_errors(folder):
@@ -104,19 +104,19 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
                 ],
             }  # fmt: skip
             card = f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n" + _ABOUT.format(
-                title=benchmark.title, licence=said, benchmark=benchmark.name, revision=data.revision,
+                title=benchmark.title, licence=licence_note, benchmark=benchmark.name, revision=data.revision,
                 splits=", ".join(data.splits), version=importlib.metadata.version("prbench-pipeline"), split=SPLIT,
                 shown="verdicts" if "verdicts" in chosen else chosen[0],
             )  # fmt: skip
             (folder / NAME).write_text(card + "\n".join(_described(written, arrow)), encoding="utf-8")
     size = f"{written.n_bytes() / 1e6:.1f} MB of Parquet, {sum(arrow.values()) / 1e6:.1f} MB of Arrow"
     notes = [f"{counted(written.n_rows, 'row')} of {counted(len(chosen), 'table')} in {folder} ({size})"]
-    if empty := [name for name in asked if name not in chosen]:
+    if empty := [name for name in requested if name not in chosen]:
         notes.append(f"empty, left out: {', '.join(empty)}")
     return StageReport("export", rows=written.n_rows, notes=notes)
 
 
-def _copied(folder: Path, written: exported.Written, table: exported.Exported, licence: str) -> int:
+def _copied(folder: Path, written: exported.TableFiles, table: exported.Exported, licence: str) -> int:
     """Write an Arrow copy of a table's Parquet files beside them, and return its size in bytes."""
     import datasets  # imports for seconds
 
@@ -130,7 +130,7 @@ def _copied(folder: Path, written: exported.Written, table: exported.Exported, l
     return sum(path.stat().st_size for path in (folder / table.name).glob("*.arrow"))
 
 
-def _described(written: exported.Written, arrow_bytes: dict[str, int]) -> Iterator[str]:
+def _described(written: exported.TableFiles, arrow_bytes: dict[str, int]) -> Iterator[str]:
     """Yield the lines of the card on the tables, and on the columns of each."""
     for table in written.tables:
         sizes = (written.n_bytes(table.files), arrow_bytes[table.name])

@@ -27,7 +27,7 @@ Document = dict[str, Any]
 _TASKS_AT_ONCE = 500
 """So many tasks are in memory at a time, with all their answers and verdicts of one model run."""
 NOTICE = "Benchmark data with answers to it: do not train models on it. Markers against that (canaries) are left out."
-_SAID = (
+_IDENTITY = (
     "judge", "judge_config_hash", "template_hash", "grading", "rubric", "judge_trial", "model_config_hash", "vintage",
     "dataset_revision",
 )  # fmt: skip
@@ -79,8 +79,8 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
         with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             n_samples = sum(_write_log(reader, wanted, model_run, folder) for model_run in model_runs)
-    said = f"{len(model_runs)} logs with {n_samples} samples in {folder}"
-    return StageReport("export", rows=n_samples, notes=[said, f"`inspect view --log-dir {folder}` shows them"])
+    summary = f"{len(model_runs)} logs with {n_samples} samples in {folder}"
+    return StageReport("export", rows=n_samples, notes=[summary, f"`inspect view --log-dir {folder}` shows them"])
 
 
 def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path) -> int:
@@ -97,7 +97,7 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
         "model": model_run["model"], "model_roles": {GRADER: {"model": model_run["judge"]}},
         "config": {"epochs": model_run["n_trials"], "epochs_reducer": ["mean"]},
         "packages": {"prbench-pipeline": importlib.metadata.version("prbench-pipeline")},
-        "metadata": {name: model_run[name] for name in (*_SAID, "may_hide_failures")} | {"notice": NOTICE},
+        "metadata": {name: model_run[name] for name in (*_IDENTITY, "may_hide_failures")} | {"notice": NOTICE},
     }}  # fmt: skip
     primary, n_scored, summaries = wanted.benchmark.primary_score.score_name, 0, []
     temporary = folder / f".{uuid4().hex}.tmp"
@@ -161,14 +161,14 @@ def _samples(reader: Reader, wanted: WantedTasks, model_run: Row) -> Iterator[Do
 
 
 def _by_response(rows: Sequence[Row]) -> Mapping[str, list[Row]]:
-    found: dict[str, list[Row]] = defaultdict(list)
+    by_response: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        found[row["response_id"]].append(row)
-    return found
+        by_response[row["response_id"]].append(row)
+    return by_response
 
 
 def _id_of(model_run: Row, what: str) -> str:
-    return digest(what, *(model_run[name] for name in ("benchmark", "model", *_SAID)))[:22]
+    return digest(what, *(model_run[name] for name in ("benchmark", "model", *_IDENTITY)))[:22]
 
 
 def _results(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: int) -> Document:
@@ -213,13 +213,13 @@ def _sample_of(
         criteria: every criterion of the task, with the verdict on this response.
         scores: the response's scores, the main one first; empty for a failed response.
     """
-    judging = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
-    uid = digest("inspect sample", response["response_id"], *(model_run[name] for name in judging))[:22]
+    judge_columns = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+    uid = digest("inspect sample", response["response_id"], *(model_run[name] for name in judge_columns))[:22]
     turns = [
-        {"id": f"{uid}-{place}", "role": role, "content": text, **({"source": "input"} if role == "user" else {})}
-        for place, (role, text) in enumerate(messages)
+        {"id": f"{uid}-{index}", "role": role, "content": text, **({"source": "input"} if role == "user" else {})}
+        for index, (role, text) in enumerate(messages)
     ]
-    answer = None if response["text"] is None else {
+    response_message = None if response["text"] is None else {
         "id": f"{uid}-answer", "role": "assistant", "content": response["text"], "source": "generate",
         "model": response["served_model"] or model_run["model"],
     }  # fmt: skip
@@ -228,36 +228,36 @@ def _sample_of(
     sampled, judged = _usage_of(response), _added(map(_usage_of, calls), [row["cost_usd"] for row in calls])
     return {
         "id": response["task_id"], "epoch": response["trial"], "input": turns, "target": "",
-        "messages": [*turns, *([answer] if answer else [])],
+        "messages": [*turns, *([response_message] if response_message else [])],
         "output": {
             "model": response["served_model"] or model_run["model"], "completion": response["text"] or "",
             "choices": [{
-                "message": answer or {"role": "assistant", "content": ""},
-                "stop_reason": _STOPPED.get(response["status"], "stop" if answer else "unknown"),
+                "message": response_message or {"role": "assistant", "content": ""},
+                "stop_reason": _STOPPED.get(response["status"], "stop" if response_message else "unknown"),
             }],
-            "usage": sampled, "time": response["latency_s"], "error": None if answer else cause,
+            "usage": sampled, "time": response["latency_s"], "error": None if response_message else cause,
         },
-        "scores": _scores(criteria, scores) if answer else {},
+        "scores": _scores(criteria, scores) if response_message else {},
         "metadata": {name: response[name] for name in (*_OF_TASK, *_OF_RESPONSE)},
         # Model and judge may have one name.
         "model_usage": _usage_by_name([{model_run["model"]: sampled}, {model_run["judge"]: judged}]),
         "role_usage": {GRADER: judged} if judged else {},
-        "completed_at": max(made for row in (response, *criteria) if (made := row["created_at"])).isoformat(),
+        "completed_at": max(row["created_at"] for row in (response, *criteria) if row["created_at"]).isoformat(),
         "uuid": uid,
-        "error": None if answer else dict.fromkeys(("message", "traceback", "traceback_ansi"), cause),
+        "error": None if response_message else dict.fromkeys(("message", "traceback", "traceback_ansi"), cause),
     }  # fmt: skip
 
 
 def _summary_of(sample: Document) -> Document:
     """Return the entry of a sample in the list of samples; long texts are cut."""
-    asked = next((turn["content"] for turn in reversed(sample["input"]) if turn["role"] == "user"), "")
+    prompt = next((turn["content"] for turn in reversed(sample["input"]) if turn["role"] == "user"), "")
     scores = {
         name: {"value": score["value"], "explanation": score["explanation"][:_MOST_SHOWN]}
         for name, score in sample["scores"].items()
     }
     kept = ("id", "epoch", "target", "metadata", "model_usage", "role_usage", "completed_at", "uuid")
     return {
-        **{name: sample[name] for name in kept}, "input": asked[:_MOST_SHOWN], "scores": scores,
+        **{name: sample[name] for name in kept}, "input": prompt[:_MOST_SHOWN], "scores": scores,
         "error": sample["error"] and sample["error"]["message"], "completed": True,
         "message_count": len(sample["messages"]),
     }  # fmt: skip
@@ -268,19 +268,19 @@ def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Documen
     # A judge's call failed, or is still to be made.
     undecided = {row["status"] for row in criteria} - set(_DECIDED)
     reason = None if not undecided else "not_judged" if undecided == {"not_judged"} else "grader_failed"
-    found = {}
-    for place, score in enumerate(scores):
+    documents = {}
+    for index, score in enumerate(scores):
         value = score["value"]
         bounds = {} if value is not None else {name: score[name] for name in ("value_lower", "value_upper")}
-        more = {"criteria": [{name: row[name] for name in _OF_CRITERION} for row in criteria]} if place == 0 else {}
-        found[score["score_name"]] = {
+        more = {"criteria": [{name: row[name] for name in _OF_CRITERION} for row in criteria]} if index == 0 else {}
+        documents[score["score_name"]] = {
             # By this Inspect knows a sample that no metric counts.
             "value": float("nan") if value is None else value,
-            "explanation": explanation_of(criteria) if place == 0 else "",
+            "explanation": explanation_of(criteria) if index == 0 else "",
             "reason": reason if value is None else None,
             "metadata": {**bounds, **more},
         }
-    return found
+    return documents
 
 
 def explanation_of(criteria: Sequence[Row]) -> str:
@@ -329,11 +329,11 @@ def _usage_of(row: Row) -> Usage | None:
 
 def _usage_by_name(usages: Iterable[Mapping[str, Usage | None]]) -> dict[str, Usage]:
     """Return the sum of the usages of each name."""
-    found: dict[str, list[Usage | None]] = defaultdict(list)
+    by_name: dict[str, list[Usage | None]] = defaultdict(list)
     for each in usages:
         for name, usage in each.items():
-            found[name].append(usage)
-    return {name: sums for name, of_name in found.items() if (sums := _added(of_name))}
+            by_name[name].append(usage)
+    return {name: sums for name, of_name in by_name.items() if (sums := _added(of_name))}
 
 
 def _added(usages: Iterable[Usage | None], costs: Sequence[float | None] | None = None) -> Usage | None:

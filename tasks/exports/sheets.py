@@ -1,7 +1,7 @@
 """Sheets for people to fill in: a CSV file that spreadsheets open as it is meant, one row a criterion.
 
 A sheet for human graders is imported as verdicts: it has either whole responses, or single verdicts that are drawn with
-known probabilities, so that what people say of them can correct a judge's scores (`drawing.py`).
+known probabilities, so that what people say of them can correct a judge's scores (`label_sampling.py`).
 
 A sheet for experts is imported as reviews. The paper's validation (arXiv 2511.11562, appendix E): experts who did not
 write the task agree or disagree that a criterion is well-constructed, accurate and relevant. Criteria are sampled with
@@ -19,7 +19,7 @@ from typing import Any
 import sql
 from tasks.assemble import complete_conversations
 from tasks.config.job import Job
-from tasks.exports import drawing
+from tasks.exports import label_sampling
 from tasks.figures.rendering import as_csv
 from tasks.imports.verdicts import SHEET_COLUMN
 from tasks.rules.errors import UsageError, disk_errors
@@ -38,7 +38,7 @@ _CELL_CHARS = 32_000
 """Spreadsheets hold a little more in a cell, and put the rest of a longer one into other rows."""
 
 
-def refuse_place(file: Path) -> None:
+def refuse_target(file: Path) -> None:
     """Refuse a place where no sheet can be, or one with a sheet that may be filled in.
 
     Raises:
@@ -108,7 +108,7 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
     Raises:
         UsageError: the file is there already, has another ending than .csv, or there is no response to grade.
     """
-    refuse_place(file)
+    refuse_target(file)
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
         ordered = list(spread(_usable(job, reader, wanted, file), seed))
@@ -120,13 +120,13 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
         conversations = complete_conversations(reader, wanted, {row["task"] for row in rows})
     how = _write(file, wanted, rows, conversations)
     n_tasks, n_models = (len({each[name] for each in chosen}) for name in ("task_id", "model"))
-    said = f"{len(rows)} criteria of {len(chosen)} responses ({n_tasks} tasks, {n_models} models) in {file}"
-    notes = [said, *([f"the last response lacks {n_cut} of its criteria"] if n_cut else []), f"fill in {how}"]
+    summary = f"{len(rows)} criteria of {len(chosen)} responses ({n_tasks} tasks, {n_models} models) in {file}"
+    notes = [summary, *([f"the last response lacks {n_cut} of its criteria"] if n_cut else []), f"fill in {how}"]
     return StageReport("export", rows=len(rows), notes=notes)
 
 
-def export_drawn_labelling(
-    job: Job, file: Path, *, drawn_for: str, n_rows: int, seed: int = 0, of_latest: bool = True
+def export_sampled_labelling(
+    job: Job, file: Path, *, sampled_for: str, n_rows: int, seed: int = 0, of_latest: bool = True
 ) -> LabellingReport:
     """Write a CSV sheet of the verdicts whose labels narrow an interval most, and store how they were drawn.
 
@@ -136,7 +136,7 @@ def export_drawn_labelling(
     Args:
         job: its wanted tasks, models, trials and vintage are what the sheet is drawn from.
         file: a new file that ends in .csv.
-        drawn_for: `leaderboard`, two models with a space between them, or a category.
+        sampled_for: `leaderboard`, two models with a space between them, or a category.
         n_rows: number of verdicts; all if there are fewer.
         seed: another one draws another sheet.
         of_latest: draw each model's latest vintage, which leaderboards show, instead of the job's; two models are
@@ -146,38 +146,38 @@ def export_drawn_labelling(
         UsageError: the file is there already, nothing has the name, or there is nothing to label.
         PipelineError: the file cannot be written.
     """
-    refuse_place(file)
+    refuse_target(file)
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
         usable = _usable(job, reader, wanted, file, is_any_vintage=of_latest)
-        purpose = drawing.purpose_of(drawn_for, reader, wanted, sorted({each["model"] for each in usable}))
+        purpose = label_sampling.purpose_of(sampled_for, reader, wanted, sorted({each["model"] for each in usable}))
         if purpose.is_difference and of_latest:
             of_latest, usable = False, _usable(job, reader, wanted, file)
         ids = [each["response_id"] for each in usable if each["model"] in purpose.models]
-        population = drawing.population_of(job, reader, wanted, purpose, ids, of_latest=of_latest)
-        drawn = drawing.draw(population, wanted, purpose, n_rows, seed)
-        sheet, draws = drawing.sheet_rows(job, wanted, purpose, population, drawn, seed)
-        widths = drawing.expected_widths(reader, wanted, purpose, population, len(drawn.places))
-        taken = [population.rows[place] for place in drawn.places]
-        chosen = {(row["response_id"], row["criterion_id"]) for row in taken}
+        population = label_sampling.population_of(job, reader, wanted, purpose, ids, of_latest=of_latest)
+        sampled = label_sampling.draw(population, wanted, purpose, n_rows, seed)
+        sheet, draws = label_sampling.sheet_rows(job, wanted, purpose, population, sampled, seed)
+        widths = label_sampling.expected_widths(reader, wanted, purpose, population, len(sampled.indices))
+        sampled_rows = [population.rows[index] for index in sampled.indices]
+        chosen = {(row["response_id"], row["criterion_id"]) for row in sampled_rows}
         of_responses = _rows(reader, wanted, sorted({response_id for response_id, _ in chosen}))
         rows = [row for row in of_responses if (row["response_id"], row["criterion"]) in chosen]
         conversations = complete_conversations(reader, wanted, {row["task"] for row in rows})
-        is_stored = bool(reader.rows("select 1 from label_sheets where sheet_id = ?", [drawn.sheet_id]))
+        is_stored = bool(reader.rows("select 1 from label_sheets where sheet_id = ?", [sampled.sheet_id]))
     if not is_stored:
         warehouse.write("label_sheets", [sheet])
         warehouse.write("label_draws", draws)
         warehouse.publish()
     how = _write(file, wanted, rows, conversations)
-    notes = [f"{sheet['design']}, in {file}", f"fill in {how}", _said(widths, population, len(drawn.places))]
+    notes = [f"{sheet['design']}, in {file}", f"fill in {how}", _forecast(widths, population, len(sampled.indices))]
     return LabellingReport(
-        "export", rows=len(rows), notes=notes, sheet_id=drawn.sheet_id,
+        "export", rows=len(rows), notes=notes, sheet_id=sampled.sheet_id,
         expected_widths=[each._asdict() for each in widths],
     )  # fmt: skip
 
 
-def _said(widths: Sequence[drawing.Width], population: drawing.Population, n_rows: int) -> str:
+def _forecast(widths: Sequence[label_sampling.Width], population: label_sampling.Population, n_rows: int) -> str:
     """Return in a line how many labels are needed, and how wide the interval is expected to become."""
     now, then = widths[0].width, next(each for each in widths if each.n_labels == n_rows)
     if now is not None:
@@ -190,7 +190,7 @@ def _said(widths: Sequence[drawing.Width], population: drawing.Population, n_row
     n_models = len(set(population.models.tolist()))
     return (
         f"each model needs {FEWEST_LABELS} labels in {FEWEST_LABELLED_TASKS} tasks; {counted(n_models, 'model')} "
-        f"need{'s' * (n_models == 1)} about {drawing.n_needed(population)}; with {n_rows}"
+        f"need{'s' * (n_models == 1)} about {label_sampling.n_needed(population)}; with {n_rows}"
         f"{'' if then.is_enough else ' (too few)'} the interval is about {then.width:.2f} wide"
     )
 
@@ -215,10 +215,10 @@ def _usable(job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any
 
 def _rows(reader: Reader, wanted: WantedTasks, response_ids: Sequence[str]) -> list[Row]:
     """Return the criteria of some responses, in the order of these."""
-    places = {response_id: place for place, response_id in enumerate(response_ids)}
+    positions = {response_id: position for position, response_id in enumerate(response_ids)}
     given = {"benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "response_ids": [*response_ids]}
     rows = reader.rows(sql.read("queries/exports/labelling_rows"), given)
-    return sorted(rows, key=lambda row: places[row["response_id"]])
+    return sorted(rows, key=lambda row: positions[row["response_id"]])
 
 
 def _write(file: Path, wanted: WantedTasks, rows: Iterable[Row], conversations: Mapping[str, Conversation]) -> str:
@@ -288,7 +288,7 @@ def export_review(
     """
     is_file = target.suffix == SUFFIX
     if is_file:
-        refuse_place(target)
+        refuse_target(target)
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
@@ -296,15 +296,15 @@ def export_review(
         population = reader.rows(sql.read("queries/exports/review_population"), given)
         if not population:
             raise UsageError("no admitted task with a criterion in the chosen splits; see `prbench check`")
-        design, drawn = _sample(population, n_criteria, n_tasks, by, seed)
+        design, sampled = _sample(population, n_criteria, n_tasks, by, seed)
         listed = sorted((row["task"], row["criterion"], row["criterion_hash"]) for row in population)
         population_id = digest("review population", *wanted.key.values(), listed)
         sample_id = digest("review sample", population_id, design)
-        chosen = [population[each.place] for each in drawn]
+        chosen = [population[each.place] for each in sampled]
         conversations = complete_conversations(reader, wanted, {row["task"] for row in chosen})
         is_stored = bool(reader.rows("select 1 from review_samples where sample_id = ? limit 1", [sample_id]))
     file = target if is_file else target / f"review-{sample_id[:8]}{SUFFIX}"
-    refuse_place(file)
+    refuse_target(file)
     if not is_stored:
         common = {
             **wanted.key, "sample_id": sample_id, "population_id": population_id, "n_population": len(population),
@@ -313,7 +313,7 @@ def export_review(
         warehouse.write("review_samples", [
             common | {"task_id": row["task"], "criterion_id": row["criterion"], "stratum": each.stratum,
                       "criterion_hash": row["criterion_hash"], "probability": each.probability}
-            for each, row in zip(drawn, chosen, strict=True)
+            for each, row in zip(sampled, chosen, strict=True)
         ])  # fmt: skip
         warehouse.publish()
     cells = [
@@ -335,8 +335,8 @@ def _sample(
             raise UsageError("--by: goes with -n, not with --tasks, which samples whole tasks")
         tasks = list(dict.fromkeys(row["task"] for row in population))
         of_task = {tasks[each.place]: each for each in stratified_sample(tasks, ["all"] * len(tasks), n_tasks, seed)}
-        drawn = [each._replace(place=i) for i, row in enumerate(population) if (each := of_task.get(row["task"]))]
-        return f"all criteria of {len(of_task)} of {len(tasks)} tasks, seed {seed}", drawn
+        sampled = [each._replace(place=i) for i, row in enumerate(population) if (each := of_task.get(row["task"]))]
+        return f"all criteria of {len(of_task)} of {len(tasks)} tasks, seed {seed}", sampled
     strata = [" / ".join(row[label] or "(none)" for label in by) or "all" for row in population]
     if n_criteria < (n_strata := len(set(strata))):
         raise UsageError(
@@ -344,6 +344,6 @@ def _sample(
             f"use -n {n_strata} or more"
         )
     keys = [digest(row["task"], row["criterion"]) for row in population]
-    drawn = stratified_sample(keys, strata, n_criteria, seed)
+    sampled = stratified_sample(keys, strata, n_criteria, seed)
     how = f"stratified by {' and '.join(by)}" if by else "simple random"
-    return f"{how} sample of {len(drawn)} of {len(population)} criteria, seed {seed}", drawn
+    return f"{how} sample of {len(sampled)} of {len(population)} criteria, seed {seed}", sampled

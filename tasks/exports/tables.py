@@ -27,7 +27,7 @@ from warehouse import (
     DECIDED_STATUSES,
     TABLES,
     Reader,
-    Table,
+    StoredTable,
     Warehouse,
     content_of,
     quoted,
@@ -72,7 +72,7 @@ class Exported:
     files: tuple[str, ...]
 
 
-class Written(NamedTuple):
+class TableFiles(NamedTuple):
     """Tables as files: each file with its path here, and what a manifest says beside the files."""
 
     tables: tuple[Exported, ...]
@@ -106,13 +106,13 @@ def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
 def write_tables(
     reader: Reader, folder: Path, names: Sequence[str], benchmark: str | None = None,
     *, revision: str | None = None, rows_a_file: int = ROWS_A_FILE, root: str | None = None,
-) -> Written:  # fmt: skip
+) -> TableFiles:  # fmt: skip
     """Write tables and views to a folder, whole or of one benchmark, or of one revision of its data set.
 
     With a `root` each has a folder of its own below it, with at least one file, so that readers can name all its files
     by one pattern.
     """
-    made_at = datetime.now(UTC).isoformat()
+    created_at = datetime.now(UTC).isoformat()
     reader.value(f"set memory_limit = {quoted(_MEMORY)}")
     tables, files = [], {}
     for name in names:
@@ -138,10 +138,10 @@ def write_tables(
             paths.append(path.relative_to(folder).as_posix())
             files[bundles.file_at(path, paths[-1])] = path
         tables.append(Exported(name, name not in TABLES, columns, n_rows, tuple(paths)))
-    found = reader.rows("select distinct benchmark from task_rows order by benchmark")
-    benchmarks = tuple(row["benchmark"] for row in found if benchmark in {None, row["benchmark"]})
-    meta = {"made_at": made_at, "benchmarks": benchmarks, "tables": [asdict(table) for table in tables]}
-    return Written(tuple(tables), files, meta)
+    stored_benchmarks = reader.rows("select distinct benchmark from task_rows order by benchmark")
+    benchmarks = tuple(row["benchmark"] for row in stored_benchmarks if benchmark in {None, row["benchmark"]})
+    meta = {"made_at": created_at, "benchmarks": benchmarks, "tables": [asdict(table) for table in tables]}
+    return TableFiles(tuple(tables), files, meta)
 
 
 def export_tables(
@@ -160,12 +160,12 @@ def export_tables(
     refuse_filled(target)
     with Warehouse(job.warehouse).reader() as reader:
         chosen = chosen_tables(reader, names or [name for name in TABLES if name not in NOT_EXPORTED])
-        place = Folder(target) if isinstance(target, Path) else target
+        location = Folder(target) if isinstance(target, Path) else target
         here = nullcontext(target) if isinstance(target, Path) else TemporaryDirectory(prefix="prbench-")
         with disk_errors(target), here as folder:
             written = write_tables(reader, Path(folder), chosen, benchmark, rows_a_file=rows_a_file)
             meta = {"canaries": "left out", **written.meta}
-            bundles.write_bundle(place, "export", written.files, meta, is_quiet=job.is_quiet)
+            bundles.write_bundle(location, "export", written.files, meta, is_quiet=job.is_quiet)
     filled = sum(1 for table in written.tables if table.n_rows)
     size = f"{written.n_bytes() / 1e6:.1f} MB"
     note = f"{counted(written.n_rows, 'row')} of {counted(filled, 'table')} in {target} ({size})"
@@ -212,15 +212,15 @@ def opened_export(source: Path | Store, *, is_quiet: bool = True) -> Iterator[Ex
     Raises:
         Damaged: the source is no whole export, or of a newer format.
     """
-    place = bundles.published_in(Folder(source) if isinstance(source, Path) else source)
-    bundle = bundles.read_bundle(place, "export", "publication")
-    listed = bundles.checked(list[Exported], bundle.meta.get("tables"), str(place))
+    location = bundles.published_in(Folder(source) if isinstance(source, Path) else source)
+    bundle = bundles.read_bundle(location, "export", "publication")
+    listed = bundles.checked(list[Exported], bundle.meta.get("tables"), str(location))
     tables = [each for each in listed if not each.is_derived and each.name not in _REPLACED]
     names = {name for table in tables for name in table.files}
     if unlisted := names - {file.name for file in bundle.files}:
-        raise bundles.Damaged(f"{place}: {min(unlisted)} is of a table and not among the files; export again")
+        raise bundles.Damaged(f"{location}: {min(unlisted)} is of a table and not among the files; export again")
     of_tables = replace(bundle, files=tuple(file for file in bundle.files if file.name in names))
-    with bundles.verified(place, of_tables, is_quiet=is_quiet) as folder:
+    with bundles.verified(location, of_tables, is_quiet=is_quiet) as folder:
         yield Export(folder, tables)
 
 
@@ -238,7 +238,7 @@ def import_tables(job: Job, export: Export) -> StageReport:
     report = StageReport("import")
     warehouse = Warehouse(job.warehouse)
     warehouse.publish()
-    taken: dict[str, int] = {}
+    n_imported: dict[str, int] = {}
     with warehouse.reader() as reader:
         # Checks last: a data-set revision counts as checked as soon as its checks are here.
         for exported in sorted(given, key=lambda table: table.name == "checks"):
@@ -248,38 +248,38 @@ def import_tables(job: Job, export: Export) -> StageReport:
                 continue
             if lacking := {*TABLES[name].key} - exported.columns.keys():
                 raise bundles.Damaged(f"{folder}: {name} lacks its key {min(lacking)}; export again")
-            taken[name] = 0
+            n_imported[name] = 0
             for file in exported.files:
                 for rows in _new_rows(reader, folder / file, TABLES[name], set(exported.columns)):
                     warehouse.write(name, rows)
-                    taken[name] += len(rows)
+                    n_imported[name] += len(rows)
         was_checked = reader.value("select count(*) from checks") > 0
     warehouse.publish()
-    report.rows = sum(taken.values())
+    report.rows = sum(n_imported.values())
     n_here = sum(table.n_rows for table in given) - report.rows
-    said = ", ".join(f"{number} {name}" for name, number in taken.items() if number) or "0 rows"
-    report.notes.append(f"{said} imported, {n_here} rows already present or excluded")
-    if was_checked and taken.get("task_rows"):
+    summary = ", ".join(f"{number} {name}" for name, number in n_imported.items() if number) or "0 rows"
+    report.notes.append(f"{summary} imported, {n_here} rows already present or excluded")
+    if was_checked and n_imported.get("task_rows"):
         report.warnings.append("the imported tasks are not checked yet: run `prbench check`")
     return report
 
 
-def _new_rows(reader: Reader, path: Path, table: Table, given: set[str]) -> Iterator[list[dict[str, Any]]]:
+def _new_rows(reader: Reader, path: Path, table: StoredTable, given: set[str]) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of a file to load, some thousand at a time; a column that the file lacks is NULL."""
     import numpy as np
 
-    places = reader.arrays(_places(path, table, given))["place"]
+    positions = reader.arrays(_positions(path, table, given))["position"]
     start = 0
     columns = [column for column in table.columns if column in given]
     for batch in parquet_batches(path, _ROWS_AT_ONCE, columns):
-        first, last = np.searchsorted(places, [start, start + batch.num_rows])
+        first, last = np.searchsorted(positions, [start, start + batch.num_rows])
         if last > first:
-            rows = batch.take(places[first:last] - start).to_pylist()
+            rows = batch.take(positions[first:last] - start).to_pylist()
             yield [{column: row.get(column) for column in table.columns} for row in rows]
         start += batch.num_rows
 
 
-def _places(path: Path, table: Table, given: set[str]) -> str:
+def _positions(path: Path, table: StoredTable, given: set[str]) -> str:
     """Return the positions of the rows to load in the file."""
     same = " and ".join(f"stored.{column} = given.{column}" for column in table.key)
     if table.keeps == "decided":
@@ -295,9 +295,9 @@ def _places(path: Path, table: Table, given: set[str]) -> str:
         stays_away.append(f"(given.benchmark, given.dataset_revision) in (select {revision} from checks)")
     has_key = " and ".join(f"given.{column} is not null" for column in table.key)
     return (
-        "select file_row_number as place "
+        "select file_row_number as position "
         f"from read_parquet({quoted(path)}, file_row_number = true) as given "
-        f"where {has_key} and not coalesce({' or '.join(stays_away)}, false) order by place"
+        f"where {has_key} and not coalesce({' or '.join(stays_away)}, false) order by position"
     )
 
 
@@ -315,7 +315,7 @@ def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> Sta
         Damaged: the target has a pointer that is none of ours.
         PipelineError: a file cannot be read or written.
     """
-    warehouse, place = Warehouse(job.warehouse), Folder(target) if isinstance(target, Path) else target
+    warehouse, location = Warehouse(job.warehouse), Folder(target) if isinstance(target, Path) else target
     with warehouse.reader():
         pass  # where nothing can be read, nothing is made
     report = StageReport("publish")
@@ -323,33 +323,33 @@ def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> Sta
         disk_errors(target, "the last publication is unchanged"), warehouse.only_one("publication", wait=False),
         work_folder(warehouse, "publication") as stage,
     ):  # fmt: skip
-        _publish_from(job, warehouse, stage, place, report)
-        n_removed = remove_old(place, n_kept) if n_kept is not None else 0
+        _publish_from(job, warehouse, stage, location, report)
+        n_removed = remove_old(location, n_kept) if n_kept is not None else 0
     if n_removed:
         report.notes.append(f"{n_removed} older publications removed")
     return report
 
 
-def _publish_from(job: Job, warehouse: Warehouse, stage: Path, place: Folder | Store, report: StageReport) -> None:
+def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder | Store, report: StageReport) -> None:
     """Publish by way of an empty folder on the warehouse's disk."""
     from tasks.report.rendering.site import only_writer, report_files
 
     database = stage / warehouse.database.name
     kept_as(warehouse.database, database)
-    found, site = {database.name: database}, job.report_folder
+    paths, site = {database.name: database}, job.report_folder
     if (site / "index.html").is_file():
         with only_writer(site):  # the files are kept as they are now, under names at which they stay
             for each in report_files(site):
-                found[f"report/{each}"] = stage / "report" / each
-                kept_as(site / each, found[f"report/{each}"])
-    files = {bundles.file_at(path, name): path for name, path in sorted(found.items())}
+                paths[f"report/{each}"] = stage / "report" / each
+                kept_as(site / each, paths[f"report/{each}"])
+    files = {bundles.file_at(path, name): path for name, path in sorted(paths.items())}
     content = hashlib.sha256(json.dumps({file.name: file.sha256 for file in files}).encode()).hexdigest()
-    latest = bundles.read_pointer(place)
-    if latest and latest.content == content and bundles.is_complete(place.below(latest.publication), *_KINDS):
+    latest = bundles.read_pointer(location)
+    if latest and latest.content == content and bundles.is_complete(location.below(latest.publication), *_KINDS):
         report.notes.append(f"unchanged since {latest.published_at[:16]} UTC; nothing was published")
         return
-    made_at = datetime.now(UTC)
-    name = f"{bundles.FOLDER}/{made_at:%Y%m%dT%H%M%SZ}-{content[:8]}"
+    published_at = datetime.now(UTC)
+    name = f"{bundles.FOLDER}/{published_at:%Y%m%dT%H%M%SZ}-{content[:8]}"
     with Reader(database) as reader:
         public = [*(name for name in TABLES if name not in NOT_EXPORTED), *sql.schema()["marts"]]
         tables = write_tables(reader, stage, public, root="tables/")
@@ -358,30 +358,34 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, place: Folder | S
         "canaries": "in the database only", "content": content, "state_of": state_of and state_of.isoformat(),
         "warehouse_version": refuse_other_version(warehouse.root), **tables.meta,
     }  # fmt: skip
-    made = bundles.write_bundle(place.below(name), "publication", files | tables.files, meta, is_quiet=job.is_quiet)
-    if not bundles.is_complete(place.below(name), *_KINDS):
-        raise PipelineError(f"{place.below(name)}: files are missing; somebody else removed them, so publish again")
+    bundle = bundles.write_bundle(
+        location.below(name), "publication", files | tables.files, meta, is_quiet=job.is_quiet
+    )
+    if not bundles.is_complete(location.below(name), *_KINDS):
+        raise PipelineError(f"{location.below(name)}: files are missing; somebody else removed them, so publish again")
     # Readers see the one before or this one.
-    pointer = {"publication": name, "content": content, "published_at": made_at.isoformat()}
-    bundles.write_bundle(place, "publication", {}, pointer, name=bundles.POINTER)
+    pointer = {"publication": name, "content": content, "published_at": published_at.isoformat()}
+    bundles.write_bundle(location, "publication", {}, pointer, name=bundles.POINTER)
     report.rows = tables.n_rows
-    report.notes.append(f"{counted(len(made.files), 'file')} ({made.n_bytes / 1e6:.1f} MB) in {place.below(name)}")
+    report.notes.append(
+        f"{counted(len(bundle.files), 'file')} ({bundle.n_bytes / 1e6:.1f} MB) in {location.below(name)}"
+    )
     if len(files) == 1:
         report.notes.append("without a report: there is none")
 
 
-def remove_old(place: Folder | Store, n_kept: int) -> int:
+def remove_old(location: Folder | Store, n_kept: int) -> int:
     """Remove all but the newest publications, and what killed ones left; how many.
 
     The one that the pointer names stays, and so do unfinished ones of the last day, which others may be at work on.
     """
-    shelf, pointer = place.below(bundles.FOLDER), bundles.read_pointer(place)
+    shelf, pointer = location.below(bundles.FOLDER), bundles.read_pointer(location)
     names = shelf.files()
-    found = {name.partition("/")[0] for name in names if bundles.PUBLICATION.match(name)}
-    whole = sorted(each for each in found if f"{each}/{bundles.MANIFEST}" in names)
+    publications = {name.partition("/")[0] for name in names if bundles.PUBLICATION.match(name)}
+    whole = sorted(each for each in publications if f"{each}/{bundles.MANIFEST}" in names)
     latest = pointer.publication.partition("/")[2] if pointer else ""
     a_day_ago = f"{datetime.now(UTC) - timedelta(days=1):%Y%m%dT%H%M%SZ}"
-    unfinished = {each for each in found - set(whole) if each > a_day_ago}
-    removed = found - {*whole[-n_kept:], latest} - unfinished
+    unfinished = {each for each in publications - set(whole) if each > a_day_ago}
+    removed = publications - {*whole[-n_kept:], latest} - unfinished
     shelf.remove([name for name in names if name.partition("/")[0] in removed])
     return len(removed)

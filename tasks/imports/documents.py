@@ -112,10 +112,10 @@ def _converted_apart(content: BinaryIO, kind: str) -> Converted:
         raise DocumentRefused(f"not converted within {_LONGEST_S:.0f} s; give its text as Markdown") from error
     if process.returncode:
         raise DocumentRefused(f"its conversion failed (exit {process.returncode}); give its text as Markdown")
-    said = json.loads(process.stdout)
-    if "refused" in said:
-        raise DocumentRefused(said["refused"])
-    return Converted(**said)
+    result = json.loads(process.stdout)
+    if "refused" in result:
+        raise DocumentRefused(result["refused"])
+    return Converted(**result)
 
 
 _MOST_MEMORY_BYTES = 2 * 2**30

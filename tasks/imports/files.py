@@ -27,7 +27,7 @@ from warehouse import Reader, Warehouse, refuse_other_version
 Given = Mapping[str, Any]
 Row = dict[str, Any]
 Offered = TypeVar("Offered")
-Found = TypeVar("Found")
+Subject = TypeVar("Subject")
 _SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 BATCH_HEX = 16
 _MOST_TRIALS, _DIGITS = 10_000, re.compile("[0-9]{1,19}")
@@ -187,8 +187,8 @@ def required_text(where: str, row: Given, name: str, option: str = "") -> str:
 
 
 def of_what_is_here(
-    rows: Iterable[Offered], find: Callable[[Offered], Found], *, skip_unknown: bool
-) -> Iterator[tuple[Offered, Found]]:
+    rows: Iterable[Offered], find: Callable[[Offered], Subject], *, skip_unknown: bool
+) -> Iterator[tuple[Offered, Subject]]:
     """Yield rows with their subjects; rows on what the data set does not have are refused, or left out."""
     for row in rows:
         try:
@@ -219,7 +219,7 @@ def vintage_in(row: Given) -> str | None:
     return None if is_blank(text) else text
 
 
-_SAID = {
+_CONTENT = {
     "responses": ("text", "model {model}, trial {trial}"), "verdicts": ("value", "judge {judge}, value {value:g}"),
 }  # fmt: skip
 """The column of a table that is NULL for a failure, and what names a row in it."""
@@ -228,7 +228,7 @@ _SAID = {
 def stored_cells(reader: Reader, table: str) -> dict[str, Row]:
     """Return the imported rows of a table by id, with their batch."""
     identity = f"{table[:-1]}_id"
-    rows = reader.select(table, f"{identity}, {_SAID[table][0]}, import_batch", order=identity, source="imported")
+    rows = reader.select(table, f"{identity}, {_CONTENT[table][0]}, import_batch", order=identity, source="imported")
     return {row[identity]: row for row in rows}
 
 
@@ -257,17 +257,17 @@ class Cells:
         Raises:
             ImportRefused: something else is in its place.
         """
-        kind, (column, named) = self._table[:-1], _SAID[self._table]
-        identity, said = row[f"{kind}_id"], row[column]
+        kind, (column, named) = self._table[:-1], _CONTENT[self._table]
+        identity, content = row[f"{kind}_id"], row[column]
         self.given.add(identity)
         before = self._known.get(identity)
         if before is not None and before[column] is not None:
-            if said != before[column] and not (said is None and self._gives_way):
+            if content != before[column] and not (content is None and self._gives_way):
                 about = f"{named.format(**{**row, **before})}, {origin_of(before, self._batch)}"
                 raise ImportRefused(f"{where}: a different {kind} already exists ({about}); use another label or trial")
-        elif before is not None and said is not None and row.get("may_hide_failures"):
+        elif before is not None and content is not None and row.get("may_hide_failures"):
             self.n_hidden += 1
-        elif before is None or said is not None:
+        elif before is None or content is not None:
             self._known[identity] = self.new[identity] = row
         return self.new.get(identity, row)
 

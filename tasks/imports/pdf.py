@@ -77,16 +77,16 @@ def _refuse_damaged(pdf: PDF) -> None:
 def _lines(page: Page) -> Iterator[Line]:
     """Yield the lines and tables of a page; a table comes at the position of its first word."""
     # From this gap between letters on, in their size, they are of two words; text that is set tightly has no more.
-    drawn = page.extract_words(use_text_flow=True, x_tolerance_ratio=0.15)
-    words = [{**word, "text": text} for word in drawn if (text := _cleaned(word["text"]))]
+    extracted = page.extract_words(use_text_flow=True, x_tolerance_ratio=0.15)
+    words = [{**word, "text": text} for word in extracted if (text := _cleaned(word["text"]))]
     links: dict[tuple[float, ...] | None, Any] = {
         (link["x0"], link["top"], link["x1"], link["bottom"]): link.get("uri") for link in page.hyperlinks
     }
     # A page with more lines is a drawing, in which looking for tables would take minutes.
     tables = [] if len(page.edges) > 3_000 else [table for table in page.find_tables() if _holds(table, words)]
     for word in words:
-        word["uri"] = links.get(_place(word, filter(None, links)))
-        word["table"] = _place(word, [table.bbox for table in tables])
+        word["uri"] = links.get(_box_of(word, filter(None, links)))
+        word["table"] = _box_of(word, [table.bbox for table in tables])
     unseen = {table.bbox: table for table in tables}
     for box, run in groupby(words, lambda word: word["table"]):
         if box is None:
@@ -98,12 +98,12 @@ def _lines(page: Page) -> Iterator[Line]:
 
 def _holds(table: Table, words: Iterable[Word]) -> bool:
     """Return whether a table contains text: at least two rows and columns, and no word outside its cells."""
-    used = {_place(word, table.cells) for word in words if _place(word, [table.bbox])}
+    used = {_box_of(word, table.cells) for word in words if _box_of(word, [table.bbox])}
     return len(table.rows) > 1 and len(table.columns) > 1 and len(used) > 1 and None not in used
 
 
 def _table(table: Table, words: Iterable[Word]) -> str:
-    words = [{**word, "cell": _place(word, table.cells)} for word in words]
+    words = [{**word, "cell": _box_of(word, table.cells)} for word in words]
     rows = []
     for row in table.rows:
         inside = ([word for word in words if cell is not None and word["cell"] == cell] for cell in row.cells)
@@ -112,7 +112,7 @@ def _table(table: Table, words: Iterable[Word]) -> str:
     return "\n".join((head, "|" + " --- |" * len(rows[0]), *body))
 
 
-def _place(word: Word, boxes: Iterable[tuple[float, ...]]) -> tuple[float, ...] | None:
+def _box_of(word: Word, boxes: Iterable[tuple[float, ...]]) -> tuple[float, ...] | None:
     """Return the first of these boxes that contains the middle of a word."""
     x, y = (word["x0"] + word["x1"]) / 2, (word["top"] + word["bottom"]) / 2
     return next((box for box in boxes if box[0] <= x <= box[2] and box[1] <= y <= box[3]), None)

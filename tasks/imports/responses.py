@@ -63,19 +63,19 @@ def pattern_of(text: str | None, model: str | None) -> Pattern:
     return Pattern(text, parts)
 
 
-def _readings(parts: Sequence[str], rest: str, found: dict[str, str]) -> Iterator[dict[str, str]]:
+def _readings(parts: Sequence[str], rest: str, fields: dict[str, str]) -> Iterator[dict[str, str]]:
     if not rest.startswith(parts[0]):
         return
     rest = rest.removeprefix(parts[0])
     if len(parts) == 1:
         if not rest:
-            yield found
+            yield fields
         return
     name = parts[1]
     for length in range(1, len(rest.partition("/")[0]) + 1):
         value = rest[:length]
-        if found.get(name, value) == value:
-            yield from _readings(parts[2:], rest[length:], found | {name: value})
+        if fields.get(name, value) == value:
+            yield from _readings(parts[2:], rest[length:], fields | {name: value})
 
 
 class Offered(NamedTuple):
@@ -170,9 +170,10 @@ def _named(folder: Path, file: Path, pattern: Pattern, tasks: Collection[str]) -
     readings = pattern.readings(file.relative_to(folder))
     known = [reading for reading in readings if reading["task"] in tasks] or readings
     if len(known) > 1:
-        said = " or ".join(f"task {reading['task']!r}" for reading in known[:2])
+        tasks_read = " or ".join(f"task {reading['task']!r}" for reading in known[:2])
         raise ImportRefused(
-            f"{file}: its name fits {said}; list it in a table with a column `file`, or use a pattern with folders"
+            f"{file}: its name fits {tasks_read}; list it in a table with a column `file`, or use a "
+            "pattern with folders"
         )
     return known[0] if known else None
 
@@ -205,9 +206,9 @@ def import_responses(
     files.refuse_unreadable(source, may_be_folder=True)
     benchmark, key = load_benchmark(job.settings.benchmark), files.key_of(job)
     with Warehouse(job.warehouse).reader() as reader:
-        found = reader.select("tasks", "task_id, conversation_id", **key)
+        tasks = reader.select("tasks", "task_id, conversation_id", **key)
         stored = files.stored_cells(reader, "responses")
-    conversations = {row["task_id"]: row["conversation_id"] for row in found}
+    conversations = {row["task_id"]: row["conversation_id"] for row in tasks}
     files.refuse_not_ingested(job, conversations)
     offer = offer_of(source, model, pattern, benchmark, skip_other=skip_other, tasks=conversations)
     given = list(
@@ -222,8 +223,8 @@ def import_responses(
         text, cause = as_text(row.get("response")), None
         if document is not None:
             text, cause = texts[document].text, f"{document.name} holds no text: it is empty, or pictures only"
-        said = answered(None if text is None or shows_nothing(text) else text, EMPTY, cause)
-        cells.put(where, cell | said | {"import_batch": offer.batch})
+        columns = content_columns(None if text is None or shows_nothing(text) else text, EMPTY, cause)
+        cells.put(where, cell | columns | {"import_batch": offer.batch})
     n_given = len({cell["response_id"] for _, cell in given})
     report = files.store(job, offer.batch, {"responses": cells.new.values()}, n_given)
     report.notes += _notes(texts, offer.n_left_out, len(offer.rows) - len(given))
@@ -256,7 +257,7 @@ def response_cell(
     }  # fmt: skip
 
 
-def answered(text: str | None, failure: str, cause: str | None) -> Row:
+def content_columns(text: str | None, failure: str, cause: str | None) -> Row:
     """Return the columns of a text, or of the failure in its place."""
     if text is None:
         return {"status": failure, "text": None, "chars_alnum": None, "error": cause}

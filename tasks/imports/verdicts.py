@@ -86,9 +86,11 @@ class Criteria:
         for reading in readings(named):
             if (task_id, reading) in self._by_id:
                 return self._by_id[task_id, reading]
-        found = next(filter(None, (self.alike(task_id, reading) for reading in readings(named))), ())
-        if len(found) > 1:
-            of_category = [w for w in found if w.category and w.category in (given.get("category"), given.get("axis"))]
+        wordings = next(filter(None, (self.alike(task_id, reading) for reading in readings(named))), ())
+        if len(wordings) > 1:
+            of_category = [
+                w for w in wordings if w.category and w.category in (given.get("category"), given.get("axis"))
+            ]
             if len(of_category) == 1:
                 return of_category[0]
             if given.get("occurrence") in {None, ""}:
@@ -98,24 +100,26 @@ class Criteria:
                 )
             # It counts all with these words, and distinguishes them where a category is none of theirs.
             occurrence = files.number_of(where, given, "occurrence")
-            found = found[occurrence - 1 : occurrence]
-        if not found:
+            wordings = wordings[occurrence - 1 : occurrence]
+        if not wordings:
             raise NotHere(f"{where}: task {task_id} has no criterion {named[:80]!r}")
-        return found[0]
+        return wordings[0]
 
 
-class Answers:
+class StoredResponses:
     """The usable answers to a data set in the vintages that the rows of a file name and in those of the job."""
 
     def __init__(self, job: Job, reader: Reader, rows: Iterable[Given]) -> None:
         """Read them."""
         self._job = job
         named = {read for row in rows if (cell := files.vintage_in(row)) is not None for read in readings(cell)}
-        place: dict[str, Any] = {**files.key_of(job), "vintage": sorted({*named, *job.vintages}), "status": OK}
-        self._by_place: dict[tuple[str, str, int, str], list[dict[str, Any]]] = defaultdict(list)
+        key: dict[str, Any] = {**files.key_of(job), "vintage": sorted({*named, *job.vintages}), "status": OK}
+        self._by_cell: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         columns = "response_id, task_id, model, trial, vintage, text"
-        for answer in reader.select("responses", columns, order="response_id", **place):
-            self._by_place[answer["task_id"], answer["model"], answer["trial"], answer["vintage"]].append(answer)
+        for response in reader.select("responses", columns, order="response_id", **key):
+            self._by_cell[response["task_id"], response["model"], response["trial"], response["vintage"]].append(
+                response
+            )
 
     def of(self, where: str, given: Given, task_id: str) -> dict[str, Any]:
         """Return the response to a task that a row is about.
@@ -127,28 +131,28 @@ class Answers:
         """
         model = files.required_text(where, given, "model", "--as LABEL")
         trial, cell = files.number_of(where, given, "trial"), files.vintage_in(given)
-        found: list[dict[str, Any]] = []
+        candidates: list[dict[str, Any]] = []
         for label in readings(model):
             for vintage in (self._job.vintage_named(label),) if cell is None else readings(cell):
-                found = found or self._by_place.get((task_id, label, trial, vintage), [])
-        place = f"{model} to task {task_id}, trial {trial}, in vintage {cell or self._job.vintage_named(model)}"
-        if not found:
+                candidates = candidates or self._by_cell.get((task_id, label, trial, vintage), [])
+        about = f"{model} to task {task_id}, trial {trial}, in vintage {cell or self._job.vintage_named(model)}"
+        if not candidates:
             raise ImportRefused(
-                f"{where}: no usable response of {place}; import it first (`prbench import responses`), or name its "
+                f"{where}: no usable response of {about}; import it first (`prbench import responses`), or name its "
                 "vintage (`--vintage`, or a column `vintage`)"
             )
-        if len(found) > 1:
+        if len(candidates) > 1:
             raise ImportRefused(
-                f"{where}: {len(found)} responses of {place}; import responses under a label of their own"
+                f"{where}: {len(candidates)} responses of {about}; import responses under a label of their own"
             )
         shown = as_text(given.get("response"))
-        if shown is not None and not is_blank(shown) and not shows(shown, found[0]["text"]):
+        if shown is not None and not is_blank(shown) and not shows(shown, candidates[0]["text"]):
             raise ImportRefused(
-                f"{where}: `response` is not the stored response of {place}, so the verdict is on another text; "
+                f"{where}: `response` is not the stored response of {about}, so the verdict is on another text; "
                 "name the vintage that was graded (if only the program that saved the file changed the text, "
                 "remove the column `response`)"
             )
-        return found[0]
+        return candidates[0]
 
 
 _STATUS = {value: status for status, value in VALUES.items()}
@@ -185,20 +189,20 @@ def import_verdicts(
     decided = [each for each in given if not skip_empty or _stated(each[1])]
     with Warehouse(job.warehouse).reader() as reader:
         criteria, cells = Criteria(job, reader), files.Cells("verdicts", files.stored_cells(reader, "verdicts"), batch)
-        answers = Answers(job, reader, (row for _, row in decided))
-        placed = list(files.of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown))
+        responses = StoredResponses(job, reader, (row for _, row in decided))
+        matched = list(files.of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown))
         rows: dict[str, Row] = {}
         of_sheet: set[str] = set()
-        for (where, row), wording in placed:
-            answer = key | answers.of(where, row, wording.task_id)
-            made = _verdict_row(job, benchmark, batch, where, row, answer, wording)
-            rows[identity := made["verdict_id"]] = cells.put(where, made)
+        for (where, row), wording in matched:
+            response = key | responses.of(where, row, wording.task_id)
+            verdict = _verdict_row(job, benchmark, batch, where, row, response, wording)
+            rows[identity := verdict["verdict_id"]] = cells.put(where, verdict)
             if is_random_sample or SHEET_COLUMN in row:
                 of_sheet.add(identity)
         # Who decided only what one sheet drew filled it in, unless known as a judge.
         named = {"benchmark": job.settings.benchmark}
-        found = reader.select("verdicts", "distinct judge, import_batch", **named)
-        judges = {row["judge"] for row in found if row["import_batch"] != batch}
+        known_judges = reader.select("verdicts", "distinct judge, import_batch", **named)
+        judges = {row["judge"] for row in known_judges if row["import_batch"] != batch}
         judges -= {row["judge"] for row in reader.select("labellers", "judge", **named)}
         judges |= {judge.label for judge in job.settings.judges}
         of_judge: dict[str, list[Row]] = defaultdict(list)
@@ -215,7 +219,9 @@ def import_verdicts(
     if skip_empty:
         report.notes.append(f"{len(given) - len(decided)} rows without a decision skipped")
     if skip_unknown:
-        report.notes.append(f"{len(decided) - len(placed)} rows skipped whose task or criterion is not in the data set")
+        report.notes.append(
+            f"{len(decided) - len(matched)} rows skipped whose task or criterion is not in the data set"
+        )
     return report
 
 
@@ -240,10 +246,11 @@ def _verdict_row(
     value = values.pop() if len(values) == 1 else None
     if value is None or (value == 0.5 and grading == BINARY):
         criterion = shorten(as_text(given.get("criterion")) or "", 60, placeholder=" …")
-        said = " and ".join(map(repr, stated)) or "missing (--skip-empty leaves such rows out)"
+        decision = " and ".join(map(repr, stated)) or "missing (--skip-empty leaves such rows out)"
         allowed = "true or false, yes or no, or 1 or 0" if grading == BINARY else f"0, 0.5 or 1, or {', '.join(WORDS)}"
         raise ImportRefused(
-            f"{where}, {response['model']} on {criterion!r}: the decision is {said}; a {grading} verdict is {allowed}"
+            f"{where}, {response['model']} on {criterion!r}: the decision is {decision}; a {grading} "
+            f"verdict is {allowed}"
         )
     return verdict_cell(job, response, wording, judge or IMPORTED, judge_trial, grading) | {
         "import_batch": batch, "status": _STATUS[value], "value": value,
@@ -289,10 +296,10 @@ def as_value(raw: Any, words: Mapping[str, float] = _WORDS) -> float | None:
 def _are_of_a_sheet(reader: Reader, rows: Sequence[Row]) -> bool:
     """Return whether one sheet drew all of these verdicts."""
     cells = {_cell(row) for row in rows}
-    drawn: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    by_sheet: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     for row in reader.rows(sql.read("queries/imports/drawn_verdicts"), {"responses": sorted({c[0] for c in cells})}):
-        drawn[row["sheet_id"]].add(_cell(row))
-    return any(cells <= of_sheet for of_sheet in drawn.values())
+        by_sheet[row["sheet_id"]].add(_cell(row))
+    return any(cells <= of_sheet for of_sheet in by_sheet.values())
 
 
 def _cell(row: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -329,14 +336,14 @@ def _label_tables(
     draws: list[Row] = []
     for key, cells in sorted(of_model.items()):
         given = dict(zip(("benchmark", "revision", "model", "vintage"), key, strict=True))
-        answers = reader.rows(sql.read("queries/imports/answers_of_model"), given)
-        n_population = sum(row["n_criteria"] for row in answers)
+        responses = reader.rows(sql.read("queries/imports/answers_of_model"), given)
+        n_population = sum(row["n_criteria"] for row in responses)
         sheet = {"benchmark": key[0], "dataset_revision": key[1], "sheet_id": digest("stated sample", batch, *key)}
         sheets.append({
             **sheet, "design": f"stated to be a simple random sample of {len(cells)} of {n_population} verdicts on "
             f"{given['model']} in vintage {given['vintage']}",
             "covered_breakdown": "all", "covered_label": "", "n_population": n_population, "n_drawn": len(cells),
-            "covered_responses": [row["response_id"] for row in answers], "seed": None, "run_id": job.run_id, **now,
+            "covered_responses": [row["response_id"] for row in responses], "seed": None, "run_id": job.run_id, **now,
         })  # fmt: skip
         draws += [
             {**sheet, "task_id": row["task_id"], "response_id": cell[0], "criterion_id": cell[1],

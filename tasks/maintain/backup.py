@@ -66,13 +66,13 @@ class _Copies:
         staged = self.stage / path
         staged.unlink(missing_ok=True)
         kept_as(source, staged)
-        found = file_at(staged, f"{_FILES}{path}")
-        if last is not None and last.sha256 == found.sha256:
+        copy = file_at(staged, f"{_FILES}{path}")
+        if last is not None and last.sha256 == copy.sha256:
             return last
         if may_change:
-            found = File(found.name + _mark(found.sha256), found.n_bytes, found.sha256)
-        self.new[found.name] = staged
-        return found
+            copy = File(copy.name + _mark(copy.sha256), copy.n_bytes, copy.sha256)
+        self.new[copy.name] = staged
+        return copy
 
 
 def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> StageReport:
@@ -85,41 +85,45 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
         UsageError: the target holds something else, or lies in the warehouse, or there is nothing to copy.
         PipelineError: a file cannot be read or written, or another backup is at work.
     """
-    warehouse, place = Warehouse(job.warehouse), Folder(target) if isinstance(target, Path) else target
+    warehouse, location = Warehouse(job.warehouse), Folder(target) if isinstance(target, Path) else target
     if not any((warehouse.root / name).is_dir() for name in ("parts", LEDGER)):
         raise UsageError(f"{warehouse.root}: there is nothing to back up here; check --warehouse")
-    made_at = datetime.now(UTC).isoformat()
-    _refuse_others(warehouse, place)
+    started_at = datetime.now(UTC).isoformat()
+    _refuse_others(warehouse, location)
     # A store has no locks, so the warehouse's own lets one backup at a time into stores.
-    lock = warehouse.root / _LOCK if isinstance(place, Store) else place.path / _LOCK
+    lock = warehouse.root / _LOCK if isinstance(location, Store) else location.path / _LOCK
     with (
         disk_errors(target, "the last backup is unchanged"), warehouse.writing(notice), file_lock(lock, wait=False),
         work_folder(warehouse, "backup") as stage,
     ):  # fmt: skip
-        there = place.files()
-        last = read_bundle(place, "backup").files if _RECORD in there else ()
+        there = location.files()
+        last = read_bundle(location, "backup").files if _RECORD in there else ()
         copies = _Copies(stage, {
                 _path_of(file): file for file in last if there.get(file.name) == file.n_bytes
-                and (not must_verify or place.hash_of(file.name) == file.sha256)
+                and (not must_verify or location.hash_of(file.name) == file.sha256)
             })  # fmt: skip
         files = _files(warehouse, copies)
         n_new_bytes = sum(path.stat().st_size for path in copies.new.values())
         refuse_if_lost(warehouse.root)
         copied = {file: copies.new.get(file.name) for file in files}
-        made = write_bundle(place, "backup", copied, {"made_at": made_at}, is_quiet=job.is_quiet)
+        bundle = write_bundle(location, "backup", copied, {"made_at": started_at}, is_quiet=job.is_quiet)
         needed = {file.name for file in files}
-        place.remove([name for name in there if name.startswith(_FILES) and name not in needed])
-    note = f"{len(files)} files ({made.n_bytes / 1e6:.1f} MB) in {target}, {len(copies.new)} of them copied now"
+        location.remove([name for name in there if name.startswith(_FILES) and name not in needed])
+    note = f"{len(files)} files ({bundle.n_bytes / 1e6:.1f} MB) in {target}, {len(copies.new)} of them copied now"
     return StageReport("backup", rows=len(copies.new), notes=[f"{note} ({n_new_bytes / 1e6:.1f} MB)"])
 
 
-def _refuse_others(warehouse: Warehouse, place: Folder | Store) -> None:
-    if isinstance(place, Folder) and place.path.resolve().is_relative_to(warehouse.root.resolve()):
-        raise UsageError(f"{place}: is inside the warehouse; name a folder elsewhere, best on another disk")
-    names = {name.partition("/")[0] for name in place.files()} if isinstance(place, Store) else content_of(place.path)
+def _refuse_others(warehouse: Warehouse, location: Folder | Store) -> None:
+    if isinstance(location, Folder) and location.path.resolve().is_relative_to(warehouse.root.resolve()):
+        raise UsageError(f"{location}: is inside the warehouse; name a folder elsewhere, best on another disk")
+    names = (
+        {name.partition("/")[0] for name in location.files()}
+        if isinstance(location, Store)
+        else content_of(location.path)
+    )
     # An upload that was killed before its manifest was written has left copies alone.
     if _RECORD not in names and {*names} - {_FILES.rstrip("/")}:
-        raise UsageError(f"{place}: holds files that are not a backup; name an empty place")
+        raise UsageError(f"{location}: holds files that are not a backup; name an empty place")
 
 
 def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
@@ -181,25 +185,25 @@ def restore(job: Job, source: Path | Store) -> StageReport:
         WarehouseBusy: somebody is at work on it.
         WarehouseError: the backup is of a warehouse of another version.
     """
-    place = Folder(source) if isinstance(source, Path) else source
-    made, warehouse = read_bundle(place, "backup"), Warehouse(job.warehouse)
-    if not all(is_inside(_path_of(file)) for file in made.files):
-        raise Damaged(f"{place}/{_RECORD}: names files outside of the warehouse; use another copy")
+    location = Folder(source) if isinstance(source, Path) else source
+    bundle, warehouse = read_bundle(location, "backup"), Warehouse(job.warehouse)
+    if not all(is_inside(_path_of(file)) for file in bundle.files):
+        raise Damaged(f"{location}/{_RECORD}: names files outside of the warehouse; use another copy")
     _refuse_filled(warehouse.root)
     with disk_errors(warehouse.root, "make room and restore again"), warehouse.alone(notice):
         _refuse_filled(warehouse.root)
         stage = warehouse.root / _STAGE
         if not (stage / _RECORD).exists():
-            _stage(job, place, made, stage)
-        elif read_bundle(Folder(stage), "backup") != made:
+            _stage(job, location, bundle, stage)
+        elif read_bundle(Folder(stage), "backup") != bundle:
             raise UsageError(f"{warehouse.root}: another backup was being restored here; empty the folder first")
-        _put_in_place(stage, warehouse.root)
+        _install(stage, warehouse.root)
         warehouse.publish()
         (stage / _RECORD).unlink()
         shutil.rmtree(stage)
-    when = str(made.meta.get("made_at"))[:16]
-    note = f"{len(made.files)} files ({made.n_bytes / 1e6:.1f} MB) of {when} UTC in {warehouse.root}"
-    return StageReport("restore", rows=len(made.files), notes=[note])
+    when = str(bundle.meta.get("made_at"))[:16]
+    note = f"{len(bundle.files)} files ({bundle.n_bytes / 1e6:.1f} MB) of {when} UTC in {warehouse.root}"
+    return StageReport("restore", rows=len(bundle.files), notes=[note])
 
 
 def _refuse_filled(root: Path) -> None:
@@ -209,23 +213,23 @@ def _refuse_filled(root: Path) -> None:
         raise UsageError(f"{root}: is not empty ({held[0]}); name an empty or new folder with --warehouse")
 
 
-def _stage(job: Job, place: Folder | Store, made: Bundle, stage: Path) -> None:
+def _stage(job: Job, location: Folder | Store, bundle: Bundle, stage: Path) -> None:
     """Copy all files to where they are moved from, with the manifest once they are verified."""
     shutil.rmtree(stage, ignore_errors=True)
     stage.mkdir(parents=True)
-    paths = {file.name: stage / _path_of(file) for file in made.files}
+    paths = {file.name: stage / _path_of(file) for file in bundle.files}
     try:
-        fetch_bundle(place, made, paths, is_quiet=job.is_quiet)
+        fetch_bundle(location, bundle, paths, is_quiet=job.is_quiet)
     except PipelineError:
         shutil.rmtree(stage)
         raise
     refuse_other_version(stage)
     for each in {*paths.values(), *(path.parent for path in paths.values())}:
         sync(each)
-    write_bundle(Folder(stage), "backup", dict.fromkeys(made.files), made.meta)
+    write_bundle(Folder(stage), "backup", dict.fromkeys(bundle.files), bundle.meta)
 
 
-def _put_in_place(stage: Path, root: Path) -> None:
+def _install(stage: Path, root: Path) -> None:
     """Move what was verified into the warehouse; the parts last, since they make it one."""
     for name in (VERSION_FILE, DAMAGED, LEDGER, "parts"):
         if (stage / name).exists():

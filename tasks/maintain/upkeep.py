@@ -106,7 +106,7 @@ def spent(job: Job, since: datetime | None = None) -> list[Row]:
         PipelineError: a file of the ledger cannot be read.
     """
     first_day = "" if since is None else since.astimezone(UTC).date().isoformat()
-    return _asked(job, "daily_spend", {"first_day": first_day})
+    return _cost_rows(job, "daily_spend", {"first_day": first_day})
 
 
 def run_cost(job: Job, run_id: str) -> list[Row]:
@@ -115,7 +115,7 @@ def run_cost(job: Job, run_id: str) -> list[Row]:
     Raises:
         PipelineError: a file of the ledger cannot be read.
     """
-    return _asked(job, "run_cost", {"run_id": run_id})
+    return _cost_rows(job, "run_cost", {"run_id": run_id})
 
 
 def total_cost_usd(job: Job, run_id: str) -> float | None:
@@ -124,7 +124,7 @@ def total_cost_usd(job: Job, run_id: str) -> float | None:
     Raises:
         PipelineError: a file of the ledger cannot be read.
     """
-    (row,) = _asked(job, "total_cost", {"run_id": run_id})
+    (row,) = _cost_rows(job, "total_cost", {"run_id": run_id})
     cost_usd: float | None = row["cost_usd"]
     return cost_usd
 
@@ -137,14 +137,14 @@ def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
         PipelineError: a file of the ledger cannot be read.
     """
     warehouse = Warehouse(job.warehouse)
-    rows = _asked(job, "runs", {"since": since, "n_most": MOST_RUNS if since is None else None})
+    rows = _cost_rows(job, "runs", {"since": since, "n_most": MOST_RUNS if since is None else None})
     for row in rows:
         if row["outcome"] == "running" and not warehouse.is_living(row["run_id"]):
             row["outcome"] = "killed"
     return rows
 
 
-def _asked(job: Job, question: str, given: Mapping[str, Any]) -> list[Row]:
+def _cost_rows(job: Job, query_name: str, given: Mapping[str, Any]) -> list[Row]:
     """Return the rows of a query on `run_costs`, with the current spend of the ledger."""
     spend = [{name: row[name] for name in SPEND_COLUMNS} for row in spend_of_all(job)]
     warehouse = Warehouse(job.warehouse)
@@ -153,12 +153,12 @@ def _asked(job: Job, question: str, given: Mapping[str, Any]) -> list[Row]:
     types = dict.fromkeys(SPEND_KEY, "VARCHAR") | {"cost_usd": "DOUBLE"}
     structure = json.dumps([{name: types.get(name, "BIGINT") for name in SPEND_COLUMNS}])
     with warehouse.reader() as reader:
-        query = sql.read(f"queries/maintain/{question}")
+        query = sql.read(f"queries/maintain/{query_name}")
         return reader.rows(query, {"spend": json.dumps(spend), "structure": structure, **given})
 
 
 @dataclass(frozen=True)
-class Choice:
+class ResponseChoice:
     """A choice of responses: those that meet all given conditions. `longer_than` counts letters and digits."""
 
     response_ids: Sequence[str] = ()
@@ -179,7 +179,7 @@ class Choice:
         return {condition: value for condition, value in given.items() if value is not None}
 
 
-def chosen(job: Job, choice: Choice) -> list[Row]:
+def chosen(job: Job, choice: ResponseChoice) -> list[Row]:
     """Return the chosen responses, the longest first; no text is read.
 
     Raises:
@@ -207,7 +207,7 @@ def forget_removed(job: Job) -> Pruned:
     return forget(job.warehouse / LEDGER, removed) if removed else Pruned()
 
 
-def remove(job: Job, choice: Choice, reason: str) -> StageReport:
+def remove(job: Job, choice: ResponseChoice, reason: str) -> StageReport:
     """Remove responses with all verdicts on them, for good; the next run samples the cells by new calls.
 
     Raises:

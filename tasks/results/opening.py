@@ -8,7 +8,7 @@ from typing import Any
 
 import sql
 from tasks.bundles.bundle import published_in
-from tasks.bundles.stores import Folder, Store, place
+from tasks.bundles.stores import Folder, Store, open_location
 from tasks.config.job import DataRevision, Job
 from tasks.config.settings import Settings
 from tasks.rules.errors import UsageError
@@ -38,19 +38,19 @@ def opened(given: str, benchmark: str | None, revision: str | None) -> tuple[Job
 
 def _folder(given: str, closing: ExitStack) -> Path:
     """Return the folder with the database; a temporary one for a store, or for a file with another name."""
-    found = place(given)
-    if isinstance(found, Path) and not found.is_file():
-        if not found.is_dir():
+    source = open_location(given)
+    if isinstance(source, Path) and not source.is_file():
+        if not source.is_dir():
             raise UsageError(f"{given}: there is no such folder or file; to have results here, run `prbench run` first")
-        published = published_in(Folder(found))
-        return published.path if isinstance(published, Folder) else found
-    if isinstance(found, Path) and found.name == DATABASE:
-        return found.parent
+        published = published_in(Folder(source))
+        return published.path if isinstance(published, Folder) else source
+    if isinstance(source, Path) and source.name == DATABASE:
+        return source.parent
     folder = Path(closing.enter_context(tempfile.TemporaryDirectory()))
-    if isinstance(found, Path):
-        (folder / DATABASE).symlink_to(found.resolve())
+    if isinstance(source, Path):
+        (folder / DATABASE).symlink_to(source.resolve())
         return folder
-    store = published_in(found)
+    store = published_in(source)
     assert isinstance(store, Store), "a store has its publications in itself"
     files = store.files()
     if DATABASE not in files:

@@ -138,13 +138,13 @@ class Results:
         if len(names) < 2:
             raise UsageError("diff: give at least two names to compare, such as two models")
         job = self._narrowed(models, judges)
-        question = question_of(job, names, of, score=score, is_hard=is_hard, vintage=vintage)
+        comparison = question_of(job, names, of, score=score, is_hard=is_hard, vintage=vintage)
         with self._reader() as reader:
-            answer = compare(reader, question)
+            result = compare(reader, comparison)
         # Columns have their types even where no value is known, or no row.
         types = {"text": pa.string(), "number": pa.float64(), "count": pa.int64(), "flag": pa.bool_()}
         schema = pa.schema([(name, types[kind]) for kind, names in _DIFFERENCE for name in names.split()])
-        return _as(pa.Table.from_pylist(rows_of(answer), schema=schema), format)
+        return _as(pa.Table.from_pylist(rows_of(result), schema=schema), format)
 
     def close(self) -> None:
         """Close the database, and delete what was copied from a store."""
@@ -177,7 +177,9 @@ class Results:
         return on_stored_data(job, {"model": models, "judge": judges, "vintage": [each for each in vintages if each]})
 
 
-def open_results(place: str | PathLike[str], *, benchmark: str | None = None, revision: str | None = None) -> Results:
+def open_results(
+    location: str | PathLike[str], *, benchmark: str | None = None, revision: str | None = None
+) -> Results:
     """Open what a warehouse has published.
 
     Args:
@@ -193,7 +195,7 @@ def open_results(place: str | PathLike[str], *, benchmark: str | None = None, re
     """
     from tasks.results.opening import opened
 
-    return Results(*opened(str(place), benchmark, revision))
+    return Results(*opened(str(location), benchmark, revision))
 
 
 def _listed() -> tuple[str, dict[str, Any]]:

@@ -16,7 +16,7 @@ from tests.kit import response, row, rows_in, verdict
 from tests.warehouse.parts import without_marts
 from warehouse import Warehouse, WarehouseError
 from warehouse.columns import COLUMNS
-from warehouse.files import is_database_whole, is_whole, take_notices, write_sealed
+from warehouse.files import is_database_whole, is_whole, pop_notices, write_sealed
 from warehouse.listing import VERSION, refuse_other_version
 from warehouse.tables import TABLES
 
@@ -39,7 +39,7 @@ def rows_of(warehouse: Warehouse) -> Rows:
 
 
 def told(warehouse: Warehouse) -> list[str]:
-    return [notice.line for notice in take_notices(warehouse.root)]
+    return [notice.line for notice in pop_notices(warehouse.root)]
 
 
 def verdicts_on(answer: dict[str, Any], number: int) -> list[dict[str, Any]]:

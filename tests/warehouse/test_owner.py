@@ -234,7 +234,7 @@ def test_what_a_process_of_the_machine_takes_over_the_others_wait_for(world: Wor
 def test_told_to_take_over_nobody_watches(world: World) -> None:
     failed, other = world.process_on("a"), world.process_on("b")
     failed.begin()
-    other.take_over_after_s = 0.0
+    other.takeover_after_s = 0.0
     other.begin(world.tell)
 
     assert (world.now_s, other.why_lost()) == (70.0, None)

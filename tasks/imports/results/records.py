@@ -68,7 +68,7 @@ class Grading:
 
 
 @dataclass(frozen=True)
-class Answer:
+class LoggedResponse:
     """A model's answer to a conversation, or the failure in its place (`text` None, `status` and `error`).
 
     The conversation is `messages`, or `transcript`: one text of `role: content` turns that ends with the answer.
@@ -90,7 +90,7 @@ class Answer:
     failure_texts: Mapping[str, str] = field(default_factory=dict)
     usage: Mapping[str, Any] = field(default_factory=dict)
     group: str = ""
-    scores_together: Mapping[str, float] = field(default_factory=dict)
+    combined_scores: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -98,19 +98,19 @@ class Log:
     """All of a log. `title` is what wrote it."""
 
     title: str
-    answers: Sequence[Answer]
+    responses: Sequence[LoggedResponse]
     notes: Sequence[str] = ()
 
 
-def numbered(answers: Iterable[Answer]) -> list[Answer]:
+def numbered(responses: Iterable[LoggedResponse]) -> list[LoggedResponse]:
     """Answers with their trials: those without one are counted by model and task, in their order."""
     seen: dict[tuple[Any, ...], int] = {}
-    found = []
-    for answer in answers:
-        place = (answer.model, answer.task_id, tuple(answer.messages or ()))
-        seen[place] = seen.get(place, 0) + 1
-        found.append(answer if answer.trial is not None else replace(answer, trial=seen[place]))
-    return found
+    numbered = []
+    for response in responses:
+        key = (response.model, response.task_id, tuple(response.messages or ()))
+        seen[key] = seen.get(key, 0) + 1
+        numbered.append(response if response.trial is not None else replace(response, trial=seen[key]))
+    return numbered
 
 
 TRUNCATED, REFUSED = "truncated", "refused"
@@ -179,13 +179,13 @@ def usage_of(output: Mapping[str, Any], *, prompt_lacks_cached: bool = False) ->
     """Return the columns on a call: the model that served it, tokens, cost and seconds."""
     usage = as_mapping(output.get("usage"))
     names = ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write", "output_tokens", "reasoning_tokens")
-    prompt, cached, written, said, thought = (as_whole_number(usage.get(name)) for name in names)
+    prompt, cached, written, completion, thought = (as_whole_number(usage.get(name)) for name in names)
     if prompt_lacks_cached and prompt is not None:
         prompt += (cached or 0) + (written or 0)
     choice = as_mapping(next(iter(as_list(output.get("choices"))), None))
     return {
         "served_model": as_text(output.get("model")) if choice else None,
-        "prompt_tokens": prompt, "cached_tokens": cached, "completion_tokens": said, "reasoning_tokens": thought,
+        "prompt_tokens": prompt, "cached_tokens": cached, "completion_tokens": completion, "reasoning_tokens": thought,
         "cost_usd": as_number(usage.get("total_cost")), "latency_s": as_number(output.get("time")),
         "finish_reason": as_text(choice.get("stop_reason")),
     }  # fmt: skip
@@ -203,17 +203,17 @@ def marked(text: str, marks: Mapping[str, float], before_reason: str, unreadable
     """
     either = "|".join(map(re.escape, marks))
     begin = re.compile(rf"(?:\A|\n\n)\[({either})\] (?:\[(-?[0-9]+(?:\.[0-9]+)?)\] )?")
-    found, heads = [], list(begin.finditer(text))
+    decisions, heads = [], list(begin.finditer(text))
     for head, following in zip(heads, [*heads[1:], None], strict=False):
         item = text[head.end() : following.start() if following else len(text)]
         title, _, reason = item.rpartition(before_reason)
         is_lost = any(reason.startswith(start) for start in unreadable)
-        found.append(Decision(
+        decisions.append(Decision(
             title or item, None if is_lost else marks[head[1]], weight=float(head[2]) if head[2] else None,
             explanation=reason.strip() or None if not is_lost else None, error=reason.strip() if is_lost else None,
             is_reordered=True,
         ))  # fmt: skip
-    return found
+    return decisions
 
 
 def first_text(item: Mapping[str, Any], names: Sequence[str]) -> str | None:
@@ -225,7 +225,7 @@ _RESULTS = {"predictions", "reviews", "reports"}
 """The folders in which a harness keeps results."""
 
 
-class Source:
+class LogSource:
     """A file or a folder that is offered, with what it holds.
 
     Attributes:
@@ -263,26 +263,26 @@ class Source:
 
     def batch_with(self, *options: str | None) -> str:
         """Return the hash of all offered data and of the given options."""
-        found = hashlib.sha256(self.content)
+        hasher = hashlib.sha256(self.content)
         for name, content in self.files.items():
-            found.update(f"\n{name}\n{hashlib.sha256(content).hexdigest()}".encode(errors="surrogateescape"))
+            hasher.update(f"\n{name}\n{hashlib.sha256(content).hexdigest()}".encode(errors="surrogateescape"))
         if any(option is not None for option in options):
-            found.update(repr(options).encode())
-        return found.hexdigest()[:BATCH_HEX]
+            hasher.update(repr(options).encode())
+        return hasher.hexdigest()[:BATCH_HEX]
 
 
 def _results_in(folder: Path) -> Mapping[str, bytes]:
-    found, n_bytes = {}, 0
+    contents, n_bytes = {}, 0
     for file in foreign_files.files_inside(folder):
         name = file.relative_to(folder).as_posix()
         if name.endswith((".json", ".jsonl")) and _RESULTS & set(file.parts):
             with foreign_files.bounded(foreign_files.open_inside(folder, name), file) as opened:
-                found[name] = opened.read()
-            n_bytes += len(found[name])
+                contents[name] = opened.read()
+            n_bytes += len(contents[name])
             if n_bytes > foreign_files.MOST_BYTES:
                 most_gb = foreign_files.MOST_BYTES / 1e9
-                raise foreign_files.TooLarge(f"{folder}: holds more than {most_gb:.1f} GB of results; split it")
-    return found
+                raise foreign_files.FileTooLarge(f"{folder}: holds more than {most_gb:.1f} GB of results; split it")
+    return contents
 
 
 class Archive:

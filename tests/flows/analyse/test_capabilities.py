@@ -84,7 +84,7 @@ def planted(command: Command, provider: FaultServer) -> list[dict[str, Any]]:
     write_jsonl(command.folder / "finance.jsonl", rows)
     answers = [{"task": row["task"], "model": model, "response": f"{model} says"} for row in rows
                for model in ("weak", "even")]  # fmt: skip
-    write_jsonl(command.folder / "answers.jsonl", answers)
+    write_jsonl(command.folder / "responses.jsonl", answers)
     write_jsonl(command.folder / "verdicts.jsonl", verdicts)
     command.configure(
         dataset={"source": "finance.jsonl"}, warehouse="data", models=[], judges=[],
@@ -92,7 +92,7 @@ def planted(command: Command, provider: FaultServer) -> list[dict[str, Any]]:
     )  # fmt: skip
     command("ingest", "-q", code=0)
     command("assemble", "-q")
-    command("import", "responses", "answers.jsonl")
+    command("import", "responses", "responses.jsonl")
     command("import", "verdicts", "verdicts.jsonl")
     return verdicts
 

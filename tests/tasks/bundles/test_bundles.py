@@ -12,7 +12,7 @@ import pytest
 from flows.cli.main import main
 from tasks.bundles import bundle as bundles
 from tasks.bundles.bundle import KINDS, Damaged, file_at, manifest_of, parse_manifest, read_bundle
-from tasks.bundles.stores import Folder, Store, place
+from tasks.bundles.stores import Folder, Store, open_location
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import one_line
 from tests.tasks.bundles.manifests import sealed
@@ -37,7 +37,7 @@ def there(request: pytest.FixtureRequest, tmp_path: Path) -> Folder | Store:
         found: Store = request.getfixturevalue("store")
         return found
     request.getfixturevalue("s3")
-    in_bucket = place(f"s3://results/{tmp_path.name}")
+    in_bucket = open_location(f"s3://results/{tmp_path.name}")
     assert isinstance(in_bucket, Store)
     return in_bucket
 
@@ -162,13 +162,13 @@ def test_manifests_of_november_are_read_with_their_hash_or_without(kind: str) ->
     ("file:///mnt/backup", Path("/mnt/backup")), ("local:///mnt/backup/", Path("/mnt/backup")),
 ])  # fmt: skip
 def test_a_path_and_an_address_of_a_file_are_folders(given: str, meant: Path) -> None:
-    assert meant == place(given)
+    assert meant == open_location(given)
 
 
 @pytest.mark.parametrize("given", ["memory://bucket/pre[12]", "memory://bucket/*"])
 def test_an_address_that_would_be_a_pattern_of_others_is_refused(given: str) -> None:
     with pytest.raises(UsageError, match="have a meaning in addresses"):
-        place(given)
+        open_location(given)
 
 
 SECRETS = {
@@ -211,7 +211,7 @@ def test_an_address_that_leads_nowhere_is_refused_in_one_line(
 def test_a_store_without_its_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gcsfs", None)
     with pytest.raises(UsageError, match=r"gs://b/x: .* is not installed; .*gcsfs.* \(s3://: `uv sync --extra s3`\)"):
-        place("gs://b/x")
+        open_location("gs://b/x")
 
 
 def test_what_a_library_raises_is_one_line_without_secrets(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ from warehouse import Warehouse, sample_path
 RESEARCH_RESAMPLES, WORLD_RESAMPLES = 200, 500
 """Of the made-up warehouses (`research.py`, `world.py`)."""
 SAMPLE = sample_path("prbench")
-ANSWERS, LABELS = (SAMPLE.parent / name for name in ("answers.jsonl", "labels.csv"))
+ANSWERS, LABELS = (SAMPLE.parent / name for name in ("responses.jsonl", "labels.csv"))
 RESPONSE = (
     "benchmark", "dataset_revision", "task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage",
 )  # fmt: skip

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from PIL import Image
 from reportlab.platypus import Flowable, PageBreak
 
-from tasks.dataset.foreign_files import TooLarge
+from tasks.dataset.foreign_files import FileTooLarge
 from tasks.imports import documents
 from tasks.imports.documents import DocumentRefused, convert, converters, docx_to_markdown, outcome
 from tasks.imports.pdf import lines_of, markdown_of
 from tasks.imports.pdf import to_markdown as pdf_to_markdown
 from tasks.rules.errors import UsageError
-from tests.tasks.imports import made_documents as made
-from tests.tasks.imports.made_documents import body, heading, table, write_docx, write_pdf
+from tests.tasks.imports import written_documents as made
+from tests.tasks.imports.written_documents import body, heading, table, write_docx, write_pdf
 
 ENCODINGS = {"utf-16": "not UTF-8", "utf-16-le": "NUL", "latin-1": "at byte 3"}
 
@@ -128,7 +128,7 @@ def test_what_unpacks_to_far_more_than_a_report_is_refused_unread(tmp_path: Path
     with ZipFile(write_docx(tmp_path / "x.docx", "A bomb."), "a", ZIP_DEFLATED) as archive:
         archive.writestr("word/more.xml", bytes(60 * 2**20))
 
-    with pytest.raises(TooLarge, match="would unpack to 64 MB"):
+    with pytest.raises(FileTooLarge, match="would unpack to 64 MB"):
         docx_to_markdown(tmp_path / "x.docx")
 
 

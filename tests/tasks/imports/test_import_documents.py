@@ -14,7 +14,7 @@ from tasks.imports.responses import import_responses, pattern_of
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import good_row, job_on, one_line, rows_in, write_jsonl
-from tests.tasks.imports.made_documents import body, heading, write_docx, write_locked_pdf, write_pdf, write_scan
+from tests.tasks.imports.written_documents import body, heading, write_docx, write_locked_pdf, write_pdf, write_scan
 
 pytestmark = pytest.mark.slow
 

@@ -26,7 +26,7 @@ def job(tmp_path: Path) -> Job:
 
 @pytest.fixture
 def answers(tmp_path: Path) -> Path:
-    return write_jsonl(tmp_path / "answers.jsonl", ANSWERS)
+    return write_jsonl(tmp_path / "responses.jsonl", ANSWERS)
 
 
 @pytest.fixture

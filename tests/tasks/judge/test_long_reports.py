@@ -95,7 +95,7 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_jsonl(folder / "research.jsonl", [research_row(0, CRITERIA)])
     rows = [{"task": "r0", "model": "long", "response": REPORT}, {"task": "r0", "model": "short", "response": SHORT}]
     job = prepared(job_of(folder))
-    import_responses(job, write_jsonl(folder / "answers.jsonl", rows))
+    import_responses(job, write_jsonl(folder / "responses.jsonl", rows))
     Warehouse(job.warehouse).publish()
     return folder
 

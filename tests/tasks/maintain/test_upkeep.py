@@ -18,7 +18,7 @@ from tasks.llm.limiter import Budget
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call
 from tasks.maintain.backup import backup, restore
-from tasks.maintain.upkeep import Choice, remove, spend_of_all, store_spend, tidy
+from tasks.maintain.upkeep import ResponseChoice, remove, spend_of_all, store_spend, tidy
 from tasks.rules.errors import UsageError
 from tasks.run.judgings import judge_target
 from tests import kit
@@ -155,7 +155,7 @@ def test_a_removed_answer_goes_with_its_verdicts_and_the_next_run_makes_a_new_on
     n_verdicts = rows_in(job, f"select count(*) as n from verdicts {of_bad}")[0]["n"]
     spend = rows_in(job, "select count(*) as n, sum(cost_usd) as usd from run_costs")
 
-    report = remove(job, Choice([bad["response_id"]]), "never ends")
+    report = remove(job, ResponseChoice([bad["response_id"]]), "never ends")
     assert report.rows == 1
     (after,) = rows_in(job, COUNTS)
     assert (after["responses"], after["verdicts"]) == (before["responses"] - 1, before["verdicts"] - n_verdicts)
@@ -183,7 +183,7 @@ def test_a_removed_answer_is_in_no_part_backup_or_export_and_its_space_comes_bac
 ) -> None:
     export_tables(job, tmp_path / "before")
     bad = longest(job)
-    remove(job, Choice([bad["response_id"]]), "")
+    remove(job, ResponseChoice([bad["response_id"]]), "")
     (expected,) = rows_in(job, COUNTS)
 
     backup(job, tmp_path / "backup")
@@ -231,7 +231,7 @@ def test_a_kill_after_a_noted_removal_is_made_good_by_compaction(job: Job, monke
     with monkeypatch.context() as patched:
         patched.setattr(Warehouse, "clean", killed)
         with pytest.raises(KeyboardInterrupt):
-            remove(job, Choice([bad["response_id"]]), "")
+            remove(job, ResponseChoice([bad["response_id"]]), "")
     tidy(job)
     assert rows_in(job, f"select 1 from responses where response_id = '{bad['response_id']}'") == []
     assert not in_ledger(job, "blah blah")
@@ -264,7 +264,7 @@ def test_nothing_is_removed_while_a_part_is_damaged(job: Job) -> None:
     content = bytearray(part.path.read_bytes())
     content[len(content) // 2] ^= 1
     part.path.write_bytes(content)
-    wanted = Choice([longest(job)["response_id"]])
+    wanted = ResponseChoice([longest(job)["response_id"]])
 
     with pytest.raises(WarehouseError, match=f"{part.name}: is damaged; run `prbench aggregate` to repair it"):
         remove(job, wanted, "too long")
@@ -277,9 +277,9 @@ def test_nothing_is_removed_while_a_part_is_damaged(job: Job) -> None:
 
 def test_nothing_is_removed_while_a_run_is_at_work(job: Job) -> None:
     with Warehouse(job.warehouse).writing(), pytest.raises(WarehouseBusy):
-        remove(job, Choice([longest(job)["response_id"]]), "")
+        remove(job, ResponseChoice([longest(job)["response_id"]]), "")
     with pytest.raises(UsageError, match="name the responses"):
-        remove(job, Choice(), "")
+        remove(job, ResponseChoice(), "")
 
 
 def test_the_ledger_does_not_bring_a_removed_answer_back_even_if_it_still_holds_it(
@@ -290,7 +290,7 @@ def test_the_ledger_does_not_bring_a_removed_answer_back_even_if_it_still_holds_
         "tasks.maintain.upkeep.forget", lambda *_: __import__("tasks.llm.ledger.ledger").llm.ledger.ledger.Pruned()
     )
     bad = longest(job)
-    remove(job, Choice([bad["response_id"]]), "")
+    remove(job, ResponseChoice([bad["response_id"]]), "")
     assert in_ledger(job, "blah blah")
     assert sampled(job).rows == 1
     assert longest(job)["chars_alnum"] < 50_000

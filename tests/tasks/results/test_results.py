@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from tasks.bundles.stores import place
+from tasks.bundles.stores import open_location
 from tasks.config.job import Job
 from tasks.exports.tables import publish
 from tasks.figures.leaderboard import Choice, leaderboard
@@ -136,7 +136,7 @@ def published(tmp_path: Path) -> Job:
 def test_a_publication_a_store_and_a_copied_file_hold_the_same(tmp_path: Path) -> None:
     job = published(tmp_path)
     for target in (str(tmp_path / "board"), "memory://board"):
-        publish(job, place(target), n_kept=None)
+        publish(job, open_location(target), n_kept=None)
     copied = tmp_path / "copied.duckdb"
     copied.write_bytes((job.warehouse / DATABASE).read_bytes())
     for opened in (job.warehouse, tmp_path / "board", "memory://board", copied):
@@ -145,7 +145,7 @@ def test_a_publication_a_store_and_a_copied_file_hold_the_same(tmp_path: Path) -
 
 
 def test_a_copy_from_a_store_is_deleted_when_it_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    publish(published(tmp_path), place("memory://other"), n_kept=None)
+    publish(published(tmp_path), open_location("memory://other"), n_kept=None)
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))

@@ -13,7 +13,7 @@ from tasks.config.job import Job
 from tasks.imports.results.importing import import_results
 from tasks.ingest import ingest
 from tests.kit import copied, job_on, row, rows_in
-from tests.tasks.imports.results.made_files import published
+from tests.tasks.imports.results.harness_files import published
 from warehouse import Warehouse
 
 LOGS = Path(__file__).parent / "logs"

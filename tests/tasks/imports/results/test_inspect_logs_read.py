@@ -24,7 +24,7 @@ from tasks.rules.errors import PipelineError
 from tests.kit import job_on, rows_in, write_jsonl
 from tests.tasks.exports.inspected import documents_of
 from tests.tasks.imports.results.conftest import LOGS, SideBySide, brief_log, notes_of, unpacked
-from tests.tasks.imports.results.made_files import example, m42, published, simple_evals, simple_evals_html
+from tests.tasks.imports.results.harness_files import example, m42, published, simple_evals, simple_evals_html
 from tests.tasks.imports.results.workload import UNREADABLE, rows, true_score
 
 CUSTOMS: dict[str, tuple[dict[str, Any], list[tuple[str | None, float | None]], bool | None]] = {
@@ -351,7 +351,7 @@ def test_what_is_no_log_is_refused_and_the_formats_are_named(finance: Job, tmp_p
 
 
 def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(finance: Job, tmp_path: Path) -> None:
-    from tasks.imports.results.records import Source
+    from tasks.imports.results.records import LogSource
 
     health = rows("healthbench")
     examples = [example("m", row) for row in health]
@@ -364,7 +364,7 @@ def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(finance: 
     }
     for name, files in logs.items():
         assert [[name]] * len(files) == [
-            [known for known, each in FORMATS.items() if each.is_of(Source(file))] for file in files
+            [known for known, each in FORMATS.items() if each.is_of(LogSource(file))] for file in files
         ]
     assert tuple(FORMATS) == RESULT_FORMATS
     assert "brief.eval: is not a result file of m42's code" in refused(finance, logs["inspect"], format_name="m42")

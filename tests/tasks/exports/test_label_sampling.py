@@ -11,7 +11,7 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.config.models import Judge
-from tasks.exports.sheets import export_drawn_labelling
+from tasks.exports.sheets import export_sampled_labelling
 from tasks.imports.files import retract
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
@@ -66,7 +66,7 @@ def filled(rows: list[dict[str, str]], person: str = "eva") -> list[dict[str, st
 
 def labelled(job: Job, folder: Path, n_rows: int, **asked: Any) -> list[dict[str, str]]:
     """Import the labels of a drawn sheet, and return its rows."""
-    export_drawn_labelling(job, folder / "a.csv", drawn_for="leaderboard", n_rows=n_rows, **asked)
+    export_sampled_labelling(job, folder / "a.csv", sampled_for="leaderboard", n_rows=n_rows, **asked)
     rows = sheet(folder / "a.csv")
     import_verdicts(job, saved(folder / "filled.csv", filled(rows)))
     aggregate(job)
@@ -76,7 +76,7 @@ def labelled(job: Job, folder: Path, n_rows: int, **asked: Any) -> list[dict[str
 def test_a_drawn_sheet_has_single_verdicts_with_stored_probabilities_that_sum_to_their_number(
     job: Job, tmp_path: Path
 ) -> None:
-    report = export_drawn_labelling(job, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=80, seed=3)
+    report = export_sampled_labelling(job, tmp_path / "a.csv", sampled_for="leaderboard", n_rows=80, seed=3)
     rows = sheet(tmp_path / "a.csv")
     draws = rows_in(job, "select * from label_draws order by response_id, criterion_id")
     (of_sheet,) = rows_in(job, "select * from label_sheets")
@@ -111,7 +111,7 @@ def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_c
     import_verdicts(job, write_jsonl(tmp_path / "judged.jsonl", judged))
     judges = (Judge.model_validate({"name": "provider/b", "label": "b-judge"}),)
     chosen = job.model_copy(update={"settings": job.settings.model_copy(update={"judges": judges})})
-    report = export_drawn_labelling(chosen, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=100)
+    report = export_sampled_labelling(chosen, tmp_path / "a.csv", sampled_for="leaderboard", n_rows=100)
     rows = sheet(tmp_path / "a.csv")
     import_verdicts(chosen, saved(tmp_path / "filled.csv", filled(rows)))
     aggregate(chosen)
@@ -142,7 +142,7 @@ def test_a_leaderboard_is_drawn_from_the_latest_vintages_two_models_from_that_of
     import_verdicts(job, write_jsonl(tmp_path / "judged.jsonl", judged))
     drawn = {}
     for name, asked in (("leaderboard", {}), ("bob model ada", {}), ("Financial Accuracy", {"of_latest": False})):
-        export_drawn_labelling(job, tmp_path / f"{name}.csv", drawn_for=name, n_rows=20, **asked)
+        export_sampled_labelling(job, tmp_path / f"{name}.csv", sampled_for=name, n_rows=20, **asked)
         drawn[name] = {(row["model"], row["vintage"].lstrip("'")) for row in sheet(tmp_path / f"{name}.csv")}
 
     of_base = {("ada", "base"), ("bob model", "base")}
@@ -152,7 +152,7 @@ def test_a_leaderboard_is_drawn_from_the_latest_vintages_two_models_from_that_of
 
 def test_the_same_seed_draws_the_same_sheet_which_is_stored_once(job: Job, tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        export_drawn_labelling(job, tmp_path / f"{name}.csv", drawn_for="leaderboard", n_rows=20, seed=seed)
+        export_sampled_labelling(job, tmp_path / f"{name}.csv", sampled_for="leaderboard", n_rows=20, seed=seed)
 
     texts = [(tmp_path / f"{name}.csv").read_bytes() for name in "abc"]
     assert texts[0] == texts[1] != texts[2]
@@ -160,8 +160,8 @@ def test_the_same_seed_draws_the_same_sheet_which_is_stored_once(job: Job, tmp_p
 
 
 def test_a_sheet_for_two_models_or_a_category_draws_from_these_alone(job: Job, tmp_path: Path) -> None:
-    export_drawn_labelling(job, tmp_path / "two.csv", drawn_for="bob model ada", n_rows=20)
-    export_drawn_labelling(job, tmp_path / "one.csv", drawn_for="Financial Accuracy", n_rows=20)
+    export_sampled_labelling(job, tmp_path / "two.csv", sampled_for="bob model ada", n_rows=20)
+    export_sampled_labelling(job, tmp_path / "one.csv", sampled_for="Financial Accuracy", n_rows=20)
 
     assert set(MODELS) == {row["model"] for row in sheet(tmp_path / "two.csv")}
     assert {1} == {int(row["criterion"][-1]) % 2 for row in sheet(tmp_path / "one.csv")}
@@ -183,7 +183,7 @@ def test_labels_of_a_sheet_correct_the_score_and_the_next_sheet_draws_other_verd
         assert (
             row["debiased_ci_high"] - row["debiased_ci_low"] < row["labels_alone_ci_high"] - row["labels_alone_ci_low"]
         )
-    report = export_drawn_labelling(job, tmp_path / "b.csv", drawn_for="leaderboard", n_rows=100)
+    report = export_sampled_labelling(job, tmp_path / "b.csv", sampled_for="leaderboard", n_rows=100)
     second = sheet(tmp_path / "b.csv")
     cells = [{(row["model"], row["criterion"]) for row in rows} for rows in (first, second)]
     assert not cells[0] & cells[1]
@@ -198,7 +198,7 @@ def test_labels_of_a_sheet_correct_the_score_and_the_next_sheet_draws_other_verd
 
 
 def test_where_rows_of_a_sheet_are_left_empty_the_others_stand_for_them(job: Job, tmp_path: Path) -> None:
-    export_drawn_labelling(job, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=100)
+    export_sampled_labelling(job, tmp_path / "a.csv", sampled_for="leaderboard", n_rows=100)
     rows = filled(sheet(tmp_path / "a.csv"))
     import_verdicts(job, saved(tmp_path / "half.csv", rows[::2]))
     draws = {(d["response_id"], d["criterion_id"]): d["probability"] for d in rows_in(job, "select * from label_draws")}
@@ -243,7 +243,7 @@ def test_labels_without_a_probability_are_beside_the_figure_unless_they_are_a_ra
 def test_labels_of_a_drawn_sheet_count_without_its_other_columns_unless_a_judge_gave_them(
     job: Job, tmp_path: Path, ending: str
 ) -> None:
-    export_drawn_labelling(job, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=100)
+    export_sampled_labelling(job, tmp_path / "a.csv", sampled_for="leaderboard", n_rows=100)
     kept = ("task", "model", "criterion", "judge", "criteria_met")
     write = {"jsonl": write_jsonl, "csv": saved}[ending]
     for judge, labellers in (("a-judge", []), ("eva", ["eva"])):
@@ -269,18 +269,18 @@ def test_labels_of_a_drawn_sheet_count_without_its_other_columns_unless_a_judge_
 def test_what_nobody_judged_or_nothing_is_called_is_refused_in_one_line(job: Job, tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     with pytest.raises(UsageError, match=r"neither `leaderboard`, nor two models .*\(ada, bob model\), nor a category"):
-        export_drawn_labelling(job, file, drawn_for="ada", n_rows=5)
+        export_sampled_labelling(job, file, sampled_for="ada", n_rows=5)
     nobody = job.model_copy(update={"named_judges": ("nobody",)})
     with pytest.raises(UsageError, match="no judge has a verdict on these responses"):
-        export_drawn_labelling(nobody, file, drawn_for="leaderboard", n_rows=5)
-    export_drawn_labelling(job, file, drawn_for="leaderboard", n_rows=10_000)
+        export_sampled_labelling(nobody, file, sampled_for="leaderboard", n_rows=5)
+    export_sampled_labelling(job, file, sampled_for="leaderboard", n_rows=10_000)
     import_verdicts(job, saved(tmp_path / "filled.csv", filled(sheet(file))))
     with pytest.raises(UsageError, match="every verdict has a label already"):
-        export_drawn_labelling(job, tmp_path / "b.csv", drawn_for="leaderboard", n_rows=5)
+        export_sampled_labelling(job, tmp_path / "b.csv", sampled_for="leaderboard", n_rows=5)
 
 
 def test_a_drawn_sheet_is_no_simple_random_sample(job: Job, tmp_path: Path) -> None:
-    export_drawn_labelling(job, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=20)
+    export_sampled_labelling(job, tmp_path / "a.csv", sampled_for="leaderboard", n_rows=20)
     file = saved(tmp_path / "filled.csv", filled(sheet(tmp_path / "a.csv")))
 
     with pytest.raises(PipelineError, match="their probabilities are stored; leave --random-sample out"):

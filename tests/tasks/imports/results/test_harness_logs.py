@@ -14,7 +14,7 @@ from tasks.config.job import Job
 from tasks.figures.scope import open_scope
 from tasks.imports.results.formats import read_evalscope
 from tasks.imports.results.importing import import_results, matched
-from tasks.imports.results.records import Decision, Source
+from tasks.imports.results.records import Decision, LogSource
 from tasks.imports.verdicts import Wording
 from tasks.ingest import ingest
 from tasks.report.rendering.notices import notices
@@ -22,7 +22,7 @@ from tasks.rules.errors import UsageError
 from tasks.rules.identity import criterion_hash
 from tests.kit import SHARED_DATA, job_on, rows_in, values_in
 from tests.tasks.imports.results.conftest import LOGS, SideBySide, brief_log, notes_of, unpacked
-from tests.tasks.imports.results.made_files import example, m42, published, simple_evals, simple_evals_html
+from tests.tasks.imports.results.harness_files import example, m42, published, simple_evals, simple_evals_html
 from tests.tasks.imports.results.workload import MODELS, UNANSWERED, answer, rows, true_score, weights_of
 from warehouse import Warehouse
 
@@ -385,7 +385,7 @@ def test_a_model_without_reviews_is_named(tmp_path: Path) -> None:
     log = unpacked("evalscope", tmp_path)
     shutil.rmtree(log / "reviews" / "thorough")
 
-    notes = "\n".join(read_evalscope(Source(log)).notes)
+    notes = "\n".join(read_evalscope(LogSource(log)).notes)
     assert "thorough has predictions and no reviews, so no verdict" in notes
 
 
