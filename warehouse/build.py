@@ -213,7 +213,7 @@ class Derivation:
         table = TABLES[table_name]
         behind = {model.name for model in sql.behind({table_name}) if model.kind != "step"}
         with self._opened() as connection:
-            given = pa.StoredTable.from_pylist(list(rows), schema=table.schema)
+            given = pa.Table.from_pylist(list(rows), schema=table.schema)
             connection.register("given", given)
             connection.execute(f"insert into {table_name} by name from given")
             connection.unregister("given")

@@ -167,7 +167,7 @@ def rewritten(table: StoredTable, parts: Sequence[Part], folder: Path, gone: Map
     return Part(name, folder / name)
 
 
-def _rows(table: StoredTable, parts: Sequence[Part], given_way: Mapping[str, pa.Array]) -> Iterator[pa.StoredTable]:
+def _rows(table: StoredTable, parts: Sequence[Part], given_way: Mapping[str, pa.Array]) -> Iterator[pa.Table]:
     """Yield the rows that count, in their order, with the contract's schema."""
     for part in parts:
         gone = given_way.get(part.name)
@@ -190,9 +190,9 @@ def _rows(table: StoredTable, parts: Sequence[Part], given_way: Mapping[str, pa.
                 yield rows
 
 
-def _row_groups(pieces: Iterator[pa.StoredTable]) -> Iterator[pa.StoredTable]:
+def _row_groups(pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
     """Pieces put together until they are a row group."""
-    group: list[pa.StoredTable] = []
+    group: list[pa.Table] = []
     n_rows = n_bytes = 0
     for piece in pieces:
         group.append(piece)

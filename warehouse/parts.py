@@ -185,7 +185,7 @@ class PartStore:
         """Return the names of a table's parts, oldest first."""
         return [part.name for part in self.standing(table_name)]
 
-    def put_back(self, table_name: str, rows: pa.StoredTable, moment: str) -> None:
+    def put_back(self, table_name: str, rows: pa.Table, moment: str) -> None:
         """Write rows as a part that has the place in the order that another one had."""
         content, content_hash = _serialised(rows)
         name = f"{moment}-{content_hash}.parquet"
@@ -203,7 +203,7 @@ class PartStore:
             write_manifest(self.root / table_name, manifest)
 
 
-def _present(parts: Sequence[Part], content_hash: str, keys: pa.StoredTable) -> str | None:
+def _present(parts: Sequence[Part], content_hash: str, keys: pa.Table) -> str | None:
     """Return the part that already holds this content, unless a later part replaced one of its rows."""
     same = [part for part in parts if part.name.endswith(f"-{content_hash}.parquet")]
     rows = {tuple(row.values()) for row in keys.to_pylist()}
@@ -219,7 +219,7 @@ def _present(parts: Sequence[Part], content_hash: str, keys: pa.StoredTable) -> 
     return None
 
 
-def _as_arrow(table_name: str, rows: list[Mapping[str, Any]]) -> pa.StoredTable:
+def _as_arrow(table_name: str, rows: list[Mapping[str, Any]]) -> pa.Table:
     schema = TABLES[table_name].schema
     known, whole = set(schema.names), [field.name for field in schema if field.type == pa.int64()]
     for row in rows:
@@ -229,12 +229,12 @@ def _as_arrow(table_name: str, rows: list[Mapping[str, Any]]) -> pa.StoredTable:
         if wrong := [name for name in whole if isinstance(row[name], float)]:
             raise WarehouseError(f"{table_name}: {wrong[0]} is {row[wrong[0]]!r} and has to be a whole number")
     try:
-        return pa.StoredTable.from_pylist(rows, schema=schema)
+        return pa.Table.from_pylist(rows, schema=schema)
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError, OverflowError) as error:
         raise WarehouseError(f"{table_name}: a row does not fit the contract: {error}") from error
 
 
-def _serialised(table: pa.StoredTable) -> tuple[bytes, str]:
+def _serialised(table: pa.Table) -> tuple[bytes, str]:
     """Return the bytes of a part, and the hash in its name."""
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")

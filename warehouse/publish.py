@@ -167,7 +167,7 @@ def restore_rows(store: PartStore, database: Path, standing: Standing, gone: Nam
 
 def _lost_rows(
     connection: duckdb.DuckDBPyConnection, table: StoredTable, left: list[Path]
-) -> Iterator[tuple[pa.StoredTable, bool]]:
+) -> Iterator[tuple[pa.Table, bool]]:
     """Yield rows of the last database's table that the parts `left` do not give, and whether they are decided."""
     # Other code may have built the database, before a column was added.
     known = {name for name, *_ in connection.execute(f"describe last.{table.name}").fetchall()}
@@ -183,7 +183,7 @@ def _lost_rows(
         lost_rows = connection.sql(f"select * from ({lost}) where {of_kind} order by {', '.join(table.key)}")
         for batch in lost_rows.to_arrow_reader(_ROWS_A_PART):
             if batch.num_rows:
-                yield pa.StoredTable.from_batches([batch]).select(list(table.columns)).cast(table.schema), is_decided
+                yield pa.Table.from_batches([batch]).select(list(table.columns)).cast(table.schema), is_decided
 
 
 def damage_of(store: PartStore, database: Path) -> list[str]:

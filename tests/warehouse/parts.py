@@ -23,10 +23,10 @@ Row = dict[str, Any]
 def put(root: Path, table_name: str, moment: int, rows: Sequence[Row]) -> str:
     """Write a part as if it had been named at a moment (in milliseconds), however late it appears."""
     begin(root)
-    return put_table(root, table_name, moment, pa.StoredTable.from_pylist(list(rows), schema=TABLES[table_name].schema))
+    return put_table(root, table_name, moment, pa.Table.from_pylist(list(rows), schema=TABLES[table_name].schema))
 
 
-def put_table(root: Path, table_name: str, moment: int, table: pa.StoredTable) -> str:
+def put_table(root: Path, table_name: str, moment: int, table: pa.Table) -> str:
     """The same with any columns."""
     written = root / "parts" / table_name / ".written"
     written.parent.mkdir(parents=True, exist_ok=True)
