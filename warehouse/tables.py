@@ -20,11 +20,11 @@ _OUTCOME = (
 
 @dataclass(frozen=True)
 class StoredTable:
-    """A stored table: what one row is, its columns in order, its key, and which of two rows with one key stands.
+    """A stored table: what one row is, its columns in order, its key, and which of two rows with one key is current.
 
-    `keeps` is `latest` (the newer part's row stands) or `decided` (a row with a usable status stands; a failed one
-    gives way to a newer). `indexes` are the columns by which single rows are looked up. `models_read` is the condition
-    on the rows that models of `sql/` read, where it is not all: a part without such a row changes no model.
+    `keeps` is `latest` (the newer part's row is current) or `decided` (a row with a usable status stays; a failed one
+    is replaced by a newer one). `indexes` are the columns by which single rows are looked up. `models_read` is the
+    condition on the rows that models of `sql/` read, where it is not all: a part without such a row changes no model.
     """
 
     name: str
@@ -42,7 +42,7 @@ class StoredTable:
 
     @cached_property
     def text(self) -> str:
-        """All that is said of the table and its columns."""
+        """The full definition of the table and its columns, as text."""
         return repr((self, [(column, str(COLUMNS[column])) for column in self.columns]))
 
 
@@ -67,7 +67,7 @@ _TABLES = (
     _table("criterion_variants", "A criterion in other words, with a link to the one that it was made from.",
            f"{_TASK} rubric criterion_id original_id original_hash title content_hash status {_WRITER} {_USAGE} "
            f"{_OUTCOME}", f"{_TASK} rubric original_id original_hash", "decided"),
-    _table("conversation_turns", "A user turn of a task as ingested, with references and the assistant's answer.",
+    _table("conversation_turns", "A user turn of a task as ingested, with references and the assistant's reply.",
            f"{_TASK} position prompt reference_texts response", f"{_TASK} position"),
     _table("task_labels", "A label of a task, of a kind that only some benchmarks have.",
            f"{_TASK} kind label", f"{_TASK} kind label"),
@@ -82,7 +82,7 @@ _TABLES = (
            "benchmark score_name"),
     _table("message_rows", "A conversation turn as sent.",
            f"{_TASK} conversation_id position role content", f"{_TASK} conversation_id position"),
-    _table("responses", "One model's answer to one task in one trial and vintage.",
+    _table("responses", "One model's response to one task in one trial and vintage.",
            f"response_id {_TASK} conversation_id model model_config_hash served_model served_fingerprint trial vintage "
            f"source import_batch status text chars_alnum finish_reason degraded {_USAGE} reasoning_tokens {_OUTCOME}",
            "response_id", "decided", indexes="response_id"),
