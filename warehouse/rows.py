@@ -128,7 +128,7 @@ def note_replaced(
 
 
 def view_parts(connection: duckdb.DuckDBPyConnection, table: StoredTable, paths: Sequence[Path], name: str) -> None:
-    """Create a view of the rows of parts: the contract's columns, `part` (its name) and `part_row` (the position in it).
+    """Create a view of the rows of parts: contract columns, `part` (its name) and `part_row` (position in it).
 
     Columns are found by name, so that a part that an earlier version wrote may lack one or have others; a row without a
     key belongs to a former table and is left out.

@@ -20,9 +20,9 @@ AXES = frozenset({
     "accuracy", "completeness", "context_awareness", "communication_quality", "instruction_following",
 })  # fmt: skip
 _TAG = "tag"
-"""Kind of a tag that names none."""
+"""Kind of a tag without a kind of its own."""
 META_MODEL = "meta-evaluation"
-"""Label of the models whose answers physicians graded, which the data does not name, where nobody else does."""
+"""Label of the models whose responses physicians graded: the data does not name them."""
 
 
 def parse_row(row: Row) -> Task:
@@ -73,7 +73,7 @@ def _criteria(items: Sequence[Any]) -> tuple[Criterion, ...]:
 
 
 def _labels(tags: Any) -> tuple[Label, ...]:
-    """`theme:hedging` as kind and label."""
+    """Return tags such as `theme:hedging` as kind and label."""
     parts = [tag.partition(":") for tag in map(as_text, as_list(tags)) if tag is not None and not is_blank(tag)]
     return tuple((kind, label) if colon else (_TAG, kind) for kind, colon, label in parts)
 
@@ -82,8 +82,8 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
     """Return a reader of meta-evaluation rows: a completion, one criterion, and each physician's decision.
 
     The completions of a prompt are numbered as trials in the order of their first appearance, and the physicians of a
-    row as graders in its order; who it was stands in the explanation. Results of simple-evals are read by `prbench
-    import results`.
+    row as graders in its order; their ids are in the explanation. Results of simple-evals are read by `prbench import
+    results`.
     """
     trials: dict[str, dict[str, int]] = {}
 

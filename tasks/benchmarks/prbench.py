@@ -100,7 +100,7 @@ ANNOTATIONS = {
         {ANY_FIELD: _JURISDICTIONS}, most_secondary=4, is_listed=False,
     ),
 }  # fmt: skip
-"""Kind of label -> what an annotator may say. The released rows have no jurisdictions."""
+"""Kind of label -> the labels that an annotator may give. The released rows have no jurisdictions."""
 
 
 TURNS = 10
@@ -144,8 +144,8 @@ VOCABULARIES: dict[str, dict[str, frozenset[str]]] = {
 def parse_row(row: Mapping[str, Any]) -> Task:
     """Return a row in the hub's shape as a task.
 
-    What can be wrong with a rubric or a conversation is carried along for the checks to find. The author's
-    scratchpad and the names of the models that wrote earlier turns are not read.
+    Errors in a rubric or a conversation are kept for the checks to find. The author's scratchpad and the names of the
+    models that wrote earlier turns are not read.
 
     Raises:
         RowError: the row has no task id.

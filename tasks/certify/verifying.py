@@ -1,4 +1,4 @@
-"""Verifying: the figures of a certificate computed again, from its rows alone, beside the certified ones."""
+"""Verification: the figures of a certificate, recomputed from its rows alone and compared with the certified ones."""
 
 import json
 import math
@@ -22,19 +22,19 @@ KEY = (
     "split", "is_own_hard", "breakdown", "label", "judge", "judge_config_hash", "template_hash", "grading",
     "judge_trial", "vintage", "model", "model_config_hash", "score_name",
 )  # fmt: skip
-"""The columns that say what a row of a leaderboard is about."""
+"""The columns that identify a row of a leaderboard."""
 _UNLIKE = """
     select status, value
     from verdicts
     where value is distinct from case status when 'met' then 1 when 'partial' then 0.5 when 'unmet' then 0 end
     limit 1
 """
-"""A verdict whose value is not that of its status; failures have none."""
+"""Finds a verdict whose value does not match its status; failures have no value."""
 
 
 @dataclass(frozen=True)
 class FigureDifference:
-    """A figure that comes out differently; `column` is None where the whole row is on one side only."""
+    """A figure with a different recomputed value; `column` is None if the whole row is on one side only."""
 
     leaderboard: str
     row: dict[str, Any]
@@ -58,11 +58,11 @@ class BoardComparison:
 
 
 def compare(leaderboard: str, certified: Path, recomputed: Path, *, is_same_sql: bool) -> BoardComparison:
-    """Compare the rows of a leaderboard, each a line; by other SQL they may have columns more than are certified.
+    """Compare the rows of a leaderboard, one a line; rows of other SQL may have columns that are not certified.
 
     Raises:
-        ValueError: a row is no JSON, or two rows are about the same.
-        TypeError: a row is no object.
+        ValueError: a row is not JSON, or two rows have the same key.
+        TypeError: a row is not an object.
     """
     own_rows, certified_rows = _by_key(recomputed), _by_key(certified)
     n_figures, differences = 0, []
@@ -94,7 +94,7 @@ def _by_key(path: Path) -> dict[tuple[Any, ...], Row]:
 
 
 def is_same(column: str, stated: Any, own: Any) -> bool:
-    """Return whether two figures are the same, except for the last digits of a mean."""
+    """Return whether two figures are equal, except for the last digits of a mean."""
     if type(stated) is float and type(own) is float:
         # Sums depend on the order of adding; resamples, of which ends are made, are computed in single precision.
         close = 1e-6 if column.endswith(("ci_low", "ci_high")) else 1e-9
@@ -107,13 +107,13 @@ class Verification:
     """The result of verifying a certificate.
 
     Attributes:
-        digest: that of the file, which its bytes have.
-        about: benchmark, revision and versions, as the certificate says.
-        compared: leaderboard -> its figures beside those computed here.
+        digest: the digest of the file, which matches its bytes.
+        about: benchmark, revision and versions, as the certificate states them.
+        compared: leaderboard -> the comparison of its certified and recomputed figures.
+        ids: the result of recomputing ids.
         other_sql: the models whose SQL here is not that of the certificate.
-        ids: what computing ids again came to.
-        notes: what could not be checked of weights, in words.
-        texts: what the texts came to that were given; None without any.
+        notes: descriptions of the weights that could not be checked.
+        texts: the result of comparing given texts; None without any.
     """
 
     digest: str
@@ -126,7 +126,7 @@ class Verification:
 
     @property
     def differences(self) -> list[FigureDifference]:
-        """The figures of all leaderboards that come out differently."""
+        """The figures of all leaderboards that differ."""
         return [each for compared in self.compared.values() for each in compared.differences]
 
     @property
@@ -164,12 +164,12 @@ class Verification:
 
 
 def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = ()) -> Verification:
-    """Compute the figures of a certificate again and compare them; with `texts`, check these against its hashes too.
+    """Recompute the figures of a certificate and compare them; with `texts`, compare these with its hashes too.
 
     Raises:
-        UsageError: there is no such file.
-        Refused: its bytes do not have its digest, or not the one that was published.
-        Damaged: it does not hold what a certificate does.
+        UsageError: the file does not exist.
+        Refused: its bytes do not have its digest, or not the published one.
+        Damaged: its content is not that of a certificate.
     """
     if not file.is_file():
         raise UsageError(f"{file}: is not a file; check the path")
@@ -198,7 +198,7 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
 
 
 def verify_files(source: Path | Store) -> StageReport:
-    """Read all files of a backup, an export or the latest publication at a target, and say which of these it is.
+    """Read all files of a backup, an export or the latest publication at a target, and report its kind.
 
     Raises:
         Damaged: it is none of these, or a file is not what its manifest says.
@@ -234,9 +234,9 @@ def _recomputed(
 
 
 def _refuse_odd(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
-    """Refuse verdicts whose value is not their status's, rows that are there twice, and weights out of bounds.
+    """Refuse verdicts whose value does not match their status, duplicate rows, and weights out of bounds.
 
-    Where the benchmark's bounds are not known here, or the configuration only warns of weights, a line says so.
+    Return notes on weights: the benchmark's bounds are not known here, or the configuration only warns of such weights.
     """
     for row in reader.rows(_UNLIKE):
         status, value = (json.dumps(row[name]) for name in ("status", "value"))

@@ -1,6 +1,6 @@
 """Sources of a data set's rows: the hub, Parquet and JSON Lines files, or the sample that ships.
 
-Prompts may come in a file of their own.
+Prompts may be in a separate file.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 
 class SourceError(PipelineError):
-    """A data set cannot be read; the message names the file and the line where there is one."""
+    """A data set cannot be read; the message names the file, and the line if there is one."""
 
 
 def read_rows(path: Path) -> Iterator[Row]:
@@ -46,7 +46,7 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 
 def kind_of(path: Path) -> str:
-    """`parquet` or `jsonl`, by the name of a file.
+    """Return `parquet` or `jsonl`, by the name of a file.
 
     Raises:
         UsageError: it is neither.
@@ -73,7 +73,7 @@ def parquet_batches(
         groups = [file.metadata.row_group(n).total_byte_size for n in range(file.metadata.num_row_groups)]
         refuse_bomb(path, path.stat().st_size, groups)
         for batch in file.iter_batches(n_rows, columns=columns):
-            # What a row takes beside its values.
+            # 64 bytes a row beside its values.
             most_bytes -= 64 * batch.num_rows + sum(
                 (column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column).nbytes
                 for column in batch.columns
@@ -104,7 +104,7 @@ def json_rows(where: object, lines: Iterable[str]) -> Iterator[Row]:
     """Yield the objects of JSON Lines.
 
     Raises:
-        SourceError: a line is no JSON object.
+        SourceError: a line is not a JSON object.
     """
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -126,7 +126,7 @@ PROMPTS = ".tsv"
 
 
 def read_prompts(path: Path) -> dict[str, str]:
-    """Return the prompts of a file with a line for each: the task's id, a tab, the prompt as it is (no quoting).
+    """Return the prompts of a file with one line each: the task's id, a tab, the prompt as it is (no quoting).
 
     Raises:
         SourceError: a line has no tab, or an id appears twice.
@@ -151,7 +151,7 @@ def read_prompts(path: Path) -> dict[str, str]:
 
 
 def with_prompts(rows: Iterable[Row], prompts: Mapping[str, str], id_columns: Iterable[str]) -> Iterator[Row]:
-    """Yield rows with the prompt of their id; a row with a prompt keeps it, and one without any stays without."""
+    """Yield rows with the prompt of their id; a row with a prompt keeps it, and a row without a match is unchanged."""
     for row in rows:
         prompt = next((prompts[row[name]] for name in id_columns if row.get(name) in prompts), None)
         yield row if prompt is None or row.get("prompt") else {**row, "prompt": prompt}
@@ -164,8 +164,8 @@ _REVISION_HEX = 40
 class Source:
     """A data set that can be read: its pinned revision, and how to get the rows of each split.
 
-    `files` are read from here, `hub_files` from the hub's repository at the commit. `prompts` is a file with the
-    prompts of rows that lack them, which belong to a row by one of the `id_columns`.
+    `files` are local, `hub_files` are in the hub's repository at the commit. `prompts` is a file with the prompts of
+    rows that lack them, matched by one of the `id_columns`.
     """
 
     name: str
@@ -192,11 +192,11 @@ class Source:
 
 
 def with_revision(job: Job) -> Job:
-    """Return the job, which looks up the revision of its data set when it is first needed."""
+    """Return the job with a lookup of its data set's revision, which runs when the revision is first needed."""
     dataset, benchmark = job.settings.dataset, job.settings.benchmark
 
     def find() -> DataRevision:
-        # A split that is not there is missed by those who need its tasks.
+        # A missing split is reported by the commands that need its tasks.
         source = _located(dataset, load_benchmark(benchmark))
         return DataRevision(name=source.name, revision=source.revision, splits=dataset.splits or source.splits)
 
@@ -222,10 +222,7 @@ def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
 
 
 def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
-    """Return the source that a configuration names, with all its splits.
-
-    For the hub, these are the configured ones.
-    """
+    """Return the source that a configuration names, with all its splits; for the hub, with the configured ones."""
     if dataset.source == "hub":
         from tasks.dataset.hub import resolve_revision
 
@@ -234,7 +231,7 @@ def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
         commit = resolve_revision(name, dataset.revision)
         for file in dataset.files.values():
             kind_of(Path(file))
-        # Some of its files are a data set of their own, as other files may have other rubrics.
+        # A choice of its files is a data set of its own, since files may differ in their rubrics.
         revision = digest(commit, *sorted(dataset.files.values())) if dataset.files else commit
         return Source(name, revision, dataset.splits or tuple(dataset.files), commit=commit, hub_files=dataset.files)
     path = sample_of(benchmark.name) if dataset.source == "sample" else from_home(dataset.source, "dataset.source")
@@ -245,7 +242,7 @@ def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
         prompts = _prompts(dataset, path)
         revision = _content_revision(files if prompts is None else {**files, prompts.name: prompts})
     except OSError as error:
-        # What fails in the middle of a file does not say which one it was.
+        # An error in the middle of a file does not name the file.
         where, why = error.filename or path, error.strerror or error
         raise SourceError(f"dataset.source: {where}: {why}; check the path and its permissions") from error
     return Source(str(path), revision, tuple(files), files, prompts=prompts, id_columns=benchmark.id_columns)
@@ -273,7 +270,7 @@ def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
 
 
 def _prompts(dataset: Dataset, path: Path) -> Path | None:
-    """Return the file of prompts that is configured, or the one in the data set's folder."""
+    """Return the configured file of prompts, or the one in the data set's folder."""
     if dataset.prompts is not None:
         prompts = from_home(dataset.prompts, "dataset.prompts")
         if not prompts.is_file():
@@ -288,10 +285,7 @@ def _prompts(dataset: Dataset, path: Path) -> Path | None:
 
 
 def _content_revision(files: Mapping[str, Path]) -> str:
-    """Return the revision of files: the hash of a single file's bytes.
-
-    For a folder it is the hash of all its files, whichever splits are chosen.
-    """
+    """Return the revision of files: the hash of one file's bytes, or of all files of a folder, whatever the splits."""
     hashes = {}
     for split, file in files.items():
         with open_regular(file) as opened:
