@@ -1,4 +1,4 @@
-"""Which of several rows with one key is current, and loading parts into tables.
+"""The rule for the current one of several rows with one key, and the loading of parts into tables.
 
 The rows of a table are one sequence: parts in the order of their names, rows in the order of their part. In a table
 that keeps the `latest`, the row of the last part is current; in one that keeps `decided` rows, the first decided row,

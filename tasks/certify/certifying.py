@@ -39,7 +39,7 @@ LEADERBOARDS = ("leaderboard", "hard_leaderboard", "breakdown_leaderboard", "sev
 MODELS = (*LEADERBOARDS, "trial_scores")
 """The models on which figures depend; intervals over trials are drawn from trial scores."""
 SQL = "sql"
-_MADE_BY_RUNS = ("responses", "verdicts")
+_TABLES_OF_RUNS = ("responses", "verdicts")
 """The tables whose rows were made by runs."""
 _LIBRARIES = ("prbench-pipeline", "duckdb", "numpy", "scipy")
 _NAME = re.compile(r"manifest\.json|(rows|figures)/[a-z_]+\.jsonl|sql/[a-z_.]+\.sql")
@@ -106,7 +106,7 @@ def query_of(name: str) -> str:
     if name == RUNS:
         # Those that made rows of the data set, with their configuration as it is stored: without secrets.
         columns = f"run_id, command, config, git_commit, {_time('started_at')}, {_time('ended_at')}, outcome"
-        of_runs = (f"select run_id from {table} where {_OF_DATA_SET}" for table in _MADE_BY_RUNS)
+        of_runs = (f"select run_id from {table} where {_OF_DATA_SET}" for table in _TABLES_OF_RUNS)
         condition = f"run_id in ({' union '.join(of_runs)})"
     elif name == "hard_subset":
         latest = f"select (field, selection_id) from intermediate.latest_selections where {_OF_DATA_SET}"
@@ -165,7 +165,7 @@ def certify(job: Job, file: Path) -> Certificate:
 def _about(reader: Reader, job: Job) -> dict[str, Any]:
     """Return the entries of the manifest beside the members; they change only with the rows."""
     given = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
-    times = " union all ".join(f"select created_at from {name} where {_OF_DATA_SET}" for name in _MADE_BY_RUNS)
+    times = " union all ".join(f"select created_at from {name} where {_OF_DATA_SET}" for name in _TABLES_OF_RUNS)
     latest = f"select max(created_at) as created_at from ({times})"
     return {
         "benchmark": job.settings.benchmark, "dataset_revision": job.data.revision,

@@ -19,18 +19,18 @@ from tasks.run.writing import StageReport
 from warehouse import Warehouse, sample_path
 
 USUAL = ("leaderboard", "tasks", "criteria", "messages", "responses", "verdicts", "scores")
-"""What is exported if nothing is named; the first one is what `load_dataset(FOLDER)` loads."""
+"""The default tables; `load_dataset(FOLDER)` loads the first one."""
 SPLIT = "test"
-"""The split that every table is: results are for evaluation, and not for training."""
+"""The split of every table: results are for evaluation, not for training."""
 NAME = "README.md"
 _OF_SAMPLES, _UNKNOWN = "apache-2.0", "unknown"
 _ABOUT = """\
 # Results on {title}
 
-**Do not train on this data.** It holds the tasks of a benchmark with answers and verdicts; a model that has seen them
+**Do not train on this data.** It holds the tasks of a benchmark with responses and verdicts; a model that has seen them
 can no longer be evaluated with them. The data set marks its rows with canaries, so that they can be kept out of
 training data. Canaries are left out here, since they belong to the data set itself and are never put beside other
-texts. Whoever passes this on should keep this notice, and put the files where crawlers do not reach them.
+texts. If you pass the data on, keep this notice, and put the files where crawlers do not reach them.
 
 {licence}
 
@@ -59,15 +59,14 @@ The Arrow files are a copy of the Parquet files; `--exclude "*.arrow"` leaves th
 
 
 def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> StageReport:
-    """Write tables and views of the job's benchmark and revision to a folder that is empty or not there.
+    """Write tables and views of the job's benchmark and revision to a folder that is empty or does not exist.
 
-    A table without rows is left out.
-
-    Each is a folder with Parquet files, for `datasets.load_dataset(folder, name)`, and an Arrow copy of them, for
-    `datasets.load_from_disk(folder / name)`. The card is written last.
+    Tables without rows are left out. Each other table is a folder with Parquet files, for
+    `datasets.load_dataset(folder, name)`, and an Arrow copy of them, for `datasets.load_from_disk(folder / name)`. The
+    card is written last.
 
     Raises:
-        UsageError: the folder holds something, there is no such table, or none of them has a row.
+        UsageError: the folder is not empty, a table does not exist, or none of them has a row.
         PipelineError: a file cannot be written.
     """
     import yaml
@@ -90,9 +89,9 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
             folder.mkdir(parents=True, exist_ok=True)
             written = exported.write_tables(reader, folder, chosen, benchmark.name, revision=data.revision, root="")
             arrow = {table.name: _copied(folder, written, table, licence) for table in written.tables}
-            # What makes the copies one `DatasetDict`.
+            # This file makes the copies one `DatasetDict`.
             (folder / "dataset_dict.json").write_text(json.dumps({"splits": chosen}), encoding="utf-8")
-            # What the hub and `datasets` read.
+            # The hub and `datasets` read this header.
             header = {
                 "license": licence,
                 "pretty_name": f"Results on {benchmark.title}",

@@ -1,4 +1,4 @@
-"""Drawing the verdicts whose labels narrow an interval most, and how wide it is then expected to be."""
+"""Sampling the verdicts whose labels narrow an interval most, and forecasting its width."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class Purpose(NamedTuple):
 
 @dataclass(frozen=True)
 class Population:
-    """The verdicts that a sheet is drawn from, with the judge that they correct, as columns one entry a verdict."""
+    """The verdicts from which a sheet is sampled, with the judge that they correct; columns have an entry a verdict."""
 
     rows: Sequence[Row]
     judge: str
@@ -62,13 +62,13 @@ class Population:
 
     @cached_property
     def free(self) -> NDArray[np.int64]:
-        """The places of the verdicts without a label."""
+        """The indices of the verdicts without a label."""
         return np.flatnonzero(~self.is_known)
 
     def probabilities(self, n_wanted: int) -> Floats:
-        """Return the probability of drawing each verdict without a label.
+        """Return the probability of sampling each verdict without a label.
 
-        Each model has an equal share of the labels, since each needs as many.
+        Each model gets an equal share of the labels, since each needs as many.
         """
         size = sampling.sizes(self.contributions[self.free], self.errors[self.free])
         _, of_model = np.unique(self.models[self.free], return_inverse=True)
@@ -79,7 +79,7 @@ def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence
     """Return the purpose that `--for` names: the leaderboard, two models, or a category.
 
     Raises:
-        UsageError: it names nothing of these.
+        UsageError: it names none of these.
     """
     benchmark = wanted.benchmark
     primary, of_criteria = benchmark.primary_score.score_name, benchmark.criteria_score.score_name
@@ -103,11 +103,12 @@ def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence
 def population_of(
     job: Job, reader: Reader, wanted: WantedTasks, purpose: Purpose, response_ids: Sequence[str], *, of_latest: bool
 ) -> Population:
-    """Return the verdicts on some responses that a sheet can draw.
+    """Return the verdicts on some responses that a sheet can sample.
 
-    The judge is the first configured one, or of those that `--judge` names, that has verdicts on them; without one that
-    with the most. A label counts beside a complete set of its decisions. Responses that it has not begun are left out;
-    those that it has not completed, such as after a failed call, are hardly ever drawn.
+    The judge is the first configured one, or of those that `--judge` names, that has verdicts on them; if there is
+    none, the judge with the most verdicts. A label counts beside a complete set of the judge's decisions. Responses
+    that it has not begun are left out; those that it has not completed, such as after a failed call, are rarely
+    sampled.
 
     Raises:
         UsageError: no judge has a verdict on them, or the judge has none on a model that is to be compared.
@@ -134,7 +135,7 @@ def population_of(
         )
     numbers = dict.fromkeys(("worth", "label_value", "judge_value", "disagreement", "n_others"), pl.Float64)
     frame = pl.DataFrame(rows, schema_overrides=numbers, infer_schema_length=None)
-    # What each verdict adds to its model's mean: a task counts by one over tasks, a trial by one over trials.
+    # The contribution of each verdict to its model's mean: 1 / tasks for a task, 1 / trials for a trial.
     is_counted = pl.col("is_counted")
     n_trials = pl.col("response_id").filter(is_counted).n_unique().over("model", "task")
     n_tasks = pl.col("task").filter(is_counted).n_unique().over("model")
@@ -149,7 +150,7 @@ def population_of(
 
 
 class SampledSheet(NamedTuple):
-    """A sheet: its id, the places of the verdicts drawn, and the probability of every verdict."""
+    """A sheet: its id, the indices of the sampled verdicts, and the probability of every verdict."""
 
     sheet_id: str
     indices: Sequence[int]
@@ -157,10 +158,10 @@ class SampledSheet(NamedTuple):
 
 
 def draw(population: Population, wanted: WantedTasks, purpose: Purpose, n_rows: int, seed: int) -> SampledSheet:
-    """Draw verdicts that have no label yet; the same ones for the same population, number and seed.
+    """Sample verdicts that have no label yet; the same ones for the same population, number and seed.
 
     Raises:
-        UsageError: all have one.
+        UsageError: all have a label.
     """
     free = population.free
     if not len(free):
@@ -181,14 +182,14 @@ def _key(row: Row) -> str:
 def sheet_rows(
     job: Job, wanted: WantedTasks, purpose: Purpose, population: Population, sampled: SampledSheet, seed: int
 ) -> tuple[Row, list[Row]]:
-    """Return the row of `label_sheets` and those of `label_draws`."""
-    n_known, n_drawn = int(population.is_known.sum()), len(sampled.indices)
+    """Return the row of `label_sheets` and the rows of `label_draws`."""
+    n_known, n_sampled = int(population.is_known.sum()), len(sampled.indices)
     key = {**wanted.key, "sheet_id": sampled.sheet_id}
     sheet = {
         **key, "covered_breakdown": purpose.breakdown, "covered_label": purpose.label,
-        "design": f"{n_drawn} verdicts drawn for {purpose.named}, judged by {population.judge}, seed {seed}",
+        "design": f"{n_sampled} verdicts drawn for {purpose.named}, judged by {population.judge}, seed {seed}",
         "covered_responses": list(dict.fromkeys(row["response_id"] for row in population.rows)),
-        "n_population": len(population.rows) - n_known, "n_drawn": n_drawn, "seed": seed,
+        "n_population": len(population.rows) - n_known, "n_drawn": n_sampled, "seed": seed,
         "import_batch": None, "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip
     draws = [
@@ -204,9 +205,9 @@ def sheet_rows(
 
 
 class Width(NamedTuple):
-    """The expected width of an interval after some more labels; with none, the width now (None without a figure).
+    """The expected width of an interval after a number of further labels; with 0, the present width, if there is one.
 
-    `is_enough` is whether so many labels are expected to give each of the chosen intervals.
+    `is_enough` states whether this number of labels is expected to give each of the chosen intervals.
     """
 
     n_labels: int
@@ -219,7 +220,7 @@ def expected_widths(
 ) -> list[Width]:
     """Return the mean width of the chosen intervals now, and as expected after more labels, up to `n_rows`.
 
-    Labels of earlier sheets count with the width that they give now, and without a figure by their number.
+    Labels of earlier sheets count with the width that they give now, or without a figure by their number.
     """
     now = _widths_now(reader, wanted, purpose, population)
     models, free = population.models, population.free
@@ -259,7 +260,7 @@ def _widths_now(reader: Reader, wanted: WantedTasks, purpose: Purpose, populatio
 
 
 def n_needed(population: Population) -> int:
-    """Return about how many more labels give each model as many as a figure needs."""
+    """Return about how many further labels give each model as many as a figure needs."""
     models, of_model = np.unique(population.models, return_inverse=True)
     n_known = np.bincount(of_model, population.is_known)
     return max(0, len(models) * (FEWEST_LABELS - int(n_known.min())))

@@ -1,7 +1,7 @@
-"""Tables as Parquet files in a folder or a store, and back into another warehouse: the rows that are not there yet.
+"""Tables as Parquet files in a folder or a store, and their import into another warehouse.
 
-A publication has the database and the report beside them. All of it is of one state, is put under a prefix that nothing
-is ever written to again, and is there before the pointer names it.
+A publication also has the database and the report. All of it is of one state, is written once under a prefix of its
+own, and is complete before the pointer names it.
 """
 
 import hashlib
@@ -36,23 +36,23 @@ from warehouse import (
 from warehouse.rows import is_removed, rests_on_response
 
 NOT_EXPORTED = ("retractions", "removals")
-"""Retractions and removals are not exported: each warehouse decides on its own."""
+"""Tables that are not exported: each warehouse decides on its own retractions and removals."""
 ROWS_A_FILE = 500_000
 _MEMORY = "1GB"
 _GROUP = 20_000
 _OWN = {
-    # The canary stays with the data set: whoever has that can ingest it, and nobody else is to hold it beside texts.
+    # The canary stays with the data set: its users can ingest it, and nobody else should have it beside texts.
     "split_members": "select * replace (null::varchar as canary) from split_members",
-    # A run that is not finished is no result.
+    # An unfinished run is not a result.
     "runs": "select * from runs where outcome <> 'running'",
 }
 
 
 def refuse_filled(target: Path | Store) -> None:
-    """Refuse a place that holds something.
+    """Refuse a location that is not empty.
 
     Raises:
-        UsageError: it does.
+        UsageError: it is not.
     """
     if isinstance(target, Store):
         if target.files():
@@ -73,7 +73,7 @@ class Exported:
 
 
 class TableFiles(NamedTuple):
-    """Tables as files: each file with its path here, and what a manifest says beside the files."""
+    """Tables as files: each file with its local path, and the further entries of a manifest."""
 
     tables: tuple[Exported, ...]
     files: dict[bundles.File, Path]
@@ -90,10 +90,10 @@ class TableFiles(NamedTuple):
 
 
 def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
-    """Return the named tables and views, each once; all of them are known and may be exported.
+    """Return the named tables and views, each once, after checking that they exist and may be exported.
 
     Raises:
-        UsageError: one is not.
+        UsageError: one does not exist or may not be exported.
     """
     query = "select table_name as name from information_schema.tables where table_schema = 'main'"
     known = {row["name"] for row in reader.rows(query)} - set(NOT_EXPORTED)
@@ -148,13 +148,13 @@ def export_tables(
     job: Job, target: Path | Store, names: Sequence[str] = (), benchmark: str | None = None,
     *, rows_a_file: int = ROWS_A_FILE,
 ) -> StageReport:  # fmt: skip
-    """Write tables to a folder, or a prefix of a store, that is empty or not there.
+    """Write tables to a folder, or a prefix of a store, that is empty or does not exist.
 
-    Without names all stored ones, whole or of one benchmark. Views and computed tables may be named too; they are
-    marked as derived, and not imported again.
+    Without names, all stored tables are written, whole or of one benchmark. Views and computed tables may be named too;
+    they are marked as derived, and not imported.
 
     Raises:
-        UsageError: the target holds something, or there is no such table.
+        UsageError: the target is not empty, or a table does not exist.
         PipelineError: a file cannot be written.
     """
     refuse_filled(target)
@@ -179,10 +179,7 @@ def meaning_of_table(name: str) -> str:
 
 
 def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
-    """Return the meaning of a column in the first of some tables that describes it, else in any table.
-
-    None if it is not described.
-    """
+    """Return the meaning of a column in the first table that describes it, else in any table; None without one."""
     described = (sql.schema()["marts"].get(name) or {} for name in marts)
     everywhere = COLUMNS[column][1] if column in COLUMNS else None
     return next((str(mart["columns"][column]) for mart in described if column in mart.get("columns", {})), everywhere)
@@ -193,11 +190,11 @@ _REPLACED = {
     "intervals", "agreement_measures", "reliability_measures", "condition_tests", "prediction_measures",
     "debiased_measures",
 }  # fmt: skip
-"""Tables in exports of November that `measures` replaced: `prbench aggregate` computes what they hold."""
+"""Tables in exports of November that `measures` replaced: `prbench aggregate` computes their content."""
 
 
 class Export(NamedTuple):
-    """A whole export: its folder, and the tables in it that are stored elsewhere too."""
+    """A whole export: its folder, and its tables that are stored in other warehouses too."""
 
     folder: Path
     tables: Sequence[Exported]
@@ -205,12 +202,12 @@ class Export(NamedTuple):
 
 @contextmanager
 def opened_export(source: Path | Store, *, is_quiet: bool = True) -> Iterator[Export]:
-    """Open the stored tables of an export, or of the latest publication at a target; every file of them is verified.
+    """Open the stored tables of an export, or of the latest publication at a target; each of their files is verified.
 
     An export in a store is downloaded into a temporary folder.
 
     Raises:
-        Damaged: the source is no whole export, or of a newer format.
+        Damaged: the source is not a whole export, or is of a newer format.
     """
     location = bundles.published_in(Folder(source) if isinstance(source, Path) else source)
     bundle = bundles.read_bundle(location, "export", "publication")
@@ -225,11 +222,11 @@ def opened_export(source: Path | Store, *, is_quiet: bool = True) -> Iterator[Ex
 
 
 def import_tables(job: Job, export: Export) -> StageReport:
-    """Take in what an export holds and is not here yet: rows with another key, decided rows in place of failed ones.
+    """Import the missing rows of an export: rows with new keys, and decided rows that replace failed ones.
 
-    Rows that are here stay as they are. So do the checks of a data-set revision that was checked here, and what was
-    retracted here stays away. Computed rows with a fingerprint (measures) come along: they
-    show where they fit, and `prbench aggregate` computes what has none.
+    Existing rows stay as they are. So do the checks of a data-set revision that was checked here, and retracted rows
+    stay away. Computed rows with a fingerprint (measures) are imported: they are shown where they fit, and `prbench
+    aggregate` computes missing ones.
 
     Raises:
         Damaged: a table lacks its key.
@@ -265,7 +262,7 @@ def import_tables(job: Job, export: Export) -> StageReport:
 
 
 def _new_rows(reader: Reader, path: Path, table: StoredTable, given: set[str]) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of a file to load, some thousand at a time; a column that the file lacks is NULL."""
+    """Yield the rows of a file to import, some thousand at a time; a column that the file lacks is NULL."""
     import numpy as np
 
     positions = reader.arrays(_positions(path, table, given))["position"]
@@ -280,7 +277,7 @@ def _new_rows(reader: Reader, path: Path, table: StoredTable, given: set[str]) -
 
 
 def _positions(path: Path, table: StoredTable, given: set[str]) -> str:
-    """Return the positions of the rows to load in the file."""
+    """Return the query for the positions of the rows to import in the file."""
     same = " and ".join(f"stored.{column} = given.{column}" for column in table.key)
     if table.keeps == "decided":
         decided = ", ".join(map(quoted, DECIDED_STATUSES))
@@ -302,22 +299,22 @@ def _positions(path: Path, table: StoredTable, given: set[str]) -> str:
 
 
 _KINDS: tuple[bundles.Kind, ...] = ("publication", "export")
-"""What manifests of publications say that they are; of November it is an export."""
+"""The kinds in manifests of publications; those of November are exports."""
 
 
 def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> StageReport:
-    """Publish the state that the database holds now, unless the latest publication is of the same.
+    """Publish the present state of the database, unless the latest publication has the same state.
 
     A kill at any time leaves the last publication as the latest. With `n_kept` only so many publications stay.
 
     Raises:
-        WarehouseError: nothing is stored, or another publication of this warehouse is at work.
-        Damaged: the target has a pointer that is none of ours.
+        WarehouseError: nothing is stored, or another publication of this warehouse is in progress.
+        Damaged: the target has a pointer that prbench did not write.
         PipelineError: a file cannot be read or written.
     """
     warehouse, location = Warehouse(job.warehouse), Folder(target) if isinstance(target, Path) else target
     with warehouse.reader():
-        pass  # where nothing can be read, nothing is made
+        pass  # fails before anything is created if nothing can be read
     report = StageReport("publish")
     with (
         disk_errors(target, "the last publication is unchanged"), warehouse.only_one("publication", wait=False),
@@ -363,7 +360,7 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder 
     )
     if not bundles.is_complete(location.below(name), *_KINDS):
         raise PipelineError(f"{location.below(name)}: files are missing; somebody else removed them, so publish again")
-    # Readers see the one before or this one.
+    # Readers see the earlier publication or this one.
     pointer = {"publication": name, "content": content, "published_at": published_at.isoformat()}
     bundles.write_bundle(location, "publication", {}, pointer, name=bundles.POINTER)
     report.rows = tables.n_rows
@@ -375,9 +372,9 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder 
 
 
 def remove_old(location: Folder | Store, n_kept: int) -> int:
-    """Remove all but the newest publications, and what killed ones left; how many.
+    """Remove all but the newest publications, and leftovers of killed ones; return the number of removed ones.
 
-    The one that the pointer names stays, and so do unfinished ones of the last day, which others may be at work on.
+    The publication that the pointer names stays, and so do unfinished ones of the last day, which may be in progress.
     """
     shelf, pointer = location.below(bundles.FOLDER), bundles.read_pointer(location)
     names = shelf.files()

@@ -24,18 +24,18 @@ _WORDS = {value: word for word, value in _DECISIONS.items()}
 def import_reviews(
     job: Job, sheets: Sequence[Path], *, reviewer: str | None = None, skip_unknown: bool = False
 ) -> list[StageReport]:
-    """Bring reviews in: rows `task, criterion, decision[, reviewer, reason, better_wording, sample, criterion_hash]`.
+    """Import reviews: rows `task, criterion, decision[, reviewer, reason, better_wording, sample, criterion_hash]`.
 
-    Every row of every file is looked at before the first is stored. Rows without a decision are left out and counted.
-    `reviewer` stands in where a row names none; `criterion` is an id or a criterion's text. A row that names a sample
-    must be in it. With `skip_unknown` rows on tasks or criteria that the data set does not have are left out.
+    Every row of every file is checked before the first is stored. Rows without a decision are left out and counted.
+    `reviewer` is the default for rows without one; `criterion` is an id or a criterion's text. A row that names a
+    sample must be in it. With `skip_unknown` rows on tasks or criteria that the data set lacks are left out.
 
     Returns:
         A report for each file.
 
     Raises:
-        ImportRefused: a row fits no criterion, is about another wording, does not say what it must, or differs from a
-            stored review of the same criterion by the same reviewer.
+        ImportRefused: a row matches no criterion, is about another wording, lacks a field, or differs from a stored
+            review of the same criterion by the same reviewer.
     """
     with Warehouse(job.warehouse).reader() as reader:
         sampled = {tuple(r.values()) for r in reader.select("review_samples", "sample_id, task_id, criterion_id")}
@@ -55,7 +55,7 @@ def import_reviews(
 
 
 class _Known(NamedTuple):
-    """The data that reviews are checked against: criteria, samples and what is in them, reviews stored or just read."""
+    """The data that reviews are checked against: criteria, samples with their criteria, reviews stored or just read."""
 
     common: Row
     criteria: Criteria
@@ -64,7 +64,7 @@ class _Known(NamedTuple):
 
 
 def _read(known: _Known, batch: str, file: Path, reviewer: str | None, *, skip_unknown: bool) -> tuple[int, list[str]]:
-    """Add the reviews of a file to the known ones, and return their number and notes on what was left out."""
+    """Add the reviews of a file to the known ones, and return their number and notes on skipped rows."""
     given = list(files.given_rows(file, reviewer=reviewer))
     if given and not any("decision" in row for _, row in given):
         raise ImportRefused(f"{file}: no column `decision`; import a sheet that `prbench export review` wrote")
@@ -94,7 +94,7 @@ def _review_row(known: _Known, batch: str, where: str, given: Given, wording: Wo
     if wording.rubric != ORIGINAL:
         raise ImportRefused(f"{where}: {wording.criterion_id} is a rewritten criterion; reviews are of original ones")
     subject = f"criterion {wording.criterion_id} of task {wording.task_id}"
-    # They were changed in the sheet, or in the data set.
+    # The text may have been changed in the sheet, or in the data set.
     hash_given, title = (as_text(given.get("criterion_hash")) or "").strip(), as_text(given.get("title")) or ""
     is_other = hash_given and wording.content_hash not in readings(hash_given)
     if is_other or not (is_blank(title) or shows(title, wording.title)):

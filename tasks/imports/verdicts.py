@@ -1,6 +1,6 @@
-"""Importing verdicts: another judge's, or people's labels, with whose they are and how they were sampled.
+"""Importing verdicts of another judge, or people's labels with their author and how they were sampled.
 
-And the criteria and the stored answers that imported verdicts are about.
+The module also finds the criteria and the stored responses of imported verdicts.
 """
 
 import re
@@ -46,7 +46,7 @@ class Criteria:
     """The criteria of a data set, in every wording."""
 
     def __init__(self, job: Job, reader: Reader) -> None:
-        """Read those of the job's data set.
+        """Read the criteria of the job's data set.
 
         Raises:
             ImportRefused: it has none.
@@ -71,11 +71,11 @@ class Criteria:
     def of(self, where: str, given: Given) -> Wording:
         """Return the criterion of a row: `criterion` is its id or its exact text.
 
-        Where a task says the same several times, `category` (or `axis`) says which is meant, or else `occurrence`: 1
-        for the first of them in the rubric.
+        If a task has the same text several times, `category` (or `axis`) identifies the criterion, or else
+        `occurrence`: 1 for the first of them in the rubric.
 
         Raises:
-            NotHere: there is no such task, or it has no such criterion.
+            NotHere: the task does not exist, or has no such criterion.
             ImportRefused: it has several.
         """
         tasks = list(readings(files.required_text(where, given, "task", "--task ID")))
@@ -98,7 +98,7 @@ class Criteria:
                     f"{where}: task {task_id} has the criterion {named[:80]!r} twice; give its id, its `category` or "
                     "its `occurrence`"
                 )
-            # It counts all with these words, and distinguishes them where a category is none of theirs.
+            # It counts all with this text, and is also used where the category matches none of them.
             occurrence = files.number_of(where, given, "occurrence")
             wordings = wordings[occurrence - 1 : occurrence]
         if not wordings:
@@ -107,10 +107,10 @@ class Criteria:
 
 
 class StoredResponses:
-    """The usable answers to a data set in the vintages that the rows of a file name and in those of the job."""
+    """The usable responses to a data set, in the vintages that the rows of a file name and in those of the job."""
 
     def __init__(self, job: Job, reader: Reader, rows: Iterable[Given]) -> None:
-        """Read them."""
+        """Read the responses."""
         self._job = job
         named = {read for row in rows if (cell := files.vintage_in(row)) is not None for read in readings(cell)}
         key: dict[str, Any] = {**files.key_of(job), "vintage": sorted({*named, *job.vintages}), "status": OK}
@@ -122,12 +122,10 @@ class StoredResponses:
             )
 
     def of(self, where: str, given: Given, task_id: str) -> dict[str, Any]:
-        """Return the response to a task that a row is about.
-
-        It is of the row's vintage, or of the job's if the row has none.
+        """Return the response to a task that a row is about, of the row's vintage or else the job's.
 
         Raises:
-            ImportRefused: there is none, or several, or the row shows another text than the stored one.
+            ImportRefused: there is none, or several, or the row has another text than the stored one.
         """
         model = files.required_text(where, given, "model", "--as LABEL")
         trial, cell = files.number_of(where, given, "trial"), files.vintage_in(given)
@@ -157,7 +155,7 @@ class StoredResponses:
 
 _STATUS = {value: status for status, value in VALUES.items()}
 SHEET_COLUMN = "how_to_fill_in"
-"""The column by which a sheet for human graders, or for reviewers of criteria, is known."""
+"""The column that identifies a sheet for human graders, or for reviewers of criteria."""
 _WORDS = {
     "true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "1": 1.0, "1.0": 1.0, "0.5": 0.5, "0": 0.0, "0.0": 0.0,
     **VALUES,
@@ -168,20 +166,21 @@ def import_verdicts(
     job: Job, file: Path, model: str | None = None, *, task: str | None = None, judge: str | None = None,
     grading: str | None = None, skip_empty: bool = False, skip_unknown: bool = False, is_random_sample: bool = False,
 ) -> StageReport:  # fmt: skip
-    """Bring verdicts in: rows `task, model, criterion, criteria_met` (or `value` 0, 0.5, 1, or `verdict` in words)
-    `[, judge, trial, vintage, judge_trial, grading, category, occurrence, explanation, confidence, response]`, or rows
-    in the benchmark's own shape. `task`, `model`, `judge` (else `imported`) and `grading` stand in where a row has
-    none; `criterion` is an id or a criterion's text.
+    """Import verdicts: rows `task, model, criterion` with a decision, or rows in the benchmark's own shape.
 
-    Every row is looked at before the first is stored. With `skip_empty` rows without a decision are left out, as in a
-    sheet that is filled in halfway; with `skip_unknown` those on tasks or criteria that the data set does not have. A
-    row without a vintage is of the job's; `response` is what was read, and is held against the stored answer. With
+    A decision is `criteria_met`, `value` (0, 0.5, 1) or `verdict` in words. Further columns are `judge, trial, vintage,
+    judge_trial, grading, category, occurrence, explanation, confidence, response`. `task`, `model`, `judge` (else
+    `imported`) and `grading` are defaults for rows without a value; `criterion` is an id or a criterion's text.
+
+    Every row is checked before the first is stored. With `skip_empty` rows without a decision are left out, as in a
+    partly filled sheet; with `skip_unknown` rows on tasks or criteria that the data set lacks. A row without a vintage
+    gets the job's; `response`, the text that the grader read, is compared with the stored response. With
     `is_random_sample` the user states that the rows are a simple random sample of all verdicts of their models.
 
     Raises:
-        ImportRefused: a row fits no stored response or criterion, shows another text than the stored answer, or another
-            decision is stored in its place.
-    """  # fmt: skip  # noqa: D205 - the list of columns takes three lines
+        ImportRefused: a row matches no stored response or criterion, has another text than the stored response, or a
+            different decision is stored for it.
+    """
     batch = files.batch_of(file, "verdicts", task, model, judge, grading)
     benchmark, key = load_benchmark(job.settings.benchmark), files.key_of(job)
     rows_of_file = files.given_rows(file, task=task, model=model, judge=judge, grading=grading)
@@ -199,7 +198,7 @@ def import_verdicts(
             rows[identity := verdict["verdict_id"]] = cells.put(where, verdict)
             if is_random_sample or SHEET_COLUMN in row:
                 of_sheet.add(identity)
-        # Who decided only what one sheet drew filled it in, unless known as a judge.
+        # A name that decided only verdicts of one sheet filled it in, unless it is known as a judge.
         named = {"benchmark": job.settings.benchmark}
         known_judges = reader.select("verdicts", "distinct judge, import_batch", **named)
         judges = {row["judge"] for row in known_judges if row["import_batch"] != batch}
@@ -230,9 +229,9 @@ def _verdict_row(
 ) -> Row:
     judge_trial, judge = files.number_of(where, given, "judge_trial"), (as_text(given.get("judge")) or "").strip()
     if not judge and SHEET_COLUMN in given and _stated(given):
-        # Two graders would be taken for one.
+        # Without a name, two graders would be one judge.
         raise ImportRefused(f"{where}: `judge` is empty; enter the grader's name, or give it with --by NAME")
-    # What is said where there are two answers and no third.
+    # These words belong to binary grading.
     is_yes_or_no = (as_text(given.get("criteria_met")) or "").strip().lower() in {"true", "false", "yes", "no"}
     grading = as_text(given.get("grading")) or (BINARY if is_yes_or_no else benchmark.grading)
     if grading not in GRADINGS:
@@ -283,7 +282,7 @@ def _stated(given: Given) -> list[Any]:
 
 
 def as_value(raw: Any, words: Mapping[str, float] = _WORDS) -> float | None:
-    """Return a decision as 1, 0.5 or 0, for which some words stand; None for anything else."""
+    """Return a decision as 1, 0.5 or 0, also in words; None for anything else."""
     if isinstance(raw, bool):
         return float(raw)
     if isinstance(raw, str):
@@ -294,7 +293,7 @@ def as_value(raw: Any, words: Mapping[str, float] = _WORDS) -> float | None:
 
 
 def _are_of_a_sheet(reader: Reader, rows: Sequence[Row]) -> bool:
-    """Return whether one sheet drew all of these verdicts."""
+    """Return whether one sheet contains all of these verdicts."""
     cells = {_cell(row) for row in rows}
     by_sheet: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     for row in reader.rows(sql.read("queries/imports/drawn_verdicts"), {"responses": sorted({c[0] for c in cells})}):
@@ -309,13 +308,13 @@ def _cell(row: Mapping[str, Any]) -> tuple[str, str, str]:
 def _label_tables(
     job: Job, reader: Reader, file: Path, batch: str, rows: Sequence[Row], *, is_random_sample: bool
 ) -> dict[str, list[Row]]:
-    """Return the rows on people's labels: whose they are, and how they were sampled if the user states it.
+    """Return the rows on people's labels: their authors, and how they were sampled if the user states it.
 
-    A simple random sample is one of each model in one vintage: the labelled verdicts are so many of all on its usable
-    answers to admitted tasks.
+    A simple random sample is one for each model in one vintage: the labelled verdicts out of all verdicts on its usable
+    responses to admitted tasks.
 
     Raises:
-        ImportRefused: every row was drawn by one sheet, whose probabilities are stored.
+        ImportRefused: every row is of one sampled sheet, whose probabilities are stored.
     """
     now = {"import_batch": batch, "created_at": datetime.now(UTC)}
     stored = {(row["benchmark"], row["judge"]) for row in reader.select("labellers", import_batch=batch)}

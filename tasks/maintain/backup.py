@@ -1,10 +1,10 @@
-"""Backup of a warehouse while runs go on, in a folder or in a store; and restoring it into an empty one.
+"""Backup of a warehouse during runs, to a folder or a store; and restoring it into an empty warehouse.
 
-The ledger is copied first and then the parts: whatever was paid is in one of them. A reply is in the ledger before it
-is in a part, and leaves the ledger only when its row is in a part. Parts never change, so a second backup into the same
-place copies only new ones. The published database is left out: it is built from the parts.
+The ledger is copied first and then the parts, so every paid reply is in one of them: a reply is in the ledger before it
+is in a part, and leaves the ledger only when its row is in a part. Parts never change, so a second backup to the same
+location copies only new ones. The published database is left out: it is built from the parts.
 
-A restore copies and verifies all files of the bundle before anything is put in place.
+A restore copies and verifies all files of the bundle before it moves any into place.
 """
 
 import contextlib
@@ -30,15 +30,15 @@ from warehouse.locks import file_lock
 
 _RECORD = "backup.json"
 _FILES = "files/"
-"""The folder of all copies; what lies in it and is in no manifest is removed."""
+"""The folder of all copies; files in it that no manifest names are removed."""
 _LOCK = "backup.lock"
 _LOOKS = 3
 _STAGE = ".restoring"
-"""Where the copies are made by a restore; a manifest in it says that they are whole."""
+"""The folder of the copies during a restore; a manifest in it marks them as complete."""
 
 
 def _path_of(file: File) -> str:
-    """Return the path of a copy in a warehouse; names of files that may change contain their hash."""
+    """Return the path of a copy in a warehouse; the names of copies of changing files contain their hash."""
     return file.name.removeprefix(_FILES).removesuffix(_mark(file.sha256))
 
 
@@ -48,7 +48,7 @@ def _mark(sha256: str) -> str:
 
 @dataclass
 class _Copies:
-    """The copies of a backup: the whole ones of the last backup by their paths, and new ones, which are staged."""
+    """The copies of a backup: the intact ones of the last backup by their paths, and new ones, which are staged."""
 
     stage: Path
     last: Mapping[str, File]
@@ -57,7 +57,7 @@ class _Copies:
     def keep(self, root: Path, source: Path, *, may_change: bool = False, name: str = "") -> File:
         """Keep a file of the warehouse at `root`.
 
-        Of one that may change, earlier copies stay: the last backup needs them until this one is whole.
+        If it `may_change`, earlier copies stay: the last backup needs them until this one is complete.
         """
         path = name or source.relative_to(root).as_posix()
         last = self.last.get(path)
@@ -76,21 +76,21 @@ class _Copies:
 
 
 def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> StageReport:
-    """Copy the warehouse to a folder, or a prefix of a store, that is empty, not there, or holds an earlier backup.
+    """Copy the warehouse to a folder, or a prefix of a store, that is empty, does not exist, or has an earlier backup.
 
-    Runs go on meanwhile. A kill at any time leaves the last whole backup as it was. With `must_verify` earlier copies
-    are read as well, and renewed where they are damaged; without, they are looked at by their size.
+    Runs go on meanwhile. A kill at any time leaves the last complete backup as it was. With `must_verify` earlier
+    copies are read as well, and renewed if they are damaged; without, only their sizes are checked.
 
     Raises:
-        UsageError: the target holds something else, or lies in the warehouse, or there is nothing to copy.
-        PipelineError: a file cannot be read or written, or another backup is at work.
+        UsageError: the target holds something else, or is in the warehouse, or there is nothing to copy.
+        PipelineError: a file cannot be read or written, or another backup is in progress.
     """
     warehouse, location = Warehouse(job.warehouse), Folder(target) if isinstance(target, Path) else target
     if not any((warehouse.root / name).is_dir() for name in ("parts", LEDGER)):
         raise UsageError(f"{warehouse.root}: there is nothing to back up here; check --warehouse")
     started_at = datetime.now(UTC).isoformat()
     _refuse_others(warehouse, location)
-    # A store has no locks, so the warehouse's own lets one backup at a time into stores.
+    # A store has no locks, so a lock of the warehouse allows one backup to stores at a time.
     lock = warehouse.root / _LOCK if isinstance(location, Store) else location.path / _LOCK
     with (
         disk_errors(target, "the last backup is unchanged"), warehouse.writing(notice), file_lock(lock, wait=False),
@@ -121,17 +121,17 @@ def _refuse_others(warehouse: Warehouse, location: Folder | Store) -> None:
         if isinstance(location, Store)
         else content_of(location.path)
     )
-    # An upload that was killed before its manifest was written has left copies alone.
+    # An upload that was killed before its manifest was written leaves only copies.
     if _RECORD not in names and {*names} - {_FILES.rstrip("/")}:
         raise UsageError(f"{location}: holds files that are not a backup; name an empty place")
 
 
 def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
-    """Return the files of a warehouse, each with a copy that is whole.
+    """Return the files of a warehouse, each with an intact copy.
 
     Raises:
         PipelineError: one cannot be copied, or is damaged.
-        WarehouseError: parts are merged again and again meanwhile.
+        WarehouseError: parts are merged repeatedly meanwhile.
     """
     source = readable_path(warehouse.root / LEDGER)
     ledger = [_ledger_copy(copies, source)] if source else []
@@ -146,7 +146,7 @@ def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
             parts = [copies.keep(warehouse.root, path) for path in listed]
             break
         except FileNotFoundError as error:
-            # Compaction has put others in the place of parts that were listed long ago.
+            # Compaction replaced parts that were listed long ago.
             if look == _LOOKS - 1:
                 raise WarehouseError(f"{error.filename}: was merged meanwhile, as others before; try again") from error
     if damaged := [
@@ -160,7 +160,7 @@ def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
 
 
 def _ledger_copy(copies: _Copies, source: Path) -> File:
-    """Copy a database that others may write to: SQLite sees to it that the copy is of one moment."""
+    """Copy a database that others may write to; SQLite makes the copy of one moment."""
     copied = copies.stage / "ledger.copy"
     copied.unlink(missing_ok=True)
     try:
@@ -175,14 +175,14 @@ def _ledger_copy(copies: _Copies, source: Path) -> File:
 
 
 def restore(job: Job, source: Path | Store) -> StageReport:
-    """Bring a backup from a folder or a store into a warehouse folder that is empty or not there, and publish it.
+    """Restore a backup from a folder or a store into a warehouse folder that is empty or missing, and publish it.
 
-    A restore that was cut short is finished, or started over, by the same command.
+    The same command finishes, or starts over, a restore that was cut short.
 
     Raises:
-        Damaged: the source holds no whole backup, or files of it are not what was copied; nothing was restored.
+        Damaged: the source is not a complete backup, or its files are not what was copied; nothing was restored.
         UsageError: the warehouse is not empty.
-        WarehouseBusy: somebody is at work on it.
+        WarehouseBusy: a run is in progress on it.
         WarehouseError: the backup is of a warehouse of another version.
     """
     location = Folder(source) if isinstance(source, Path) else source
@@ -214,7 +214,7 @@ def _refuse_filled(root: Path) -> None:
 
 
 def _stage(job: Job, location: Folder | Store, bundle: Bundle, stage: Path) -> None:
-    """Copy all files to where they are moved from, with the manifest once they are verified."""
+    """Copy all files to the stage, and write the manifest when they are verified."""
     shutil.rmtree(stage, ignore_errors=True)
     stage.mkdir(parents=True)
     paths = {file.name: stage / _path_of(file) for file in bundle.files}
@@ -230,7 +230,7 @@ def _stage(job: Job, location: Folder | Store, bundle: Bundle, stage: Path) -> N
 
 
 def _install(stage: Path, root: Path) -> None:
-    """Move what was verified into the warehouse; the parts last, since they make it one."""
+    """Move the verified files into the warehouse; the parts last, since they make it one."""
     for name in (VERSION_FILE, DAMAGED, LEDGER, "parts"):
         if (stage / name).exists():
             if name != VERSION_FILE and (root / name).exists():

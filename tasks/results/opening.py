@@ -1,4 +1,4 @@
-"""Finding the database of a place, and what it is about."""
+"""Finding the database at a location, and its benchmark and revision."""
 
 import tempfile
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from tasks.rules.errors import UsageError
 from warehouse import DATABASE, Warehouse
 
 _SHOWN = 12
-"""So many characters of a revision identify it."""
+"""Number of characters of a revision that identify it."""
 
 
 def opened(given: str, benchmark: str | None, revision: str | None) -> tuple[Job, ExitStack]:
     """Return a job on the data published at a location, and the resources to close.
 
     Raises:
-        UsageError: there is no such place, benchmark or revision.
+        UsageError: the location, benchmark or revision does not exist.
         WarehouseError: nothing is published there.
     """
     with ExitStack() as closing:
@@ -62,7 +62,7 @@ def _folder(given: str, closing: ExitStack) -> Path:
 def _chosen(
     given: str, stored: Sequence[dict[str, Any]], benchmark: str | None, revision: str | None
 ) -> dict[str, Any]:
-    """Return the chosen revision: the one with the most verdicts of those that fit."""
+    """Return the chosen revision: of those that match, the one with the most verdicts."""
     fitting = [
         row for row in stored
         if benchmark in {None, row["benchmark"]} and row["dataset_revision"].startswith(revision or "")

@@ -1,8 +1,8 @@
-"""The formats that are known, which of them a file is in, and all of them but Inspect's.
+"""The known formats of logs, the recognition of a file's format, and readers for all formats except Inspect's.
 
 Output folders of EvalScope have `predictions`, `reviews` and `reports` of its adapters that judge each criterion. A
-judge call that fails is kept as an attempt with its cause, and the whole sample has no score then. A sample whose
-prediction failed leaves no row.
+judge call that fails is kept as an attempt with its cause, and the whole sample then has no score. A sample whose
+prediction failed has no row.
 """
 
 import ast
@@ -25,16 +25,16 @@ from tasks.rules.errors import UsageError
 from tasks.rules.verdict import PARSE_ERROR
 
 _MOST_OF_TASK = 1000
-"""Each is compared with those before it."""
+"""A bound, since each response is compared with those before it."""
 Row = Mapping[str, Any]
 
 
 def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> list[LoggedResponse]:
-    """Answers of runs, in the order of their parts, with the trials that they are over all parts of their run.
+    """Return the responses of runs, in the order of their parts, with trials that are unique over all parts of a run.
 
-    An answer of a further part that says the same as one of another part is that response (of several, the one with
-    its own number), one that says something else is a further trial of it. A judge who decided otherwise on the same
-    response judged it once more.
+    A response with the same content as one of another part is that response (of several, the one with its own number);
+    one with other content is a further trial. If a judge decided differently on the same response, it judged it once
+    more.
     """
     by_task: dict[Hashable, list[LoggedResponse]] = defaultdict(list)
     numbered = []
@@ -62,7 +62,7 @@ def _with_trial(response: LoggedResponse, known: Sequence[LoggedResponse]) -> Lo
     gradings = [grading for each in known if each.trial == trial for grading in each.gradings]
     n_before = len(gradings)
     for grading in response.gradings:
-        # The same judge may have decided the same before.
+        # The same judge may have the same decisions in another part.
         decided = {each.judge_trial: _decided(each) for each in gradings if each.judge == grading.judge}
         again = [number for number, decisions in decided.items() if decisions == _decided(grading)]
         if grading.judge_trial in decided and grading.judge_trial not in again:
@@ -96,7 +96,7 @@ def read_evalscope(source: LogSource) -> Log:
                       of.get("reviews", {})))
         for (run, model, part, index), of in sorted(rows.items(), key=lambda item: item[0])
     )  # fmt: skip
-    # Where one model has a task and another has not, its prediction failed and left no row.
+    # If another model has a task that a model lacks, its prediction failed and left no row.
     tasks: dict[str | None, set[str]] = defaultdict(set)
     for response in responses:
         tasks[response.model].add(response.task_id or "")
@@ -109,7 +109,7 @@ def read_evalscope(source: LogSource) -> Log:
 
 
 def _file_key(name: str) -> tuple[str, str, str, str] | None:
-    """Run, folder, model and part (data set and subset) of a file; the run is the folders above."""
+    """Return run, folder, model and part (data set and subset) of a file; the run is the folders above."""
     *above, folder, model, file = ["", "", *name.split("/")]
     if folder not in ("predictions", "reviews") or not file.endswith(".jsonl"):
         return None
@@ -122,7 +122,7 @@ def _response(where: str, model: str, part: str, prediction: Row, review: Row) -
     metadata = {**as_mapping(prediction.get("metadata")), **as_mapping(scored.get("sample_metadata"))}
     output = as_mapping(prediction.get("model_output"))
     messages = records.messages_of(prediction.get("messages") or review.get("messages"))
-    # One adapter has the answer judged without its thinking, the other as it came.
+    # One adapter sends the judge the response without its thinking, the other the whole response.
     judged = score.get("extracted_prediction" if "task" in metadata else "prediction")
     text = as_text(judged) or records.text_of(output)
     status, error = records.finished(output, text)
@@ -138,7 +138,7 @@ def _response(where: str, model: str, part: str, prediction: Row, review: Row) -
 
 
 def _gradings(where: str, score: Row, rubric: Sequence[Any]) -> tuple[Sequence[Grading], Mapping[str, float]]:
-    """Return the decisions of each judge, each time; the scores of all judges together if there are several."""
+    """Return the decisions of each judge and repetition, and the combined scores if there are several judges."""
     by_judge: dict[tuple[str, int], dict[int, Decision]] = defaultdict(dict)
     for attempt in map(as_mapping, as_list(as_mapping(score.get("metadata")).get("judge_attempts"))):
         case = as_text(attempt.get("case_id")) or ""
@@ -149,7 +149,7 @@ def _gradings(where: str, score: Row, rubric: Sequence[Any]) -> tuple[Sequence[G
         by_judge[judge][position] = _decision(
             attempt, position, as_mapping(rubric[position]) if position < len(rubric) else {}
         )
-    # Its scores are of all judges and repetitions together.
+    # Its scores combine all judges and repetitions.
     stated = as_mapping(score.get("value"))
     scores = {_SCORES[name]: value for name in _SCORES if (value := as_number(stated.get(name))) is not None}
     own, combined = (scores, {}) if len(by_judge) == 1 else ({}, scores)
@@ -180,7 +180,7 @@ def _decision(attempt: Row, position: int, item: Row) -> Decision:
 def read_published(source: LogSource) -> Log:
     """Return the responses and grades of all models in a trial (github.com/scaleapi/PRBench).
 
-    The harness stores a failed judge call as `false` and an answer that could not be sampled as `N/A`.
+    The harness stores a failed judge call as `false` and a response that could not be sampled as `N/A`.
 
     Raises:
         ImportRefused: a part of it is missing or has another form.
@@ -237,7 +237,7 @@ _SCORE = re.compile(rf"<p>Score: {_NUMBER}</p>")
 def is_simple(source: LogSource) -> bool:
     """Return whether a file is of simple-evals.
 
-    It is the JSON with all results, its examples one per line, or the HTML report. The file with metrics alone has no
+    It is the JSON with all results, its examples one per line, or the HTML report. The file with only metrics has no
     responses, and is refused.
     """
     if "example_level_metadata" in as_mapping(source.document.get("metadata")):
@@ -248,10 +248,10 @@ def is_simple(source: LogSource) -> bool:
 
 
 def read_simple(source: LogSource) -> Log:
-    """Its examples, of one model and one judge, which the files do not name.
+    """Return the examples, of one model and one judge, which the files do not name.
 
-    A judge's reply that cannot be read is asked for again until it can, so nothing is hidden; a question that the
-    provider refused has a text of the harness as its answer.
+    The harness repeats a judge's call until it can read the reply, so nothing is hidden; for a call that the provider
+    refused it stores a text of its own as the response.
     """
     if examples := as_list(as_mapping(source.document.get("metadata")).get("example_level_metadata")):
         responses = [_of_example(f"{source.path}: example {n}", as_mapping(e)) for n, e in enumerate(examples, 1)]
@@ -298,7 +298,7 @@ def _of_report(path: Path, text: str) -> Iterator[LoggedResponse]:
 
 
 def _messages(part: str) -> Iterator[tuple[str, str]]:
-    """Role and text of each message, byte for byte: HTML parsers drop a line feed that begins a text."""
+    """Yield the role and text of each message, byte for byte: HTML parsers drop a line feed that begins a text."""
     for message in part.split(_MESSAGE)[1:]:
         role, _, rest = message.partition(_SPEAKER)[2].partition("<pre>")
         text, end, _ = rest.partition("</pre>")
@@ -312,13 +312,13 @@ def _grading(decisions: Sequence[Decision], score: float | None) -> Grading:
 
 
 def read_m42(source: LogSource) -> Log:
-    """Its rows, of one model and one judge, which the files do not name.
+    """Return the rows, of one model and one judge, which the files do not name.
 
-    Where a judge's reply cannot be read 30 times, it guesses from the words in it and gives `None` as the explanation:
+    If a judge's reply cannot be read 30 times, the harness guesses from its words and stores the explanation `None`:
     such a decision is a failure here.
 
     Raises:
-        ImportRefused: what a judge said does not fit the rubric, or is no text of a Python list.
+        ImportRefused: the judge's decisions do not match the rubric, or are not the text of a Python list.
     """
     responses = [_of_row(f"{source.path}: row {n}", row) for n, row in enumerate(source.rows, start=1)]
     return Log("m42", records.numbered(responses))
@@ -355,7 +355,7 @@ _M42 = {"prompt_id", "prompt", "prompt_response", "rubrics"}
 
 
 class Format(NamedTuple):
-    """A format: how its content is recognised, and how it is read."""
+    """A format: functions that recognise and read its files."""
 
     title: str
     is_of: Callable[[LogSource], bool]
@@ -376,11 +376,11 @@ FORMATS: Mapping[str, Format] = {
     "m42": Format("a result file of m42's code", lambda source: any(row.keys() >= _M42 for row in source.rows[:1]),
                   read_m42),
 }  # fmt: skip
-"""The name of a format -> how it is read; the first that recognises a file is its own."""
+"""The name of a format -> its functions; the first one that recognises a file is used."""
 
 
 def format_of(source: LogSource, name: str = AUTO) -> Format:
-    """Return the format of a source, or the one that is named.
+    """Return the format of a source, or the named one.
 
     Raises:
         UsageError: no format recognises it, or the named one does not, or it is damaged.

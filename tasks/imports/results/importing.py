@@ -1,6 +1,6 @@
-"""Import of what other harnesses wrote: answers and verdicts of one log in one step, and its means beside ours.
+"""Import of other harnesses' logs: responses and verdicts in one step, and a comparison of the means with ours.
 
-Which task an answer is to, and which criterion a decision is on, is found by content, and by id where the text agrees.
+The task of a response and the criterion of a decision are found by content, and by id where the text agrees.
 """
 
 from collections import Counter, defaultdict
@@ -34,7 +34,7 @@ from warehouse import Reader, Warehouse
 
 _STATUS = {value: status for status, value in VALUES.items()}
 _TABLES = {"responses": "text", "verdicts": "value"}
-"""What a log is made into -> the column that is NULL for a failure."""
+"""The tables that a log is converted into -> the column that is NULL for a failure."""
 _STYLES = (
     "read are a list of objects with criterion and decision, a mapping of criterion to decision, a list `grades` in "
     "the order of the rubric, and marks in an explanation"
@@ -42,7 +42,7 @@ _STYLES = (
 
 
 class Scored(NamedTuple):
-    """The scores that a harness made of a judge's decisions on an answer, and what may make ours differ."""
+    """A harness's scores from a judge's decisions on a response, and a possible cause of differences."""
 
     logged: LoggedResponse
     grading: Grading
@@ -53,7 +53,7 @@ class Scored(NamedTuple):
 
 @dataclass
 class ImportedLog:
-    """The rows of a log by table, and what could not be made into one."""
+    """The rows of a log by table, and descriptions of the entries that do not fit the data set."""
 
     batch: str
     log: Log
@@ -73,14 +73,14 @@ def import_results(
     job: Job, files: Sequence[Path], *, format_name: str = AUTO, model: str | None = None, judge: str | None = None,
     skip_unknown: bool = False,
 ) -> list[StageReport]:  # fmt: skip
-    """Bring in answers and verdicts of the logs of other harnesses, and compare their means with those of the rows.
+    """Import the responses and verdicts of other harnesses' logs, and compare the logs' means with those of the rows.
 
     `model` and `judge` are labels instead of those in the logs; `{model}` and `{judge}` in them stand for these. Every
-    log is looked at whole before the first row is stored. With `skip_unknown` answers and decisions on what the data
-    set does not have are left out.
+    log is checked whole before the first row is stored. With `skip_unknown` responses and decisions on subjects that
+    the data set lacks are left out.
 
     Raises:
-        ImportRefused: something in a log does not fit the data set, or something else is stored in its place.
+        ImportRefused: an entry of a log does not fit the data set, or a different row is stored for it.
         UsageError: a file is in no known format, or a label is missing or cannot be one of several models.
     """
     benchmark, key = load_benchmark(job.settings.benchmark), key_of(job)
@@ -105,11 +105,11 @@ def import_results(
             raise ImportRefused(f"{some(imported.unfit, 1)} (--skip-unknown skips such rows)")
         if not imported.cells["responses"].given:
             raise ImportRefused(
-                f"{source.path}: has no answer on this data set; check --benchmark and what is ingested"
+                f"{source.path}: has no response to a task of this data set; check --benchmark and what is ingested"
             )
         logs.append(imported)
     reports = [_stored(job, imported) for imported in logs]
-    # What was brought in is one line; what one should know about it, and each mean, are others.
+    # The first line counts the imported rows; notes and means have lines of their own.
     lines: list[StageReport] = []
     for report, imported in zip(reports, logs, strict=True):
         lines += [report, *(StageReport(report.stage, notes=[note]) for note in _notes(job, benchmark, imported))]
@@ -117,7 +117,7 @@ def import_results(
 
 
 def _stored(job: Job, imported: ImportedLog) -> StageReport:
-    """Write the new rows, and report what was brought in: two tables and one batch, which can be retracted."""
+    """Write the new rows of both tables as one batch, which can be retracted, and report on them."""
     tables = {table: cells.new.values() for table, cells in imported.cells.items()}
     report = store(job, imported.batch, tables, sum(len(cells.given) for cells in imported.cells.values()))
     report.notes[0] = f"{report.notes[0]}, from {imported.log.title}"
@@ -140,7 +140,7 @@ def _notes(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterator[st
          "decisions left out, since the call is known to have failed and they may hide that"),
         (counts["on no response"], "grades of failed responses left out"),
         (counts["other weight"], "weights in the log differ from those of this revision"),
-        (counts["no criteria"], f"answers have scores but no criteria that can be read; {_STYLES}"),
+        (counts["no criteria"], f"responses have scores but no criteria that can be read; {_STYLES}"),
     ):  # fmt: skip
         if n:
             yield f"{n} {text}"
@@ -151,7 +151,7 @@ def _notes(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterator[st
 
 
 class ScorePair(NamedTuple):
-    """A score of a response there and here; None where it is not scored."""
+    """A response's score in the log and here; None where it has no score."""
 
     task_id: str
     theirs: float | None
@@ -170,7 +170,7 @@ def _comparison(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterat
         rows = reader.select("scores", "response_id, judge, judge_trial, score_name, value", **selection)
     ours = {(r["response_id"], r["judge"], r["judge_trial"], r["score_name"]): r["value"] for r in rows}
     by_owner: dict[str, list[Sequence[Scored]]] = defaultdict(list)
-    # One score there is of a grading, or of all gradings of an answer; answers with several name the judge.
+    # A score of the log is of one grading, or of all gradings of a response; lines on several name the judge.
     by_response = [list(of) for _, of in groupby(imported.scored, key=lambda each: id(each.logged))]
     has_several = any(len(of) > 1 for of in by_response)
     for gradings in by_response:
@@ -212,7 +212,7 @@ def _outcome(pairs: Sequence[ScorePair], *, is_clipped: bool) -> str:
     mean = fmean(ours) if ours else None
     outcome = f"equal on {counted(len(ours), 'task')}"
     if differing := [pair.difference for pair in pairs if pair.difference]:
-        # The paper clips the mean; where a log's scores are ours, it is compared with what it was before.
+        # The paper clips the mean; means of equal scores are compared before that.
         mean = max(mean, 0.0) if is_clipped and mean is not None else mean
         outcome = f"differs on {some(differing, 5)}"
     return f"{_number(fmean(theirs))} in the log, {_number(mean)} here: {outcome}"
@@ -229,10 +229,10 @@ def _number(value: float | None) -> str:
 
 
 class Tasks:
-    """The tasks of a data set, refused ones too, by id and by what is asked."""
+    """The tasks of a data set, refused ones too, by id and by conversation."""
 
     def __init__(self, reader: Reader, key: dict[str, str]) -> None:
-        """Read them; `key` is the data set's."""
+        """Read the tasks; `key` is the data set's key."""
         self._revision = key["dataset_revision"]
         columns = "task_id, prompt, reference_texts, response"
         rows = reader.select("conversation_turns", columns, order="task_id, position", **key)
@@ -243,10 +243,10 @@ class Tasks:
             self._by_conversation[conversation.conversation_id].append(task_id)
 
     def of(self, logged: LoggedResponse) -> tuple[str, str | None]:
-        """Return the id of the task that a response belongs to, with the response's text.
+        """Return the id of the task of a response, with the response's text.
 
         Raises:
-            NotHere: there is none, or it is another conversation than the one that was asked.
+            NotHere: the task does not exist, or has another conversation than the log.
         """
         named, text, is_other = logged.task_id, logged.text, False
         if named not in self.conversations:
@@ -255,7 +255,7 @@ class Tasks:
             text = after(self.conversations[named].messages, logged.transcript)
             is_other = text is None
         elif logged.transcript is None and logged.messages is not None:
-            # Harnesses add a system prompt in front.
+            # Harnesses add a system prompt before the conversation.
             conversation = tuple(dropwhile(lambda message: message[0] == "system", logged.messages))
             candidates = self._by_conversation.get(conversation_id(conversation), [])
             named, is_other = (
@@ -285,7 +285,10 @@ def after(messages: Sequence[Message], transcript: str) -> str | None:
 def matched(
     criteria: Criteria, where: str, task_id: str, decisions: Sequence[Decision]
 ) -> Iterator[tuple[Decision, Wording] | NotHere]:
-    """Decisions with their criteria, or why there is none; equal texts are told apart by their order, or by weight."""
+    """Yield decisions with their criteria, or the reason why a criterion is not found.
+
+    Criteria with equal texts are distinguished by their order, or by weight.
+    """
     seen: Counter[str] = Counter()
     for decision in decisions:
         named = list(dict.fromkeys(name for name in (decision.criterion, decision.text) if name))
@@ -310,9 +313,9 @@ def matched(
 def _of_equal(
     criteria: Criteria, where: str, task_id: str, decision: Decision, decisions: Sequence[Decision]
 ) -> Wording | None:
-    """Return the criterion of a decision on a text that several criteria have, in another order than the rubric.
+    """Return the criterion of a decision on a text that several criteria share, in another order than the rubric.
 
-    It is found by its weight. Decisions with the same weight and value are alike; any others cannot be told apart.
+    It is found by its weight. Decisions with the same weight and value are equivalent; any others are refused.
     """
     text = (decision.criterion or "").strip()
     alike = criteria.alike(task_id, text) if decision.is_reordered and text else ()
@@ -329,7 +332,7 @@ def _of_equal(
 def _named(
     criteria: Criteria, where: str, task_id: str, decision: Decision, named: Sequence[tuple[str, int]]
 ) -> Wording | None:
-    """Return the criterion of the first known name; None if none is named."""
+    """Return the criterion of the first known name; None if no name is given."""
     lacking: NotHere | None = None
     for name, occurrence in named:
         try:
@@ -349,7 +352,7 @@ def labels_of(path: Path, names: Set[str | None], given: str | None, option: str
     """Return the labels (`--as`, `--by`) of a log's models or judges; `{model}` or `{judge}` stands for the name.
 
     Raises:
-        UsageError: a label is blank, no model has a name or label, or one label is given for several.
+        UsageError: a label is blank, a model has neither name nor label, or one label is given for several.
     """
     what = {"--as": "model", "--by": "judge"}[option]
     placeholder = f"{{{what}}}"
@@ -367,7 +370,7 @@ def _add_rows(
     job: Job, key: dict[str, str], imported: ImportedLog, tasks: Tasks, criteria: Criteria,
     labels: tuple[Mapping[str | None, str], ...],
 ) -> None:  # fmt: skip
-    """Make the rows of a log, whose models and judges have these labels."""
+    """Add the rows of a log, whose models and judges have these labels."""
     models, judges = labels
     for logged in imported.log.responses:
         try:
@@ -387,12 +390,12 @@ def _add_rows(
 
 
 def _present(usage: Mapping[str, Any], row: Mapping[str, Any]) -> Row:
-    """Return the columns on a call that a log states and the row has."""
+    """Return the columns on a call that the log has values for and the row contains."""
     return {name: value for name, value in usage.items() if value is not None and name in row}
 
 
 def _content_of(logged: LoggedResponse, text: str | None) -> Row:
-    """Return the columns of a response, or of the failure in its place."""
+    """Return the columns of a response, or of the failure that replaces it."""
     status, error = logged.status, logged.error
     if text is not None and text.strip() in logged.failure_texts:
         status, error = logged.failure_texts[text.strip()], f"the harness stored {text.strip()!r}"
@@ -411,7 +414,7 @@ def _add_grading(
     judge: str,
     criteria: Criteria,
 ) -> bool:
-    """Add the verdicts of a grading; False if it names no criterion, so that its scores are of something else."""
+    """Add the verdicts of a grading; return False if it names no criterion, so that its scores are not of a rubric."""
     matches = list(matched(criteria, logged.where, response["task_id"], grading.decisions))
     if not matches:
         return False

@@ -20,13 +20,13 @@ _DECIDED_BY = {*_DECISIONS, "error"}
 _EXPLANATIONS = ("explanation", "reason", "rationale")
 _FAILURES = records.FAILURES - {EMPTY} | {PARSE_ERROR}
 _OPEN = {"not_judged", "no_response"}
-"""What is no decision yet, in the logs that `prbench export inspect` writes."""
+"""Statuses without a decision, in the logs that `prbench export inspect` writes."""
 _DONE = {"ok", "success", "completed", "complete", "done", "scored", "graded", "judged"}
-"""What a status may say beside a decision."""
+"""Words of a status that stand beside a decision."""
 _HIDES = "may_hide_failures"
 _UNREADABLE = ("Invalid grading response format", "Could not parse grading response", "Failed to parse judge response")
 _BY_CRITERION = ("criteria", "verdicts", "decisions", "grades", "results", "met", "criteria_met")
-"""Of several mappings of booleans, the one that these name has the decisions."""
+"""Names that mark the mapping with the decisions, if there are several mappings of booleans."""
 Row = Mapping[str, Any]
 Decisions = tuple[list[Decision], bool | None]
 
@@ -35,13 +35,13 @@ def decisions_of(score: Row, sample: Row) -> Decisions | None:
     """Return the decisions in a score, and whether the scorer may hide failures (None: unknown).
 
     The result is None if the score stores no decisions. Decisions may be a list of objects in its metadata, a list
-    `grades` in the order of the rubric, in the explanation behind marks, or by criterion, in the value or in the
-    metadata; these places may also hold something else.
+    `grades` in the order of the rubric, after marks in the explanation, or by criterion, in the value or in the
+    metadata; each of these may also hold something else.
     """
     metadata = as_mapping(score.get("metadata"))
     for name, stated in metadata.items():
         if items := _items(stated):
-            # Where a scorer of inspect_evals (see the README) keeps criteria, a call without a decision is unmet.
+            # In this list of a scorer of inspect_evals (see the README), a call without a decision is unmet.
             may_hide = True if name == "detailed_results" else _may_hide(items)
             return [_decision(item) for item in items if item.get("status") not in _OPEN], may_hide
     grades, weights = metadata.get("grades"), as_list(metadata.get("weights"))
@@ -75,10 +75,7 @@ def _by_criterion(score: Row, metadata: Row) -> Mapping[str, Row]:
 
 
 def _flags(stated: Any) -> Mapping[str, Row]:
-    """Return a mapping of decisions that are not numbers, since weights are numbers too.
-
-    None is a missing decision.
-    """
+    """Return a mapping of decisions that are not numbers, since weights are numbers too; None is a missing decision."""
     flags = {name: {"met": each} for name, each in as_mapping(stated).items()}
     known = [each["met"] for each in flags.values() if each["met"] is not None]
     return flags if known and all(isinstance(e, bool | str) and records.decided(e) is not None for e in known) else {}
@@ -109,7 +106,7 @@ def _may_hide(items: Sequence[Row]) -> bool | None:
 
 
 def _stated(item: Row) -> Any:
-    """Return the value under the first key of a decision; a status may only say that there is one."""
+    """Return the value under the first key of a decision, ignoring a status that only says that there is one."""
     names = (name for name in _DECISIONS if name in item)
     return next((item[name] for name in names if name != "status" or not _is_done(item[name])), None)
 
@@ -125,7 +122,7 @@ def _is_unreadable(item: Row) -> bool:
 
 
 def _failure(item: Row) -> tuple[str, str] | None:
-    """Return the failure that an item states, with its cause: an error, or a status that is no decision."""
+    """Return the failure that an item states, with its cause: an error, or a status that is not a decision."""
     status, error = as_text(item.get("status")), as_text(item.get("error"))
     is_other = not (is_blank(status) or _is_done(status) or records.decided(item.get("status")) is not None)
     if is_blank(error) and not is_other:
@@ -135,7 +132,7 @@ def _failure(item: Row) -> tuple[str, str] | None:
 
 
 def _decision(item: Row) -> Decision:
-    # What is asked may be an object of its own.
+    # The criterion may be an object of its own.
     criterion = next((inner for name in _NAMES if (inner := as_mapping(item.get(name)))), item)
     stated, explanation = _stated(item), records.first_text(item, _EXPLANATIONS)
     value, failure, stated_of = records.decided(stated), _failure(item), {**criterion, **item}
@@ -170,10 +167,10 @@ def is_inspect(source: LogSource) -> bool:
 
 
 def read_inspect(source: LogSource) -> Log:
-    """Its samples.
+    """Return the samples.
 
     Raises:
-        ImportRefused: the log is damaged or holds no samples.
+        ImportRefused: the log is damaged or has no samples.
     """
     if source.is_zip:
         archive = Archive(source.path, source.content)
@@ -195,7 +192,7 @@ def _response(where: str, spec: Row, sample: Row) -> LoggedResponse:
     attached = as_mapping(sample.get("attachments"))
     output = as_mapping(sample.get("output"))
     text = _with_attached(records.text_of(output), attached)
-    # The cause of a sample's error stands behind the request that failed.
+    # The cause of a sample's error follows the request that failed.
     error = as_text(as_mapping(sample.get("error")).get("message"))
     error = error and re.split(r"\n\n|\\n\\n", error.strip())[-1]
     status, cause = records.finished(output, text, error)
@@ -213,14 +210,14 @@ def _response(where: str, spec: Row, sample: Row) -> LoggedResponse:
 
 
 def _with_attached(text: str | None, attached: Row) -> str | None:
-    """Return a text, from the attachments if it was moved there."""
+    """Return a text, or the attachment that it refers to."""
     if text is None or not text.startswith(_ATTACHED):
         return text
     return as_text(attached.get(text.removeprefix(_ATTACHED))) or text
 
 
 def _gradings(spec: Row, sample: Row) -> Iterator[Grading]:
-    """Yield the scores that store criteria, each as a judge's decisions; one without decisions if none does."""
+    """Yield the scores with criteria, each as a judge's decisions; a grading without decisions if no score has any."""
     scores = {name: as_mapping(score) for name, score in as_mapping(sample.get("scores")).items()}
     by_scorer = {name: decisions_of(score, sample) for name, score in scores.items()}
     with_decisions = {name: of for name, of in by_scorer.items() if of is not None}
@@ -228,11 +225,11 @@ def _gradings(spec: Row, sample: Row) -> Iterator[Grading]:
     for name, (decisions, may_hide) in with_decisions.items():
         value = scores[name].get("value")
         judge = as_text(as_mapping(scores[name].get("metadata")).get("judge")) or _judge_of(spec, sample, name)
-        # Two scorers with one judge are two judges: they may ask in other words.
+        # Two scorers with one judge are two judges: their prompts may differ.
         is_only = len(with_decisions) == 1 or certain == {name}
         label = judge if is_only else f"{judge} ({name})" if judge else name
         stated = {records.PRIMARY: value} | {other: scores[other].get("value") for other in _OURS if other in scores}
-        # Of a value of several those with our names count, or the only one that is called a score.
+        # Of several values, those with our names count, or else the only one that is called a score.
         inner = as_mapping(value)
         called = [each for known, each in inner.items() if known.endswith("_score")]
         ours = {known: inner[known] for known in _OURS if known in inner}
@@ -246,7 +243,7 @@ def _gradings(spec: Row, sample: Row) -> Iterator[Grading]:
 def _judge_of(spec: Row, sample: Row, scorer: str) -> str | None:
     """Return the judge's model.
 
-    It is named by the log's metadata, by a role, by an option of the scorer, or it is the only other model.
+    It is named by the log's metadata, by a role or by an option of the scorer, or it is the only other model.
     """
     models = as_mapping(spec.get("model_roles"))
     stated = {name: as_mapping(models.get(name)).get("model") for name in _JUDGE_NAMES}

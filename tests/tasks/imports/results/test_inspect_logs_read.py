@@ -187,7 +187,7 @@ def test_a_log_without_criteria_brings_responses_alone_and_its_scores_are_counte
 
     said = notes_of(import_results(job, [brief_log(tmp_path / "x.json", bare)]))
     assert "6 responses and 0 verdicts imported" in said
-    assert "4 answers have scores but no criteria that can be read; read are a list of objects" in said
+    assert "4 responses have scores but no criteria that can be read; read are a list of objects" in said
     assert "in the log" not in said
 
 
