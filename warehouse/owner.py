@@ -88,24 +88,24 @@ class Owner:
                 while (holder := self._read()) is None or holder.get("kernel") != self._machine.kernel:
                     self._claim(holder, tell)
                 self._id = holder.get("id", "")
-            self._write()
+            self.write_file()
         except BaseException:
             self.end()
             raise
-        threading.Thread(target=self._go_on, name="owner", daemon=True).start()
+        threading.Thread(target=self.keep_alive, name="owner", daemon=True).start()
 
     def _claim(self, holder: dict[str, Any] | None, tell: Tell | None) -> None:
         """Create the file, or take it over from this machine's earlier boot or from a machine that stopped writing."""
         if holder is None:
             with suppress(FileExistsError), self._path.open("x"):
                 try:
-                    self._write()
+                    self.write_file()
                 except OSError:
                     self._path.unlink()  # an empty one would be taken for another machine's
                     raise
             return
         if holder["host"] == self._machine.host and holder.get("at_s", math.inf) < self._machine.started_at_s:
-            self._write()
+            self.write_file()
             return
         where = f"{self._root}: {holder['host']}"
         if tell is None:
@@ -125,7 +125,7 @@ class Owner:
                 )
         tell(f"{where} no longer writes here; this machine takes over in {self.settling_s:.0f} s")
         # Of machines that take over at once, the last to write stays; all others see that when they look again.
-        self._write()
+        self.write_file()
         self.sleep(self.settling_s)
 
     def why_lost(self, *, must_write: bool = False) -> str | None:
@@ -144,7 +144,7 @@ class Owner:
                     self._why_lost = f"{self._root}: {holder['host']} took over this warehouse"
                 # After a long pause another machine may be taking over: it must see this one before that writes.
                 elif must_write or self.clock() - self._seen_s > self.takeover_after_s / 2:
-                    self._write()
+                    self.write_file()
             except OSError as error:
                 return f"{self._path}: cannot be read or written ({error.strerror}); another machine may take over"
             why = f"{self._why_lost}; nothing more is written, run again when no other machine writes"
@@ -172,14 +172,16 @@ class Owner:
                 return {"host": "another machine", "content": content}  # it must change, or it is taken over
         return None
 
-    def _write(self) -> None:
+    def write_file(self) -> None:
+        """Write the file with this process's id and the time."""
         now_s, temporary = self.clock(), self._path.with_name(f".{uuid.uuid4().hex}.machine.lock")
         own = {"id": self._id, "host": self._machine.host, "kernel": self._machine.kernel, "at_s": time.time()}
         temporary.write_text(json.dumps(own), encoding="utf-8")
         temporary.replace(self._path)
         self._seen_s = now_s  # the time before the write, since it is unknown when others could see the file
 
-    def _go_on(self) -> None:
+    def keep_alive(self) -> None:
+        """Rewrite the file from time to time until `end`."""
         while not self._has_ended.wait(self.every_s):
             self.why_lost(must_write=True)
 

@@ -31,8 +31,8 @@ class StoredTable:
     meaning: str
     columns: tuple[str, ...]
     key: tuple[str, ...]
-    keeps: Literal["latest", "decided"] = "latest"
     indexes: tuple[str, ...] = ()
+    keeps: Literal["latest", "decided"] = "latest"
     models_read: str | None = None
 
     @property
@@ -50,9 +50,8 @@ def _table(
     name: str, meaning: str, columns: str, key: str, keeps: Literal["latest", "decided"] = "latest", indexes: str = "",
     models_read: str | None = None,
 ) -> StoredTable:  # fmt: skip
-    return StoredTable(
-        name, meaning, tuple(columns.split()), tuple(key.split()), keeps, tuple(indexes.split()), models_read
-    )
+    split = [tuple(text.split()) for text in (columns, key, indexes)]
+    return StoredTable(name, meaning, split[0], split[1], split[2], keeps, models_read)
 
 
 _TABLES = (

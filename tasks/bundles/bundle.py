@@ -183,9 +183,8 @@ def is_complete(location: Folder | Store, *kinds: Kind) -> bool:
     Raises:
         Damaged: its manifest cannot be used.
     """
-    return location.read(manifest_of(kinds[0])) is not None and not missing_from(
-        location, read_bundle(location, *kinds).files
-    )
+    has_manifest = location.read(manifest_of(kinds[0])) is not None
+    return has_manifest and not missing_from(location, read_bundle(location, *kinds).files)
 
 
 def verify_bundle(location: Folder | Store, bundle: Bundle) -> None:
@@ -224,9 +223,8 @@ def verified(location: Folder | Store, bundle: Bundle, *, is_quiet: bool) -> Ite
         yield location.path
         return
     with TemporaryDirectory(prefix="prbench-") as temporary:
-        fetch_bundle(
-            location, bundle, {file.name: Path(temporary, file.name) for file in bundle.files}, is_quiet=is_quiet
-        )
+        paths = {file.name: Path(temporary, file.name) for file in bundle.files}
+        fetch_bundle(location, bundle, paths, is_quiet=is_quiet)
         yield Path(temporary)
 
 

@@ -64,9 +64,8 @@ def bounded(file: BufferedReader, shown: PurePath | str) -> BufferedReader:
     n_bytes = os.fstat(file.fileno()).st_size
     if n_bytes > MOST_BYTES:
         file.close()
-        raise FileTooLarge(
-            f"{shown}: is too large ({n_bytes / 1e9:.1f} GB of at most {MOST_BYTES / 1e9:.1f}); split it"
-        )
+        size = f"{n_bytes / 1e9:.1f} GB of at most {MOST_BYTES / 1e9:.1f}"
+        raise FileTooLarge(f"{shown}: is too large ({size}); split it")
     return file
 
 
@@ -79,10 +78,8 @@ def refuse_bomb(shown: PurePath | str, n_bytes: int, unpacked: Iterable[int]) ->
     sizes = list(unpacked)
     if len(sizes) > _MOST_MEMBERS:
         raise FileTooLarge(f"{shown}: has {len(sizes):,} members, more than {_MOST_MEMBERS:,}; split it")
-    if sum(sizes) > _MOST_PER_BYTE * n_bytes + _MOST_BESIDE:
-        raise FileTooLarge(
-            f"{shown}: it would unpack to {sum(sizes) / 1e6:,.0f} MB, far more than its size; get it again"
-        )
+    if (n := sum(sizes)) > _MOST_PER_BYTE * n_bytes + _MOST_BESIDE:
+        raise FileTooLarge(f"{shown}: it would unpack to {n / 1e6:,.0f} MB, far more than its size; get it again")
 
 
 def member_chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:

@@ -276,12 +276,10 @@ def _prompts(dataset: Dataset, path: Path) -> Path | None:
         if not prompts.is_file():
             raise UsageError(f"dataset.prompts: {prompts} is not a file; give one of lines `id<TAB>prompt`")
         return prompts
-    candidates = sorted(path.glob(f"*{PROMPTS}")) if path.is_dir() else []
-    if len(candidates) > 1:
-        raise UsageError(
-            f"dataset.source: {path} holds {len(candidates)} {PROMPTS} files; name one as `dataset.prompts`"
-        )
-    return candidates[0] if candidates else None
+    files = sorted(path.glob(f"*{PROMPTS}")) if path.is_dir() else []
+    if len(files) > 1:
+        raise UsageError(f"dataset.source: {path} holds {len(files)} {PROMPTS} files; name one as `dataset.prompts`")
+    return files[0] if files else None
 
 
 def _content_revision(files: Mapping[str, Path]) -> str:

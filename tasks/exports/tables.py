@@ -355,18 +355,15 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder 
         "canaries": "in the database only", "content": content, "state_of": state_of and state_of.isoformat(),
         "warehouse_version": refuse_other_version(warehouse.root), **tables.meta,
     }  # fmt: skip
-    bundle = bundles.write_bundle(
-        location.below(name), "publication", files | tables.files, meta, is_quiet=job.is_quiet
-    )
-    if not bundles.is_complete(location.below(name), *_KINDS):
-        raise PipelineError(f"{location.below(name)}: files are missing; somebody else removed them, so publish again")
+    target = location.below(name)
+    bundle = bundles.write_bundle(target, "publication", files | tables.files, meta, is_quiet=job.is_quiet)
+    if not bundles.is_complete(target, *_KINDS):
+        raise PipelineError(f"{target}: files are missing; somebody else removed them, so publish again")
     # Readers see the earlier publication or this one.
     pointer = {"publication": name, "content": content, "published_at": published_at.isoformat()}
     bundles.write_bundle(location, "publication", {}, pointer, name=bundles.POINTER)
     report.rows = tables.n_rows
-    report.notes.append(
-        f"{counted(len(bundle.files), 'file')} ({bundle.n_bytes / 1e6:.1f} MB) in {location.below(name)}"
-    )
+    report.notes.append(f"{counted(len(bundle.files), 'file')} ({bundle.n_bytes / 1e6:.1f} MB) in {target}")
     if len(files) == 1:
         report.notes.append("without a report: there is none")
 

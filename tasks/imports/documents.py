@@ -25,7 +25,7 @@ _LIBRARIES = {".pdf": ("pdfplumber",), ".docx": ("mammoth", "markdownify")}
 _PLAIN = (".md", ".markdown", ".txt")
 SUFFIXES = (*_PLAIN, *_LIBRARIES)
 """File endings of documents, in lower case."""
-_LONGEST_S = 300.0
+LONGEST_S = 300.0
 
 
 class DocumentRefused(PipelineError):
@@ -103,10 +103,10 @@ def _converted_apart(content: BinaryIO, kind: str) -> Converted:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
         process = subprocess.run(
-            command, check=False, capture_output=True, stdin=content, timeout=_LONGEST_S, env=environment
+            command, check=False, capture_output=True, stdin=content, timeout=LONGEST_S, env=environment
         )
     except subprocess.TimeoutExpired as error:
-        raise DocumentRefused(f"not converted within {_LONGEST_S:.0f} s; give its text as Markdown") from error
+        raise DocumentRefused(f"not converted within {LONGEST_S:.0f} s; give its text as Markdown") from error
     if process.returncode:
         raise DocumentRefused(f"its conversion failed (exit {process.returncode}); give its text as Markdown")
     result = json.loads(process.stdout)

@@ -167,10 +167,9 @@ def _named(folder: Path, file: Path, pattern: Pattern, tasks: Collection[str]) -
     readings = pattern.readings(file.relative_to(folder))
     known = [reading for reading in readings if reading["task"] in tasks] or readings
     if len(known) > 1:
-        tasks_read = " or ".join(f"task {reading['task']!r}" for reading in known[:2])
+        both = " or ".join(f"task {reading['task']!r}" for reading in known[:2])
         raise ImportRefused(
-            f"{file}: its name fits {tasks_read}; list it in a table with a column `file`, or use a "
-            "pattern with folders"
+            f"{file}: its name fits {both}; list it in a table with a column `file`, or use a pattern with folders"
         )
     return known[0] if known else None
 

@@ -88,9 +88,8 @@ class Criteria:
                 return self._by_id[task_id, reading]
         wordings = next(filter(None, (self.alike(task_id, reading) for reading in readings(named))), ())
         if len(wordings) > 1:
-            of_category = [
-                w for w in wordings if w.category and w.category in (given.get("category"), given.get("axis"))
-            ]
+            categories = {given.get("category"), given.get("axis")} - {None, ""}
+            of_category = [wording for wording in wordings if wording.category in categories]
             if len(of_category) == 1:
                 return of_category[0]
             if given.get("occurrence") in {None, ""}:
@@ -106,6 +105,9 @@ class Criteria:
         return wordings[0]
 
 
+_CELL = ("task_id", "model", "trial", "vintage")
+
+
 class StoredResponses:
     """The usable responses to a data set, in the vintages that the rows of a file name and in those of the job."""
 
@@ -117,9 +119,7 @@ class StoredResponses:
         self._by_cell: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         columns = "response_id, task_id, model, trial, vintage, text"
         for response in reader.select("responses", columns, order="response_id", **key):
-            self._by_cell[response["task_id"], response["model"], response["trial"], response["vintage"]].append(
-                response
-            )
+            self._by_cell[tuple(response[name] for name in _CELL)].append(response)
 
     def of(self, where: str, given: Given, task_id: str) -> dict[str, Any]:
         """Return the response to a task that a row is about, of the row's vintage or else the job's.
@@ -218,9 +218,8 @@ def import_verdicts(
     if skip_empty:
         report.notes.append(f"{len(given) - len(decided)} rows without a decision skipped")
     if skip_unknown:
-        report.notes.append(
-            f"{len(decided) - len(matched)} rows skipped whose task or criterion is not in the data set"
-        )
+        n_unknown = len(decided) - len(matched)
+        report.notes.append(f"{n_unknown} rows skipped whose task or criterion is not in the data set")
     return report
 
 
@@ -245,11 +244,10 @@ def _verdict_row(
     value = values.pop() if len(values) == 1 else None
     if value is None or (value == 0.5 and grading == BINARY):
         criterion = shorten(as_text(given.get("criterion")) or "", 60, placeholder=" …")
-        decision = " and ".join(map(repr, stated)) or "missing (--skip-empty leaves such rows out)"
+        text = " and ".join(map(repr, stated)) or "missing (--skip-empty leaves such rows out)"
         allowed = "true or false, yes or no, or 1 or 0" if grading == BINARY else f"0, 0.5 or 1, or {', '.join(WORDS)}"
         raise ImportRefused(
-            f"{where}, {response['model']} on {criterion!r}: the decision is {decision}; a {grading} "
-            f"verdict is {allowed}"
+            f"{where}, {response['model']} on {criterion!r}: the decision is {text}; a {grading} verdict is {allowed}"
         )
     return verdict_cell(job, response, wording, judge or IMPORTED, judge_trial, grading) | {
         "import_batch": batch, "status": _STATUS[value], "value": value,

@@ -116,13 +116,10 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
 def _refuse_others(warehouse: Warehouse, location: Folder | Store) -> None:
     if isinstance(location, Folder) and location.path.resolve().is_relative_to(warehouse.root.resolve()):
         raise UsageError(f"{location}: is inside the warehouse; name a folder elsewhere, best on another disk")
-    names = (
-        {name.partition("/")[0] for name in location.files()}
-        if isinstance(location, Store)
-        else content_of(location.path)
-    )
+    paths = location.files() if isinstance(location, Store) else content_of(location.path)
+    names = {name.partition("/")[0] for name in paths}
     # An upload that was killed before its manifest was written leaves only copies.
-    if _RECORD not in names and {*names} - {_FILES.rstrip("/")}:
+    if _RECORD not in names and names - {_FILES.rstrip("/")}:
         raise UsageError(f"{location}: holds files that are not a backup; name an empty place")
 
 

@@ -240,7 +240,7 @@ def remove(job: Job, choice: ResponseChoice, reason: str) -> StageReport:
     ])  # fmt: skip
 
 
-_MANY_PARTS = 400
+MANY_PARTS = 400
 """Number of parts from which a night compacts: about a week of nights, far fewer than slow a reader down."""
 
 
@@ -254,7 +254,7 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
     report = StageReport("compact")
     warehouse = Warehouse(job.warehouse)
     n_parts = warehouse.n_parts()
-    if only_if_needed and n_parts <= _MANY_PARTS:
+    if only_if_needed and n_parts <= MANY_PARTS:
         report.notes.append(f"{counted(n_parts, 'file')}, no need to merge")
     else:
         done = warehouse.compact()

@@ -41,9 +41,7 @@ def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> list[LoggedR
     for run, response in responses:
         known = by_task[run, response.model, response.task_id, tuple(response.messages or ())]
         if len(known) == _MOST_OF_TASK:
-            raise ImportRefused(
-                f"{response.where}: more than {_MOST_OF_TASK:,} responses to one task; split the folder"
-            )
+            raise ImportRefused(f"{response.where}: over {_MOST_OF_TASK:,} responses to one task; split the folder")
         known.append(_with_trial(response, known))
         numbered.append(known[-1])
     return numbered
@@ -146,9 +144,8 @@ def _gradings(where: str, score: Row, rubric: Sequence[Any]) -> tuple[Sequence[G
             continue
         position = int(case.removeprefix(_CASE))
         judge = (as_text(attempt.get("judge_id")) or "", number_of(where, attempt, "repeat_id", first=0))
-        by_judge[judge][position] = _decision(
-            attempt, position, as_mapping(rubric[position]) if position < len(rubric) else {}
-        )
+        item = as_mapping(rubric[position]) if position < len(rubric) else {}
+        by_judge[judge][position] = _decision(attempt, position, item)
     # Its scores combine all judges and repetitions.
     stated = as_mapping(score.get("value"))
     scores = {_SCORES[name]: value for name in _SCORES if (value := as_number(stated.get(name))) is not None}
@@ -291,8 +288,7 @@ def _of_report(path: Path, text: str) -> Iterator[LoggedResponse]:
         grades = results.partition(_GRADES)[2].rpartition("</p>")[0].replace("<br>", "\n").strip("\n")
         decisions = records.marked(grades, {"True": 1.0, "False": 0.0}, "\n\tExplanation: ")
         yield LoggedResponse(
-            f"{path}: example {number}", None, None, message[1] if message else None,
-            messages=list(_messages(conversation)),
+            f"{path}: example {number}", None, None, message and message[1], messages=list(_messages(conversation)),
             failure_texts=_UNANSWERED, gradings=(_grading(decisions, float(score[1]) if score else None),),
         )  # fmt: skip
 
@@ -369,9 +365,7 @@ FORMATS: Mapping[str, Format] = {
         read_published,
     ),
     "inspect": Format("a log of Inspect AI", is_inspect, read_inspect),
-    "evalscope": Format(
-        "an output folder of EvalScope", lambda source: any(map(_file_key, source.files)), read_evalscope
-    ),
+    "evalscope": Format("an output folder of EvalScope", lambda log: any(map(_file_key, log.files)), read_evalscope),
     "simple-evals": Format("a result of simple-evals", is_simple, read_simple),
     "m42": Format("a result file of m42's code", lambda source: any(row.keys() >= _M42 for row in source.rows[:1]),
                   read_m42),

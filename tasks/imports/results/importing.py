@@ -97,9 +97,8 @@ def import_results(
         judges = {each.judge for logged in log.responses for each in logged.gradings if each.decisions}
         labels = models, labels_of(source.path, judges, judge, "--by")
         batch = source.batch_with(model, judge)
-        imported = ImportedLog(
-            batch, log, {table: Cells(table, rows, batch, gives_way=True) for table, rows in known.items()}
-        )
+        cells = {table: Cells(table, rows, batch, gives_way=True) for table, rows in known.items()}
+        imported = ImportedLog(batch, log, cells)
         _add_rows(job, key, imported, tasks, criteria, labels)
         if imported.unfit and not skip_unknown:
             raise ImportRefused(f"{some(imported.unfit, 1)} (--skip-unknown skips such rows)")
@@ -163,11 +162,11 @@ def _comparison(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterat
     """Yield one line for each model, judge and score: the log's mean over tasks, ours, and where they differ."""
     selection: dict[str, Any] = {
         "response_id": sorted({each.response["response_id"] for each in imported.scored}),
-        "judge": sorted({each.judge for each in imported.scored}), "judge_config_hash": IMPORTED,
-        "grading": imported.grading,
+        "judge": sorted({each.judge for each in imported.scored}), "grading": imported.grading,
     }  # fmt: skip
+    columns = "response_id, judge, judge_trial, score_name, value"
     with Warehouse(job.warehouse).reader() as reader:
-        rows = reader.select("scores", "response_id, judge, judge_trial, score_name, value", **selection)
+        rows = reader.select("scores", columns, judge_config_hash=IMPORTED, **selection)
     ours = {(r["response_id"], r["judge"], r["judge_trial"], r["score_name"]): r["value"] for r in rows}
     by_owner: dict[str, list[Sequence[Scored]]] = defaultdict(list)
     # A score of the log is of one grading, or of all gradings of a response; lines on several name the judge.
@@ -258,19 +257,15 @@ class Tasks:
             # Harnesses add a system prompt before the conversation.
             conversation = tuple(dropwhile(lambda message: message[0] == "system", logged.messages))
             candidates = self._by_conversation.get(conversation_id(conversation), [])
-            named, is_other = (
-                named or (candidates[0] if len(candidates) == 1 else None),
-                named is not None and named not in candidates,
-            )
+            is_other = named is not None and named not in candidates
+            named = named or (candidates[0] if len(candidates) == 1 else None)
         if named is None:
             subject = f"task {logged.task_id!r}" if logged.task_id else "a task with this conversation"
             raise NotHere(f"{logged.where}: {subject} is not in revision {self._revision[:12]}")
         if is_other:
             why = " (here it has reference texts, which some harnesses leave out)"
-            subject = (
-                f"has another conversation in this data set than in the log{why * (named in self._with_references)}"
-            )
-            raise NotHere(f"{logged.where}: task {named} {subject}")
+            problem = f"task {named} has another conversation in this data set than in the log"
+            raise NotHere(f"{logged.where}: {problem}{why * (named in self._with_references)}")
         return named, text
 
 
