@@ -44,9 +44,6 @@ class _Megabytes(Callback):  # type: ignore[misc]  # fsspec ships without types
             advance(self._what, self._label, succeeded=True)
 
 
-_CHUNK_BYTES = 1 << 22
-
-
 @contextmanager
 def in_one_line(address: str) -> Iterator[None]:
     """Turn any error of a store's library into one line."""
@@ -169,8 +166,7 @@ class Folder:
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a small file; None: there is no such file."""
-        path = self.path / name
-        if not path.exists():
+        if not (path := self.path / name).exists():
             return None
         with open_regular(path) as file:
             return file.read()
@@ -203,7 +199,7 @@ class Folder:
         for name, target in files.items():
             target.parent.mkdir(parents=True, exist_ok=True)
             with open_inside(self.path, name) as source, target.open("wb") as copy:
-                shutil.copyfileobj(source, copy, _CHUNK_BYTES)
+                shutil.copyfileobj(source, copy, 1 << 22)
 
     def hash_of(self, name: str) -> str:
         """Read a file and return its SHA-256."""

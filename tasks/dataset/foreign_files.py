@@ -59,10 +59,9 @@ def bounded(file: BufferedReader, shown: PurePath | str) -> BufferedReader:
     """Return an open file if it is small enough to be held in memory; otherwise close it.
 
     Raises:
-        TooLarge: it has more than `MOST_BYTES`.
+        FileTooLarge: it has more than `MOST_BYTES`.
     """
-    n_bytes = os.fstat(file.fileno()).st_size
-    if n_bytes > MOST_BYTES:
+    if (n_bytes := os.fstat(file.fileno()).st_size) > MOST_BYTES:
         file.close()
         size = f"{n_bytes / 1e9:.1f} GB of at most {MOST_BYTES / 1e9:.1f}"
         raise FileTooLarge(f"{shown}: is too large ({size}); split it")
@@ -73,7 +72,7 @@ def refuse_bomb(shown: PurePath | str, n_bytes: int, unpacked: Iterable[int]) ->
     """Refuse an archive, by its size and the sizes that its members unpack to, before anything is unpacked.
 
     Raises:
-        TooLarge: it has too many members, or they are too large.
+        FileTooLarge: it has too many members, or they are too large.
     """
     sizes = list(unpacked)
     if len(sizes) > _MOST_MEMBERS:

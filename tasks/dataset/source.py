@@ -63,7 +63,7 @@ def parquet_batches(
     """Yield the rows of a Parquet file in batches of `n_rows`; all batches have at most `most_bytes` in total.
 
     Raises:
-        TooLarge: they have more, or the file unpacks to far more than its size.
+        FileTooLarge: they have more, or the file unpacks to far more than its size.
         ArrowException: it is damaged.
     """
     import pyarrow as pa

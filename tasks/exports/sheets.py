@@ -287,8 +287,7 @@ def export_review(
         UsageError: the file exists already, there is no criterion, or there are more strata than criteria to sample.
         PipelineError: the file cannot be written.
     """
-    is_file = target.suffix == SUFFIX
-    if is_file:
+    if is_file := target.suffix == SUFFIX:
         refuse_target(target)
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
@@ -323,7 +322,7 @@ def export_review(
     ]
     write_sheet(file, REVIEW_COLUMNS, HOW, _BY_REVIEWERS, cells, conversations)
     n_of = len({row["task"] for row in chosen})
-    notes = [f"{len(chosen)} of {len(population)} criteria ({n_of} tasks) in {file}", f"{design}", f"fill in {HOW}"]
+    notes = [f"{len(chosen)} of {len(population)} criteria ({n_of} tasks) in {file}", design, f"fill in {HOW}"]
     return StageReport("export", rows=len(chosen), notes=notes)
 
 

@@ -100,11 +100,9 @@ def _converted(file: Path, folder: Path | None) -> Converted:
 def _converted_apart(content: BinaryIO, kind: str) -> Converted:
     """Convert a `.pdf` or `.docx` file in a process of its own."""
     command = [sys.executable, "-m", "tasks.imports.documents", kind]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
-        process = subprocess.run(
-            command, check=False, capture_output=True, stdin=content, timeout=LONGEST_S, env=environment
-        )
+        process = subprocess.run(command, check=False, capture_output=True, stdin=content, timeout=LONGEST_S, env=env)
     except subprocess.TimeoutExpired as error:
         raise DocumentRefused(f"not converted within {LONGEST_S:.0f} s; give its text as Markdown") from error
     if process.returncode:

@@ -146,9 +146,8 @@ def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
             # Compaction replaced parts that were listed long ago.
             if look == _LOOKS - 1:
                 raise WarehouseError(f"{error.filename}: was merged meanwhile, as others before; try again") from error
-    if damaged := [
-        path for path, part in zip(listed, parts, strict=True) if not is_named_after(path.name, part.sha256)
-    ]:
+    copied = zip(listed, parts, strict=True)
+    if damaged := [path for path, copy in copied if not is_named_after(path.name, copy.sha256)]:
         raise Damaged(
             f"{damaged[0]}: is damaged; `prbench aggregate` sets it aside and restores its rows, then back up again; "
             "the last backup is unchanged"

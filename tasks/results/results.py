@@ -62,12 +62,9 @@ class Results:
             return _frame(reader, f"from main.{name.lower()}", None, format)
 
     def sql(
-        self,
-        query: str,
-        parameters: Sequence[Any] | Mapping[str, Any] | None = None,
-        *,
+        self, query: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None, *,
         format: Format = "polars",  # noqa: A002
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Return the rows of a query in DuckDB's SQL.
 
         Args:

@@ -331,8 +331,7 @@ def _of_row(where: str, row: Mapping[str, Any]) -> LoggedResponse:
     decisions = []
     for item, each in zip(map(as_mapping, rubric), map(as_mapping, graded), strict=False):
         reply = as_mapping(each.get("response_dict"))
-        explanation = as_text(reply.get("explanation"))
-        is_guess = explanation == "None"
+        is_guess = (explanation := as_text(reply.get("explanation"))) == "None"
         decisions.append(Decision(
             as_text(item.get("criterion")), None if is_guess else records.decided(reply.get("criteria_met")),
             explanation=None if is_guess else explanation, weight=as_number(item.get("points")),
@@ -359,11 +358,8 @@ class Format(NamedTuple):
 
 
 FORMATS: Mapping[str, Format] = {
-    "prbench": Format(
-        "a result of the published PRBench harness",
-        lambda source: {"outputs", "config", "points_clipped"} <= source.document.keys(),
-        read_published,
-    ),
+    "prbench": Format("a result of the published PRBench harness",
+                      lambda source: {"outputs", "config", "points_clipped"} <= source.document.keys(), read_published),
     "inspect": Format("a log of Inspect AI", is_inspect, read_inspect),
     "evalscope": Format("an output folder of EvalScope", lambda log: any(map(_file_key, log.files)), read_evalscope),
     "simple-evals": Format("a result of simple-evals", is_simple, read_simple),
@@ -385,5 +381,4 @@ def format_of(source: LogSource, name: str = AUTO) -> Format:
     if source.damage is not None:
         raise UsageError(f"{source.path}: is damaged or cut off ({source.damage}); copy it again")
     known = ("one of: " if len(tried) > 1 else "") + ", ".join(each.title for each in tried)
-    advice = "tables are read by `prbench import responses` and `import verdicts`"
-    raise UsageError(f"{source.path}: is not {known}; {advice}")
+    raise UsageError(f"{source.path}: is not {known}; `prbench import responses` and `import verdicts` read tables")

@@ -191,8 +191,7 @@ def _pair(unit: Sequence[Scored], name: str, scores: Mapping[tuple[str, str, int
     values = [value for key in keys if (value := scores.get(key)) is not None]
     theirs = (unit[0].logged.combined_scores or unit[0].grading.own_scores).get(name)
     ours = fmean(values) if len(values) == len(unit) else None
-    n_other = max(each.other_weights for each in unit)
-    why = f": {n_other} other weights" if n_other else ""
+    why = f": {n_other} other weights" if (n_other := max(each.other_weights for each in unit)) else ""
     if response["text"] is None:
         why = ": the response failed"
     elif not all(key in scores for key in keys):
@@ -247,9 +246,8 @@ class Tasks:
         Raises:
             NotHere: the task does not exist, or has another conversation than the log.
         """
-        named, text, is_other = logged.task_id, logged.text, False
-        if named not in self.conversations:
-            named = None
+        named, text = logged.task_id if logged.task_id in self.conversations else None, logged.text
+        is_other = False
         if named is not None and logged.transcript is not None:
             text = after(self.conversations[named].messages, logged.transcript)
             is_other = text is None
@@ -401,14 +399,9 @@ def _content_of(logged: LoggedResponse, text: str | None) -> Row:
 
 
 def _add_grading(
-    imported: ImportedLog,
-    job: Job,
-    logged: LoggedResponse,
-    grading: Grading,
-    response: Row,
-    judge: str,
+    imported: ImportedLog, job: Job, logged: LoggedResponse, grading: Grading, response: Row, judge: str,
     criteria: Criteria,
-) -> bool:
+) -> bool:  # fmt: skip
     """Add the verdicts of a grading; return False if it names no criterion, so that its scores are not of a rubric."""
     matches = list(matched(criteria, logged.where, response["task_id"], grading.decisions))
     if not matches:

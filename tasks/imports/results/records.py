@@ -278,8 +278,7 @@ def _results_in(folder: Path) -> Mapping[str, bytes]:
         if name.endswith((".json", ".jsonl")) and _RESULTS & set(file.parts):
             with foreign_files.bounded(foreign_files.open_inside(folder, name), file) as opened:
                 contents[name] = opened.read()
-            n_bytes += len(contents[name])
-            if n_bytes > foreign_files.MOST_BYTES:
+            if (n_bytes := n_bytes + len(contents[name])) > foreign_files.MOST_BYTES:
                 most_gb = foreign_files.MOST_BYTES / 1e9
                 raise foreign_files.FileTooLarge(f"{folder}: holds more than {most_gb:.1f} GB of results; split it")
     return contents
@@ -293,7 +292,7 @@ class Archive:
 
         Raises:
             ImportRefused: it is damaged.
-            TooLarge: it would unpack to too much.
+            FileTooLarge: it would unpack to too much.
         """
         self._path, self._content = path, content
         try:
