@@ -27,17 +27,17 @@ def lines_of(warehouse: Warehouse) -> list[str]:
     return [notice.line for notice in pop_notices(warehouse.root)]
 
 
-def verdicts_on(answered: dict[str, Any], number: int) -> list[dict[str, Any]]:
+def verdicts_on(of_response: dict[str, Any], number: int) -> list[dict[str, Any]]:
     criteria = [{"criterion_id": f"c{i}", "content_hash": f"h{i}"} for i in range(number)]
-    return [verdict(answered, each, float(i % 2)) for i, each in enumerate(criteria)]
+    return [verdict(of_response, each, float(i % 2)) for i, each in enumerate(criteria)]
 
 
 def filled(warehouse: Warehouse) -> dict[str, list[tuple[Any, ...]]]:
     """A warehouse with some parts of verdicts, responses, runs and labels, published; its rows."""
     for number in range(3):
-        answered = response("t", trial=number + 1)
-        warehouse.write("responses", [answered])
-        warehouse.write("verdicts", verdicts_on(answered, 20))
+        of_response = response("t", trial=number + 1)
+        warehouse.write("responses", [of_response])
+        warehouse.write("verdicts", verdicts_on(of_response, 20))
         warehouse.write("runs", [row("runs", run_id="r", command=f"{number}"), row("runs", run_id=f"r{number}")])
         warehouse.write("labels", [row("labels", field="Law", kind="k", label=f"{number}")])
     warehouse.publish()

@@ -49,7 +49,7 @@ def test_several_threads_can_ask_one_reader_at_once(warehouse: Warehouse) -> Non
     assert [20_000 + number for number in range(40)] == actual
 
 
-def test_a_reader_that_was_closed_holds_no_file_and_answers_nobody(warehouse: Warehouse) -> None:
+def test_a_closed_reader_holds_no_file_and_cannot_be_used(warehouse: Warehouse) -> None:
     publish(warehouse, "r")
     reader = warehouse.reader()
     assert held_files(warehouse.root)

@@ -81,7 +81,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(benchmarks.OWN_FOLDERS, str(folder))
         evaluated_world = evaluated(folder)
-        # A reader who agrees with the judge on one of the answers but for its first criterion.
+        # A reader who agrees with the judge on one response except for its first criterion.
         marks = {title: meets(EVEN, position) != (position == 0) for position, title in enumerate(TITLES[0])}
         published = [{"id": ROWS[0]["id"], "writer": EVEN, "reader": "a reader", "marks": marks}]
         assert import_verdicts(evaluated_world.job, write_jsonl(folder / "marks.jsonl", published)).rows == len(marks)
@@ -96,7 +96,7 @@ def reader(world: World) -> Iterator[Reader]:
 
 
 def scores_of(model: str, row: dict[str, Any], **only: str) -> dict[str, float]:
-    """Both scores of an answer by the formulas in the guide, over all criteria or over some."""
+    """Return both scores of a response by the formulas in the guide, over all criteria or over some."""
     wanted = [
         (position, item["worth"])
         for position, item in enumerate(row["wanted"])

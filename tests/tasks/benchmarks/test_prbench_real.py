@@ -1,4 +1,4 @@
-"""Known answers for the real hard splits (facts of the data set, counted independently of this project)."""
+"""Facts of the real hard splits, counted independently of this project."""
 
 from collections.abc import Callable
 from typing import Any

@@ -80,12 +80,12 @@ def test_a_bundle_comes_back_as_it_was_written(kind: str, source: Path, there: F
 
 
 SPOILED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "another kind": (lambda found: found.update(format="prbench-backup"), "is not a prbench-export; check the path"),
-    "a newer format": (lambda found: found.update(version=9), "is of version 9"),
-    "a version in words": (lambda found: found.update(version="2"), "cannot be read"),
-    "no files": (lambda found: found.update(files=None), "cannot be read"),
-    "a size in words": (lambda found: found["files"][0].update(n_bytes="many"), "cannot be read"),
-    "a file without a hash": (lambda found: found["files"][0].pop("sha256"), "cannot be read"),
+    "another kind": (lambda bundle: bundle.update(format="prbench-backup"), "is not a prbench-export; check the path"),
+    "a newer format": (lambda bundle: bundle.update(version=9), "is of version 9"),
+    "a version in words": (lambda bundle: bundle.update(version="2"), "cannot be read"),
+    "no files": (lambda bundle: bundle.update(files=None), "cannot be read"),
+    "a size in words": (lambda bundle: bundle["files"][0].update(n_bytes="many"), "cannot be read"),
+    "a file without a hash": (lambda bundle: bundle["files"][0].pop("sha256"), "cannot be read"),
 }  # fmt: skip
 NAMES = ("/outside", "../outside", "files/../../outside", "files//outside", "./outside", ".", "")
 

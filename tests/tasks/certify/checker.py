@@ -101,7 +101,7 @@ def tasks_under(tables, tasks, hard):
 
 
 def verdicts_of(tables, criteria):
-    """(judging, response) -> label -> its sums; judgings not imported; what may hide failures; what failed."""
+    """(judge run, response) -> label -> its sums; runs not imported; runs that may hide failures; failures."""
     sums_of, other, hiding = defaultdict(lambda: defaultdict(lambda: NOTHING)), set(), defaultdict(set)
     failed = set()
     originals = {tuple(map(row.get, VARIANT)): tuple(map(row.get, ORIGINAL)) for row in tables["criterion_variants"]}
@@ -125,7 +125,7 @@ def verdicts_of(tables, criteria):
 
 
 def runs_of(tables, tasks, rubrics, sums_of, other, hiding, failed):
-    """Run -> (trials, answer times, marks, failed tasks); (run, task, label) -> trial -> its sums."""
+    """Run -> (trials, response times, marks, failed tasks); (run, task, label) -> trial -> its sums."""
     responses = {row["response_id"]: row for row in tables["responses"] if row["task_id"] in tasks}
     sampled, runs, sums, labels = defaultdict(list), {}, defaultdict(dict), defaultdict(list)
     for row in responses.values():
@@ -209,7 +209,7 @@ class Figures:
         return {task: trials for task, trials in by_task.items() if trials is not None}
 
     def all_rows(self):
-        """What there are figures of: each run that answered a task which has the score under the label."""
+        """Return the rows with figures: each run that responded to a task which has the score under the label."""
         responding, labels = {key[:2] for key in self.sums}, {label for _, label in self.rubrics} | self.under.keys()
         every = product(self.runs, self.sets, labels, self.scores)
         return {key for key in every if any((key[0], task) in responding for task in self.known(*key))}

@@ -43,7 +43,7 @@ Spoil = Callable[[dict[str, Any]], None]
 
 @pytest.fixture(scope="session")
 def sample_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """The sample with the example answers and labels; look, do not write."""
+    """The sample with the example responses and labels; tests must not write to it."""
     job = job_on("sample", tmp_path_factory.mktemp("certified"))
     Warehouse(job.warehouse).write("checks", [row(
         "checks", benchmark="prbench", dataset_revision=job.data.revision, suite="ingest", table_name="rubrics",

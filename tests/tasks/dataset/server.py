@@ -25,7 +25,7 @@ _FILE = re.compile(rf"/datasets/{_ID}/resolve/(?P<rev>[^/]+)/(?P<path>.+)")
 
 @dataclass(frozen=True)
 class Refusal:
-    """An error answer: status, `X-Error-Code`, and the text a path must contain to get it."""
+    """An error response: status, `X-Error-Code`, and the text that a path must contain to get it."""
 
     status: int
     code: str | None = None
@@ -44,7 +44,7 @@ BROKEN = Refusal(500)
 
 @dataclass(frozen=True)
 class HttpResponse:
-    """Status, headers and body of one answer; a HEAD request gets it without the body."""
+    """Status, headers and body of one HTTP response; a HEAD request gets it without the body."""
 
     status: int
     body: bytes = b""
@@ -105,11 +105,11 @@ class HubServer:
         self._commits |= {(dataset_id, name): commit for name in (commit, *names)}
 
     def refuse(self, dataset_id: str, refusal: Refusal) -> None:
-        """Answer requests about `dataset_id` with an error from now on."""
+        """Respond to requests about `dataset_id` with an error from now on."""
         self._refusals[dataset_id] = refusal
 
     def respond(self, path: str) -> HttpResponse:
-        """Return the hub's answer to a path without its query."""
+        """Return the hub's HTTP response to a path without its query."""
         for pattern, reply in ((_INFO, _info), (_TREE, _tree), (_FILE, _file)):
             if match := pattern.fullmatch(path):
                 inside = unquote(match.groupdict().get("path") or "")
@@ -131,7 +131,7 @@ class HubServer:
 
 
 def _error(status: int, code: str | None) -> HttpResponse:
-    """An error answer; the hub tells the kind of error in a header, not in the status."""
+    """Return an error response; the hub states the kind of error in a header, not in the status."""
     return HttpResponse(status, headers={"X-Error-Code": code} if code else {})
 
 
@@ -170,7 +170,7 @@ def _etag(body: bytes) -> str:
 
 @contextmanager
 def serving_hub() -> Iterator[HubServer]:
-    """A hub that answers until the block ends."""
+    """A hub that runs until the block ends."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -1,4 +1,4 @@
-"""A small world with all that can become of an answer and of a verdict, and its logs as plain documents."""
+"""A small world with every outcome of a response and of a verdict, and its logs as plain documents."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def values_of(model: str, judge: str, task: int, trial: int) -> tuple[float | No
 
 
 def rows_of_world() -> dict[str, list[dict[str, Any]]]:
-    """Two models in two trials under two judges; `t7` is not answered in time, `t6` is not judged by everybody."""
+    """Two models in two trials under two judges; `t7` times out, `t6` is not judged by everybody."""
     rows = dict(admitted(TASKS, topic="A topic", expert="Expert"))
     rows["split_members"] += [row("split_members", split="finance_hard", task_id=task, position=0) for task in HARD]
     for member in rows["split_members"]:

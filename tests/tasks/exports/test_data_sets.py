@@ -107,7 +107,7 @@ def test_the_sample_has_the_licence_of_this_project(tmp_path: Path) -> None:
 
     card = (tmp_path / "set" / "README.md").read_text(encoding="utf-8")
     assert "license: apache-2.0" in card
-    # What nobody answered yet has no rows, and `load_dataset` cannot load an empty table.
+    # Tables on responses have no rows yet, and `load_dataset` cannot load an empty table.
     assert "empty, left out: leaderboard" in report.line
     assert {"tasks", "criteria"} <= {path.name for path in (tmp_path / "set").iterdir() if path.is_dir()}
     assert not (tmp_path / "set" / "verdicts").exists()

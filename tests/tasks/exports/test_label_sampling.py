@@ -32,7 +32,7 @@ def truth(task: str, model: str, criterion: str) -> bool:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Thirty tasks answered by two models, with a judge that is wrong on every seventh verdict."""
+    """Thirty tasks with responses of two models, and a judge that is wrong on every seventh verdict."""
     folder = tmp_path_factory.mktemp("drawn")
     tasks = [f"t{i}" for i in range(N_TASKS)]
     rows = [
@@ -44,7 +44,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
         for t in tasks
     ]  # fmt: skip
     job = prepared(job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse"))
-    responses = [{"task": t, "model": m, "response": f"an answer to {t} by {m}"} for t in tasks for m in MODELS]
+    responses = [{"task": t, "model": m, "response": f"a response to {t} by {m}"} for t in tasks for m in MODELS]
     import_responses(job, write_jsonl(folder / "responses.jsonl", responses))
     judged = [
         {"task": t, "model": m, "criterion": f"{t}-c{i}", "judge": "a-judge",
@@ -125,7 +125,7 @@ def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_c
 def test_a_leaderboard_is_drawn_from_the_latest_vintages_two_models_from_that_of_the_job(
     job: Job, tmp_path: Path
 ) -> None:
-    night = [{"task": f"t{n}", "model": "ada", "response": f"a later answer to t{n}", "vintage": "2026-11-20"}
+    night = [{"task": f"t{n}", "model": "ada", "response": f"a later response to t{n}", "vintage": "2026-11-20"}
              for n in range(N_TASKS)]  # fmt: skip
     judged = [
         {"task": f"t{n}", "model": "ada", "criterion": f"t{n}-c{i}", "vintage": "2026-11-20", "judge": "a-judge",

@@ -24,11 +24,11 @@ MODELS = ("ada", FORMULA)
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Six tasks (one's id looks like a formula) answered by two models (one's name is one)."""
+    """Six tasks (one's id looks like a formula) with responses of two models (one's name is one)."""
     folder = tmp_path_factory.mktemp("labelling")
     tasks = ["-t0", *(f"t{i}" for i in range(1, N_TASKS))]
     job = prepared(job_on(write_jsonl(folder / "finance.jsonl", map(good_row, tasks)), folder / "warehouse"))
-    responses = [{"task": t, "model": m, "response": f"- an answer\nto {t}"} for t in tasks for m in MODELS]
+    responses = [{"task": t, "model": m, "response": f"- a response\nto {t}"} for t in tasks for m in MODELS]
     import_responses(job, write_jsonl(folder / "responses.jsonl", responses))
     return job
 
@@ -99,7 +99,7 @@ NIGHT = "2026-11-03"
 
 @pytest.fixture(scope="module")
 def in_two_vintages(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """One task; `fresh` is sampled nightly and answered in two vintages, `pinned` in two as well."""
+    """One task; `fresh` is sampled nightly and has two vintages, and so has `pinned`."""
     folder = tmp_path_factory.mktemp("vintages")
     models = [{"name": "m/fresh", "label": "fresh", "resample": "nightly"}, {"name": "m/pinned", "label": "pinned"}]
     file = write_jsonl(folder / "finance.jsonl", [good_row("t0")])
@@ -125,7 +125,7 @@ def filled(job: Job, folder: Path, **options: object) -> list[dict[str, str]]:
 
 
 def graded(job: Job) -> dict[tuple[str, str], str]:
-    """(model, vintage) -> the text of the answer that verdicts are on."""
+    """(model, vintage) -> the text of the response that verdicts are on."""
     rows = rows_in(
         job, "select distinct v.model, v.vintage, r.text from verdicts v join responses r using (response_id)"
     )
@@ -218,4 +218,4 @@ def test_a_cell_that_was_cut_where_spreadsheets_end_shows_its_text_and_a_shorter
     assert shows(text[:32_767], text)
     assert not shows(text[:31_000], text)
     assert not shows("x" + text[:32_766], text)
-    assert not shows("an answer", "another answer")
+    assert not shows("a response", "another response")

@@ -212,7 +212,7 @@ def test_a_member_larger_than_the_archive_says_is_not_unpacked_whole(job: Job, t
 
 
 def test_a_text_that_a_parquet_file_stores_once_for_a_million_rows_is_not_unpacked(job: Job, tmp_path: Path) -> None:
-    text = pa.DictionaryArray.from_arrays(pa.array([0] * 1_000_000, pa.int32()), ["An answer. " * 100_000])
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * 1_000_000, pa.int32()), ["A response. " * 100_000])
     pq.write_table(pa.table({"response": text}), tmp_path / "r.parquet")
     with pytest.raises(PipelineError, match=r"r.parquet: (it would unpack to|cannot be read)"):
         import_responses(job, tmp_path / "r.parquet")

@@ -14,7 +14,7 @@ from tests.kit import good_row, job_on, judged, prepared, rows_in, write_jsonl
 
 pytestmark = pytest.mark.slow
 
-RESPONSES = [{"task": task, "model": "ada", "response": f"An answer to {task}."} for task in ("t1", "t2")]
+RESPONSES = [{"task": task, "model": "ada", "response": f"A response to {task}."} for task in ("t1", "t2")]
 LABELS = [{"task": "t1", "model": "ada", "criterion": f"t1-c{i}", "criteria_met": True, "judge": "eva"} for i in (0, 1)]
 
 

@@ -120,7 +120,7 @@ def job_of_two(server: FaultServer, folder: Path) -> Job:
 
 @pytest.fixture
 def job(server: FaultServer, tmp_path: Path) -> Job:
-    """Sampled and judged, one answer of it far too long."""
+    """A sampled and judged job with one response that is far too long."""
     server.behaviour = rambling
     job = job_of_two(server, tmp_path / "warehouse")
     sampled(prepared(job))

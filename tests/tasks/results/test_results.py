@@ -91,7 +91,7 @@ def test_a_difference_is_second_minus_first_with_its_sentence(results: Results, 
     assert "cedar-mini" in row["sentence"]
 
 
-def test_a_mistake_is_one_line_that_names_what_there_is(results: Results, tmp_path: Path) -> None:
+def test_a_mistake_is_one_line_that_names_what_there_is(results: Results, world_job: Job, tmp_path: Path) -> None:
     for wrong, reason in (
         (lambda: results.table("leaderbord"), "no table or view leaderbord (did you mean `leaderboard`?)"),
         (lambda: results.leaderboard(models=["nobody"]), "nobody: not found; known: alder-large"),
@@ -100,7 +100,7 @@ def test_a_mistake_is_one_line_that_names_what_there_is(results: Results, tmp_pa
         (lambda: results.diff("alder-large"), "at least two names"),
         (lambda: results.table("tasks", format="xml"), "must be polars, arrow or pandas"),  # type: ignore[arg-type]
         (lambda: open_results(tmp_path / "nowhere"), "run `prbench run` first"),
-        (lambda: open_results(results._job.warehouse, benchmark="other"), "it holds prbench"),
+        (lambda: open_results(world_job.warehouse, benchmark="other"), "it holds prbench"),
     ):
         with pytest.raises(UsageError, match=one_line(reason)):
             wrong()

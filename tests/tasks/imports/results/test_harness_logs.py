@@ -180,7 +180,7 @@ def _lines(file: Path, edit: Callable[[Row], Row | None]) -> None:
 
 
 def _with_hard_part(folder: Path, text: str | None = None, met: bool | None = None) -> Path:
-    """A log with a second subset that repeats every task; `text` is its answers', `met` all of its decisions."""
+    """A log with a second subset that repeats every task; `text` replaces its responses, `met` all of its decisions."""
 
     def edit(row: Row) -> Row:
         if text is not None and "model_output" in row:

@@ -201,7 +201,7 @@ def test_a_response_that_was_stopped_at_a_limit_is_a_failure(job: Job, tmp_path:
 
 
 def _as_in_inspect(path: Path, folder: Path) -> Path:
-    """The published harness's log of the answers that another log has, in the same place."""
+    """The published harness's log of another log's responses, in the same place."""
     document = json.loads(published(folder / "p.json").read_text(encoding="utf-8"))
     document["outputs"].pop("brief")
     path.write_text(json.dumps(document), encoding="utf-8")

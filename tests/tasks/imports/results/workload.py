@@ -1,4 +1,4 @@
-"""A workload whose true scores are known: what two models answer to the samples, and what a judge decides on it.
+"""A workload whose true scores are known: the responses of two models to the samples, and a judge's decisions on them.
 
 Every harness was given the same: it asked the models and the judge over a socket, with its own prompts.
 """
@@ -17,7 +17,7 @@ TASKS = ("sample-fin-2", "sample-fin-3", "sample-leg-2")
 UNANSWERED = ("brief", "sample-fin-3")
 """The provider refuses this call."""
 UNREADABLE = ("thorough", "sample-leg-2", 4)
-"""The judge's reply on this criterion (by its place) of this answer cannot be read."""
+"""The judge's reply on this criterion (by its position) of this response cannot be read."""
 
 
 def rows(benchmark: str = "prbench") -> list[dict[str, Any]]:
