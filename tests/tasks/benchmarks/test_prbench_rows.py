@@ -39,6 +39,11 @@ def test_a_weight_of_another_class_does_not_replace_a_missing_one() -> None:
     assert (None, None, "important") == (criterion.weight, criterion.weight_text, criterion.severity)
 
 
+@pytest.mark.parametrize(("stored", "weight", "text"), [
+    (5, 5.0, None), (np.int64(5), 5.0, None), (2.5, 2.5, None), (0, 0.0, None), (-11, -11.0, None),
+    ("five", None, "five"), ("", None, ""), (True, None, "True"), ([5], None, "[5]"), (float("inf"), None, "inf"),
+    (np.float32("nan"), None, "nan"), (10**400, None, str(10**400)),
+])  # fmt: skip
 def test_a_number_is_the_weight_and_any_other_value_is_kept_as_text(
     stored: Any, weight: float | None, text: str | None
 ) -> None:

@@ -277,7 +277,7 @@ class Figures:
         return self.unranked(run, *of) | ranks | self.rank(run, latest, "latest_rank", "n_tasks_latest_ranked", *of)
 
     def compared(self, stated):
-        """How many figures of a row were recomputed, and those that differ."""
+        """Return how many figures of a row were recomputed, and those that differ."""
         figures, about = self.row(stated), self.about(stated)
         return len(figures), [
             (about, name, stated[name], value)

@@ -356,6 +356,10 @@ def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(finance: 
     assert "brief.eval: is not a result file of m42's code" in refused(finance, logs["inspect"], format_name="m42")
 
 
+@pytest.mark.parametrize("damage", [
+    lambda content: content[: len(content) // 3], lambda content: content[:-200],
+    lambda content: content[:3000] + bytes([content[3000] ^ 0xFF]) + content[3001:],
+])  # fmt: skip
 def test_a_damaged_log_is_refused_in_one_line(finance: Job, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     (tmp_path / "x.eval").write_bytes(damage((LOGS / "brief.eval").read_bytes()))
     (tmp_path / "x.json").write_bytes((LOGS / "brief.json").read_bytes()[:-200])
