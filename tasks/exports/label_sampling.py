@@ -18,7 +18,7 @@ from tasks.rules.identity import digest
 from tasks.rules.statistics import sampling
 from tasks.rules.statistics.debiased import FEWEST_LABELLED_TASKS, FEWEST_LABELS
 from tasks.rules.statistics.intervals import Floats
-from tasks.run.judgings import first_judging
+from tasks.run.judge_configs import first_judge_config
 from tasks.run.missing_work import WantedTasks
 from warehouse import Reader
 
@@ -117,7 +117,7 @@ def population_of(
     judge_configs = reader.rows(
         sql.read("queries/exports/drawn_judgings"), {"response_ids": list(response_ids), "judges": names}
     )
-    judge_config = first_judging(job, wanted.benchmark, judge_configs)
+    judge_config = first_judge_config(job, wanted.benchmark, judge_configs)
     if judge_config is None:
         raise UsageError("--for: no judge has a verdict on these responses, which labels would correct; run `prbench "
                          "judge`, or leave --for out")  # fmt: skip

@@ -66,7 +66,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
         job_on_health = prepared(job_on(source, folder / "w", benchmark="healthbench", models=models, judges=judges))
         sampled(job_on_health)
         judged(job_on_health)
-        assert len(server.judgings) == sum(map(len, POINTS))
+        assert len(server.judge_requests) == sum(map(len, POINTS))
         meta = write_jsonl(folder / "meta.jsonl", meta_rows())
         assert 3 == import_responses(job_on_health, meta).rows
         assert 8 == import_verdicts(job_on_health, meta).rows
