@@ -19,7 +19,7 @@ def load_template(name: str, default: str) -> str:
         default: the template that the benchmark declares.
 
     Raises:
-        UsageError: there is no such template, or it lacks a place to fill.
+        UsageError: there is no such template, or it lacks a placeholder.
     """
     wanted = default if name == "default" else name
     shipped = FOLDER / f"{wanted}.txt"
@@ -44,7 +44,7 @@ def shipped_templates() -> list[str]:
 
 
 _UNMARKED = {"evidence_v2": "evidence_v1"}
-"""What goes with a judge template without markers: both are part of a verdict's identity, so an older one stays."""
+"""The evidence template for judge templates without markers; both are part of a verdict's identity, so it stays."""
 
 
 def load_evidence_template(name: str, beside: str) -> str:
@@ -52,9 +52,9 @@ def load_evidence_template(name: str, beside: str) -> str:
     return _read(FOLDER / f"{name if is_marked(beside) else _UNMARKED.get(name, name)}.txt", evidence.PLACES)
 
 
-def _read(path: Path, places: Sequence[str]) -> str:
+def _read(path: Path, placeholders: Sequence[str]) -> str:
     text = path.read_text(encoding="utf-8")
-    missing = missing_places(text, places)
+    missing = missing_places(text, placeholders)
     if missing:
-        raise UsageError(f"template: {path} lacks {' and '.join(missing)}; it needs {' and '.join(places)}")
+        raise UsageError(f"template: {path} lacks {' and '.join(missing)}; it needs {' and '.join(placeholders)}")
     return text

@@ -1,7 +1,9 @@
 """Rules of nights that need no Prefect: which night it is, when it stops, what the record of a run holds."""
 
 import json
+import os
 import re
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,14 +15,15 @@ from hypothesis import strategies as st
 
 from flows import nightly
 from flows.cli.main import main
-from flows.execution import run_row
+from flows.execution import Execution, run_row
 from flows.nightly import as_night, run_night
 from flows.run.arguments import Arguments
 from flows.run.config import STOP_TIME, load_job, night_of, stop_time
 from tasks.config.job import Job
 from tasks.config.operations import Nightly
 from tasks.rules.errors import UsageError
-from tests.kit import at, job_on, rows_in
+from tests.kit import at, job_on, prepared, rows_in
+from warehouse import Warehouse
 
 SECRET = "a-secret-in-the-address"
 
@@ -38,24 +41,73 @@ def utc(hour: int, minute: int = 0) -> datetime:
 )
 def test_a_night_that_begins_late_stops_no_later(tmp_path: Path, now: datetime, stops: datetime) -> None:
     of_night = as_night(job(tmp_path, nightly={"stop_at": "07:00"}), now)
-    assert (of_night.night, of_night.stop_at) == ("2026-11-22", stops)
+    assert ("2026-11-22", stops) == (of_night.night, of_night.stop_at)
 
 
 def test_a_night_that_is_done_again_by_its_label_may_go_on_until_the_next_stop_time(tmp_path: Path) -> None:
     again = job(tmp_path, nightly={"stop_at": "07:00"}).model_copy(update={"night": "2026-11-20"})
-    assert as_night(again, utc(9)).stop_at == datetime(2026, 11, 23, 7, tzinfo=UTC)
+    assert datetime(2026, 11, 23, 7, tzinfo=UTC) == as_night(again, utc(9)).stop_at
     own = again.model_copy(update={"stop_at": utc(10)})
-    assert as_night(own, utc(9)).stop_at == utc(10)
+    assert utc(10) == as_night(own, utc(9)).stop_at
 
 
-def test_a_night_after_its_stop_time_is_skipped_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_night_after_its_stop_time_is_skipped_with_an_alert(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     late = job(tmp_path, nightly={"cron": "0 1 * * *", "stop_at": "01:01"})
     skipped = run_night(late, is_verbose=False, begun_at=utc(1))
-    assert (skipped.exit_code, skipped.outcome) == (0, "skipped")
+    assert (0, "skipped") == (skipped.exit_code, skipped.outcome)
     (alert,) = rows_in(tmp_path, "select kind, detail from alerts")
-    assert alert["kind"] == "skipped"
+    assert "skipped" == alert["kind"]
     assert "its stop time 01:01 has passed" in alert["detail"]
     assert "skipped: its stop time" in capsys.readouterr().err
+
+
+@pytest.fixture
+def executed(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
+    """The labels of nights whose flow was called, which does nothing here."""
+    labels: list[str | None] = []
+
+    def execute(job: Job, *_: Any, **__: Any) -> Execution:
+        labels.append(job.night)
+        return Execution(job)
+
+    monkeypatch.setattr(nightly, "execute_flow", execute)
+    return labels
+
+
+def test_a_night_beside_another_one_is_skipped_with_an_alert_or_waits_for_it(
+    tmp_path: Path, executed: list[str | None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ready = prepared(job(tmp_path))
+    first, second = (ready.model_copy(update={"night": f"2026-11-2{day}", "run_id": "r"}) for day in (2, 3))
+    queued = job(tmp_path, nightly={"overlap": "queue"}).model_copy(update={"night": "2026-11-24"})
+    waiting = threading.Thread(target=run_night, args=(queued,), kwargs={"is_verbose": False})
+    with Warehouse(tmp_path).only_one("night-prbench", wait=False), Warehouse(tmp_path).living("r"):
+        Warehouse(tmp_path).write("runs", [run_row(first, [], at(0), None, "running")])
+        Warehouse(tmp_path).publish()
+        skipped, again = (run_night(each, is_verbose=False) for each in (second, first))
+        waiting.start()
+        assert [] == executed
+    waiting.join(60)
+
+    assert ["2026-11-24"] == executed
+    assert [("skipped", 0)] * 2 == [(each.outcome, each.exit_code) for each in (skipped, again)]
+    # The night that is in progress is no alert.
+    (alert,) = skipped.alerts
+    assert f"process {os.getpid()} is at work" in alert["line"]
+    assert [] == again.alerts
+    assert "skipped: the night of 2026-11-22 is already in progress" in capsys.readouterr().err
+
+
+def test_a_killed_night_is_an_alert_of_the_next_one(tmp_path: Path, executed: list[str | None]) -> None:
+    ready = prepared(job(tmp_path))
+    killed, tonight = (ready.model_copy(update={"night": f"2026-11-2{day}"}) for day in (2, 3))
+    Warehouse(tmp_path).write("runs", [run_row(killed, [], at(0), None, "running") | {"run_id": "r1"}])
+    (alert,) = run_night(tonight, is_verbose=False).alerts
+
+    assert ["2026-11-23"] == executed
+    assert "the night of 2026-11-22 was killed (run r1, begun 00:00 UTC)" == alert["line"]
 
 
 @pytest.mark.parametrize("receiver", [
@@ -93,10 +145,10 @@ def test_a_night_that_is_refused_before_it_begins_sends_its_alert_and_stores_not
     document = {"dataset": {"source": "gone.jsonl"}, "models": [{"name": "openai/m"}]}
     Path("prbench.yaml").write_text(json.dumps(document), encoding="utf-8")
 
-    assert main(["nightly", "--night", "2026-11-22"]) == 2
-    assert len(sent) == 1
+    assert 2 == main(["nightly", "--night", "2026-11-22"])
+    assert 1 == len(sent)
     assert sent[0].startswith("the night of 2026-11-22 failed: dataset.source: gone.jsonl is not")
-    assert [path.name for path in tmp_path.iterdir()] == ["prbench.yaml"]
+    assert ["prbench.yaml"] == [path.name for path in tmp_path.iterdir()]
 
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -122,7 +174,7 @@ def utc_of(text: str) -> datetime:
     ],
 )
 def test_a_night_is_the_day_at_which_the_schedule_last_fired(nightly: Nightly, now: str, night: str) -> None:
-    assert night_of(nightly, utc_of(now)) == night
+    assert night == night_of(nightly, utc_of(now))
 
 
 @given(st.datetimes(datetime(2026, 1, 1), datetime(2027, 12, 31)), st.integers(0, 23), st.integers(0, 59))
@@ -131,15 +183,15 @@ def test_a_night_lasts_until_the_next_one_begins(moment: datetime, hour: int, mi
     begun = moment.replace(hour=hour, minute=minute, second=0, microsecond=0, tzinfo=UTC)
     if begun > moment.replace(tzinfo=UTC):
         begun -= timedelta(days=1)
-    assert night_of(nightly, moment.replace(tzinfo=UTC)) == f"{begun:%Y-%m-%d}"
+    assert f"{begun:%Y-%m-%d}" == night_of(nightly, moment.replace(tzinfo=UTC))
 
 
 def test_a_time_of_day_is_the_next_one() -> None:
     now = datetime(2026, 11, 22, 1, 0, tzinfo=BERLIN)
-    assert stop_time("06:30", now) == datetime(2026, 11, 22, 6, 30, tzinfo=BERLIN)
-    assert stop_time("0:30", now) == datetime(2026, 11, 23, 0, 30, tzinfo=BERLIN)
-    assert stop_time("2026-11-23T06:30", now) == datetime(2026, 11, 23, 6, 30, tzinfo=BERLIN)
-    assert stop_time("2026-11-23T06:30+00:00", now) == datetime(2026, 11, 23, 6, 30, tzinfo=UTC)
+    assert datetime(2026, 11, 22, 6, 30, tzinfo=BERLIN) == stop_time("06:30", now)
+    assert datetime(2026, 11, 23, 0, 30, tzinfo=BERLIN) == stop_time("0:30", now)
+    assert datetime(2026, 11, 23, 6, 30, tzinfo=BERLIN) == stop_time("2026-11-23T06:30", now)
+    assert datetime(2026, 11, 23, 6, 30, tzinfo=UTC) == stop_time("2026-11-23T06:30+00:00", now)
 
 
 @pytest.mark.parametrize(
@@ -149,8 +201,8 @@ def test_a_time_of_day_is_the_next_one() -> None:
         "2026-11-23T06:30:15.5", "2026-11-23 06:30:15,250+01:00", "2026-11-23T06:30Z", "2026-W48-1T06:30", "2026W481",
     ],
 )  # fmt: skip
-def test_a_form_of_prefect_refuses_no_stop_time_that_the_command_takes(text: str) -> None:
-    assert stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=UTC)).year == 2026
+def test_prefects_forms_accept_every_stop_time_of_the_command(text: str) -> None:
+    assert 2026 == stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=UTC)).year
     assert re.search(STOP_TIME, text)
 
 

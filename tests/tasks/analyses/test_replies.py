@@ -16,7 +16,7 @@ from tasks.analyses.phrases import (
     read_text,
     shown_phrases,
     told_apart,
-    vector_question,
+    vector_reply_spec,
 )
 from tasks.analyses.review import CHECKS, read_findings, reply_shape
 from tasks.prompts import load_analysis_template
@@ -162,7 +162,7 @@ def test_a_name_is_shorter_than_a_phrase() -> None:
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
 def test_a_vector_is_read_as_it_was_written(vector: list[float]) -> None:
-    assert {"vector": vector} == vector_question().read(json.dumps(vector))
+    assert {"vector": vector} == vector_reply_spec().read(json.dumps(vector))
 
 
 def test_names_that_stay_alike_are_told_apart_by_a_phrase_or_a_number() -> None:
