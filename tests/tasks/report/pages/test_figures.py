@@ -12,8 +12,7 @@ from tasks.figures.shown import COMPARE, PAGES
 from tasks.figures.shown.categories import CATEGORIES
 from tasks.figures.shown.corrections import DECISIONS
 from tasks.report.build import served_page
-from tasks.report.drawing.charts import drawn as drawn_chart
-from tasks.report.drawing.charts import specification
+from tasks.report.drawing.charts import altair_chart, specification
 from tests.kit import admitted, at, criterion, response, row, verdict
 from tests.tasks.aggregate.world import severity_rows
 from tests.tasks.report.made_up.contenders import CONTENDERS, IMPORTED_MODEL, JUDGES, PEOPLE
@@ -42,7 +41,7 @@ def test_every_figure_is_what_its_sql_gives_in_any_client_and_its_charts_are_val
                 assert rows, f"{path.stem} has no rows to look at"
             assert figure is None or {column.name for column in figure.columns} <= set(columns), path.name
             for plot in figure.plots(rows) if rows and figure and figure.plots else []:
-                drawn_chart(plot.chart).to_dict()  # raises where it is no valid chart
+                altair_chart(plot.chart).to_dict()  # raises where it is no valid chart
 
 
 @pytest.mark.slow
