@@ -14,7 +14,7 @@ from flows.stopping import last_looks
 from tasks.alerts.findings import Alert, Night, alerts_of_reports, drifts, drops, failure, settled_drops, skipped
 from tasks.alerts.sending import Delivery, deliver, delivered, ping, store
 from tasks.compare.differences import compare
-from tasks.compare.pairs import question_of
+from tasks.compare.pairs import comparison_of
 from tasks.compare.rows import rows_of
 from tasks.config.job import Job
 from tasks.console import notice
@@ -218,9 +218,9 @@ def _of_judging(job: Job, reader: Reader, row: Mapping[str, Any]) -> list[dict[s
     """Return the differences of one model's vintage (`night`) to the one before under one judging, by split."""
     of_judging = job.model_copy(update={"named_models": (row["model"],), "named_judges": (row["judge"],)})
     nights = (row["last_vintage"], row["night"])
-    question = question_of(of_judging, nights, "vintage", score=None, is_hard=False, vintage=None)
+    comparison = comparison_of(of_judging, nights, "vintage", score=None, is_hard=False, vintage=None)
     try:
-        found = rows_of(compare(reader, question))
+        found = rows_of(compare(reader, comparison))
     except PipelineError as error:
         notice(f"{row['model']} is not compared with {row['last_vintage']}: {error}")
         return []

@@ -17,7 +17,7 @@ from flows.cli.options import SHOWS, WAREHOUSE, Context, command
 from flows.cli.output import ENDINGS, FORMATS, show, show_json
 from tasks.console import exact
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.records import Table
+from tasks.rules.records import ResultTable
 
 if TYPE_CHECKING:
     import duckdb
@@ -227,7 +227,7 @@ def nearest(name: str, listed: Iterable[str], *, also: Iterable[str] = ()) -> st
     return f"did you mean {' or '.join(found)}?" if found else f"known: {', '.join(listed)}"
 
 
-def run_sql(database: Path, query: str) -> Table:
+def run_sql(database: Path, query: str) -> ResultTable:
     """Return the result of a query on the published database, which it can neither change nor leave.
 
     Raises:
@@ -242,7 +242,7 @@ def run_sql(database: Path, query: str) -> Table:
             connection.interrupt()
             raise
         columns = _unique([column[0] for column in connection.description or []])
-        return Table(columns, rows if columns else [])
+        return ResultTable(columns, rows if columns else [])
 
 
 def write_parquet(database: Path, query: str, output: Path | BinaryIO) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from tasks.benchmarks import load_benchmark
 from tasks.compare.differences import compare
-from tasks.compare.pairs import Kind, Side, comparable, question_of
+from tasks.compare.pairs import Kind, Side, comparable, comparison_of
 from tasks.compare.rows import apart, rows_of, with_verdicts
 from tasks.config.job import Job
 from tasks.figures.columns import Column, columns
@@ -58,7 +58,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparePage:
     """The content of the page: the choices, and either figures (none without a choice) or a reason for none.
 
     `about` names the difference that the figures below the first one explain. `all_flips` is the address of a page that
@@ -73,7 +73,7 @@ class Comparison:
     trouble: str | None = None
 
 
-def comparison(job: Job, given: Mapping[str, str], folder: Path) -> Comparison:
+def comparison(job: Job, given: Mapping[str, str], folder: Path) -> ComparePage:
     """Return the comparison that an address asks for; parameters without a valid meaning are ignored.
 
     Args:
@@ -89,11 +89,11 @@ def comparison(job: Job, given: Mapping[str, str], folder: Path) -> Comparison:
         with Warehouse(job.warehouse).reader() as reader:
             fields = fields_of(job, reader, kind, given)
             if not all(given.get(side) for side in _SIDES):
-                return Comparison(kind, fields)
+                return ComparePage(kind, fields)
             has_pages = (folder / "task.html").is_file()
-            return Comparison(kind, fields, **_figures(job, reader, kind, given, has_pages=has_pages))
+            return ComparePage(kind, fields, **_figures(job, reader, kind, given, has_pages=has_pages))
     except (PipelineError, UsageError, WarehouseError) as error:
-        return Comparison(kind, fields, trouble=str(error))
+        return ComparePage(kind, fields, trouble=str(error))
 
 
 def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) -> list[Field]:
@@ -132,7 +132,7 @@ _Groups = Sequence[Sequence[Side]]
 
 def _options(reader: Reader, name: str, groups: _Groups) -> dict[str, str]:
     """Return the choices of a kind, by their names on the page: vintages and runs from the latest, others by name."""
-    sides = sorted((side for group in groups for side in group), key=lambda side: side.model_run.answered_at)
+    sides = sorted((side for group in groups for side in group), key=lambda side: side.model_run.last_response_at)
     if name == "run":
         runs = {side.name for side in sides}
         return {
@@ -141,7 +141,7 @@ def _options(reader: Reader, name: str, groups: _Groups) -> dict[str, str]:
             for row in reader.select("runs", order="started_at desc, run_id")
             if row["run_id"] in runs
         }
-    latest = {getattr(side.model_run, name): side.model_run.answered_at for side in sides}
+    latest = {getattr(side.model_run, name): side.model_run.last_response_at for side in sides}
     if name != "vintage":
         return {value: value for value in sorted(latest)}
     nights = {row["night"] for row in reader.select("runs", "distinct night")}
@@ -153,11 +153,11 @@ def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, 
     """Return the figures of a comparison, the subject of those below the first, and the page that lists all flips."""
     names, vintage = [given[side] for side in _SIDES], given.get("vintage") if kind != "vintage" else None
     narrowed = _narrowed(job, {name: value for name, value in given.items() if name != kind})
-    answer = compare(reader, question_of(narrowed, names, kind, score=None, is_hard=False, vintage=vintage or None))
+    result = compare(reader, comparison_of(narrowed, names, kind, score=None, is_hard=False, vintage=vintage or None))
     asked = given.get("show", "")
-    place = min(int(asked) if re.fullmatch("[0-9]{1,4}", asked) else 0, len(answer.differences) - 1)
-    found = apart(reader, answer, [answer.differences[place]])
-    differences = [row | {"address": _link(given, show=str(n))} for n, row in enumerate(rows_of(answer))]
+    place = min(int(asked) if re.fullmatch("[0-9]{1,4}", asked) else 0, len(result.differences) - 1)
+    found = apart(reader, result, [result.differences[place]])
+    differences = [row | {"address": _link(given, show=str(n))} for n, row in enumerate(rows_of(result))]
     chosen = differences[place] = with_verdicts(differences[place], found["verdicts"][0])
     sign = {"lost": -1, "gained": 1}.get(given.get("change", ""), 0)
     listed = [flip for flip in found["flips"] if sign * flip["effect"] >= 0]

@@ -76,7 +76,7 @@ select * replace (
         else 'no task differs'
     end as no_interval
 from presented_condition_differences
-where n_answers + baseline_n_answers > 0
+where n_responses + baseline_n_responses > 0
     and breakdown = $breakdown
     and score_name = if($breakdown = 'all', $score, $label_score)
 order by judging <> $main, judging, is_hard, split, shared_model, position, label;

@@ -89,7 +89,7 @@ final as (
         case
             when is_continued then null
             when differs <> '' then differs
-            when answered_at = judge_handovers.since
+            when first_response_at = judge_handovers.since
                 then 'judge (before: ' || judge_handovers.previous_judge || ')'
         end as changed,
         sum(if(is_continued, 0, 1)) over (
@@ -105,7 +105,7 @@ final as (
 select split,
     model as label,
     judge || if(judge_trial > 1, ' #' || judge_trial, '') as judged_by,
-    timezone('UTC', answered_at) as answered_at,
+    timezone('UTC', first_response_at) as first_response_at,
     vintage, mean_score, ci_low, ci_high,
     hidden_mean_score as raw_mean_score,
     hidden_ci_low as raw_ci_low,

@@ -88,7 +88,7 @@ with counted as (
         sum(verdicts.attempts)::bigint as attempts
     from revision_graded_verdicts as verdicts
     semi join shown_tasks using (task_id)
-    inner join shown_answers using (response_id)
+    inner join shown_responses using (response_id)
     inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
     -- What is read in another way is no call of its own.
     where verdicts.grading <> 'ternary_as_binary'
@@ -110,14 +110,14 @@ order by grader <> $main, grader, is_failure, n desc, status;
 -- gives on average over the tasks of all models.
 with marked as (
     select
-        shown_answers.entry as model,
+        shown_responses.entry as model,
         graders.grader, scores.response_id, scores.task_id,
         -- Three steps are compared with three, two with two.
         scores.grading = 'ternary' as is_ternary,
         scores.value
     from revision_scores as scores
     semi join shown_tasks using (task_id)
-    inner join shown_answers using (response_id)
+    inner join shown_responses using (response_id)
     inner join graders
         on graders.grader_id = hash(
             scores.judge, scores.judge_config_hash, scores.template_hash, scores.grading,

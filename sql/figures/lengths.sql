@@ -18,7 +18,7 @@ with answers as (
 )
 
 select judging, split, is_hard, model, fifth,
-    count(*) as n_answers,
+    count(*) as n_responses,
     count(distinct task_id) as n_tasks,
     n_tasks < 50 as is_small,
     min(chars_alnum) as min_chars_alnum,

@@ -9,11 +9,11 @@ with judged as (
 
 select
     entry as model,
-    count(*) as n_answers,
+    count(*) as n_responses,
     count(*) filter (status <> 'ok') as n_failed,
     list(distinct status order by status) filter (status <> 'ok') as causes,
     count(judged.response_id) as n_judged
-from shown_answers
+from shown_responses
 semi join shown_tasks using (task_id)
 left join judged using (response_id)
 group by entry
@@ -103,9 +103,9 @@ order by judge;
 -- name: facts
 -- The size of what was evaluated, in one row.
 with of_report as (
-    select shown_answers.response_id, shown_answers.source, shown_answers.status,
-        shown_answers.cost_usd
-    from shown_answers
+    select shown_responses.response_id, shown_responses.source, shown_responses.status,
+        shown_responses.cost_usd
+    from shown_responses
     semi join shown_tasks using (task_id)
 ),
 
@@ -160,13 +160,13 @@ order by severity <> 'quarantine', suite, check_name, expectation;
 with costs as (
     select entry, judging, split, is_own_hard,
         case
-            when count(*) = count(answer_usd) then round(exact_sum(answer_usd), 9)
-        end as answers_usd,
+            when count(*) = count(response_usd) then round(exact_sum(response_usd), 9)
+        end as responses_usd,
         case
             when not bool_or(is_judging_usd_unknown)
                 then round(exact_sum(coalesce(judging_usd, 0)), 9)
         end as judging_usd
-    from scoped_judged_answers
+    from scoped_judged_responses
     where $breakdown = 'all'
     group by entry, judging, split, is_own_hard
 ),
@@ -194,7 +194,7 @@ select judging, split, is_own_hard, is_hard,
     coverage,
     coverage < $bar and n_tasks_skipped is null as is_below_bar,
     n_tasks_skipped, unbiased_mean_score, is_judged, may_hide_failures, n_trials, met_share,
-    met_ci_low, met_ci_high, mean_chars_alnum, mean_completion_tokens, costs.answers_usd,
+    met_ci_low, met_ci_high, mean_chars_alnum, mean_completion_tokens, costs.responses_usd,
     costs.judging_usd, cost_usd, score_name,
     ranked.model as model_label,
     model_config_hash, vintage, judge, judge_trial, grading, judge_config_hash, template_hash

@@ -73,7 +73,7 @@ from revision_tasks
 semi join shown_tasks using (task_id)
 where is_admitted;
 
--- name: shown_answers
+-- name: shown_responses
 -- One row: an answer of a model that is shown; `is_older` where it was given to
 -- the task's conversation before that was changed.
 select entries.entry,
@@ -86,7 +86,7 @@ left join tasks
         and responses.dataset_revision = tasks.dataset_revision
         and responses.task_id = tasks.task_id;
 
--- name: wanted_answers
+-- name: wanted_entry_tasks
 -- One row: an entry and a task of the blocks whose data files are to be made.
 select wanted.entry, drilled_tasks.task_id
 from $wanted as wanted (entry, block)
@@ -95,9 +95,9 @@ inner join drilled_tasks using (block);
 -- name: shown_verdicts
 -- One row: a verdict on an answer and by a judging that are shown, on a
 -- criterion as it stands today, in one of the ways it can be read.
-select judgings.judging, shown_answers.entry, shown_answers.is_older, criteria.position, verdicts.*
+select judgings.judging, shown_responses.entry, shown_responses.is_older, criteria.position, verdicts.*
 from revision_graded_verdicts as verdicts
-inner join shown_answers using (response_id)
+inner join shown_responses using (response_id)
 inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
 inner join criteria
     on verdicts.benchmark = criteria.benchmark
@@ -165,37 +165,37 @@ from revision_criteria as criteria
 left join further
     on criteria.task_id = further.task_id and criteria.criterion_id = further.criterion_id;
 
--- name: answer_costs
+-- name: response_costs
 -- One row: what a model's answers on a split cost, and what judging them did;
 -- without a judging those that nobody has judged.
 with judged as (
     select judging, split,
         entry as model,
-        answer_usd,
+        response_usd,
         if(is_judging_usd_unknown, null, judging_usd) as judging_usd
-    from scoped_judged_answers
+    from scoped_judged_responses
     where not is_own_hard
 ),
 
 unjudged as (
     select task_set_members.split,
-        shown_answers.entry as model,
-        shown_answers.cost_usd as answer_usd
-    from shown_answers
+        shown_responses.entry as model,
+        shown_responses.cost_usd as response_usd
+    from shown_responses
     inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
     inner join shown_splits using (split)
-    anti join judged on shown_answers.entry = judged.model
+    anti join judged on shown_responses.entry = judged.model
     where not task_set_members.is_own_hard
 )
 
 select judging, split, model,
-    round(exact_avg(answer_usd), 12) as answer_usd,
+    round(exact_avg(response_usd), 12) as response_usd,
     round(exact_avg(judging_usd), 12) as judging_usd,
     case
-        when count(*) = count(answer_usd) then round(exact_sum(answer_usd), 9)
-    end as all_answers_usd,
-    count(*) as n_answers,
-    count(*) - count(answer_usd) as n_unpriced_answers
+        when count(*) = count(response_usd) then round(exact_sum(response_usd), 9)
+    end as all_responses_usd,
+    count(*) as n_responses,
+    count(*) - count(response_usd) as n_unpriced_responses
 from (from judged union all by name from unjudged)
 group by all;
 
@@ -221,13 +221,15 @@ drifted as (
 ),
 
 figures as (
-    select displayed.*, judging_starts.first_judged_at,
-        drifted.judge is not null as is_drifted,
-        -- The same for all who judged the sampling, whichever of its answers
-        -- they judged.
-        min(first_answered_at) over (
-            partition by model, model_config_hash, dataset_revision, vintage
-        ) as answered_at
+    -- The time is the same for all who judged the sampling, whichever of its
+    -- responses they judged.
+    select displayed.* replace (
+            min(first_response_at) over (
+                partition by model, model_config_hash, dataset_revision, vintage
+            ) as first_response_at
+        ),
+        judging_starts.first_judged_at,
+        drifted.judge is not null as is_drifted
     from intermediate.displayed_scores as displayed
     inner join judging_starts using (judge, judge_config_hash, template_hash, grading, judge_trial)
     left join drifted
@@ -245,7 +247,7 @@ figures as (
 select *,
     dense_rank() over (
         partition by split, model, judge, judge_trial
-        order by answered_at, dataset_revision, model_config_hash, vintage
+        order by first_response_at, dataset_revision, model_config_hash, vintage
     ) as place
 from figures;
 
@@ -253,7 +255,7 @@ from figures;
 -- One row: a judge that began after another had ended, and so took over from
 -- it.
 with spans as (
-    select split, model, judge, judge_trial, min(answered_at) as since, max(answered_at) as until
+    select split, model, judge, judge_trial, min(first_response_at) as since, max(first_response_at) as until
     from sampled_scores
     where judge_config_hash <> 'imported'
     group by all

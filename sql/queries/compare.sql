@@ -94,7 +94,7 @@ with of_benchmark as (
 
 answered as (
     select benchmark, dataset_revision, model, model_config_hash, vintage,
-        max(created_at) as answered_at
+        max(created_at) as last_response_at
     from responses
     group by all
 ),
@@ -108,7 +108,7 @@ judged as (
 
 select of_benchmark.*,
     counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash) as is_by_judge,
-    answered_at, judged_at
+    last_response_at, judged_at
 from of_benchmark
 inner join answered using (benchmark, dataset_revision, model, model_config_hash, vintage)
 inner join judged using (judging_id)

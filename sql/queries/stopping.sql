@@ -5,7 +5,7 @@
 --
 -- with: queries/stopping/judged_scores
 with vintages as (
-    select vintage, min(created_at) as answered_at
+    select vintage, min(created_at) as first_response_at
     from responses
     where benchmark = $benchmark
         and dataset_revision = $dataset_revision
@@ -31,17 +31,17 @@ out_of_control as (
 ),
 
 earlier as (
-    select vintage, answered_at
+    select vintage, first_response_at
     from vintages
     anti join out_of_control using (vintage)
     where vintage <> $night
-        and answered_at < coalesce(
-            (select tonight.answered_at from vintages as tonight where tonight.vintage = $night),
+        and first_response_at < coalesce(
+            (select tonight.first_response_at from vintages as tonight where tonight.vintage = $night),
             'infinity'::timestamptz
         )
 )
 
-select task_id, arg_max(value, answered_at) as value
+select task_id, arg_max(value, first_response_at) as value
 from judged_scores
 inner join earlier using (vintage)
 where model = $model and model_config_hash = $model_config_hash

@@ -13,7 +13,7 @@ from tasks.rules.identity import digest
 from tasks.rules.statistics import intervals, weaknesses
 from tasks.rules.statistics.comparison import PairedDifference
 from tasks.rules.statistics.intervals import Floats
-from tasks.rules.statistics.weaknesses import Candidate, Contrast, Flags, Ints, TaskSums, Weakness
+from tasks.rules.statistics.weaknesses import Contrast, Flags, Ints, TaskSums, Weakness, WeaknessCandidate
 from tasks.run.missing_work import wanted_tasks
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
@@ -151,7 +151,7 @@ def _weakness_rows(
     place: int, models: Sequence[Row], trees: Sequence[Grown], right: Sequence[tuple[Floats, Floats]]
 ) -> Iterator[Row]:
     """Yield all candidates of a model in all trees: beside its own other criteria, and beside each other model."""
-    searched: list[tuple[Grown, int | None, Contrast, list[Candidate]]] = []
+    searched: list[tuple[Grown, int | None, Contrast, list[WeaknessCandidate]]] = []
     for tree, (values, weights) in zip(trees, right, strict=True):
         for other in (None, *(each for each in range(len(models)) if each != place)):
             contrast = _contrast(tree, values, weights, place, other)

@@ -61,7 +61,7 @@ def unknown_labels(reader: Reader, job: Job) -> list[str]:
 
 _STEPS = (
     "condition_members", "condition_pairs", "condition_values", "condition_figures", "condition_task_values",
-    "condition_answers",
+    "condition_responses",
 )  # fmt: skip
 """The views of `sql/intermediate/conditions/` that read the definitions, each after those that it reads."""
 _VIEWS = ("condition_differences", "condition_criteria")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 import sql
-from tasks.compare.pairs import Kind, Pair, Question, Side, pairs
+from tasks.compare.pairs import Comparison, Kind, ModelRunPair, Side, pairs
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.statistics.comparison import PairedDifference, holm, is_significant, paired_difference
 from tasks.rules.statistics.intervals import FEW_OTHERS, SMALL
@@ -18,7 +18,7 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Difference:
+class ScoreDifference:
     """The second side's score minus the first side's on a set of tasks, before any clipping.
 
     Attributes:
@@ -31,7 +31,7 @@ class Difference:
             difference are not corrected.
     """
 
-    pair: Pair
+    pair: ModelRunPair
     split: str
     tasks: pl.DataFrame
     answered: pl.Series
@@ -51,33 +51,33 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ComparisonResult:
     """The result of a comparison: what was compared, the differences by pair and split, and notes on all of them."""
 
     kind: Kind
     score: str
-    differences: tuple[Difference, ...]
+    differences: tuple[ScoreDifference, ...]
     notes: tuple[str, ...]
 
 
-def compare(reader: Reader, question: Question) -> Answer:
+def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
     """Return the differences that a question asks for.
 
     Raises:
         UsageError: the names or options do not say what to compare.
         PipelineError: there is nothing to compare.
     """
-    kind, found, notes = pairs(reader, question)
+    kind, found, notes = pairs(reader, comparison)
     # By split and model run: the value of every wanted task, if a trial is complete, and whether it was answered.
     parameters = {
-        "benchmark": question.benchmark, "is_hard": question.is_hard, "splits": list(question.splits),
+        "benchmark": comparison.benchmark, "is_hard": comparison.is_hard, "splits": list(comparison.splits),
         "model_runs": sorted({side.model_run.model_run_id for pair in found for side in (pair.first, pair.second)}),
-        "score": question.score,
+        "score": comparison.score,
     }  # fmt: skip
     values = pl.DataFrame(reader.arrow(sql.read("queries/compare/values"), parameters))
     if values.is_empty():
-        raise _no_tasks(reader, question)
-    differences, empty = list[Difference](), list[str]()
+        raise _no_tasks(reader, comparison)
+    differences, empty = list[ScoreDifference](), list[str]()
     for pair in found:
         # Of a pipeline run the values of the tasks that it made a verdict on.
         first, second = (
@@ -87,7 +87,7 @@ def compare(reader: Reader, question: Question) -> Answer:
         )
         wanted = first.join(second, on=["split", "task_id"], suffix="_second", maintain_order="left")
         for split in values["split"].unique(maintain_order=True):
-            difference = _difference(question, pair, split, wanted.filter(split=split))
+            difference = _difference(comparison, pair, split, wanted.filter(split=split))
             if difference is None:
                 sides = f"{short(kind, pair.first)} and {short(kind, pair.second)}"
                 empty.append(f"{split}: no task is complete for both {sides}.")
@@ -101,10 +101,10 @@ def compare(reader: Reader, question: Question) -> Answer:
         replace(difference, p_adjusted=p_value, is_significant=is_significant(p_value))
         for difference, p_value in zip(differences, adjusted, strict=True)
     )
-    return Answer(kind, question.score, corrected, (*notes, *_on_random_parts(reader, found), *empty))
+    return ComparisonResult(kind, comparison.score, corrected, (*notes, *_on_random_parts(reader, found), *empty))
 
 
-def _on_random_parts(reader: Reader, found: Iterable[Pair]) -> list[str]:
+def _on_random_parts(reader: Reader, found: Iterable[ModelRunPair]) -> list[str]:
     """Return the sides that rest on a random part of the tasks, chosen by the results on them."""
     names = {side.model_run.model_run_id: side.model_run.model for pair in found for side in (pair.first, pair.second)}
     rows = reader.rows(sql.read("queries/stopping/stopped_model_runs"), {"model_runs": sorted(names)})
@@ -122,19 +122,19 @@ def short(kind: Kind, side: Side) -> str:
     return side.name[:12] if kind in {"template", "revision"} else side.name
 
 
-def _no_tasks(reader: Reader, question: Question) -> PipelineError:
-    if question.is_hard:
+def _no_tasks(reader: Reader, comparison: Comparison) -> PipelineError:
+    if comparison.is_hard:
         return PipelineError("nothing to compare: no hard subset is selected yet; run `prbench select-hard` first")
     rows = reader.select(
-        "intermediate.task_set_members", "distinct split", benchmark=question.benchmark, is_own_hard=False
+        "intermediate.task_set_members", "distinct split", benchmark=comparison.benchmark, is_own_hard=False
     )
-    if not rows or not question.splits:
+    if not rows or not comparison.splits:
         return PipelineError("nothing to compare: no task is admitted here; run `prbench check` to see why")
     known = ", ".join(row["split"] for row in rows)
-    return UsageError(f"--split {question.splits[0]}: what is stored has none; it has {known}")
+    return UsageError(f"--split {comparison.splits[0]}: what is stored has none; it has {known}")
 
 
-def _difference(question: Question, pair: Pair, split: str, wanted: pl.DataFrame) -> Difference | None:
+def _difference(comparison: Comparison, pair: ModelRunPair, split: str, wanted: pl.DataFrame) -> ScoreDifference | None:
     """None where no task is complete on both sides."""
     complete = wanted.drop_nulls(["value", "value_second"])
     if complete.is_empty():
@@ -143,14 +143,14 @@ def _difference(question: Question, pair: Pair, split: str, wanted: pl.DataFrame
     means = [math.fsum(tasks[side]) / len(tasks) for side in ("first_score", "second_score")]
     paired = paired_difference(tasks["first_score"].to_numpy(), tasks["second_score"].to_numpy(), level=LEVEL)
     answered = wanted.filter("is_answered", "is_answered_second")["task_id"]
-    notes = (*pair.notes, *_notes(question, pair, means, paired))
-    return Difference(pair, split, tasks, answered, len(wanted), means[0], means[1], paired, notes=notes)
+    notes = (*pair.notes, *_notes(comparison, pair, means, paired))
+    return ScoreDifference(pair, split, tasks, answered, len(wanted), means[0], means[1], paired, notes=notes)
 
 
-def _notes(question: Question, pair: Pair, means: Iterable[float], paired: PairedDifference) -> list[str]:
+def _notes(comparison: Comparison, pair: ModelRunPair, means: Iterable[float], paired: PairedDifference) -> list[str]:
     notes = []
     for side, mean in zip((pair.first, pair.second), means, strict=True):
-        if question.clips_mean and mean < 0:
+        if comparison.clips_mean and mean < 0:
             notes.append(
                 f"The mean of {side.name} is {mean:.3f} before clipping; the leaderboard shows 0. The difference is "
                 "of the unclipped means."

@@ -25,7 +25,7 @@ from tasks.imports.verdicts import SHEET_COLUMN
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.identity import digest
 from tasks.rules.statistics.debiased import FEWEST_LABELLED_TASKS, FEWEST_LABELS
-from tasks.rules.statistics.sampling import Drawn, stratified_sample
+from tasks.rules.statistics.sampling import SampledUnit, stratified_sample
 from tasks.rules.text.numbers import counted
 from tasks.rules.verdict import BINARY, TERNARY, WORDS
 from tasks.run.missing_work import Conversation, WantedTasks, wanted_tasks
@@ -328,7 +328,7 @@ def export_review(
 
 def _sample(
     population: Sequence[Row], n_criteria: int, n_tasks: int | None, by: Sequence[str], seed: int
-) -> tuple[str, list[Drawn]]:
+) -> tuple[str, list[SampledUnit]]:
     """Return the design of a sample in words, and the criteria drawn."""
     if n_tasks is not None:
         if by:

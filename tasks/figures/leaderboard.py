@@ -14,7 +14,7 @@ from tasks.figures.scope import Scope, open_scope
 from tasks.figures.shown.categories import CRITICAL
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.rules.errors import UsageError
-from tasks.rules.records import Table
+from tasks.rules.records import ResultTable
 from warehouse import Reader, Warehouse
 
 _OF_RUBRICS = {"category", "severity"}
@@ -22,7 +22,7 @@ _OF_RUBRICS = {"category", "severity"}
 
 
 @dataclass(frozen=True)
-class Choice:
+class LeaderboardOptions:
     """The choice of a leaderboard.
 
     `vintage` is None for the latest of each model, or `all`; `score` is None for the fitting one; `by` is a breakdown.
@@ -37,7 +37,7 @@ class Choice:
     selection: str | None = None
 
 
-def leaderboard(job: Job, choice: Choice) -> Table:
+def leaderboard(job: Job, choice: LeaderboardOptions) -> ResultTable:
     """Return the chosen leaderboard on the job's data-set revision.
 
     Raises:
@@ -48,10 +48,10 @@ def leaderboard(job: Job, choice: Choice) -> Table:
         if choice.selection is not None:
             return _on_selection(scope, choice.selection)
         figure, given = chosen(scope, choice)
-        return Table(*reader.table(scope.query_of(figure, given)))
+        return ResultTable(*reader.table(scope.query_of(figure, given)))
 
 
-def chosen(scope: Scope, choice: Choice) -> tuple[Figure, dict[str, Any]]:
+def chosen(scope: Scope, choice: LeaderboardOptions) -> tuple[Figure, dict[str, Any]]:
     """Return the figure of a leaderboard, and the parameters of its query.
 
     Raises:
@@ -71,7 +71,7 @@ def chosen(scope: Scope, choice: Choice) -> tuple[Figure, dict[str, Any]]:
     return LEADERBOARD, {"breakdown": breakdown, "of_criteria": of_criteria, "is_hard": choice.is_hard}
 
 
-def _on_selection(scope: Scope, selection: str) -> Table:
+def _on_selection(scope: Scope, selection: str) -> ResultTable:
     """Any split on any hard selection: the tasks that they share, with intervals drawn now."""
     key = {"benchmark": scope.benchmark.name, "dataset_revision": scope.revision}
     of_data_set = "from hard_subset where benchmark = $benchmark and dataset_revision = $dataset_revision"
@@ -91,7 +91,7 @@ def _on_selection(scope: Scope, selection: str) -> Table:
         | {"score_name": given["score"], "selections": found}
         for record in records
     ]
-    return Table(list(named[0]) if named else [], [tuple(record.values()) for record in named])
+    return ResultTable(list(named[0]) if named else [], [tuple(record.values()) for record in named])
 
 
 _FIGURES = (

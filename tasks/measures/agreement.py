@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.measures.measure import Columns, Result, Results, Row
+from tasks.measures.measure import Columns, MeasureResult, Results, Row
 from tasks.rules.statistics.agreement import (
     Measure,
     agreement_intervals,
@@ -68,7 +68,7 @@ def _measured(tables: NDArray[np.float64], measures: Mapping[str, Measure]) -> I
     pooled = [measure(tables.sum(axis=0)) for measure in measures.values()]
     for place in range(tables.shape[1]):
         yield {
-            name: Result(float(values[place]), *ends[place].tolist())
+            name: MeasureResult(float(values[place]), *ends[place].tolist())
             for name, values, ends in zip(measures, pooled, intervals, strict=True)
         }
 
@@ -85,7 +85,7 @@ def labels_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Result
     for each in (found[row["label"]] for row in figures):
         n = {"precision": each.n_given, "recall": each.n_expected}
         yield {
-            name: Result(value, *each.intervals[name], n=n.get(name, each.n_both))
+            name: MeasureResult(value, *each.intervals[name], n=n.get(name, each.n_both))
             for name, value in each.values.items()
         }
 
@@ -102,7 +102,7 @@ def votes_of_set(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     n = int(moments[..., 0].sum(axis=0).max())
     note = None if values["is_labelled"].all() else _UNLABELLED
     value = float(rule(moments.sum(axis=0))[0])
-    yield {"effective_votes": Result(value, low, high, n=n, is_small=len(tasks) < SMALL, note=note)}
+    yield {"effective_votes": MeasureResult(value, low, high, n=n, is_small=len(tasks) < SMALL, note=note)}
 
 
 def review_share(_: Sequence[Row], values: Columns) -> Iterator[Results]:
@@ -115,7 +115,7 @@ def review_share(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     """
     agreed, weights = (values[name][:, None] for name in ("weight_agreed", "sample_weights"))
     ((low, high),), (is_small,) = ratio_intervals(agreed, weights).tolist(), few_to_rest_on(agreed / weights).tolist()
-    yield {"agreeing_share": Result(float(agreed.sum() / weights.sum()), low, high, is_small=is_small)}
+    yield {"agreeing_share": MeasureResult(float(agreed.sum() / weights.sum()), low, high, is_small=is_small)}
 
 
 def check_prediction(_: Sequence[Row], values: Columns) -> Iterator[Results]:
@@ -130,6 +130,6 @@ def check_prediction(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     is_enough = n_tasks >= FEWEST_OTHERS and total[0].sum(axis=0).min() >= FEWEST_OTHERS
     is_small = bool(len(tables) < SMALL or n_tasks < FEW_OTHERS or total.min() < FEWEST_OTHERS)
     rates = {"failing_rate": failing_rate, "passing_rate": passing_rate}
-    found = {name: Result(float(rate(total)[0]) if is_enough else None, is_small=is_small)
+    found = {name: MeasureResult(float(rate(total)[0]) if is_enough else None, is_small=is_small)
              for name, rate in rates.items()}  # fmt: skip
     yield found | dict(next(_measured(tables, _PREDICTION)) if is_enough else {})

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.measures.measure import Columns, Result, Results, Row
+from tasks.measures.measure import Columns, MeasureResult, Results, Row
 from tasks.rules.statistics.debiased import (
     FEWEST_LABELLED_TASKS,
     FEWEST_LABELS,
     Corrected,
-    Estimate,
+    DebiasedEstimate,
     KnownTasks,
     Labels,
     corrected,
@@ -38,9 +38,9 @@ def debiased_score(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     estimates = [] if figure.no_figure else [estimate(each) for each in figure.estimates]
     found = _results(figure.judged, figure.no_figure, estimates)
     if figure.estimates:
-        found["effective_labels"] = Result(figure.estimates[0].effective_labels)
+        found["effective_labels"] = MeasureResult(figure.estimates[0].effective_labels)
         if not figure.no_figure:
-            found["judge_power"] = Result(figure.estimates[0].power)
+            found["judge_power"] = MeasureResult(figure.estimates[0].power)
     yield found
 
 
@@ -94,12 +94,14 @@ def _refused(row: Row) -> str | None:
     return None
 
 
-def _results(judged: NDArray[np.float64], no_figure: str | None, estimates: Sequence[Estimate]) -> dict[str, Result]:
+def _results(
+    judged: NDArray[np.float64], no_figure: str | None, estimates: Sequence[DebiasedEstimate]
+) -> dict[str, MeasureResult]:
     """Return the judge's own figure beside what the labels make of it."""
-    found = {"judge_score": Result(float(np.mean(judged)) if len(judged) else None)}
-    found["debiased"] = Result(n=len(judged), note=no_figure)
+    found = {"judge_score": MeasureResult(float(np.mean(judged)) if len(judged) else None)}
+    found["debiased"] = MeasureResult(n=len(judged), note=no_figure)
     if not no_figure:
         debiased, alone = estimates
-        found["debiased"] = Result(debiased.mean, debiased.low, debiased.high, n=len(judged))
-        found["labels_alone"] = Result(alone.mean, alone.low, alone.high)
+        found["debiased"] = MeasureResult(debiased.mean, debiased.low, debiased.high, n=len(judged))
+        found["labels_alone"] = MeasureResult(alone.mean, alone.low, alone.high)
     return found

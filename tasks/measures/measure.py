@@ -28,7 +28,7 @@ _FIGURES_AT_A_TIME = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class MeasureResult:
     """A value with its interval and what is said about it; what is not defined is None or NaN."""
 
     value: float | None = None
@@ -40,7 +40,7 @@ class Result:
     note: str | None = None
 
 
-Results = Mapping[str, Result]
+Results = Mapping[str, MeasureResult]
 """Name of a measure -> what it is for one figure."""
 
 
@@ -101,7 +101,7 @@ class Measure:
                     yield from (self._row(figure, name, result) for name, result in results.items())
                     advance(_PROGRESS, succeeded=True)
 
-    def _row(self, figure: Row, name: str, result: Result) -> Row:
+    def _row(self, figure: Row, name: str, result: MeasureResult) -> Row:
         fields = {key: known(each) if isinstance(each, float) else each for key, each in asdict(result).items()}
         key = {"figure_id": figure["figure_id"], "basis": figure["basis"], "method": self.method, "measure": name}
         return {**key, **fields, "created_at": datetime.now(UTC)}

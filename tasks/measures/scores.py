@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tasks.measures.measure import Columns, Result, Results, Row
+from tasks.measures.measure import Columns, MeasureResult, Results, Row
 from tasks.rules.statistics.comparison import paired_difference
 from tasks.rules.statistics.intervals import (
     Draws,
@@ -32,7 +32,7 @@ def score_intervals(figures: Sequence[Row], values: Columns) -> Iterator[Results
         yield {"score": score, "met": share}
 
 
-def _pooled(numerators: Floats, denominators: Floats, drawn: Draws) -> list[Result]:
+def _pooled(numerators: Floats, denominators: Floats, drawn: Draws) -> list[MeasureResult]:
     """Return the sum of numerators by that of denominators, of each column."""
     # Many figures have the same values: two scores that differ in nothing here, and the share of criteria met.
     columns, which = distinct_columns(np.concatenate([numerators, denominators]))
@@ -41,7 +41,7 @@ def _pooled(numerators: Floats, denominators: Floats, drawn: Draws) -> list[Resu
         shares, pooled = over / under, over.sum(axis=0) / under.sum(axis=0)
     ends, are_small = ratio_intervals(over, under, drawn=drawn).tolist(), few_to_rest_on(shares).tolist()
     found = [
-        Result(value, low, high, is_small=is_small)
+        MeasureResult(value, low, high, is_small=is_small)
         for value, (low, high), is_small in zip(pooled.tolist(), ends, are_small, strict=True)
     ]
     return [found[place] for place in which]
@@ -50,15 +50,15 @@ def _pooled(numerators: Floats, denominators: Floats, drawn: Draws) -> list[Resu
 def trial_means(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     """Yield the mean of the repeated evaluations of a figure, with an interval where there are several."""
     scores = [float(each) for each in values["mean_score"]]
-    yield {"trials": Result(*(repeated_interval(scores) or scores[:1]))}
+    yield {"trials": MeasureResult(*(repeated_interval(scores) or scores[:1]))}
 
 
 def condition_test(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     """Yield the test of a difference from the baseline, by the rule of `prbench diff`."""
     found = paired_difference(values["baseline_value"], values["value"])
     yield {
-        "difference": Result(
+        "difference": MeasureResult(
             found.difference, found.ci_low, found.ci_high, found.p_value, found.n_differing, found.is_small
         ),
-        "smallest_detectable": Result(found.smallest_detectable),
+        "smallest_detectable": MeasureResult(found.smallest_detectable),
     }

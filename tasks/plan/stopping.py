@@ -16,7 +16,15 @@ from tasks.plan.plan import Cells, plan_with_cells
 from tasks.rules.errors import UsageError
 from tasks.rules.statistics.intervals import Floats
 from tasks.rules.stopping import FEWEST_TASKS, OPEN
-from tasks.run.missing_work import EARLIER, Comparison, Progress, StoppingPlan, WantedTasks, stopping_plan, wanted_tasks
+from tasks.run.missing_work import (
+    EARLIER,
+    Progress,
+    StoppingComparison,
+    StoppingPlan,
+    WantedTasks,
+    stopping_plan,
+    wanted_tasks,
+)
 from warehouse import Reader, Warehouse
 
 ORDERS = 200
@@ -31,7 +39,7 @@ class Needed:
     n_orders: int
     of_model: dict[str, list[tuple[dict[str, int], Floats]]] = field(default_factory=dict)
 
-    def add(self, comparison: Comparison, n_tasks: Floats) -> None:
+    def add(self, comparison: StoppingComparison, n_tasks: Floats) -> None:
         """Note what a comparison needs of its models."""
         places = {task_id: place for place, task_id in enumerate(comparison.order)}
         for label in comparison.labels:

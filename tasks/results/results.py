@@ -98,13 +98,13 @@ class Results:
         Raises:
             UsageError: there is no such score, breakdown, model, judge or vintage.
         """
-        from tasks.figures.leaderboard import Choice, chosen
+        from tasks.figures.leaderboard import LeaderboardOptions, chosen
         from tasks.figures.scope import EVERY, open_scope
 
         job = self._narrowed(models, judges, () if vintage in {None, EVERY} else (vintage,))
         with self._reader() as reader:
             scope = open_scope(job, reader, vintage, is_hard=is_hard, score=score)
-            figure, given = chosen(scope, Choice(by=by, is_hard=is_hard))
+            figure, given = chosen(scope, LeaderboardOptions(by=by, is_hard=is_hard))
             return _frame(reader, scope.query_of(figure, given), None, format)
 
     def diff(
@@ -132,19 +132,19 @@ class Results:
         import pyarrow as pa
 
         from tasks.compare.differences import compare
-        from tasks.compare.pairs import question_of
+        from tasks.compare.pairs import comparison_of
         from tasks.compare.rows import rows_of
 
         if len(names) < 2:
             raise UsageError("diff: give at least two names to compare, such as two models")
         job = self._narrowed(models, judges)
-        question = question_of(job, names, of, score=score, is_hard=is_hard, vintage=vintage)
+        comparison = comparison_of(job, names, of, score=score, is_hard=is_hard, vintage=vintage)
         with self._reader() as reader:
-            answer = compare(reader, question)
+            result = compare(reader, comparison)
         # Columns have their types even where no value is known, or no row.
         types = {"text": pa.string(), "number": pa.float64(), "count": pa.int64(), "flag": pa.bool_()}
         schema = pa.schema([(name, types[kind]) for kind, names in _DIFFERENCE for name in names.split()])
-        return _as(pa.Table.from_pylist(rows_of(answer), schema=schema), format)
+        return _as(pa.Table.from_pylist(rows_of(result), schema=schema), format)
 
     def close(self) -> None:
         """Close the database, and delete what was copied from a store."""

@@ -82,7 +82,7 @@ class ScoreDefinition:
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """A result: its columns and its rows."""
 
     columns: list[str]

@@ -210,7 +210,7 @@ EARLIER = "earlier nights"
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedModel:
     """One side of a comparison: a configured model in a vintage."""
 
     model: str
@@ -219,11 +219,11 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class StoppingComparison:
     """Two sides that are compared on tasks in a fixed order; the difference is the first minus the second."""
 
-    first: Compared
-    second: Compared
+    first: ComparedModel
+    second: ComparedModel
     rule: Rule
     order: tuple[str, ...]
 
@@ -242,7 +242,7 @@ class Comparison:
 class Progress:
     """The progress of a comparison: its last look, block 0 where there is none, and the decision of that look."""
 
-    comparison: Comparison
+    comparison: StoppingComparison
     block: int = 0
     decision: str = OPEN
 
@@ -263,7 +263,7 @@ class StoppingPlan:
 
     judging: Judging
     score_name: str
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[StoppingComparison, ...]
     facts: str
 
     @cached_property
@@ -292,7 +292,7 @@ def stopping_plan(
     score = benchmark.primary_score.score_name
     fields = fields_of(key, task_ids, reader)
     models = job.compared_models or job.settings.models
-    sides = {model.label: Compared(model.label, model_hash(model), job.vintage_of(model)) for model in models}
+    sides = {model.label: ComparedModel(model.label, model_hash(model), job.vintage_of(model)) for model in models}
     if stopping.pairs == EARLIER_NIGHTS:
         given = key | judged[0].columns | {"score": score}
         # None outside a night.
@@ -305,7 +305,9 @@ def stopping_plan(
     alpha = alpha_of_each(stopping.alpha, len(pairs))
     asked: Asked = "dropped" if stopping.pairs == EARLIER_NIGHTS else "different"
     comparisons = tuple(
-        Comparison(a, b, Rule(asked, alpha, stopping.least_difference, block_ends(len(order), stopping.block)), order)
+        StoppingComparison(
+            a, b, Rule(asked, alpha, stopping.least_difference, block_ends(len(order), stopping.block)), order
+        )
         for a, b, order in pairs
     )
     compared = [[vars(each.first), vars(each.second), each.order] for each in comparisons]
@@ -329,11 +331,11 @@ def fields_of(key: Mapping[str, str], task_ids: Sequence[str], reader: Reader) -
     return {row["task_id"]: row["field"] or "" for row in rows}
 
 
-_Pair = tuple[Compared, Compared, tuple[str, ...]]
+_Pair = tuple[ComparedModel, ComparedModel, tuple[str, ...]]
 
 
 def _with_earlier_nights(
-    nightly: Sequence[Compared], fields: Mapping[str, str], seed: str, given: Mapping[str, Any], reader: Reader
+    nightly: Sequence[ComparedModel], fields: Mapping[str, str], seed: str, given: Mapping[str, Any], reader: Reader
 ) -> list[_Pair]:
     """Each nightly model beside its own earlier values, on the tasks that have one."""
     found: list[_Pair] = []
@@ -343,11 +345,11 @@ def _with_earlier_nights(
         if have_one:
             # Each night draws an order of its own, so that over the nights all tasks are evaluated again.
             order = tuple(task_order(have_one, seed))
-            found.append((tonight, Compared(tonight.model, tonight.config_hash, EARLIER), order))
+            found.append((tonight, ComparedModel(tonight.model, tonight.config_hash, EARLIER), order))
     return found
 
 
-def earlier_values(reader: Reader, given: Mapping[str, Any], tonight: Compared) -> dict[str, float]:
+def earlier_values(reader: Reader, given: Mapping[str, Any], tonight: ComparedModel) -> dict[str, float]:
     """Task -> the value that a model had in the latest night before, or in its base sampling.
 
     `given` are the benchmark, its revision, a judging and a score.

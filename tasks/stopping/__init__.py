@@ -19,9 +19,9 @@ from tasks.rules.statistics.intervals import Floats, known
 from tasks.rules.stopping import OPEN, unbiased_means
 from tasks.run.missing_work import (
     EARLIER,
-    Compared,
-    Comparison,
+    ComparedModel,
     Progress,
+    StoppingComparison,
     StoppingPlan,
     WantedTasks,
     earlier_values,
@@ -32,11 +32,11 @@ from warehouse import Reader, Warehouse
 
 
 @dataclass(frozen=True)
-class Block:
+class TaskBlock:
     """The comparisons that are looked at after the same block, and what has to be evaluated before."""
 
     number: int
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[StoppingComparison, ...]
     tasks: Mapping[str, frozenset[str]]
     """Model -> the tasks of the block."""
 
@@ -55,7 +55,7 @@ class Block:
         ]  # fmt: skip
 
 
-def next_block(progress: Sequence[Progress], passed: Mapping[tuple[str, ...], int]) -> Block | None:
+def next_block(progress: Sequence[Progress], passed: Mapping[tuple[str, ...], int]) -> TaskBlock | None:
     """Return the next block of the open comparisons; None if all are settled.
 
     `passed` are the blocks that were evaluated without a look, because the other model is not evaluated so far.
@@ -76,7 +76,7 @@ def next_block(progress: Sequence[Progress], passed: Mapping[tuple[str, ...], in
         of_block = frozenset(each.order[ends[number - 1] : ends[number]])
         for label in each.labels:
             tasks[label] = tasks.get(label, frozenset()) | of_block
-    return Block(number, chosen, tasks)
+    return TaskBlock(number, chosen, tasks)
 
 
 Values = dict[tuple[str, str], dict[str, float]]
@@ -84,7 +84,7 @@ Values = dict[tuple[str, str], dict[str, float]]
 
 
 def looks_after(
-    job: Job, wanted: WantedTasks, plan: StoppingPlan, block: Block, reader: Reader
+    job: Job, wanted: WantedTasks, plan: StoppingPlan, block: TaskBlock, reader: Reader
 ) -> list[dict[str, Any]]:
     """Return a block's rows of `stopping_looks`, without comparisons that lack a side so far."""
     values = _values_of(wanted, plan, block.comparisons, reader)
@@ -102,13 +102,15 @@ def looks_after(
     return rows
 
 
-def unfinished_looks(block: Block, rows: Sequence[Mapping[str, Any]]) -> Iterator[Comparison]:
+def unfinished_looks(block: TaskBlock, rows: Sequence[Mapping[str, Any]]) -> Iterator[StoppingComparison]:
     """Return the comparisons of a block without a look."""
     seen = {(row["model"], row["vintage"], row["compared_model"], row["compared_vintage"]) for row in rows}
     return (each for each in block.comparisons if each.key not in seen)
 
 
-def _values_of(wanted: WantedTasks, plan: StoppingPlan, comparisons: Sequence[Comparison], reader: Reader) -> Values:
+def _values_of(
+    wanted: WantedTasks, plan: StoppingPlan, comparisons: Sequence[StoppingComparison], reader: Reader
+) -> Values:
     """Return the scores for the comparisons."""
     given = wanted.key | plan.judging.columns | {"score": plan.score_name}
     sides = {side for each in comparisons for side in (each.first, each.second)}
@@ -129,7 +131,7 @@ def _strata_of(fields: Mapping[str, str], tasks: Sequence[str]) -> Floats:
     return np.array([names.index(fields[task]) for task in tasks], dtype=np.float64)
 
 
-def _sides_of(values: Values, comparison: Comparison, tasks: Sequence[str]) -> tuple[Floats, Floats]:
+def _sides_of(values: Values, comparison: StoppingComparison, tasks: Sequence[str]) -> tuple[Floats, Floats]:
     """Return the scores of both sides of a comparison, in the order of the tasks."""
     first, second = comparison.first, comparison.second
     return _in_order(values[first.model, first.vintage], tasks), _in_order(values[second.model, second.vintage], tasks)
@@ -141,7 +143,12 @@ def _in_order(values: Mapping[str, float], tasks: Sequence[str]) -> Floats:
 
 
 def _row(
-    wanted: WantedTasks, plan: StoppingPlan, comparison: Comparison, number: int, differences: Floats, strata: Floats
+    wanted: WantedTasks,
+    plan: StoppingPlan,
+    comparison: StoppingComparison,
+    number: int,
+    differences: Floats,
+    strata: Floats,
 ) -> dict[str, Any]:
     rule = comparison.rule
     differences = np.where(np.abs(differences) < 1e-12, 0.0, differences)  # equal but for rounding
@@ -232,7 +239,7 @@ def _rows_of(
 
 
 def _figures(
-    wanted: WantedTasks, side: Compared, evaluated: Sequence[str], reader: Reader
+    wanted: WantedTasks, side: ComparedModel, evaluated: Sequence[str], reader: Reader
 ) -> tuple[dict[tuple[Any, ...], dict[str, float]], Mapping[str, set[str]]]:
     """Return a model's scores by figure and task, and the wanted tasks of each split.
 

@@ -5,7 +5,7 @@
 -- any are here too, so that they are seen to have none.
 --
 -- built as: table
--- depends on: intermediate.covered_answers, intermediate.figure_labels,
+-- depends on: intermediate.covered_responses, intermediate.figure_labels,
 --     intermediate.figure_values, intermediate.mean_scores, intermediate.model_runs,
 --     intermediate.wanted_responses
 with labelled as (
@@ -54,7 +54,7 @@ uncovered as (
         on figure_values.model_run_id = wanted.model_run_id
             and figure_values.task_id = wanted.task_id
             and list_contains(figure_values.complete_trials, wanted.trial)
-    anti join intermediate.covered_answers as covered
+    anti join intermediate.covered_responses as covered
         on wanted.response_id = covered.response_id
             and (found.grading = 'ternary') = (covered.steps = 'ternary')
             and (

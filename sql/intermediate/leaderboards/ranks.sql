@@ -8,10 +8,10 @@
 -- the shared ones: the range holds the rank all the same.
 --
 -- built as: table
--- depends on: intermediate.ranking_places, intermediate.score_intervals
+-- depends on: intermediate.ranking_positions, intermediate.score_intervals
 with placed as (
-    select ranking_places.*, intervals.ci_low, intervals.ci_high
-    from intermediate.ranking_places
+    select ranking_positions.*, intervals.ci_low, intervals.ci_high
+    from intermediate.ranking_positions
     inner join intermediate.score_intervals as intervals using (figure_id)
 ),
 

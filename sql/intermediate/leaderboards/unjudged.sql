@@ -31,7 +31,7 @@ select breakdown_sizes.benchmark, breakdown_sizes.dataset_revision, breakdown_si
     0::double as coverage,
     answers.mean_chars_alnum, answers.mean_completion_tokens, answers.cost_usd,
     false as is_judged,
-    chosen.is_latest, chosen.first_answered_at
+    chosen.is_latest, chosen.first_response_at
 from temp.unjudged_runs as chosen
 inner join intermediate.judgings using (judging_id)
 inner join answers using (model, model_config_hash, vintage)

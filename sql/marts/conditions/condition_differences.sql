@@ -3,7 +3,7 @@
 -- in one vintage, by one score.
 --
 -- built as: view
--- depends on: intermediate.condition_answers, intermediate.condition_figures,
+-- depends on: intermediate.condition_responses, intermediate.condition_figures,
 --     intermediate.condition_measures
 with tested as (
     select figures.*, measures.method, measures.ci_low, measures.ci_high, measures.p_value,
@@ -46,6 +46,6 @@ select corrected.benchmark, corrected.dataset_revision, corrected.split, correct
     corrected.ci_high, corrected.is_small, corrected.p_value, corrected.p_holm,
     corrected.p_holm <= 0.05 as is_significant,
     corrected.n_comparisons, corrected.smallest_detectable, corrected.method,
-    answers.* exclude (task_set_id, samplings_id)
+    responses.* exclude (task_set_id, samplings_id)
 from corrected
-left join intermediate.condition_answers as answers using (task_set_id, samplings_id)
+left join intermediate.condition_responses as responses using (task_set_id, samplings_id)

@@ -5,7 +5,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from tasks.compare.differences import compare
-from tasks.compare.pairs import question_of
+from tasks.compare.pairs import comparison_of
 from tasks.compare.rows import apart, rows_of, with_verdicts
 from tasks.figures.columns import Row, Rows, columns, ends
 from tasks.figures.figure import Figure, Page
@@ -28,12 +28,12 @@ def _compared(scope: Scope, given: Mapping[str, Any]) -> Parts:
     """
     if len(given["names"]) < 2:
         raise UsageError("give at least two names to compare, such as two models")
-    question = question_of(
+    comparison = comparison_of(
         scope.job, given["names"], given["of"], score=scope.score, is_hard=scope.is_hard, vintage=scope.vintage
     )
-    answer = compare(scope.reader, question)
-    parts = apart(scope.reader, answer, answer.differences, given.get("n_flips"))
-    return {**parts, "differences": [*map(with_verdicts, rows_of(answer), parts["verdicts"])]}
+    result = compare(scope.reader, comparison)
+    parts = apart(scope.reader, result, result.differences, given.get("n_flips"))
+    return {**parts, "differences": [*map(with_verdicts, rows_of(result), parts["verdicts"])]}
 
 
 def _part(name: str) -> Callable[[Scope, Mapping[str, Any]], list[dict[str, Any]]]:

@@ -150,7 +150,7 @@ CONDITIONS = Page(
                 *_both("mean_cost_usd", "price", "Cost of a response", "usd_ratio"),
                 *_both("mean_latency_s", "number", "Seconds", "latency_ratio"),
                 *_both("n_failed", "count", "Failed"),
-                *_both("n_answers", "count", "Responses"),
+                *_both("n_responses", "count", "Responses"),
             ),
             empty=_EMPTY,
             is_table=True,

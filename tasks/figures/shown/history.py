@@ -46,7 +46,7 @@ _HISTORY = Figure(
     "line; it is in the table. The complete tasks may differ from night to night; the overview says which changes are "
     "significant.",
     columns(
-        "judged_by split label answered_at vintage mean_score ci_low ci_high raw_mean_score raw_ci_low "
+        "judged_by split label first_response_at vintage mean_score ci_low ci_high raw_mean_score raw_ci_low "
         "raw_ci_high change changed is_drifted n_tasks n_tasks_wanted coverage revision configuration "
         "judge_configuration template grading",
         judged_by="Judge",

@@ -26,7 +26,7 @@ class Block(NamedTuple):
 
     entry: str
     number: int
-    n_answers: int
+    n_responses: int
     name: str
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from tasks.rules.cascades.rules import Candidate, Flags, Floats, PairedVerdicts, Places, escalations
+from tasks.rules.cascades.rules import CandidateRule, Flags, Floats, PairedVerdicts, Places, escalations
 from tasks.rules.identity import digest
 from tasks.rules.statistics import intervals
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
@@ -45,7 +45,7 @@ _TAILS = (0.025, 0.975)
 
 
 @dataclass(frozen=True)
-class Ranking:
+class RankingAgreement:
     """Kendall's tau-b of the rankings by cascade and strong judge, and the largest change in a model's mean score.
 
     Not known with fewer than two models, or where no response has all its criteria. It rests on the responses of some
@@ -64,7 +64,7 @@ class Ranking:
         return self.n_tasks < intervals.SMALL
 
 
-def _ranking(paired: PairedVerdicts, values: Floats, drawn: Draws, here: Places) -> Ranking:
+def _ranking(paired: PairedVerdicts, values: Floats, drawn: Draws, here: Places) -> RankingAgreement:
     """Return the ranking under a rule, by both judges' scores of the responses with all criteria under the rule.
 
     Args:
@@ -77,7 +77,7 @@ def _ranking(paired: PairedVerdicts, values: Floats, drawn: Draws, here: Places)
     strong = _means_by_task(paired, np.where(np.isnan(values), np.nan, paired.strong), here)
     known = ~np.isnan(strong)
     if not known.any():
-        return Ranking()
+        return RankingAgreement()
     scores = _means_by_task(paired, values, here)
     counts = weights @ known
     drawn_scores, strong_drawn = (
@@ -97,7 +97,7 @@ def _ranking(paired: PairedVerdicts, values: Floats, drawn: Draws, here: Places)
         most = int(np.nanargmax(np.abs(means)))
         change = estimate(means[most], intervals.mean_intervals(changes[:, most : most + 1], drawn=drawn)[0])
         changed = paired.models[most]
-    return Ranking(estimate(tau, ends), change, changed, n_responses, int(known.any(axis=1).sum()))
+    return RankingAgreement(estimate(tau, ends), change, changed, n_responses, int(known.any(axis=1).sum()))
 
 
 def kendall_tau(one: Floats, other: Floats) -> Floats:
@@ -176,7 +176,7 @@ class Figures:
     agreement: Estimate
     kappa: Estimate
     macro_f1: Estimate
-    ranking: Ranking
+    ranking: RankingAgreement
 
     def measured(self, measure: str) -> Estimate:
         """Return the figure for a bound: agreement, kappa or ranking."""
@@ -188,7 +188,7 @@ class Figures:
         return self.n_tasks < intervals.SMALL or self.differing < intervals.FEW_OTHERS
 
 
-def figures_of(paired: PairedVerdicts, tried: Sequence[Candidate], costs: Costs, resamples: int) -> list[Figures]:
+def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Costs, resamples: int) -> list[Figures]:
     """Return the figures of some rules on the criteria of some tasks.
 
     Args:
@@ -237,7 +237,7 @@ class _Replay:
     values: Floats
 
 
-def _replayed(candidate: Candidate, paired: PairedVerdicts) -> _Replay:
+def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> _Replay:
     """Return the replay of a rule on criteria.
 
     A rule that compares repetitions is not known for criteria that the cheap judge was not asked a second time; not
@@ -256,7 +256,7 @@ def _replayed(candidate: Candidate, paired: PairedVerdicts) -> _Replay:
 
 
 def _agreement(
-    tables: Floats, tried: Sequence[Candidate], differing: NDArray[np.int64], drawn: NDArray[np.float32]
+    tables: Floats, tried: Sequence[CandidateRule], differing: NDArray[np.int64], drawn: NDArray[np.float32]
 ) -> list[tuple[Estimate, Estimate, Estimate]]:
     """Agreement, kappa and macro-F1 of each rule.
 
@@ -302,20 +302,20 @@ def _verdicts_f1(tables: NDArray[Any]) -> Floats:
     return np.asarray(macro_f1(tables) * (n_labels / n_verdicts))
 
 
-def _n_cheap(candidate: Candidate) -> int:
+def _n_cheap(candidate: CandidateRule) -> int:
     """Return the number of calls of the cheap judge under a rule: two if repetitions are compared."""
     return 0 if candidate.when is None else candidate.when.n_repetitions(2)
 
 
-def _nothing(candidate: Candidate) -> Figures:
-    return Figures(0, 0, 0, UNKNOWN, None, 1_000.0 * _n_cheap(candidate), *(UNKNOWN,) * 4, Ranking())
+def _nothing(candidate: CandidateRule) -> Figures:
+    return Figures(0, 0, 0, UNKNOWN, None, 1_000.0 * _n_cheap(candidate), *(UNKNOWN,) * 4, RankingAgreement())
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """A rule with its figures on the tasks where rules are chosen, and on the tasks that were held out."""
 
-    candidate: Candidate
+    candidate: CandidateRule
     chosen_on: Figures
     held_out: Figures
 
@@ -371,7 +371,7 @@ def for_choosing(tasks: Sequence[str]) -> Flags:
 
 
 def evaluate(
-    paired: PairedVerdicts, tried: Sequence[Candidate], costs: Costs, resamples: int = 10_000
+    paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Costs, resamples: int = 10_000
 ) -> list[Evaluation]:
     """Return the rules with their figures on both halves of the tasks.
 

@@ -166,14 +166,14 @@ _FEWEST_REPEATED = 0.5
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateRule:
     """A rule under its name. `when` None: the strong judge alone, without a cheap one."""
 
     name: str
     when: When | None
 
 
-def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[Candidate]:
+def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[CandidateRule]:
     """Return the rules to try, the simplest first.
 
     Weights and confidences are those at which something changes; sets of categories grow by the category in which the
@@ -188,7 +188,7 @@ def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[Candida
     known = paired.facts.confidence[~np.isnan(paired.facts.confidence)]
     # Levels that some are below and some are not.
     confidences = [level for level in CONFIDENCES if 0 < (known < level).sum() < len(known)]
-    found = [Candidate("cheap alone", When()), Candidate("strong alone", None)]
+    found = [CandidateRule("cheap alone", When()), CandidateRule("strong alone", None)]
     found += [_named(When(weight_above=weight)) for weight in weights]
     found += [_named(When(categories=names)) for names in dict.fromkeys([*single, *sets])]
     found += [_named(When(confidence_below=level)) for level in confidences]
@@ -207,7 +207,7 @@ def is_repeated(n_repeated: int, n_criteria: int) -> bool:
     return n_repeated >= _FEWEST_REPEATED * max(1, n_criteria)
 
 
-def _named(when: When) -> Candidate:
+def _named(when: When) -> CandidateRule:
     n_categories, listed = len(when.categories), ", ".join(when.categories)
     conditions = (
         "disagreement" if when.disagreement else "",
@@ -215,7 +215,7 @@ def _named(when: When) -> Candidate:
         f"{n_categories} categories ({listed})" if n_categories > 1 else listed and f"category {listed}",
         "" if when.confidence_below is None else f"confidence below {when.confidence_below:g}",
     )
-    return Candidate(" or ".join(filter(None, conditions)), when)
+    return CandidateRule(" or ".join(filter(None, conditions)), when)
 
 
 def _category_sets(paired: PairedVerdicts) -> list[tuple[str, ...]]:

@@ -98,7 +98,7 @@ class Corrected:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class DebiasedEstimate:
     """A mean with its interval at a level, and its standard error."""
 
     mean: float
@@ -146,7 +146,7 @@ def too_few(found: Corrected) -> str | None:
     return None
 
 
-def estimate(found: Corrected, level: float = 0.95) -> Estimate:
+def estimate(found: Corrected, level: float = 0.95) -> DebiasedEstimate:
     """Return the mean of corrected values with its interval for other tasks of the same kind.
 
     On each side it is the wider of Student's t and the studentised bootstrap over tasks, as the judge's own interval,
@@ -158,7 +158,7 @@ def estimate(found: Corrected, level: float = 0.95) -> Estimate:
 
 def estimated_difference(
     first: Corrected, second: Corrected, places: tuple[NDArray[np.int64], NDArray[np.int64]], level: float = 0.95
-) -> Estimate:
+) -> DebiasedEstimate:
     """Return the mean of second minus first over tasks that both have, with its interval by Student's t.
 
     Two models' values are skewed alike, so their difference hardly is.
@@ -186,13 +186,13 @@ def _degrees(first: Corrected, second: Corrected) -> float:
 
 def _estimate(
     values: Floats, variance: float, degrees: float, level: float, least: tuple[float, float] = (0.0, 0.0)
-) -> Estimate:
+) -> DebiasedEstimate:
     """Return an estimate from the variance of the sum of values; the interval reaches at least some standard errors."""
     error = math.sqrt(variance) / len(values)
     student = float(intervals.student_quantile((1.0 + level) / 2.0, np.asarray(degrees)))
     mean = math.fsum(values) / len(values)
     down, up = (error * max(student, each) for each in least)
-    return Estimate(mean, mean - down, mean + up, error)
+    return DebiasedEstimate(mean, mean - down, mean + up, error)
 
 
 def _reach(spread: Floats, level: float) -> tuple[float, float]:

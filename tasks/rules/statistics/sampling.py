@@ -25,7 +25,7 @@ from tasks.rules.identity import digest
 from tasks.rules.statistics.intervals import Floats, student_quantile
 
 
-class Drawn(NamedTuple):
+class SampledUnit(NamedTuple):
     """A unit of a sample: its place in the population, its stratum, and the probability with which it is drawn."""
 
     place: int
@@ -33,7 +33,7 @@ class Drawn(NamedTuple):
     probability: float
 
 
-def stratified_sample(keys: Sequence[str], strata: Sequence[str], n_wanted: int, seed: int) -> list[Drawn]:
+def stratified_sample(keys: Sequence[str], strata: Sequence[str], n_wanted: int, seed: int) -> list[SampledUnit]:
     """Return a sample of `n_wanted` units, or all if there are fewer, as evenly from the strata as their sizes allow.
 
     Args:
@@ -55,7 +55,7 @@ def stratified_sample(keys: Sequence[str], strata: Sequence[str], n_wanted: int,
         members[stratum].append(place)
     taken = even_allocation({stratum: len(places) for stratum, places in members.items()}, n_wanted)
     drawn = [
-        Drawn(place, stratum, taken[stratum] / len(places))
+        SampledUnit(place, stratum, taken[stratum] / len(places))
         for stratum, places in members.items()
         for place in sorted(places, key=lambda place: digest("sample", seed, keys[place]))[: taken[stratum]]
     ]

@@ -169,7 +169,7 @@ class Below:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class WeaknessCandidate:
     """A node in which a model lies significantly below on the tasks for finding.
 
     `p_found` is corrected for the nodes of the tree.
@@ -184,7 +184,7 @@ class Candidate:
 class Weakness:
     """A candidate with what the other tasks say; `p_confirmed` is corrected for all candidates of the model."""
 
-    candidate: Candidate
+    candidate: WeaknessCandidate
     confirming: Below
     p_confirmed: float | None
 
@@ -213,7 +213,7 @@ def leaves_under(parents: Sequence[int]) -> Floats:
     return under
 
 
-def candidates(contrast: Contrast, parents: Sequence[int], alpha: float = ALPHA) -> list[Candidate]:
+def candidates(contrast: Contrast, parents: Sequence[int], alpha: float = ALPHA) -> list[WeaknessCandidate]:
     """Return the nodes of a tree in which a model is significantly below; of nested nodes only the aptest.
 
     Args:
@@ -226,14 +226,14 @@ def candidates(contrast: Contrast, parents: Sequence[int], alpha: float = ALPHA)
     tested = dict(zip(nodes, _tested(contrast, under[:, nodes], 1.0 - under[:, nodes], alpha), strict=True))
     corrected = dict(zip(nodes, holm([each.p_value for each in tested.values()]), strict=True))
     found = {
-        node: Candidate(node, tested[node], p_value)
+        node: WeaknessCandidate(node, tested[node], p_value)
         for node, p_value in corrected.items()
         if p_value is not None and p_value <= alpha
     }
     return [found[node] for node in _aptest(contrast, under, sorted(found), alpha)]
 
 
-def confirmed(searched: Sequence[tuple[Contrast, Sequence[int], Sequence[Candidate]]]) -> list[list[Weakness]]:
+def confirmed(searched: Sequence[tuple[Contrast, Sequence[int], Sequence[WeaknessCandidate]]]) -> list[list[Weakness]]:
     """Return all candidates of a model on the tasks for confirming.
 
     Args:

@@ -181,7 +181,7 @@ def test_responses_are_measured_on_tasks_that_both_answered_and_failures_on_all(
     query = "from condition_differences where breakdown = 'all' and score_name = 'score'"
     (row,) = rows_in(tmp_path, query)
     means = {
-        "n_tasks": 2, "n_tasks_wanted": 3, "n_tasks_answered": 2, "n_answers": 3, "baseline_n_answers": 3,
+        "n_tasks": 2, "n_tasks_wanted": 3, "n_tasks_with_response": 2, "n_responses": 3, "baseline_n_responses": 3,
         "n_failed": 1, "baseline_n_failed": 0, "n_unpriced": 0, "baseline_n_unpriced": 1,
         "baseline_mean_chars_alnum": 150.0, "mean_chars_alnum": 400.0,
         "baseline_mean_completion_tokens": 20.0, "mean_completion_tokens": 30.0,

@@ -17,6 +17,6 @@ def test_a_change_below_zero_is_seen_in_the_history(published: Callable[[Rows], 
         rows["responses"].append(answer)
         rows["verdicts"] += [verdict(answer, c, value) for c, value in zip(fault, values, strict=True)]
     found = published(rows).rows(
-        "select mean_score, change from score_history where is_primary order by first_answered_at"
+        "select mean_score, change from score_history where is_primary order by first_response_at"
     )
     assert [(0.0, None), (0.0, 0.25)] == [tuple(row.values()) for row in found]

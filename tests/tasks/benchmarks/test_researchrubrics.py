@@ -12,9 +12,9 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.benchmarks.researchrubrics import graded_rows
 from tasks.compare.differences import compare
-from tasks.compare.pairs import Question
+from tasks.compare.pairs import Comparison
 from tasks.config.job import Job
-from tasks.figures.leaderboard import Choice, leaderboard
+from tasks.figures.leaderboard import LeaderboardOptions, leaderboard
 from tasks.imports.verdicts import import_verdicts
 from tasks.judge.rubric_variants import derive
 from tasks.plan.plan import plan
@@ -179,8 +179,8 @@ def test_a_criterion_in_other_words_has_its_own_id_and_stands_for_the_original(r
 
 
 def test_readings_of_a_verdict_are_told_apart_on_boards_and_compared_once(world: World, reader: Reader) -> None:
-    rows = leaderboard(world.job([]), Choice()).records
-    compared = compare(reader, Question("researchrubrics", ("three", "removed"), "judge", score="compliance"))
+    rows = leaderboard(world.job([]), LeaderboardOptions()).records
+    compared = compare(reader, Comparison("researchrubrics", ("three", "removed"), "judge", score="compliance"))
 
     assert {("three", "ternary"), ("three", "ternary_as_binary"), ("two", "binary")} <= {
         (row["judge"], row["grading"]) for row in rows

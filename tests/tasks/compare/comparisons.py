@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from tasks.compare.differences import Answer, compare
-from tasks.compare.pairs import Question
+from tasks.compare.differences import ComparisonResult, compare
+from tasks.compare.pairs import Comparison
 from tasks.compare.rows import apart as taken_apart
 from tests.kit import REVISION, Rows, admitted, criterion, response, row, verdict
 from warehouse import Reader
@@ -103,11 +103,11 @@ def mean(values: Sequence[Fraction]) -> Fraction:
     return sum(values, Fraction()) / len(values)
 
 
-def ask(reader: Reader, *names: str, **asked: Any) -> Answer:
-    return compare(reader, Question("prbench", names, **{"splits": ("finance",), "revision": "a-revision"} | asked))
+def ask(reader: Reader, *names: str, **asked: Any) -> ComparisonResult:
+    return compare(reader, Comparison("prbench", names, **{"splits": ("finance",), "revision": "a-revision"} | asked))
 
 
-def apart(reader: Reader, answer: Answer) -> list[dict[str, Any]]:
+def apart(reader: Reader, answer: ComparisonResult) -> list[dict[str, Any]]:
     """For each difference its verdicts as counted, with categories, tasks and flips."""
     parts = [taken_apart(reader, answer, [each]) for each in answer.differences]
     return [part["verdicts"][0] | part for part in parts]

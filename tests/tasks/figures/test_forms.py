@@ -24,7 +24,7 @@ from tasks.figures.scope import Scope, open_scope
 from tasks.figures.shown import FIGURES, figure_of
 from tasks.report.rendering.drawn import table
 from tasks.rules.errors import UsageError
-from tasks.rules.records import Table
+from tasks.rules.records import ResultTable
 from tasks.rules.text.cells import as_before
 from warehouse import Warehouse
 
@@ -77,7 +77,9 @@ def test_a_figure_has_the_same_cells_in_six_forms(
     assert [[as_before(each) for each in line] for line in lines] == [
         [plain(value) for value in row.values()] for row in rows
     ]
-    write_board(scope.job, Table(names, [tuple(row.values()) for row in rows]), tmp_path / "figure.xlsx", name=name)
+    write_board(
+        scope.job, ResultTable(names, [tuple(row.values()) for row in rows]), tmp_path / "figure.xlsx", name=name
+    )
     book = openpyxl.load_workbook(tmp_path / "figure.xlsx")
     (top, *below) = book.worksheets[0].iter_rows(values_only=True)
     assert list(top[2:]) == names

@@ -10,7 +10,7 @@ from tasks.plan.estimate import COUNTED, PerCall, Planned, in_all, planned_calls
 from tasks.plan.plan import is_prepared, plan, prepare
 from tasks.plan.stopping import ORDERS, _calls, _simulated
 from tasks.rules.stopping import DIFFERENT, Rule
-from tasks.run.missing_work import Compared, Comparison, Progress
+from tasks.run.missing_work import ComparedModel, Progress, StoppingComparison
 from tests.kit import job_on
 
 PRICES = Prices(1.0, 0.5, 10.0)
@@ -71,8 +71,10 @@ UNCLEAR = {task: 0.2 * (-1) ** place for place, task in enumerate(ORDER)}
 
 
 def progress(first: str, second: str, block: int = 0, decision: str = "open") -> Progress:
-    a, b = (Compared(label, "a-hash", "base") for label in (first, second))
-    return Progress(Comparison(a, b, Rule("different", 0.05, 0.02, (20, 40, 60, 80, 100)), ORDER), block, decision)
+    a, b = (ComparedModel(label, "a-hash", "base") for label in (first, second))
+    return Progress(
+        StoppingComparison(a, b, Rule("different", 0.05, 0.02, (20, 40, 60, 80, 100)), ORDER), block, decision
+    )
 
 
 def test_only_the_missing_tasks_among_those_that_are_needed_are_called() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tasks.rules.cascades.evaluation import Bound, Costs, evaluate, for_choosing, front, kendall_tau, picked
-from tasks.rules.cascades.rules import Candidate, When, candidates
+from tasks.rules.cascades.rules import CandidateRule, When, candidates
 from tests.tasks.rules.cascades.worlds import noise, of_picked
 
 FREE = Costs(None, None)
@@ -27,7 +27,7 @@ def test_kendalls_tau_is_that_of_the_textbook() -> None:
 
 def test_the_strong_judge_alone_agrees_with_itself_and_costs_itself() -> None:
     paired = noise(1, 40)
-    (alone,) = evaluate(paired, [Candidate("strong alone", None)], PRICED, 500)
+    (alone,) = evaluate(paired, [CandidateRule("strong alone", None)], PRICED, 500)
 
     assert (1.0, 1.0, 1.0) == alone.held_out.agreement == alone.held_out.kappa
     assert 20.0 == pytest.approx(alone.held_out.cost_usd.value)
@@ -38,7 +38,7 @@ def test_the_strong_judge_alone_agrees_with_itself_and_costs_itself() -> None:
 
 def test_comparing_repetitions_costs_two_calls_and_the_escalated_share() -> None:
     paired = noise(2, 40)
-    (found,) = evaluate(paired, [Candidate("d", When(disagreement=True))], PRICED, 500)
+    (found,) = evaluate(paired, [CandidateRule("d", When(disagreement=True))], PRICED, 500)
 
     share = found.held_out.share.value
     assert share is not None
@@ -68,7 +68,7 @@ def test_the_cheapest_rule_within_the_bound_is_picked_and_the_strong_judge_where
 
 def test_few_tasks_that_differ_do_not_pass_for_certainty() -> None:
     paired = noise(4, 40, errs=0.001)
-    (cheap,) = evaluate(paired, [Candidate("cheap alone", When())], PRICED, 500)
+    (cheap,) = evaluate(paired, [CandidateRule("cheap alone", When())], PRICED, 500)
 
     assert cheap.chosen_on.differing < 5
     assert cheap.chosen_on.agreement.low is not None
@@ -89,8 +89,8 @@ def test_halves_are_halves_whatever_the_order_of_the_tasks(n: int) -> None:
 def test_what_is_said_of_the_picked_rule_covers_the_truth_though_it_was_picked_among_many() -> None:
     """Errors have nothing to do with what rules look at, so chance alone decides which rule is picked."""
     n_worlds = 120
-    tried = [Candidate("", When(weight_above=float(w))) for w in range(2, 9)]
-    tried += [Candidate("", When(disagreement=True)), Candidate("", When()), Candidate("", None)]
+    tried = [CandidateRule("", When(weight_above=float(w))) for w in range(2, 9)]
+    tried += [CandidateRule("", When(disagreement=True)), CandidateRule("", When()), CandidateRule("", None)]
     outcomes = [of_picked(noise(1_000 + seed, 120), tried, Bound("agreement", 0.9), 200) for seed in range(n_worlds)]
 
     # 95 % of 120 are 114; fewer than 106 have a probability of 0.1 %.

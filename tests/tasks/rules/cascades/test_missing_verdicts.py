@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tasks.rules.cascades.evaluation import Costs, Estimate, Evaluation, evaluate, for_choosing
-from tasks.rules.cascades.rules import Candidate, PairedVerdicts, When, candidates
+from tasks.rules.cascades.rules import CandidateRule, PairedVerdicts, When, candidates
 from tests.tasks.rules.cascades.worlds import noise
 
 FREE = Costs(None, None)
-ALONE, WEIGHT = Candidate("cheap alone", When()), Candidate("w", When(weight_above=7.0))
-DISAGREEMENT = Candidate("d", When(disagreement=True))
-BOTH = Candidate("d or w", When(disagreement=True, weight_above=7.0))
+ALONE, WEIGHT = CandidateRule("cheap alone", When()), CandidateRule("w", When(weight_above=7.0))
+DISAGREEMENT = CandidateRule("d", When(disagreement=True))
+BOTH = CandidateRule("d or w", When(disagreement=True, weight_above=7.0))
 
 
 def with_failures(paired: PairedVerdicts, share: float) -> PairedVerdicts:
@@ -30,7 +30,7 @@ def without_second(paired: PairedVerdicts, share: float) -> PairedVerdicts:
     return replace(paired, facts=replace(paired.facts, first=first), has_second=has_second)
 
 
-def found(paired: PairedVerdicts, *tried: Candidate) -> list[Evaluation]:
+def found(paired: PairedVerdicts, *tried: CandidateRule) -> list[Evaluation]:
     return evaluate(paired, tried, FREE, 200)
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tasks.rules.cascades.evaluation import Bound, Costs, evaluate, picked
-from tasks.rules.cascades.rules import Candidate, Facts, PairedVerdicts, When
+from tasks.rules.cascades.rules import CandidateRule, Facts, PairedVerdicts, When
 
 CATEGORIES = np.array(["Accuracy", "Clarity", "Depth", "Style"])
 
@@ -41,7 +41,7 @@ class Outcome(NamedTuple):
 
 
 def of_picked(
-    paired: PairedVerdicts, tried: Sequence[Candidate], bound: Bound, resamples: int, errs: float = 0.12
+    paired: PairedVerdicts, tried: Sequence[CandidateRule], bound: Bound, resamples: int, errs: float = 0.12
 ) -> Outcome:
     """Return the outcome of the picked rule in a world of `noise`, against the truth.
 

@@ -8,24 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tasks.rules.statistics.control import FALSE_ALARMS, Limits, Night, least_agreeing, limits
+from tasks.rules.statistics.control import FALSE_ALARMS, ControlLimits, ControlNight, least_agreeing, limits
 
 
 @st.composite
-def nights(draw: st.DrawFn) -> list[Night]:
+def nights(draw: st.DrawFn) -> list[ControlNight]:
     labels = draw(st.lists(st.dates().map(str), min_size=1, max_size=8, unique=True))
     sizes = [draw(st.integers(0, 60)) for _ in labels]
     bar = draw(st.none() | st.floats(0.5, 1))
-    return [Night(label, n, draw(st.integers(0, n)), bar) for label, n in zip(labels, sizes, strict=True)]
+    return [ControlNight(label, n, draw(st.integers(0, n)), bar) for label, n in zip(labels, sizes, strict=True)]
 
 
-def in_a_row(*counts: tuple[int, int], bar: float | None = None) -> list[Limits]:
+def in_a_row(*counts: tuple[int, int], bar: float | None = None) -> list[ControlLimits]:
     """The limits of nights with so many decided and agreeing."""
-    return limits(Night(f"2026-01-{day:02}", *each, bar) for day, each in enumerate(counts, start=1))
+    return limits(ControlNight(f"2026-01-{day:02}", *each, bar) for day, each in enumerate(counts, start=1))
 
 
 def test_the_first_night_has_no_limits() -> None:
-    assert in_a_row((200, 20)) == [Limits("2026-01-01", None, None, None)]
+    assert in_a_row((200, 20)) == [ControlLimits("2026-01-01", None, None, None)]
 
 
 def test_a_judge_that_decides_otherwise_from_a_night_on_is_out_of_control_from_that_night_on() -> None:
@@ -57,7 +57,9 @@ def test_a_night_without_a_decision_says_nothing_and_changes_nothing() -> None:
 
 
 @given(nights(), st.randoms())
-def test_the_order_in_which_nights_were_judged_does_not_matter(given_nights: list[Night], random: Random) -> None:
+def test_the_order_in_which_nights_were_judged_does_not_matter(
+    given_nights: list[ControlNight], random: Random
+) -> None:
     shuffled = list(given_nights)
     random.shuffle(shuffled)
 

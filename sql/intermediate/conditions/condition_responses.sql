@@ -43,8 +43,8 @@ paired as (
     select
         coalesce(c.task_set_id, b.task_set_id) as task_set_id,
         coalesce(c.samplings_id, b.samplings_id) as samplings_id,
-        coalesce(c.n, 0) as n_answers,
-        coalesce(b.n, 0) as baseline_n_answers,
+        coalesce(c.n, 0) as n_responses,
+        coalesce(b.n, 0) as baseline_n_responses,
         coalesce(c.n_failures, 0) as n_failed,
         coalesce(b.n_failures, 0) as baseline_n_failed,
         coalesce(c.n_unpriced, 0) as n_unpriced,
@@ -64,13 +64,13 @@ paired as (
 )
 
 select task_set_id, samplings_id,
-    sum(n_answers)::bigint as n_answers,
-    sum(baseline_n_answers)::bigint as baseline_n_answers,
+    sum(n_responses)::bigint as n_responses,
+    sum(baseline_n_responses)::bigint as baseline_n_responses,
     sum(n_failed)::bigint as n_failed,
     sum(baseline_n_failed)::bigint as baseline_n_failed,
     sum(n_unpriced)::bigint as n_unpriced,
     sum(baseline_n_unpriced)::bigint as baseline_n_unpriced,
-    count(*) filter (is_both) as n_tasks_answered,
+    count(*) filter (is_both) as n_tasks_with_response,
     round(exact_avg(chars), 9) as mean_chars_alnum,
     round(exact_avg(b_chars), 9) as baseline_mean_chars_alnum,
     round(exact_avg(tokens), 9) as mean_completion_tokens,
