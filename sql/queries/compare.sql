@@ -150,7 +150,7 @@ of_runs as (
 )
 
 select places.split, chosen.model_run_id, places.task_id,
-    of_runs.task_id is not null as is_answered,
+    of_runs.task_id is not null as has_response,
     of_runs.value
 from chosen
 inner join places using (benchmark, dataset_revision)

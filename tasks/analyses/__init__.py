@@ -14,10 +14,10 @@ def assembled(reader: Reader, wanted: WantedTasks) -> Mapping[str, Conversation]
     Raises:
         PipelineError: one is not assembled.
     """
-    found = conversations_of(reader, wanted, wanted.task_ids)
-    if len(found) < len(wanted.task_ids):
+    conversations = conversations_of(reader, wanted, wanted.task_ids)
+    if len(conversations) < len(wanted.task_ids):
         raise PipelineError("the conversations are not assembled; run `prbench assemble` first, it makes no call")
-    return found
+    return conversations
 
 
 def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:

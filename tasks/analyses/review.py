@@ -47,16 +47,16 @@ def read_findings(reply: str, *, omits_think_tag: bool = False) -> list[dict[str
     Raises:
         VerdictError: for anything else.
     """
-    answer = json_object(reply, omits_think_tag=omits_think_tag)
-    if unknown := sorted(answer.keys() - set(CHECKS)):
+    content = json_object(reply, omits_think_tag=omits_think_tag)
+    if unknown := sorted(content.keys() - set(CHECKS)):
         raise VerdictError(f"{unknown[0][:40]!r} is no check")
-    return [_finding(name, answer.get(name)) for name in CHECKS]
+    return [_finding(name, content.get(name)) for name in CHECKS]
 
 
-def _finding(name: str, found: Any) -> dict[str, Any]:
-    if not isinstance(found, dict) or found.keys() - {"reason", "passes"}:
+def _finding(name: str, finding: Any) -> dict[str, Any]:
+    if not isinstance(finding, dict) or finding.keys() - {"reason", "passes"}:
         raise VerdictError(f"{name} is missing, or not an object of reason and passes")
-    passes, reason = found.get("passes"), found.get("reason", "")
+    passes, reason = finding.get("passes"), finding.get("reason", "")
     if not isinstance(passes, bool) or not isinstance(reason, str):
         raise VerdictError(f"{name}: passes is not true or false, or reason is no text")
     if not passes and not reason.strip():
@@ -116,16 +116,16 @@ def _items_of_task(
     return [
         Item(
             row_id=digest("model review", dict(common), row["task_id"], conversation.conversation_id, rubric_hash,
-                          row["criterion_id"], place, trial),
+                          row["criterion_id"], index, trial),
             group=row["task_id"], question=question, trial=trial,
             columns={
                 **common, "task_id": row["task_id"], "criterion_id": row["criterion_id"],
                 "criterion_hash": row["criterion_hash"], "review_trial": trial, "findings": None,
             },
-            make_prompt=partial(rubric_prompt, template, conversation.messages, listed, place),
+            make_prompt=partial(rubric_prompt, template, conversation.messages, listed, index),
         )
         for trial in range(1, trials + 1)
-        for place, row in enumerate(rubric)
+        for index, row in enumerate(rubric)
     ]  # fmt: skip
 
 

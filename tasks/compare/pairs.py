@@ -44,11 +44,11 @@ _MAY_DIFFER: dict[Kind, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A request for a comparison: the names, of which the first is compared with each other, and where they are found.
+    """A requested comparison: the first name is compared with each other one.
 
-    `kind` None is found out from the names. `revision` is the one that is meant unless revisions are compared; where
-    nothing of it is there, all are. `clips_mean` says whether the leaderboard shows a mean of the score below 0 as 0.
-    `models`, `judges` and `vintage` narrow what stays equal on both sides.
+    If `kind` is None, the names decide it. `revision` is the data-set revision unless revisions are compared; if
+    nothing of it is stored, all revisions count. `clips_mean`: the leaderboard shows a mean below 0 as 0. `models`,
+    `judges` and `vintage` narrow what stays equal on both sides.
     """
 
     benchmark: str
@@ -86,7 +86,7 @@ class ModelRun:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A model run under the name that the question gives it; of a pipeline run, the only tasks that count."""
+    """A model run under its name in the comparison; of a pipeline run, the only tasks that count."""
 
     name: str
     model_run: ModelRun
@@ -100,6 +100,11 @@ class ModelRunPair:
     first: Side
     second: Side
     notes: tuple[str, ...] = ()
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Both sides."""
+        return self.first, self.second
 
 
 def score_or(fitting: ScoreDefinition, score: str | None, benchmark: Benchmark) -> ScoreDefinition:
@@ -143,7 +148,7 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
         for kind in KINDS
     }
     kinds = (comparison.kind,) if comparison.kind else KINDS
-    found = {
+    matches = {
         kind: [
             [name] if name in known[kind] else
             [each for each in known[kind]
@@ -152,30 +157,30 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
         ]
         for kind in kinds
     }  # fmt: skip
-    fitting = [kind for kind in kinds if all(found[kind])]
+    fitting = [kind for kind in kinds if all(matches[kind])]
     # What is named in full is meant before what only begins so.
     fitting = [kind for kind in fitting if set(comparison.names) <= set(known[kind])] or fitting
     if not fitting:
-        raise UsageError(_unfit(comparison.names, found, known))
+        raise UsageError(_unfit(comparison.names, matches, known))
     if len(fitting) > 1:
         raise UsageError(f"{' and '.join(comparison.names)}: could be {_either(fitting)}; say which with --of")
     kind = fitting[0]
-    for name, full in zip(comparison.names, found[kind], strict=True):
+    for name, full in zip(comparison.names, matches[kind], strict=True):
         if len(full) > 1:
             raise UsageError(f"{name}: {len(full)} {kind}s match ({', '.join(full)}); give more of the name")
-    names = tuple(full[0] for full in found[kind])
+    names = tuple(full[0] for full in matches[kind])
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise UsageError(f"{twice[0]}: given twice; compare different {kind}s")
     return kind, names
 
 
-def _unfit(names: Sequence[str], found: Mapping[Kind, list[list[str]]], known: Known) -> str:
+def _unfit(names: Sequence[str], matches: Mapping[Kind, list[list[str]]], known: Known) -> str:
     """Return the reason why no kind fits: an unknown name, or names of different kinds."""
-    for place, name in enumerate(names):
-        if not any(full[place] for full in found.values()):
-            return _unknown(name, {kind: known[kind] for kind in found})
-    kinds_of = [next(kind for kind, full in found.items() if full[place]) for place in range(len(names))]
+    for index, name in enumerate(names):
+        if not any(full[index] for full in matches.values()):
+            return _unknown(name, {kind: known[kind] for kind in matches})
+    kinds_of = [next(kind for kind, full in matches.items() if full[index]) for index in range(len(names))]
     message = ", ".join(f"{name} is a {kind}" for name, kind in zip(names, kinds_of, strict=True))
     return f"{message}; what is compared is of one kind"
 
@@ -213,7 +218,7 @@ def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPa
     ):
         notes.append(f"No verdict on the configured revision {comparison.revision[:12]}; another one is compared.")
     sides: dict[str, list[Side]] = {name: [] for name in names}
-    asked_for = [
+    requested = [
         each
         for each in meant
         # Who is compared by name need not be a judge.
@@ -221,12 +226,12 @@ def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPa
         and (not comparison.models or each.model in comparison.models)
         and (not comparison.vintage or each.vintage == comparison.vintage)
     ]
-    for side in _sides(reader, comparison.benchmark, kind, asked_for, names):
+    for side in _sides(reader, comparison.benchmark, kind, requested, names):
         sides[side.name].append(side)
-    found = [pair for name in names[1:] for pair in _paired(kind, sides[names[0]], sides[name])]
-    if not found:
+    paired = [pair for name in names[1:] for pair in _paired(kind, sides[names[0]], sides[name])]
+    if not paired:
         raise PipelineError(_nothing(kind, names, sides))
-    return kind, found, notes
+    return kind, paired, notes
 
 
 def model_runs(reader: Reader, benchmark: str) -> list[ModelRun]:
@@ -347,20 +352,19 @@ def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> 
 
 
 def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> list[list[Side]]:
-    """Sides that can be compared, in groups that differ in nothing but what is compared.
+    """Return the sides that can be compared, in groups that differ only in what is compared.
 
-    They are of the revision, as in a comparison: where nothing of it is stored, of all. Whether two sides have a task
-    in common is not looked at.
+    They are of the revision; if nothing of it is stored, of all revisions. Two sides need not have a task in common.
 
     Raises:
         PipelineError: there is no verdict yet.
     """
     every = [each for each in of_revision(model_runs(reader, benchmark), revision) if each.is_by_judge]
     groups = _grouped(kind, _sides(reader, benchmark, kind, every)).values()
-    found = [
+    comparable_sides = [
         [side for side in group if any(
             other.name != side.name and other.model_run.model_run_id != side.model_run.model_run_id for other in group
         )]
         for group in groups
     ]  # fmt: skip
-    return [group for group in found if group]
+    return [group for group in comparable_sides if group]

@@ -174,7 +174,7 @@ Row = dict[str, Any]
 
 
 def rows_of(result: ComparisonResult) -> list[Row]:
-    """Return a row for each difference, in the order of the answer."""
+    """Return a row for each difference, in the order of the result."""
     return [
         _labels(result, each) | {
             "score": result.score, "first_mean": each.first_mean, "second_mean": each.second_mean,
@@ -182,8 +182,8 @@ def rows_of(result: ComparisonResult) -> list[Row]:
             "p_adjusted": each.p_adjusted, "is_significant": each.is_significant, "sentence": sentence(result, each),
             "notes": list(each.notes), "notes_on_all": notes_on_all(result),
             **{
-                f"{place}_{name}": value
-                for place, side in (("first", each.pair.first), ("second", each.pair.second))
+                f"{prefix}_{name}": value
+                for prefix, side in (("first", each.pair.first), ("second", each.pair.second))
                 for name, value in asdict(side.model_run).items()
                 if name != "model_run_id"
             },
@@ -207,11 +207,11 @@ def apart(
     A flip is a criterion that both sides decided, and not alike; values are means over the trials that are complete,
     `effect` is what the change is worth to the task's score. `n_flips` is how many are given of each difference.
 
-    Of the criteria of tasks that both sides answered, `n_compared` are compared: those that stand in both rubrics, of
-    tasks that are complete on both sides. `explained` is the part of the difference that flips make; all of it unless
-    the rubrics differ.
+    Of the criteria of tasks with a response on both sides, `n_compared` are compared: those in both rubrics, of tasks
+    that are complete on both sides. `explained` is the part of the difference that flips make: all of it, unless the
+    rubrics differ.
     """
-    found: dict[str, list[Row]] = {"verdicts": [], "categories": [], "tasks": [], "flips": []}
+    parts: dict[str, list[Row]] = {"verdicts": [], "categories": [], "tasks": [], "flips": []}
     cells_of: dict[tuple[int, int], pl.DataFrame] = {}
     for difference in differences:
         ids = difference.pair.first.model_run.model_run_id, difference.pair.second.model_run.model_run_id
@@ -221,8 +221,8 @@ def apart(
             cells_of = {ids: pl.DataFrame(reader.arrow(sql.read("queries/compare/flips"), parameters))}
         labels = _labels(result, difference)
         for name, rows in _parts(difference, cells_of[ids], n_flips).items():
-            found[name] += [labels | row for row in rows]
-    return found
+            parts[name] += [labels | row for row in rows]
+    return parts
 
 
 def _labels(result: ComparisonResult, difference: ScoreDifference) -> Row:
@@ -241,8 +241,8 @@ _SIGNS = ((pl.col("effect") > 0).sum().alias("n_gained"), (pl.col("effect") < 0)
 
 def _parts(difference: ScoreDifference, cells: pl.DataFrame, n_flips: int | None) -> dict[str, list[Row]]:
     tasks = difference.tasks
-    answered = cells.filter(pl.col("task_id").is_in(difference.answered.implode()))
-    shared = answered.filter("is_in_both")
+    both_responded = cells.filter(pl.col("task_id").is_in(difference.both_responded.implode()))
+    shared = both_responded.filter("is_in_both")
     decided = shared.drop_nulls(["first_value", "second_value"])
     compared = decided.join(tasks, on="task_id", how="semi", maintain_order="left")
     flips = compared.filter(pl.col("first_value") != pl.col("second_value"))
@@ -253,9 +253,9 @@ def _parts(difference: ScoreDifference, cells: pl.DataFrame, n_flips: int | None
         pl.col("n_gained", "n_lost").fill_null(0), difference=pl.col("second_score") - pl.col("first_score")
     )
     verdicts = {
-        "n_flips": len(flips), "n_flips_lost": flips.select(_SIGNS)["n_lost"].item(), "n_criteria": len(answered),
+        "n_flips": len(flips), "n_flips_lost": flips.select(_SIGNS)["n_lost"].item(), "n_criteria": len(both_responded),
         "n_compared": len(compared), "n_undecided": len(shared) - len(decided),
-        "n_left_out": len(decided) - len(compared), "n_in_one": len(answered) - len(shared),
+        "n_left_out": len(decided) - len(compared), "n_in_one": len(both_responded) - len(shared),
         "explained": flips["effect"].sum() / len(tasks),
     }  # fmt: skip
     shown = flips.drop("is_in_both").head(len(flips) if n_flips is None else n_flips).to_dicts()

@@ -300,7 +300,7 @@ def export_review(
         listed = sorted((row["task"], row["criterion"], row["criterion_hash"]) for row in population)
         population_id = digest("review population", *wanted.key.values(), listed)
         sample_id = digest("review sample", population_id, design)
-        chosen = [population[each.place] for each in drawn]
+        chosen = [population[each.position] for each in drawn]
         conversations = complete_conversations(reader, wanted, {row["task"] for row in chosen})
         is_stored = bool(reader.rows("select 1 from review_samples where sample_id = ? limit 1", [sample_id]))
     file = target if is_file else target / f"review-{sample_id[:8]}{SUFFIX}"
@@ -334,8 +334,8 @@ def _sample(
         if by:
             raise UsageError("--by: goes with -n, not with --tasks, which samples whole tasks")
         tasks = list(dict.fromkeys(row["task"] for row in population))
-        of_task = {tasks[each.place]: each for each in stratified_sample(tasks, ["all"] * len(tasks), n_tasks, seed)}
-        drawn = [each._replace(place=i) for i, row in enumerate(population) if (each := of_task.get(row["task"]))]
+        of_task = {tasks[each.position]: each for each in stratified_sample(tasks, ["all"] * len(tasks), n_tasks, seed)}
+        drawn = [each._replace(position=i) for i, row in enumerate(population) if (each := of_task.get(row["task"]))]
         return f"all criteria of {len(of_task)} of {len(tasks)} tasks, seed {seed}", drawn
     strata = [" / ".join(row[label] or "(none)" for label in by) or "all" for row in population]
     if n_criteria < (n_strata := len(set(strata))):

@@ -57,8 +57,8 @@ def by_split(rows: Rows, draw: Draw, what: str = "", known: str = "", **how: Any
 
     Rows without a value in the column `known` are left out.
     """
-    found = [row for row in rows if row[known] is not None] if known else rows
-    return by_judge_and_split(on_full_splits(found), draw, what, **how)
+    known_rows = [row for row in rows if row[known] is not None] if known else rows
+    return by_judge_and_split(on_full_splits(known_rows), draw, what, **how)
 
 
 def by_judge_and_split(rows: Rows, draw: Draw, what: str = "", judge: str = "judging", **how: Any) -> list[Plot]:

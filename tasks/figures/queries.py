@@ -51,11 +51,11 @@ def filled(
     Raises:
         KeyError: the query asks for something that is not given.
     """
-    found = sql.tokens(assembled(query, columns_of, steps))
-    for i, (sign, name) in enumerate(pairwise(found)):
+    parts = sql.tokens(assembled(query, columns_of, steps))
+    for i, (sign, name) in enumerate(pairwise(parts)):
         if sign == "$":
-            found[i : i + 2] = "", literal(values[name.rstrip()]) + name[len(name.rstrip()) :]
-    return "".join(found)
+            parts[i : i + 2] = "", literal(values[name.rstrip()]) + name[len(name.rstrip()) :]
+    return "".join(parts)
 
 
 def assembled(
@@ -85,7 +85,7 @@ def _by_name() -> dict[str, str]:
 def _steps(query: str, columns_of: Callable[[str], Sequence[str]] | None) -> dict[str, str]:
     """Return the steps of a query, each after the steps that it reads itself: name -> text."""
     shared = sql.queries("figures/shared")
-    found: dict[str, str] = {}
+    parts: dict[str, str] = {}
     for before, after in pairwise(sql.tokens(query)):
         step = after.rstrip()
         if before.rstrip() not in {"from", "join"}:
@@ -101,8 +101,8 @@ def _steps(query: str, columns_of: Callable[[str], Sequence[str]] | None) -> dic
             text = shared[step]
         else:
             continue
-        found |= {**_steps(text, columns_of), step: text}
-    return found
+        parts |= {**_steps(text, columns_of), step: text}
+    return parts
 
 
 _OF_REVISION, _SCOPED, _PRESENTED = "revision_", "scoped_", "presented_"

@@ -39,7 +39,7 @@ def as_text(columns: Sequence[Column], rows: Rows) -> TextTable:
         if len(parts) > 1 and len(parts[-2]) == 1 and column.group and parts[-2][0].group == column.group:
             interval = parts.pop()
             parts[-1] += interval
-    intervals = [place for place, part in enumerate(parts) if len(part) > 1]
+    intervals = [index for index, part in enumerate(parts) if len(part) > 1]
     return TextTable(
         [_heading(part) for part in parts],
         [[_cell(part, row) for part in parts] for row in rows],

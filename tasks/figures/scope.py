@@ -174,8 +174,8 @@ class Scope:
     @cached_property
     def category_title(self) -> str | None:
         """The benchmark's name for the categories of criteria; None without one."""
-        found = (self.benchmark.breakdowns.get(row["kind"]) for row in self._kinds if row["is_category"])
-        return next(found, None)
+        breakdowns = (self.benchmark.breakdowns.get(row["kind"]) for row in self._kinds if row["is_category"])
+        return next(breakdowns, None)
 
     @cached_property
     def _kinds(self) -> list[dict[str, Any]]:
@@ -187,13 +187,13 @@ class Scope:
         first = first_judging(self.job, self.benchmark, self.judgings)
         return first["judging"] if first else None
 
-    def asked(self, query: str, given: Mapping[str, Any] | None = None) -> str:
+    def filled(self, query: str, given: Mapping[str, Any] | None = None) -> str:
         """Return a query (`filled`) in this scope; `given` adds to the parameters that all queries have."""
         return filled(query, {**self.values, **self.steps_given, **(given or {})}, self._columns_of, self.steps)
 
     def query_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> str:
         """Return the query of a figure in this scope; `given` replaces what the figure gives it."""
-        return self.asked(text_of(figure), {**figure.given, **(given or {})})
+        return self.filled(text_of(figure), {**figure.given, **(given or {})})
 
     def rows_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """Return the rows of a figure in this scope; `given` replaces what the figure gives its query."""
@@ -203,7 +203,7 @@ class Scope:
 
     def rows(self, query: str, given: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """Return the rows of a query in this scope."""
-        return self.reader.rows(self.asked(query, given))
+        return self.reader.rows(self.filled(query, given))
 
     def _columns_of(self, relation: str) -> list[str]:
         return self.reader.table(f"from {relation} limit 0")[0]

@@ -57,7 +57,7 @@ class Measure:
             -> the results of each figure.
         method: how it is computed, with a version: figures of another method are stale.
         key: the columns that values share with figures; without any, values have `figure_id`.
-        together: the columns of figures that are the same in all that are computed together.
+        group_by: the columns of figures that are the same in all that are computed together.
         condition: which rows of `figures` are measured.
         of: the columns of a figure with the ids of the figures whose values it rests on.
         beside: other columns of figures that `compute` looks at.
@@ -70,14 +70,14 @@ class Measure:
     compute: Callable[[Sequence[Row], Columns], Iterable[Results]]
     method: str
     key: str = ""
-    together: tuple[str, ...] = ("figure_id",)
+    group_by: tuple[str, ...] = ("figure_id",)
     condition: str = "true"
     of: tuple[str, ...] = ("figure_id",)
     beside: tuple[str, ...] = ()
 
     def stale(self, reader: Reader, on: Steps = STORED, **where: Any) -> list[Row]:
         """Return the figures without this measure of their values; `where` narrows them by their columns."""
-        columns = dict.fromkeys((*self.together, *self.of, *self.beside, "figure_id", "basis"))
+        columns = dict.fromkeys((*self.group_by, *self.of, *self.beside, "figure_id", "basis"))
         query = sql.template(
             "queries/measures/stale", figures=self.figures, columns=", ".join(f"figures.{name}" for name in columns),
             condition=" and ".join((self.condition, *(f"figures.{name} = ${name}" for name in where))),
@@ -89,7 +89,7 @@ class Measure:
         """Compute stale figures in blocks; yield the rows of `measures`."""
         joined = f"{self.figures} inner join {self.values} using ({self.key})" if self.key else self.values
         query = sql.template("queries/measures/values", columns=self.columns, values=joined)
-        for block in _blocks(figures, self.together):
+        for block in _blocks(figures, self.group_by):
             ids = [list(dict.fromkeys(row[name] for row in group for name in self.of)) for group in block]
             values = reader.arrays(sql.with_steps(query, on[0]), {**on[1], "figures": [*chain(*ids)]})
             ends = np.cumsum([0, *map(len, ids)])
@@ -123,10 +123,10 @@ def renew(job: Job, measures: Sequence[Measure]) -> Counter[str]:
     return Counter(measure.name for measure, figures in stale for _ in figures)
 
 
-def _blocks(figures: Sequence[Row], together: Sequence[str]) -> Iterator[list[list[Row]]]:
+def _blocks(figures: Sequence[Row], group_by: Sequence[str]) -> Iterator[list[list[Row]]]:
     """Yield groups of figures that are computed together, as many at a time as make a block."""
     block: list[list[Row]] = []
-    for _, run in groupby(figures, key=itemgetter(*together)):
+    for _, run in groupby(figures, key=itemgetter(*group_by)):
         block.append(list(run))
         if sum(map(len, block)) >= _FIGURES_AT_A_TIME:
             yield block

@@ -144,7 +144,7 @@ def _simulated(
     for each, differences in zip(progress, history, strict=True):
         comparison, n_planned = each.comparison, each.comparison.rule.n_planned
         tasks, settled = np.full(ORDERS, float(n_planned)), None
-        if each.is_settled:
+        if each.is_decided:
             tasks, settled = np.full(ORDERS, float(each.n_tasks)), float(each.decision != OPEN)
         elif len(differences) >= FEWEST_TASKS:
             of_pool = np.array([differences.get(task, np.nan) for task in pool])[drawn[:n_planned]]
@@ -154,7 +154,7 @@ def _simulated(
             # After how many tasks each order is settled; looks that were taken decided nothing.
             is_open = np.ones(ORDERS, dtype=np.bool_)
             for end in comparison.rule.ends[each.block :]:
-                now = is_open & comparison.rule.are_settled(of_pool[:end])
+                now = is_open & comparison.rule.are_decided(of_pool[:end])
                 tasks[now] = end
                 is_open &= ~now
             settled = float(1.0 - is_open.mean())

@@ -20,7 +20,7 @@ from tasks.config.settings import EARLIER_NIGHTS
 from tasks.rules.conversation import Message
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import IMPORTED
-from tasks.rules.stopping import METHOD, OPEN, Asked, Rule, alpha_of_each, block_ends, task_order
+from tasks.rules.stopping import METHOD, OPEN, Claim, Rule, alpha_of_each, block_ends, task_order
 from tasks.run.judgings import Judging, judgings, model_hash
 from warehouse import Reader
 
@@ -247,7 +247,7 @@ class Progress:
     decision: str = OPEN
 
     @property
-    def is_settled(self) -> bool:
+    def is_decided(self) -> bool:
         """True if no more tasks are needed: it is decided, or all tasks are evaluated."""
         return self.decision != OPEN or self.block >= len(self.comparison.rule.ends)
 
@@ -303,7 +303,7 @@ def stopping_plan(
         chosen = list(combinations(sides, 2)) if isinstance(stopping.pairs, str) else list(stopping.pairs)
         pairs = [(sides[a], sides[b], order) for a, b in chosen if {a, b} <= sides.keys()]
     alpha = alpha_of_each(stopping.alpha, len(pairs))
-    asked: Asked = "dropped" if stopping.pairs == EARLIER_NIGHTS else "different"
+    asked: Claim = "dropped" if stopping.pairs == EARLIER_NIGHTS else "different"
     comparisons = tuple(
         StoppingComparison(
             a, b, Rule(asked, alpha, stopping.least_difference, block_ends(len(order), stopping.block)), order
@@ -319,7 +319,7 @@ def left_out_of(progress: Sequence[Progress]) -> dict[str, frozenset[str]]:
     """Model -> the tasks that none of its comparisons needs, which are all settled; none of a model without any."""
     found: dict[str, frozenset[str]] = {}
     for each in progress:
-        beyond = frozenset(each.comparison.order[each.n_tasks :]) if each.is_settled else frozenset()
+        beyond = frozenset(each.comparison.order[each.n_tasks :]) if each.is_decided else frozenset()
         for label in each.comparison.labels:
             found[label] = found[label] & beyond if label in found else beyond
     return {label: tasks for label, tasks in found.items() if tasks}

@@ -129,7 +129,7 @@ def every_method(scores: np.ndarray, drawn: np.ndarray) -> dict[str, np.ndarray]
 
 def wider(scores: np.ndarray, drawn: np.ndarray) -> dict[str, np.ndarray]:
     """The intervals that this project gives."""
-    return {"wider": intervals.mean_intervals(scores, drawn=drawn)}
+    return {"wider": intervals.mean_intervals(scores, sampled=drawn)}
 
 
 def cell(

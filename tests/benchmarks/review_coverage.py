@@ -62,7 +62,7 @@ def estimates(world: World, design: str, replications: int, resamples: int, seed
         under = np.bincount(task[place], weights=weight, minlength=n)
         seen = under > 0
         drawn = draws(int(seen.sum()), resamples, seed)
-        low, high = ratio_intervals(over[seen, None], under[seen, None], drawn=drawn)[0]
+        low, high = ratio_intervals(over[seen, None], under[seen, None], sampled=drawn)[0]
         yield np.array([over.sum() / under.sum(), low, high])
 
 
@@ -73,11 +73,11 @@ def _sampled(
     if design == "whole tasks":
         n_tasks = round(world.n_sampled / len(task) * world.n_tasks)
         drawn = stratified_sample([str(i) for i in range(world.n_tasks)], ["all"] * world.n_tasks, n_tasks, seed)
-        place = np.flatnonzero(np.isin(task, [each.place for each in drawn]))
+        place = np.flatnonzero(np.isin(task, [each.position for each in drawn]))
         return place, np.full(len(place), 1.0 / drawn[0].probability)
     strata = [str(each) for each in category] if design == "by category" else ["all"] * len(task)
     drawn = stratified_sample([str(i) for i in range(len(task))], strata, world.n_sampled, seed)
-    return np.array([each.place for each in drawn]), np.array([1.0 / each.probability for each in drawn])
+    return np.array([each.position for each in drawn]), np.array([1.0 / each.probability for each in drawn])
 
 
 def coverage(world: World, design: str, replications: int, resamples: int, seed: int = 1) -> tuple[float, float, float]:

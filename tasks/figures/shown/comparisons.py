@@ -47,7 +47,7 @@ def _part(name: str) -> Callable[[Scope, Mapping[str, Any]], list[dict[str, Any]
     return rows
 
 
-def _said(rows: Rows) -> list[str]:
+def _sentences(rows: Rows) -> list[str]:
     """Return a sentence for each difference, and the notes on it."""
     splits = {row["split"] for row in rows}
     notes = [
@@ -60,8 +60,8 @@ def _said(rows: Rows) -> list[str]:
         "of them lower the score" if "n_flips" in row else "."
         for row in rows
     ]  # fmt: skip
-    said = [f"{row['sentence']}{flips}" for row, flips in zip(rows, flipped, strict=True)]
-    return [true_minus(note) for note in dict.fromkeys([*said, *rows[0]["notes_on_all"], *notes])]
+    sentences = [f"{row['sentence']}{flips}" for row, flips in zip(rows, flipped, strict=True)]
+    return [true_minus(note) for note in dict.fromkeys([*sentences, *rows[0]["notes_on_all"], *notes])]
 
 
 def _detailed(rows: Rows) -> list[Row]:
@@ -108,7 +108,7 @@ DIFF = Figure(
         *columns("n_compared n_flips n_flips_lost", n_compared="Criteria: compared"),
     ),
     compute=_part("differences"),
-    notes=_said,
+    notes=_sentences,
     **_COMMON,
 )  # fmt: skip
 CATEGORIES = Figure(

@@ -20,13 +20,13 @@ def going_on(rows: Rows) -> list[Plot]:
 def latest_points(rows: Rows) -> Rows:
     """Return the last samplings of each model on each split under each judge."""
     left: dict[Any, int] = {}
-    found = []
+    changes = []
     for row in reversed(rows):
         key = row["split"], row["judged_by"], row["label"]
         left[key] = left.get(key, 0) + 1
         if left[key] <= _MOST_POINTS:
-            found.append(row)
-    return found[::-1]
+            changes.append(row)
+    return changes[::-1]
 
 
 def by_night(rows: Rows) -> list[Plot]:

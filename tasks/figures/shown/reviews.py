@@ -114,7 +114,7 @@ def predicting(rows: Rows) -> list[Plot]:
     """For each kind of disagreement the difference of its rates, a dot for each reviewer and check."""
     known = [row for row in rows if row["difference"] is not None]
     low, high = range_of(known, "difference_ci_low", "difference_ci_high", "difference")
-    found = {title: [row for row in known if row["outcome"] == name] for name, title in _OUTCOMES.items()}
+    by_outcome = {title: [row for row in known if row["outcome"] == name] for name, title in _OUTCOMES.items()}
     return [
         Plot(title, charts.intervals(
             of_outcome, label="review_check", value="difference", low="difference_ci_low", high="difference_ci_high",
@@ -122,7 +122,7 @@ def predicting(rows: Rows) -> list[Plot]:
             labels=sorted({row["review_check"] for row in of_outcome}), names=names_in_order(known, "reviewer"),
             domain=(min(low, 0.0), max(high, 0.0)),
         ))
-        for title, of_outcome in found.items()
+        for title, of_outcome in by_outcome.items()
         if of_outcome
     ]  # fmt: skip
 

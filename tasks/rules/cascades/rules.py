@@ -74,18 +74,18 @@ def escalations(when: When, facts: Facts) -> dict[str, Flags]:
     """
     counted = facts.first if when.disagreement else facts.first[:, :1]
     failed = np.asarray(np.isnan(counted).any(axis=1))
-    found: dict[str, Flags] = {FAILED: failed}
+    reasons: dict[str, Flags] = {FAILED: failed}
     if when.disagreement:
-        found[DISAGREEMENT] = ~failed & np.asarray((counted != counted[:, :1]).any(axis=1))
+        reasons[DISAGREEMENT] = ~failed & np.asarray((counted != counted[:, :1]).any(axis=1))
     if when.weight_above is not None:
-        found[WEIGHT] = np.abs(facts.weights) > when.weight_above
+        reasons[WEIGHT] = np.abs(facts.weights) > when.weight_above
     if when.categories:
-        found[CATEGORY] = np.isin(facts.categories, np.asarray(when.categories))
+        reasons[CATEGORY] = np.isin(facts.categories, np.asarray(when.categories))
     if when.confidence_below is not None:
         unknown = np.isnan(facts.confidence)
-        found[CONFIDENCE] = ~failed & ~unknown & (facts.confidence < when.confidence_below)
-        found[CONFIDENCE_UNKNOWN] = ~failed & unknown
-    return found
+        reasons[CONFIDENCE] = ~failed & ~unknown & (facts.confidence < when.confidence_below)
+        reasons[CONFIDENCE_UNKNOWN] = ~failed & unknown
+    return reasons
 
 
 def reasons_to_escalate(
@@ -105,7 +105,7 @@ def reasons_to_escalate(
     return [reason for reason, which in escalations(when, facts).items() if which[0]]
 
 
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -127,11 +127,11 @@ class PairedVerdicts:
 
     facts: Facts
     strong: Floats
-    task: Places
-    response: Places
+    task: Indices
+    response: Indices
     tasks: tuple[str, ...]
-    task_of_response: Places
-    model_of_response: Places
+    task_of_response: Indices
+    model_of_response: Indices
     models: tuple[str, ...]
     offset: Floats
     denominator: Floats
@@ -188,18 +188,18 @@ def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[Candida
     known = paired.facts.confidence[~np.isnan(paired.facts.confidence)]
     # Levels that some are below and some are not.
     confidences = [level for level in CONFIDENCES if 0 < (known < level).sum() < len(known)]
-    found = [CandidateRule("cheap alone", When()), CandidateRule("strong alone", None)]
-    found += [_named(When(weight_above=weight)) for weight in weights]
-    found += [_named(When(categories=names)) for names in dict.fromkeys([*single, *sets])]
-    found += [_named(When(confidence_below=level)) for level in confidences]
-    found += [_named(When(weight_above=w, categories=names)) for w in weights for names in sets]
-    found += [_named(When(weight_above=w, confidence_below=level)) for w in weights for level in confidences]
+    rules = [CandidateRule("cheap alone", When()), CandidateRule("strong alone", None)]
+    rules += [_named(When(weight_above=weight)) for weight in weights]
+    rules += [_named(When(categories=names)) for names in dict.fromkeys([*single, *sets])]
+    rules += [_named(When(confidence_below=level)) for level in confidences]
+    rules += [_named(When(weight_above=w, categories=names)) for w in weights for names in sets]
+    rules += [_named(When(weight_above=w, confidence_below=level)) for w in weights for level in confidences]
     if has_repetitions:
-        found.append(_named(When(disagreement=True)))
-        found += [_named(When(disagreement=True, weight_above=weight)) for weight in weights]
-        found += [_named(When(disagreement=True, categories=names)) for names in sets]
-        found += [_named(When(disagreement=True, confidence_below=level)) for level in confidences]
-    return found
+        rules.append(_named(When(disagreement=True)))
+        rules += [_named(When(disagreement=True, weight_above=weight)) for weight in weights]
+        rules += [_named(When(disagreement=True, categories=names)) for names in sets]
+        rules += [_named(When(disagreement=True, confidence_below=level)) for level in confidences]
+    return rules
 
 
 def is_repeated(n_repeated: int, n_criteria: int) -> bool:
@@ -220,10 +220,10 @@ def _named(when: When) -> CandidateRule:
 
 def _category_sets(paired: PairedVerdicts) -> list[tuple[str, ...]]:
     """Sets of categories: the one in which the cheap judge errs most often, with the next, and so on, but not all."""
-    names, places = np.unique(paired.facts.categories, return_inverse=True)
+    names, indices = np.unique(paired.facts.categories, return_inverse=True)
     first = paired.facts.first[:, 0]
     decided = ~np.isnan(first)  # where it failed, every rule escalates
-    errs = np.bincount(places, decided & (first != paired.strong), minlength=len(names))
-    shares = errs / np.maximum(1, np.bincount(places, decided, minlength=len(names)))
+    errs = np.bincount(indices, decided & (first != paired.strong), minlength=len(names))
+    shares = errs / np.maximum(1, np.bincount(indices, decided, minlength=len(names)))
     order = np.argsort(-shares, kind="stable")
     return [tuple(sorted(names[order[:size]].tolist())) for size in range(1, len(names))]

@@ -66,17 +66,17 @@ def paired_difference(
     # What is drawn depends neither on the order of the tasks nor on which side comes first.
     turn = -1.0 if mean < 0 else 1.0
     values = np.sort(turn * differences)[:, None]
-    made = intervals.studentised(
+    resampled = intervals.studentised(
         values, np.ones_like(values), np.array([differing]), intervals.draws(n, resamples, seed)
     )
-    low, high = (float(end[0]) for end in made.ends(level))
+    low, high = (float(end[0]) for end in resampled.ends(level))
     low = 0.0 if 0.0 < low <= intervals.TOUCHES * abs(mean) else low
     return PairedDifference(
         n_tasks=n,
         difference=mean,
         ci_low=low if turn > 0 else -high,
         ci_high=high if turn > 0 else -low,
-        p_value=max(float(made.p_values()[0]), 1.0 / (1 + resamples)),
+        p_value=max(float(resampled.p_values()[0]), 1.0 / (1 + resamples)),
         smallest_detectable=smallest_detectable(values[:, 0], 1.0 - level),
         n_differing=differing,
         is_small=bool(intervals.few_to_rest_on(values)[0]),
@@ -125,10 +125,10 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     Returns:
         In the order given. None stays None and does not count as a comparison.
     """
-    known = sorted((value, place) for place, value in enumerate(p_values) if value is not None)
+    known = sorted((value, index) for index, value in enumerate(p_values) if value is not None)
     adjusted: list[float | None] = [None] * len(p_values)
     so_far = 0.0
-    for rank, (value, place) in enumerate(known):
+    for rank, (value, index) in enumerate(known):
         so_far = max(so_far, min(1.0, value * (len(known) - rank)))
-        adjusted[place] = so_far
+        adjusted[index] = so_far
     return adjusted

@@ -95,7 +95,7 @@ def limits(nights: Iterable[ControlNight]) -> list[ControlLimits]:
     A night that is out of control does not count for later ones. The result depends on the nights alone and not on the
     order in which they were judged: one that is judged late changes the limits of those after it.
     """
-    found = []
+    charted = []
     n_pooled = n_pooled_agreeing = 0
     for night in sorted(nights, key=lambda night: night.label):
         centre = lower_limit = None
@@ -110,11 +110,11 @@ def limits(nights: Iterable[ControlNight]) -> list[ControlLimits]:
             if bound is not None and night.agreement is not None and night.agreement < bound
         ]
         cause = " and ".join(below) or None
-        found.append(ControlLimits(night.label, centre, lower_limit, cause))
+        charted.append(ControlLimits(night.label, centre, lower_limit, cause))
         if cause is None:
             n_pooled += night.n_decided
             n_pooled_agreeing += night.n_agreeing
-    return found
+    return charted
 
 
 def least_agreeing(n_pooled: int, n_pooled_agreeing: int, n: int) -> int:

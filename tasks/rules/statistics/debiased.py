@@ -139,25 +139,25 @@ def corrected(known: KnownTasks, labels: Labels, *, uses_judge: bool = True) -> 
     )
 
 
-def too_few(found: Corrected) -> str | None:
+def too_few(estimated: Corrected) -> str | None:
     """Return the reason if a few labels outweigh so many others that there are too few for a figure; else None."""
-    if 0.0 < found.effective_labels < FEWEST_EFFECTIVE:
-        return f"a few labels outweigh the others, which tell as much as {found.effective_labels:.0f} equal ones"
+    if 0.0 < estimated.effective_labels < FEWEST_EFFECTIVE:
+        return f"a few labels outweigh the others, which tell as much as {estimated.effective_labels:.0f} equal ones"
     return None
 
 
-def estimate(found: Corrected, level: float = 0.95) -> DebiasedEstimate:
+def estimate(estimated: Corrected, level: float = 0.95) -> DebiasedEstimate:
     """Return the mean of corrected values with its interval for other tasks of the same kind.
 
     On each side it is the wider of Student's t and the studentised bootstrap over tasks, as the judge's own interval,
     since tasks' values may be skewed.
     """
-    variance = len(found.values) * float(found.spread.var(ddof=1)) + found.extra_variance
-    return _estimate(found.values, variance, found.degrees, level, _reach(found.spread, level))
+    variance = len(estimated.values) * float(estimated.spread.var(ddof=1)) + estimated.extra_variance
+    return _estimate(estimated.values, variance, estimated.degrees, level, _reach(estimated.spread, level))
 
 
 def estimated_difference(
-    first: Corrected, second: Corrected, places: tuple[NDArray[np.int64], NDArray[np.int64]], level: float = 0.95
+    first: Corrected, second: Corrected, indices: tuple[NDArray[np.int64], NDArray[np.int64]], level: float = 0.95
 ) -> DebiasedEstimate:
     """Return the mean of second minus first over tasks that both have, with its interval by Student's t.
 
@@ -166,10 +166,10 @@ def estimated_difference(
     Args:
         first: one model's tasks.
         second: the other's.
-        places: where the common tasks stand in the first and in the second, in one order.
+        indices: where the common tasks stand in the first and in the second, in one order.
         level: coverage of the interval.
     """
-    a, b = places
+    a, b = indices
     spread = second.spread[b] - first.spread[a]
     variance = len(spread) * float(spread.var(ddof=1)) + first.extra_variance + second.extra_variance
     return _estimate(second.values[b] - first.values[a], variance, _degrees(first, second), level)
@@ -204,8 +204,8 @@ def _reach(spread: Floats, level: float) -> tuple[float, float]:
     differing = intervals.n_differing(values)
     if differing[0] < intervals.FEWEST_OTHERS:
         return 0.0, 0.0
-    made = intervals.studentised(values, np.ones_like(values), differing, intervals.draws(n, _RESAMPLES))
-    below, above = intervals.sorted_quantile_pairs(made.steps, np.array([(1.0 - level) / 2.0]))[0].tolist()
+    resampled = intervals.studentised(values, np.ones_like(values), differing, intervals.draws(n, _RESAMPLES))
+    below, above = intervals.sorted_quantile_pairs(resampled.steps, np.array([(1.0 - level) / 2.0]))[0].tolist()
     widest = intervals.WIDEST * float(intervals.student_quantile((1.0 + level) / 2.0, np.asarray(n - 1.0)))
     # Steps are in standard errors with the number of tasks as the divisor, which are a little smaller.
     down, up = (math.sqrt((n - 1.0) / n) * each for each in (above, -below))

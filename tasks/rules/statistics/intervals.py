@@ -46,11 +46,11 @@ def sorted_quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
     every = np.arange(len(rows))
     pair = []
     for probability in (tails, 1.0 - tails):
-        place = np.maximum(last, 0) * probability
-        below = np.floor(place).astype(np.int64)
+        position = np.maximum(last, 0) * probability
+        below = np.floor(position).astype(np.int64)
         above = np.minimum(below + 1, np.maximum(last, 0))
         low, high = rows[every, below], rows[every, above]
-        pair.append(low + (high - low) * (place - below))
+        pair.append(low + (high - low) * (position - below))
     return np.stack(pair, axis=1)
 
 
@@ -144,8 +144,8 @@ def _two_sided(steps: Draws, reached: float) -> float:
     if above in {0, len(steps)}:
         return 0.0 if above else 1.0
     low, high = float(steps[above - 1]), float(steps[above])
-    place = above - 1 + (reached - low) / (high - low)
-    return min(1.0, 2.0 * (1.0 - place / (len(steps) - 1)))
+    position = above - 1 + (reached - low) / (high - low)
+    return min(1.0, 2.0 * (1.0 - position / (len(steps) - 1)))
 
 
 def studentised(
@@ -177,8 +177,8 @@ def studentised(
 
 def distinct_columns(columns: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
     """Return the distinct columns, and the index of each column among them."""
-    places: dict[bytes, int] = {}
-    which = [places.setdefault(column.tobytes(), len(places)) for column in columns.T]
+    numbers: dict[bytes, int] = {}
+    which = [numbers.setdefault(column.tobytes(), len(numbers)) for column in columns.T]
     return columns[:, np.unique(which, return_index=True)[1]], which
 
 
@@ -221,7 +221,7 @@ FEW_OTHERS = 10
 """Nor is it where fewer tasks than these differ from the commonest value, as with a rare mistake."""
 FEWEST_OTHERS = 5
 """Where fewer tasks than these differ from the commonest value, their spread is unknown and there is no interval."""
-_DRAWN_AT_A_TIME = 1_000
+_SAMPLED_AT_A_TIME = 1_000
 _FIGURES_AT_A_TIME = 100
 _SAME = 1e-9
 """The share of the largest value within which two values are the same but for rounding."""
@@ -235,19 +235,19 @@ def draws(n_tasks: int, resamples: int = RESAMPLES, seed: int = SEED) -> Draws:
         Counts of shape (resamples, n_tasks), read-only. Every row sums to n_tasks.
     """
     # A task's counts lie side by side, so that the draws of some of the tasks are quickly taken out.
-    drawn = np.zeros((n_tasks, resamples), dtype=np.float32)
+    sampled = np.zeros((n_tasks, resamples), dtype=np.float32)
     if n_tasks:
         generator = np.random.default_rng(seed)
         shares = np.full(n_tasks, 1.0 / n_tasks)
-        for start in range(0, resamples, _DRAWN_AT_A_TIME):
-            columns = drawn[:, start : start + _DRAWN_AT_A_TIME]
+        for start in range(0, resamples, _SAMPLED_AT_A_TIME):
+            columns = sampled[:, start : start + _SAMPLED_AT_A_TIME]
             columns[:] = generator.multinomial(n_tasks, shares, size=columns.shape[1]).T
-    drawn.flags.writeable = False
-    return drawn.T
+    sampled.flags.writeable = False
+    return sampled.T
 
 
 def mean_intervals(
-    values: Floats, *, level: float = 0.95, resamples: int = RESAMPLES, drawn: Draws | None = None
+    values: Floats, *, level: float = 0.95, resamples: int = RESAMPLES, sampled: Draws | None = None
 ) -> Floats:
     """Intervals of the means of figures over their tasks.
 
@@ -256,7 +256,7 @@ def mean_intervals(
     Args:
         values: shape (n_tasks, n_figures), NaN where a task does not count for a figure.
         level: nominal coverage.
-        drawn: draws of these tasks, shape (n_resamples, n_tasks), such as the columns of these tasks from the draws
+        sampled: draws of these tasks, shape (n_resamples, n_tasks), such as the columns of these tasks from the draws
             of a whole task set; `resamples` new ones when absent. A resample without any task of a figure
             is left out for it.
 
@@ -265,7 +265,7 @@ def mean_intervals(
     """
     counted = ~np.isnan(values)
     counts = counted.astype(np.float64)
-    return ratio_intervals(np.where(counted, values, 0.0), counts, level=level, resamples=resamples, drawn=drawn)
+    return ratio_intervals(np.where(counted, values, 0.0), counts, level=level, resamples=resamples, sampled=sampled)
 
 
 def ratio_intervals(
@@ -274,7 +274,7 @@ def ratio_intervals(
     *,
     level: float = 0.95,
     resamples: int = RESAMPLES,
-    drawn: Draws | None = None,
+    sampled: Draws | None = None,
 ) -> Floats:
     """Intervals of pooled shares: the sum of numerators by the sum of denominators over tasks.
 
@@ -284,32 +284,32 @@ def ratio_intervals(
         numerators: shape (n_tasks, n_figures).
         denominators: the same shape, not negative; a task without the thing has 0 and 0.
         level: nominal coverage.
-        drawn: as in `mean_intervals`.
+        sampled: as in `mean_intervals`.
 
     Returns:
         Shape (n_figures, 2), NaN for a figure with too few tasks that differ (`FEWEST_OTHERS`).
     """
-    weights = (draws(len(numerators), resamples) if drawn is None else drawn).astype(np.float32, copy=False)
+    weights = (draws(len(numerators), resamples) if sampled is None else sampled).astype(np.float32, copy=False)
     each = quotient(numerators, denominators)  # each task's own share, NaN where it has none of the thing
     differing = n_differing(each)
     enough = np.flatnonzero(differing >= FEWEST_OTHERS)
-    found = np.full((numerators.shape[1], 2), np.nan)
-    for places in figure_chunks(len(enough), _FIGURES_AT_A_TIME):
-        chosen = enough[places]
+    ends = np.full((numerators.shape[1], 2), np.nan)
+    for chunk in figure_chunks(len(enough), _FIGURES_AT_A_TIME):
+        chosen = enough[chunk]
         chosen_each = each[:, chosen]
-        made = studentised(numerators[:, chosen], denominators[:, chosen], differing[chosen], weights)
-        low, high = made.ends(level)
+        resampled = studentised(numerators[:, chosen], denominators[:, chosen], differing[chosen], weights)
+        low, high = resampled.ends(level)
         # No mean is sought outside the values that it is taken over.
-        found[chosen, 0] = np.maximum(low, np.nanmin(chosen_each, axis=0))
-        found[chosen, 1] = np.minimum(high, np.nanmax(chosen_each, axis=0))
-    return found
+        ends[chosen, 0] = np.maximum(low, np.nanmin(chosen_each, axis=0))
+        ends[chosen, 1] = np.minimum(high, np.nanmax(chosen_each, axis=0))
+    return ends
 
 
 def quotient(over: NDArray[Any], under: NDArray[Any], least: Floats | float = 0.0) -> Floats:
     """Return the quotient, NaN where the divisor is not above the smallest allowed one."""
-    found: Floats = np.full(np.broadcast_shapes(np.shape(over), np.shape(under)), np.nan)
-    np.divide(over, under, out=found, where=np.asarray(under > least))
-    return found
+    quotients: Floats = np.full(np.broadcast_shapes(np.shape(over), np.shape(under)), np.nan)
+    np.divide(over, under, out=quotients, where=np.asarray(under > least))
+    return quotients
 
 
 def figure_chunks(n_figures: int, at_a_time: int) -> Iterator[slice]:
@@ -331,9 +331,9 @@ def n_differing(values: Floats) -> NDArray[np.int64]:
     scale = np.abs(np.where(counted, ordered, 0.0)).max(axis=0)
     is_new = np.ones(ordered.shape, dtype=np.bool_)
     is_new[1:] = ~(np.diff(ordered, axis=0) <= _SAME * scale)
-    places = np.arange(n_tasks)[:, None]
+    indices = np.arange(n_tasks)[:, None]
     # How long the run of equal values is that ends at each place.
-    lengths = places + 1 - np.maximum.accumulate(np.where(is_new, places, 0), axis=0)
+    lengths = indices + 1 - np.maximum.accumulate(np.where(is_new, indices, 0), axis=0)
     commonest = np.where(counted, lengths, 0).max(axis=0)
     return np.asarray(counted.sum(axis=0) - commonest, dtype=np.int64)
 

@@ -36,7 +36,7 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
-def is_for_finding(task_id: str) -> bool:
+def is_for_selection(task_id: str) -> bool:
     """Return whether a task is for finding weaknesses, not for confirming them.
 
     By a hash of its id, so about half of the tasks are, and a task changes sides never: not when other tasks are added,
@@ -108,10 +108,10 @@ def task_sums(right: Floats, weights: Floats, tasks: Ints, leaves: Ints, shape: 
     """
     is_decided = ~np.isnan(right) & (weights != 0)
     sizes, known = np.where(is_decided, np.abs(weights), 0.0), np.where(is_decided, right, 0.0)
-    places = tasks * shape[1] + leaves
+    cells = tasks * shape[1] + leaves
 
     def summed(each: Floats) -> Floats:
-        return np.bincount(places, each, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+        return np.bincount(cells, each, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
 
     counts = np.bincount(tasks, is_decided, minlength=shape[0])
     means = np.bincount(tasks, known, minlength=shape[0]) / np.maximum(counts, 1)
@@ -172,12 +172,12 @@ class Below:
 class WeaknessCandidate:
     """A node in which a model lies significantly below on the tasks for finding.
 
-    `p_found` is corrected for the nodes of the tree.
+    `p_selected` is corrected for the nodes of the tree.
     """
 
     node: int
-    found: Below
-    p_found: float
+    selected: Below
+    p_selected: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +205,10 @@ def leaves_under(parents: Sequence[int]) -> Floats:
     """
     leaves = [node for node in range(len(parents)) if node not in set(parents)]
     under = np.zeros((len(leaves), len(parents)))
-    for place, leaf in enumerate(leaves):
+    for index, leaf in enumerate(leaves):
         node = leaf
         while node >= 0:
-            under[place, node] = 1.0
+            under[index, node] = 1.0
             node = parents[node]
     return under
 
@@ -225,12 +225,12 @@ def candidates(contrast: Contrast, parents: Sequence[int], alpha: float = ALPHA)
     nodes = [node for node, parent in enumerate(parents) if parent >= 0]
     tested = dict(zip(nodes, _tested(contrast, under[:, nodes], 1.0 - under[:, nodes], alpha), strict=True))
     corrected = dict(zip(nodes, holm([each.p_value for each in tested.values()]), strict=True))
-    found = {
+    selected = {
         node: WeaknessCandidate(node, tested[node], p_value)
         for node, p_value in corrected.items()
         if p_value is not None and p_value <= alpha
     }
-    return [found[node] for node in _aptest(contrast, under, sorted(found), alpha)]
+    return [selected[node] for node in _aptest(contrast, under, sorted(selected), alpha)]
 
 
 def confirmed(searched: Sequence[tuple[Contrast, Sequence[int], Sequence[WeaknessCandidate]]]) -> list[list[Weakness]]:
@@ -259,18 +259,18 @@ def _tested(contrast: Contrast, inside: Floats, outside: Floats, alpha: float) -
     first, second = contrast.sides(inside, outside)
     by_chance = contrast.chance_p_values(inside, outside)
     bounds = np.maximum(_least_p_values(second - first), by_chance)
-    sides = [(first[:, place], second[:, place], float(by_chance[place])) for place in range(len(bounds))]
-    tested = {place: _below(*sides[place]) for place in np.flatnonzero(np.isnan(bounds)).tolist()}
-    least = holm([tested[place].p_value if place in tested else bound for place, bound in enumerate(bounds.tolist())])
-    for place, bound in enumerate(bounds.tolist()):
-        corrected = least[place]
-        if place not in tested and corrected is not None:
+    sides = [(first[:, index], second[:, index], float(by_chance[index])) for index in range(len(bounds))]
+    tested = {index: _below(*sides[index]) for index in np.flatnonzero(np.isnan(bounds)).tolist()}
+    least = holm([tested[index].p_value if index in tested else bound for index, bound in enumerate(bounds.tolist())])
+    for index, bound in enumerate(bounds.tolist()):
+        corrected = least[index]
+        if index not in tested and corrected is not None:
             is_possible = corrected <= _CLOSE_TO_ALPHA * alpha
-            there = (second - first)[:, place]
+            there = (second - first)[:, index]
             there = there[~np.isnan(there)]
             untested = PairedDifference(len(there), float(there.mean()), None, None, None, None)
-            tested[place] = _below(*sides[place]) if is_possible else Below(untested, bound)
-    return [tested[place] for place in range(len(bounds))]
+            tested[index] = _below(*sides[index]) if is_possible else Below(untested, bound)
+    return [tested[index] for index in range(len(bounds))]
 
 
 def _below(first: Floats, second: Floats, by_chance: float) -> Below:
@@ -305,14 +305,14 @@ def _least_p_values(differences: Floats) -> Floats:
     return p_values
 
 
-def _aptest(contrast: Contrast, under: Floats, found: Sequence[int], alpha: float) -> list[int]:
+def _aptest(contrast: Contrast, under: Floats, selected: Sequence[int], alpha: float) -> list[int]:
     """Of found nodes that lie in each other those that say best where the weakness is.
 
     A node is weak as a whole, and stands for the weak nodes in it, if what it holds beside them is weak too:
     significantly, and at least half as weak as they are. Otherwise they alone explain it, and it is left out.
     """
     chosen: list[int] = []
-    for node in reversed(found):  # children come after their parents
+    for node in reversed(selected):  # children come after their parents
         within = [each for each in chosen if (under[:, each] <= under[:, node]).all()]
         if within and not _is_weak_beside(contrast, under, node, within, alpha):
             continue

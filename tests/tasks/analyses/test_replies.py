@@ -13,10 +13,10 @@ from tasks.analyses.phrases import (
     NAME,
     NAME_TEMPLATE,
     PHRASE,
+    made_unique,
     read_text,
     shown_phrases,
-    told_apart,
-    vector_question,
+    vector_reply_spec,
 )
 from tasks.analyses.review import CHECKS, read_findings, reply_shape
 from tasks.prompts import load_analysis_template
@@ -162,15 +162,15 @@ def test_a_name_is_shorter_than_a_phrase() -> None:
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
 def test_a_vector_is_read_as_it_was_written(vector: list[float]) -> None:
-    assert {"vector": vector} == vector_question().read(json.dumps(vector))
+    assert {"vector": vector} == vector_reply_spec().read(json.dumps(vector))
 
 
 def test_names_that_stay_alike_are_told_apart_by_a_phrase_or_a_number() -> None:
     used = {"tax": "1", "tax: reading leases": "2"}
 
-    assert "Tax: Drafting wills" == told_apart("Tax", ["Reading leases", "Drafting wills"], used)
-    assert "Tax (2)" == told_apart("Tax", ["Reading leases"], used)
-    assert "Tax (3)" == told_apart("Tax", [], used | {"tax (2)": "3"})
+    assert "Tax: Drafting wills" == made_unique("Tax", ["Reading leases", "Drafting wills"], used)
+    assert "Tax (2)" == made_unique("Tax", ["Reading leases"], used)
+    assert "Tax (3)" == made_unique("Tax", [], used | {"tax (2)": "3"})
 
 
 @given(st.lists(st.text(max_size=5), max_size=200))

@@ -15,15 +15,15 @@ WEIGHTS = {f"t{i:02d}": [5, 3, -2] for i in range(8)}
 
 
 def most_met(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
-    for place in range(len(figures)):
+    for index in range(len(figures)):
         yield {
-            "most_met": MeasureResult(float(values["n_met"][values["figure"] == place].max()), note=f"{len(figures)}")
+            "most_met": MeasureResult(float(values["n_met"][values["figure"] == index].max()), note=f"{len(figures)}")
         }
 
 
 OWN = Measure(
     "most_met", "intermediate.mean_scores", "intermediate.figure_values", "task, n_met", most_met, "max-1",
-    together=("task_set_id", "breakdown"),
+    group_by=("task_set_id", "breakdown"),
 )  # fmt: skip
 """The most criteria met on a task: a measure that nobody needs."""
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.conversation import PLACES, build_messages, fill, final_text, missing_places
+from tasks.rules.conversation import PLACEHOLDERS, build_messages, fill, final_text, missing_placeholders
 from tasks.rules.records import Turn
 
-CONVERSATION, ITEM = PLACES
+CONVERSATION, ITEM = PLACEHOLDERS
 
 
 def turn(prompt: str | None, response: str | None = None, *references: str) -> Turn:
@@ -36,7 +36,7 @@ def test_a_blank_slot_makes_no_message(nothing: str | None) -> None:
 TEMPLATE = f"C: {CONVERSATION}\nI: {ITEM}\nagain: {ITEM}"
 
 
-TEXTS = st.text(st.sampled_from("<>_ab\n\\"), max_size=20) | st.sampled_from(PLACES) | st.text(max_size=20)
+TEXTS = st.text(st.sampled_from("<>_ab\n\\"), max_size=20) | st.sampled_from(PLACEHOLDERS) | st.text(max_size=20)
 
 
 @given(TEXTS, TEXTS)
@@ -51,7 +51,7 @@ def test_a_filled_template_is_its_parts_with_the_texts_between(conversation: str
     [(TEMPLATE, []), (CONVERSATION, [ITEM]), (ITEM, [CONVERSATION]), ("<conversation>", [CONVERSATION, ITEM])],
 )
 def test_a_template_is_told_what_it_lacks(template: str, missing: list[str]) -> None:
-    assert missing == missing_places(template)
+    assert missing == missing_placeholders(template)
 
 
 # what a model answered

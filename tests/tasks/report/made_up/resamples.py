@@ -16,7 +16,7 @@ def few_resamples(resamples: int) -> Iterator[None]:
     few = partial(draws, resamples=resamples)
 
     def with_few(tables: Any, *measures: Any, drawn: Any) -> Any:
-        return agreement_intervals(tables, *measures, drawn=few(len(tables)) if tables.shape[1] > 1 else drawn)
+        return agreement_intervals(tables, *measures, sampled=few(len(tables)) if tables.shape[1] > 1 else drawn)
 
     with patch("tasks.measures.scores.draws", few), patch("tasks.measures.agreement.agreement_intervals", with_few):
         yield

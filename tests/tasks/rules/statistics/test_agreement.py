@@ -119,9 +119,9 @@ def test_an_interval_of_agreement_is_what_drawing_whole_tasks_gives(n_tasks: int
     # `student` is the 97.5 % quantile of Student's t with one degree of freedom fewer than tasks.
     tables = task_tables(n_tasks)
     dice = random.Random(2)
-    found = sorted(float(agreement.kappa(sum(dice.choices(list(tables[:, 0]), k=n_tasks)))) for _ in range(8_000))
+    result = sorted(float(agreement.kappa(sum(dice.choices(list(tables[:, 0]), k=n_tasks)))) for _ in range(8_000))
     tail = NormalDist().cdf(-((n_tasks / (n_tasks - 1)) ** 0.5) * student)
-    low, high = found[int(tail * 8_000)], found[int((1 - tail) * 8_000)]
+    low, high = result[int(tail * 8_000)], result[int((1 - tail) * 8_000)]
 
     assert agreement.agreement_intervals(tables, agreement.kappa)[0][0] == pytest.approx(
         (low, high), abs=0.06 * (high - low)
@@ -129,10 +129,10 @@ def test_an_interval_of_agreement_is_what_drawing_whole_tasks_gives(n_tasks: int
 
 
 def test_agreement_has_the_same_interval_alone_and_among_many() -> None:
-    tables, drawn = task_tables(20, 230), draws(20, FEW)
-    among = agreement.agreement_intervals(tables, agreement.kappa, drawn=drawn)[0]
+    tables, sampled = task_tables(20, 230), draws(20, FEW)
+    among = agreement.agreement_intervals(tables, agreement.kappa, sampled=sampled)[0]
 
-    assert agreement.agreement_intervals(tables[:, [205]], agreement.kappa, drawn=drawn)[0] == pytest.approx(
+    assert agreement.agreement_intervals(tables[:, [205]], agreement.kappa, sampled=sampled)[0] == pytest.approx(
         among[[205]], abs=1e-9
     )
     assert (agreement.agreement_intervals(tables, agreement.kappa, resamples=FEW)[0] == among).all()
@@ -193,20 +193,20 @@ def votes_of(errors: np.ndarray) -> float:
 
 def votes_by_hand(errors: list[list[float]]) -> float | None:
     voters = list(zip(*errors, strict=True))
-    found = [
+    result = [
         statistics.correlation(a, b)
         for a, b in itertools.combinations(voters, 2)
         if len(set(a)) > 1 and len(set(b)) > 1
     ]
-    if not found:
+    if not result:
         return None
-    rho = min(1.0, max(0.0, statistics.fmean(found)))
+    rho = min(1.0, max(0.0, statistics.fmean(result)))
     return len(voters) / (1 + (len(voters) - 1) * rho)
 
 
 @given(ERRORS)
 def test_votes_are_kishs_with_the_mean_correlation_of_all_pairs_that_have_one(errors: list[list[float]]) -> None:
-    expected, found = votes_by_hand(errors), votes_of(np.array(errors))
+    expected, result = votes_by_hand(errors), votes_of(np.array(errors))
 
-    assert math.isnan(found) if expected is None else found == pytest.approx(expected)
-    assert expected is None or 1.0 <= found <= len(errors[0]) + 1e-9
+    assert math.isnan(result) if expected is None else result == pytest.approx(expected)
+    assert expected is None or 1.0 <= result <= len(errors[0]) + 1e-9

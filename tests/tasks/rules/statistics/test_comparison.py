@@ -30,24 +30,24 @@ def pair(n_tasks: int, gain: float, seed: int = 5) -> tuple[np.ndarray, np.ndarr
 
 def test_the_difference_is_the_second_above_the_first_with_the_interval_of_a_mean() -> None:
     first, second = pair(40, 0.05)
-    found = paired_difference(first, second)
+    result = paired_difference(first, second)
 
-    assert 40 == found.n_tasks
-    assert fmean(second) - fmean(first) == pytest.approx(found.difference)
-    assert [(found.ci_low, found.ci_high)] == [tuple(row) for row in mean_intervals(np.sort(second - first)[:, None])]
+    assert 40 == result.n_tasks
+    assert fmean(second) - fmean(first) == pytest.approx(result.difference)
+    assert [(result.ci_low, result.ci_high)] == [tuple(row) for row in mean_intervals(np.sort(second - first)[:, None])]
 
 
 @settings(max_examples=150)
 @given(DIFFERENCES, st.sampled_from([0.8, 0.95, 0.99]))
 def test_the_interval_leaves_out_zero_exactly_if_p_is_below_its_error(differences: np.ndarray, level: float) -> None:
-    found = paired_difference(np.zeros(len(differences)), differences, level=level, resamples=FEW)
-    if found.n_differing < FEWEST_OTHERS:
-        assert (None, None) == (found.ci_low, found.ci_high)
+    result = paired_difference(np.zeros(len(differences)), differences, level=level, resamples=FEW)
+    if result.n_differing < FEWEST_OTHERS:
+        assert (None, None) == (result.ci_low, result.ci_high)
     else:
-        assert found.ci_low is not None
-        assert found.p_value is not None
-        assert found.ci_high is not None
-        assert (found.p_value <= 1 - level) == (found.ci_low > 0 or found.ci_high < 0)
+        assert result.ci_low is not None
+        assert result.p_value is not None
+        assert result.ci_high is not None
+        assert (result.p_value <= 1 - level) == (result.ci_low > 0 or result.ci_high < 0)
 
 
 @settings(max_examples=60)
@@ -56,27 +56,27 @@ def test_an_interval_holds_its_mean_and_knows_neither_order_nor_sign_nor_scale(
     differences: np.ndarray, data: st.DataObject
 ) -> None:
     zeros = np.zeros(len(differences))
-    found = paired_difference(zeros, differences, resamples=FEW)
-    if found.p_value is None or found.ci_low is None or found.ci_high is None:
+    result = paired_difference(zeros, differences, resamples=FEW)
+    if result.p_value is None or result.ci_low is None or result.ci_high is None:
         return
-    assert found.difference is not None
-    assert found.ci_low <= found.difference <= found.ci_high
+    assert result.difference is not None
+    assert result.ci_low <= result.difference <= result.ci_high
     shuffled = differences[data.draw(st.permutations(range(len(differences))))]
-    assert paired_difference(zeros, shuffled, resamples=FEW) == found
-    for scale in (4.0, -0.25) if abs(found.difference) > 1e-9 else (4.0,):
+    assert paired_difference(zeros, shuffled, resamples=FEW) == result
+    for scale in (4.0, -0.25) if abs(result.difference) > 1e-9 else (4.0,):
         scaled = paired_difference(zeros, scale * differences, resamples=FEW)
-        ends = sorted([scale * found.ci_low, scale * found.ci_high])
+        ends = sorted([scale * result.ci_low, scale * result.ci_high])
         assert [scaled.ci_low, scaled.ci_high] == pytest.approx(ends, abs=1e-9)
-        assert scaled.p_value == pytest.approx(found.p_value, abs=1e-9)
+        assert scaled.p_value == pytest.approx(result.p_value, abs=1e-9)
 
 
 @pytest.mark.parametrize("n_differing", [1, 3, 4])
 def test_where_too_few_tasks_differ_there_is_neither_an_interval_nor_a_test(n_differing: int) -> None:
     second = np.zeros(100)
     second[:n_differing] = np.linspace(0.5, 1.0, n_differing)
-    found = paired_difference(np.zeros(100), second)
+    result = paired_difference(np.zeros(100), second)
 
-    assert PairedDifference(100, fmean(second), None, None, None, None, n_differing, is_small=True) == found
+    assert PairedDifference(100, fmean(second), None, None, None, None, n_differing, is_small=True) == result
 
 
 def test_five_tasks_of_a_hundred_that_rise_show_nothing_and_ten_do() -> None:

@@ -29,11 +29,11 @@ def test_the_first_night_has_no_limits() -> None:
 
 
 def test_a_judge_that_decides_otherwise_from_a_night_on_is_out_of_control_from_that_night_on() -> None:
-    found = in_a_row((200, 194), (200, 195), (200, 170), (200, 171), (200, 194))
+    result = in_a_row((200, 194), (200, 195), (200, 170), (200, 171), (200, 194))
 
-    assert [each.cause for each in found] == [None, None, "limit", "limit", None]
+    assert [each.cause for each in result] == [None, None, "limit", "limit", None]
     # Nights out of control do not lower what is expected.
-    assert found[-1].centre == in_a_row((200, 194), (200, 195), (200, 194))[-1].centre
+    assert result[-1].centre == in_a_row((200, 194), (200, 195), (200, 194))[-1].centre
 
 
 def test_the_limit_itself_is_in_control_and_one_less_is_not() -> None:

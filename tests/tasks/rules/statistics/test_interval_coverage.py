@@ -11,16 +11,16 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def drawn():
+def sampled():
     return {n_tasks: draws(n_tasks, 2_000) for n_tasks in (SMALL, 120)}
 
 
 @pytest.mark.parametrize("n_tasks", [SMALL, 120])
 @pytest.mark.parametrize("world", WORLDS)
-def test_an_interval_holds_the_true_mean_in_about_95_of_100_worlds(world: str, n_tasks: int, drawn) -> None:
+def test_an_interval_holds_the_true_mean_in_about_95_of_100_worlds(world: str, n_tasks: int, sampled) -> None:
     # 1,000 replications: the standard error of a coverage of 95 % is 0.7 points.
-    found = cell(WORLDS[world], n_tasks, 3, replications=1_000, drawn=drawn[n_tasks], seed=8, methods=wider)
-    coverage, width = found["wider"]
+    result = cell(WORLDS[world], n_tasks, 3, replications=1_000, sampled=sampled[n_tasks], seed=8, methods=wider)
+    coverage, width = result["wider"]
 
     assert 93.0 <= coverage <= 99.0
     assert 0.95 <= width <= 1.4
@@ -28,26 +28,28 @@ def test_an_interval_holds_the_true_mean_in_about_95_of_100_worlds(world: str, n
 
 @pytest.mark.parametrize("n_tasks", [SMALL, 120])
 @pytest.mark.parametrize("world", ROUGH_WORLDS)
-def test_an_interval_is_not_too_narrow_if_few_tasks_differ_or_tails_are_heavy(world: str, n_tasks: int, drawn) -> None:
+def test_an_interval_is_not_too_narrow_if_few_tasks_differ_or_tails_are_heavy(
+    world: str, n_tasks: int, sampled
+) -> None:
     # 1,000 replications: the standard error of a coverage of 94 % is 0.75 points.
-    found = cell(ROUGH_WORLDS[world], n_tasks, 1, replications=1_000, drawn=drawn[n_tasks], seed=9, methods=wider)
-    coverage, width = found["wider"]
+    result = cell(ROUGH_WORLDS[world], n_tasks, 1, replications=1_000, sampled=sampled[n_tasks], seed=9, methods=wider)
+    coverage, width = result["wider"]
 
     assert coverage >= 92.5
     assert 1.0 <= width <= 1.6
 
 
 def test_plain_percentiles_of_ten_tasks_promise_too_much() -> None:
-    found = cell(WORLDS["symmetric"], 10, trials=1, replications=1_000, drawn=draws(10, 2_000), seed=8)
+    result = cell(WORLDS["symmetric"], 10, trials=1, replications=1_000, sampled=draws(10, 2_000), seed=8)
 
-    assert found["percentile"][0] < 92.5 < found["expanded"][0]
+    assert result["percentile"][0] < 92.5 < result["expanded"][0]
 
 
 @pytest.mark.parametrize("world", ["8 differ, normal", "8 differ, by -1 or 1", "t, 3 degrees"])
 def test_models_that_do_not_differ_are_seldom_told_apart(world: str) -> None:
     samples = ROUGH_WORLDS[world].scores(100, 1, 400, seed=4)
-    found = [paired_difference(np.zeros(100), each, resamples=1_000) for each in samples.T]
-    tested = [each for each in found if each.p_value is not None]
+    result = [paired_difference(np.zeros(100), each, resamples=1_000) for each in samples.T]
+    tested = [each for each in result if each.p_value is not None]
 
     assert len(tested) > 300
     # 5 % and two standard errors of 1.1 points each.

@@ -48,14 +48,14 @@ def by_hand(numerators: list[float], denominators: list[float], resamples: int) 
 
 @pytest.mark.parametrize("n_tasks", [2, 40])
 def test_every_resample_draws_as_many_tasks_as_there_are(n_tasks: int) -> None:
-    drawn = intervals.draws(n_tasks, resamples=2_500)
+    sampled = intervals.draws(n_tasks, resamples=2_500)
 
-    assert (2_500, n_tasks) == drawn.shape
-    assert np.float32 == drawn.dtype
-    assert (drawn.sum(axis=1) == n_tasks).all()
-    assert drawn.mean(axis=0) == pytest.approx(1.0, abs=0.1)
-    assert not (drawn[:1_000] == drawn[1_000:2_000]).all(axis=1).all()
-    assert (drawn != intervals.draws(n_tasks, resamples=2_500, seed=2)).any()
+    assert (2_500, n_tasks) == sampled.shape
+    assert np.float32 == sampled.dtype
+    assert (sampled.sum(axis=1) == n_tasks).all()
+    assert sampled.mean(axis=0) == pytest.approx(1.0, abs=0.1)
+    assert not (sampled[:1_000] == sampled[1_000:2_000]).all(axis=1).all()
+    assert (sampled != intervals.draws(n_tasks, resamples=2_500, seed=2)).any()
 
 
 @settings(max_examples=50)
@@ -89,29 +89,29 @@ def test_values_that_are_equal_but_for_rounding_are_one_value() -> None:
 
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_a_figure_has_the_same_interval_alone_and_among_many(missing: float) -> None:
-    scores, drawn = made_up(50, 230, missing), intervals.draws(50, 1_000)
-    among = intervals.mean_intervals(scores, drawn=drawn)
-    alone = [intervals.mean_intervals(scores[:, i : i + 1], drawn=drawn)[0] for i in (0, 101, 229)]
+    scores, sampled = made_up(50, 230, missing), intervals.draws(50, 1_000)
+    among = intervals.mean_intervals(scores, sampled=sampled)
+    alone = [intervals.mean_intervals(scores[:, i : i + 1], sampled=sampled)[0] for i in (0, 101, 229)]
 
     assert np.array(alone) == pytest.approx(among[[0, 101, 229]], abs=SINGLE)
 
 
 def test_tasks_that_do_not_count_are_as_good_as_absent() -> None:
-    scores, drawn = made_up(60, 3), intervals.draws(60)
+    scores, sampled = made_up(60, 3), intervals.draws(60)
     scores[40:, 1] = np.nan
-    among = intervals.mean_intervals(scores, drawn=drawn)[1]
+    among = intervals.mean_intervals(scores, sampled=sampled)[1]
 
-    assert intervals.mean_intervals(scores[:40, [1]], drawn=drawn[:, :40])[0] == pytest.approx(among, abs=SINGLE)
+    assert intervals.mean_intervals(scores[:40, [1]], sampled=sampled[:, :40])[0] == pytest.approx(among, abs=SINGLE)
     assert intervals.mean_intervals(scores[:40, [1]])[0] == pytest.approx(among, abs=0.05 * (among[1] - among[0]))
 
 
 def test_a_resample_without_any_of_its_tasks_is_left_out_for_a_figure() -> None:
     scores = np.array([[0.1], [0.5], [0.4], [0.7], [0.75], [0.8]])
-    drawn = intervals.draws(6, FEW)
-    with_nothing = np.concatenate([drawn, np.zeros((300, 6), dtype=np.float32)])
+    sampled = intervals.draws(6, FEW)
+    with_nothing = np.concatenate([sampled, np.zeros((300, 6), dtype=np.float32)])
 
-    assert intervals.mean_intervals(scores, drawn=with_nothing) == pytest.approx(
-        intervals.mean_intervals(scores, drawn=drawn), abs=SINGLE
+    assert intervals.mean_intervals(scores, sampled=with_nothing) == pytest.approx(
+        intervals.mean_intervals(scores, sampled=sampled), abs=SINGLE
     )
 
 

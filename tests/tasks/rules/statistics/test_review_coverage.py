@@ -31,8 +31,8 @@ def tables(n_tasks: int, failing: float, rates: tuple[float, float], clustering:
     shape = (n_tasks, REPLICATIONS)
     chances = [dice.beta(p * strength, (1.0 - p) * strength, size=shape) for p in (failing, *rates)]
     n_failing = dice.binomial(16, chances[0])
-    found = dice.binomial(n_failing, chances[1]), dice.binomial(16 - n_failing, chances[2])
-    rows = [np.stack([found[0], n_failing - found[0]], -1), np.stack([found[1], 16 - n_failing - found[1]], -1)]
+    result = dice.binomial(n_failing, chances[1]), dice.binomial(16 - n_failing, chances[2])
+    rows = [np.stack([result[0], n_failing - result[0]], -1), np.stack([result[1], 16 - n_failing - result[1]], -1)]
     return np.stack(rows, axis=-2)
 
 
@@ -43,10 +43,10 @@ def tables(n_tasks: int, failing: float, rates: tuple[float, float], clustering:
 def test_the_interval_of_what_a_check_predicts_covers_what_was_planted(
     n_tasks: int, failing: float, rates: tuple[float, float]
 ) -> None:
-    made = tables(n_tasks, failing, rates, clustering=0.1)
-    differences, areas = agreement_intervals(made, rate_difference, check_auc, resamples=500)
-    found, missed = failing * rates[0], (1 - failing) * rates[1]
-    area = (found / (found + missed) + (1 - failing) * (1 - rates[1]) / (1 - found - missed)) / 2
+    resampled = tables(n_tasks, failing, rates, clustering=0.1)
+    differences, areas = agreement_intervals(resampled, rate_difference, check_auc, resamples=500)
+    result, missed = failing * rates[0], (1 - failing) * rates[1]
+    area = (result / (result + missed) + (1 - failing) * (1 - rates[1]) / (1 - result - missed)) / 2
     error = 2 * (0.95 * 0.05 / REPLICATIONS) ** 0.5
 
     for intervals, truth in ((differences, rates[0] - rates[1]), (areas, area)):
