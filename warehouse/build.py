@@ -141,7 +141,7 @@ def _take_in(connection: duckdb.DuckDBPyConnection, standing: Standing, missing:
     return taken_in
 
 
-def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.Model]) -> None:
+def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.SqlModel]) -> None:
     """Compute the rows of models. A view needs nothing, and a table keeps its columns and what is said of them.
 
     Large tables are committed at once: what is not committed stays in memory, and DuckDB plans later queries without

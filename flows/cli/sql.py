@@ -139,12 +139,12 @@ def _cookbook(context: Context, name: str, file_format: str, output: Path | None
     if not name:
         if file_format == "parquet":
             raise click.UsageError("--format parquet: the list of recipes can only be text")
-        show(["name", "question"], [(recipe.name, recipe.question) for recipe in known.values()], file_format, output)
+        show(["name", "question"], [(recipe.name, recipe.title) for recipe in known.values()], file_format, output)
         return
     if name not in known:
         raise click.UsageError(f"there is no recipe {name}; {nearest(name, known)}")
     if file_format == "table" and output is None:
-        click.echo(known[name].question)
+        click.echo(known[name].title)
     _answer(_database(context), known[name].query, file_format, output)
 
 
@@ -158,7 +158,7 @@ def _show(context: Context, name: str, file_format: str, output: Path | None) ->
 
     if file_format not in {"table", "json"}:
         raise click.UsageError(f"--format {file_format}: SQL is text; leave the option out")
-    found = named(name) | {f"recipe {name}: {each.question}": each.query for each in recipes() if each.name == name}
+    found = named(name) | {f"recipe {name}: {each.title}": each.query for each in recipes() if each.name == name}
     figure = FIGURES.get(name)
     if figure and not figure.compute:
         try:
@@ -189,12 +189,12 @@ def _say_where(database: Path, file_format: str, output: Path | None) -> None:
     run_sql(database, "select 1")  # says where nothing is published
     command = f"uvx --from duckdb-cli duckdb -readonly {shlex.quote(str(database))}"
     if file_format == "json":
-        questions = [{"name": recipe.name, "question": recipe.question} for recipe in recipes()]
+        questions = [{"name": recipe.name, "question": recipe.title} for recipe in recipes()]
         show_json({"database": str(database), "command": command, "cookbook": questions})
         return
     click.echo(f"The database: {database}\nOpen it in DuckDB's shell: {command}\n")
     click.echo("The cookbook; `prbench sql --cookbook NAME` runs one:")
-    show(["name", "question"], [(recipe.name, recipe.question) for recipe in recipes()], "table")
+    show(["name", "question"], [(recipe.name, recipe.title) for recipe in recipes()], "table")
 
 
 def _database(context: Context) -> Path:

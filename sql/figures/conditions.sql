@@ -34,12 +34,12 @@ with changed as (
     where points <> 0
 ),
 
-placed as (
+ranked as (
     select *,
         row_number() over (
             partition by judging, model, shared_model, condition, points > 0
             order by abs(points) desc, task_id, criterion_id
-        ) as place
+        ) as row_rank
     from changed
 )
 
@@ -49,8 +49,8 @@ select judging, model, shared_model, condition, points,
     baseline_value, value, baseline_by_trial, by_trial, task_id, criterion_id, model_label,
     model_config_hash, baseline_model,
     baseline_config_hash, vintage
-from placed
-where place <= $n_criteria
+from ranked
+where row_rank <= $n_criteria
 order by judging <> $main, judging, shared_model, position, points desc, task_id, criterion_id;
 
 -- name: condition_differences

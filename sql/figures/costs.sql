@@ -1,7 +1,7 @@
 -- name: answer_tokens
--- What an answer takes: tokens as the provider reported them (NULL where it
--- reported none), length and time, the mean over a model's answers on each
--- split. Failed answers are counted; only usable ones have a length.
+-- What a response takes: tokens as the provider reported them (NULL where it
+-- reported none), length and time, the mean over a model's responses on each
+-- split. Failed responses are counted; only usable ones have a length.
 select task_set_members.split, shown_splits.is_hard,
     shown_responses.entry as model,
     avg(prompt_tokens) as prompt_tokens,
@@ -20,10 +20,10 @@ group by task_set_members.split, shown_splits.is_hard, shown_responses.entry
 order by is_hard, split, completion_tokens desc nulls last, model;
 
 -- name: costs
--- What an answer costs and what judging it costs, in US dollars, beside the
+-- What a response costs and what judging it costs, in US dollars, beside the
 -- score: of each model on each split, under each judge. Means are over the
--- answers whose cost is known; a sum is NULL as soon as one cost is unknown.
--- Answers that nobody has judged have no judge and no score.
+-- responses whose cost is known; a sum is NULL as soon as one cost is unknown.
+-- Responses that nobody has judged have no judge and no score.
 with scored as (
     select judging, split, entry as model, mean_score, ci_low, ci_high, coverage
     from scoped_displayed_scores
@@ -50,10 +50,10 @@ order by coalesce(judging <> $main, true), judging nulls last, is_hard, split,
     response_usd nulls last, model;
 
 -- name: judge_costs
--- What each judge's verdicts on the answers of this report took and cost. Means
+-- What each judge's verdicts on the responses of this report took and cost. Means
 -- are over the verdicts of which the provider reported it; a sum is NULL as
 -- soon as one cost is unknown. Imported verdicts are not here: nobody called.
-with made as (
+with calls_of_judges as (
     select judgings.judging, verdicts.response_id, verdicts.value, verdicts.attempts,
         verdicts.prompt_tokens, verdicts.cached_tokens, verdicts.completion_tokens,
         verdicts.cost_usd
@@ -76,7 +76,7 @@ select
     round(1000 * exact_avg(cost_usd), 9) as thousand_usd,
     case when count(*) = count(cost_usd) then round(exact_sum(cost_usd), 9) end as cost_usd,
     count(*) - count(cost_usd) as n_unpriced
-from made
+from calls_of_judges
 group by judging
 order by judging <> $main, judging;
 

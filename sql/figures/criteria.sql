@@ -1,7 +1,7 @@
 -- name: criteria
 -- Criteria worth a second look: a row for each judge that says so, those of one
 -- criterion together.
-with found as (
+with listed as (
     select *,
         case $which
             when 'disagreed' then -disagreement
@@ -43,7 +43,7 @@ reviews as (
 
 best as (
     select task_id, criterion_id, min(row(first_key, second_key)) as best_keys
-    from found
+    from listed
     group by all
     order by best_keys, task_id, criterion_id
     limit $n_criteria
@@ -52,7 +52,7 @@ best as (
 select task_id, criterion_id, category, weight, met_share, n_models_met, n_models, n_responses,
     rest_correlation, rest_correlation_high, disagreement, n_graded, n_reviews, n_disagreeing,
     failed_checks, judge, judge_trial, vintage, title
-from found
+from listed
 inner join best using (task_id, criterion_id)
 left join reviews using (task_id, criterion_id)
 order by best_keys, task_id, criterion_id, first_key, second_key, judge, judge_trial, vintage;

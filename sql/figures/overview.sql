@@ -1,5 +1,5 @@
--- name: answered
--- How many answers each model gave on the report's tasks, how many of them
+-- name: response_counts
+-- How many responses each model gave on the report's tasks, how many of them
 -- nobody can use, and how many were judged.
 with judged as (
     select distinct verdicts.response_id
@@ -32,7 +32,7 @@ with paired as (
     where p_adjusted <= 0.05
 ),
 
-placed as (
+ranked as (
     select *,
         later_score - earlier_score as difference,
         avg(later_score - earlier_score) over (
@@ -44,20 +44,20 @@ placed as (
 
 select judgings.judging,
     entries.entry as model,
-    placed.task_id, tasks.field, tasks.topic, placed.earlier, placed.later, placed.earlier_score,
-    placed.later_score, placed.difference,
-    placed.model as model_label,
-    placed.model_config_hash
-from placed
+    ranked.task_id, tasks.field, tasks.topic, ranked.earlier, ranked.later, ranked.earlier_score,
+    ranked.later_score, ranked.difference,
+    ranked.model as model_label,
+    ranked.model_config_hash
+from ranked
 inner join tasks using (task_id)
 inner join entries using (model, model_config_hash)
 inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where placed.later = entries.vintage
+where ranked.later = entries.vintage
     and tasks.benchmark = $benchmark
     and tasks.dataset_revision = $revision
 qualify row_number() over (
     partition by judging, entry
-    order by difference * sign(mean_difference) desc, placed.task_id
+    order by difference * sign(mean_difference) desc, ranked.task_id
 ) <= 10
 order by judging <> $main, judging, model, difference * sign(mean_difference) desc, task_id;
 
@@ -109,7 +109,7 @@ with of_report as (
     semi join shown_tasks using (task_id)
 ),
 
-answered as (
+sampled as (
     select
         count(*) as n_responses,
         count(*) filter (status <> 'ok') as n_responses_failed,
@@ -140,8 +140,8 @@ of_tasks as (
     semi join shown_tasks using (task_id)
 )
 
-select of_tasks.*, answered.*, decided.*
-from of_tasks, answered, decided;
+select of_tasks.*, sampled.*, decided.*
+from of_tasks, sampled, decided;
 
 -- name: last_checks
 -- What the last run of each suite of checks found that does not hold.
@@ -152,7 +152,7 @@ order by severity <> 'quarantine', suite, check_name, expectation;
 
 -- name: leaderboard
 -- The leaderboard, whole or under each label of a breakdown, on each split and
--- own hard selection, under each judge; with what the answers cost, and what
+-- own hard selection, under each judge; with what the responses cost, and what
 -- judging them did. A cost that is not known makes a sum unknown, not smaller.
 -- Without a vintage the latest ones are ranked together; labels with the best
 -- means come first. The criteria under a label may all have negative weights,

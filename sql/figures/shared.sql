@@ -74,7 +74,7 @@ semi join shown_tasks using (task_id)
 where is_admitted;
 
 -- name: shown_responses
--- One row: an answer of a model that is shown; `is_older` where it was given to
+-- One row: a response of a model that is shown; `is_older` where it was given to
 -- the task's conversation before that was changed.
 select entries.entry,
     coalesce(responses.conversation_id <> tasks.conversation_id, false) as is_older,
@@ -93,7 +93,7 @@ from $wanted as wanted (entry, block)
 inner join drilled_tasks using (block);
 
 -- name: shown_verdicts
--- One row: a verdict on an answer and by a judging that are shown, on a
+-- One row: a verdict on a response and by a judging that are shown, on a
 -- criterion as it stands today, in one of the ways it can be read.
 select judgings.judging, shown_responses.entry, shown_responses.is_older, criteria.position, verdicts.*
 from revision_graded_verdicts as verdicts
@@ -108,8 +108,8 @@ inner join criteria
 
 -- name: shown_grounds
 -- One row: a verdict that is shown, with what it rests on where that is not the
--- criterion's own words and the whole answer: `asked` are the words that were
--- asked, `chunks` what was found in the chunks of an answer that is too long
+-- criterion's own words and the whole response: `asked` are the words that were
+-- asked, `chunks` what was found in the chunks of a response that is too long
 -- for its judge.
 with found as (
     select task_id, verdict_id,
@@ -133,7 +133,7 @@ left join criterion_variants as variants
 left join found on verdicts.task_id = found.task_id and verdicts.verdict_id = found.verdict_id;
 
 -- name: shown_points
--- One row: what a shown answer adds up to under a judging, with bounds where
+-- One row: what a shown response adds up to under a judging, with bounds where
 -- something is undecided.
 select response_scores.task_id, entries.entry, response_id, response_scores.trial, judgings.judging,
     response_scores.value, response_scores.value_lower, response_scores.value_upper,
@@ -166,7 +166,7 @@ left join further
     on criteria.task_id = further.task_id and criteria.criterion_id = further.criterion_id;
 
 -- name: response_costs
--- One row: what a model's answers on a split cost, and what judging them did;
+-- One row: what a model's responses on a split cost, and what judging them did;
 -- without a judging those that nobody has judged.
 with judged as (
     select judging, split,
@@ -248,7 +248,7 @@ select *,
     dense_rank() over (
         partition by split, model, judge, judge_trial
         order by first_response_at, dataset_revision, model_config_hash, vintage
-    ) as place
+    ) as sampling_order
 from figures;
 
 -- name: judge_handovers

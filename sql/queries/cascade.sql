@@ -27,9 +27,9 @@ group by judging_id, judge, judge_config_hash, template_hash, grading, judge_tri
 order by judge, n_verdicts desc, judge_config_hash, template_hash, judge_trial;
 
 -- name: verdicts
--- One row: a criterion of an answer that two judges were asked about, with what
+-- One row: a criterion of a response that two judges were asked about, with what
 -- the cheap one said first and second and what the strong one said; NULL where
--- that failed. What counts for the answer's primary score stands beside it.
+-- that failed. What counts for the response's primary score stands beside it.
 with graded as (
     select response_id, criterion_id, criterion_hash, judging_id, confidence, value
     from intermediate.graded_verdicts

@@ -1,9 +1,9 @@
 -- name: candidates
 -- The verdicts of one judging that make its control set: as many met as unmet
 -- ones as far as there are any, of as many tasks as possible, a few criteria of
--- each response. Content alone decides. Answers are materialized so that a text
+-- each response. Content alone decides. Responses are materialized so that a text
 -- is hashed once and not for each of its verdicts.
-with answers as materialized (
+with hashed_responses as materialized (
     select responses.response_id, responses.conversation_id,
         md5(responses.response_id) as response_order,
         md5(responses.text) as text_hash
@@ -15,15 +15,15 @@ with answers as materialized (
         and tasks.is_admitted
 ),
 
--- Equal answers are judged by one call, whose verdict shows only once how
+-- Equal responses are judged by one call, whose verdict shows only once how
 -- steady the judge is.
 decided as (
     select verdicts.task_id,
-        min(answers.response_order) as response_order,
-        arg_min(verdicts.verdict_id, answers.response_order || verdicts.verdict_id) as verdict_id,
-        arg_min(verdicts.value, answers.response_order || verdicts.verdict_id) as value
+        min(hashed_responses.response_order) as response_order,
+        arg_min(verdicts.verdict_id, hashed_responses.response_order || verdicts.verdict_id) as verdict_id,
+        arg_min(verdicts.value, hashed_responses.response_order || verdicts.verdict_id) as value
     from verdicts
-    inner join answers using (response_id)
+    inner join hashed_responses using (response_id)
     inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
     where verdicts.criterion_hash = criteria.content_hash
         and verdicts.benchmark = $benchmark
@@ -35,15 +35,15 @@ decided as (
         and verdicts.judge_trial = $judge_trial
         and verdicts.source = 'judged'
         and verdicts.value is not null
-    group by verdicts.task_id, answers.text_hash, verdicts.criterion_hash
+    group by verdicts.task_id, hashed_responses.text_hash, verdicts.criterion_hash
 ),
 
-placed as (
+ordered as (
     select *,
-        dense_rank() over (partition by task_id order by response_order) as response_place,
+        dense_rank() over (partition by task_id order by response_order) as response_rank,
         row_number() over (
             partition by response_order, value order by md5(verdict_id)
-        ) as criterion_place
+        ) as criterion_rank
     from decided
 ),
 
@@ -51,20 +51,20 @@ ranked as (
     select verdict_id,
         row_number() over (
             partition by value
-            order by (criterion_place - 1) // $of_response, response_place, md5(task_id),
-                criterion_place
-        ) as place
-    from placed
+            order by (criterion_rank - 1) // $of_response, response_rank, md5(task_id),
+                criterion_rank
+        ) as draw_rank
+    from ordered
 ),
 
 chosen as (
-    select verdicts.*, answers.conversation_id, ranked.place
+    select verdicts.*, hashed_responses.conversation_id, ranked.draw_rank
     from ranked
     inner join verdicts using (verdict_id)
-    inner join answers using (response_id)
+    inner join hashed_responses using (response_id)
     -- The first met, the first unmet, the second met, ...: where one kind ends,
     -- the others fill up.
-    order by ranked.place, verdicts.value desc
+    order by ranked.draw_rank, verdicts.value desc
     limit $number
 )
 
@@ -73,7 +73,7 @@ select benchmark, dataset_revision, task_id, judge, judge_config_hash, template_
     trial, vintage,
     value as first_value
 from chosen
-order by place, value desc;
+order by draw_rank, value desc;
 
 -- name: members
 -- The members of a control set that have no verdict in a night yet, or a failed

@@ -89,7 +89,7 @@ group by task_scores.model, task_scores.vintage, task_scores.task_id
 order by first_response_at;
 
 -- name: judge_calls
--- One row: a call that decided on a criterion, or searched a chunk of an answer
+-- One row: a call that decided on a criterion, or searched a chunk of a response
 -- for evidence on it.
 select judge, judge_config_hash, template_hash, prompt_tokens, cached_tokens, completion_tokens
 from verdicts

@@ -1,5 +1,5 @@
--- name: answers_missing_verdicts
--- The answers that a judging still owes verdicts, with how many. Texts are
+-- name: responses_missing_verdicts
+-- The responses that a judging still owes verdicts, with how many. Texts are
 -- looked at last, and only of these: a finished night has a million criteria to
 -- compare, and nothing to read.
 with left_out as (
@@ -7,7 +7,7 @@ with left_out as (
     from (select unnest($left_out::varchar[][]) as pair)
 ),
 
-answers as (
+judgeable_responses as (
     select response_id, benchmark, dataset_revision, task_id
     from responses
     anti join left_out using (model, task_id)
@@ -41,15 +41,15 @@ done as (
 ),
 
 owing as (
-    select answers.response_id, count(*) as n_criteria
-    from answers
+    select judgeable_responses.response_id, count(*) as n_criteria
+    from judgeable_responses
     inner join intermediate.rubric_criteria as criteria using (benchmark, dataset_revision, task_id)
     anti join done
-        on answers.response_id = done.response_id
+        on judgeable_responses.response_id = done.response_id
             and criteria.criterion_id = done.criterion_id
             and criteria.content_hash = done.criterion_hash
     where criteria.rubric = $rubric
-    group by answers.response_id
+    group by judgeable_responses.response_id
 )
 
 select owing.response_id, responses.model, owing.n_criteria
@@ -70,8 +70,8 @@ where benchmark = $benchmark
 group by task_id, conversation_id;
 
 -- name: missing_responses
--- One row: a task and trial in which a model has no answer, or a failed one
--- that is to be tried again. An imported answer fills its place.
+-- One row: a task and trial in which a model has no response, or a failed one
+-- that is to be tried again. An imported response fills its place.
 with wanted_tasks as (
     select
         unnest($tasks::varchar[]) as task_id,
@@ -127,12 +127,12 @@ where benchmark = $benchmark
 order by list_position($tasks::varchar[], criteria.task_id), criteria.position;
 
 -- name: missing_verdicts
--- The criteria of some answers that a judging has not decided: answers in the
+-- The criteria of some responses that a judging has not decided: responses in the
 -- order given, criteria in the rubric's.
 with chosen as (
     select
         unnest($responses::varchar[]) as response_id,
-        generate_subscripts($responses::varchar[], 1) as place
+        generate_subscripts($responses::varchar[], 1) as list_position
 ),
 
 done as (
@@ -163,10 +163,10 @@ anti join done
         and criteria.criterion_id = done.criterion_id
         and criteria.content_hash = done.criterion_hash
 where responses.status = 'ok' and criteria.rubric = $rubric
-order by chosen.place, criteria.position;
+order by chosen.list_position, criteria.position;
 
 -- name: response_coverage
--- One row: how many of a model's answers in a trial have a status, and how many
+-- One row: how many of a model's responses in a trial have a status, and how many
 -- criteria their tasks have.
 select model, model_config_hash, vintage, trial, source, status,
     count(*) as n,
@@ -186,7 +186,7 @@ select
     (select count(*) from verdicts where run_id = $run_id) as verdicts_made;
 
 -- name: stored_judgings
--- One row: who judged answers of some vintages, elsewhere or at all.
+-- One row: who judged responses of some vintages, elsewhere or at all.
 select distinct judge, judge_config_hash, template_hash, grading, judge_trial
 from intermediate.model_runs
 where benchmark = $benchmark
@@ -211,7 +211,7 @@ order by model;
 -- name: stored_revisions
 -- One row: a data-set revision that something is stored of, those with most
 -- verdicts first.
-with answered as (
+with response_counts as (
     select benchmark, dataset_revision, count(*) as n_responses
     from responses
     group by all
@@ -229,7 +229,7 @@ select benchmark, dataset_revision,
     coalesce(any_value(n_responses), 0) as n_responses,
     coalesce(any_value(n_verdicts), 0) as n_verdicts
 from split_members
-left join answered using (benchmark, dataset_revision)
+left join response_counts using (benchmark, dataset_revision)
 left join judged using (benchmark, dataset_revision)
 group by all
 order by n_verdicts desc, n_responses desc, benchmark, dataset_revision;
@@ -247,7 +247,7 @@ group by task_id
 order by min((list_position($splits::varchar[], split), position));
 
 -- name: verdict_coverage
--- One row: how many criteria of a model's answers in a trial stand where (met,
+-- One row: how many criteria of a model's responses in a trial stand where (met,
 -- not_judged, ...) under one judging.
 select model, model_config_hash, vintage, trial, status, count(*) as n
 from intermediate.judged_criteria

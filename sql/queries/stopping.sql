@@ -63,7 +63,7 @@ where benchmark = $benchmark
 
 -- name: figures
 -- One row: a task's score in a vintage of a configured model, or of its
--- imported answers, under each judging, by each score, in each split.
+-- imported responses, under each judging, by each score, in each split.
 select split_members.split, task_scores.model, task_scores.model_config_hash, task_scores.vintage,
     task_scores.judge, task_scores.judge_config_hash, task_scores.template_hash,
     task_scores.grading, task_scores.judge_trial, task_scores.score_name, task_scores.task_id,
@@ -89,7 +89,7 @@ order by mean_scores.model_run_id;
 
 -- name: values
 -- One row: a task's score in a vintage of a model under a judging; an imported
--- answer counts where the model's own has none.
+-- response counts where the model's own has none.
 --
 -- with: queries/stopping/judged_scores
 select model, vintage, task_id, arg_min(value, model_config_hash = 'imported') as value

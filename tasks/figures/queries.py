@@ -65,7 +65,7 @@ def assembled(
 ) -> str:
     """Return a query with its steps in front; arguments are those of `filled`."""
     text = query if " " in query else _stored(query)
-    return sql.with_steps(text, {**(steps or {}), **_steps(text, columns_of)})
+    return sql.with_ctes(text, {**(steps or {}), **_steps(text, columns_of)})
 
 
 def _stored(name: str) -> str:

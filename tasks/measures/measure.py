@@ -83,7 +83,7 @@ class Measure:
             condition=" and ".join((self.condition, *(f"figures.{name} = ${name}" for name in where))),
         )  # fmt: skip
         given = {**on[1], **where, "measure": self.name, "method": self.method}
-        return reader.rows(sql.with_steps(query, on[0]), given)
+        return reader.rows(sql.with_ctes(query, on[0]), given)
 
     def rows(self, reader: Reader, figures: Sequence[Row], on: Steps = STORED) -> Iterator[Row]:
         """Compute stale figures in blocks; yield the rows of `measures`."""
@@ -91,7 +91,7 @@ class Measure:
         query = sql.template("queries/measures/values", columns=self.columns, values=joined)
         for block in _blocks(figures, self.group_by):
             ids = [list(dict.fromkeys(row[name] for row in group for name in self.of)) for group in block]
-            values = reader.arrays(sql.with_steps(query, on[0]), {**on[1], "figures": [*chain(*ids)]})
+            values = reader.arrays(sql.with_ctes(query, on[0]), {**on[1], "figures": [*chain(*ids)]})
             ends = np.cumsum([0, *map(len, ids)])
             bounds = np.searchsorted(values["figure"], ends)
             for group, first, (begin, end) in zip(block, ends, pairwise(bounds), strict=False):

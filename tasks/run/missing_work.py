@@ -137,7 +137,7 @@ def missing_verdicts(
         "imported": list(named or ()),
         "left_out": [[label, task_id] for label, tasks in wanted.left_out.items() for task_id in sorted(tasks)],
     }
-    return [MissingVerdicts(**row) for row in reader.rows(sql.read("queries/run/answers_missing_verdicts"), values)]
+    return [MissingVerdicts(**row) for row in reader.rows(sql.read("queries/run/responses_missing_verdicts"), values)]
 
 
 def undecided(judging: Judging, retry_failed: bool) -> dict[str, Any]:

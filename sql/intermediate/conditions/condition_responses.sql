@@ -33,7 +33,7 @@ by_task as (
     group by all
 ),
 
-placed as (
+counted as (
     select by_task.*, task_set_members.task_set_id
     from by_task
     inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
@@ -58,8 +58,8 @@ paired as (
         case when is_both and c.latency is not null then b.latency end as b_s,
         case when is_both and b.usd is not null then c.usd end as usd,
         case when is_both and c.usd is not null then b.usd end as b_usd
-    from (select * from placed where not is_baseline) as c
-    full join (select * from placed where is_baseline) as b
+    from (select * from counted where not is_baseline) as c
+    full join (select * from counted where is_baseline) as b
         using (task_set_id, samplings_id, task_id)
 )
 

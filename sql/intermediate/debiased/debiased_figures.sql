@@ -24,7 +24,7 @@ with labelled as (
     group by figure_id
 ),
 
-found as (
+labelled as (
     select mean_scores.*, model_runs.ranking_id, model_runs.is_latest,
         coalesce(n_labels, 0) as n_labels,
         coalesce(n_tasks_labelled, 0) as n_tasks_labelled,
@@ -47,8 +47,8 @@ found as (
 uncovered as (
     -- The tasks of figures with sampled labels of which no sheet covers a
     -- response.
-    select found.figure_id, count(distinct figure_values.task_id) as n_tasks_uncovered
-    from found
+    select labelled.figure_id, count(distinct figure_values.task_id) as n_tasks_uncovered
+    from labelled
     inner join intermediate.figure_values using (figure_id)
     inner join intermediate.wanted_responses as wanted
         on figure_values.model_run_id = wanted.model_run_id
@@ -56,25 +56,25 @@ uncovered as (
             and list_contains(figure_values.complete_trials, wanted.trial)
     anti join intermediate.covered_responses as covered
         on wanted.response_id = covered.response_id
-            and (found.grading = 'ternary') = (covered.steps = 'ternary')
+            and (labelled.grading = 'ternary') = (covered.steps = 'ternary')
             and (
                 covered.covered_breakdown = 'all'
                 or (
-                    covered.covered_breakdown = found.breakdown
-                    and covered.covered_label = found.label
+                    covered.covered_breakdown = labelled.breakdown
+                    and covered.covered_label = labelled.label
                 )
             )
-    where found.n_labels > 0
-    group by found.figure_id
+    where labelled.n_labels > 0
+    group by labelled.figure_id
 )
 
 select
-    found.* exclude (
+    labelled.* exclude (
         series_id, basis, labels_basis, lower_bound, upper_bound, mean_lower, mean_upper, met_share,
         n_judged, is_complete, n_tasks_full, n_tasks_annotated, mean_floor
     ),
     coalesce(uncovered.n_tasks_uncovered, 0) as n_tasks_uncovered,
-    found.basis as mean_basis,
-    md5(concat_ws(chr(31), found.basis, labels_basis, n_tasks_uncovered, without_labels)) as basis
-from found
+    labelled.basis as mean_basis,
+    md5(concat_ws(chr(31), labelled.basis, labels_basis, n_tasks_uncovered, without_labels)) as basis
+from labelled
 left join uncovered using (figure_id)

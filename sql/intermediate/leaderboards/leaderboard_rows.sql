@@ -10,7 +10,7 @@
 --     intermediate.score_intervals,
 --     intermediate.unjudged
 with whole as (
-    -- Length and cost are those of whole answers, on the whole task set.
+    -- Length and cost are those of whole responses, on the whole task set.
     select task_set_id, model_run_id,
         'all' as breakdown,
         mean_chars_alnum, mean_completion_tokens, cost_usd

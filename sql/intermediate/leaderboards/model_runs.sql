@@ -34,7 +34,7 @@ select
     judgings.judge_config_hash, judgings.template_hash, judgings.grading, judgings.judge_trial,
     judged_trials.vintage, judged_trials.model, judged_trials.model_config_hash,
     -- A judge is wanted on every trial that was sampled, also where all
-    -- answers failed; people and other imported graders on those that they
+    -- responses failed; people and other imported graders on those that they
     -- began.
     if(judgings.is_imported, begun, sampled) as trials,
     len(trials) as n_trials,

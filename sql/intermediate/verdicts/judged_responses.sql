@@ -1,6 +1,6 @@
--- One row: a judged answer to a task of a task set.
+-- One row: a judged response to a task of a task set.
 --
--- A judged answer on a task set, a split or an own hard selection, with what it
+-- A judged response on a task set, a split or an own hard selection, with what it
 -- cost and what judging it did.
 --
 -- built as: view

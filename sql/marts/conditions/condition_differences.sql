@@ -18,7 +18,7 @@ with tested as (
 ordered as (
     select *,
         count(p_value) over family as n_comparisons,
-        row_number() over (family order by p_value nulls last, figure_id) as place
+        row_number() over (family order by p_value nulls last, figure_id) as holm_rank
     from tested
     window family as (partition by task_set_id, ranking_id, breakdown, score_name)
 ),
@@ -27,9 +27,9 @@ corrected as (
     select *,
         case
             when p_value is not null
-                then max(least(1, p_value * (n_comparisons - place + 1))) over (
+                then max(least(1, p_value * (n_comparisons - holm_rank + 1))) over (
                     partition by task_set_id, ranking_id, breakdown, score_name
-                    order by place
+                    order by holm_rank
                 )
         end as p_holm
     from ordered

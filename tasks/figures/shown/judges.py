@@ -72,7 +72,7 @@ def confusing(rows: Rows) -> list[Plot]:
 
 def by_label(rows: Rows) -> list[Plot]:
     """Under each label kappa with its interval for each of the first pairs, a chart for each kind of label."""
-    charted = [{**row, "pair": _pair(row)} for row in rows if row["place"] <= _MOST_PAIRS]
+    charted = [{**row, "pair": _pair(row)} for row in rows if row["pair_rank"] <= _MOST_PAIRS]
     low, _ = range_of(charted, "kappa_ci_low", "kappa")
     return [
         Plot(title, charts.intervals(

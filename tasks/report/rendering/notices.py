@@ -157,7 +157,7 @@ def _boards(rows: Rows) -> list[list[Row]]:
 
 def _answers(scope: Scope) -> Iterator[Notice]:
     """Whose answers failed to a grave part, who has answers and no scores, or that nobody has answered at all."""
-    rows = scope.rows("overview/answered")
+    rows = scope.rows("overview/response_counts")
     unjudged = [row["model"] for row in rows if not row["n_judged"] and row["n_failed"] < row["n_responses"]]
     if not rows:
         yield Notice("warn", "There are no responses yet, so there is nothing to rank.", "data.html")
