@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.cascade import CascadeAnswer, evaluated
+from tasks.cascade import CascadeResult, evaluated
 from tasks.check import check
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
@@ -61,7 +61,7 @@ def cheap(strong: list[Row]) -> list[Row]:
 
 
 @pytest.fixture(scope="module")
-def answer(strong: list[Row], cheap: list[Row], tmp_path_factory: pytest.TempPathFactory) -> CascadeAnswer:
+def result(strong: list[Row], cheap: list[Row], tmp_path_factory: pytest.TempPathFactory) -> CascadeResult:
     folder = tmp_path_factory.mktemp("real")
     job = job_on(TASKS, folder / "warehouse", quality={"criteria_per_task": "warn"})
     ingest(job)
@@ -147,13 +147,13 @@ def tau_of(scores: dict[str, list[float]]) -> float:
 
 
 def test_every_rule_has_the_figures_that_are_counted_from_the_files(
-    answer: CascadeAnswer, strong: list[Row], cheap: list[Row], rubrics: dict[tuple[str, str], tuple[float, str]]
+    result: CascadeResult, strong: list[Row], cheap: list[Row], rubrics: dict[tuple[str, str], tuple[float, str]]
 ) -> None:
-    whens = [each.candidate.when for each in answer.evaluations]
+    whens = [each.candidate.when for each in result.evaluations]
     assert any(when and when.disagreement for when in whens)
     assert any(when and when.confidence_below is not None for when in whens)
     # A fifth of the rules, of every kind: each is counted in a second.
-    for each in answer.evaluations[::5]:
+    for each in result.evaluations[::5]:
         wanted, found = expected(each, strong, cheap, rubrics), each.held_out
         assert wanted.pop("n") == found.n
         assert {
@@ -163,20 +163,20 @@ def test_every_rule_has_the_figures_that_are_counted_from_the_files(
 
 
 def test_each_interval_holds_its_figure_and_the_picked_rule_is_the_cheapest_that_keeps_the_bound(
-    answer: CascadeAnswer,
+    result: CascadeResult,
 ) -> None:
-    for each in answer.evaluations:
+    for each in result.evaluations:
         for figure in (each.held_out.agreement, each.held_out.kappa, each.held_out.share):
             if figure.low is not None and figure.value is not None and figure.high is not None:
                 assert figure.low - 1e-9 <= figure.value <= figure.high + 1e-9, each.candidate.name
-    assert answer.picked is not None
-    keep = [each for each in answer.evaluations if (each.chosen_on.agreement.low or 0.0) >= 0.95]
-    assert answer.picked in keep
-    assert min(each.chosen_on.strong_calls or 0.0 for each in keep) == answer.picked.chosen_on.strong_calls
+    assert result.picked is not None
+    keep = [each for each in result.evaluations if (each.chosen_on.agreement.low or 0.0) >= 0.95]
+    assert result.picked in keep
+    assert min(each.chosen_on.strong_calls or 0.0 for each in keep) == result.picked.chosen_on.strong_calls
 
 
-def test_criteria_that_one_judge_failed_on_are_counted_and_left_out(answer: CascadeAnswer, strong: list[Row]) -> None:
-    stored = answer.stored
+def test_criteria_that_one_judge_failed_on_are_counted_and_left_out(result: CascadeResult, strong: list[Row]) -> None:
+    stored = result.stored
     assert len(stored.paired.strong) == len(strong)
     assert (0, 0, 0) == (stored.n_first_failed, stored.n_strong_failed, stored.n_without_second)
     assert stored.has_confidence
