@@ -59,9 +59,7 @@ def filled(
 
 
 def assembled(
-    query: str,
-    columns_of: Callable[[str], Sequence[str]] | None = None,
-    steps: Mapping[str, str] | None = None,
+    query: str, columns_of: Callable[[str], Sequence[str]] | None = None, steps: Mapping[str, str] | None = None
 ) -> str:
     """Return a query with its steps in front; arguments are those of `filled`."""
     text = query if " " in query else _stored(query)

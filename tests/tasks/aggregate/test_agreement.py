@@ -16,19 +16,7 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 import tasks.measures.agreement as measuring
 from tasks.aggregate import aggregate
 from tasks.rules.statistics.intervals import draws
-from tests.kit import (
-    Rows,
-    admitted,
-    criterion,
-    differing,
-    job_on,
-    response,
-    row,
-    rows_in,
-    rubric_of,
-    verdict,
-    written,
-)
+from tests.kit import Rows, admitted, criterion, differing, job_on, response, row, rows_in, rubric_of, verdict, written
 from tests.tasks.aggregate.world import refused
 from warehouse import Reader, Warehouse
 

@@ -6,12 +6,7 @@ from typing import Any
 import pytest
 
 import sql
-from tests.kit import (
-    Rows,
-    answered,
-    response,
-    rubric_of,
-)
+from tests.kit import Rows, answered, response, rubric_of
 from tests.tasks.aggregate.world import refused
 from warehouse import Reader
 
