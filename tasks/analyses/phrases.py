@@ -212,7 +212,7 @@ def _named(
                 names[node["node_id"]] = name
                 used |= {name.casefold()} if name is not None else set()
     for node in pending:
-        names[node["node_id"]] = name = made_unique(refused[node["node_id"]], node["phrases"], used)
+        names[node["node_id"]] = name = unique_name(refused[node["node_id"]], node["phrases"], used)
         used.add(name.casefold())
     return names, items
 
@@ -225,7 +225,7 @@ def _taken(node: Row, nodes: Sequence[Row], names: Mapping[str, str | None], ref
     return sorted({refused[node["node_id"]], *filter(None, others)})
 
 
-def made_unique(name: str, phrases: Sequence[str], used: Collection[str]) -> str:
+def unique_name(name: str, phrases: Sequence[str], used: Collection[str]) -> str:
     """Return a name that is not unique, extended by a phrase or a number that makes it so."""
     longer = chain((f"{name}: {phrase}" for phrase in phrases), (f"{name} ({number})" for number in count(2)))
     return next(each for each in longer if each.casefold() not in used)

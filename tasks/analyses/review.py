@@ -1,7 +1,7 @@
 """Reviewing rubrics by models: one call for each criterion, with the task's request and its whole rubric.
 
-A reply is exactly one JSON object with an answer to each check. Anything that is not a clear answer is a
-`VerdictError`. It never becomes "fails": a failure has no value.
+A reply is exactly one JSON object with a finding for each check. Anything else is a `VerdictError`. It never becomes
+"fails": a failure has no value.
 """
 
 import json

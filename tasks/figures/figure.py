@@ -18,7 +18,7 @@ or the whole warehouse, whatever the splits (runs, checks, judges on their contr
 
 @dataclass(frozen=True)
 class Figure:
-    """A question with its answer: a query gives the rows, `plots` draws them, `columns` lists them.
+    """A figure: a query gives the rows, `plots` draws them, `columns` lists them.
 
     Attributes:
         name: also the name of the CSV and SQL files, and of the anchor in the page.

@@ -1,11 +1,11 @@
-"""Conversations: building them from turns, writing them for a judge, cleaning what a model answered.
+"""Conversations: building them from turns, writing them for a judge, cleaning responses.
 
 Source of the rules: PRBench paper (arXiv 2511.11562), appendix D, and the published harness's behaviour.
 
-What a judge is sent is a template filled in, and in it quoted text that cannot pass for ours. Where a template has
+A judge gets a filled template whose quoted texts cannot pass for ours. Where a template has
 `<<marker>>`, each message of the conversation stands between lines with a marker: a number made from the quoted texts,
 and again with a counter until none of them holds it. So no text can end its own quotation or begin a turn. The marker
-depends on the conversation alone, so that the prompts on all criteria of one answer begin alike (the provider's prompt
+depends on the conversation alone, so that the prompts on all criteria of one response begin alike (the provider's prompt
 cache); the criterion, which comes last, has a marker of its own, `<<criterion_marker>>`.
 """
 
@@ -73,7 +73,7 @@ def missing_placeholders(template: str, placeholders: Sequence[str] = PLACEHOLDE
 def final_text(text: str, *, omits_think_tag: bool = False) -> str:
     """Return a model's response without its thinking; three or more line breaks become two.
 
-    An answer that opens with thinking and never ends it, or that shows nothing to a reader, is empty.
+    A response that opens with thinking and never ends it, or that shows nothing to a reader, is empty.
     """
     try:
         response = _BREAKS.sub("\n\n", without_thinking(text, omits_think_tag=omits_think_tag)).strip()
@@ -83,7 +83,7 @@ def final_text(text: str, *, omits_think_tag: bool = False) -> str:
 
 
 NOTHING_SHOWN = "the reply holds no visible text beside its thinking"
-"""Why an answer is empty."""
+"""The reason why a response is empty."""
 
 
 class UnfinishedThinking(ValueError):
@@ -94,7 +94,7 @@ def without_thinking(text: str, *, omits_think_tag: bool = False) -> str:
     """Return a reply without the block of thinking at its start.
 
     A block is there only where the reply starts, after white space, with an opening tag; it ends at the first closing
-    tag of that name. A tag anywhere else is text: what a model writes about must not decide what counts as its answer.
+    tag of that name. A tag anywhere else is text: what a model writes about must not decide what counts as its response.
     With `omits_think_tag` (the server sends thinking without its opening tag) a reply that starts with none starts
     inside of a block, which ends at the first closing tag, if there is one.
 

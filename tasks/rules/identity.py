@@ -34,7 +34,7 @@ def criterion_hash(title: str) -> str:
 
 
 def config_hash(name: str, endpoint: str, parameters: Mapping[str, Any]) -> str:
-    """Identity of a configured model: its name, where it is served, and what changes its answer."""
+    """Identity of a configured model: its name, where it is served, and what changes its responses."""
     return digest("config", name, endpoint, dict(parameters))
 
 
@@ -55,7 +55,7 @@ def response_id(
     benchmark: str, dataset_revision: str, task_id: str, conversation: str, model: str, model_config_hash: str,
     trial: int, vintage: str,
 ) -> str:  # fmt: skip
-    """Identity of a cell of the sampling: one model's answer to one task in one trial and vintage."""
+    """Identity of a cell of the sampling: one model's response to one task in one trial and vintage."""
     return digest(
         "response", benchmark, dataset_revision, task_id, conversation, model, model_config_hash, trial, vintage
     )

@@ -1,7 +1,7 @@
 """Reading a judge's reply: exactly one JSON object that says what was decided, or nothing.
 
 A grading is `binary` (met or not) or `ternary` (partly met counts half).
-Anything that is not a clear answer is a `VerdictError`. It never becomes "unmet": a failure has no value.
+Anything that is not a clear decision is a `VerdictError`. It never becomes "unmet": a failure has no value.
 """
 
 import json

@@ -126,7 +126,7 @@ def models_beside_each_other(n_models: int, n_tasks: int, families: int, seed: i
     return wrong / families
 
 
-def until_settled(drawn: Floats, of_each: Rule) -> tuple[Floats, Floats, Floats]:
+def until_decided(drawn: Floats, of_each: Rule) -> tuple[Floats, Floats, Floats]:
     """After how many tasks each comparison is settled, whether as different, and whether as equal."""
     tasks = np.full(drawn.shape[1], of_each.ends[-1])
     decided = np.zeros(drawn.shape[1], dtype=np.int64)
@@ -145,7 +145,7 @@ def bias(true: float, n_tasks: int, replications: int, seed: int) -> dict[str, t
     for _ in range(replications):
         scores = dice.normal([0.5 + true, 0.5], 0.11, (n_tasks, 2)) + dice.normal(0.0, 0.15, (n_tasks, 1))
         differences = scores[:, 0] - scores[:, 1]
-        end = int(until_settled(differences[:, None], of_each)[0][0])
+        end = int(until_decided(differences[:, None], of_each)[0][0])
         figures = np.column_stack([differences, scores[:, 0]])[:end]
         unbiased = unbiased_means(differences[:end], figures, np.zeros(end), of_each, orders=200)
         errors = (*(figures.mean(axis=0) - (true, 0.5 + true)), *(unbiased - (true, 0.5 + true)))
@@ -164,7 +164,7 @@ def bias_of_three(n_tasks: int, replications: int, seed: int) -> tuple[float, fl
     for _ in range(replications):
         scores = dice.normal(true, 0.11, (n_tasks, 3)) + dice.normal(0.0, 0.15, (n_tasks, 1))
         others = scores[:, :1] - scores[:, 1:]
-        ends = until_settled(others, of_each)[0]
+        ends = until_decided(others, of_each)[0]
         last, end = int(np.argmax(ends)), int(ends.max())
         unbiased = unbiased_means(others[:end, last], scores[:end, :1], np.zeros(end), of_each, orders=200)[0]
         errors.append((scores[:end, 0].mean() - true[0], unbiased - true[0]))
@@ -207,7 +207,7 @@ def savings(
     of_each = rule(len(tasks), len(pairs), block)
     for a, b in pairs:
         differences = values[:, a] - values[:, b]
-        settled, differs, _ = until_settled(differences[drawn], of_each)
+        settled, differs, _ = until_decided(differences[drawn], of_each)
         low, median, high = np.quantile(settled, (0.05, 0.5, 0.95))
         name = f"{chr(65 + a)} - {chr(65 + b)}"
         yield name, float(differences.mean()), float(low), float(median), float(high), float(differs.mean())
@@ -235,7 +235,7 @@ def _power_rows(replications: int, comparisons: Sequence[int]) -> Iterator[Seque
     truths = {1_100: (0.0, 0.02, 0.03), 300: (0.05, 0.075), 100: (0.075, 0.1)}
     for n_tasks, true in ((n_tasks, true) for n_tasks, several in truths.items() for true in several):
         drawn = np.random.default_rng(17).normal(true, 0.15, (n_tasks, replications // 2))
-        settled = (until_settled(drawn, rule(n_tasks, n_comparisons)) for n_comparisons in comparisons)
+        settled = (until_decided(drawn, rule(n_tasks, n_comparisons)) for n_comparisons in comparisons)
         yield true, f"{n_tasks:,}", *(
             f"{np.median(tasks):.0f} ({100 * differs.mean():.0f} / {100 * equals.mean():.0f})"
             for tasks, differs, equals in settled

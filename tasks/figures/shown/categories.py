@@ -213,7 +213,7 @@ CATEGORIES = Page(
         ),
         _breakdown(
             Breakdown("turns", "Length of the conversation", of_criteria=False), "turns", "User turns", by_turns,
-            f"Mean $score by the number of user turns; only the last answer is judged. {_FEW}",
+            f"Mean $score by the number of user turns; only the last response is judged. {_FEW}",
         ),
         _breakdown(
             Breakdown("reference_texts", "Reference texts", of_criteria=False), "reference_texts", "Reference texts",

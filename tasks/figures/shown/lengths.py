@@ -1,4 +1,4 @@
-"""Length and cost: whether longer answers score higher, and what a score costs; no unknown price is shown as 0."""
+"""Length and cost: whether longer responses score higher, and what a score costs; no unknown price is shown as 0."""
 
 from functools import partial
 
@@ -13,7 +13,7 @@ _UNKNOWN = "An unknown price is left out, not counted as 0."
 
 
 def score_by_cost(rows: Rows) -> list[Plot]:
-    """For each split a chart of score and cost, and one of what an answer and its judging cost."""
+    """For each split a chart of score and cost, and one of what a response and its judging cost."""
     # A bar that lacks a part would look cheap.
     priced = [row for row in rows if row["task_usd"] is not None]
     parts = [
@@ -162,7 +162,7 @@ _FIFTHS = ("1 shortest", "2", "3", "4", "5 longest")
 
 
 def by_fifth(rows: Rows) -> list[Plot]:
-    """Return a map for each split: a line for each model, a column for each fifth of its answers."""
+    """Return a map for each split: a line for each model, a column for each fifth of its responses."""
     named = [{**row, "part": _FIFTHS[row["fifth"] - 1]} for row in rows]
     most = max((abs(bound) for bound in range_of(on_full_splits(rows), "difference")), default=0.0)
 

@@ -80,11 +80,11 @@ def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indic
         return RankingAgreement()
     scores = _means_by_task(paired, values, here)
     counts = weights @ known
-    drawn_scores, strong_drawn = (
+    sampled_scores, strong_sampled = (
         intervals.quotient(weights @ np.where(known, each, 0.0), counts) for each in (scores, strong)
     )
     tau = kendall_tau(_mean(scores), _mean(strong))
-    taus = kendall_tau(drawn_scores, strong_drawn)
+    taus = kendall_tau(sampled_scores, strong_sampled)
     taus = taus[~np.isnan(taus)]
     has_ends = len(taus) > 0 and not np.isnan(tau)
     ends = np.quantile(taus, _TAILS, method="nearest") if has_ends else (np.nan, np.nan)

@@ -59,7 +59,7 @@ PAIRS = sorted(
         if TERNARY not in pair
     }
 )
-Place = tuple[str, str]
+CellKey = tuple[str, str]
 """(response id, criterion id)"""
 Figure = tuple[str, str, str, str]
 """(one grader or set, the other, breakdown, label)"""
@@ -84,20 +84,20 @@ class Graded:
             response(task, model, chars_alnum=dice.randint(100, 900)) for task in (*ids, "refused") for model in MODELS
         ]
         self.tables["verdicts"] = []
-        self.decisions: dict[str, dict[Place, float]] = {name: {} for name in (*GRADERS, *MAJORITIES, AS_BINARY)}
-        self.labels: dict[Place, dict[str, str]] = {}
-        self.task_of: dict[Place, str] = {}
+        self.decisions: dict[str, dict[CellKey, float]] = {name: {} for name in (*GRADERS, *MAJORITIES, AS_BINARY)}
+        self.labels: dict[CellKey, dict[str, str]] = {}
+        self.task_of: dict[CellKey, str] = {}
         for of_response, of_criterion in itertools.product(self.tables["responses"], self.tables["criteria"]):
             if of_response["task_id"] == of_criterion["task_id"]:
                 self._grade(dice, of_response, of_criterion, fields)
-        self.decisions[AS_BINARY] = {place: float(value == 1) for place, value in self.decisions[TERNARY].items()}
-        for place in self.task_of:
-            self._vote(place)
+        self.decisions[AS_BINARY] = {cell: float(value == 1) for cell, value in self.decisions[TERNARY].items()}
+        for cell in self.task_of:
+            self._vote(cell)
 
     def _grade(
         self, dice: random.Random, of_response: dict[str, Any], of_criterion: dict[str, Any], fields: dict[str, str]
     ) -> None:
-        place = (of_response["response_id"], of_criterion["criterion_id"])
+        cell = (of_response["response_id"], of_criterion["criterion_id"])
         truth = dice.random() < 0.6
         for name, traits in GRADERS.items():
             if dice.random() < 0.08:
@@ -110,10 +110,10 @@ class Graded:
                 judged["criterion_hash"] = "an-older-wording"
             self.tables["verdicts"].append(judged)
             if value is not None and not is_old and of_response["task_id"] != "refused":
-                self.decisions[name][place] = value
+                self.decisions[name][cell] = value
         if of_response["task_id"] != "refused":
-            self.task_of[place] = of_response["task_id"]
-            self.labels[place] = {
+            self.task_of[cell] = of_response["task_id"]
+            self.labels[cell] = {
                 "category": of_criterion["category"] or "(none)", "severity": of_criterion["severity"],
                 "field": fields[of_response["task_id"]], "model": of_response["model"], "all": "",
             }  # fmt: skip
@@ -128,26 +128,26 @@ class Graded:
             return 1.0
         return float(truth ^ (dice.random() < traits["noise"]))
 
-    def _vote(self, place: Place) -> None:
+    def _vote(self, cell: CellKey) -> None:
         for name, members in MAJORITIES.items():
             voices = [AS_BINARY if m == TERNARY else m for m in members]
-            votes = [self.decisions[m][place] for m in voices if place in self.decisions.get(m, {})]
+            votes = [self.decisions[m][cell] for m in voices if cell in self.decisions.get(m, {})]
             for value, count in Counter(votes).items():
                 if count > len(members) / 2:
-                    self.decisions[name][place] = value
+                    self.decisions[name][cell] = value
 
     def breakdowns(self) -> list[tuple[str, str]]:
         return sorted({cell for labels in self.labels.values() for cell in labels.items()})
 
-    def shared(self, names: tuple[str, ...], breakdown: str, label: str) -> dict[Place, list[float]]:
+    def shared(self, names: tuple[str, ...], breakdown: str, label: str) -> dict[CellKey, list[float]]:
         """Return the graders' decisions wherever at least two of them decided."""
-        found = {}
-        for place, labels in self.labels.items():
+        result = {}
+        for cell, labels in self.labels.items():
             decided = [self.decisions.get(name, {}) for name in names]
-            values = [of_grader[place] for of_grader in decided if place in of_grader]
+            values = [of_grader[cell] for of_grader in decided if cell in of_grader]
             if labels[breakdown] == label and len(values) >= 2:
-                found[place] = values
-        return found
+                result[cell] = values
+        return result
 
 
 @pytest.fixture(scope="module")
@@ -194,9 +194,9 @@ def measured(root: Path, tables: Rows, **settings: Any) -> str:
 
 def figures_of(reader: Reader) -> dict[Figure, dict[str, Any]]:
     rows = reader.rows("from intermediate.agreement_figures where breakdown <> 'length'")
-    found = {(each["grader_a"], each["grader_b"], each["breakdown"], each["label"]): each for each in rows}
-    assert len(found) == len(rows)
-    return found
+    result = {(each["grader_a"], each["grader_b"], each["breakdown"], each["label"]): each for each in rows}
+    assert len(result) == len(rows)
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -207,16 +207,16 @@ def figures(reader: Reader) -> dict[Figure, dict[str, Any]]:
 @pytest.fixture(scope="module")
 def wanted(graded: Graded) -> dict[Figure, tuple[list[int], list[int], list[str]]]:
     """The decisions of each pair, doubled so that they are whole, and the tasks that they are on."""
-    found = {}
+    result = {}
     for (a, b), (breakdown, label) in itertools.product(PAIRS, graded.breakdowns()):
-        places = [place for place, values in graded.shared((a, b), breakdown, label).items() if len(values) == 2]
-        if places:
-            found[a, b, breakdown, label] = (
-                [round(2 * graded.decisions[a][place]) for place in places],
-                [round(2 * graded.decisions[b][place]) for place in places],
-                [graded.task_of[place] for place in places],
+        cells = [cell for cell, values in graded.shared((a, b), breakdown, label).items() if len(values) == 2]
+        if cells:
+            result[a, b, breakdown, label] = (
+                [round(2 * graded.decisions[a][cell]) for cell in cells],
+                [round(2 * graded.decisions[b][cell]) for cell in cells],
+                [graded.task_of[cell] for cell in cells],
             )
-    return found
+    return result
 
 
 def test_every_two_graders_are_compared_once_and_repetitions_with_each_other_alone(
@@ -285,10 +285,10 @@ def votes_by_hand(graded: Graded, voters: tuple[str, ...], people: tuple[str, ..
     for a, b in itertools.combinations(voters, 2):
         others = people or tuple(name for name in voters if name not in {a, b})
         errors = []
-        for place in graded.decisions[a].keys() & graded.decisions[b].keys():
-            votes = [graded.decisions[name][place] for name in others if place in graded.decisions[name]]
+        for cell in graded.decisions[a].keys() & graded.decisions[b].keys():
+            votes = [graded.decisions[name][cell] for name in others if cell in graded.decisions[name]]
             decided = [value for value in set(votes) if votes.count(value) > len(votes) / 2]
-            errors += [[abs(graded.decisions[name][place] - value) for name in (a, b)] for value in decided]
+            errors += [[abs(graded.decisions[name][cell] - value) for name in (a, b)] for value in decided]
         correlations.append(statistics.correlation(*zip(*errors, strict=True)))
     return len(voters) / (1 + (len(voters) - 1) * max(0.0, statistics.fmean(correlations)))
 
@@ -297,13 +297,13 @@ def votes_by_hand(graded: Graded, voters: tuple[str, ...], people: tuple[str, ..
 def test_effective_votes_without_labels_are_those_against_the_majority_of_the_other_members(
     graded: Graded, reader: Reader, name: str
 ) -> None:
-    found = reliability_of(reader)[name, "all", ""]
+    result = reliability_of(reader)[name, "all", ""]
 
-    assert found["n_voters"] == len(SETS[name])
-    assert found["effective_votes"] == pytest.approx(votes_by_hand(graded, SETS[name]))
-    assert found["effective_votes_ci_low"] <= found["effective_votes"] <= found["effective_votes_ci_high"]
-    assert found["effective_votes_is_small"]
-    assert "nobody labelled" in found["effective_votes_note"]
+    assert result["n_voters"] == len(SETS[name])
+    assert result["effective_votes"] == pytest.approx(votes_by_hand(graded, SETS[name]))
+    assert result["effective_votes_ci_low"] <= result["effective_votes"] <= result["effective_votes_ci_high"]
+    assert result["effective_votes_is_small"]
+    assert "nobody labelled" in result["effective_votes_note"]
 
 
 @pytest.mark.slow
@@ -316,9 +316,9 @@ def test_effective_votes_are_held_against_people_who_label_and_have_no_vote_them
         rows = reliability_of(reader)
 
     for name, voters in {"all graders": ("axel", "berta", AS_BINARY), "panel": ("axel", "berta")}.items():
-        found = rows[name, "all", ""]
-        assert (found["n_voters"], found["effective_votes_note"]) == (len(voters), None)
-        assert found["effective_votes"] == pytest.approx(votes_by_hand(graded, voters, ("people",)))
+        result = rows[name, "all", ""]
+        assert (result["n_voters"], result["effective_votes_note"]) == (len(voters), None)
+        assert result["effective_votes"] == pytest.approx(votes_by_hand(graded, voters, ("people",)))
 
 
 # reliability and leniency
@@ -350,7 +350,7 @@ def test_reliability_is_krippendorffs_alpha_by_its_definition(graded: Graded, re
         units = list(shared.values())
         expected[name, *cell] = {
             "alpha": alpha_by_pairs(units), "n": len(units), "n_graders": max(map(len, units)),
-            "n_tasks": len({graded.task_of[place] for place in shared}),
+            "n_tasks": len({graded.task_of[cell] for cell in shared}),
             "unanimous_share": sum(len(set(unit)) == 1 for unit in units) / len(units),
         }  # fmt: skip
 
@@ -364,10 +364,10 @@ def test_leniency_is_the_share_called_met_beyond_what_the_others_call_met_on_the
     members, expected = SETS["all graders"], {}
     for name in members:
         beside = {
-            place: [graded.decisions[m][place] for m in members if m != name and place in graded.decisions[m]]
-            for place in graded.decisions[name]
+            cell: [graded.decisions[m][cell] for m in members if m != name and cell in graded.decisions[m]]
+            for cell in graded.decisions[name]
         }
-        own = [graded.decisions[name][place] for place, values in beside.items() if values]
+        own = [graded.decisions[name][cell] for cell, values in beside.items() if values]
         means = [statistics.fmean(own), statistics.fmean(statistics.fmean(v) for v in beside.values() if v)]
         expected[name] = {
             "n": len(own), "met_share": means[0], "others_met_share": means[1], "leniency": means[0] - means[1],
@@ -462,7 +462,7 @@ def test_a_grader_of_refused_tasks_alone_has_no_voice_in_the_majority(published:
     assert ["a", "b"] == [each["grader"] for each in published(tables).rows("from graders order by grader")]
 
 
-def test_answers_of_one_length_stand_in_one_quarter(published: Callable[[Rows], Reader]) -> None:
+def test_responses_of_one_length_stand_in_one_quarter(published: Callable[[Rows], Reader]) -> None:
     reader = published(small({"a": DECIDED, "b": DECIDED}, n_tasks=8))
 
     assert 1 == reader.value("select count(*) from intermediate.agreement_figures where breakdown = 'length'")

@@ -54,8 +54,8 @@ def stored(root: Path) -> list[tuple[Any, ...]]:
 
 def n_tested(root: Path, **settings: Any) -> int:
     """Return the number of differences that an aggregation tested."""
-    (found,) = re.findall(r"(\d+) difference|$", aggregate(job_on("sample", root, **settings)).line)[:1]
-    return int(found or 0)
+    (result,) = re.findall(r"(\d+) difference|$", aggregate(job_on("sample", root, **settings)).line)[:1]
+    return int(result or 0)
 
 
 @pytest.mark.parametrize(("search", "plain"), [("web search", "baseline"), ("low", "high")])
@@ -64,8 +64,8 @@ def test_the_configured_conditions_are_stored_with_the_baseline_first_or_else_th
 ) -> None:
     aggregate(job_on("sample", root, conditions={"gpt": {search: "search", plain: "plain"}}))
 
-    found = [(search, "search"), (plain, "plain")][:: -1 if plain == "baseline" else 1]
-    assert stored(root) == [("gpt", *found[0], True), ("gpt", *found[1], False)]
+    result = [(search, "search"), (plain, "plain")][:: -1 if plain == "baseline" else 1]
+    assert stored(root) == [("gpt", *result[0], True), ("gpt", *result[1], False)]
 
 
 def test_conditions_follow_the_configuration_and_stay_where_it_has_no_such_key(root: Path) -> None:
@@ -110,8 +110,8 @@ def test_a_label_that_was_configured_again_counts_with_its_latest_configuration(
     written(root, judged(decided(5), "search", rubrics=RUBRICS, of_response=again))
     aggregate(job_on("sample", root, conditions=CONDITIONS))
 
-    found = {row["model_config_hash"] for row in rows_in(root, DIFFERENCES) if row["condition"] == "web search"}
-    assert found == {"second"}
+    result = {row["model_config_hash"] for row in rows_in(root, DIFFERENCES) if row["condition"] == "web search"}
+    assert result == {"second"}
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -121,8 +121,8 @@ def test_p_values_of_a_family_are_corrected_together_by_holm(root: Path, seed: i
     choices = [None, 0.001, 0.01, 0.01, 0.02, 0.03, 0.2, 0.6]
     figures = rows_in(root, "select figure_id, basis from intermediate.condition_figures")
     tests = {row["figure_id"]: row for row in rows_in(root, "from measures where measure = 'difference'")}
-    made_up = [tests[each["figure_id"]] | {"p_value": dice.choice(choices)} for each in figures]
-    Warehouse(root).write("measures", made_up)
+    tested = [tests[each["figure_id"]] | {"p_value": dice.choice(choices)} for each in figures]
+    Warehouse(root).write("measures", tested)
     Warehouse(root).publish()
 
     families: dict[Any, list[dict[str, Any]]] = {}
@@ -131,8 +131,8 @@ def test_p_values_of_a_family_are_corrected_together_by_holm(root: Path, seed: i
     assert {len(family) for family in families.values()} == {2, 4}
     for family in families.values():
         given = [row["p_value"] for row in family]
-        found = [row["p_holm"] for row in family]
-        assert found == [None if value is None else pytest.approx(value) for value in holm(given)]
+        result = [row["p_holm"] for row in family]
+        assert result == [None if value is None else pytest.approx(value) for value in holm(given)]
         assert {row["n_comparisons"] for row in family} == {sum(value is not None for value in given)}
         for row in family:
             assert row["is_significant"] == (None if row["p_holm"] is None else row["p_holm"] <= 0.05)
@@ -149,17 +149,17 @@ def test_criteria_are_compared_by_the_mean_of_their_verdicts_in_complete_trials(
     )
     aggregated(tmp_path, rows, conditions={"gpt": {"baseline": "plain", "web": "search"}})
 
-    found = rows_in(tmp_path, "select * from condition_criteria order by task_id, criterion_id")
+    result = rows_in(tmp_path, "select * from condition_criteria order by task_id, criterion_id")
     assert [(row["criterion_id"], row["baseline_value"], row["value"], row["points"], row["is_changed"])
-            for row in found] == [
+            for row in result] == [
         ("t-c0", 0.0, 1.0, 8.0, True),
         ("t-c1", 0.5, 0.0, 2.0, True),
         ("t-c2", 1.0, 1.0, 0.0, False),
     ]  # fmt: skip
-    assert [(row["baseline_by_trial"], row["by_trial"]) for row in found][1] == ([0.0, 1.0], [0.0])
+    assert [(row["baseline_by_trial"], row["by_trial"]) for row in result][1] == ([0.0, 1.0], [0.0])
 
 
-def test_responses_are_measured_on_tasks_that_both_answered_and_failures_on_all(tmp_path: Path) -> None:
+def test_responses_are_measured_on_tasks_with_both_responses_and_failures_on_all(tmp_path: Path) -> None:
     rubrics: dict[str, Rubric] = {name: [(8, "Accuracy")] for name in "abc"}
     plain = judged({name: [1] for name in "abc"}, "plain", rubrics=rubrics)
     search = judged({name: [1] for name in "abc"}, "search", rubrics=rubrics)

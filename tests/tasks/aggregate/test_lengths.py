@@ -26,8 +26,8 @@ Key = tuple[str, str | None, str, str]
 Lengths = dict[str, int | None]
 
 
-class Answered:
-    """Answers of known length, decided in full or not, and the rows that say so."""
+class Sampled:
+    """Responses of known length, decided in full or not, and the rows that say so."""
 
     def __init__(self, seed: int) -> None:
         dice = random.Random(seed)
@@ -48,38 +48,38 @@ class Answered:
         for task in (*self.ids, "refused"):
             for model, trials in MODELS.items():
                 for trial in trials:
-                    self._answer(dice, task, model, trial)
+                    self._respond(dice, task, model, trial)
         self.figures = figures_of(self.tables)
 
-    def _answer(self, dice: random.Random, task: str, model: str, trial: int) -> None:
+    def _respond(self, dice: random.Random, task: str, model: str, trial: int) -> None:
         lengths: Lengths = {
             "chars_alnum": dice.choice([100, 150, 200, 250, 300, 350]),
-            # Not every provider reports them; one model's answers are all alike.
+            # Not every provider reports them; one model's responses are all alike.
             "completion_tokens": 7 if model == "flat" else dice.choice([None, *range(40, 60)]),
         }
         status = "ok" if dice.random() < 0.95 else "timeout"
-        answer = response(task, model, trial, status, **lengths)
-        self.tables["responses"].append(answer)
+        of_model = response(task, model, trial, status, **lengths)
+        self.tables["responses"].append(of_model)
         rubric = [each for each in self.tables["criteria"] if each["task_id"] == task]
         values = [None if dice.random() < 0.01 else int(dice.random() < 0.5) for _ in rubric]
         if status != "ok":
             return
-        self.tables["verdicts"] += [verdict(answer, each, value) for each, value in zip(rubric, values, strict=True)]
+        self.tables["verdicts"] += [verdict(of_model, each, value) for each, value in zip(rubric, values, strict=True)]
         self.lengths[task, model, trial] = lengths
 
     def values(self, task_set: str, model: str, name: str) -> dict[str, dict[int, float]]:
         """Task -> trial -> score, of the tasks of a set that count for the model."""
         (run,) = (each for each in self.figures.runs if each[0] == model)
-        found = self.figures.of_tasks(run, (task_set, False), ALL, name)[0]
-        return {task: trials for task, trials in found.items() if trials}
+        result = self.figures.of_tasks(run, (task_set, False), ALL, name)[0]
+        return {task: trials for task, trials in result.items() if trials}
 
     def of_tasks(self, task_set: str, model: str, name: str, measure: str) -> list[tuple[float, float | None]]:
         """(score, length) of each task that counts for the model; the length None where no trial has one."""
-        found = []
+        result = []
         for task, trials in self.values(task_set, model, name).items():
             lengths = [of for trial in trials if (of := self.lengths[task, model, trial][measure]) is not None]
-            found.append((mean([*trials.values()]), mean(lengths) if lengths else None))
-        return found
+            result.append((mean([*trials.values()]), mean(lengths) if lengths else None))
+        return result
 
 
 def mean(values: list[Any]) -> float:
@@ -88,40 +88,40 @@ def mean(values: list[Any]) -> float:
 
 
 @pytest.fixture(scope="module")
-def answered() -> Answered:
-    return Answered(seed=20260305)
+def sampled() -> Sampled:
+    return Sampled(seed=20260305)
 
 
 @pytest.fixture(scope="module")
-def reader(answered: Answered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    with reading(tmp_path_factory.mktemp("lengths"), answered.tables) as opened:
+def reader(sampled: Sampled, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    with reading(tmp_path_factory.mktemp("lengths"), sampled.tables) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
 def correlations(reader: Reader) -> dict[Key, dict[str, Any]]:
     rows = reader.rows("from length_correlations")
-    found = {(each["split"], each["model"], each["score_name"], each["measure"]): each for each in rows}
-    assert len(rows) == len(found)
+    result = {(each["split"], each["model"], each["score_name"], each["measure"]): each for each in rows}
+    assert len(rows) == len(result)
     assert [] == [each for each in rows if (each["level"] == "models") != (each["model"] is None)]
-    return found
+    return result
 
 
 @pytest.fixture(scope="module")
-def wanted(answered: Answered) -> dict[Key, list[tuple[float, float]]]:
+def wanted(sampled: Sampled) -> dict[Key, list[tuple[float, float]]]:
     """What is correlated, as (score, length)."""
-    found: dict[Key, list[tuple[float, float]]] = defaultdict(list)
+    result: dict[Key, list[tuple[float, float]]] = defaultdict(list)
     for task_set in TASK_SETS:
         for model in MODELS:
             for name in ("score", "min_normalized"):
                 for measure in MEASURES:
-                    pairs = answered.of_tasks(task_set, model, name, measure)
+                    pairs = sampled.of_tasks(task_set, model, name, measure)
                     known = [(score, length) for score, length in pairs if length is not None]
-                    found[task_set, model, name, measure] = known
+                    result[task_set, model, name, measure] = known
                     if known:
                         means = mean([score for score, _ in pairs]), mean([length for _, length in known])
-                        found[task_set, None, name, measure].append(means)
-    return found
+                        result[task_set, None, name, measure].append(means)
+    return result
 
 
 def spearman(pairs: list[tuple[float, float]]) -> float | None:
@@ -131,14 +131,14 @@ def spearman(pairs: list[tuple[float, float]]) -> float | None:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        places = [[sorted(set(values)).index(value) for value in values] for values in (scores, lengths)]
-        return float(stats.spearmanr(*places).statistic)
+        ranks = [[sorted(set(values)).index(value) for value in values] for values in (scores, lengths)]
+        return float(stats.spearmanr(*ranks).statistic)
 
 
 def test_the_world_holds_ties_and_lengths_that_never_vary_and_tasks_that_are_complete_in_some_trials(
-    answered: Answered, wanted: dict[Key, list[tuple[float, float]]]
+    sampled: Sampled, wanted: dict[Key, list[tuple[float, float]]]
 ) -> None:
-    assert {2, 3} <= {len(trials) for trials in answered.values("finance", "ada", "score").values()}
+    assert {2, 3} <= {len(trials) for trials in sampled.values("finance", "ada", "score").values()}
     assert [] == [key for key, pairs in wanted.items() if key[1] and len({score for score, _ in pairs}) == len(pairs)]
     assert spearman(wanted["finance", "flat", "score", "completion_tokens"]) is None
     assert len(wanted["finance", "flat", "score", "chars_alnum"]) < TASK_SETS["finance"]
@@ -155,13 +155,13 @@ def test_length_and_score_go_together_as_scipy_says_and_null_where_either_never_
 
 
 def test_a_correlation_has_fishers_interval_from_ten_on_none_below(correlations: dict[Key, dict[str, Any]]) -> None:
-    assert {True, False} == {found["ci_low"] is None for found in correlations.values()}
-    for found in correlations.values():
-        rho, n = found["rank_correlation"], found["n"]
-        assert found["is_small"] == (n < 50)
+    assert {True, False} == {result["ci_low"] is None for result in correlations.values()}
+    for result in correlations.values():
+        rho, n = result["rank_correlation"], result["n"]
+        assert result["is_small"] == (n < 50)
         if rho is None or n < 10 or abs(rho) > 1 - 1e-9:
-            assert (None, None) == (found["ci_low"], found["ci_high"])
+            assert (None, None) == (result["ci_low"], result["ci_high"])
         else:
             half = NormalDist().inv_cdf(0.975) * math.sqrt((1 + rho**2 / 2) / (n - 3))
             wanted = [math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half)]
-            assert [found["ci_low"], found["ci_high"]] == pytest.approx(wanted, abs=1e-9)
+            assert [result["ci_low"], result["ci_high"]] == pytest.approx(wanted, abs=1e-9)

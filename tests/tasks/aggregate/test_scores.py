@@ -38,7 +38,7 @@ def test_a_response_that_failed_leaves_its_criteria_wanted_and_open(published: C
 
 
 def of_two_trials(status: str, source: str) -> Rows:
-    """Two tasks with an answer each that a judge decided on, and a second trial of which it has decided nothing."""
+    """Two tasks with a response each that a judge decided on, and a second trial of which it has decided nothing."""
     tables = answered(rubric_of({"a": [4, 4], "b": [4, 4]}), {"a": [1, 0], "b": [1, 1]}, trial=1)
     tables["verdicts"] = [each | {"source": source} for each in tables["verdicts"]]
     tables["responses"] += [response(task, trial=2, status=status) for task in "ab"]
@@ -49,7 +49,7 @@ _OF_TRIALS = ("n_tasks", "n_tasks_full", "n_trials", "mean_score", "mean_lower",
 
 
 @pytest.mark.parametrize("status", ["timeout", "ok"])
-def test_a_trial_whose_answers_all_failed_or_wait_is_wanted_and_lowers_the_coverage(
+def test_a_trial_whose_responses_all_failed_or_wait_is_wanted_and_lowers_the_coverage(
     published: Callable[[Rows], Reader], status: str
 ) -> None:
     reader = published(of_two_trials(status, "judged"))
@@ -105,10 +105,10 @@ def test_without_intervals_every_rank_is_possible(published: Callable[[Rows], Re
     assert [(1, 1, 2), (2, 1, 2)] == [tuple(row.values()) for row in rows]
 
 
-# answers without a verdict
+# responses without a verdict
 
 
-def test_a_model_whose_answers_nobody_judged_stands_on_the_leaderboard_without_a_score(
+def test_a_model_whose_responses_nobody_judged_stands_on_the_leaderboard_without_a_score(
     published: Callable[[Rows], Reader],
 ) -> None:
     tables = answered(rubric_of({"a": [4, -2], "b": [4, 4]}), {"a": [1, 0], "b": [1, 0]}, model="judged")
@@ -117,17 +117,17 @@ def test_a_model_whose_answers_nobody_judged_stands_on_the_leaderboard_without_a
 
     rows = {row["model"]: row for row in reader.rows("from leaderboard where is_primary")}
     assert {"judged", "imported"} == set(rows)
-    found = rows["imported"]
+    actual = rows["imported"]
     assert (0, 0, 2, 2, 0.0, False, True, False) == tuple(
-        found[name]
+        actual[name]
         for name in (
             "n_tasks", "n_tasks_full", "n_tasks_wanted", "n_trials", "coverage", "is_judged", "is_latest", "is_complete"
         )
     )  # fmt: skip
     nothing = ("mean_score", "ci_low", "raw_mean_score", "rank", "latest_rank", "rank_low", "n_tasks_ranked")
-    assert [None] * len(nothing) == [found[name] for name in nothing]
+    assert [None] * len(nothing) == [actual[name] for name in nothing]
     # Everything is still possible: a from -0.5 to 1, b from 0 to 1, and the lower end is clipped.
-    assert (0.0, 1.0) == (found["mean_lower"], found["mean_upper"])
+    assert (0.0, 1.0) == (actual["mean_lower"], actual["mean_upper"])
     assert (rows["judged"]["rank"], rows["judged"]["rank_high"], rows["judged"]["is_judged"]) == (1, 1, True)
     assert 0 == reader.value("select count(*) from breakdown_leaderboard where model = 'imported'")
 

@@ -41,7 +41,7 @@ def random_world(seed: int, n_tasks: int = 60) -> Rows:
         weights = [line["weight"] for line in rubrics[task["task_id"]]]
         task |= {"n_criteria": len(weights), "positive_weight": sum(max(weight, 0.0) for weight in weights)}
     responses = [
-        # The task that stands alone under its topic has no answer of one model.
+        # The task that stands alone under its topic has no response of one model.
         response(
             task["task_id"], model, trial, "timeout" if dice.random() < 0.02 or is_none else "ok", vintage=vintage,
             created_at=at(vintage != "base"),

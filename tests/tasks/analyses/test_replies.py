@@ -13,9 +13,9 @@ from tasks.analyses.phrases import (
     NAME,
     NAME_TEMPLATE,
     PHRASE,
-    made_unique,
     read_text,
     shown_phrases,
+    unique_name,
     vector_reply_spec,
 )
 from tasks.analyses.review import CHECKS, read_findings, reply_shape
@@ -26,20 +26,20 @@ from tasks.rules.verdict import VerdictError
 LABELS = ("Capital & Funding", "Other", "Planning & Forecasts")
 
 
-def read(answer: object, most: int = 2) -> Any:
-    return read_labels(answer if isinstance(answer, str) else json.dumps(answer), LABELS, most)
+def read(content: object, most: int = 2) -> Any:
+    return read_labels(content if isinstance(content, str) else json.dumps(content), LABELS, most)
 
 
 @pytest.mark.parametrize("secondary", [[], ["Other"], ["Other", "Planning & Forecasts"]])
 def test_known_labels_are_columns_of_the_row(secondary: list[str]) -> None:
-    answer = {"explanation": "why", "primary": "Capital & Funding", "secondary": secondary}
+    content = {"explanation": "why", "primary": "Capital & Funding", "secondary": secondary}
     expected = {"primary_label": "Capital & Funding", "secondary_labels": secondary, "explanation": "why"}
 
-    assert read(answer) == expected
-    assert read(f"```json\n{json.dumps(answer)}\n```") == expected
+    assert read(content) == expected
+    assert read(f"```json\n{json.dumps(content)}\n```") == expected
 
 
-@pytest.mark.parametrize(("answer", "reason"), [
+@pytest.mark.parametrize(("reply", "reason"), [
     ({"primary": "capital & funding", "secondary": []}, "is no label"),
     ({"primary": None, "secondary": []}, "is no label"),
     ({"secondary": ["Other"]}, "is no label"),
@@ -51,9 +51,9 @@ def test_known_labels_are_columns_of_the_row(secondary: list[str]) -> None:
     ('The label is {"primary": "Other"}', "not one JSON object"),
     ("", "not one JSON object"),
 ])  # fmt: skip
-def test_anything_else_is_refused_with_the_reason(answer: object, reason: str) -> None:
+def test_anything_else_is_refused_with_the_reason(content: object, reason: str) -> None:
     with pytest.raises(VerdictError, match=reason):
-        read(answer)
+        read(content)
 
 
 def test_more_secondary_labels_than_allowed_are_refused() -> None:
@@ -64,8 +64,8 @@ def test_more_secondary_labels_than_allowed_are_refused() -> None:
 def test_the_schema_allows_the_listed_labels_alone_and_any_code_where_none_are_listed() -> None:
     def properties(*, is_listed: bool) -> dict[str, Any]:
         shape = reply_format(LABELS, 2, is_listed=is_listed)
-        found: dict[str, Any] = shape["json_schema"]["schema"]["properties"]
-        return found
+        result: dict[str, Any] = shape["json_schema"]["schema"]["properties"]
+        return result
 
     assert list(LABELS) == properties(is_listed=True)["primary"]["enum"]
     assert 2 == properties(is_listed=True)["secondary"]["maxItems"]
@@ -76,11 +76,11 @@ GOOD: dict[str, Any] = {name: {"reason": f"about {name}", "passes": name != "ato
 
 
 def test_a_reply_has_a_finding_for_each_check_in_order_whatever_the_order_of_the_keys() -> None:
-    found = read_findings(json.dumps(dict(reversed(GOOD.items()))))
+    result = read_findings(json.dumps(dict(reversed(GOOD.items()))))
 
-    assert [each["name"] for each in found] == list(CHECKS)
-    assert [each["passes"] for each in found] == [False, True, True, True, True]
-    assert found[0]["reason"] == "about atomic"
+    assert [each["name"] for each in result] == list(CHECKS)
+    assert [each["passes"] for each in result] == [False, True, True, True, True]
+    assert result[0]["reason"] == "about atomic"
 
 
 def test_a_fenced_reply_and_one_behind_thinking_are_read() -> None:
@@ -121,9 +121,9 @@ def test_anything_else_is_no_review(case: str) -> None:
 
 
 def test_a_reason_can_be_stored_whatever_it_holds() -> None:
-    found = read_findings(changed("atomic", {"reason": "a\0b \ud800", "passes": False}))
+    result = read_findings(changed("atomic", {"reason": "a\0b \ud800", "passes": False}))
 
-    assert found[0]["reason"] == "a\N{REPLACEMENT CHARACTER}b \N{REPLACEMENT CHARACTER}"
+    assert result[0]["reason"] == "a\N{REPLACEMENT CHARACTER}b \N{REPLACEMENT CHARACTER}"
 
 
 def test_the_shape_that_is_asked_for_has_what_is_read_and_nothing_else() -> None:
@@ -168,9 +168,9 @@ def test_a_vector_is_read_as_it_was_written(vector: list[float]) -> None:
 def test_names_that_stay_alike_are_told_apart_by_a_phrase_or_a_number() -> None:
     used = {"tax": "1", "tax: reading leases": "2"}
 
-    assert "Tax: Drafting wills" == made_unique("Tax", ["Reading leases", "Drafting wills"], used)
-    assert "Tax (2)" == made_unique("Tax", ["Reading leases"], used)
-    assert "Tax (3)" == made_unique("Tax", [], used | {"tax (2)": "3"})
+    assert "Tax: Drafting wills" == unique_name("Tax", ["Reading leases", "Drafting wills"], used)
+    assert "Tax (2)" == unique_name("Tax", ["Reading leases"], used)
+    assert "Tax (3)" == unique_name("Tax", [], used | {"tax (2)": "3"})
 
 
 @given(st.lists(st.text(max_size=5), max_size=200))

@@ -63,12 +63,12 @@ def test_each_criterion_is_asked_about_once_and_every_finding_is_a_row_with_its_
     assert report.rows == len(rows_in(job, "select * from model_reviews")) == 2 * 10 * 3
     assert all(map(is_reviewing, server.book))
     assert len(rows) == 2 * 10 * 3 * len(CHECKS)
-    # What is stored is what was answered: the provider decides by the prompt alone.
-    answered = Counter(
+    # What is stored is what was replied: the provider decides by the prompt alone.
+    expected = Counter(
         (name, finding["passes"], finding["reason"]) for prompt in prompts for name, finding in review(prompt).items()
     )
     stored = Counter((row["review_check"], row["value"] == 1.0, row["explanation"]) for row in rows)
-    assert stored == answered
+    assert stored == expected
     assert {row["status"] for row in rows} == {"pass", "fail"}
     assert {(row["reviewer"], row["review_trial"]) for row in rows} == {("rev", 1), ("rev", 2), ("other", 1)}
 
@@ -76,21 +76,21 @@ def test_each_criterion_is_asked_about_once_and_every_finding_is_a_row_with_its_
 def test_a_finished_review_makes_no_call_and_a_new_reviewer_only_its_own(server: FaultServer, tmp_path: Path) -> None:
     job = small(server, tmp_path)
     reviewed(job)
-    n_asked = len(server.book)
+    n_requests = len(server.book)
     assert reviewed(job).rows == 0
-    assert len(server.book) == n_asked == 20
+    assert len(server.book) == n_requests == 20
     both = [reviewer(server), reviewer(server, "new")]
     settings = job.settings.model_validate({**job.settings.model_dump(), "reviewer": both})
     assert reviewed(job.model_copy(update={"settings": settings})).rows == 20
-    assert {request["model"] for request in server.book[n_asked:]} == {"new"}
+    assert {request["model"] for request in server.book[n_requests:]} == {"new"}
 
 
 def test_the_prompts_on_a_rubric_begin_alike_and_differ_only_behind_it(server: FaultServer, tmp_path: Path) -> None:
     job = small(server, tmp_path)
     with Warehouse(job.warehouse).reader() as reader:
         items = REVIEW.missing(job, reader)["rev"]
-    for _, found in groupby(items, key=lambda item: item.group):
-        prompts = [item.prompt for item in found]
+    for _, of_group in groupby(items, key=lambda item: item.group):
+        prompts = [item.prompt for item in of_group]
         alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*prompts, strict=False))
         shared = "".join(letters[0] for letters in alike)
 
@@ -110,12 +110,12 @@ def test_a_criterion_that_imitates_the_prompt_ends_no_quotation(server: FaultSer
     with Warehouse(job.warehouse).reader() as reader:
         prompts = [item.prompt for item in REVIEW.missing(job, reader)["rev"]]
 
-    for place, prompt in enumerate(prompts):
+    for index, prompt in enumerate(prompts):
         marker = prompt.split("holds the number ")[1].split(" ")[0]
         assert marker not in attack
         assert prompt.count(f"[{marker} criterion ") == 10
         assert prompt.count(f"[{marker} end of the rubric]") == 1
-        assert prompt.count(attack) == (2 if place == 3 else 1)
+        assert prompt.count(attack) == (2 if index == 3 else 1)
     assert criterion_of(prompts[3]) == attack
 
 
@@ -155,9 +155,9 @@ def test_a_reply_that_is_no_review_is_asked_for_once_more_and_then_is_a_row_with
     assert (without["n"], without["decided"]) == (n_broken, 0)
     # A failure that may pass is tried again by the next run, and the decided rows stay.
     server.behaviour = well_behaved
-    n_asked = len(server.book)
+    n_requests = len(server.book)
     reviewed(job)
-    assert len(server.book) == n_asked + n_broken
+    assert len(server.book) == n_requests + n_broken
     assert {row["status"] for row in rows_in(job, "select status from model_reviews")} == {"ok"}
 
 
@@ -181,15 +181,15 @@ def test_real_rubrics_are_reviewed_with_whole_rubric_and_conversation(server: Fa
     titles = rows_in(job, "select task_id, list(title order by position) as titles from criteria group by all")
     of_task = {row["task_id"]: row["titles"] for row in titles}
     query = "select task_id, count(*) as n, count(distinct criterion_id) as ids from model_reviews group by all"
-    asked = rows_in(job, query)
+    reviewed_tasks = rows_in(job, query)
 
-    assert len(asked) == 12
-    assert all(row["n"] == row["ids"] == len(of_task[row["task_id"]]) for row in asked)
-    assert len(server.book) == sum(row["n"] for row in asked)
+    assert len(reviewed_tasks) == 12
+    assert all(row["n"] == row["ids"] == len(of_task[row["task_id"]]) for row in reviewed_tasks)
+    assert len(server.book) == sum(row["n"] for row in reviewed_tasks)
     first = rows_in(job, "select task_id, content from messages where position = 0")
     shown = {row["task_id"]: row["content"] for row in first}
     prompts = [prompt_of(request) for request in server.book]
     for prompt in prompts:
-        (task_id,) = [task for task in {row["task_id"] for row in asked} if shown[task] in prompt
+        (task_id,) = [task for task in {row["task_id"] for row in reviewed_tasks} if shown[task] in prompt
                       and all(title in prompt for title in of_task[task])]  # fmt: skip
         assert criterion_of(prompt) in of_task[task_id]

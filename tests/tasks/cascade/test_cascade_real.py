@@ -34,7 +34,7 @@ pytestmark = [
 ]
 
 
-def made_up(strong: list[Row]) -> list[Row]:
+def simulated(strong: list[Row]) -> list[Row]:
     """A cheap judge: one criterion in four is hard for it, and it says how sure it is of its first verdict."""
     generator = random.Random(20251114)
     rows = []
@@ -57,7 +57,7 @@ def strong() -> list[Row]:
 
 @pytest.fixture(scope="module")
 def cheap(strong: list[Row]) -> list[Row]:
-    return made_up(strong)
+    return simulated(strong)
 
 
 @pytest.fixture(scope="module")
@@ -79,13 +79,13 @@ def result(strong: list[Row], cheap: list[Row], tmp_path_factory: pytest.TempPat
 @pytest.fixture(scope="module")
 def rubrics() -> dict[tuple[str, str], tuple[float, str]]:
     """(task, criterion) -> weight and category, from the raw rows."""
-    found = {}
+    by_key = {}
     for row in pq.read_table(TASKS).to_pylist():
         for item in row["rubric"]:
             notes = item["annotations"]
             weight = notes[notes["weight_class"].replace(" ", "_") + "_weight"]
-            found[row["task"], item["id"]] = (float(weight), notes["criteria_category"])
-    return found
+            by_key[row["task"], item["id"]] = (float(weight), notes["criteria_category"])
+    return by_key
 
 
 def expected(
@@ -115,10 +115,10 @@ def expected(
         n_escalated += goes
         says = row["criteria_met"] if goes else first["criteria_met"]
         table[says, row["criteria_met"]] += 1
-        of_answer = points[row["model"], row["task"]]
-        of_answer[0] += weight * says
-        of_answer[1] += weight * row["criteria_met"]
-        of_answer[2] += max(0.0, weight)
+        of_response = points[row["model"], row["task"]]
+        of_response[0] += weight * says
+        of_response[1] += weight * row["criteria_met"]
+        of_response[2] += max(0.0, weight)
     n = sum(table.values())
     agreement = (table[True, True] + table[False, False]) / n
     met = (table[True, True] + table[True, False]) / n, (table[True, True] + table[False, True]) / n
@@ -139,7 +139,7 @@ def expected(
 def tau_of(scores: dict[str, list[float]]) -> float:
     """Concordant minus discordant pairs by all pairs; no two real models tie."""
     models = sorted(scores)
-    pairs = [(a, b) for place, a in enumerate(models) for b in models[:place]]
+    pairs = [(a, b) for index, a in enumerate(models) for b in models[:index]]
     signs = [
         1 if (scores[a][0] - scores[b][0]) * (scores[a][1] - scores[b][1]) > 0 else -1 for a, b in pairs
     ]  # fmt: skip
@@ -154,11 +154,11 @@ def test_every_rule_has_the_figures_that_are_counted_from_the_files(
     assert any(when and when.confidence_below is not None for when in whens)
     # A fifth of the rules, of every kind: each is counted in a second.
     for each in result.evaluations[::5]:
-        wanted, found = expected(each, strong, cheap, rubrics), each.held_out
-        assert wanted.pop("n") == found.n
+        wanted, by_key = expected(each, strong, cheap, rubrics), each.held_out
+        assert wanted.pop("n") == by_key.n
         assert {
-            "share": found.share.value, "agreement": found.agreement.value, "kappa": found.kappa.value,
-            "change": found.ranking.change.value, "tau": found.ranking.tau.value,
+            "share": by_key.share.value, "agreement": by_key.agreement.value, "kappa": by_key.kappa.value,
+            "change": by_key.ranking.change.value, "tau": by_key.ranking.tau.value,
         } == pytest.approx(wanted), each.candidate.name  # fmt: skip
 
 

@@ -62,8 +62,8 @@ def test_a_figure_has_the_same_cells_in_six_forms(
     terminal = as_text(figure.columns, rows)
     assert len(on_page) == n_columns * len(rows)
     assert len(terminal.cells) == len(rows)
-    for place, cells in enumerate(terminal.cells):
-        expected = on_page[place * n_columns : (place + 1) * n_columns]
+    for index, cells in enumerate(terminal.cells):
+        expected = on_page[index * n_columns : (index + 1) * n_columns]
         assert {each for each in expected if each != MISSING} <= {
             *cells,
             *(part for c in cells for part in re.split(r" to | \(|\)", c)),

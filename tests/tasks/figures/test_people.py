@@ -21,14 +21,14 @@ NOISE = {"judge": 0.25, "p1": 0.1, "p2": 0.1, "p3": 0.6, "p4": 0.0}
 GIVEN = {"benchmark": "prbench", "revision": REVISION, "breakdown": "all", "people": list(SIZES), "graders": []}
 
 
-def found_by(reader: Reader, **other: Any) -> list[dict[str, Any]]:
+def rows_by(reader: Reader, **other: Any) -> list[dict[str, Any]]:
     return against_people(reader.rows(filled("people/people", GIVEN | other)))
 
 
 def decisions() -> dict[str, dict[Cell, float]]:
     """Return each grader's decisions; two people decide all 120 criteria, one nine, and one a single one."""
     dice = random.Random(4)
-    cells = [(task, place) for task in range(N_TASKS) for place in range(N_CRITERIA)]
+    cells = [(task, index) for task in range(N_TASKS) for index in range(N_CRITERIA)]
     truth = {cell: float(dice.random() < 0.6) for cell in cells}
     return {
         grader: {
@@ -41,19 +41,19 @@ def decisions() -> dict[str, dict[Cell, float]]:
 
 def rows_of(decided: dict[str, dict[Cell, float]]) -> Rows:
     names = [f"t{task:02d}" for task in range(N_TASKS)]
-    answers = [response(name) for name in names]
-    rubrics = [[criterion(name, place, 5) for place in range(N_CRITERIA)] for name in names]
+    responses = [response(name) for name in names]
+    rubrics = [[criterion(name, index, 5) for index in range(N_CRITERIA)] for name in names]
     tables: Rows = dict(admitted(names))
     for task_row in tables["task_rows"]:
         task_row["n_criteria"] = N_CRITERIA
-    tables |= {"responses": answers, "criteria": [each for rubric in rubrics for each in rubric]}
+    tables |= {"responses": responses, "criteria": [each for rubric in rubrics for each in rubric]}
     tables["verdicts"] = [
         verdict(
-            answers[task], rubrics[task][place], value, judge=grader,
+            responses[task], rubrics[task][index], value, judge=grader,
             source="judged" if grader == "judge" else "imported",
         )
         for grader, of_grader in decided.items()
-        for (task, place), value in of_grader.items()
+        for (task, index), value in of_grader.items()
     ]  # fmt: skip
     return tables
 
@@ -72,15 +72,15 @@ def test_the_decisions_of_all_people_are_pooled_so_that_one_of_a_single_criterio
     of_pairs = [pairs_of(decided["judge"], decided[person]) for person in SIZES]
     pooled = [pair for pairs in of_pairs for pair in pairs]
     mine, theirs = zip(*pooled, strict=True)
-    (found,) = [row for row in found_by(reader) if row["grader"] == "judge"]
+    (actual,) = [row for row in rows_by(reader) if row["grader"] == "judge"]
 
-    assert (250, 4, 4, 60) == tuple(found[name] for name in ("n", "n_people", "n_pairs", "n_tasks"))
-    assert found["macro_f1"] == pytest.approx(f1_score(mine, theirs, average="macro"))
-    assert found["kappa"] == pytest.approx(cohen_kappa_score(mine, theirs))
-    assert found["agreement"] == pytest.approx(fmean(a == b for a, b in pooled))
+    assert (250, 4, 4, 60) == tuple(actual[name] for name in ("n", "n_people", "n_pairs", "n_tasks"))
+    assert actual["macro_f1"] == pytest.approx(f1_score(mine, theirs, average="macro"))
+    assert actual["kappa"] == pytest.approx(cohen_kappa_score(mine, theirs))
+    assert actual["agreement"] == pytest.approx(fmean(a == b for a, b in pooled))
     each = [f1_score(*zip(*pairs, strict=True), average="macro") for pairs in of_pairs]
-    assert found["macro_f1_pair_mean"] == pytest.approx(fmean(each))
-    assert abs(found["macro_f1_pair_mean"] - found["macro_f1"]) > 0.05
+    assert actual["macro_f1_pair_mean"] == pytest.approx(fmean(each))
+    assert abs(actual["macro_f1_pair_mean"] - actual["macro_f1"]) > 0.05
 
 
 def test_people_with_each_other_are_pooled_too_and_each_pair_counts_once(reader: Reader) -> None:
@@ -88,8 +88,8 @@ def test_people_with_each_other_are_pooled_too_and_each_pair_counts_once(reader:
     names = list(SIZES)
     of_pairs = [pairs_of(decided[a], decided[b]) for a in names for b in names if a < b]
     mine, theirs = zip(*(pair for pairs in of_pairs for pair in pairs), strict=True)
-    (found,) = [row for row in found_by(reader) if row["grader"] == "(people with each other)"]
+    (actual,) = [row for row in rows_by(reader) if row["grader"] == "(people with each other)"]
 
-    assert (120 + 2 * 9 + 3 * 1, 4, 6) == tuple(found[name] for name in ("n", "n_people", "n_pairs"))
-    assert found["macro_f1"] == pytest.approx(f1_score(mine, theirs, average="macro"))
-    assert found["kappa"] == pytest.approx(cohen_kappa_score(mine + theirs, theirs + mine))
+    assert (120 + 2 * 9 + 3 * 1, 4, 6) == tuple(actual[name] for name in ("n", "n_people", "n_pairs"))
+    assert actual["macro_f1"] == pytest.approx(f1_score(mine, theirs, average="macro"))
+    assert actual["kappa"] == pytest.approx(cohen_kappa_score(mine + theirs, theirs + mine))

@@ -24,8 +24,8 @@ rows = st.lists(st.tuples(few, few, few), unique=True, max_size=8)
 
 
 @given(rows)
-def test_labels_are_unique_and_begin_with_the_name(found: list[tuple[str, str, str]]) -> None:
-    given_rows = [dict(zip(("model", "vintage", "model_config_hash"), row, strict=True)) for row in found]
+def test_labels_are_unique_and_begin_with_the_name(named: list[tuple[str, str, str]]) -> None:
+    given_rows = [dict(zip(("model", "vintage", "model_config_hash"), row, strict=True)) for row in named]
 
     labelled = _labelled(given_rows, "entry", "model", PARTS)
 
@@ -36,12 +36,12 @@ def test_labels_are_unique_and_begin_with_the_name(found: list[tuple[str, str, s
 
 
 def test_samplings_and_configurations_of_one_model_are_told_apart_by_what_differs() -> None:
-    found = [
+    named = [
         {"model": "gpt", "vintage": vintage, "model_config_hash": configuration}
         for vintage, configuration in [("base", "0123456789ab"), ("night", "0123456789ab"), ("night", "ba9876543210")]
     ]
 
-    assert [row["entry"] for row in _labelled(found, "entry", "model", PARTS)] == [
+    assert [row["entry"] for row in _labelled(named, "entry", "model", PARTS)] == [
         "gpt base", "gpt night 01234567", "gpt night ba987654",
     ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Evidence: what is asked, what is read as an answer, and what the last call is shown.
+"""Evidence: what is asked, what is read as a reply, and what the last call is shown.
 
 Cutting a text: the chunks are the text, each fits, and borders are kept as far as they can be.
 """
@@ -54,12 +54,12 @@ def n_bytes(text: str) -> int:
     return len(text.encode())
 
 
-def more_together(text: str) -> int:
+def larger_joined(text: str) -> int:
     """A size that is larger for a whole than for the sum of its pieces."""
     return len(text) ** 2 // 10 + 1
 
 
-@pytest.mark.parametrize("size_of", [n_bytes, more_together])
+@pytest.mark.parametrize("size_of", [n_bytes, larger_joined])
 @given(text=LETTERS, most=st.integers(4, 200))
 def test_the_chunks_are_the_text_and_each_fits(size_of: Callable[[str], int], text: str, most: int) -> None:
     chunks = cut(text, most, size_of)

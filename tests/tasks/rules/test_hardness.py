@@ -131,8 +131,8 @@ def test_models_that_all_say_the_same_leave_no_doubt_and_ties_go_by_order(
     values = np.broadcast_to(np.array(scores)[:, None, None] / 3.0, (len(scores), n_models, n_trials))
     hardest = sorted(range(len(scores)), key=lambda task: (scores[task], task))[:size]
 
-    found = hardness.inclusion_probabilities(values, size, resamples=FEW)
-    assert [float(task in hardest) for task in range(len(scores))] == list(found)
+    probability = hardness.inclusion_probabilities(values, size, resamples=FEW)
+    assert [float(task in hardest) for task in range(len(scores))] == list(probability)
 
 
 def test_one_model_with_several_trials_is_resampled_over_its_trials() -> None:
@@ -141,7 +141,7 @@ def test_one_model_with_several_trials_is_resampled_over_its_trials() -> None:
     wanted = [float(each) for each in probabilities(world, 1)]
     assert 0.0 < wanted[0] < 1.0
     assert pytest.approx(wanted, abs=NOISE) == hardness.inclusion_probabilities(padded(world), 1)
-    # A panel of one answer has nothing to draw.
+    # A panel of one response has nothing to draw.
     assert [0.0, 1.0, 0.0] == list(hardness.inclusion_probabilities(np.array([[[0.5]], [[0.1]], [[0.5]]]), 1))
 
 

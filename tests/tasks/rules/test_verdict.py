@@ -1,4 +1,4 @@
-"""Reading a judge's reply: exactly one clear answer, or an error; never a guess."""
+"""Reading a judge's reply: exactly one clear decision, or an error; never a guess."""
 
 import json
 import math
@@ -84,7 +84,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_reply_that_is_no_clear_answer_is_an_error(case: str) -> None:
+def test_a_reply_that_is_no_clear_decision_is_an_error(case: str) -> None:
     with pytest.raises(VerdictError) as caught:
         parse_verdict(BAD[case])
 
@@ -102,8 +102,8 @@ FENCES = st.sampled_from(["{}", " {}\n", "```json\n{}\n```", "```\n{}\n```", "``
 def test_whatever_is_written_as_json_is_read_back(
     met: bool, explanation: str, fence: str, is_ascii: bool, indent: int | None
 ) -> None:
-    answer = {"explanation": explanation, "criteria_met": met}
-    reply = fence.replace("{}", json.dumps(answer, ensure_ascii=is_ascii, indent=indent))
+    content = {"explanation": explanation, "criteria_met": met}
+    reply = fence.replace("{}", json.dumps(content, ensure_ascii=is_ascii, indent=indent))
 
     assert Verdict("met" if met else "unmet", float(met), explanation) == parse_verdict(reply)
 
@@ -128,9 +128,9 @@ def outcome(reply: str, grading: str = BINARY) -> Any:
 @given(REPLIES)
 @example("\ud800")
 def test_a_text_is_an_error_or_met_where_it_holds_a_true_or_unmet_where_it_holds_a_false(reply: str) -> None:
-    found = outcome(reply)
+    result = outcome(reply)
 
-    assert isinstance(found, VerdictError) or {"met": "true", "unmet": "false"}[found.status] in reply
+    assert isinstance(result, VerdictError) or {"met": "true", "unmet": "false"}[result.status] in reply
 
 
 PROSE = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30).filter(
@@ -138,7 +138,7 @@ PROSE = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=3
 )
 NAMES = st.sampled_from(["think", "thinking", "reasoning", "reason", "THINK", "analysis", "scratchpad", "thin\u212a"])
 SEPARATORS = st.one_of(
-    st.sampled_from(["", " ", "\n", "\n\n", "\u00a0", "\u2028", "\ufeff", "\x00", "---\n", "Answer: ", "// ", "# "]),
+    st.sampled_from(["", " ", "\n", "\n\n", "\u00a0", "\u2028", "\ufeff", "\x00", "---\n", "Reply: ", "// ", "# "]),
     st.tuples(st.sampled_from(["</{}>", "<{}>", "<{}>so</{}>", "<{} />", "</{} >", "&lt;/{}&gt;", "[/{}]"]), NAMES).map(
         lambda both: both[0].replace("{}", both[1])
     ),
@@ -180,7 +180,7 @@ def test_where_the_server_omits_the_opening_tag_all_up_to_the_closing_one_is_thi
             parse_verdict(unclear, omits_think_tag=True)
 
 
-@pytest.mark.parametrize("explanation", ["quotes </think> of the answer", "quotes <reason>x</reason>", "a <think> b"])
+@pytest.mark.parametrize("explanation", ["quotes </think> of the response", "quotes <reason>x</reason>", "a <think> b"])
 def test_an_explanation_that_names_a_tag_is_read_as_it_is_when_thinking_stands_in_front(explanation: str) -> None:
     reply = "<think>so</think>" + json.dumps({"explanation": explanation, "criteria_met": True})
 

@@ -38,29 +38,29 @@ def test_the_strong_judge_alone_agrees_with_itself_and_costs_itself() -> None:
 
 def test_comparing_repetitions_costs_two_calls_and_the_escalated_share() -> None:
     paired = noise(2, 40)
-    (found,) = evaluate(paired, [CandidateRule("d", When(disagreement=True))], PRICED, 500)
+    (evaluated,) = evaluate(paired, [CandidateRule("d", When(disagreement=True))], PRICED, 500)
 
-    share = found.held_out.share.value
+    share = evaluated.held_out.share.value
     assert share is not None
     assert 0 < share < 1
-    assert 1_000 * (2 * 0.001 + share * 0.02) == pytest.approx(found.held_out.cost_usd.value)
-    assert found.held_out.n + found.chosen_on.n == len(paired.strong)
+    assert 1_000 * (2 * 0.001 + share * 0.02) == pytest.approx(evaluated.held_out.cost_usd.value)
+    assert evaluated.held_out.n + evaluated.chosen_on.n == len(paired.strong)
 
 
 def test_the_cheapest_rule_within_the_bound_is_picked_and_the_strong_judge_where_there_is_none() -> None:
     paired = noise(3, 120)
     half = for_choosing(paired.tasks)
-    found = evaluate(paired, candidates(paired.of_tasks(half), has_repetitions=True), PRICED, 500)
+    evaluated = evaluate(paired, candidates(paired.of_tasks(half), has_repetitions=True), PRICED, 500)
 
     bound = Bound("agreement", 0.9)
-    chosen = picked(found, bound)
+    chosen = picked(evaluated, bound)
     assert chosen.chosen_on.agreement.low is not None
     assert chosen.chosen_on.agreement.low >= 0.9
-    cheaper = [each for each in found if each.expense[0] < chosen.expense[0]]
+    cheaper = [each for each in evaluated if each.expense[0] < chosen.expense[0]]
     assert all((each.chosen_on.agreement.low or 0.0) < 0.9 for each in cheaper)
-    assert picked(found, Bound("agreement", 1.0)).candidate.when is None
+    assert picked(evaluated, Bound("agreement", 1.0)).candidate.when is None
 
-    shown = front(found, "agreement")
+    shown = front(evaluated, "agreement")
     values = [each.value("agreement") for each in shown]
     assert values == sorted(values)
     assert shown[-1].value("agreement") == 1.0
@@ -79,7 +79,7 @@ def test_few_tasks_that_differ_do_not_pass_for_certainty() -> None:
 
 @pytest.mark.parametrize("n", [4, 8, 95, 96])
 def test_halves_are_halves_whatever_the_order_of_the_tasks(n: int) -> None:
-    tasks = [f"task-{place}" for place in range(n)]
+    tasks = [f"task-{index}" for index in range(n)]
     chosen = for_choosing(tasks)
     assert chosen.sum() == n // 2
     assert for_choosing(tasks[::-1]).tolist() == chosen[::-1].tolist()

@@ -66,8 +66,8 @@ def alpha_by_pairs(units: Units) -> float:
 def task_tables(n_tasks: int, n_figures: int = 1, accuracy: float = 0.8) -> np.ndarray:
     dice = np.random.default_rng(4)
     truth = dice.integers(0, 2, size=(n_tasks, n_figures, 15))
-    answer = np.where(dice.random(truth.shape) < accuracy, truth, 1 - truth)
-    return np.stack([((truth == a) & (answer == b)).sum(axis=2) for a in (0, 1) for b in (0, 1)], axis=2).reshape(
+    decided = np.where(dice.random(truth.shape) < accuracy, truth, 1 - truth)
+    return np.stack([((truth == a) & (decided == b)).sum(axis=2) for a in (0, 1) for b in (0, 1)], axis=2).reshape(
         n_tasks, n_figures, 2, 2
     )
 

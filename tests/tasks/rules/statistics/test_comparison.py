@@ -82,12 +82,12 @@ def test_where_too_few_tasks_differ_there_is_neither_an_interval_nor_a_test(n_di
 def test_five_tasks_of_a_hundred_that_rise_show_nothing_and_ten_do() -> None:
     few, more = np.zeros(100), np.zeros(100)
     few[:5], more[:10] = 1.0, 1.0
-    few_found, more_found = (paired_difference(np.zeros(100), each) for each in (few, more))
+    of_few, of_more = (paired_difference(np.zeros(100), each) for each in (few, more))
 
-    assert (few_found.n_differing, few_found.is_small) == (5, True)
-    assert (few_found.p_value or 0) > 0.05 > (more_found.p_value or 1)
-    assert (more_found.n_differing, more_found.is_small) == (10, False)
-    assert (few_found.ci_low or 0) < 0 < (more_found.ci_low or 0)
+    assert (of_few.n_differing, of_few.is_small) == (5, True)
+    assert (of_few.p_value or 0) > 0.05 > (of_more.p_value or 1)
+    assert (of_more.n_differing, of_more.is_small) == (10, False)
+    assert (of_few.ci_low or 0) < 0 < (of_more.ci_low or 0)
 
 
 @pytest.mark.parametrize("gain", [0.0, 0.03, 0.05])

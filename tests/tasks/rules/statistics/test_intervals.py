@@ -23,7 +23,7 @@ FEW = 400
 """Resamples enough for a law that holds for every number of them."""
 
 
-def made_up(n_tasks: int, n_figures: int, missing: float = 0.0) -> np.ndarray:
+def random_scores(n_tasks: int, n_figures: int, missing: float = 0.0) -> np.ndarray:
     dice = np.random.default_rng(7)
     values = dice.normal(0.4, 0.2, size=(n_tasks, n_figures))
     values[dice.random(values.shape) < missing] = np.nan
@@ -89,7 +89,7 @@ def test_values_that_are_equal_but_for_rounding_are_one_value() -> None:
 
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_a_figure_has_the_same_interval_alone_and_among_many(missing: float) -> None:
-    scores, sampled = made_up(50, 230, missing), intervals.draws(50, 1_000)
+    scores, sampled = random_scores(50, 230, missing), intervals.draws(50, 1_000)
     among = intervals.mean_intervals(scores, sampled=sampled)
     alone = [intervals.mean_intervals(scores[:, i : i + 1], sampled=sampled)[0] for i in (0, 101, 229)]
 
@@ -97,7 +97,7 @@ def test_a_figure_has_the_same_interval_alone_and_among_many(missing: float) -> 
 
 
 def test_tasks_that_do_not_count_are_as_good_as_absent() -> None:
-    scores, sampled = made_up(60, 3), intervals.draws(60)
+    scores, sampled = random_scores(60, 3), intervals.draws(60)
     scores[40:, 1] = np.nan
     among = intervals.mean_intervals(scores, sampled=sampled)[1]
 
@@ -124,7 +124,7 @@ def test_fewer_than_two_tasks_have_no_interval(n_tasks: int) -> None:
 
 @pytest.mark.parametrize("n_tasks", [8, 60])
 def test_an_interval_is_the_wider_of_what_drawing_whole_tasks_gives_and_students_t(n_tasks: int) -> None:
-    scores = made_up(n_tasks, 1)
+    scores = random_scores(n_tasks, 1)
     low, high = by_hand(scores[:, 0].tolist(), [1.0] * n_tasks, 6_000)
     half = float(intervals.student_quantile(0.975, np.asarray(n_tasks - 2.0))) * scores.std(ddof=1) / math.sqrt(n_tasks)
     low, high = min(low, scores.mean() - half), max(high, scores.mean() + half)

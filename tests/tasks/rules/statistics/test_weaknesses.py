@@ -60,7 +60,7 @@ def test_the_test_is_that_of_a_paired_difference_on_one_side_corrected_over_the_
     result = weaknesses.candidates(contrast, PARENTS)
 
     assert [2] == [each.node for each in result]
-    assert expected[1] == pytest.approx(result[0].p_found)
+    assert expected[1] == pytest.approx(result[0].p_selected)
 
 
 def test_the_variance_by_chance_is_that_of_dealing_verdicts_out_to_the_criteria_of_a_task() -> None:

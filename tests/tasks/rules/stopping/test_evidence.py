@@ -33,10 +33,10 @@ def test_all_pairs_of_models_together_are_wrong_in_at_most_5_percent_of_runs() -
 
 def test_a_clear_difference_saves_half_of_the_tasks_and_no_difference_saves_little() -> None:
     dice = np.random.default_rng(4)
-    tasks, differs, _ = stopping_evidence.until_settled(dice.normal(0.1, 0.15, (100, 300)), stopping_evidence.rule(100))
+    tasks, differs, _ = stopping_evidence.until_decided(dice.normal(0.1, 0.15, (100, 300)), stopping_evidence.rule(100))
     assert differs.mean() > 0.97
     assert np.median(tasks) <= 50
-    tasks, differs, equals = stopping_evidence.until_settled(
+    tasks, differs, equals = stopping_evidence.until_decided(
         dice.normal(0.0, 0.15, (100, 300)), stopping_evidence.rule(100)
     )
     assert differs.mean() <= 0.1
@@ -46,11 +46,11 @@ def test_a_clear_difference_saves_half_of_the_tasks_and_no_difference_saves_litt
 
 @pytest.mark.slow
 def test_the_plain_difference_after_stopping_is_too_large_and_the_unbiased_one_is_not() -> None:
-    found = stopping_evidence.bias(0.06, 100, 500, seed=5)
-    mean, error = found["difference"]
+    result = stopping_evidence.bias(0.06, 100, 500, seed=5)
+    mean, error = result["difference"]
     assert mean > 4 * error
     assert mean > 0.005
-    mean, error = found["unbiased difference"]
+    mean, error = result["unbiased difference"]
     assert abs(mean) < 3 * error
-    mean, error = found["unbiased score"]
+    mean, error = result["unbiased score"]
     assert abs(mean) < 3 * error

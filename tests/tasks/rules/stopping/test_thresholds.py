@@ -40,10 +40,10 @@ def test_two_equal_looks_cross_as_often_as_in_the_literature() -> None:
 
 @pytest.mark.parametrize(("n_tasks", "block", "alpha"), [(100, 20, 0.05), (100, 5, 0.05), (300, 20, 0.01)])
 def test_sums_of_normal_values_cross_the_thresholds_as_often_as_asked(n_tasks: int, block: int, alpha: float) -> None:
-    found = thresholds(block_ends(n_tasks, block), alpha)
-    looks = np.array(list(found))
+    squares = thresholds(block_ends(n_tasks, block), alpha)
+    looks = np.array(list(squares))
     sums = np.random.default_rng(1).normal(size=(40_000, n_tasks)).cumsum(axis=1)[:, looks - 1]
-    crossed = (sums**2 / looks >= np.array(list(found.values()))).any(axis=1).mean()
+    crossed = (sums**2 / looks >= np.array(list(squares.values()))).any(axis=1).mean()
     assert crossed == pytest.approx(alpha, abs=4 * np.sqrt(alpha / 40_000))
 
 
@@ -53,13 +53,13 @@ def test_sums_of_normal_values_cross_the_thresholds_as_often_as_asked(n_tasks: i
 def test_a_last_block_that_is_small_against_the_whole_is_no_way_around_the_thresholds(
     n_tasks: int, block: int, alpha: float
 ) -> None:
-    found = thresholds(block_ends(n_tasks, block), alpha)
-    looks = np.array(list(found), dtype=np.float64)
+    squares = thresholds(block_ends(n_tasks, block), alpha)
+    looks = np.array(list(squares), dtype=np.float64)
     assert looks[-1] == n_tasks
     dice, crossed, n_sums = np.random.default_rng(6), 0, 40_000
     for _ in range(5):
         steps = dice.normal(size=(n_sums // 5, len(looks))) * np.sqrt(np.diff(looks, prepend=0.0))
-        crossed += (steps.cumsum(axis=1) ** 2 / looks >= np.array(list(found.values()))).any(axis=1).sum()
+        crossed += (steps.cumsum(axis=1) ** 2 / looks >= np.array(list(squares.values()))).any(axis=1).sum()
     assert crossed / n_sums <= alpha + 4 * np.sqrt(alpha / n_sums)
 
 
@@ -70,13 +70,15 @@ def test_only_the_last_of_two_looks_next_to_each_other_is_taken() -> None:
 
 def test_no_look_is_taken_at_few_tasks_and_with_very_many_looks_the_mixture_stands() -> None:
     assert min(thresholds(block_ends(100, 5), 0.05)) == FEWEST_TASKS
-    found = thresholds(block_ends(400, 2), 0.05)
-    looks = np.array(list(found), dtype=np.float64)
-    assert list(found.values()) == pytest.approx(list(mixture(looks, 0.05, 400)))
+    squares = thresholds(block_ends(400, 2), 0.05)
+    looks = np.array(list(squares), dtype=np.float64)
+    assert list(squares.values()) == pytest.approx(list(mixture(looks, 0.05, 400)))
     assert thresholds(block_ends(10, 5), 0.05) == {}
     # Where the chance cannot be computed well enough, too.
-    found = thresholds(block_ends(2_000, 20), 1e-300)
-    assert list(found.values()) == pytest.approx(list(mixture(np.array(list(found), dtype=np.float64), 1e-300, 2_000)))
+    squares = thresholds(block_ends(2_000, 20), 1e-300)
+    assert list(squares.values()) == pytest.approx(
+        list(mixture(np.array(list(squares), dtype=np.float64), 1e-300, 2_000))
+    )
 
 
 def test_an_interval_shifts_with_its_values_and_few_differing_tasks_have_none() -> None:
@@ -111,7 +113,7 @@ def test_no_end_is_nearer_to_the_mean_than_what_unseen_tasks_may_move_it_by() ->
 
 
 def test_an_interval_decides_what_it_excludes() -> None:
-    differ, drop = (Rule(asked, 0.05, 0.02, (20, 40)) for asked in ("different", "dropped"))  # type: ignore[arg-type]
+    differ, drop = (Rule(claim, 0.05, 0.02, (20, 40)) for claim in ("different", "dropped"))  # type: ignore[arg-type]
     ends = [(0.01, 0.2), (-0.2, -0.001), (-0.01, 0.019), (-0.03, 0.01), (float("nan"), float("nan"))]
     assert [differ.decide(*each) for each in ends] == [DIFFERENT, DIFFERENT, EQUAL, OPEN, OPEN]
     ends = [(-0.2, -0.021), (-0.2, -0.019), (-0.019, 0.3), (0.1, 0.2)]

@@ -16,10 +16,10 @@ ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=30)
 
 @given(ANY_TEXT)
 def test_every_text_can_be_stored_and_one_that_can_is_left_as_it_is(text: str) -> None:
-    found = storable(text)
-    assert found == found.encode("utf-8").decode("utf-8") == storable(found)
+    result = storable(text)
+    assert result == result.encode("utf-8").decode("utf-8") == storable(result)
     if not any(0xD800 <= ord(character) <= 0xDFFF for character in text):
-        assert found == text
+        assert result == text
 
 
 @pytest.mark.parametrize(
