@@ -5,8 +5,8 @@ Source of the rules: PRBench paper (arXiv 2511.11562), appendix D, and the publi
 A judge gets a filled template whose quoted texts cannot pass for ours. Where a template has
 `<<marker>>`, each message of the conversation stands between lines with a marker: a number made from the quoted texts,
 and again with a counter until none of them holds it. So no text can end its own quotation or begin a turn. The marker
-depends on the conversation alone, so that the prompts on all criteria of one response begin alike (the provider's prompt
-cache); the criterion, which comes last, has a marker of its own, `<<criterion_marker>>`.
+depends on the conversation alone, so that the prompts on all criteria of one response begin alike (the provider's
+prompt cache); the criterion, which comes last, has a marker of its own, `<<criterion_marker>>`.
 """
 
 import itertools
@@ -94,7 +94,7 @@ def without_thinking(text: str, *, omits_think_tag: bool = False) -> str:
     """Return a reply without the block of thinking at its start.
 
     A block is there only where the reply starts, after white space, with an opening tag; it ends at the first closing
-    tag of that name. A tag anywhere else is text: what a model writes about must not decide what counts as its response.
+    tag of that name. A tag anywhere else is text: what a model writes about must not decide what its response is.
     With `omits_think_tag` (the server sends thinking without its opening tag) a reply that starts with none starts
     inside of a block, which ends at the first closing tag, if there is one.
 

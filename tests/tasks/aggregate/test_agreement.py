@@ -16,7 +16,20 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 import tasks.measures.agreement as measuring
 from tasks.aggregate import aggregate
 from tasks.rules.statistics.intervals import draws
-from tests.kit import Rows, admitted, criterion, differing, job_on, response, row, rows_in, rubric_of, verdict, written
+from tests.kit import (
+    Fill,
+    Rows,
+    admitted,
+    criterion,
+    differing,
+    job_on,
+    response,
+    row,
+    rows_in,
+    rubric_of,
+    verdict,
+    written,
+)
 from tests.tasks.aggregate.world import refused
 from warehouse import Reader, Warehouse
 
@@ -63,6 +76,9 @@ CellKey = tuple[str, str]
 """(response id, criterion id)"""
 Figure = tuple[str, str, str, str]
 """(one grader or set, the other, breakdown, label)"""
+Table = dict[Figure, dict[str, Any]]
+Wanted = dict[Figure, tuple[list[int], list[int], list[str]]]
+"""The decisions of both graders, and the tasks that they are on."""
 
 
 class Graded:
@@ -192,7 +208,7 @@ def measured(root: Path, tables: Rows, **settings: Any) -> str:
     return aggregate(job_on("sample", root, **settings)).line
 
 
-def figures_of(reader: Reader) -> dict[Figure, dict[str, Any]]:
+def figures_of(reader: Reader) -> Table:
     rows = reader.rows("from intermediate.agreement_figures where breakdown <> 'length'")
     result = {(each["grader_a"], each["grader_b"], each["breakdown"], each["label"]): each for each in rows}
     assert len(result) == len(rows)
@@ -200,12 +216,12 @@ def figures_of(reader: Reader) -> dict[Figure, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def figures(reader: Reader) -> dict[Figure, dict[str, Any]]:
+def figures(reader: Reader) -> Table:
     return figures_of(reader)
 
 
 @pytest.fixture(scope="module")
-def wanted(graded: Graded) -> dict[Figure, tuple[list[int], list[int], list[str]]]:
+def wanted(graded: Graded) -> Wanted:
     """The decisions of each pair, doubled so that they are whole, and the tasks that they are on."""
     result = {}
     for (a, b), (breakdown, label) in itertools.product(PAIRS, graded.breakdowns()):
@@ -219,16 +235,12 @@ def wanted(graded: Graded) -> dict[Figure, tuple[list[int], list[int], list[str]
     return result
 
 
-def test_every_two_graders_are_compared_once_and_repetitions_with_each_other_alone(
-    figures: dict[Figure, dict[str, Any]], wanted: dict[Figure, Any]
-) -> None:
+def test_every_two_graders_are_compared_once(figures: Table, wanted: Wanted) -> None:
     assert sorted(wanted) == sorted(figures)
     assert [] == [(a, b) for a, b, _, _ in figures if not a < b]
 
 
-def test_agreement_is_that_of_scikit_learn_with_the_numbers_and_base_rates_that_it_rests_on(
-    figures: dict[Figure, dict[str, Any]], wanted: dict[Figure, tuple[list[int], list[int], list[str]]]
-) -> None:
+def test_agreement_is_that_of_scikit_learn(figures: Table, wanted: Wanted) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = {
@@ -244,9 +256,7 @@ def test_agreement_is_that_of_scikit_learn_with_the_numbers_and_base_rates_that_
 
 
 @pytest.mark.slow
-def test_the_mean_of_the_tasks_macro_f1_stands_beside_that_of_all_together(
-    figures: dict[Figure, dict[str, Any]], wanted: dict[Figure, tuple[list[int], list[int], list[str]]]
-) -> None:
+def test_the_mean_of_the_tasks_macro_f1_is_that_of_scikit_learn(figures: Table, wanted: Wanted) -> None:
     expected = {}
     for key, (a, b, tasks) in wanted.items():
         of_task = defaultdict(list)
@@ -294,9 +304,7 @@ def votes_by_hand(graded: Graded, voters: tuple[str, ...], people: tuple[str, ..
 
 
 @pytest.mark.parametrize("name", ["all graders", "axel (trials)", "panel", "four"])
-def test_effective_votes_without_labels_are_those_against_the_majority_of_the_other_members(
-    graded: Graded, reader: Reader, name: str
-) -> None:
+def test_effective_votes_without_labels_are_against_the_majority(graded: Graded, reader: Reader, name: str) -> None:
     result = reliability_of(reader)[name, "all", ""]
 
     assert result["n_voters"] == len(SETS[name])
@@ -307,9 +315,7 @@ def test_effective_votes_without_labels_are_those_against_the_majority_of_the_ot
 
 
 @pytest.mark.slow
-def test_effective_votes_are_held_against_people_who_label_and_have_no_vote_themselves(
-    graded: Graded, aggregated: Callable[..., Path]
-) -> None:
+def test_effective_votes_are_against_people_who_label(graded: Graded, aggregated: Callable[..., Path]) -> None:
     tables = graded.tables | {"labellers": [row("labellers", judge="people", import_batch="b")]}
     folder = aggregated(tables, majorities={"panel": MAJORITIES["panel"]})
     with Warehouse(folder).reader() as reader:
@@ -358,9 +364,7 @@ def test_reliability_is_krippendorffs_alpha_by_its_definition(graded: Graded, re
     assert [] == differing(expected, reliability_of(reader))
 
 
-def test_leniency_is_the_share_called_met_beyond_what_the_others_call_met_on_the_same_criteria(
-    graded: Graded, reader: Reader
-) -> None:
+def test_leniency_is_the_share_called_met_beyond_that_of_others(graded: Graded, reader: Reader) -> None:
     members, expected = SETS["all graders"], {}
     for name in members:
         beside = {
@@ -397,7 +401,7 @@ def small(labels: Mapping[str, tuple[float | None, ...]], n_tasks: int = 2, **of
     return tables
 
 
-def test_a_failed_verdict_is_neither_met_nor_unmet_to_anyone(published: Callable[[Rows], Reader]) -> None:
+def test_a_failed_verdict_is_neither_met_nor_unmet_to_anyone(published: Fill) -> None:
     reader = published(small({"a": (1.0, 0.0, None, 1.0), "b": (None, 0.0, None, 1.0)}))
     rows = reader.rows("select n, met_share_a, met_share_b from intermediate.agreement_figures where breakdown = 'all'")
 
@@ -407,7 +411,7 @@ def test_a_failed_verdict_is_neither_met_nor_unmet_to_anyone(published: Callable
     }
 
 
-def test_two_judges_and_people_make_a_majority_of_three(published: Callable[[Rows], Reader]) -> None:
+def test_two_judges_and_people_make_a_majority_of_three(published: Fill) -> None:
     labels = {"a": (1.0, 1.0, 0.0, 1.0), "b": (1.0, 0.0, 0.0, None), "people": (0.0, 0.0, 0.0, 0.0)}
     reader = published(small(labels, people={"source": "imported"}))
     # Of the fourth criterion, one says met, one unmet, and one nothing: no majority.
@@ -422,7 +426,7 @@ def test_two_judges_and_people_make_a_majority_of_three(published: Callable[[Row
     ]
 
 
-def test_three_judges_of_three_steps_have_a_majority_of_three_steps(published: Callable[[Rows], Reader]) -> None:
+def test_three_judges_of_three_steps_have_a_majority_of_three_steps(published: Fill) -> None:
     labels = {"a": (0.5, 1.0, 0.0, 1.0), "b": (0.5, 0.5, 0.0, 0.0), "c": (0.0, 0.0, 0.0, 0.5)}
     reader = published(small(labels, **{name: {"grading": "ternary"} for name in labels}))
     # Of the first criterion two say in part, of the third all say unmet; on the others no two agree.
@@ -445,7 +449,7 @@ def test_a_configured_majority_may_replace_the_usual_one(aggregated: Callable[..
 
 
 @pytest.mark.parametrize("n", [2, 3])
-def test_three_repetitions_of_a_judge_make_a_majority_two_do_not(published: Callable[[Rows], Reader], n: int) -> None:
+def test_three_repetitions_of_a_judge_make_a_majority_two_do_not(published: Fill, n: int) -> None:
     tables = small({"a": DECIDED})
     for trial in range(2, n + 1):
         tables["verdicts"] += small({"a": DECIDED}, a={"judge_trial": trial})["verdicts"]
@@ -454,7 +458,7 @@ def test_three_repetitions_of_a_judge_make_a_majority_two_do_not(published: Call
     assert [each["members"] for each in rows] == ([["a", "a#2", "a#3"]] if n == 3 else [])
 
 
-def test_a_grader_of_refused_tasks_alone_has_no_voice_in_the_majority(published: Callable[[Rows], Reader]) -> None:
+def test_a_grader_of_refused_tasks_alone_has_no_voice_in_the_majority(published: Fill) -> None:
     tables = small({"a": DECIDED, "b": DECIDED, "c": DECIDED})
     tables["verdicts"] = [each for each in tables["verdicts"] if each["judge"] != "c" or each["task_id"] == "t1"]
     tables |= refused("t1")
@@ -462,7 +466,7 @@ def test_a_grader_of_refused_tasks_alone_has_no_voice_in_the_majority(published:
     assert ["a", "b"] == [each["grader"] for each in published(tables).rows("from graders order by grader")]
 
 
-def test_responses_of_one_length_stand_in_one_quarter(published: Callable[[Rows], Reader]) -> None:
+def test_responses_of_one_length_stand_in_one_quarter(published: Fill) -> None:
     reader = published(small({"a": DECIDED, "b": DECIDED}, n_tasks=8))
 
     assert 1 == reader.value("select count(*) from intermediate.agreement_figures where breakdown = 'length'")

@@ -1,11 +1,11 @@
 """Leaderboards under labels, repetitions and severities, against what an independent checker makes of the rows."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from tests.kit import Rows, answered, differing, rubric_of
+from tests.kit import Fill, Rows, answered, differing, rubric_of
 from tests.tasks.aggregate.world import EVERY_ROW, REFUSED
 from tests.tasks.certify.checker import ALL, Figures
 from warehouse import Reader
@@ -41,9 +41,7 @@ def test_the_world_holds_every_case_that_the_comparison_is_about(world: Rows, ro
     assert any(each["task_id"] == REFUSED for each in world["responses"])
 
 
-def test_every_label_has_a_row_for_every_model_with_a_response_under_it_and_no_other(
-    reader: Reader, figures: Figures, rows: Table
-) -> None:
+def test_every_label_has_a_row_for_every_model_with_a_response(reader: Reader, figures: Figures, rows: Table) -> None:
     assert len(rows) == reader.value(f"select count(*) {EVERY_ROW}")
     assert figures.all_rows() == rows.keys()
 
@@ -52,9 +50,7 @@ def test_every_figure_of_a_row_is_what_an_independent_checker_makes_of_the_rows(
     assert [] == [wrong for each in rows.values() for wrong in figures.compared(each)[1]]
 
 
-def test_scores_are_equations_1_and_3_with_the_bounds_of_open_criteria(
-    world: Rows, reader: Reader, figures: Figures
-) -> None:
+def test_scores_are_equations_1_and_3_with_their_bounds(world: Rows, reader: Reader, figures: Figures) -> None:
     there = {tuple(each[name] for name in ("task_id", "model", "trial", "vintage")) for each in world["responses"]}
     actual_rows = reader.rows("from (select *, '' as category from scores union all by name from category_scores)")
     names = ("judge", "task_id", "model", "trial", "vintage", "score_name", "category")
@@ -92,9 +88,7 @@ def test_each_repetition_is_scored_alone_over_the_tasks_complete_in_it(reader: R
 # severities
 
 
-def test_the_severity_leaderboard_pools_the_gravest_criteria_and_counts_responses_with_a_mistake(
-    reader: Reader, figures: Figures, rows: Table
-) -> None:
+def test_the_severity_leaderboard_pools_the_gravest_criteria(reader: Reader, figures: Figures, rows: Table) -> None:
     actual = {figures.about({**each, "score_name": ""})[:2]: each for each in reader.rows("from severity_leaderboard")}
     wanted: dict[Any, Mapping[str, Any]] = {}
     for run, task_set in actual:
@@ -133,7 +127,7 @@ def mistakes_at_risk(figures: Figures, run: Any, task_set: Any) -> list[int]:
 # small cases
 
 
-def test_models_with_equal_means_share_a_rank_whatever_tasks_give(published: Callable[[Rows], Reader]) -> None:
+def test_models_with_equal_means_share_a_rank_whatever_tasks_give(published: Fill) -> None:
     tables = rubric_of({"a": [1] * 10, "b": [1] * 10, "c": [1] * 10})
     for model, met in {"x": (0, 0, 3), "y": (1, 1, 1), "z": (0, 1, 2)}.items():
         decisions = {task: [1.0] * n + [0.0] * (10 - n) for task, n in zip("abc", met, strict=True)}

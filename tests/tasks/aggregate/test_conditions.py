@@ -59,9 +59,7 @@ def n_tested(root: Path, **settings: Any) -> int:
 
 
 @pytest.mark.parametrize(("search", "plain"), [("web search", "baseline"), ("low", "high")])
-def test_the_configured_conditions_are_stored_with_the_baseline_first_or_else_the_first_as_it(
-    root: Path, search: str, plain: str
-) -> None:
+def test_conditions_are_stored_with_the_baseline_first(root: Path, search: str, plain: str) -> None:
     aggregate(job_on("sample", root, conditions={"gpt": {search: "search", plain: "plain"}}))
 
     result = [(search, "search"), (plain, "plain")][:: -1 if plain == "baseline" else 1]

@@ -21,6 +21,9 @@ JUDGES: dict[str, dict[str, Any]] = {"axel": {}, "axel#2": {"judge": "axel", "ju
 
 Key = tuple[str, str]
 """(judge in a repetition, criterion id)"""
+Table = dict[Key, dict[str, Any]]
+Decided = dict[Key, list[tuple[str, dict[str, float]]]]
+"""Model and decisions by criterion of the complete responses."""
 
 
 class Judged:
@@ -116,15 +119,13 @@ def statistics(reader: Reader) -> dict[Key, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def complete(judged: Judged) -> dict[Key, list[tuple[str, dict[str, float]]]]:
+def complete(judged: Judged) -> Decided:
     return {
         (judge, name): result for judge in JUDGES for name in judged.weights if (result := judged.complete(judge, name))
     }
 
 
-def test_a_criterion_has_a_row_with_the_share_met_under_each_judging_that_decided_a_whole_response_of_its_task(
-    statistics: dict[Key, dict[str, Any]], complete: dict[Key, list[tuple[str, dict[str, float]]]]
-) -> None:
+def test_the_share_met_is_over_complete_responses(statistics: Table, complete: Decided) -> None:
     wanted = {
         key: {
             "n_models": len({model for model, _ in result}), "n_responses": len(result),
@@ -152,9 +153,7 @@ def rest_correlation(judged: Judged, criterion_id: str, result: list[tuple[str, 
     return float(np.corrcoef(own, rest)[0, 1])
 
 
-def test_the_rest_correlation_is_that_of_numpy_with_fisher_s_end_over_the_models_and_null_where_nothing_varies(
-    judged: Judged, statistics: dict[Key, dict[str, Any]], complete: dict[Key, list[tuple[str, dict[str, float]]]]
-) -> None:
+def test_the_rest_correlation_is_that_of_numpy(judged: Judged, statistics: Table, complete: Decided) -> None:
     wanted: dict[Key, dict[str, float | None]] = {}
     for key, result in complete.items():
         correlation, n_models = rest_correlation(judged, key[1], result), len({model for model, _ in result})
@@ -172,9 +171,7 @@ def test_the_rest_correlation_is_that_of_numpy_with_fisher_s_end_over_the_models
     assert [] == differing(wanted, statistics)
 
 
-def test_disagreement_is_the_share_of_pairs_of_judges_that_decide_differently(
-    judged: Judged, statistics: dict[Key, dict[str, Any]]
-) -> None:
+def test_disagreement_is_the_share_of_differing_pairs(judged: Judged, statistics: Table) -> None:
     result = {key: judged.disagreement(key[1]) or (None, None) for key in statistics}
 
     assert [] == differing(

@@ -36,7 +36,7 @@ def figure(reader: Reader, model: str, score: str = "score", category: str = "")
 @pytest.mark.parametrize(("score", "category"), [
     ("score", ""), ("min_normalized", ""), ("min_normalized", CATEGORIES[0]), ("min_normalized", CATEGORIES[1]),
 ])  # fmt: skip
-def test_a_debiased_score_is_what_plain_python_makes_of_the_labels(
+def test_a_debiased_score_is_that_of_plain_python(
     reader: Reader, labelled: LabelledWorld, model: str, score: str, category: str
 ) -> None:
     actual, expected = figure(reader, model, score, category), labelled.expected(model, score, category or None)
@@ -66,9 +66,7 @@ def test_a_label_that_no_sheet_drew_is_beside_and_not_in_the_figure(reader: Read
 
 
 @pytest.mark.slow
-def test_labels_in_two_steps_correct_a_judge_of_three_steps_only_where_it_is_read_in_two(
-    labelled: LabelledWorld, tmp_path: Path
-) -> None:
+def test_binary_labels_correct_only_the_binary_reading(labelled: LabelledWorld, tmp_path: Path) -> None:
     tables = dict(labelled.tables())
     tables["verdicts"] = [
         each | ({} if each["source"] == "imported" else {"grading": "ternary"}) for each in tables["verdicts"]

@@ -55,9 +55,7 @@ def test_aggregating_again_draws_nothing(copied: Path) -> None:
     assert before == sorted((copied / "parts").rglob("*.parquet"))
 
 
-def test_building_the_same_rows_from_the_parts_alone_makes_nothing_stale(
-    figures: Figures, copied: Path, leaderboard_rows: Table
-) -> None:
+def test_a_rebuild_makes_nothing_stale(figures: Figures, copied: Path, leaderboard_rows: Table) -> None:
     (copied / "prbench.duckdb").unlink()
 
     assert [] == other_in(published_rows(figures, copied), leaderboard_rows)
@@ -78,7 +76,7 @@ def decided_at_last(world: Rows, figures: Figures) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_verdict_that_changes_makes_stale_exactly_what_rests_on_it_and_just_that_is_drawn_again(
+def test_a_changed_verdict_recomputes_what_rests_on_it(
     world: Rows, figures: Figures, copied: Path, leaderboard_rows: Table
 ) -> None:
     again = decided_at_last(world, figures)
@@ -118,7 +116,7 @@ def test_the_same_rows_in_another_order_give_the_same_figures_to_the_last_digit(
     assert figures[0] == figures[1]
 
 
-def test_a_warehouse_of_november_has_its_measures_computed_again_and_its_tables_of_them_are_no_damage(
+def test_measures_of_a_november_warehouse_are_recomputed(
     figures: Figures, copied: Path, leaderboard_rows: Table
 ) -> None:
     warehouse = Warehouse(copied)

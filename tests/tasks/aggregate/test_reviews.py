@@ -125,9 +125,7 @@ def reader(world: Reviews, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield opened
 
 
-def test_the_share_of_agreement_weighs_each_criterion_by_one_over_its_probability(
-    reader: Reader, world: Reviews
-) -> None:
+def test_the_share_of_agreement_weighs_by_one_over_the_probability(reader: Reader, world: Reviews) -> None:
     rows = reader.rows("select * from review_agreement")
     weights, agreeing = world.weights(), world.agreeing
     actual = {(r["breakdown"], r["label"]): r for r in rows}
@@ -163,9 +161,7 @@ def test_reviewers_of_the_same_criteria_are_compared_in_each_check(reader: Reade
         assert actual[name]["kappa_ci_low"] < actual[name]["kappa"] < actual[name]["kappa_ci_high"]
 
 
-def test_alpha_of_all_reviewers_is_krippendorffs_and_repetitions_are_no_reviewers(
-    reader: Reader, world: Reviews
-) -> None:
+def test_alpha_of_reviewers_is_krippendorffs(reader: Reader, world: Reviews) -> None:
     rows = reader.rows("select * from reviewer_agreement where reviewer_b is null")
     actual = {r["review_check"]: r for r in rows}
     units = [[of[key] for of in world.people.values() if key in of] for key in world.agreeing]

@@ -142,3 +142,35 @@ def figures_of(tables: Rows) -> Figures:
         "hard_subset": [each for each in tables.get("hard_subset", []) if each["selection_id"] == "latest"],
     }  # fmt: skip
     return Figures({"intervals": INTERVALS}, given)
+
+
+def small_world(seed: int) -> Rows:
+    """A random world of few tasks with costs, lengths, people, turns, evidence and looks, for every recipe."""
+    dice, rows = random.Random(seed), random_world(seed, n_tasks=12)
+    for each in rows["responses"]:
+        each |= {"chars_alnum": dice.randint(100, 900), "completion_tokens": dice.randint(50, 300), "cost_usd": 0.01}
+    for each in rows["verdicts"]:
+        each |= {"cost_usd": 0.001, "error": "no reply within 60 s" if each["value"] is None else None}
+        if each["criterion_id"] == "t000-c0":  # out of reach
+            each |= {"value": 0.0, "status": "unmet"}
+    first, labelled = rows["verdicts"][0], [each for each in rows["verdicts"] if each["judge"] == "a-judge"]
+    for each in labelled:
+        other = {0.0: (1.0, "met"), 1.0: (0.0, "unmet")}.get(each["value"])
+        decision = dict(zip(("value", "status"), other, strict=True)) if other and dice.random() < 0.2 else {}
+        expert = {"verdict_id": f"{each['verdict_id']}/expert", "judge": "expert", "source": "imported"}
+        rows["verdicts"].append(each | expert | decision)
+    rows["conversation_turns"] = [
+        row("conversation_turns", task_id=task["task_id"], position=0, prompt="Why?", reference_texts=[])
+        for task in rows["task_rows"]
+    ]
+    rows["evidence"] = [
+        row("evidence", **{name: first[name] for name in ("verdict_id", "response_id", "task_id", "criterion_id")},
+            round=1, chunk_number=1, n_chunks=1, first_char=0, n_chars=9, status="ok", evidence=["It says so."])
+    ]  # fmt: skip
+    rows["stopping_looks"] = [
+        row("stopping_looks", stopping_id="s", score_name="score", model="ada", compared_model="bell",
+            compared_vintage="base", block=block, decision=decision, mean_difference=0.1, n_tasks_evaluated=20 * block,
+            n_tasks_planned=60)
+        for block, decision in ((1, "open"), (2, "different"))
+    ]  # fmt: skip
+    return rows

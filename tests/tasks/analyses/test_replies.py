@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tasks.analyses.annotate import read_labels, reply_format
 from tasks.analyses.phrases import (
     MOST_PHRASES,
-    NAME,
     NAME_TEMPLATE,
     PHRASE,
     read_text,
@@ -18,7 +17,7 @@ from tasks.analyses.phrases import (
     unique_name,
     vector_reply_spec,
 )
-from tasks.analyses.review import CHECKS, read_findings, reply_shape
+from tasks.analyses.review import CHECKS, read_findings
 from tasks.prompts import load_analysis_template
 from tasks.rules.conversation import naming_prompt
 from tasks.rules.verdict import VerdictError
@@ -35,8 +34,8 @@ def test_known_labels_are_columns_of_the_row(secondary: list[str]) -> None:
     content = {"explanation": "why", "primary": "Capital & Funding", "secondary": secondary}
     expected = {"primary_label": "Capital & Funding", "secondary_labels": secondary, "explanation": "why"}
 
-    assert read(content) == expected
-    assert read(f"```json\n{json.dumps(content)}\n```") == expected
+    assert expected == read(content)
+    assert expected == read(f"```json\n{json.dumps(content)}\n```")
 
 
 @pytest.mark.parametrize(("reply", "reason"), [
@@ -45,6 +44,7 @@ def test_known_labels_are_columns_of_the_row(secondary: list[str]) -> None:
     ({"secondary": ["Other"]}, "is no label"),
     ({"primary": "Other", "secondary": ["Nope"]}, "'Nope' is no label"),
     ({"primary": "Other", "secondary": ["Other"]}, "named twice"),
+    ({"primary": "Other", "secondary": ["Capital & Funding", "Planning & Forecasts"] * 2}, "named twice"),
     ({"primary": "Other", "secondary": "Capital & Funding"}, "no list"),
     ({"primary": "Other", "secondary": [], "explanation": 3}, "explanation is no text"),
     ('{"primary": "Other", "primary": "Other"}', "a key appears twice"),
@@ -54,11 +54,6 @@ def test_known_labels_are_columns_of_the_row(secondary: list[str]) -> None:
 def test_anything_else_is_refused_with_the_reason(content: object, reason: str) -> None:
     with pytest.raises(VerdictError, match=reason):
         read(content)
-
-
-def test_more_secondary_labels_than_allowed_are_refused() -> None:
-    with pytest.raises(VerdictError, match="more than 1 secondary"):
-        read({"primary": "Other", "secondary": ["Capital & Funding", "Planning & Forecasts"]}, most=1)
 
 
 def test_the_schema_allows_the_listed_labels_alone_and_any_code_where_none_are_listed() -> None:
@@ -83,12 +78,6 @@ def test_a_reply_has_a_finding_for_each_check_in_order_whatever_the_order_of_the
     assert result[0]["reason"] == "about atomic"
 
 
-def test_a_fenced_reply_and_one_behind_thinking_are_read() -> None:
-    text = json.dumps(GOOD)
-
-    assert read_findings(f"```json\n{text}\n```") == read_findings(f"<think>hm</think>\n{text}") == read_findings(text)
-
-
 def changed(name: str, finding: Any) -> str:
     return json.dumps(GOOD | {name: finding})
 
@@ -100,17 +89,11 @@ WRONG = {
     "another key": json.dumps(GOOD | {"important": GOOD["atomic"]}),
     "a bare boolean": changed("atomic", True),
     "a number": changed("atomic", {"reason": "x", "passes": 1}),
-    "a word": changed("atomic", {"reason": "x", "passes": "true"}),
-    "null": changed("atomic", {"reason": "x", "passes": None}),
     "no decision": changed("atomic", {"reason": "x"}),
     "another key inside": changed("atomic", {"reason": "x", "passes": True, "fails": False}),
     "a failed check without a reason": changed("atomic", {"reason": " ", "passes": False}),
     "a reason that is no text": changed("objective", {"reason": ["x"], "passes": True}),
     "a key twice": json.dumps(GOOD)[:-1] + ', "atomic": {"reason": "x", "passes": true}}',
-    "a key twice inside": json.dumps(GOOD).replace('"passes": false', '"passes": true, "passes": false'),
-    "text behind it": json.dumps(GOOD) + "\nThat is all.",
-    "two objects": json.dumps(GOOD) * 2,
-    "cut off": json.dumps(GOOD)[:-3],
 }
 
 
@@ -124,14 +107,6 @@ def test_a_reason_can_be_stored_whatever_it_holds() -> None:
     result = read_findings(changed("atomic", {"reason": "a\0b \ud800", "passes": False}))
 
     assert result[0]["reason"] == "a\N{REPLACEMENT CHARACTER}b \N{REPLACEMENT CHARACTER}"
-
-
-def test_the_shape_that_is_asked_for_has_what_is_read_and_nothing_else() -> None:
-    schema = reply_shape()["json_schema"]["schema"]
-
-    assert schema["required"] == list(CHECKS)
-    assert schema["additionalProperties"] is False
-    assert all(each["required"] == ["reason", "passes"] for each in schema["properties"].values())
 
 
 @pytest.mark.parametrize(("reply", "expected"), [
@@ -152,12 +127,6 @@ def test_a_phrase_is_read_in_one_line(reply: str, expected: str) -> None:
 def test_what_is_no_phrase_is_an_error(reply: str) -> None:
     with pytest.raises(VerdictError):
         read_text(reply, PHRASE)
-
-
-def test_a_name_is_shorter_than_a_phrase() -> None:
-    assert "x" * 120 == read_text(json.dumps({"name": "x" * 120}), NAME)
-    with pytest.raises(VerdictError, match="more than 120 characters"):
-        read_text(json.dumps({"name": "x" * 121}), NAME)
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.analyses.trees import FEWEST_CRITERIA, LEVELS, MOST_LEAVES, Tree, build_tree
-from tasks.rules.errors import UsageError
 from tests.benchmarks.weakness_evidence import rubrics
 
 PHRASES = rubrics(3, 40).phrases()
@@ -86,13 +85,6 @@ def test_what_cannot_be_divided_is_a_root_alone(items: list[str]) -> None:
 
     assert ((-1,) if items else ()) == tree.parents
     assert [0] * len(items) == tree.leaves.tolist()
-
-
-def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.analyses.phrases.find_spec", lambda name: None)
-
-    with pytest.raises(UsageError, match="install it with `uv sync --extra capabilities`"):
-        build_tree(["one phrase"])
 
 
 @pytest.mark.slow

@@ -193,7 +193,7 @@ def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         (("a", "b"), {"splits": ("nowhere",)}, "--split nowhere: .* finance"),
     ],
 )
-def test_what_does_not_say_what_to_compare_is_wrong_usage(
+def test_unclear_names_are_refused(
     sittings: Reader, names: tuple[str, ...], options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
@@ -406,7 +406,7 @@ def last_nights(
     ((0, 10, 4, 10), "2026-11-20"),  # a night with responses but few verdicts is no measure
     ((0, 10, 5, 10), "2026-11-21"),
 ])  # fmt: skip
-def test_a_night_is_compared_with_the_last_one_that_was_judged_at_least_by_half(
+def test_a_night_is_compared_with_the_last_one_that_is_half_judged(
     published: Fill, n_judged: Sequence[int], last: str
 ) -> None:
     responses = [response_in(night) for night in NIGHTS]

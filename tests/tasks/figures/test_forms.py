@@ -46,7 +46,7 @@ def scope(world_job: Job) -> Iterator[Scope]:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_has_the_same_cells_in_six_forms(
+def test_six_forms_have_the_same_cells(
     name: str, scope: Scope, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     figure, given = FIGURES[name], GIVEN.get(name, {})

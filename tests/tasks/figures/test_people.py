@@ -1,7 +1,6 @@
 """Agreement with people: pooled over their decisions, against figures from the raw pairs of decisions."""
 
 import random
-from collections.abc import Callable
 from statistics import fmean
 from typing import Any
 
@@ -10,7 +9,7 @@ from sklearn.metrics import cohen_kappa_score, f1_score
 
 from tasks.figures.people import against_people
 from tasks.figures.queries import filled
-from tests.kit import REVISION, admitted, criterion, response, verdict
+from tests.kit import REVISION, Fill, admitted, criterion, response, verdict
 from warehouse import Reader
 
 N_TASKS, N_CRITERIA = 60, 2
@@ -63,7 +62,7 @@ def pairs_of(first: dict[Cell, float], second: dict[Cell, float]) -> list[tuple[
 
 
 @pytest.fixture
-def reader(published: Callable[[Rows], Reader]) -> Reader:
+def reader(published: Fill) -> Reader:
     return published(rows_of(decisions()))
 
 

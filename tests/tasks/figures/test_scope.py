@@ -94,7 +94,7 @@ def resampled(judge: str, *vintages: str, **other: Any) -> list[Sampling]:
     ],
     ids=["people who label", "an imported judge", "a judge that saw less", "a judge that saw more"],
 )
-def test_the_latest_vintage_is_that_of_the_first_judge_and_people_who_label_are_no_judges(
+def test_the_first_judge_decides_the_latest_vintage(
     tmp_path: Path, others: list[Sampling], expected: tuple[set[str], set[str]]
 ) -> None:
     tables = rows_by_table([*resampled("judge", "base", "n1"), *others])

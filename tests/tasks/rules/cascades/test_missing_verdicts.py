@@ -86,9 +86,7 @@ def test_a_missing_second_verdict_leaves_rules_that_do_not_look_at_it_as_they_ar
     assert evaluated(full, ALONE, WEIGHT) == evaluated(some, ALONE, WEIGHT)
 
 
-def test_a_rule_with_disagreement_is_of_the_criteria_with_a_second_verdict_and_its_ranking_says_how_little_it_has() -> (
-    None
-):
+def test_a_rule_with_disagreement_counts_only_criteria_with_a_second_verdict() -> None:
     paired = without_second(noise(14, 120), 0.2)
     here = [i for i in held_out(paired) if paired.has_second[i]]
     weight, both = (each.held_out for each in evaluated(paired, WEIGHT, BOTH))

@@ -153,9 +153,7 @@ CELL = st.integers(1, 30)
 
 
 @given(CELL, CELL, CELL, CELL)
-def test_the_auc_is_the_chance_that_a_pair_is_put_in_order_and_rates_are_those_of_plain_counts(
-    a: int, b: int, c: int, d: int
-) -> None:
+def test_the_auc_and_the_rates_are_those_of_plain_counts(a: int, b: int, c: int, d: int) -> None:
     table = np.array([[a, b], [c, d]])
     fails_of_cases, fails_of_others = [1] * a + [0] * c, [1] * b + [0] * d
     pairs = [(x > y) + (x == y) / 2 for x in fails_of_cases for y in fails_of_others]

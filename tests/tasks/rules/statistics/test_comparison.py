@@ -52,9 +52,7 @@ def test_the_interval_leaves_out_zero_exactly_if_p_is_below_its_error(difference
 
 @settings(max_examples=60)
 @given(DIFFERENCES, st.data())
-def test_an_interval_holds_its_mean_and_knows_neither_order_nor_sign_nor_scale(
-    differences: np.ndarray, data: st.DataObject
-) -> None:
+def test_an_interval_does_not_depend_on_order_sign_or_scale(differences: np.ndarray, data: st.DataObject) -> None:
     zeros = np.zeros(len(differences))
     result = paired_difference(zeros, differences, resamples=FEW)
     if result.p_value is None or result.ci_low is None or result.ci_high is None:
@@ -125,13 +123,6 @@ def test_a_difference_of_the_smallest_detectable_size_is_found_four_times_in_fiv
 
     samples = np.random.default_rng(1).normal(size or 0, 1, size=(4_000, n_tasks))
     assert (stats.ttest_1samp(samples, 0, axis=1).pvalue < 0.05).mean() == pytest.approx(0.8, abs=0.03)
-
-
-def test_a_stricter_level_detects_only_larger_differences() -> None:
-    loose, strict = (paired_difference(*pair(30, 0.0), level=level) for level in (0.9, 0.99))
-
-    assert (loose.smallest_detectable or 0) < (strict.smallest_detectable or 0)
-    assert (strict.ci_low or 0) < (loose.ci_low or 0)
 
 
 def test_adjusted_p_values_are_those_worked_by_hand_and_what_was_not_tested_does_not_count() -> None:

@@ -1,9 +1,7 @@
 """Control limits of a judge's agreement with its first verdicts."""
 
-import itertools
 from random import Random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -57,9 +55,7 @@ def test_a_night_without_a_decision_says_nothing_and_changes_nothing() -> None:
 
 
 @given(nights(), st.randoms())
-def test_the_order_in_which_nights_were_judged_does_not_matter(
-    given_nights: list[ControlNight], random: Random
-) -> None:
+def test_the_order_of_judging_nights_does_not_matter(given_nights: list[ControlNight], random: Random) -> None:
     shuffled = list(given_nights)
     random.shuffle(shuffled)
 
@@ -75,27 +71,3 @@ def test_the_limit_is_the_lowest_number_that_is_likely_enough(n_pooled: int, sha
 
     assert predicted.cdf(least) >= FALSE_ALARMS * (1 - 1e-6)
     assert least == 0 or predicted.cdf(least - 1) < FALSE_ALARMS * (1 + 1e-6)
-
-
-def chance_of_alarm(n: int, n_nights: int, flips: float, flips_now: float) -> float:
-    """The chance that a night is out of control after so many nights in control, summed over all that can happen."""
-    n_pooled = n * n_nights
-    pooled, now = stats.binom(n_pooled, 1 - flips), stats.binom(n, 1 - flips_now)
-    low, high = (int(pooled.ppf(share)) for share in (1e-7, 1 - 1e-7))
-    return float(sum(pooled.pmf(x) * now.cdf(least_agreeing(n_pooled, x, n) - 1) for x in range(low, high + 1)))
-
-
-@pytest.mark.parametrize("flips", [0.0, 0.001, 0.01, 0.03, 0.1])
-@pytest.mark.parametrize(("n", "n_nights"), itertools.product([50, 200], [1, 5, 20]))
-def test_a_stable_judge_gives_a_false_alarm_in_less_than_one_of_400_nights(n: int, n_nights: int, flips: float) -> None:
-    assert chance_of_alarm(n, n_nights, flips, flips) < 1 / 400
-
-
-@pytest.mark.parametrize(
-    ("flips", "drift", "n_nights", "least_power"),
-    [(0.0, 0.05, 5, 0.95), (0.0, 0.1, 1, 0.99), (0.01, 0.05, 20, 0.85), (0.01, 0.1, 1, 0.9), (0.03, 0.1, 5, 0.95)],
-)
-def test_a_judge_that_has_changed_is_found_in_the_first_night_with_two_hundred_verdicts(
-    flips: float, drift: float, n_nights: int, least_power: float
-) -> None:
-    assert chance_of_alarm(200, n_nights, flips, flips + drift) > least_power

@@ -28,21 +28,13 @@ def test_an_interval_holds_the_true_mean_in_about_95_of_100_worlds(world: str, n
 
 @pytest.mark.parametrize("n_tasks", [SMALL, 120])
 @pytest.mark.parametrize("world", ROUGH_WORLDS)
-def test_an_interval_is_not_too_narrow_if_few_tasks_differ_or_tails_are_heavy(
-    world: str, n_tasks: int, sampled
-) -> None:
+def test_an_interval_of_rough_data_is_not_too_narrow(world: str, n_tasks: int, sampled) -> None:
     # 1,000 replications: the standard error of a coverage of 94 % is 0.75 points.
     result = cell(ROUGH_WORLDS[world], n_tasks, 1, replications=1_000, sampled=sampled[n_tasks], seed=9, methods=wider)
     coverage, width = result["wider"]
 
     assert coverage >= 92.5
     assert 1.0 <= width <= 1.6
-
-
-def test_plain_percentiles_of_ten_tasks_promise_too_much() -> None:
-    result = cell(WORLDS["symmetric"], 10, trials=1, replications=1_000, sampled=draws(10, 2_000), seed=8)
-
-    assert result["percentile"][0] < 92.5 < result["expanded"][0]
 
 
 @pytest.mark.parametrize("world", ["8 differ, normal", "8 differ, by -1 or 1", "t, 3 degrees"])

@@ -1,6 +1,5 @@
 """Agreement of labels, against scikit-learn, and where there are too few tasks for an interval."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -49,22 +48,6 @@ def test_measures_and_averages_are_those_of_scikit_learn(tasks: list[tuple[set[i
         assert [values[name] for name in MEASURES[:3]] == pytest.approx(wanted, nan_ok=True)
 
 
-def test_an_interval_holds_its_figure_and_shrinks_with_more_tasks() -> None:
-    generator = np.random.default_rng(7)
-    widths = []
-    for n_tasks in (40, 400):
-        expected = flags([{int(index)} for index in generator.integers(0, 4, n_tasks)])
-        named = np.where(generator.random((n_tasks, 1)) < 0.7, expected, np.roll(expected, 1, axis=1))
-        result = by_label(label_agreement(named, expected, LABELS))
-        for each in result.values():
-            for name in MEASURES:
-                low, high = each.intervals[name]
-                assert math.isnan(low) or low <= each.values[name] <= high
-        low, high = result[MICRO].intervals["f1"]
-        widths.append(high - low)
-    assert widths[1] < 0.5 * widths[0]
-
-
 def test_a_figure_that_hardly_any_task_could_change_has_no_interval() -> None:
     expected = flags([{0}] * 30 + [{1}] * 30)
     named = expected.copy()
@@ -75,31 +58,3 @@ def test_a_figure_that_hardly_any_task_could_change_has_no_interval() -> None:
     assert np.isnan(result["a"].intervals["recall"]).all()
     assert np.isnan(result[MACRO].intervals["f1"]).all()
     assert (result["a"].n_given, result["a"].n_expected, result["a"].n_both) == (26, 30, 26)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("n_tasks", [40, 150])
-def test_intervals_cover_what_they_estimate(n_tasks: int) -> None:
-    """With the truth from a very large sample of the same kind; 600 replications, standard error 0.9 points."""
-
-    def sample(generator: np.random.Generator, size: int) -> tuple[Any, Any]:
-        expected = flags([set(map(int, generator.choice(4, 1 + int(generator.random() < 0.3), False)))
-                          for _ in range(size)])  # fmt: skip
-        noise = generator.random(expected.shape) < 0.12
-        named = expected ^ noise
-        named[~named.any(axis=1), 0] = True
-        return named, expected
-
-    truth = by_label(label_agreement(*sample(np.random.default_rng(0), 200_000)[:2], LABELS)) if n_tasks else {}
-    covered = dict.fromkeys(((MICRO, "f1"), (TASKS, "jaccard"), (MACRO, "precision"), ("b", "recall")), 0)
-    seen = dict.fromkeys(covered, 0)
-    for seed in range(600):
-        result = by_label(label_agreement(*sample(np.random.default_rng(seed + 1), n_tasks), LABELS))
-        for label, measure in covered:
-            low, high = result[label].intervals[measure]
-            if not math.isnan(low):
-                seen[label, measure] += 1
-                covered[label, measure] += low <= truth[label].values[measure] <= high
-    for key, count in covered.items():
-        assert seen[key] > 400
-        assert 0.925 < count / seen[key] < 0.995, key

@@ -149,19 +149,6 @@ def test_the_order_of_criteria_changes_nothing(seed: int) -> None:
     ]
 
 
-def test_a_planted_topic_is_marked_and_little_else() -> None:
-    resampled = weakness_evidence.rubrics(0, 300)
-    topic = int(np.bincount(resampled.topics).argmax())
-    lowered = resampled.topics == topic
-    tree = weakness_evidence.flat(resampled.topics)
-    right = weaknesses.handled_rightly(weakness_evidence.verdicts(0, resampled, lowered, 3.0), resampled.weights)
-    result = weakness_evidence.weaknesses(
-        tree, weakness_evidence.contrasts(tree, resampled.tasks, resampled.weights, right)
-    )
-
-    assert weakness_evidence.f1(lowered, weakness_evidence.marked(tree, result)) > 0.9
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", weakness_evidence.NULLS)
 def test_nothing_is_confirmed_where_nothing_is_planted(name: str) -> None:

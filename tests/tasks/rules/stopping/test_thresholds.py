@@ -50,9 +50,7 @@ def test_sums_of_normal_values_cross_the_thresholds_as_often_as_asked(n_tasks: i
 @pytest.mark.parametrize(
     ("n_tasks", "block", "alpha"), [(4_951, 50, 0.05 / 190), (10_001, 100, 0.05), (100_001, 1_000, 0.05)]
 )
-def test_a_last_block_that_is_small_against_the_whole_is_no_way_around_the_thresholds(
-    n_tasks: int, block: int, alpha: float
-) -> None:
+def test_a_small_last_block_does_not_evade_the_thresholds(n_tasks: int, block: int, alpha: float) -> None:
     squares = thresholds(block_ends(n_tasks, block), alpha)
     looks = np.array(list(squares), dtype=np.float64)
     assert looks[-1] == n_tasks
