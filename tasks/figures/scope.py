@@ -253,7 +253,7 @@ def open_scope(
         score=named if score else None,
         steps=steps[0],
         steps_given=steps[1],
-        entries=tuple(_labelled(entries, "entry", "model", (("vintage", "{}"), ("model_config_hash", "{:.8}")))),
+        entries=tuple(with_labels(entries, "entry", "model", (("vintage", "{}"), ("model_config_hash", "{:.8}")))),
         judgings=tuple(judged),
     )
 
@@ -269,7 +269,7 @@ def labelled_judgings(judgings: Iterable[Mapping[str, Any]]) -> list[dict[str, A
         {**row, "named": row["judge"] + (" (as binary)" if row["grading"] == TERNARY_AS_BINARY else "")}
         for row in judgings
     ]
-    return _labelled(named, "judging", "named", (
+    return with_labels(named, "judging", "named", (
         ("judge_trial", "#{}"), ("grading", "{}"), ("template_hash", "template {:.8}"),
         ("judge_config_hash", "configuration {:.8}"),
     ))  # fmt: skip
@@ -285,7 +285,7 @@ def _members(job: Job, benchmark: Benchmark, revision: str) -> dict[str, Any]:
     }
 
 
-def _labelled(
+def with_labels(
     rows: Sequence[Mapping[str, Any]], label: str, name: str, parts: Iterable[tuple[str, str]]
 ) -> list[dict[str, Any]]:
     """Return rows with a label each: the name, and as many of the parts as distinguish rows with the same name."""

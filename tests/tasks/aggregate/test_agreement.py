@@ -1,7 +1,6 @@
 """Agreement of made-up graders, against scikit-learn and against decisions counted one by one."""
 
 import itertools
-import math
 import random
 import statistics
 import warnings
@@ -31,6 +30,7 @@ from tests.kit import (
     written,
 )
 from tests.tasks.aggregate.world import refused
+from tests.tasks.rules.agreement_oracle import alpha_by_pairs
 from warehouse import Reader, Warehouse
 
 FEW = 200
@@ -308,7 +308,7 @@ def test_effective_votes_without_labels_are_against_the_majority(graded: Graded,
     result = reliability_of(reader)[name, "all", ""]
 
     assert result["n_voters"] == len(SETS[name])
-    assert result["effective_votes"] == pytest.approx(votes_by_hand(graded, SETS[name]))
+    assert pytest.approx(votes_by_hand(graded, SETS[name])) == result["effective_votes"]
     assert result["effective_votes_ci_low"] <= result["effective_votes"] <= result["effective_votes_ci_high"]
     assert result["effective_votes_is_small"]
     assert "nobody labelled" in result["effective_votes_note"]
@@ -324,22 +324,10 @@ def test_effective_votes_are_against_people_who_label(graded: Graded, aggregated
     for name, voters in {"all graders": ("axel", "berta", AS_BINARY), "panel": ("axel", "berta")}.items():
         result = rows[name, "all", ""]
         assert (result["n_voters"], result["effective_votes_note"]) == (len(voters), None)
-        assert result["effective_votes"] == pytest.approx(votes_by_hand(graded, voters, ("people",)))
+        assert pytest.approx(votes_by_hand(graded, voters, ("people",))) == result["effective_votes"]
 
 
 # reliability and leniency
-
-
-def alpha_by_pairs(units: list[list[float]]) -> float:
-    """One minus the disagreement within units by that between any two values, from the definition."""
-    values = [value for unit in units for value in unit]
-    within = sum(
-        sum(a != b for a, b in itertools.permutations(unit, 2)) / (len(unit) - 1) for unit in units
-    ) / len(values)  # fmt: skip
-    counts = Counter(values)
-    alike = sum(n * (n - 1) for n in counts.values())
-    between = 1 - alike / (len(values) * (len(values) - 1))
-    return 1 - within / between if between else math.nan
 
 
 def reliability_of(reader: Reader) -> dict[tuple[str, str, str], dict[str, Any]]:

@@ -27,7 +27,7 @@ def rows(reader: Reader, figures: Figures) -> Table:
 def test_the_world_holds_every_case_that_the_comparison_is_about(world: Rows, rows: Table) -> None:
     means = [(about, each) for about, each in rows.items() if each["mean_score"] is not None]
 
-    assert {label[0] for _, _, label, _ in rows} == BREAKDOWNS
+    assert BREAKDOWNS == {label[0] for _, _, label, _ in rows}
     assert {0, 1, 2} <= {each["n_tasks"] for each in rows.values()}
     assert any(each["is_complete"] and each["n_tasks"] > 1 for _, each in means)
     assert any(0 < each["n_tasks_full"] < each["n_tasks"] == each["n_tasks_wanted"] for _, each in means)

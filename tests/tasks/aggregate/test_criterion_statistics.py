@@ -137,8 +137,8 @@ def test_the_share_met_is_over_complete_responses(statistics: Table, complete: D
 
     assert complete.keys() == statistics.keys()
     assert [] == differing(wanted, statistics)
-    assert statistics["axel", "t0-c0"]["met_share"] == 0
-    assert statistics["tern", "t1-c0"]["met_share"] == 1
+    assert 0 == statistics["axel", "t0-c0"]["met_share"]
+    assert 1 == statistics["tern", "t1-c0"]["met_share"]
 
 
 def rest_correlation(judged: Judged, criterion_id: str, result: list[tuple[str, dict[str, float]]]) -> float | None:

@@ -42,7 +42,7 @@ def test_a_debiased_score_is_that_of_plain_python(
     actual, expected = figure(reader, model, score, category), labelled.expected(model, score, category or None)
 
     assert actual["no_figure"] is None
-    assert actual["n_people"] == 2
+    assert 2 == actual["n_people"]
     # The quantiles of two sets of resamples differ by a few hundredths of the interval.
     off = 0.04 * (expected["labels_alone_ci_high"] - expected["labels_alone_ci_low"])
     assert {name: actual[name] for name in expected} == {
@@ -56,12 +56,12 @@ def test_a_label_that_no_sheet_drew_is_beside_and_not_in_the_figure(reader: Read
     _, model, *_ = labelled.unsampled
     other = {"ada": "bob", "bob": "ada"}[model]
 
-    assert figure(reader, model)["n_unsampled_labels"] == 1
+    assert 1 == figure(reader, model)["n_unsampled_labels"]
     assert (
         figure(reader, model)["unsampled_mean_error"]
         == labelled.decided["eva"][labelled.unsampled] - labelled.judge[labelled.unsampled]
     )
-    assert figure(reader, other)["n_unsampled_labels"] == 0
+    assert 0 == figure(reader, other)["n_unsampled_labels"]
     assert figure(reader, other)["unsampled_mean_error"] is None
 
 
@@ -76,7 +76,7 @@ def test_binary_labels_correct_only_the_binary_reading(labelled: LabelledWorld, 
     actual = rows_in(aggregated(tmp_path, tables).root, query)
 
     assert ["ternary_as_binary"] == [row["grading"] for row in actual]
-    assert actual[0]["debiased"] == pytest.approx(expected["debiased"])
+    assert pytest.approx(expected["debiased"]) == actual[0]["debiased"]
 
 
 @pytest.mark.slow
@@ -89,9 +89,9 @@ def test_a_sheet_that_left_tasks_out_gives_no_figure_and_the_reason(labelled: La
     with aggregated(tmp_path, tables).reader() as reader:
         actual = figure(reader, "ada")
 
-    assert actual["no_figure"] == "no sheet covers 1 of its 60 tasks"
+    assert "no sheet covers 1 of its 60 tasks" == actual["no_figure"]
     assert actual["debiased"] is None
-    assert actual["judge_score"] == pytest.approx(labelled.expected("ada")["judge_score"])
+    assert pytest.approx(labelled.expected("ada")["judge_score"]) == actual["judge_score"]
 
 
 @pytest.mark.slow
@@ -110,7 +110,7 @@ def test_a_sheet_counts_for_nothing_once_a_label_that_it_took_as_known_is_gone(t
         actual = figure(reader, "ada")
 
     assert actual["n_labels"] == expected["n_labels"]
-    assert actual["debiased"] == pytest.approx(expected["debiased"])
+    assert pytest.approx(expected["debiased"]) == actual["debiased"]
     assert actual["n_unsampled_labels"] > 50
 
 
@@ -126,7 +126,7 @@ def test_models_and_categories_without_a_label_are_shown_to_have_none(labelled: 
 
     actual = {(row["model"], row["label"]): row for row in rows}
     for key in [("bob", ""), *(("bob", each) for each in CATEGORIES), ("ada", CATEGORIES[0])]:
-        assert (actual[key]["no_figure"], actual[key]["n_labels"]) == ("no label", 0)
+        assert ("no label", 0) == (actual[key]["no_figure"], actual[key]["n_labels"])
         assert actual[key]["judge_score"] is not None
     assert actual["ada", CATEGORIES[1]]["n_labels"] > 50
     assert {"no label"} == {row["no_figure"] for row in pairs if row["n_labels_a"] == 0 or row["n_labels_b"] == 0}

@@ -107,7 +107,7 @@ def test_a_model_without_verdicts_is_on_the_leaderboard(published: Fill) -> None
     assert {None} == {actual[name] for name in ("mean_score", "ci_low", "raw_mean_score", "rank", "latest_rank")}
     # Everything is still possible: a from -0.5 to 1, b from 0 to 1, and the lower end is clipped.
     assert (0.0, 1.0) == (actual["mean_lower"], actual["mean_upper"])
-    assert (rows["judged"]["rank"], rows["judged"]["rank_high"], rows["judged"]["is_judged"]) == (1, 1, True)
+    assert (1, 1, True) == (rows["judged"]["rank"], rows["judged"]["rank_high"], rows["judged"]["is_judged"])
     assert 0 == reader.value("select count(*) from breakdown_leaderboard where model = 'imported'")
 
 

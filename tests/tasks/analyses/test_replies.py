@@ -74,8 +74,8 @@ def test_a_reply_has_a_finding_for_each_check_in_order_whatever_the_order_of_the
     result = read_findings(json.dumps(dict(reversed(GOOD.items()))))
 
     assert [each["name"] for each in result] == list(CHECKS)
-    assert [each["passes"] for each in result] == [False, True, True, True, True]
-    assert result[0]["reason"] == "about atomic"
+    assert [False, True, True, True, True] == [each["passes"] for each in result]
+    assert "about atomic" == result[0]["reason"]
 
 
 def changed(name: str, finding: Any) -> str:
@@ -106,7 +106,7 @@ def test_anything_else_is_no_review(case: str) -> None:
 def test_a_reason_can_be_stored_whatever_it_holds() -> None:
     result = read_findings(changed("atomic", {"reason": "a\0b \ud800", "passes": False}))
 
-    assert result[0]["reason"] == "a\N{REPLACEMENT CHARACTER}b \N{REPLACEMENT CHARACTER}"
+    assert "a\N{REPLACEMENT CHARACTER}b \N{REPLACEMENT CHARACTER}" == result[0]["reason"]
 
 
 @pytest.mark.parametrize(("reply", "expected"), [

@@ -64,21 +64,21 @@ def test_each_criterion_is_reviewed_once_and_each_finding_is_a_row(server: Fault
         (name, finding["passes"], finding["reason"]) for prompt in prompts for name, finding in review(prompt).items()
     )
     stored = Counter((row["review_check"], row["value"] == 1.0, row["explanation"]) for row in rows)
-    assert stored == expected
-    assert {row["status"] for row in rows} == {"pass", "fail"}
-    assert {(row["reviewer"], row["review_trial"]) for row in rows} == {("rev", 1), ("rev", 2), ("other", 1)}
+    assert expected == stored
+    assert {"pass", "fail"} == {row["status"] for row in rows}
+    assert {("rev", 1), ("rev", 2), ("other", 1)} == {(row["reviewer"], row["review_trial"]) for row in rows}
 
 
 def test_a_finished_review_makes_no_call_and_a_new_reviewer_only_its_own(server: FaultServer, tmp_path: Path) -> None:
     job = small(server, tmp_path)
     reviewed(job)
     n_requests = len(server.book)
-    assert reviewed(job).rows == 0
+    assert 0 == reviewed(job).rows
     assert len(server.book) == n_requests == 20
     both = [reviewer(server), reviewer(server, "new")]
     settings = job.settings.model_validate({**job.settings.model_dump(), "reviewer": both})
-    assert reviewed(job.model_copy(update={"settings": settings})).rows == 20
-    assert {request["model"] for request in server.book[n_requests:]} == {"new"}
+    assert 20 == reviewed(job.model_copy(update={"settings": settings})).rows
+    assert {"new"} == {request["model"] for request in server.book[n_requests:]}
 
 
 def test_the_prompts_on_a_rubric_begin_alike_and_differ_only_behind_it(server: FaultServer, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_the_prompts_on_a_rubric_begin_alike_and_differ_only_behind_it(server: F
         alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*prompts, strict=False))
         shared = "".join(letters[0] for letters in alike)
 
-        assert len(prompts) == 10
+        assert 10 == len(prompts)
         assert all(shared.count(criterion_of(prompt)) >= 1 for prompt in prompts)
         assert shared.rstrip().endswith("The criterion to check is number") or shared[-1].isdigit()
         assert max(map(len, prompts)) - len(shared) < 400
@@ -109,8 +109,8 @@ def test_a_criterion_that_imitates_the_prompt_ends_no_quotation(server: FaultSer
     for index, prompt in enumerate(prompts):
         marker = prompt.split("holds the number ")[1].split(" ")[0]
         assert marker not in attack
-        assert prompt.count(f"[{marker} criterion ") == 10
-        assert prompt.count(f"[{marker} end of the rubric]") == 1
+        assert 10 == prompt.count(f"[{marker} criterion ")
+        assert 1 == prompt.count(f"[{marker} end of the rubric]")
         assert prompt.count(attack) == (2 if index == 3 else 1)
     assert criterion_of(prompts[3]) == attack
 
@@ -123,8 +123,8 @@ def test_an_undesired_criterion_is_marked_as_one_and_no_weight_is_shown(server: 
     with Warehouse(job.warehouse).reader() as reader:
         prompt = REVIEW.missing(job, reader)["rev"][0].prompt
 
-    assert prompt.count("criterion 3 of 10: undesired]") == 1
-    assert prompt.count(": desired]") == 9
+    assert 1 == prompt.count("criterion 3 of 10: undesired]")
+    assert 9 == prompt.count(": desired]")
     assert "-9" not in prompt
     assert "canary" not in prompt.lower()
 
@@ -152,4 +152,4 @@ def test_a_reply_that_is_no_review_is_requested_once_more(server: FaultServer, t
     n_requests = len(server.book)
     reviewed(job)
     assert len(server.book) == n_requests + n_broken
-    assert {row["status"] for row in rows_in(job, "select status from model_reviews")} == {"ok"}
+    assert {"ok"} == {row["status"] for row in rows_in(job, "select status from model_reviews")}

@@ -51,12 +51,12 @@ def test_two_models_differ_by_what_the_verdicts_say(three_models: Reader) -> Non
     result = ask(three_models, "a", "c")
     [difference] = result.differences
     expected = changes(ALL_MET, MIXED)
-    assert (result.kind, difference.split, difference.paired.n_tasks, difference.n_wanted) == ("model", "finance", 4, 4)
-    assert difference.first_mean == pytest.approx(1.0)
-    assert difference.second_mean == pytest.approx(float(mean([score(RUBRICS[t], MIXED[t]) for t in RUBRICS])))
-    assert difference.difference == pytest.approx(float(mean(expected)))
+    assert ("model", "finance", 4, 4) == (result.kind, difference.split, difference.paired.n_tasks, difference.n_wanted)
+    assert pytest.approx(1.0) == difference.first_mean
+    assert pytest.approx(float(mean([score(RUBRICS[t], MIXED[t]) for t in RUBRICS]))) == difference.second_mean
+    assert pytest.approx(float(mean(expected))) == difference.difference
     # Four tasks are too few for an interval or a test.
-    assert (difference.paired.ci_low, difference.paired.p_value, difference.is_significant) == (None, None, None)
+    assert (None, None, None) == (difference.paired.ci_low, difference.paired.p_value, difference.is_significant)
     assert [*difference.tasks["task_id"]] == list(RUBRICS)
 
 
@@ -64,18 +64,18 @@ def test_a_planted_regression_stands_in_its_category(three_models: Reader) -> No
     result = ask(three_models, "a", "b")
     [flips] = apart(three_models, result)
     lost = [Fraction(-6, 20), Fraction(-2, 10), Fraction(-7, 15), Fraction(-10, 9)]
-    assert [(c["category"], c["n_gained"], c["n_lost"]) for c in flips["categories"]] == [
+    assert [
         ("Risk", 0, 4), ("Accuracy", 0, 0), ("Clarity", 0, 0),
-    ]  # fmt: skip
-    assert flips["categories"][0]["contribution"] == pytest.approx(float(mean(lost)))
-    assert flips["explained"] == pytest.approx(result.differences[0].difference)
-    assert [f["criterion_id"] for f in flips["flips"]] == ["t4-c1", "t3-c1", "t1-c1", "t2-c1"]
-    assert [f["effect"] for f in flips["flips"]] == pytest.approx(sorted(map(float, lost)))
+    ] == [(c["category"], c["n_gained"], c["n_lost"]) for c in flips["categories"]]  # fmt: skip
+    assert pytest.approx(float(mean(lost))) == flips["categories"][0]["contribution"]
+    assert pytest.approx(result.differences[0].difference) == flips["explained"]
+    assert ["t4-c1", "t3-c1", "t1-c1", "t2-c1"] == [f["criterion_id"] for f in flips["flips"]]
+    assert pytest.approx(sorted(map(float, lost))) == [f["effect"] for f in flips["flips"]]
     assert [(t["task_id"], t["n_gained"], t["n_lost"]) for t in flips["tasks"]] == [
         (t, 0, 1) for t in ("t4", "t3", "t1", "t2")
     ]
-    assert [t["difference"] for t in flips["tasks"]] == pytest.approx(sorted(map(float, lost)))
-    assert (flips["n_criteria"], flips["n_compared"], flips["n_undecided"], flips["n_in_one"]) == (11, 11, 0, 0)
+    assert pytest.approx(sorted(map(float, lost))) == [t["difference"] for t in flips["tasks"]]
+    assert (11, 11, 0, 0) == (flips["n_criteria"], flips["n_compared"], flips["n_undecided"], flips["n_in_one"])
 
 
 def test_an_undecided_criterion_is_never_a_flip_and_its_task_counts_for_neither(published: Fill) -> None:
@@ -85,12 +85,12 @@ def test_an_undecided_criterion_is_never_a_flip_and_its_task_counts_for_neither(
     [difference], [flips] = result.differences, apart(reader, result)
     complete = ("t1", "t2", "t4")
     of_complete = changes({t: ALL_MET[t] for t in complete}, {t: WORSE_IN_RISK[t] for t in complete})
-    assert (difference.paired.n_tasks, difference.n_wanted) == (3, 4)
-    assert difference.difference == pytest.approx(float(mean(of_complete)))
+    assert (3, 4) == (difference.paired.n_tasks, difference.n_wanted)
+    assert pytest.approx(float(mean(of_complete))) == difference.difference
     # t3 has an undecided criterion, a decided one that differs and another that does not.
-    assert (flips["n_criteria"], flips["n_compared"], flips["n_undecided"], flips["n_left_out"]) == (11, 8, 1, 2)
-    assert {flip["task_id"] for flip in flips["flips"]} == {"t1", "t2", "t4"}
-    assert flips["explained"] == pytest.approx(difference.difference)
+    assert (11, 8, 1, 2) == (flips["n_criteria"], flips["n_compared"], flips["n_undecided"], flips["n_left_out"])
+    assert {"t1", "t2", "t4"} == {flip["task_id"] for flip in flips["flips"]}
+    assert pytest.approx(difference.difference) == flips["explained"]
 
 
 def test_a_verdict_on_a_criterion_that_has_changed_since_decides_nothing(published: Fill) -> None:
@@ -99,7 +99,7 @@ def test_a_verdict_on_a_criterion_that_has_changed_since_decides_nothing(publish
     reader = published(together(tasks_of(RUBRICS), judged(ALL_MET, "a"), of_b))
     [flips] = apart(reader, ask(reader, "a", "b"))
     assert "t1" not in {flip["task_id"] for flip in flips["flips"]}
-    assert (flips["n_undecided"], flips["n_left_out"]) == (1, 3)
+    assert (1, 3) == (flips["n_undecided"], flips["n_left_out"])
 
 
 def test_a_flip_is_of_the_mean_over_the_complete_trials(published: Fill) -> None:
@@ -112,15 +112,15 @@ def test_a_flip_is_of_the_mean_over_the_complete_trials(published: Fill) -> None
     result = ask(reader, "a", "b")
     [flips] = apart(reader, result)
     [flip] = flips["flips"]
-    assert (flip["criterion_id"], flip["first_value"], flip["second_value"]) == ("t1-c2", 1.0, 0.5)
-    assert flip["effect"] == pytest.approx(-0.5 * 4 / 20)
+    assert ("t1-c2", 1.0, 0.5) == (flip["criterion_id"], flip["first_value"], flip["second_value"])
+    assert pytest.approx(-0.5 * 4 / 20) == flip["effect"]
     # The second task counts with the trial that is complete, in which nothing differs.
-    assert result.differences[0].difference == pytest.approx(-0.5 * 4 / 20 / 2)
-    assert flips["explained"] == pytest.approx(result.differences[0].difference)
-    assert (flips["n_undecided"], flips["n_left_out"]) == (0, 0)
-    assert flip["first_explanations"] == ["why in a: 1.0"]
-    assert flip["second_explanations"] == ["why in b: 1.0", "why in b: 0"]
-    assert (flip["first_decision"], flip["second_decision"]) == ("met", "met in 1 of 2 trials")
+    assert pytest.approx(-0.5 * 4 / 20 / 2) == result.differences[0].difference
+    assert pytest.approx(result.differences[0].difference) == flips["explained"]
+    assert (0, 0) == (flips["n_undecided"], flips["n_left_out"])
+    assert ["why in a: 1.0"] == flip["first_explanations"]
+    assert ["why in b: 1.0", "why in b: 0"] == flip["second_explanations"]
+    assert ("met", "met in 1 of 2 trials") == (flip["first_decision"], flip["second_decision"])
 
 
 def test_a_mean_below_nothing_is_told_where_the_leaderboard_clips_it(published: Fill) -> None:
@@ -130,8 +130,8 @@ def test_a_mean_below_nothing_is_told_where_the_leaderboard_clips_it(published: 
                  judged({"t4": [0, 0], "t1": [0, 0, 0, 0]}, "b"))
     )  # fmt: skip
     [difference] = ask(reader, "a", "b", clips_mean=True).differences
-    assert difference.first_mean == pytest.approx(float(mean([Fraction(-10, 9), Fraction(-5, 20)])))
-    assert difference.difference == pytest.approx(-difference.first_mean)
+    assert pytest.approx(float(mean([Fraction(-10, 9), Fraction(-5, 20)]))) == difference.first_mean
+    assert pytest.approx(-difference.first_mean) == difference.difference
     assert any("before clipping" in note for note in difference.notes)
     [unclipped] = ask(reader, "a", "b", score="min_normalized").differences
     assert not any("clipping" in note for note in unclipped.notes)
@@ -145,8 +145,8 @@ def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more
                  judged({"t1": [1, 0]}, "b", criteria={"t1": twice}))
     )  # fmt: skip
     [flips] = apart(reader, ask(reader, "a", "b"))
-    assert [(f["criterion_id"], f["effect"]) for f in flips["flips"]] == [("again", pytest.approx(-0.6))]
-    assert flips["n_compared"] == 2
+    assert [("again", pytest.approx(-0.6))] == [(f["criterion_id"], f["effect"]) for f in flips["flips"]]
+    assert 2 == flips["n_compared"]
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +202,7 @@ def test_unclear_names_are_refused(
 
 def test_what_is_there_is_compared_when_it_is_not_of_the_configured_revision(sittings: Reader) -> None:
     result = ask(sittings, "a", "b", revision="another", vintage="base")
-    assert len(result.differences) == 1
+    assert 1 == len(result.differences)
     assert "configured revision another" in result.notes[0]
 
 
@@ -210,16 +210,16 @@ def test_models_are_compared_under_one_judging_and_in_one_vintage_only(sittings:
     for other in ("elsewhere", "only-later"):
         with pytest.raises(PipelineError, match=r"nothing to compare: only-base and .* share no combination") as told:
             ask(sittings, "only-base", other)
-        assert told.value.exit_code == 1
-    assert [d.pair.first.model_run.vintage for d in ask(sittings, "a", "b").differences] == ["base", "later"]
+        assert 1 == told.value.exit_code
+    assert ["base", "later"] == [d.pair.first.model_run.vintage for d in ask(sittings, "a", "b").differences]
     [later] = ask(sittings, "a", "b", vintage="later").differences
-    assert later.difference == pytest.approx(float(mean(changes(MIXED, WORSE_IN_RISK))))
+    assert pytest.approx(float(mean(changes(MIXED, WORSE_IN_RISK)))) == later.difference
 
 
 def test_of_a_model_that_was_configured_again_the_latest_responses_count(sittings: Reader) -> None:
     [difference] = ask(sittings, "a", "twice").differences
-    assert difference.pair.second.model_run.model_config_hash == "new"
-    assert difference.difference == 0
+    assert "new" == difference.pair.second.model_run.model_config_hash
+    assert 0 == difference.difference
     assert any("twice has 2 configurations" in note for note in difference.notes)
 
 
@@ -235,14 +235,14 @@ def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_
     )
     result = ask(reader, "one", "other", "reader")
     shared, human = result.differences
-    assert result.kind == "judge"
-    assert shared.difference == pytest.approx(float(mean(changes(ALL_MET, MIXED))))
-    assert shared.pair.second.model_run.template_hash == "shared"
-    assert human.difference == pytest.approx(float(mean(changes(ALL_MET, WORSE_IN_RISK))))
+    assert "judge" == result.kind
+    assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == shared.difference
+    assert "shared" == shared.pair.second.model_run.template_hash
+    assert pytest.approx(float(mean(changes(ALL_MET, WORSE_IN_RISK)))) == human.difference
     # All verdicts are on the same responses, and each side has its judge's own.
     of_shared, of_human = apart(reader, result)
-    assert of_shared["explained"] == pytest.approx(shared.difference)
-    assert {flip["criterion_id"] for flip in of_human["flips"]} == {"t1-c1", "t2-c1", "t3-c1", "t4-c1"}
+    assert pytest.approx(shared.difference) == of_shared["explained"]
+    assert {"t1-c1", "t2-c1", "t3-c1", "t4-c1"} == {flip["criterion_id"] for flip in of_human["flips"]}
 
 
 def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill) -> None:
@@ -256,8 +256,8 @@ def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill) 
     )
     result = ask(reader, "0123456789", "0123450")
     [difference] = result.differences
-    assert (result.kind, difference.pair.second.name) == ("template", "0123450000")
-    assert difference.difference == pytest.approx(float(mean(changes(ALL_MET, MIXED))))
+    assert ("template", "0123450000") == (result.kind, difference.pair.second.name)
+    assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == difference.difference
     with pytest.raises(UsageError, match="012345: 2 templates match"):
         ask(reader, "012345", "0123456789")
     with pytest.raises(UsageError, match="01234: there is no"):
@@ -271,12 +271,12 @@ def test_a_name_that_could_be_two_things_asks_for_of(published: Fill) -> None:
     )  # fmt: skip
     with pytest.raises(UsageError, match="base and later: could be model or vintage; say which with --of"):
         ask(reader, "base", "later")
-    assert ask(reader, "base", "later", kind="vintage").differences[0].pair.first.model_run.model == "base"
+    assert "base" == ask(reader, "base", "later", kind="vintage").differences[0].pair.first.model_run.model
 
 
 def test_a_name_in_full_is_meant_before_one_that_only_begins_so(sittings: Reader) -> None:
-    assert ask(sittings, "20260101", "20260102").kind == "vintage"
-    assert ask(sittings, "20260101T", "20260102").kind == "run"
+    assert "vintage" == ask(sittings, "20260101", "20260102").kind
+    assert "run" == ask(sittings, "20260101T", "20260102").kind
 
 
 def test_revisions_are_compared_by_content_on_the_tasks_of_both(published: Fill) -> None:
@@ -305,14 +305,14 @@ def test_revisions_are_compared_by_content_on_the_tasks_of_both(published: Fill)
     [difference], [flips] = result.differences, apart(reader, result)
     assert (result.kind, difference.pair.first.name, difference.paired.n_tasks) == ("revision", old, 1)
     # Before (10 + 6) of 20, now (14 + 6) of 30.
-    assert difference.difference == pytest.approx(float(Fraction(20, 30) - Fraction(16, 20)))
+    assert pytest.approx(float(Fraction(20, 30) - Fraction(16, 20))) == difference.difference
     # Old point 0 (weight 10) is lost, old point 2 (now 14) is gained.
-    assert {(f["criterion_id"], f["first_value"], f["second_value"]) for f in flips["flips"]} == {
+    assert {
         ("new-2", 1, 0),
         ("new-0", 0, 1),
-    }
-    assert [f["effect"] for f in flips["flips"]] == pytest.approx([-10 / 30, 14 / 30])
-    assert (flips["n_compared"], flips["n_in_one"]) == (3, 2)
+    } == {(f["criterion_id"], f["first_value"], f["second_value"]) for f in flips["flips"]}
+    assert pytest.approx([-10 / 30, 14 / 30]) == [f["effect"] for f in flips["flips"]]
+    assert (3, 2) == (flips["n_compared"], flips["n_in_one"])
     assert flips["explained"] != pytest.approx(difference.difference)
 
 
@@ -321,9 +321,9 @@ def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(sittings: R
     [difference], [flips] = result.differences, apart(sittings, result)
     both = ("t2", "t3")
     of_both = changes({t: ALL_MET[t] for t in both}, {t: MIXED[t] for t in both})
-    assert (result.kind, [*difference.tasks["task_id"]], difference.n_wanted) == ("run", ["t2", "t3"], 2)
-    assert difference.difference == pytest.approx(float(mean(of_both)))
-    assert {flip["task_id"] for flip in flips["flips"]} == {"t3"}
+    assert ("run", ["t2", "t3"], 2) == (result.kind, [*difference.tasks["task_id"]], difference.n_wanted)
+    assert pytest.approx(float(mean(of_both))) == difference.difference
+    assert {"t3"} == {flip["task_id"] for flip in flips["flips"]}
     with pytest.raises(PipelineError, match="nothing to compare: finance: no task is complete for both"):
         ask(sittings, "run-early", "run-late")
     with pytest.raises(PipelineError, match="nothing to compare: the runs worked on the same responses"):
@@ -356,9 +356,9 @@ def test_an_interval_of_few_tasks_is_marked_and_what_is_missing_or_corrected_is_
 
     mixed, odd = rows
     assert mixed["ci_low"] < mixed["difference"] == -0.1 < mixed["ci_high"]
-    assert (mixed["is_small"], mixed["is_significant"]) == (True, False)
-    assert (odd["ci_low"], odd["p_value"], odd["p_adjusted"], odd["is_significant"]) == (None, None, None, None)
-    assert [note.split(" ")[0] for note in DIFF.notes_on(rows)] == ["No", "odd", "No", "Intervals,", "Based", "*"]
+    assert (True, False) == (mixed["is_small"], mixed["is_significant"])
+    assert (None, None, None, None) == (odd["ci_low"], odd["p_value"], odd["p_adjusted"], odd["is_significant"])
+    assert ["No", "odd", "No", "Intervals,", "Based", "*"] == [note.split(" ")[0] for note in DIFF.notes_on(rows)]
     assert "Difference" in as_text(DIFF.columns, rows).headings
 
 
@@ -420,15 +420,15 @@ def test_each_judging_has_its_own_last_night_and_the_first_of_one_has_none(publi
         *judged_by_one(responses[1]), *judged_by_one(responses[3]), *judged_by_one(responses[2], template_hash="newer"),
         *judged_by_one(responses[3], template_hash="newer"), *judged_by_one(responses[3], template_hash="newest"),
     ]  # fmt: skip
-    assert last_nights(published, responses, verdicts) == [
+    assert [
         ("a-template", "2026-11-20"), ("newer", "2026-11-21"), ("newest", None),
-    ]  # fmt: skip
+    ] == last_nights(published, responses, verdicts)  # fmt: skip
 
 
 def test_the_pinned_sampling_stands_in_for_the_first_night_and_vintages_of_ones_own_do_not(published: Fill) -> None:
     trial = response_in("2026-11-21") | {"vintage": "an-experiment"}
     responses = [response_in("base"), trial, response_in("2026-11-22")]
-    assert last_nights(published, responses) == [("a-template", "base")]
+    assert [("a-template", "base")] == last_nights(published, responses)
 
 
 def test_a_night_in_which_the_judge_had_drifted_is_no_measure(published: Fill) -> None:
@@ -440,4 +440,4 @@ def test_a_night_in_which_the_judge_had_drifted_is_no_measure(published: Fill) -
         "control_verdicts": [row("control_verdicts", **same, judge_vintage=night, status="unmet", value=0.0)],
         "control_limits": [row("control_limits", set_id="set", night=night, n_decided=1, n_agreeing=0, cause="bar")],
     }
-    assert last_nights(published, responses, **drift) == [("a-template", "2026-11-20")]
+    assert [("a-template", "2026-11-20")] == last_nights(published, responses, **drift)

@@ -1,6 +1,7 @@
 """Agreement with people: pooled over their decisions, against figures from the raw pairs of decisions."""
 
 import random
+from itertools import combinations
 from statistics import fmean
 from typing import Any
 
@@ -66,29 +67,28 @@ def reader(published: Fill) -> Reader:
     return published(rows_of(decisions()))
 
 
-def test_the_decisions_of_all_people_are_pooled_so_that_one_of_a_single_criterion_hardly_counts(reader: Reader) -> None:
+def of_pairs(*pairs: tuple[str, str]) -> list[list[tuple[float, float]]]:
     decided = decisions()
-    of_pairs = [pairs_of(decided["judge"], decided[person]) for person in SIZES]
-    pooled = [pair for pairs in of_pairs for pair in pairs]
-    mine, theirs = zip(*pooled, strict=True)
-    (actual,) = [row for row in rows_by(reader) if row["grader"] == "judge"]
-
-    assert (250, 4, 4, 60) == tuple(actual[name] for name in ("n", "n_people", "n_pairs", "n_tasks"))
-    assert actual["macro_f1"] == pytest.approx(f1_score(mine, theirs, average="macro"))
-    assert actual["kappa"] == pytest.approx(cohen_kappa_score(mine, theirs))
-    assert actual["agreement"] == pytest.approx(fmean(a == b for a, b in pooled))
-    each = [f1_score(*zip(*pairs, strict=True), average="macro") for pairs in of_pairs]
-    assert actual["macro_f1_pair_mean"] == pytest.approx(fmean(each))
-    assert abs(actual["macro_f1_pair_mean"] - actual["macro_f1"]) > 0.05
+    return [pairs_of(decided[a], decided[b]) for a, b in pairs]
 
 
-def test_people_with_each_other_are_pooled_too_and_each_pair_counts_once(reader: Reader) -> None:
-    decided = decisions()
-    names = list(SIZES)
-    of_pairs = [pairs_of(decided[a], decided[b]) for a in names for b in names if a < b]
-    mine, theirs = zip(*(pair for pairs in of_pairs for pair in pairs), strict=True)
-    (actual,) = [row for row in rows_by(reader) if row["grader"] == "(people with each other)"]
+def test_decisions_are_pooled_so_that_one_of_a_single_criterion_hardly_counts(reader: Reader) -> None:
+    with_judge = of_pairs(*(("judge", person) for person in SIZES))
+    among_people = of_pairs(*combinations(SIZES, 2))
+    actual = {row["grader"]: row for row in rows_by(reader)}
+    judge, people = actual["judge"], actual["(people with each other)"]
 
-    assert (120 + 2 * 9 + 3 * 1, 4, 6) == tuple(actual[name] for name in ("n", "n_people", "n_pairs"))
-    assert actual["macro_f1"] == pytest.approx(f1_score(mine, theirs, average="macro"))
-    assert actual["kappa"] == pytest.approx(cohen_kappa_score(mine + theirs, theirs + mine))
+    assert (250, 4, 4, 60) == tuple(judge[name] for name in ("n", "n_people", "n_pairs", "n_tasks"))
+    assert (120 + 2 * 9 + 3 * 1, 4, 6) == tuple(people[name] for name in ("n", "n_people", "n_pairs"))
+    for row, pairs in ((judge, with_judge), (people, among_people)):
+        mine, theirs = zip(*(pair for of_one in pairs for pair in of_one), strict=True)
+        assert row["macro_f1"] == pytest.approx(f1_score(mine, theirs, average="macro"))
+    mine, theirs = zip(*(pair for pairs in with_judge for pair in pairs), strict=True)
+    assert judge["kappa"] == pytest.approx(cohen_kappa_score(mine, theirs))
+    assert judge["agreement"] == pytest.approx(fmean(a == b for a, b in zip(mine, theirs, strict=True)))
+    each = [f1_score(*zip(*pairs, strict=True), average="macro") for pairs in with_judge]
+    assert judge["macro_f1_pair_mean"] == pytest.approx(fmean(each))
+    assert abs(judge["macro_f1_pair_mean"] - judge["macro_f1"]) > 0.05
+    # Each pair of people counts once, in both orders.
+    mine, theirs = zip(*(pair for pairs in among_people for pair in pairs), strict=True)
+    assert people["kappa"] == pytest.approx(cohen_kappa_score(mine + theirs, theirs + mine))

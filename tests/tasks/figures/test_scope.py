@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from flows.report import write_report
 from tasks.config.job import Job
-from tasks.figures.scope import _labelled, open_scope
+from tasks.figures.scope import open_scope, with_labels
 from tests.kit import row
 from tests.tasks.report.made_up.contenders import NIGHTS
 from tests.tasks.report.made_up.samplings import PEOPLE, Sampling, rows_by_table
@@ -27,7 +27,7 @@ rows = st.lists(st.tuples(few, few, few), unique=True, max_size=8)
 def test_labels_are_unique_and_begin_with_the_name(named: list[tuple[str, str, str]]) -> None:
     given_rows = [dict(zip(("model", "vintage", "model_config_hash"), row, strict=True)) for row in named]
 
-    labelled = _labelled(given_rows, "entry", "model", PARTS)
+    labelled = with_labels(given_rows, "entry", "model", PARTS)
 
     labels = [row["entry"] for row in labelled]
     assert len(set(labels)) == len(labels)
@@ -41,9 +41,9 @@ def test_samplings_and_configurations_of_one_model_are_told_apart_by_what_differ
         for vintage, configuration in [("base", "0123456789ab"), ("night", "0123456789ab"), ("night", "ba9876543210")]
     ]
 
-    assert [row["entry"] for row in _labelled(named, "entry", "model", PARTS)] == [
+    assert [
         "gpt base", "gpt night 01234567", "gpt night ba987654",
-    ]  # fmt: skip
+    ] == [row["entry"] for row in with_labels(named, "entry", "model", PARTS)]  # fmt: skip
 
 
 @pytest.mark.slow

@@ -179,9 +179,9 @@ def test_the_format_that_is_asked_for_takes_exactly_the_two_keys() -> None:
     assert schema["additionalProperties"] is False
     assert {"type": "boolean"} == schema["properties"]["criteria_met"]
     bounded = reply_format(80)["json_schema"]["schema"]["properties"]
-    assert [schema["properties"]["explanation"], bounded["explanation"]] == [
+    assert [
         {"type": "string"}, {"type": "string", "maxLength": 80},
-    ]  # fmt: skip
+    ] == [schema["properties"]["explanation"], bounded["explanation"]]  # fmt: skip
 
 
 @pytest.mark.parametrize(

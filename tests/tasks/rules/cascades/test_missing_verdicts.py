@@ -52,9 +52,9 @@ def test_what_the_cheap_judge_failed_on_is_escalated_by_each_rule_and_counts() -
     first, weights = paired.facts.first, paired.facts.weights
     goes = [bool(np.isnan(first[i, 0]) or weights[i] > 7) for i in here]
     assert len(here) == by_weight.n
-    assert 1_000 * sum(goes) / len(here) == pytest.approx(by_weight.strong_calls)
+    assert pytest.approx(by_weight.strong_calls) == 1_000 * sum(goes) / len(here)
     kept = [bool(first[i, 0] == first[i, 1]) for i in here]  # not where it failed: NaN equals nothing
-    assert 1 - sum(kept) / len(here) == pytest.approx(by_disagreement.share.value)
+    assert pytest.approx(by_disagreement.share.value) == 1 - sum(kept) / len(here)
 
 
 def test_the_cheap_judge_alone_escalates_nothing_and_does_not_agree_where_it_failed() -> None:
@@ -71,8 +71,8 @@ def test_the_cheap_judge_alone_escalates_nothing_and_does_not_agree_where_it_fai
         sum(c == label for c, _ in decisions) * sum(s == label for _, s in decisions) for label in (0.0, 1.0)
     ) / len(decisions) ** 2  # fmt: skip
     assert (0.0, len(decisions)) == (alone.share.value, alone.n)
-    assert (agreed, sum(f1) / 2) == pytest.approx((value(alone.agreement), value(alone.macro_f1)))
-    assert (agreed - by_chance) / (1 - by_chance) == pytest.approx(alone.kappa.value)
+    assert pytest.approx((value(alone.agreement), value(alone.macro_f1))) == (agreed, sum(f1) / 2)
+    assert pytest.approx(alone.kappa.value) == (agreed - by_chance) / (1 - by_chance)
     whole = [
         response for response in set(paired.response[held_out(paired)].tolist())
         if not np.isnan(paired.facts.first[paired.response == response, 0]).any()
@@ -94,7 +94,7 @@ def test_a_rule_with_disagreement_counts_only_criteria_with_a_second_verdict() -
         bool(paired.facts.first[i, 0] != paired.facts.first[i, 1] or paired.facts.weights[i] > 7) for i in here
     ]  # fmt: skip
     assert len(here) == both.n
-    assert sum(goes) / len(here) == pytest.approx(both.share.value)
+    assert pytest.approx(both.share.value) == sum(goes) / len(here)
     assert (180, False) == (weight.ranking.n_responses, weight.ranking.is_small)
     # Of 15 criteria all have a second verdict in 3.5 % of the responses.
     assert 0 < both.ranking.n_responses < 20

@@ -33,7 +33,7 @@ def test_the_difference_is_the_second_above_the_first_with_the_interval_of_a_mea
     result = paired_difference(first, second)
 
     assert 40 == result.n_tasks
-    assert fmean(second) - fmean(first) == pytest.approx(result.difference)
+    assert pytest.approx(result.difference) == fmean(second) - fmean(first)
     assert [(result.ci_low, result.ci_high)] == [tuple(row) for row in mean_intervals(np.sort(second - first)[:, None])]
 
 
@@ -64,8 +64,8 @@ def test_an_interval_does_not_depend_on_order_sign_or_scale(differences: np.ndar
     for scale in (4.0, -0.25) if abs(result.difference) > 1e-9 else (4.0,):
         scaled = paired_difference(zeros, scale * differences, resamples=FEW)
         ends = sorted([scale * result.ci_low, scale * result.ci_high])
-        assert [scaled.ci_low, scaled.ci_high] == pytest.approx(ends, abs=1e-9)
-        assert scaled.p_value == pytest.approx(result.p_value, abs=1e-9)
+        assert pytest.approx(ends, abs=1e-9) == [scaled.ci_low, scaled.ci_high]
+        assert pytest.approx(result.p_value, abs=1e-9) == scaled.p_value
 
 
 @pytest.mark.parametrize("n_differing", [1, 3, 4])
@@ -82,9 +82,9 @@ def test_five_tasks_of_a_hundred_that_rise_show_nothing_and_ten_do() -> None:
     few[:5], more[:10] = 1.0, 1.0
     of_few, of_more = (paired_difference(np.zeros(100), each) for each in (few, more))
 
-    assert (of_few.n_differing, of_few.is_small) == (5, True)
+    assert (5, True) == (of_few.n_differing, of_few.is_small)
     assert (of_few.p_value or 0) > 0.05 > (of_more.p_value or 1)
-    assert (of_more.n_differing, of_more.is_small) == (10, False)
+    assert (10, False) == (of_more.n_differing, of_more.is_small)
     assert (of_few.ci_low or 0) < 0 < (of_more.ci_low or 0)
 
 
@@ -92,11 +92,11 @@ def test_five_tasks_of_a_hundred_that_rise_show_nothing_and_ten_do() -> None:
 def test_the_p_value_of_many_tasks_is_near_that_of_a_t_test(gain: float) -> None:
     first, second = pair(60, gain)
 
-    assert paired_difference(first, second).p_value == pytest.approx(stats.ttest_rel(first, second).pvalue, abs=0.02)
+    assert pytest.approx(stats.ttest_rel(first, second).pvalue, abs=0.02) == paired_difference(first, second).p_value
 
 
 def test_no_p_value_is_below_one_in_as_many_resamples_as_were_made() -> None:
-    assert paired_difference(*pair(50, 1.0), resamples=FEW).p_value == pytest.approx(1 / (FEW + 1))
+    assert pytest.approx(1 / (FEW + 1)) == paired_difference(*pair(50, 1.0), resamples=FEW).p_value
 
 
 def test_a_task_without_a_value_of_both_does_not_count() -> None:
@@ -122,7 +122,7 @@ def test_a_difference_of_the_smallest_detectable_size_is_found_four_times_in_fiv
     size = paired_difference(np.zeros(n_tasks), unit, resamples=FEW).smallest_detectable
 
     samples = np.random.default_rng(1).normal(size or 0, 1, size=(4_000, n_tasks))
-    assert (stats.ttest_1samp(samples, 0, axis=1).pvalue < 0.05).mean() == pytest.approx(0.8, abs=0.03)
+    assert pytest.approx(0.8, abs=0.03) == (stats.ttest_1samp(samples, 0, axis=1).pvalue < 0.05).mean()
 
 
 def test_adjusted_p_values_are_those_worked_by_hand_and_what_was_not_tested_does_not_count() -> None:

@@ -29,7 +29,7 @@ def test_the_first_night_has_no_limits() -> None:
 def test_a_judge_that_decides_otherwise_from_a_night_on_is_out_of_control_from_that_night_on() -> None:
     result = in_a_row((200, 194), (200, 195), (200, 170), (200, 171), (200, 194))
 
-    assert [each.cause for each in result] == [None, None, "limit", "limit", None]
+    assert [None, None, "limit", "limit", None] == [each.cause for each in result]
     # Nights out of control do not lower what is expected.
     assert result[-1].centre == in_a_row((200, 194), (200, 195), (200, 194))[-1].centre
 
@@ -38,19 +38,19 @@ def test_the_limit_itself_is_in_control_and_one_less_is_not() -> None:
     least = least_agreeing(400, 390, 100)
 
     assert in_a_row((400, 390), (100, least))[-1].cause is None
-    assert in_a_row((400, 390), (100, least - 1))[-1].cause == "limit"
+    assert "limit" == in_a_row((400, 390), (100, least - 1))[-1].cause
 
 
 def test_the_bar_holds_in_the_first_night_and_is_told_apart_from_the_limit() -> None:
     causes = [each.cause for each in in_a_row((100, 89), (100, 98), (100, 60), (100, 88), bar=0.9)]
 
-    assert causes == ["bar", None, "limit and bar", "bar"]
+    assert ["bar", None, "limit and bar", "bar"] == causes
 
 
 def test_a_night_without_a_decision_says_nothing_and_changes_nothing() -> None:
     first, nothing, last = in_a_row((50, 49), (0, 0), (50, 50), bar=0.5)
 
-    assert (first.cause, nothing.cause, nothing.lower_limit, last.cause) == (None, None, None, None)
+    assert (None, None, None, None) == (first.cause, nothing.cause, nothing.lower_limit, last.cause)
     assert (last.centre, last.lower_limit) == (in_a_row((50, 49), (50, 50))[-1].centre, last.lower_limit)
 
 

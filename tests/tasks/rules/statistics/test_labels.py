@@ -40,12 +40,12 @@ def test_measures_and_averages_are_those_of_scikit_learn(tasks: list[tuple[set[i
         )[:3]
         shared = jaccard_score(expected[:, used], named[:, used], average=average)
         values = result[name].values
-        assert [values[measure] for measure in MEASURES] == pytest.approx([*wanted, shared], nan_ok=True)
+        assert pytest.approx([*wanted, shared], nan_ok=True) == [values[measure] for measure in MEASURES]
     each = precision_recall_fscore_support(expected[:, used], named[:, used], average=None, zero_division=np.nan)
     for index, column in enumerate(used):
         values = result[LABELS[column]].values
         wanted = [float(measure[index]) for measure in each[:3]]
-        assert [values[name] for name in MEASURES[:3]] == pytest.approx(wanted, nan_ok=True)
+        assert pytest.approx(wanted, nan_ok=True) == [values[name] for name in MEASURES[:3]]
 
 
 def test_a_figure_that_hardly_any_task_could_change_has_no_interval() -> None:
@@ -54,7 +54,7 @@ def test_a_figure_that_hardly_any_task_could_change_has_no_interval() -> None:
     named[:4] = flags([{2}] * 4)
     result = by_label(label_agreement(named, expected, LABELS))
 
-    assert result["a"].values["recall"] == pytest.approx(26 / 30)
+    assert pytest.approx(26 / 30) == result["a"].values["recall"]
     assert np.isnan(result["a"].intervals["recall"]).all()
     assert np.isnan(result[MACRO].intervals["f1"]).all()
-    assert (result["a"].n_given, result["a"].n_expected, result["a"].n_both) == (26, 30, 26)
+    assert (26, 30, 26) == (result["a"].n_given, result["a"].n_expected, result["a"].n_both)

@@ -35,7 +35,7 @@ def test_a_sample_has_its_allocation_and_its_probabilities(of: dict[str, int], m
     assert all(strata[each.position] == each.stratum and 0 < each.probability <= 1 for each in sampled)
     # One over the probability, summed over a stratum's sample, is the stratum's size.
     for name, size in of.items():
-        assert sum(1 / each.probability for each in sampled if each.stratum == name) == pytest.approx(size)
+        assert pytest.approx(size) == sum(1 / each.probability for each in sampled if each.stratum == name)
 
 
 def test_every_unit_is_drawn_as_often_as_its_probability_says() -> None:
@@ -69,13 +69,13 @@ def test_what_cannot_be_sampled_is_refused() -> None:
 def test_probabilities_sum_to_the_number_wanted_and_none_is_0_or_above_1(size: list[float], n: int) -> None:
     result = sampling.inclusion_probabilities(np.array(size), n)
 
-    assert result.sum() == pytest.approx(min(n, len(size)))
+    assert pytest.approx(min(n, len(size))) == result.sum()
     assert (result > 0).all()
     assert (result <= 1).all()
     below = result < 1
     if below.any():
         ratio = result[below] / np.array(size)[below]
-        assert ratio == pytest.approx(np.full(len(ratio), ratio[0]))
+        assert pytest.approx(np.full(len(ratio), ratio[0])) == ratio
 
 
 @given(st.lists(st.floats(0.01, 100.0), min_size=2, max_size=40), st.integers(1, 39), st.integers(0, 5))
@@ -108,9 +108,9 @@ def test_each_verdict_is_drawn_as_often_as_its_probability_says() -> None:
 def test_verdicts_that_others_disagree_with_or_whose_group_was_wrong_are_expected_to_be_wrong_more_often() -> None:
     of_group = sampling.group_errors(np.repeat([0, 1], 40), np.repeat([0.0, 1.0], 40), np.arange(3))
     assert of_group[0] < of_group[2] < of_group[1]
-    assert sampling.group_errors(np.array([], dtype=np.int64), np.array([]), np.arange(1)).tolist() == [
-        pytest.approx(sampling.PRIOR_ERROR)
-    ]
+    assert [pytest.approx(sampling.PRIOR_ERROR)] == sampling.group_errors(
+        np.array([], dtype=np.int64), np.array([]), np.arange(1)
+    ).tolist()
 
     result = sampling.expected_errors(np.full(3, 0.1), np.array([0.0, 0.0, 1.0]), np.array([0.0, 2.0, 2.0]))
     assert result[1] < result[0] < result[2]
@@ -124,7 +124,7 @@ def test_more_labels_are_expected_to_narrow_an_interval_and_all_of_them_leave_th
         for n in (30, 60, 100)
     ]
     assert widths == sorted(widths, reverse=True)
-    assert widths[-1] == pytest.approx(2 * 1.96 * 0.02, rel=0.02)
+    assert pytest.approx(2 * 1.96 * 0.02, rel=0.02) == widths[-1]
     # Labels that stand for themselves add degrees of freedom.
     assert sampling.expected_width(0.0004, [0.0], [8], n_known=1_000) < 0.9 * sampling.expected_width(
         0.0004, [0.0], [8]

@@ -60,7 +60,7 @@ def test_the_test_is_that_of_a_paired_difference_on_one_side_corrected_over_the_
     result = weaknesses.candidates(contrast, PARENTS)
 
     assert [2] == [each.node for each in result]
-    assert expected[1] == pytest.approx(result[0].p_selected)
+    assert pytest.approx(result[0].p_selected) == expected[1]
 
 
 def test_the_variance_by_chance_is_that_of_dealing_verdicts_out_to_the_criteria_of_a_task() -> None:
@@ -74,7 +74,7 @@ def test_the_variance_by_chance_is_that_of_dealing_verdicts_out_to_the_criteria_
     sums = weaknesses.task_sums(right, weights, np.zeros(7, int), leaves, (1, 4))
     sides = np.array([[1.0, 0], [1, 0], [0, 1], [0, 1]])
 
-    assert np.var(differences) == pytest.approx(float(sums.chance_variance(sides).sum()), rel=0.03)
+    assert pytest.approx(float(sums.chance_variance(sides).sum()), rel=0.03) == np.var(differences)
     assert abs(np.mean(differences)) < 0.01
 
 
@@ -118,7 +118,7 @@ def test_candidates_are_confirmed_on_other_tasks_and_corrected_for_their_number(
 
     assert [(True, False)] == [(a.is_confirmed, b.is_confirmed) for a, b in zip(first, second, strict=True)]
     alone = weaknesses.confirmed([(true, PARENTS, result)])[0][0]
-    assert first[0].p_confirmed == pytest.approx(2 * alone.p_confirmed)
+    assert pytest.approx(2 * alone.p_confirmed) == first[0].p_confirmed
 
 
 def test_tasks_keep_their_half_and_both_halves_have_about_as_many() -> None:
@@ -147,16 +147,3 @@ def test_the_order_of_criteria_changes_nothing(seed: int) -> None:
     assert [[(e.candidate.node, pytest.approx(e.p_confirmed)) for e in some] for some in first] == [
         [(e.candidate.node, e.p_confirmed) for e in some] for some in second
     ]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", weakness_evidence.NULLS)
-def test_nothing_is_confirmed_where_nothing_is_planted(name: str) -> None:
-    seeds = range(100)
-    _, both, few, everything = (
-        share * len(seeds) / 100 for share in weakness_evidence.null_shares(weakness_evidence.NULLS[name], seeds)
-    )
-
-    for count in (both, few, everything):
-        # Fails for one in a thousand methods that hold 5 %.
-        assert stats.binom.sf(round(count) - 1, len(seeds), weaknesses.ALPHA) > 0.001

@@ -40,8 +40,8 @@ def test_a_clear_difference_saves_half_of_the_tasks_and_no_difference_saves_litt
         dice.normal(0.0, 0.15, (100, 300)), stopping_evidence.rule(100)
     )
     assert differs.mean() <= 0.1
-    assert np.median(tasks) == 100
-    assert equals.mean() == 0
+    assert 100 == np.median(tasks)
+    assert 0 == equals.mean()
 
 
 @pytest.mark.slow
