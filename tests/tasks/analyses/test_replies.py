@@ -38,7 +38,7 @@ def test_known_labels_are_columns_of_the_row(secondary: list[str]) -> None:
     assert expected == read(f"```json\n{json.dumps(content)}\n```")
 
 
-@pytest.mark.parametrize(("reply", "reason"), [
+@pytest.mark.parametrize(("content", "reason"), [
     ({"primary": "capital & funding", "secondary": []}, "is no label"),
     ({"primary": None, "secondary": []}, "is no label"),
     ({"secondary": ["Other"]}, "is no label"),

@@ -181,7 +181,7 @@ def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
 
 
 @pytest.mark.parametrize(
-    ("names", "asked", "said"),
+    ("names", "options", "message"),
     [
         (("a", "zz"), {}, "zz: there is no model, judge,"),
         (("a", "a-judgee"), {}, r"nearest: a-judge \(judge\)"),
@@ -362,7 +362,7 @@ def test_an_interval_of_few_tasks_is_marked_and_what_is_missing_or_corrected_is_
     assert "Difference" in as_text(DIFF.columns, rows).headings
 
 
-@pytest.mark.parametrize(("by_trial", "said"), [
+@pytest.mark.parametrize(("by_trial", "message"), [
     ([1.0], "met"), ([0.0, 0.0], "not met"), ([0.5, 0.5], "partly met"), ([1.0, 0.0], "met in 1 of 2 trials"),
     ([0.0, 1.0, 1.0], "met in 2 of 3 trials"), ([0.5, 0.0], "partly met in 1 of 2 trials"),
     ([1.0, 0.5, 0.0], "met in 1 and partly met in 1 of 3 trials"),

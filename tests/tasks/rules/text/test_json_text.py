@@ -21,7 +21,7 @@ def test_what_is_json_is_read_as_it_is(value: object, indent: int | None) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('{"a": 1, "a": 1}', "key 'a' appears twice"),
         (r'{"a": 1, "\u0061": 2}', "key 'a' appears twice"),
