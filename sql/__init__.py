@@ -48,7 +48,7 @@ class SqlModel:
 
 @cache
 def schema() -> dict[str, Any]:
-    """`schema.yml`: what a row of every mart is, the meaning of the columns that marts add, and titles of columns."""
+    """Return `schema.yml`: what a row of each mart is, the meaning of the columns that marts add, and column titles."""
     # libyaml's loader takes a tenth of the time; every command that shows a figure waits for it.
     loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     document: dict[str, Any] = yaml.load((FOLDER / "schema.yml").read_text(encoding="utf-8"), loader)

@@ -12,7 +12,7 @@ with listed as (
     from revision_criterion_statistics
     where counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
         and ($vintage::varchar is null or vintage = $vintage)
-        -- As they were asked for: the binary reading of three steps would name
+        -- As judged: the binary reading of three steps would name
         -- each twice.
         and grading <> 'ternary_as_binary'
         and case $which

@@ -90,7 +90,7 @@ with counted as (
     semi join shown_tasks using (task_id)
     inner join shown_responses using (response_id)
     inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    -- What is read in another way is no call of its own.
+    -- Another reading of a verdict is no call of its own.
     where verdicts.grading <> 'ternary_as_binary'
     group by judgings.judging, verdicts.status
 )

@@ -202,6 +202,6 @@ from ranked
 left join costs using (entry, judging, split, is_own_hard)
 order by judging <> $main, judging, is_own_hard, is_hard, split,
     try_cast(label as integer) nulls last,
-    -- What is equal but for rounding is a tie.
+    -- Values that differ only by rounding are a tie.
     round(avg(mean_score) over (partition by judging, split, ranked.label), 9) desc nulls last,
     label, rank nulls last, model;

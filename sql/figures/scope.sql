@@ -23,7 +23,7 @@ where n_annotated > 0;
 -- name: entries
 -- What is shown: each configured model in the latest sampling that the main
 -- judge judged, or where it judged none, another one; and in a later one that
--- is not judged yet; or in the sampling that is asked for. Best ones first, and
+-- is not judged yet; or in the requested sampling. Best ones first, and
 -- last what has no score.
 with sampled_runs as (
     select model, model_config_hash, vintage,

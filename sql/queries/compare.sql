@@ -83,11 +83,10 @@ full join (select * from cells where side = 2) as second using (task_id, content
 order by effect, task_id, criterion_id;
 
 -- name: model_runs
--- Which model runs are there, of which revision, when did they respond and
--- when judged?
+-- One row: a model run, with the times of its last response and verdict.
 with of_benchmark as (
     select * from intermediate.model_runs
-    -- As they were asked for: with the binary reading of three steps beside
+    -- As judged: with the binary reading of three steps beside
     -- them, each pair would be compared twice, and all be corrected for that.
     where benchmark = $benchmark and grading <> 'ternary_as_binary'
 ),
@@ -112,7 +111,7 @@ select of_benchmark.*,
 from of_benchmark
 inner join sampled_runs using (benchmark, dataset_revision, model, model_config_hash, vintage)
 inner join judged using (judging_id)
--- The order of names, so that the same question has the same response.
+-- Ordered by names, so that the same comparison has the same result.
 order by vintage, judge, judge_trial, template_hash, judge_config_hash, grading,
     model, model_config_hash, dataset_revision;
 
@@ -128,7 +127,7 @@ where judged_by_run.benchmark = $benchmark
 group by judged_by_run.run_id, model_runs.model_run_id;
 
 -- name: values
--- What is each task of each set of tasks worth in these model run? NULL unless
+-- The value of each task of each task set in these model runs. NULL unless
 -- a trial is complete.
 with split_tasks as (
     select benchmark, dataset_revision, split, task_id

@@ -78,7 +78,7 @@ order by draw_rank, value desc;
 -- name: members
 -- The members of a control set that have no verdict in a night yet, or a failed
 -- one whose cause may pass, with all that a judge reads; `stored_status` is
--- that of the failure. What is gone is NULL.
+-- that of the failure. Values of deleted rows are NULL.
 with tonight as (
     select response_id, criterion_id, criterion_hash, status
     from control_verdicts

@@ -26,5 +26,5 @@ def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def json_shape(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the structured output that is asked for."""
+    """Return the structured output to request."""
     return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": object_of(properties)}}

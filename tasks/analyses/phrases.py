@@ -169,8 +169,8 @@ def naming_of(
 ) -> tuple[dict[str, str | None], list[Item]]:
     """Return the names of current tree nodes (None where a request failed), and all requests so far.
 
-    Requests are made in rounds. In each, the nodes that have no name of their own yet are asked about; of nodes that
-    get the same name, the first keeps it. What is still the same after the last round is told apart by a phrase.
+    Requests are made in rounds. In each, names are requested for nodes without a name of their own; of nodes that
+    get the same name, the first keeps it. Names that are still equal after the last round get a phrase.
     """
     nodes = reader.rows(sql.read("queries/capabilities/node_phrases"), {**key, **phrase_identity(job)})
     stored = {row["name_id"]: row for row in reader.select("capability_names", **key)}

@@ -24,7 +24,7 @@ from tasks.run.missing_work import Conversation, WantedTasks
 from warehouse import Reader
 
 CHECKS = ("atomic", "objective", "self_contained", "consistent", "not_given_away")
-"""What is asked about a criterion (`prompts/analyses/review_v1.txt` says what each means); true is good."""
+"""The checks of a criterion (`prompts/analyses/review_v1.txt` says what each means); true is good."""
 REMINDER = (
     "Reply again with only the JSON object. Its keys are "
     + ", ".join(f'"{name}"' for name in CHECKS)
@@ -81,7 +81,7 @@ def refuse_unready(job: Job) -> None:
 def review_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
     """Return the items of a reviewer: one for each criterion of the wanted tasks, in each trial.
 
-    A review depends on the conversation and the whole rubric, so it is asked for again where one of them changes.
+    A review depends on the conversation and the whole rubric, so it is requested again where one of them changes.
 
     Raises:
         PipelineError: a task has no assembled conversation.

@@ -36,7 +36,7 @@ METHOD = "k-means-1"
 LEVELS = 4
 """Levels below the root: with it the five of the paper (section 5.2)."""
 FEWEST_CRITERIA = 15
-"""A node has at least so many criteria: with fewer there are hardly tasks enough to say anything about it."""
+"""The fewest criteria of a node: with fewer, too few tasks are left to measure it."""
 MOST_LEAVES = 200
 """A large tree's smallest nodes are larger, since each node that is tested costs all others some certainty."""
 MORE_BRANCHES = 5
@@ -105,7 +105,7 @@ def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None
 
 
 def tfidf(phrases: Sequence[str]) -> Floats:
-    """Vectors of length 1 of phrases: TF-IDF of words and pairs of words, in at most 100 dimensions.
+    """Return vectors of length 1 of phrases: TF-IDF of words and pairs of words, in at most 100 dimensions.
 
     A phrase without a word that counts has a vector of zeros.
     """

@@ -135,7 +135,7 @@ def _no_tasks(reader: Reader, comparison: Comparison) -> PipelineError:
 
 
 def _difference(comparison: Comparison, pair: ModelRunPair, split: str, wanted: pl.DataFrame) -> ScoreDifference | None:
-    """None where no task is complete on both sides."""
+    """Return the difference of a pair on a split; None where no task is complete on both sides."""
     complete = wanted.drop_nulls(["value", "value_second"])
     if complete.is_empty():
         return None

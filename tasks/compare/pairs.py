@@ -1,4 +1,4 @@
-"""The sides of a comparison: names, the model runs that have them, and which runs are compared with each other."""
+"""The sides of a comparison: names, their model runs, and the pairs of runs that are compared."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -158,7 +158,7 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
         for kind in kinds
     }  # fmt: skip
     fitting = [kind for kind in kinds if all(matches[kind])]
-    # What is named in full is meant before what only begins so.
+    # A full name takes precedence over a prefix.
     fitting = [kind for kind in fitting if set(comparison.names) <= set(known[kind])] or fitting
     if not fitting:
         raise UsageError(_unfit(comparison.names, matches, known))

@@ -149,7 +149,7 @@ def decision(by_trial: Sequence[float]) -> str:
 
 
 def figure(size: float | None) -> str | None:
-    """Three decimals, or one digit where three decimals would show 0."""
+    """Return three decimals, or one digit where three decimals would show 0."""
     if size is None:
         return None
     return f"{size:.3f}" if size >= 0.0005 or size == 0 else f"{size:.1g}"
@@ -164,7 +164,7 @@ def p_value(value: float | None) -> str | None:
 
 def _p_in_words(value: float) -> str:
     shown = p_value(value)
-    # What is rounded to the level could be on either side of it.
+    # A value that rounds to the level may be on either side of it.
     if value != ALPHA and shown == f"{ALPHA:.3f}":
         shown = f"{'<' if value < ALPHA else '>'} {shown}"
     return f"p {shown}" if shown and shown[0] in "<>" else f"p = {shown}"

@@ -45,7 +45,7 @@ class Column:
 
 
 def columns(names: str, group: str = "", **headings: str) -> tuple[Column, ...]:
-    """Columns by their names, which spaces separate.
+    """Return columns by their names, separated by spaces.
 
     Args:
         names: as the rows have them; `kappa±` is a value with the ends of its interval under a common heading.
@@ -144,7 +144,7 @@ def _figure(kind: str, value: float) -> str:
 
 
 def _number(value: float, decimals: int) -> str:
-    """Digits in groups of three."""
+    """Return a number with digits in groups of three."""
     return number(value, f"z,.{decimals}f")
 
 

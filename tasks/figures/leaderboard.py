@@ -72,7 +72,7 @@ def chosen(scope: Scope, choice: LeaderboardOptions) -> tuple[Figure, dict[str, 
 
 
 def _on_selection(scope: Scope, selection: str) -> ResultTable:
-    """Any split on any hard selection: the tasks that they share, with intervals drawn now."""
+    """Return the leaderboard of the tasks that splits share with a hard selection, with fresh intervals."""
     key = {"benchmark": scope.benchmark.name, "dataset_revision": scope.revision}
     of_data_set = "from hard_subset where benchmark = $benchmark and dataset_revision = $dataset_revision"
     rows = scope.reader.rows(f"select selection_id {of_data_set} group by all order by max(selected_at) desc", key)

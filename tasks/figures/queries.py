@@ -23,7 +23,7 @@ class Rows:
 
     @classmethod
     def of(cls, records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Self:
-        """Some columns of records, in this order."""
+        """Return some columns of records, in this order."""
         return cls(tuple(tuple(record[column] for column in columns) for record in records), len(columns))
 
     @property

@@ -17,7 +17,7 @@ _ENDS = (("low", "high"), ("lower", "upper"))
 
 @dataclass(frozen=True)
 class TextTable:
-    """Headings, cells, and which columns are numbers; the first `n_least` columns tell what the rows are."""
+    """Headings, cells, and flags of numeric columns; the first `n_least` columns identify the rows."""
 
     headings: list[str]
     cells: list[list[str]]

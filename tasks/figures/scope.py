@@ -73,11 +73,11 @@ def task_address(
 class Scope:
     """A job's data-set revision as one published state shows it.
 
-    An *entry* is one sampling of one configured model (the latest, unless others are asked for); a *judging* is a judge
+    An *entry* is one sampling of one configured model (the latest, unless others are requested); a *judging* is a judge
     with its configuration, template, grading and repetition. Both go by labels that are unique in the report; the
     judging that most rests on is `main`. `changes` are comparisons of latest vintages with earlier ones that somebody
     else has drawn. `living` are the runs whose processes lived just before the state was opened. `is_hard` is whether
-    figures are about the own hard selections instead of the splits, `score` a score that is asked for. `steps` are read
+    figures are about the own hard selections instead of the splits, `score` a requested score. `steps` are read
     in the place of models of their names, with the values that they ask for.
     """
 

@@ -23,7 +23,7 @@ Steps = tuple[Mapping[str, str], Row]
 """First steps of a query, in place of what is stored, and their parameters (`sql.with_steps`)."""
 STORED: Steps = ({}, {})
 _PROGRESS = "measures"
-"""What is counted on the progress line."""
+"""The unit on the progress line."""
 _FIGURES_AT_A_TIME = 1_000
 
 

@@ -61,7 +61,7 @@ def build_messages(conversation: Sequence[Turn]) -> tuple[Message, ...]:
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """Fill the places of a template in one pass, so that a place named inside a text stays text."""
+    """Fill the placeholders of a template in one pass, so that a placeholder inside a text stays text."""
     return re.sub("|".join(map(re.escape, values)), lambda match: values[match.group()], template)
 
 
@@ -190,7 +190,7 @@ def naming_prompt(template: str, phrases: Sequence[str], taken: Sequence[str]) -
 
 
 def _listed(marker: str, kind: str, entries: Sequence[tuple[str, str]], all_of_them: str) -> str:
-    """Entries of a name (or none) and a text, each behind a line with the marker, and such a line at the end."""
+    """Return entries (a name or none, and a text), each after a line with the marker, with such a line at the end."""
     lines = [
         f"[{marker} {kind} {number} of {len(entries)}{name and f': {name}'}]\n{text}\n"
         for number, (name, text) in enumerate(entries, start=1)

@@ -1,4 +1,4 @@
-"""Evidence: what is asked about a chunk of a long report, how the reply is read, and what of it the last call shows.
+"""Evidence: the prompt on a chunk of a long report, the reading of the reply, and the evidence in the last call.
 
 Cutting a long text into chunks that fit, so that nothing of it is dropped or appears twice.
 """

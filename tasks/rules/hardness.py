@@ -49,7 +49,7 @@ def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> list[Sel
     decides a tie.
 
     Raises:
-        HardSubsetError: fewer tasks are complete than are asked for, or none is asked for.
+        HardSubsetError: fewer tasks are complete than the size, or the size is below 1.
     """
     if size < 1:
         raise HardSubsetError(f"{len(scores)} complete tasks are too few to select any")
@@ -62,7 +62,7 @@ def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> list[Sel
 
 
 def selection_id(*basis: object) -> str:
-    """Identity of a selection: what it was selected from and how, so that the same basis is the same version."""
+    """Return the id of a selection: a hash of what it was selected from and how."""
     return digest("selection", *basis)
 
 
@@ -110,7 +110,7 @@ def inclusion_probabilities(
 
 
 def _panels(generator: np.random.Generator, n_trials: NDArray[np.int64], n_panels: int) -> Floats:
-    """Weights of models' trials in resampled panels, shape (n_panels, sum of n_trials); every row sums to 1.
+    """Return weights of models' trials in resampled panels, shape (n_panels, sum of n_trials); rows sum to 1.
 
     A model that is drawn k times has its trials drawn k times as often: k draws of n trials are one of k x n.
     """
@@ -142,6 +142,6 @@ def leave_one_out(scores: Mapping[str, Sequence[float]], size: int) -> list[froz
 
 
 def jaccard(one: Collection[str], other: Collection[str]) -> float:
-    """Tasks in both / tasks in either, from 0 to 1; two empty selections are the same one."""
+    """Return tasks in both / tasks in either, from 0 to 1; two empty selections are equal."""
     either = {*one, *other}
     return len({*one} & {*other}) / len(either) if either else 1.0

@@ -23,10 +23,10 @@ from tasks.rules.statistics.intervals import Floats, n_differing
 
 
 def task_order(strata: Mapping[str, str], seed: str) -> list[str]:
-    """Tasks in a random order in which every beginning holds about the same share of each stratum.
+    """Return tasks in a random order in which every beginning holds about the same share of each stratum.
 
     In its stratum a task stands where the hash of seed and task id puts it; the k-th of n tasks of a stratum gets the
-    place (k - 1/2) / n among all. So the order depends on nothing but seed, task ids and strata.
+    position (k - 1/2) / n among all. So the order depends on nothing but seed, task ids and strata.
 
     Args:
         strata: task id -> its stratum, such as its field.
@@ -197,7 +197,7 @@ class Rule:
     """The rule that decides a comparison.
 
     Attributes:
-        claim: whether the two differ, or whether the first has dropped below the second.
+        claim: that the two differ, or that the first has dropped below the second.
         alpha: the chance of a false decision on this comparison, all looks together.
         least_difference: in the unit of the score; what is nearer to 0 is called equal, or not dropped.
         ends: how many tasks are evaluated at each look; the last is all of them.
@@ -232,7 +232,7 @@ class Rule:
         return np.asarray(self._decision_codes(self.ends_at(differences)) > 0)
 
     def _decision_codes(self, ends: Floats) -> NDArray[np.int64]:
-        """0 where an interval is open, 1 where it shows a difference or a drop, 2 where it rules it out."""
+        """Return 0 for an open interval, 1 for one that shows a difference or a drop, 2 for one that rules it out."""
         low, high, least = ends[:, 0], ends[:, 1], self.least_difference
         if self.claim == "dropped":
             return np.where(high < -least, 1, np.where(low > -least, 2, 0))
@@ -290,14 +290,14 @@ def unbiased_means(differences: Floats, figures: Floats, strata: Floats, rule: R
 
 
 def _means(values: Floats) -> Floats:
-    """Means over the tasks; shape (n_orders, n_tasks, n_figures) to (n_orders, n_figures)."""
+    """Return means over the tasks; shape (n_orders, n_tasks, n_figures) to (n_orders, n_figures)."""
     counted = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(counted, values, 0.0).sum(axis=1) / counted.sum(axis=1))
 
 
 def _orders(strata: Floats, n_orders: int, generator: np.random.Generator) -> np.ndarray:
-    """Random orders in which each place keeps its stratum, shape (n_orders, n_tasks)."""
+    """Return random orders in which each position keeps its stratum, shape (n_orders, n_tasks)."""
     orders = np.empty((n_orders, len(strata)), dtype=np.int64)
     for stratum in np.unique(strata):
         indices = np.flatnonzero(strata == stratum)

@@ -11,13 +11,13 @@ _EXAMPLE = re.compile(r"\(\s*(?:e\.\s?g\.?|eg\b|for example|for instance|such as
 _PUNCTUATION = (".", ";", ",")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _MOST_GROWTH = 8
-"""A rewritten criterion that is so many times as long is an essay, and no criterion."""
+"""A rewritten criterion that is this many times as long is an essay, not a criterion."""
 
 
 def without_examples(title: str) -> str:
     """Return a criterion without its examples in parentheses, such as "(e.g., ...)", nested parentheses included.
 
-    What is never closed stays: where its examples end is not known. "Including" is part of what is asked for. A
+    An example that is never closed stays, since its end is unknown. "Including" is part of the request. A
     criterion that is nothing but an example stays as it is.
     """
     kept, position = "", 0

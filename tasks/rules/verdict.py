@@ -20,7 +20,7 @@ PARSE_ERROR = "parse_error"
 BINARY, TERNARY = "binary", "ternary"
 GRADINGS = (BINARY, TERNARY)
 TERNARY_AS_BINARY = "ternary_as_binary"
-"""Ternary verdicts read as binary ones: what is partly met is not met. No judge is asked for it."""
+"""Ternary verdicts read as binary ones: what is partly met is not met. No judge uses this grading."""
 VALUES = {MET: 1.0, PARTIAL: 0.5, UNMET: 0.0}
 
 WORDS = {"satisfied": MET, "partially satisfied": PARTIAL, "not satisfied": UNMET}

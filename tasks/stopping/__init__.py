@@ -1,6 +1,6 @@
 """Stopping: tasks in random order, block by block, until every comparison is settled.
 
-What is compared and which work is left out is in `tasks/run/missing_work.py`, since every stage asks that; the rules
+The comparisons and the left-out work are in `tasks/run/missing_work.py`, since every stage needs them; the rules
 are in `tasks/rules/stopping.py`.
 """
 
@@ -138,7 +138,7 @@ def _sides_of(values: Values, comparison: StoppingComparison, tasks: Sequence[st
 
 
 def _in_order(values: Mapping[str, float], tasks: Sequence[str]) -> Floats:
-    """Values in the order of the tasks, NaN where a task has none."""
+    """Return values in the order of the tasks, NaN where a task has none."""
     return np.array([values.get(task, np.nan) for task in tasks])
 
 

@@ -20,7 +20,7 @@ select
     hash(
         members.shared_model, members.condition, changed.model_run_id, baseline.model_run_id
     ) as pair_id,
-    -- Both samplings, whoever judged them.
+    -- Both samplings, under any judge.
     hash(
         changed.benchmark, changed.dataset_revision, changed.vintage, changed.model,
         changed.model_config_hash, baseline.model, baseline.model_config_hash

@@ -76,7 +76,7 @@ def _key(row: Row) -> tuple[Any, ...]:
 
 
 def _worst(rows: Rows) -> list[Row]:
-    """Of each comparison the tasks that lose most."""
+    """Return the tasks that lose most in each comparison."""
     return [
         row
         for _, of_one in groupby(_detailed(rows), _key)

@@ -157,7 +157,7 @@ CASCADE = Figure(
 
 
 _ESTIMATES = {"judge": "judge's own", "labels_alone": "labels alone", "debiased": "debiased"}
-"""What is drawn of each model; the names of the columns begin so."""
+"""The values that charts show of each model: prefixes of column names."""
 _EMPTY = (
     "No verdict of a judge has a label of known probability. prbench export labelling --for leaderboard writes a sheet."
 )

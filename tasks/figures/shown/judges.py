@@ -22,7 +22,7 @@ _DECISIONS = ("met", "partly met", "not met")
 
 
 def agreeing(rows: Rows) -> list[Plot]:
-    """Kappa of each grader with each other as a map, and both measures with their intervals."""
+    """Return a map of kappa for all pairs of graders, and both measures with their intervals."""
     pairs = [{**row, "pair": _pair(row)} for row in rows if not row["is_member"]]
     if not pairs:
         return []
@@ -47,7 +47,7 @@ def agreeing(rows: Rows) -> list[Plot]:
 
 
 def by_variant(rows: Rows) -> list[Plot]:
-    """For each variant of the rubric and each grading the macro-F1 of every judge with every person."""
+    """Return the macro-F1 of every judge with every person, for each rubric variant and grading."""
     charted = [
         {**row, "pair": f"{row['grader']} – {row['reference']}", "variant": f"{row['rubric']}, {row['grading']}"}
         for row in rows
@@ -71,7 +71,7 @@ def confusing(rows: Rows) -> list[Plot]:
 
 
 def by_label(rows: Rows) -> list[Plot]:
-    """Under each label kappa with its interval for each of the first pairs, a chart for each kind of label."""
+    """Return a chart for each kind of label: under each label, kappa with its interval for the first pairs."""
     charted = [{**row, "pair": _pair(row)} for row in rows if row["pair_rank"] <= _MOST_PAIRS]
     low, _ = range_of(charted, "kappa_ci_low", "kappa")
     return [
@@ -86,7 +86,7 @@ def by_label(rows: Rows) -> list[Plot]:
 
 
 def reliable(rows: Rows) -> list[Plot]:
-    """Alpha with its interval for each set of graders."""
+    """Return alpha with its interval for each set of graders."""
     low, _ = range_of(rows, "alpha_ci_low", "alpha")
     chart = charts.intervals(
         rows, label="grader_set", value="alpha", low="alpha_ci_low", high="alpha_ci_high",

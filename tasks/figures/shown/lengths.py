@@ -13,7 +13,7 @@ _UNKNOWN = "An unknown price is left out, not counted as 0."
 
 
 def score_by_cost(rows: Rows) -> list[Plot]:
-    """For each split a chart of score and cost, and one of what a response and its judging cost."""
+    """Return, for each split, a chart of score and cost, and one of the cost of a response and its judging."""
     # A bar that lacks a part would look cheap.
     priced = [row for row in rows if row["task_usd"] is not None]
     parts = [
@@ -71,7 +71,7 @@ def spent(rows: Rows) -> list[Plot]:
 
 
 def unpriced(rows: Rows) -> list[str]:
-    """Whose calls are not, or not all, in the cost."""
+    """Return the models and judges whose calls are not all in the cost."""
     names = [row["called_model"] for row in rows if row["unpriced_calls"]]
     return [f"Calls of unknown cost are not in the sums: some or all calls of {some(names, 8)}."] if names else []
 

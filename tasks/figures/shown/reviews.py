@@ -18,7 +18,7 @@ _NUMBERS = columns("n_annotated n_compared_with n_both n_tasks")
 
 
 def by_kind(rows: Rows) -> list[Plot]:
-    """For each kind of label a chart: under each label or average a dot with its interval for each comparison."""
+    """Return a chart for each kind of label: under each label or average, a dot with interval for each comparison."""
     return by_value(
         rows, "kind", charts.intervals, label="label", value="f1", low="f1_ci_low", high="f1_ci_high", title="F1",
         hollow="is_small", name="comparison", names=names_in_order(rows, "comparison"), domain=(0.0, 1.0),
@@ -111,7 +111,7 @@ def passing(rows: Rows) -> list[Plot]:
 
 
 def predicting(rows: Rows) -> list[Plot]:
-    """For each kind of disagreement the difference of its rates, a dot for each reviewer and check."""
+    """Return, for each kind of disagreement, the difference of its rates, a dot for each reviewer and check."""
     known = [row for row in rows if row["difference"] is not None]
     low, high = range_of(known, "difference_ci_low", "difference_ci_high", "difference")
     by_outcome = {title: [row for row in known if row["outcome"] == name] for name, title in _OUTCOMES.items()}

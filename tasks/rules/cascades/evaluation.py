@@ -101,7 +101,7 @@ def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indic
 
 
 def kendall_tau(one: Floats, other: Floats) -> Floats:
-    """Kendall's tau-b of two rankings by scores (Kendall, 1945): 1 for the same, -1 for the reverse, ties considered.
+    """Return Kendall's tau-b of two rankings by scores (1945): 1 for the same, -1 for the reverse, ties considered.
 
     Args:
         one, other: scores, shape (..., n_models), NaN where a model has none.
@@ -258,7 +258,7 @@ def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> _Replay:
 def _agreement(
     tables: Floats, tried: Sequence[CandidateRule], differing: NDArray[np.int64], sampled: NDArray[np.float32]
 ) -> list[tuple[Estimate, Estimate, Estimate]]:
-    """Agreement, kappa and macro-F1 of each rule.
+    """Return agreement, kappa and macro-F1 of each rule.
 
     Agreement is a pooled share and has the interval of one, which covers the truth more often than that of the others.
     No verdict agrees with none.
@@ -287,7 +287,7 @@ def _agreement(
 
 
 def _tables(task_index: Indices, n_tasks: int, replay: _Replay, strong: Floats) -> Floats:
-    """Counts of (cascade, strong) by task, shape (n_tasks, 4, 4): not met, met in part, met, no verdict."""
+    """Return counts of (cascade, strong) by task, shape (n_tasks, 4, 4): not met, met in part, met, no verdict."""
     size = _NO_VERDICT + 1
     decided = np.where(np.isnan(replay.values), _NO_VERDICT, 2 * np.nan_to_num(replay.values)).astype(np.int64)
     cell = ((task_index * size + decided) * size + (strong * 2).astype(np.int64))[replay.counted]
@@ -295,7 +295,7 @@ def _tables(task_index: Indices, n_tasks: int, replay: _Replay, strong: Floats) 
 
 
 def _verdicts_f1(tables: NDArray[Any]) -> Floats:
-    """Macro-F1 of the verdicts: no verdict is none of the labels, but it misses the one that the strong judge gave."""
+    """Return the macro-F1 of the verdicts; a missing verdict is no label, but misses that of the strong judge."""
     by_cascade, by_strong = np.asarray(tables).sum(axis=-1), np.asarray(tables).sum(axis=-2)
     n_labels = (by_cascade + by_strong > 0).sum(axis=-1)
     n_verdicts = np.maximum(1, n_labels - (by_cascade[..., _NO_VERDICT] > 0))
@@ -359,7 +359,7 @@ class Bound:
 
 
 def for_choosing(tasks: Sequence[str]) -> Flags:
-    """On which tasks rules are chosen; on the others they are measured.
+    """Return flags of the tasks on which rules are chosen; on the others they are measured.
 
     The half whose ids have the lower hashes, so that the order of tasks does not matter; of an odd number the odd task
     is among the others.

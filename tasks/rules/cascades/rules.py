@@ -67,7 +67,7 @@ class Facts:
 
 
 def escalations(when: When, facts: Facts) -> dict[str, Flags]:
-    """For each reason to escalate which criteria have it, shape (n_criteria,).
+    """Return, for each reason to escalate, flags of the criteria that have it, shape (n_criteria,).
 
     A failure of the first judge always escalates: of its first repetition, or of any where they are compared. Its
     verdict is that of the first repetition.
@@ -113,16 +113,16 @@ class PairedVerdicts:
     """Criteria of responses that a strong judge has decided and a cheap one was asked about.
 
     Attributes:
-        facts: what the cheap judge said, and what a rule to escalate looks at.
+        facts: the cheap judge's decisions, and the other inputs of a rule to escalate.
         strong: the strong judge's values, shape (n_criteria,): 1, 0.5 or 0.
-        task: place of the criterion's task in `tasks`.
-        response: place of its response.
+        task: index of the criterion's task in `tasks`.
+        response: index of its response.
         tasks: the ids of the tasks.
-        task_of_response, model_of_response: places in `tasks` and `models`, shape (n_responses,).
+        task_of_response, model_of_response: indices in `tasks` and `models`, shape (n_responses,).
         models: names of the models.
         offset, denominator: of the response's primary score, (points + offset) / denominator; NaN where the response
             has criteria that are not here.
-        has_second: whether the cheap judge was asked a second time, shape (n_criteria,).
+        has_second: whether the cheap judge has a second verdict, shape (n_criteria,).
     """
 
     facts: Facts
@@ -138,7 +138,7 @@ class PairedVerdicts:
     has_second: Flags
 
     def of_tasks(self, chosen: Flags) -> "PairedVerdicts":
-        """Only the criteria of some tasks; places stay as they are.
+        """Return only the criteria of some tasks; indices stay as they are.
 
         Args:
             chosen: shape (n_tasks,).
@@ -153,7 +153,7 @@ class PairedVerdicts:
         )  # fmt: skip
 
     def scores(self, values: NDArray[Any]) -> Floats:
-        """Scores of the responses, shape (n_responses,), when criteria have these values; NaN where one is missing."""
+        """Return the scores of responses, shape (n_responses,), for values of criteria; NaN where one is missing."""
         points = np.bincount(self.response, values * self.facts.weights, minlength=len(self.denominator))
         return np.asarray((points + self.offset) / self.denominator)
 
@@ -219,7 +219,7 @@ def _named(when: When) -> CandidateRule:
 
 
 def _category_sets(paired: PairedVerdicts) -> list[tuple[str, ...]]:
-    """Sets of categories: the one in which the cheap judge errs most often, with the next, and so on, but not all."""
+    """Return sets of categories: the one with the most errors of the cheap judge, with the next, and so on, not all."""
     names, indices = np.unique(paired.facts.categories, return_inverse=True)
     first = paired.facts.first[:, 0]
     decided = ~np.isnan(first)  # where it failed, every rule escalates

@@ -63,7 +63,7 @@ def raw_agreement(tables: Counts) -> Floats:
 
 
 def kappa(tables: Counts) -> Floats:
-    """Cohen's kappa without weights (Cohen, 1960): agreement beyond chance, 1 for full, 0 for chance.
+    """Return Cohen's kappa without weights (1960): agreement beyond chance, 1 for full, 0 for chance.
 
     NaN without cases, and where chance alone would agree on all, since both graders use one and the same label.
 
@@ -93,7 +93,7 @@ def macro_f1(tables: Counts) -> Floats:
 
 
 def krippendorff_alpha(coincidences: Counts) -> Floats:
-    """Krippendorff's alpha for nominal data ("Computing Krippendorff's Alpha-Reliability", 2011).
+    """Return Krippendorff's alpha for nominal data ("Computing Krippendorff's Alpha-Reliability", 2011).
 
     1 for full agreement, 0 for chance. NaN without pairs and where only one value occurs.
 
@@ -139,7 +139,7 @@ def agreement_intervals(
     seed: int = SEED,
     sampled: Draws | None = None,
 ) -> list[Floats]:
-    """Intervals of measures of agreement pooled over tasks, whose cases hang together.
+    """Return intervals of measures of agreement pooled over tasks, whose cases depend on each other.
 
     Whole tasks are drawn with replacement, once for all measures. Percentiles of the resampled measure, with tails
     expanded for few tasks; resamples where the measure is undefined are left out.
@@ -230,7 +230,7 @@ class LabelAgreement:
 
 
 def label_agreement(given: Flags, expected: Flags, labels: Sequence[str]) -> list[LabelAgreement]:
-    """Agreement of given labels with expected ones: for each label that either uses, and on average.
+    """Return the agreement of given labels with expected ones: for each label that either uses, and on average.
 
     Tasks are the sample. Measures of a label and micro averages are pooled shares over tasks, and have their intervals
     (`ratio_intervals`); that of the macro average are percentiles of resampled tasks with expanded tails.
@@ -263,7 +263,7 @@ def label_agreement(given: Flags, expected: Flags, labels: Sequence[str]) -> lis
 
 
 def _parts(counts: Floats) -> dict[str, tuple[Floats, Floats]]:
-    """Numerator and denominator of each measure, from counts: in both, only given, only expected."""
+    """Return numerator and denominator of each measure, from counts: in both, only given, only expected."""
     both, only_given, only_expected = counts
     return {
         "precision": (both, both + only_given),

@@ -63,7 +63,7 @@ def paired_difference(
     mean = math.fsum(differences) / n if n else None
     if mean is None or differing < intervals.FEWEST_OTHERS:
         return PairedDifference(n, mean, None, None, _sign_test(differences), None, differing)
-    # What is drawn depends neither on the order of the tasks nor on which side comes first.
+    # The draws depend neither on the order of the tasks nor on the order of the sides.
     turn = -1.0 if mean < 0 else 1.0
     values = np.sort(turn * differences)[:, None]
     resampled = intervals.studentised(
@@ -84,7 +84,7 @@ def paired_difference(
 
 
 def task_differences(first: Floats, second: Floats) -> Floats:
-    """Second minus first on the tasks that both have; what is equal but for rounding differs by nothing."""
+    """Return second minus first on the tasks that both have; rounding errors count as 0."""
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     differences = b - a
     differences[np.abs(differences) <= _NOTHING * np.maximum(np.abs(a), np.abs(b))] = 0.0
@@ -120,7 +120,7 @@ def is_significant(p_value: float | None, alpha: float = ALPHA) -> bool | None:
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Adjusted p-values that hold the chance of any false finding (Holm, 1979).
+    """Return adjusted p-values that bound the chance of any false finding (Holm, 1979).
 
     Returns:
         In the order given. None stays None and does not count as a comparison.

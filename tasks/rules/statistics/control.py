@@ -90,7 +90,7 @@ class Drifted:
 
 
 def limits(nights: Iterable[ControlNight]) -> list[ControlLimits]:
-    """Each night beside the earlier ones that were in control, in the order of their labels.
+    """Return the limits of each night from the earlier ones in control, in the order of their labels.
 
     A night that is out of control does not count for later ones. The result depends on the nights alone and not on the
     order in which they were judged: one that is judged late changes the limits of those after it.

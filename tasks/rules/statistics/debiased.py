@@ -28,7 +28,7 @@ FEWEST_LABELS = 30
 FEWEST_LABELLED_TASKS = 15
 """Nor is there with labels in fewer tasks."""
 FEWEST_EFFECTIVE = 12
-"""Nor where so few of the labels are important that they tell as much as fewer equal ones."""
+"""Nor where the labels are worth fewer equally important ones than this."""
 _FEWEST_OF_SIGN = 10
 """A sign with fewer labels than these has no constant of its own."""
 _PSEUDO_ERRORS = 2.0
@@ -37,7 +37,7 @@ _MANY_ERRORS = 6.0
 """With so many errors seen the spread is known without more."""
 _RANK = 1e-9
 _RESAMPLES = 2_000
-"""Fewer than for a judge's own interval: they only tell how skewed the tasks' values are."""
+"""Fewer than for a judge's own interval: they only show how skewed the tasks' values are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Labels:
     """The labelled verdicts, one entry a verdict.
 
     Attributes:
-        task: its task's place.
+        task: its task's index.
         contribution: what it adds to the task's value if it is met.
         label: what people say, the mean over them.
         judge: what the judge says.
@@ -84,7 +84,7 @@ class Corrected:
         values: one a task; their mean is the estimate.
         spread: the same with residuals as if each label had not helped to choose the prediction, for standard errors.
         extra_variance: what rare errors add to the variance of the sum of values.
-        effective_labels: how many equally important labels tell as much.
+        effective_labels: the equivalent number of equally important labels.
         degrees: degrees of freedom that the labels leave.
         power: how much of the judge's verdict is used, 0 to 1.
     """
@@ -108,7 +108,7 @@ class DebiasedEstimate:
 
 
 def corrected(known: KnownTasks, labels: Labels, *, uses_judge: bool = True) -> Corrected:
-    """Each task's value as labels correct it; with `uses_judge` false what labels alone give.
+    """Return each task's value as labels correct it; with `uses_judge` false, from labels alone.
 
     Constants and power are those that minimise the estimated variance of the mean, the power between 0 and 1.
 
@@ -161,7 +161,7 @@ def estimated_difference(
 ) -> DebiasedEstimate:
     """Return the mean of second minus first over tasks that both have, with its interval by Student's t.
 
-    Two models' values are skewed alike, so their difference hardly is.
+    Two models' values are skewed alike, so their difference is nearly symmetric.
 
     Args:
         first: one model's tasks.
@@ -227,7 +227,7 @@ def _importance(labels: Labels) -> Floats:
 
 
 def _prediction(signs: Floats, labels: Labels, importance: Floats, *, uses_judge: bool) -> tuple[Floats, float]:
-    """Constants and power that minimise the estimated variance: weighted least squares, power clipped to 0 to 1."""
+    """Return constants and power that minimise the estimated variance: weighted least squares, power from 0 to 1."""
     root = np.sqrt(importance)[:, None]
     if uses_judge:
         *constants, power = _least_squares(root * np.column_stack([signs, labels.judge]), root[:, 0] * labels.label)

@@ -41,7 +41,7 @@ def quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
 
 
 def sorted_quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
-    """As `quantile_pairs`, of rows that are sorted."""
+    """Return `quantile_pairs` of sorted rows."""
     last = rows.shape[1] - np.isnan(rows).sum(axis=1) - 1
     every = np.arange(len(rows))
     pair = []
@@ -55,7 +55,7 @@ def sorted_quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
 
 
 def student_quantile(probability: float, degrees: Floats) -> Floats:
-    """Quantiles of Student's t for each number of degrees of freedom."""
+    """Return quantiles of Student's t for each number of degrees of freedom."""
     return np.asarray(scipy.special.stdtrit(degrees, probability), dtype=np.float64)
 
 
@@ -83,7 +83,7 @@ Draws = NDArray[np.floating[Any]]
 Singles = NDArray[np.float32]
 
 WIDEST = 2.0
-"""One side by the bootstrap is at most so many times that of Student's t with all tasks."""
+"""The largest ratio of a side by the bootstrap to that of Student's t with all tasks."""
 TOUCHES = 1e-5
 """An interval that ends nearer to a value than this share of the estimate's distance touches it, but for rounding."""
 _NO_SPREAD = 1e-6
@@ -109,7 +109,7 @@ class Studentised:
     steps: Singles
 
     def ends(self, level: float) -> tuple[Floats, Floats]:
-        """Low and high of the interval at a level."""
+        """Return low and high of the interval at a level."""
         below, above = sorted_quantile_pairs(self.steps, np.full(len(self.ratio), (1.0 - level) / 2.0)).T
         probability = (1.0 + level) / 2.0
         widest = WIDEST * student_quantile(probability, self.n_counted - 1.0)
@@ -118,7 +118,7 @@ class Studentised:
         return low, self.ratio + self.error * np.clip(-below, least, np.maximum(widest, least))
 
     def p_values(self) -> Floats:
-        """For each figure the smallest error, one minus the level, at which its interval leaves 0 out.
+        """Return, for each figure, the smallest error (one minus the level) at which its interval excludes 0.
 
         An interval that ends within `TOUCHES` of the figure's distance from 0 does not leave it out.
         """
@@ -249,7 +249,7 @@ def draws(n_tasks: int, resamples: int = RESAMPLES, seed: int = SEED) -> Draws:
 def mean_intervals(
     values: Floats, *, level: float = 0.95, resamples: int = RESAMPLES, sampled: Draws | None = None
 ) -> Floats:
-    """Intervals of the means of figures over their tasks.
+    """Return intervals of the means of figures over their tasks.
 
     Trials are nested in tasks, so a task's value is its mean over trials and tasks are the clusters.
 
@@ -276,7 +276,7 @@ def ratio_intervals(
     resamples: int = RESAMPLES,
     sampled: Draws | None = None,
 ) -> Floats:
-    """Intervals of pooled shares: the sum of numerators by the sum of denominators over tasks.
+    """Return intervals of pooled shares: the sum of numerators by the sum of denominators over tasks.
 
     The standard error is that of a ratio of sums (Cochran, "Sampling Techniques", 1977, chapter 6).
 
@@ -313,7 +313,7 @@ def quotient(over: NDArray[Any], under: NDArray[Any], least: Floats | float = 0.
 
 
 def figure_chunks(n_figures: int, at_a_time: int) -> Iterator[slice]:
-    """Slices that together cover the figures, so that memory does not grow with their number."""
+    """Yield slices that together cover the figures, so that memory does not grow with their number."""
     return (slice(start, min(start + at_a_time, n_figures)) for start in range(0, n_figures, at_a_time))
 
 
@@ -351,7 +351,7 @@ def few_to_rest_on(values: Floats) -> NDArray[np.bool_]:
 
 
 def repeated_interval(scores: Sequence[float]) -> tuple[float, float, float] | None:
-    """Mean, low and high (95 %) of a repeated evaluation, by Student's t with one degree of freedom fewer.
+    """Return mean, low and high (95 %) of a repeated evaluation, by Student's t with one degree of freedom fewer.
 
     Args:
         scores: one score a repetition.

@@ -26,7 +26,7 @@ from tasks.rules.statistics.intervals import Floats, student_quantile
 
 
 class SampledUnit(NamedTuple):
-    """A unit of a sample: its place in the population, its stratum, and the probability with which it is drawn."""
+    """A unit of a sample: its position in the population, its stratum, and the probability with which it is drawn."""
 
     position: int
     stratum: str
@@ -131,7 +131,7 @@ def sizes(contributions: Floats, errors: Floats) -> Floats:
 
 
 def inclusion_probabilities(size: Floats, n_wanted: int) -> Floats:
-    """Probabilities in proportion to size that sum to the number of units wanted, none above 1.
+    """Return probabilities in proportion to size that sum to the number of units wanted, none above 1.
 
     What would be above 1 is taken for certain, and the rest is divided among the others.
 
@@ -170,7 +170,7 @@ def systematic_sample(
         groups: that of each unit.
 
     Returns:
-        The places drawn, in the order of the units.
+        The indices sampled, in the order of the units.
     """
     order = np.array(sorted(range(len(keys)), key=lambda index: (groups[index], digest("draw", seed, keys[index]))))
     start = int(digest("start", seed, *sorted(keys))[:_HEX], 16) / 16**_HEX

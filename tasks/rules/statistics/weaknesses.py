@@ -1,12 +1,12 @@
 """Weaknesses of a model: the nodes of a tree of capabilities in which it scores lower than elsewhere, or than others.
 
-What is compared are task values: of one task, the share of the decided criteria of a node that were handled rightly,
+Task values are compared: of one task, the share of the decided criteria of a node that were handled rightly,
 each counted with the size of its weight. A criterion of negative weight is handled rightly when it is not met, so this
 is the min-normalised score of these criteria, (p - N) / (P - N) (paper, equation 3), and its mean over tasks is
-equation 4. What is undecided is left out on both sides of a comparison. Tasks are the sample, so verdicts of one task
+equation 4. Undecided criteria are left out on both sides of a comparison. Tasks are the sample, so verdicts of one task
 may depend on each other in any way.
 
-A weakness is found on one part of the tasks and confirmed on the other (Cox, "A Note on Data-Splitting for the
+A weakness is selected on one part of the tasks and confirmed on the other (Cox, "A Note on Data-Splitting for the
 Evaluation of Significance Levels", Biometrika 62, 1975). On the first part Holm's correction is over the nodes of a
 tree. On the second it is over all candidates of a model: in all its trees, beside its own other criteria and beside all
 other models. The two parts share no task, so however the candidates were chosen, the chance that the second part
@@ -37,7 +37,7 @@ Flags = NDArray[np.bool_]
 
 
 def is_for_selection(task_id: str) -> bool:
-    """Return whether a task is for finding weaknesses, not for confirming them.
+    """Return whether a task is for selecting weaknesses, not for confirming them.
 
     By a hash of its id, so about half of the tasks are, and a task changes sides never: not when other tasks are added,
     and not for another model.
@@ -73,7 +73,7 @@ class TaskSums:
     spread: Floats
 
     def shares(self, leaves: Floats) -> Floats:
-        """Task values over sets of leaves, NaN where a task has none of a set.
+        """Return task values over sets of leaves, NaN where a task has none of a set.
 
         Args:
             leaves: 1 where a leaf is in a set, else 0; shape (n_leaves, n_sets).
@@ -103,7 +103,7 @@ def task_sums(right: Floats, weights: Floats, tasks: Ints, leaves: Ints, shape: 
     Args:
         right: how rightly each criterion was handled; NaN where undecided.
         weights: of the criteria; their sizes count, and one of 0 does not.
-        tasks, leaves: the place of each criterion's task and leaf.
+        tasks, leaves: the index of each criterion's task and leaf.
         shape: number of tasks and of leaves.
     """
     is_decided = ~np.isnan(right) & (weights != 0)
@@ -132,7 +132,7 @@ class Contrast:
     other: TaskSums | None = None
 
     def sides(self, inside: Floats, outside: Floats) -> tuple[Floats, Floats]:
-        """Task values of what is compared with and of the model, for sets of leaves and what lies outside of each."""
+        """Return task values of the other side and of the model, for sets of leaves and their complements."""
         if self.other is None:
             return self.model.shares(outside), self.model.shares(inside)
         return self.other.shares(inside), self.model.shares(inside)
@@ -142,7 +142,7 @@ class Contrast:
         return Contrast(self.model.of_tasks(chosen), None if self.other is None else self.other.of_tasks(chosen))
 
     def chance_p_values(self, inside: Floats, outside: Floats) -> Floats:
-        """One-sided p-values of the hypothesis that rightness is dealt out to each task's criteria by chance.
+        """Return one-sided p-values of the hypothesis that rightness falls on each task's criteria by chance.
 
         The mean difference over tasks by its standard deviation under that hypothesis (a permutation within tasks;
         Strasser and Weber, "On the asymptotic theory of permutation statistics", 1999), as a normal. Where hardly
@@ -170,7 +170,7 @@ class Below:
 
 @dataclass(frozen=True, slots=True)
 class WeaknessCandidate:
-    """A node in which a model lies significantly below on the tasks for finding.
+    """A node in which a model lies significantly below on the tasks for selection.
 
     `p_selected` is corrected for the nodes of the tree.
     """
@@ -198,7 +198,7 @@ def leaves_under(parents: Sequence[int]) -> Floats:
     """Return a matrix that shows which leaves lie under which nodes of a tree.
 
     Args:
-        parents: the place of each node's parent, -1 for the root; parents come before their children.
+        parents: the index of each node's parent, -1 for the root; parents come before their children.
 
     Returns:
         1 where a leaf is the node or lies under it, else 0; shape (n_leaves, n_nodes), leaves in the order of nodes.
@@ -217,9 +217,9 @@ def candidates(contrast: Contrast, parents: Sequence[int], alpha: float = ALPHA)
     """Return the nodes of a tree in which a model is significantly below; of nested nodes only the aptest.
 
     Args:
-        contrast: on the tasks for finding.
+        contrast: on the tasks for selection.
         parents: the tree, as in `leaves_under`. Its root is no capability and is not compared.
-        alpha: the corrected p-value up to which a node is found.
+        alpha: the corrected p-value up to which a node is selected.
     """
     under = leaves_under(parents)
     nodes = [node for node, parent in enumerate(parents) if parent >= 0]
@@ -286,7 +286,7 @@ def _below(first: Floats, second: Floats, by_chance: float) -> Below:
 
 
 def _least_p_values(differences: Floats) -> Floats:
-    """One-sided p-values by Student's t, which those of `paired_difference` never are below.
+    """Return one-sided p-values by Student's t, lower bounds of those of `paired_difference`.
 
     Returns:
         NaN where too few tasks differ for the t-test.
@@ -306,7 +306,7 @@ def _least_p_values(differences: Floats) -> Floats:
 
 
 def _aptest(contrast: Contrast, under: Floats, selected: Sequence[int], alpha: float) -> list[int]:
-    """Of found nodes that lie in each other those that say best where the weakness is.
+    """Return the aptest of the selected nodes that lie in each other.
 
     A node is weak as a whole, and stands for the weak nodes in it, if what it holds beside them is weak too:
     significantly, and at least half as weak as they are. Otherwise they alone explain it, and it is left out.
