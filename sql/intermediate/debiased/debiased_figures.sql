@@ -24,7 +24,7 @@ with labelled as (
     group by figure_id
 ),
 
-labelled as (
+counted as (
     select mean_scores.*, model_runs.ranking_id, model_runs.is_latest,
         coalesce(n_labels, 0) as n_labels,
         coalesce(n_tasks_labelled, 0) as n_tasks_labelled,
@@ -47,8 +47,8 @@ labelled as (
 uncovered as (
     -- The tasks of figures with sampled labels of which no sheet covers a
     -- response.
-    select labelled.figure_id, count(distinct figure_values.task_id) as n_tasks_uncovered
-    from labelled
+    select counted.figure_id, count(distinct figure_values.task_id) as n_tasks_uncovered
+    from counted
     inner join intermediate.figure_values using (figure_id)
     inner join intermediate.wanted_responses as wanted
         on figure_values.model_run_id = wanted.model_run_id
@@ -56,25 +56,25 @@ uncovered as (
             and list_contains(figure_values.complete_trials, wanted.trial)
     anti join intermediate.covered_responses as covered
         on wanted.response_id = covered.response_id
-            and (labelled.grading = 'ternary') = (covered.steps = 'ternary')
+            and (counted.grading = 'ternary') = (covered.steps = 'ternary')
             and (
                 covered.covered_breakdown = 'all'
                 or (
-                    covered.covered_breakdown = labelled.breakdown
-                    and covered.covered_label = labelled.label
+                    covered.covered_breakdown = counted.breakdown
+                    and covered.covered_label = counted.label
                 )
             )
-    where labelled.n_labels > 0
-    group by labelled.figure_id
+    where counted.n_labels > 0
+    group by counted.figure_id
 )
 
 select
-    labelled.* exclude (
+    counted.* exclude (
         series_id, basis, labels_basis, lower_bound, upper_bound, mean_lower, mean_upper, met_share,
         n_judged, is_complete, n_tasks_full, n_tasks_annotated, mean_floor
     ),
     coalesce(uncovered.n_tasks_uncovered, 0) as n_tasks_uncovered,
-    labelled.basis as mean_basis,
-    md5(concat_ws(chr(31), labelled.basis, labels_basis, n_tasks_uncovered, without_labels)) as basis
-from labelled
+    counted.basis as mean_basis,
+    md5(concat_ws(chr(31), counted.basis, labels_basis, n_tasks_uncovered, without_labels)) as basis
+from counted
 left join uncovered using (figure_id)

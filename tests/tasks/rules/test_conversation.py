@@ -81,7 +81,7 @@ REPLIES = {
     "nothing but thinking": ("<think>x</think>", ""),
     "empty": ("", ""),
     "a tag with an attribute": ('<think a="b">x', '<think a="b">x'),
-    "other tags": ("<b>The</b> <thinker>reply</thinker>.", "<b>The</b> <thinker>answer</thinker>."),
+    "other tags": ("<b>The</b> <thinker>reply</thinker>.", "<b>The</b> <thinker>reply</thinker>."),
     "a comparison": ("a < think > b", "a < think > b"),
     "a tag in letters that look alike": ("<thin\u212a>x</thin\u212a>y", "<thin\u212a>x</thin\u212a>y"),
     "letters that grow when made small": ("<think>\u0130\u0130</THINK>The reply.", "The reply."),
