@@ -32,8 +32,8 @@ with scored as (
 
 final as (
     select judging, split, model, scored.mean_score, scored.ci_low, scored.ci_high, scored.coverage,
-        costs.response_usd, costs.judging_usd,
-        costs.response_usd + costs.judging_usd as task_usd,
+        costs.response_usd, costs.verdicts_usd,
+        costs.response_usd + costs.verdicts_usd as task_usd,
         costs.all_responses_usd, costs.n_responses, costs.n_unpriced_responses
     from scored
     left join response_costs as costs using (judging, split, model)

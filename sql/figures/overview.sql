@@ -163,9 +163,9 @@ with costs as (
             when count(*) = count(response_usd) then round(exact_sum(response_usd), 9)
         end as responses_usd,
         case
-            when not bool_or(is_judging_usd_unknown)
-                then round(exact_sum(coalesce(judging_usd, 0)), 9)
-        end as judging_usd
+            when not bool_or(is_verdicts_usd_unknown)
+                then round(exact_sum(coalesce(verdicts_usd, 0)), 9)
+        end as verdicts_usd
     from scoped_judged_responses
     where $breakdown = 'all'
     group by entry, judging, split, is_own_hard
@@ -195,7 +195,7 @@ select judging, split, is_own_hard, is_hard,
     coverage < $bar and n_tasks_skipped is null as is_below_bar,
     n_tasks_skipped, unbiased_mean_score, is_judged, may_hide_failures, n_trials, met_share,
     met_ci_low, met_ci_high, mean_chars_alnum, mean_completion_tokens, costs.responses_usd,
-    costs.judging_usd, cost_usd, score_name,
+    costs.verdicts_usd, cost_usd, score_name,
     ranked.model as model_label,
     model_config_hash, vintage, judge, judge_trial, grading, judge_config_hash, template_hash
 from ranked

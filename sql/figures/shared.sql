@@ -111,7 +111,7 @@ inner join criteria
 -- criterion's own words and the whole response: `asked` are the words that were
 -- asked, `chunks` what was found in the chunks of a response that is too long
 -- for its judge.
-with found as (
+with searched as (
     select task_id, verdict_id,
         list(
             { round: "round", chunk: chunk_number, of: n_chunks, status: status, found: evidence }
@@ -121,7 +121,7 @@ with found as (
     group by task_id, verdict_id
 )
 
-select verdicts.*, variants.title as asked, found.chunks
+select verdicts.*, variants.title as asked, searched.chunks
 from shown_verdicts as verdicts
 left join criterion_variants as variants
     on verdicts.benchmark = variants.benchmark
@@ -130,7 +130,7 @@ left join criterion_variants as variants
         and verdicts.criterion_id = variants.original_id
         and verdicts.criterion_hash = variants.original_hash
         and verdicts.rubric = variants.rubric
-left join found on verdicts.task_id = found.task_id and verdicts.verdict_id = found.verdict_id;
+left join searched on verdicts.task_id = searched.task_id and verdicts.verdict_id = searched.verdict_id;
 
 -- name: shown_points
 -- One row: what a shown response adds up to under a judging, with bounds where
@@ -172,7 +172,7 @@ with judged as (
     select judging, split,
         entry as model,
         response_usd,
-        if(is_judging_usd_unknown, null, judging_usd) as judging_usd
+        if(is_verdicts_usd_unknown, null, verdicts_usd) as verdicts_usd
     from scoped_judged_responses
     where not is_own_hard
 ),
@@ -190,7 +190,7 @@ unjudged as (
 
 select judging, split, model,
     round(exact_avg(response_usd), 12) as response_usd,
-    round(exact_avg(judging_usd), 12) as judging_usd,
+    round(exact_avg(verdicts_usd), 12) as verdicts_usd,
     case
         when count(*) = count(response_usd) then round(exact_sum(response_usd), 9)
     end as all_responses_usd,
@@ -202,7 +202,7 @@ group by all;
 -- name: sampled_scores
 -- One row: a model's score in one sampling under one judging, with its place in
 -- the order of samplings.
-with judging_starts as (
+with first_verdicts as (
     select judge, judge_config_hash, template_hash, grading, judge_trial,
         min(created_at) as first_judged_at
     from verdicts
@@ -228,10 +228,10 @@ figures as (
                 partition by model, model_config_hash, dataset_revision, vintage
             ) as first_response_at
         ),
-        judging_starts.first_judged_at,
+        first_verdicts.first_judged_at,
         drifted.judge is not null as is_drifted
     from intermediate.displayed_scores as displayed
-    inner join judging_starts using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join first_verdicts using (judge, judge_config_hash, template_hash, grading, judge_trial)
     left join drifted
         using (dataset_revision, vintage, judge, judge_config_hash, template_hash, grading)
     where benchmark = $benchmark

@@ -20,7 +20,7 @@ with verdicts_that_count as (
 select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial,
     count(*) as n_verdicts,
     count(confidence) as n_confidence,
-    -- What another row's call answered was free, and says nothing of the price.
+    -- A verdict from another row's call was free: it says nothing of the price.
     round(avg(cost_usd) filter (coalesce(prompt_tokens, 1) > 0), 12) as mean_usd
 from verdicts_that_count
 group by judging_id, judge, judge_config_hash, template_hash, grading, judge_trial

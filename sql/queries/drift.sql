@@ -87,7 +87,7 @@ with tonight as (
 
 select control_set.*, responses.text, criteria.title, criteria.position, criteria.weight,
     criteria.category,
-    tasks.task_id is not null as is_asked_alike,
+    tasks.task_id is not null as is_same_conversation,
     tonight.status as stored_status
 from control_set
 left join responses on control_set.response_id = responses.response_id and responses.status = 'ok'

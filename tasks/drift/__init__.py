@@ -214,7 +214,7 @@ def _missing(
     members, lost, newly_lost = list[CriterionToJudge](), 0, list[CriterionToJudge]()
     for row in rows:
         criterion = CriterionToJudge.of(row)
-        is_there = row["is_asked_alike"] and row["title"] is not None and row["text"] is not None
+        is_there = row["is_same_conversation"] and row["title"] is not None and row["text"] is not None
         # The first verdict's identity holds all that its judge read of the response.
         if is_there and row["task_id"] in conversations and verdict_id_of(judging, criterion) == row["verdict_id"]:
             members.append(criterion)

@@ -19,7 +19,7 @@ def score_by_cost(rows: Rows) -> list[Plot]:
     parts = [
         {**row, "part": part, "usd": row[column]}
         for row in priced
-        for part, column in (("response", "response_usd"), ("judging", "judging_usd"))
+        for part, column in (("response", "response_usd"), ("judging", "verdicts_usd"))
     ]
     return [
         *by_split(
@@ -82,7 +82,7 @@ COSTS = Figure(
     "Cost of one response, on a logarithmic axis, against the mean score with its 95 % interval: up and left is "
     f"better. Below it, the cost of judging is added. {_UNKNOWN}",
     columns(
-        "judging split model mean_score ci_low ci_high coverage response_usd judging_usd task_usd n_responses "
+        "judging split model mean_score ci_low ci_high coverage response_usd verdicts_usd task_usd n_responses "
         "n_unpriced_responses all_responses_usd"
     ),
     score_by_cost,

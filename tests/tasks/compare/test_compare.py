@@ -208,9 +208,9 @@ def test_what_is_there_is_compared_when_it_is_not_of_the_configured_revision(sit
 
 def test_models_are_compared_under_one_judging_and_in_one_vintage_only(sittings: Reader) -> None:
     for other in ("elsewhere", "only-later"):
-        with pytest.raises(PipelineError, match=r"nothing to compare: only-base and .* share no combination") as told:
+        with pytest.raises(PipelineError, match=r"nothing to compare: only-base and .* share no combination") as error:
             ask(sittings, "only-base", other)
-        assert 1 == told.value.exit_code
+        assert 1 == error.value.exit_code
     assert ["base", "later"] == [d.pair.first.model_run.vintage for d in ask(sittings, "a", "b").differences]
     [later] = ask(sittings, "a", "b", vintage="later").differences
     assert pytest.approx(float(mean(changes(MIXED, WORSE_IN_RISK)))) == later.difference

@@ -143,7 +143,7 @@ def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path: Path) -> N
     (cost,) = rows_of(FIGURES["costs"], scope)
     (judge,) = rows_of(FIGURES["judge_costs"], scope)
 
-    assert (cost["response_usd"], cost["judging_usd"], cost["task_usd"]) == (1.0, None, None)
+    assert (cost["response_usd"], cost["verdicts_usd"], cost["task_usd"]) == (1.0, None, None)
     assert (judge["thousand_usd"], judge["cost_usd"], judge["n_unpriced"]) == (None, None, 2)
     assert judge["cached_share"] is None
     assert FIGURES["judge_costs"].plots([judge]) == []  # type: ignore[misc]
