@@ -31,7 +31,7 @@ EVERY_ROW = """
 
 def random_world(seed: int, n_tasks: int = 60) -> Rows:
     """Tasks, one of them refused, with all labels that they can have; failed and missing responses and verdicts."""
-    dice = random.Random(seed)
+    dice, of_lengths = random.Random(seed), random.Random(seed)
     ids = [f"t{i:03d}" for i in range(n_tasks)]
     tasks = [_task(dice, task_id, i) for i, task_id in enumerate(ids)]
     tasks.append(_task(dice, REFUSED, 0) | {"topic": "of the refused task"})
@@ -44,7 +44,7 @@ def random_world(seed: int, n_tasks: int = 60) -> Rows:
         # The task that stands alone under its topic has no response of one model.
         response(
             task["task_id"], model, trial, "timeout" if dice.random() < 0.02 or is_none else "ok", vintage=vintage,
-            created_at=at(vintage != "base"),
+            created_at=at(vintage != "base"), **_lengths(of_lengths, model),
         ) | {"response_id": f"{task['task_id']}/{model}/{trial}/{vintage}"}
         for task in tasks
         for (model, vintage), trials in MODELS.items()
@@ -77,6 +77,12 @@ def random_world(seed: int, n_tasks: int = 60) -> Rows:
         "responses": responses,
         "verdicts": verdicts,
     }
+
+
+def _lengths(dice: random.Random, model: str) -> dict[str, int | None]:
+    """Few lengths, so that there are ties; not every provider reports tokens, and one model's never vary."""
+    tokens = 7 if model == "dirac" else dice.choice([None, *range(40, 60)])
+    return {"chars_alnum": dice.choice([100, 150, 200, 250, 300, 350]), "completion_tokens": tokens}
 
 
 def _task(dice: random.Random, task_id: str, i: int) -> dict[str, Any]:
