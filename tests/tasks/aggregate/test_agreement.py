@@ -5,7 +5,7 @@ import random
 import statistics
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +13,11 @@ import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 
 import tasks.measures.agreement as measuring
-from tasks.aggregate import aggregate
 from tasks.rules.statistics.intervals import draws
-from tests.kit import (
-    Fill,
-    Rows,
-    admitted,
-    criterion,
-    differing,
-    job_on,
-    response,
-    row,
-    rows_in,
-    rubric_of,
-    verdict,
-    written,
-)
+from tests.kit import Fill, Rows, admitted, aggregated, criterion, differing, response, row, rows_in, rubric_of, verdict
 from tests.tasks.aggregate.world import refused
 from tests.tasks.rules.agreement_oracle import alpha_by_pairs
-from warehouse import Reader, Warehouse
+from warehouse import Reader
 
 FEW = 200
 """Resamples; how far graders agree does not depend on it."""
@@ -171,53 +157,28 @@ def graded() -> Graded:
     return Graded(seed=20260303)
 
 
-@pytest.fixture(scope="module")
-def root(graded: Graded, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The aggregated warehouse, which no test changes."""
-    folder = tmp_path_factory.mktemp("agreement") / "warehouse"
+@pytest.fixture(autouse=True, scope="module")
+def few_draws() -> Iterator[None]:
+    """Few resamples: no figure here depends on them."""
     with pytest.MonkeyPatch.context() as patched:
-        few_draws(patched)
-        measured(folder, graded.tables, majorities={name: MAJORITIES[name] for name in CONFIGURED})
-    return folder
+        patched.setattr(measuring, "draws", lambda n_tasks: draws(n_tasks, FEW))
+        yield
 
 
 @pytest.fixture(scope="module")
-def reader(root: Path) -> Iterator[Reader]:
-    with Warehouse(root).reader() as opened:
+def reader(graded: Graded, few_draws: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    majorities = {name: MAJORITIES[name] for name in CONFIGURED}
+    folder = tmp_path_factory.mktemp("agreement")
+    with aggregated(folder, graded.tables, majorities=majorities).reader() as opened:
         yield opened
-
-
-@pytest.fixture
-def aggregated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Write rows and aggregate them with few draws; the warehouse's folder."""
-    few_draws(monkeypatch)
-
-    def fill(tables: Rows, **settings: Any) -> Path:
-        measured(tmp_path, tables, **settings)
-        return tmp_path
-
-    return fill
-
-
-def few_draws(patched: pytest.MonkeyPatch) -> None:
-    patched.setattr(measuring, "draws", lambda n_tasks: draws(n_tasks, FEW))
-
-
-def measured(root: Path, tables: Rows, **settings: Any) -> str:
-    written(root, tables)
-    return aggregate(job_on("sample", root, **settings)).line
-
-
-def figures_of(reader: Reader) -> Table:
-    rows = reader.rows("from intermediate.agreement_figures where breakdown <> 'length'")
-    result = {(each["grader_a"], each["grader_b"], each["breakdown"], each["label"]): each for each in rows}
-    assert len(result) == len(rows)
-    return result
 
 
 @pytest.fixture(scope="module")
 def figures(reader: Reader) -> Table:
-    return figures_of(reader)
+    rows = reader.rows("from intermediate.agreement_figures where breakdown <> 'length'")
+    result = {(each["grader_a"], each["grader_b"], each["breakdown"], each["label"]): each for each in rows}
+    assert len(result) == len(rows)
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -315,10 +276,9 @@ def test_effective_votes_without_labels_are_against_the_majority(graded: Graded,
 
 
 @pytest.mark.slow
-def test_effective_votes_are_against_people_who_label(graded: Graded, aggregated: Callable[..., Path]) -> None:
+def test_effective_votes_are_against_people_who_label(graded: Graded, tmp_path: Path) -> None:
     tables = graded.tables | {"labellers": [row("labellers", judge="people", import_batch="b")]}
-    folder = aggregated(tables, majorities={"panel": MAJORITIES["panel"]})
-    with Warehouse(folder).reader() as reader:
+    with aggregated(tmp_path, tables, majorities={"panel": MAJORITIES["panel"]}).reader() as reader:
         rows = reliability_of(reader)
 
     for name, voters in {"all graders": ("axel", "berta", AS_BINARY), "panel": ("axel", "berta")}.items():
@@ -427,13 +387,13 @@ def test_three_judges_of_three_steps_have_a_majority_of_three_steps(published: F
 
 
 @pytest.mark.slow
-def test_a_configured_majority_may_replace_the_usual_one(aggregated: Callable[..., Path]) -> None:
+def test_a_configured_majority_may_replace_the_usual_one(tmp_path: Path) -> None:
     tables = small(dict.fromkeys("abcd", DECIDED))
     query = "select members from graders where kind = 'majority'"
 
     for rows, (first, second, third) in ((tables, "abc"), ({}, "bcd")):
-        folder = aggregated(rows, majorities={"majority": (third, second, first)})
-        assert [{"members": [first, second, third]}] == rows_in(folder, query)
+        aggregated(tmp_path, rows, majorities={"majority": (third, second, first)})
+        assert [{"members": [first, second, third]}] == rows_in(tmp_path, query)
 
 
 @pytest.mark.parametrize("n", [2, 3])
