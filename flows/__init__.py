@@ -1,18 +1,18 @@
-"""Everything that a person or a schedule starts: flows, configuration and the command line.
+"""Everything that people and schedules start: flows, configuration and the command line.
 
-Importing it sets what must be set before Prefect is imported; values that the user has set stay.
+Importing it sets Prefect's settings, which must be set before Prefect is imported; the user's own values stay.
 """
 
 import os
 import sys
 
 _PREFECT = {
-    # Nothing is reported to anyone.
+    # No usage data is sent.
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    # Prefect starts no server by itself: whoever reaches that one can have it run commands (`flows/server`).
+    # Prefect starts no server by itself: anyone who reaches that one can make it run commands (`flows/server`).
     "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
-    # A server that is gone is waited for some seconds. By default it is asked six times, a minute each.
+    # Wait some seconds for a server that is gone; the default is six attempts of a minute each.
     "PREFECT_CLIENT_MAX_RETRIES": "3",
     "PREFECT_API_REQUEST_TIMEOUT": "30",
     "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",

@@ -23,41 +23,41 @@ from warehouse import Warehouse
 @flow(name="review", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def review_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """Have the reviewers check the criteria that they have not checked, and measure what changed."""
-    asked = await _ask_in_batches(job, REVIEW, "reviews", retry_failed=retry_failed)
-    return [asked, *([await call(aggregate_flow, job)] if asked.rows else [])]
+    """Have reviewers check the criteria without a review, then update the measures."""
+    report = await _ask_in_batches(job, REVIEW, "reviews", retry_failed=retry_failed)
+    return [report, *([await call(aggregate_flow, job)] if report.rows else [])]
 
 
 @flow(name="annotate", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def annotate_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """Label tasks where labels are missing, and measure how far annotations agree; new labels have leaderboards."""
-    asked = await _ask_in_batches(job, ANNOTATION, "annotations", retry_failed=retry_failed)
-    return [asked, *([await call(aggregate_flow, job)] if asked.rows else [])]
+    """Label the tasks without labels, then measure the agreement of annotators and the leaderboards by label."""
+    report = await _ask_in_batches(job, ANNOTATION, "annotations", retry_failed=retry_failed)
+    return [report, *([await call(aggregate_flow, job)] if report.rows else [])]
 
 
 @flow(name="capabilities", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def capabilities_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """Describe what criteria ask for, put that into trees, name their nodes, and measure models in them."""
+    """Describe the capability behind each criterion, group capabilities in trees, name the nodes, and score models."""
     refuse_unready(job)
     reports: list[StageReport] = []
     for analysis, what in ((PHRASES, "phrases"), (EMBEDDINGS, "vectors")):
-        reports += await _asked(job, analysis, what, retry_failed)
+        reports += await _ask_if_missing(job, analysis, what, retry_failed)
         if any(report.skipped for report in reports):
-            return reports  # the tree of a part would be named, and paid for, for nothing
-    reports += await _worked(job, grow)
+            return reports  # naming the tree of incomplete data would be paid for nothing
+    reports += await _run_local(job, grow)
     for _ in range(ROUNDS):
-        named = await _asked(job, NAMES, "names", retry_failed)
+        named = await _ask_if_missing(job, NAMES, "names", retry_failed)
         reports += named
         if not named:
             break
         retry_failed = False  # failed ones were tried again in the first round
-    return [*reports, *await _worked(job, write_names), *await _worked(job, measure)]
+    return [*reports, *await _run_local(job, write_names), *await _run_local(job, measure)]
 
 
 async def _ask_in_batches(job: Job, analysis: Analysis, what: str, *, retry_failed: bool) -> StageReport:
-    """Ask the analysts of an analysis about what is missing, in batches; `what` is the plural of its rows."""
+    """Call the analysts for all missing items, in batches; `what` is the plural of its rows."""
     warehouse = Warehouse(job.warehouse)
 
     def missing() -> dict[str, list[Item]]:
@@ -72,7 +72,7 @@ async def _ask_in_batches(job: Job, analysis: Analysis, what: str, *, retry_fail
     if not any(items.values()):
         return await log_stage(job, StageReport(analysis.stage, notes=["nothing is missing, no model call made"]))
     batches = [
-        batch(asked_batch, f"{analysis.stage} {label} {number}", job, analysis, label, some, retry_failed)
+        batch(ask_batch, f"{analysis.stage} {label} {number}", job, analysis, label, some, retry_failed)
         for label, of_analyst in items.items()
         for number, some in enumerate(in_batches([item.row_id for item in of_analyst], ITEMS_A_BATCH), start=1)
     ]
@@ -83,13 +83,13 @@ async def _ask_in_batches(job: Job, analysis: Analysis, what: str, *, retry_fail
 
 
 @task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
-async def asked_batch(job: Job, analysis: Analysis, label: str, row_ids: list[str], retry_failed: bool) -> StageReport:
-    """Ask an analyst about a batch of items."""
+async def ask_batch(job: Job, analysis: Analysis, label: str, row_ids: list[str], retry_failed: bool) -> StageReport:
+    """Call an analyst for a batch of items."""
     return await ask_about(job, analysis, label, row_ids, retry_failed=retry_failed)
 
 
-async def _worked(job: Job, work: Callable[[Job], StageReport]) -> list[StageReport]:
-    """Do work that makes no call, and return its report; none where there was nothing to do."""
+async def _run_local(job: Job, work: Callable[[Job], StageReport]) -> list[StageReport]:
+    """Do work without calls and return its report; no report if there was nothing to do."""
     started_s = time.monotonic()
     report = await asyncio.to_thread(work, job)
     if not report.notes:
@@ -98,8 +98,8 @@ async def _worked(job: Job, work: Callable[[Job], StageReport]) -> list[StageRep
     return [await log_stage(job, report)]
 
 
-async def _asked(job: Job, analysis: Analysis, what: str, retry_failed: bool) -> list[StageReport]:
-    """Call analysts for everything missing, and return the report; none where nothing is missing."""
+async def _ask_if_missing(job: Job, analysis: Analysis, what: str, retry_failed: bool) -> list[StageReport]:
+    """Call the analysts for all missing items and return the report; no report if nothing is missing."""
 
     def is_missing() -> bool:
         with Warehouse(job.warehouse).reader() as reader:

@@ -34,7 +34,7 @@ from flows.recorded import STOPPED, message_of, state_of, warehouse_name
 from flows.run.arguments import Arguments
 from flows.run.config import NIGHT, STOP_TIME, config_file, load_job, night_of
 from flows.run.outcomes import INTERRUPTED, MISSED
-from flows.server.project_server import FOLDER, Server, named_server, own_server, secret_path
+from flows.server.project_server import FOLDER, PrefectServer, named_server, own_server, secret_path
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.rules.errors import PipelineError, UsageError
@@ -42,10 +42,10 @@ from warehouse import Warehouse
 from warehouse.locks import file_lock
 
 RUNS_LOCK = "PRBENCH_RUNS_LOCK"
-"""The variable that names a lock, which runs share that `prbench serve` starts."""
+"""The environment variable with the path of a lock that all runs of one `prbench serve` share."""
 _LOOK_EVERY_S = 1.0
-# Prefect refuses other values before a run begins.
-Night = Annotated[str, Field(pattern=NIGHT)]
+# Prefect checks these before a run begins.
+NightText = Annotated[str, Field(pattern=NIGHT)]
 StopTime = Annotated[str, Field(pattern=STOP_TIME)]
 NotNegative = Annotated[float, Field(ge=0)]
 Trial = Annotated[int, Field(ge=1)]
@@ -75,7 +75,7 @@ def run(
         models: Labels of the models to evaluate. Empty: all configured ones.
         judges: Labels of the judges to ask. Empty: all configured ones.
         splits: Splits of the data set. Empty: the configured ones.
-        limit: Only so many tasks, the first ones. Empty: all.
+        limit: Use only the first so many tasks. Empty: all.
         stop_at: No call starts after this time, such as 06:30.
         max_usd: Cap on the cost of the run in US dollars. Empty: the configured cap.
         retry_failed: Retry permanent failures too.
@@ -88,8 +88,9 @@ def run(
 
 @flow(name="prbench-nightly", flow_run_name=_name)
 def nightly(
-    config: str | None = None, warehouse: str | None = None, benchmark: str | None = None, night: Night | None = None,
-    stop_at: StopTime | None = None, max_usd: NotNegative | None = None, retry_failed: bool = False,
+    config: str | None = None, warehouse: str | None = None, benchmark: str | None = None,
+    night: NightText | None = None, stop_at: StopTime | None = None, max_usd: NotNegative | None = None,
+    retry_failed: bool = False,
 ) -> State[Any]:  # fmt: skip
     """Run one night: resample nightly models, judge, compare with the last night, send alerts.
 
@@ -120,7 +121,7 @@ def nightly(
 def backfill(
     config: str | None = None, warehouse: str | None = None, benchmark: str | None = None,
     models: list[str] | None = None, judges: list[str] | None = None, trials: list[Trial] | None = None,
-    splits: list[str] | None = None, tasks: list[str] | None = None, night: Night | None = None,
+    splits: list[str] | None = None, tasks: list[str] | None = None, night: NightText | None = None,
     stop_at: StopTime | None = None, max_usd: NotNegative | None = None, retry_failed: bool = False,
 ) -> State[Any]:  # fmt: skip
     """Fill in what is missing of models, judges, trials or splits; nothing else changes.
@@ -173,9 +174,9 @@ def compact(config: str | None = None, warehouse: str | None = None) -> State[An
 
 
 def _end_with_runner() -> None:
-    """Have a run that Prefect started end in order when the process that started it is gone, and not on Ctrl-C.
+    """End a run that Prefect started when its runner is gone, and ignore Ctrl-C.
 
-    Ctrl-C in a terminal reaches this process too; its runner then ends it by SIGTERM, once.
+    Ctrl-C in a terminal reaches this process too; the runner then sends it SIGTERM once.
     """
     if deployment.id is None:
         return
@@ -221,14 +222,14 @@ def _state(execution: Execution) -> State[Any]:
 def serve(job: Job, arguments: Arguments, *, port: int, name: str | None = None, work_pool: str | None = None) -> int:
     """Serve the deployments until interrupted, on the project's own Prefect server if none is configured.
 
-    Runs that are in progress end in order first, then what starts them; the server ends some time later. `name` is
-    added to the names of the deployments, to tell those of several warehouses on one Prefect server apart. With a
-    `work_pool` they are registered for its workers, and nothing is served from here.
+    Runs in progress end first, then their runner; the server ends some time later. `name` is added to the names of the
+    deployments, to distinguish several warehouses on one Prefect server. With a `work_pool` the deployments are
+    registered for its workers, and this process serves nothing.
 
     Raises:
         UsageError: deployments of these names belong to another warehouse, or the port is taken.
         WarehouseBusy: these deployments are served already.
-        PipelineError: no Prefect server answers, or it stopped answering.
+        PipelineError: no Prefect server responds, or it stopped responding.
     """
     named = named_server()
     if work_pool is not None:
@@ -236,12 +237,12 @@ def serve(job: Job, arguments: Arguments, *, port: int, name: str | None = None,
             raise UsageError("--work-pool: set PREFECT_API_URL to the Prefect server that has the work pool")
         asyncio.run(_register(job, arguments, name, work_pool))
         return 0
-    server = Server(named) if named else own_server(job, port)
+    server = PrefectServer(named) if named else own_server(job, port)
     server.use()
     password = f", the password is in {server.secret_file}" if server.secret_file else ""
-    notice(f"Prefect: http://{server.place}{password}")
+    notice(f"Prefect: http://{server.host_and_port}{password}")
     if not server.is_ready():
-        raise PipelineError(f"no Prefect server answers at {server.place}; run again")
+        raise PipelineError(f"no Prefect server responds at {server.host_and_port}; run again")
     try:
         run_interruptibly(lambda: _serve(job, arguments, name))
     except (asyncio.CancelledError, KeyboardInterrupt):
@@ -249,11 +250,8 @@ def serve(job: Job, arguments: Arguments, *, port: int, name: str | None = None,
     return 0
 
 
-class _Runner(Runner):
-    """Prefect's runner, except that runs go on to their end when it ends because the server stopped answering.
-
-    They do not need the server; Prefect's own would kill them.
-    """
+class PatientRunner(Runner):
+    """Prefect's runner, except that it lets runs finish when the server is lost; Prefect's own kills them."""
 
     async def __aexit__(self, *exc_info: Any) -> None:
         if isinstance(exc_info[1], Exception):
@@ -270,7 +268,7 @@ async def _serve(job: Job, arguments: Arguments, name: str | None) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
         os.environ[RUNS_LOCK] = str(folder / f"{first}-runs.lock")
         # A schedule that a restart pauses would stay paused if the next start fails.
-        runner = _Runner(pause_on_shutdown=False)
+        runner = PatientRunner(pause_on_shutdown=False)
         for each in deployments:
             await runner.aadd_deployment(each)
         notice(f"nights start at {schedule.cron!r} ({schedule.timezone})")
@@ -310,27 +308,27 @@ async def _register(job: Job, arguments: Arguments, name: str | None, work_pool:
 
 
 async def _deployments(job: Job, arguments: Arguments, name: str | None, **options: Any) -> list[RunnerDeployment]:
-    """Return the deployments under their present names, else plain ones, else names with the warehouse.
+    """Return the deployments with their registered names, else plain names, else names with the warehouse.
 
     Raises:
-        UsageError: these belong to another warehouse or benchmark.
+        UsageError: all these names belong to another warehouse or benchmark.
     """
     served = [warehouse_name(job.warehouse), *([arguments.benchmark] if arguments.benchmark else [])]
     own, given = (re.sub(r"[^A-Za-z0-9._-]+", "-", text) for text in ("-".join(served), name or ""))
     suffixes = [f"-{given}"] if name else ["", f"-{own}"]
-    found = [await _named(job, arguments, suffix, **options) for suffix in suffixes]
-    owners = [await _owner(deployments) for deployments in found]
-    ours = _served(found[0][0].parameters)
+    candidates = [await _named(job, arguments, suffix, **options) for suffix in suffixes]
+    owners = [await _owner(deployments) for deployments in candidates]
+    ours = _served(candidates[0][0].parameters)
     for wanted in (ours, None):
         if wanted in owners:
-            place = owners.index(wanted)
-            if place > 0 and wanted is None:
-                notice(f"{_taken(job, found[0], owners[0])}; these get the name {own}")
-            return found[place]
-    raise UsageError(f"{_taken(job, found[-1], owners[-1])}; choose another --name")
+            index = owners.index(wanted)
+            if index > 0 and wanted is None:
+                notice(f"{_conflict(job, candidates[0], owners[0])}; these get the name {own}")
+            return candidates[index]
+    raise UsageError(f"{_conflict(job, candidates[-1], owners[-1])}; choose another --name")
 
 
-def _taken(job: Job, deployments: list[RunnerDeployment], owner: str | None) -> str:
+def _conflict(job: Job, deployments: list[RunnerDeployment], owner: str | None) -> str:
     name, ours = deployments[0].full_name, _served(deployments[0].parameters)
     delete = at_this_server(f"deployment delete {name}", job)
     return f"the deployment {name} of this Prefect server is for {owner}, not for {ours} (`{delete}` if not needed)"
@@ -354,7 +352,7 @@ async def _named(job: Job, arguments: Arguments, suffix: str, **options: Any) ->
 
 
 async def _owner(deployments: list[RunnerDeployment]) -> str | None:
-    """Return the owner of the server's deployments of these names, another one before ours; None: there are none."""
+    """Return the owner of the deployments registered under these names, first any other than ours; None: none is."""
     owner = None
     async with get_client() as client:
         for each in deployments:
@@ -367,7 +365,7 @@ async def _owner(deployments: list[RunnerDeployment]) -> str | None:
 
 
 def _served(parameters: dict[str, Any]) -> str:
-    """Return the warehouse and benchmark that deployments with these parameters are for, in words."""
+    """Describe the warehouse and benchmark of deployments with these parameters."""
     named = parameters.get("warehouse")
     warehouse = f"the warehouse {named}" if named else f"the warehouse of {parameters.get('config') or 'its folder'}"
     return f"{warehouse} and the benchmark {parameters['benchmark']}" if parameters.get("benchmark") else warehouse

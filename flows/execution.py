@@ -77,10 +77,10 @@ class Execution:
 
 
 def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost: bool = False) -> Execution:
-    """Do work on a warehouse, with a row in `runs` from its beginning, which says at the end what came of it.
+    """Do work on a warehouse as a run: its row in `runs` is written at the start and gets its outcome at the end.
 
-    What is stored is verified first. Work that was finished before an error or an interruption is stored and published.
-    With `replace_lost`, calls whose rows were lost by damage are made again.
+    Stored data is verified first. Work finished before an error or an interruption is stored and published.
+    With `replace_lost`, calls whose rows were lost by damage are repeated.
     """
     warehouse, execution, started_at = Warehouse(job.warehouse), Execution(job), datetime.now(UTC)
 
@@ -106,7 +106,7 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost
                 execution.outcome = outcomes.outcome_of(execution.reports)
             except BaseException as error:
                 was_stopped = isinstance(error, (KeyboardInterrupt, asyncio.CancelledError))
-                with suppress(Exception):  # what ended the run, such as a full disk, is what people have to know
+                with suppress(Exception):  # people need the error that ended the run, such as a full disk
                     record(outcomes.INTERRUPTED if was_stopped else outcomes.FAILED)
                 raise
             record(execution.outcome)
@@ -119,7 +119,7 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost
 
 
 def damage_reports(job: Job) -> list[StageReport]:
-    """Print the notices on damaged files, and return a report on them, if there are any: repairs and losses."""
+    """Print the notices on repaired and lost files, and return a report on them, if there are any."""
     warehouse = Warehouse(job.warehouse)
     notices, losses = take_notices(warehouse.root), warehouse.losses()
     lines = [*(notice.line for notice in notices), *lines_on(losses)]
@@ -146,42 +146,42 @@ def execute_flow(
 
 
 def _run(job: Job, name: str, retry_failed: bool) -> list[StageReport]:
-    """Run a flow if it has work: recorded by Prefect where a server is there, else as the function that it is."""
+    """Run a flow if it has work: recorded if a Prefect server is reachable, else as a plain function."""
     from flows.work import FLOWS, has_work, without_work
 
     if not has_work(job, name, retry_failed=retry_failed):
         return without_work(job, name)
-    server = server_of(job)  # one that has to be started is, while the libraries are loaded
+    server = server_of(job)  # if it must be started, it starts while the libraries load
     flow = resolve_name(FLOWS[name].path)
     from flows.recorded import UNRECORDED, run_recorded
 
     if server is not None and not server.is_ready():
-        notice(f"no Prefect server answered at {server.place} within a minute; this run is not recorded")
+        notice(f"no Prefect server responded at {server.host_and_port} within a minute; this run is not recorded")
         server = None
     UNRECORDED.set() if server is None else UNRECORDED.clear()
     if server is not None and not job.is_quiet:
-        notice(f"Prefect records this run: {server.place}")
+        notice(f"Prefect records this run: {server.host_and_port}")
     started = flow.fn if server is None else partial(run_recorded, flow)
-    found = run_interruptibly(partial(started, job, **({"retry_failed": True} if retry_failed else {})))
-    return found if isinstance(found, list) else [found]
+    reports = run_interruptibly(partial(started, job, **({"retry_failed": True} if retry_failed else {})))
+    return reports if isinstance(reports, list) else [reports]
 
 
 _QUIET = {
-    # Of the libraries of a command, nothing is reported to anyone.
+    # No library sends usage data.
     "GX_ANALYTICS_ENABLED": "false",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "HF_UPDATE_DOWNLOAD_COUNTS": "0",
     # The command reports failures itself, in one line; with -v in full.
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
-    # Prefect's services log every event and log line that they cannot send; that the server is gone is said once.
+    # Prefect's services log every event and log line that they cannot send; the command reports a lost server once.
     "PREFECT_LOGGING_INTERNAL_LEVEL": "CRITICAL",
-    # Colours are commands to a terminal, which standard error shows and does not pass on.
+    # Standard error shows control characters as text, so colours would be noise.
     "PREFECT_LOGGING_COLORS": "false",
 }
 
 
 def prepare(*, is_verbose: bool = False) -> None:
-    """Have the libraries that a command uses say nothing; with `is_verbose` Prefect's own logs are shown."""
+    """Silence the libraries of a command; `is_verbose` shows Prefect's own logs."""
     shown = {"PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO", "PREFECT_LOGGING_INTERNAL_LEVEL": "ERROR"}
     for name, value in (_QUIET | (shown if is_verbose else {})).items():
         os.environ.setdefault(name, value)
@@ -191,11 +191,11 @@ def prepare(*, is_verbose: bool = False) -> None:
 
 
 SELECTION = ("limit", "vintage", "named_models", "named_judges", "named_tasks", "named_trials")
-"""What narrows a job beside its settings."""
+"""Fields of a job that narrow it beside its settings."""
 
 
 def mark_killed(job: Job) -> list[dict[str, Any]]:
-    """Record as killed the unfinished runs whose process is gone; gives their rows of `runs`."""
+    """Record unfinished runs without a living process as killed, and return their rows of `runs`."""
     warehouse = Warehouse(job.warehouse)
     unfinished = [row for row in _unfinished(job) if row["run_id"] != job.run_id]
     if unfinished:
@@ -223,7 +223,7 @@ def _cost_usd_of_killed(job: Job, row: Mapping[str, Any]) -> float | None:
 
 
 def _unfinished(job: Job, **of: Any) -> list[dict[str, Any]]:
-    """Return the rows of `runs` of a warehouse without an outcome; none where nothing was published yet."""
+    """Return the rows of unfinished runs; none if nothing is published yet."""
     warehouse = Warehouse(job.warehouse)
     if not warehouse.database.exists():
         return []
@@ -245,22 +245,22 @@ def run_row(
 ) -> dict[str, Any]:
     """Return the current row of a run.
 
-    Its output is from the reports of its stages, or from the tables if it was cut short.
+    The numbers of responses and verdicts come from the reports of its stages, or from the tables if it was cut short.
     """
     used, runtime = used_by(job), sys.modules.get("prefect.runtime")
     deployed = runtime.flow_run.name if runtime is not None and runtime.flow_run.id is not None else None
     named = {name: getattr(job, name) for name in SELECTION}
-    # What the run narrowed beside the configuration is under a key of its own.
+    # The selection that narrowed the configuration has a key of its own.
     narrowed = {name: value for name, value in named.items() if value != Job.model_fields[name].default}
     config = job.settings.model_dump(mode="json") | ({"selection": narrowed} if narrowed else {})
-    made = {
+    row_counts = {
         column: sum(report.rows for report in reports if report.stage == stage)
         for column, stage in (("responses_made", "sample"), ("verdicts_made", "judge"))
     }
     if outcome in {outcomes.INTERRUPTED, outcomes.FAILED} or outcomes.any_failed(reports):
         Warehouse(job.warehouse).publish()
         with Warehouse(job.warehouse).reader() as reader:
-            made = reader.rows(sql.read("queries/run/rows_of_run"), {"run_id": job.run_id})[0]
+            row_counts = reader.rows(sql.read("queries/run/rows_of_run"), {"run_id": job.run_id})[0]
     return {
         "run_id": job.run_id, "night": job.night, "outcome": outcome,
         "command": f"prbench serve: {deployed}" if deployed else " ".join(["prbench", *sys.argv[1:]]),
@@ -269,7 +269,7 @@ def run_row(
         "ended_at": ended_at and max(ended_at, started_at),
         "calls": used.calls, "prompt_tokens": used.prompt_tokens, "completion_tokens": used.completion_tokens,
         "cached_tokens": used.cached_tokens if used.cached_share is not None else None,
-        "cached_share": used.cached_share, **made,
+        "cached_share": used.cached_share, **row_counts,
         "cost_usd": 0.0 if outcome == outcomes.RUNNING else total_cost_usd(job, job.run_id),
     }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""One night: never two of a benchmark at the same time, what changed since the last one, and alerts about it."""
+"""One night: the only one of its benchmark at a time, compared with the last one, with alerts."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -11,7 +11,17 @@ from flows.execution import Execution, execute_flow, is_in_progress, mark_killed
 from flows.run.config import begin_of, night_of, stop_time
 from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME, any_failed, explained
 from flows.stopping import last_looks
-from tasks.alerts.findings import Alert, Night, alerts_of_reports, drifts, drops, failure, settled_drops, skipped
+from tasks.alerts.findings import (
+    Alert,
+    NightComparison,
+    NightRun,
+    alerts_of_reports,
+    drifts,
+    drops,
+    failure,
+    skipped,
+    stopping_drops,
+)
 from tasks.alerts.sending import Delivery, deliver, delivered, ping, store
 from tasks.compare.differences import compare
 from tasks.compare.pairs import comparison_of
@@ -24,13 +34,13 @@ from tasks.rules.statistics.comparison import holm
 from warehouse import Reader, Warehouse, WarehouseBusy, WarehouseError
 
 _ENDED = {DONE, BELOW_BAR, STOPPED_AT_BUDGET, STOPPED_AT_TIME}
-"""Outcomes after which the dead-man's switch is called, unless a stage failed: the night took place."""
+"""Outcomes of a night that ran: the dead-man's switch is called, unless a stage failed."""
 
 
 def as_night(job: Job, now: datetime | None = None) -> Job:
     """Return the job with the label of the current night, unless it has one, and with its stop time.
 
-    A night that starts late has the same stop time. An earlier night that is run again by its label has until the next
+    A night that starts late has the same stop time. An earlier night that is run again by its label ends at the next
     stop time.
     """
     now = now or datetime.now(UTC)
@@ -69,7 +79,7 @@ def run_night(
             execution = execute_flow(
                 job, "night", is_verbose=is_verbose, replace_lost=replace_lost, retry_failed=retry_failed
             )
-            alerts += _found(execution)
+            alerts += _alerts_of(execution)
     except Exception as error:
         _send(job, [*alerts, failure(f"the night of {job.night} failed: {explained(error)[1]}")])
         raise
@@ -95,7 +105,7 @@ def skip_night(job: Job, why: str) -> Execution:
 
 
 def _of_killed(job: Job) -> list[Alert]:
-    """Alerts for nights that were killed since the last one: they could not send any."""
+    """Return alerts for nights that were killed since the last one, since they could not send any."""
     warehouse = Warehouse(job.warehouse)
     with warehouse.writing(notice):
         warehouse.verify()
@@ -108,16 +118,16 @@ def _of_killed(job: Job) -> list[Alert]:
     ]
 
 
-def _found(execution: Execution) -> list[Alert]:
-    """Alerts for drifted judges, lower scores, and what the stages reported."""
+def _alerts_of(execution: Execution) -> list[Alert]:
+    """Return alerts for drifted judges, lower scores, and problems that the stages reported."""
     if execution.was_interrupted:
         return [failure(f"the night of {execution.job.night} was stopped; what was finished is kept")]
     job, alerts = execution.job, execution.job.settings.alerts
     judges, looks = drifted(job), last_looks(job)
     drifting, looked_at = {judge.judge for judge in judges}, {look["model"] for look in looks}
-    compared = [each for each in comparisons(job) if each["model"] not in looked_at]
+    compared = [each for each in comparisons(job) if each.model not in looked_at]
     fallen = [
-        *settled_drops(looks, drifted_judges=drifting),
+        *stopping_drops(looks, drifted_judges=drifting),
         *drops(compared, least_drop=alerts.least_drop, alpha=alerts.alpha, drifted_judges=drifting),
     ]
     failed = [failure(warning) for report in execution.reports if report.has_failed for warning in report.warnings]
@@ -125,13 +135,13 @@ def _found(execution: Execution) -> list[Alert]:
 
 
 def alert_refused(job: Job, error: Exception) -> None:
-    """Send an alert that a night was refused before it began; nothing is stored, since there may be no warehouse."""
+    """Send an alert that a night was refused before it began. Nothing is stored: there may be no warehouse."""
     job = as_night(job)
     _deliver(job, [failure(f"the night of {job.night} failed: {explained(error)[1]}")])
 
 
 def _send(job: Job, alerts: Sequence[Alert]) -> None:
-    """Store the alerts, send them, and store which were delivered."""
+    """Store the alerts, send them, and store their deliveries."""
     for alert in alerts:
         notice(f"alert: {alert.line}")
     _store(job, alerts, [])
@@ -139,7 +149,7 @@ def _send(job: Job, alerts: Sequence[Alert]) -> None:
 
 
 def _deliver(job: Job, alerts: Sequence[Alert]) -> list[Delivery]:
-    deliveries = deliver(job.settings.alerts, alerts, Night.of(job), delivered=delivered(job))
+    deliveries = deliver(job.settings.alerts, alerts, NightRun.of(job), delivered=delivered(job))
     for each in deliveries:
         if each.status == "failed":
             notice(f"could not send an alert to {each.receiver}: {each.error}")
@@ -161,11 +171,11 @@ _JUDGING = ("model", "model_config_hash", "judge", "judge_config_hash", "templat
 """Columns that are equal on both sides of a comparison."""
 
 
-def comparisons(job: Job) -> list[dict[str, Any]]:
-    """Return a comparison for each model of the night, split, and configured judge; none in the first night."""
+def comparisons(job: Job) -> list[NightComparison]:
+    """Return a comparison of the night with the last one for each model, split and configured judge."""
     models = {model.label for model in job.settings.models if model.resample == "nightly"}
     judges = {judge.label for judge in job.settings.judges}
-    found: list[dict[str, Any]] = []
+    compared: list[NightComparison] = []
     with Warehouse(job.warehouse).reader() as reader:
         for row in _pairs(job, reader, job.night):
             if row["model"] not in models or row["judge"] not in judges:
@@ -173,19 +183,17 @@ def comparisons(job: Job) -> list[dict[str, Any]]:
             if row["last_vintage"] is None:
                 notice(f"{row['model']}, judged by {row['judge']}: no earlier night to compare with")
             else:
-                found += map(_comparison, _of_judging(job, reader, row))
-    return found
+                compared += map(_comparison, _of_judging(job, reader, row))
+    return compared
 
 
 def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
-    """Return the changes in each model's latest vintage since its last comparable one, under every judge.
+    """Return the changes of each model from its last comparable vintage to its latest one, under every judge.
 
-    With a `vintage` it is that one instead of the latest.
-
-    A row has the compared model runs, the split, and the interval and p-value of the difference (Holm-corrected
-    over all rows). A model with one vintage has no row.
+    `vintage` replaces the latest one. A row has the compared model runs, the split, and the interval and p-value of
+    the difference (Holm-corrected over all rows). A model with one vintage has no row.
     """
-    found: list[dict[str, Any]] = []
+    changed: list[dict[str, Any]] = []
     with Warehouse(job.warehouse).reader() as reader:
         chosen: dict[str, Any] = {"is_latest": True} if vintage is None else {"vintage": vintage}
         chosen |= {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
@@ -194,13 +202,13 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
         for latest in (row for row in reader.select("leaderboard", columns, **chosen) if row["is_judge"]):
             for row in _pairs(job, reader, latest["vintage"]):
                 if row["last_vintage"] is not None and all(row[name] == latest[name] for name in _JUDGING):
-                    found += _of_judging(job, reader, row)
-    adjusted = holm([each["p_value"] for each in found])
+                    changed += _of_judging(job, reader, row)
+    adjusted = holm([each["p_value"] for each in changed])
     return [
         {name: each[f"second_{name}"] for name in _JUDGING}
         | {name: each[name] for name in ("first_vintage", "second_vintage", "split", "ci_low", "ci_high")}
         | {"p_adjusted": p_adjusted}
-        for each, p_adjusted in zip(found, adjusted, strict=True)
+        for each, p_adjusted in zip(changed, adjusted, strict=True)
     ]
 
 
@@ -220,20 +228,20 @@ def _of_judging(job: Job, reader: Reader, row: Mapping[str, Any]) -> list[dict[s
     nights = (row["last_vintage"], row["night"])
     comparison = comparison_of(of_judging, nights, "vintage", score=None, is_hard=False, vintage=None)
     try:
-        found = rows_of(compare(reader, comparison))
+        rows = rows_of(compare(reader, comparison))
     except PipelineError as error:
         notice(f"{row['model']} is not compared with {row['last_vintage']}: {error}")
         return []
-    return [each for each in found if all(each[f"second_{name}"] == row[name] for name in _JUDGING)]
+    return [each for each in rows if all(each[f"second_{name}"] == row[name] for name in _JUDGING)]
 
 
-_FACTS = (
+_COMPARED = (
     "split", "score", "first_vintage", "second_vintage", "first_mean", "second_mean", "difference", "ci_low", "ci_high",
     "p_value", "n_tasks",
 )  # fmt: skip
 
 
-def _comparison(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the figures of a difference that alerts contain."""
-    judged = {name: found[f"second_{name}"] for name in ("model", "judge", "judge_trial")}
-    return judged | {name: found[name] for name in _FACTS} | {"n_wanted": found["n_tasks_wanted"]}
+def _comparison(row: Mapping[str, Any]) -> NightComparison:
+    """Return a difference as alerts need it."""
+    judged = {name: row[f"second_{name}"] for name in ("model", "judge", "judge_trial")}
+    return NightComparison(**judged, **{name: row[name] for name in _COMPARED}, n_wanted=row["n_tasks_wanted"])

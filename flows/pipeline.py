@@ -22,25 +22,25 @@ from warehouse import Warehouse
 async def evaluate(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Run the full pipeline: each stage does only what is missing."""
     async with open_run_context(job, retry_failed=retry_failed):  # one budget for sampling and judging
-        reports = await _evaluated(job, retry_failed)
-        return [*reports, *await _concluded(job, reports)]
+        reports = await _run_to_verdicts(job, retry_failed)
+        return [*reports, *await _finish(job, reports)]
 
 
 @flow(name="night", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def night(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """Run one night: the full pipeline, the judges' control sets, and compaction if there are many files."""
+    """Run one night: the full pipeline, the control sets of the judges, and compaction if there are many files."""
     async with open_run_context(job, retry_failed=retry_failed):
-        reports = [*await _evaluated(job, retry_failed), await call(stages.drift_flow, job)]
-        reports += await _concluded(job, reports)
-    # The ledger's file can be compacted when this run does not write to it any more.
+        reports = [*await _run_to_verdicts(job, retry_failed), await call(stages.drift_flow, job)]
+        reports += await _finish(job, reports)
+    # The ledger can be compacted only after this run has closed it.
     return [*reports, await call(stages.compact_flow, job, only_if_needed=True)]
 
 
 @flow(name="sample-missing", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def sample(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """Sample the missing responses, and compare what is there with the coverage bar."""
+    """Sample the missing responses, and compare coverage with the bar."""
     report = await call(stages.sample_flow, job, retry_failed)
     return [report, coverage_report(job, "sample", [report])]
 
@@ -48,7 +48,7 @@ async def sample(job: Job, retry_failed: bool = False) -> list[StageReport]:
 @flow(name="judge-missing", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def judge(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """Judge the missing verdicts, and compare what is there with the coverage bar."""
+    """Judge the criteria without a verdict, and compare coverage with the bar."""
     report = await call(stages.judge_flow, job, retry_failed)
     return [report, coverage_report(job, "judge", [report])]
 
@@ -56,29 +56,29 @@ async def judge(job: Job, retry_failed: bool = False) -> list[StageReport]:
 @flow(name="backfill", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def backfill(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """Fill in what is missing, all models at the same time: one that fails does not stop the others."""
+    """Fill in missing responses and verdicts, all models in parallel: one that fails does not stop the others."""
     reports = [await call(stages.ingest_flow, job), await call(stages.assemble_flow, job)]
     with Warehouse(job.warehouse).reader() as reader:
         imported = imported_models(job, wanted_tasks(job, reader), reader)
     labels = dict.fromkeys([*(model.label for model in job.settings.models), *imported])
     async with open_run_context(job, retry_failed=retry_failed):
-        reports += await _derived(job, retry_failed)
+        reports += await _derive(job, retry_failed)
         blocks, is_complete = await _in_blocks(job, retry_failed)
         reports += blocks
         if is_complete:
-            filled = await asyncio.gather(*(_filled(job, label, retry_failed) for label in labels))
+            filled = await asyncio.gather(*(_fill_model(job, label, retry_failed) for label in labels))
             reports += [report for of_model in filled for report in of_model]
-        return [*reports, *await _concluded(job, reports)]
+        return [*reports, *await _finish(job, reports)]
 
 
 @flow(name="fill", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def fill(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """Sample and judge what is missing of one model."""
+    """Sample and judge the missing work of one model."""
     return [await call(stages.sample_flow, job, retry_failed), await call(stages.judge_flow, job, retry_failed)]
 
 
-async def _filled(job: Job, label: str, retry_failed: bool) -> list[StageReport]:
+async def _fill_model(job: Job, label: str, retry_failed: bool) -> list[StageReport]:
     models = tuple(model for model in job.settings.models if model.label == label)
     of_model = job.model_copy(
         update={"settings": job.settings.model_copy(update={"models": models}), "named_models": (label,)}
@@ -91,40 +91,40 @@ async def _filled(job: Job, label: str, retry_failed: bool) -> list[StageReport]
         return [await log_stage(job, report)]
 
 
-async def _evaluated(job: Job, retry_failed: bool) -> list[StageReport]:
+async def _run_to_verdicts(job: Job, retry_failed: bool) -> list[StageReport]:
     """Run all stages up to the verdicts, and return their reports."""
     reports = [await call(stages.ingest_flow, job), await call(stages.assemble_flow, job)]
     blocks, is_complete = await _in_blocks(job, retry_failed)
-    return [*reports, *blocks, *(await _asked(job, retry_failed) if is_complete else [])]
+    return [*reports, *blocks, *(await _run_calls(job, retry_failed) if is_complete else [])]
 
 
-async def _asked(job: Job, retry_failed: bool) -> list[StageReport]:
+async def _run_calls(job: Job, retry_failed: bool) -> list[StageReport]:
     """Run the stages that make calls, and return their reports."""
     return [
         await call(stages.sample_flow, job, retry_failed),
-        *await _derived(job, retry_failed),
+        *await _derive(job, retry_failed),
         await call(stages.judge_flow, job, retry_failed),
     ]
 
 
 async def _in_blocks(job: Job, retry_failed: bool) -> tuple[list[StageReport], bool]:
-    """Evaluate block by block where comparisons are to be settled, and whether they were before anything stopped it.
+    """Evaluate a job with `stopping` in blocks; return the reports, and whether no limit or outage ended it.
 
-    What is left then, failed work of earlier runs and models that are not compared, is done as in any run.
+    The rest, failed work of earlier runs and models that are not compared, is done as in any run.
     """
     if job.settings.stopping is None:
         return [], True
-    done = await evaluate_in_blocks(job, lambda narrowed: _asked(narrowed, retry_failed), retry_failed=retry_failed)
+    done = await evaluate_in_blocks(job, lambda narrowed: _run_calls(narrowed, retry_failed), retry_failed=retry_failed)
     await log_stage(job, done[0][-1])
     return done
 
 
-async def _derived(job: Job, retry_failed: bool) -> list[StageReport]:
-    """Rewritten rubrics, if a judge uses one."""
+async def _derive(job: Job, retry_failed: bool) -> list[StageReport]:
+    """Rewrite the rubrics, if a judge uses rewritten ones."""
     return [await call(stages.derive_flow, job, retry_failed)] if wanted_rubrics(job) else []
 
 
-async def _concluded(job: Job, before: list[StageReport]) -> list[StageReport]:
+async def _finish(job: Job, before: list[StageReport]) -> list[StageReport]:
     """Aggregate, select the hard subset, measure coverage, and write the report."""
     reports = [await call(stages.aggregate_flow, job), await call(stages.select_hard_flow, job, must_select=False)]
     reports.append(coverage_report(job, "evaluate", before))

@@ -46,18 +46,18 @@ Result = TypeVar("Result")
 Work = Callable[Arguments, Coroutine[Any, Any, Result]]
 Recordable = Flow[Arguments, Coroutine[Any, Any, Result]] | Task[Arguments, Coroutine[Any, Any, Result]]
 Batch = Callable[[], Awaitable[StageReport]]
-"""A call of a task that is made when its turn comes."""
+"""A call of a Prefect task, made later."""
 
 UNRECORDED = threading.Event()
-"""Set where nothing is recorded: as asked for, or since the server was lost."""
-STOPPED = "Stopped; what was finished is kept, and the same run continues from here."
-_KILLED = "The process was killed; the next run goes on with what is missing."
+"""Set if nothing is recorded: because the user switched it off, or the server was lost."""
+STOPPED = "Stopped; finished work is kept, and the same run continues from here."
+_KILLED = "The process was killed; the next run does the missing work."
 _LOOK_EVERY_S, _RENEW_EVERY_S = 3.0, 5.0
 _MOST_LINES, _MOST_TAGS, _NAMED = 3, 12, 3
 _IN_PROGRESS = {"type": {"any_": ["PENDING", "RUNNING", "CANCELLING"]}}
 _CANCELLED = {"type": {"any_": ["CANCELLING", "CANCELLED"]}}
-_came_to: ContextVar[list[Any] | None] = ContextVar("came_to", default=None)
-"""What the flow that is called came to, whatever becomes of the record."""
+_results: ContextVar[list[Any] | None] = ContextVar("results", default=None)
+"""Collects the result of the called flow, even if recording it fails."""
 
 
 # Calling a flow or a task
@@ -69,7 +69,7 @@ def is_recorded() -> bool:
 
 
 async def call(work: Recordable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-    """Call a flow or a task within a run: recorded where the run is, else as the function that it is.
+    """Call a flow or a task within a run: recorded if the run is, else as a plain function.
 
     Raises:
         asyncio.CancelledError: it was cancelled, here or in Prefect's UI.
@@ -80,21 +80,21 @@ async def call(work: Recordable[Arguments, Result], *args: Arguments.args, **kwa
 
 
 async def recorded(work: Recordable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-    """Have Prefect run and record a flow or a task; where it cannot, nothing more of the run is recorded."""
-    found: list[Result] = []
-    token = _came_to.set(found)
+    """Run a flow or a task recorded by Prefect; if recording fails, the rest of the run is not recorded."""
+    results: list[Result] = []
+    token = _results.set(results)
     state: State[Any] | None = None
     try:
         state = await cast(Any, work)(*args, **kwargs, return_state=True)
-    except (Exception, Abort, Pause) as error:  # noqa: BLE001 - the work's own errors are in the state that it gives
+    except (Exception, Abort, Pause) as error:  # noqa: BLE001 - errors of the work itself are in its state
         _give_up(error)
     finally:
-        _came_to.reset(token)
+        _results.reset(token)
     here = asyncio.current_task()
     if (state is not None and state.is_cancelled()) or (here is not None and here.cancelling()):
         raise asyncio.CancelledError
-    if found:
-        return found[-1]
+    if results:
+        return results[-1]
     return await (work.fn(*args, **kwargs) if state is None else state.aresult())
 
 
@@ -116,20 +116,20 @@ def _give_up(error: BaseException) -> None:
 
 
 def reported(work: Work[Arguments, Result]) -> Work[Arguments, Result]:
-    """Let a flow end in Prefect in the state of its outcome; called undecorated, it gives its reports."""
+    """Make a flow end in the Prefect state of its outcome; called undecorated, it returns its reports."""
 
     @wraps(work)
     async def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         context = FlowRunContext.get()
         if context is None or context.flow is None or context.flow.fn is not run:
             return await work(*args, **kwargs)
-        found = _came_to.get()
+        results = _results.get()
         try:
             result = await work(*args, **kwargs)
         except asyncio.CancelledError:
             return cast(Result, state_of(INTERRUPTED, STOPPED))
-        if found is not None:
-            found.append(result)
+        if results is not None:
+            results.append(result)
         reports: list[StageReport] = result if isinstance(result, list) else [cast(Any, result)]
         outcome = outcome_of(reports)
         is_part = context.flow_run is not None and context.flow_run.parent_task_run_id is not None
@@ -149,17 +149,18 @@ def state_of(outcome: str, message: str, data: Any = None) -> State[Any]:
 
 
 def message_of(reports: Sequence[StageReport], outcome: str, first: Sequence[str] = ()) -> str:
-    """Return a few lines about a run: `first`, else its warnings, else what was sampled and judged."""
+    """Return a few lines about a run: `first`, else its warnings, else the notes of sampling and judging."""
     warnings = [warning for report in reports for warning in report.warnings]
-    told = [report for report in reports if len(reports) == 1 or report.stage in {"sample", "judge"}]
-    notes = [note for report in told for note in report.notes[:1]]
+    described = [report for report in reports if len(reports) == 1 or report.stage in {"sample", "judge"}]
+    notes = [note for report in described for note in report.notes[:1]]
     return "; ".join(first[:_MOST_LINES] or warnings[:_MOST_LINES] or notes) or ENDINGS[outcome].state_name
 
 
 def may_pass(_task: object, _run: object, state: State[Any]) -> bool:
-    """Return whether running a failed batch again may help: the calls in the ledger are not made again.
+    """Return whether retrying a failed batch may help.
 
-    A call that failed is a row, and retried by the gateway or the next run.
+    A failed call is no reason: it is a row, which the gateway or the next run retries. Calls in the ledger are not
+    repeated.
     """
     return not isinstance(state.data, PipelineError | WarehouseError)
 
@@ -168,14 +169,14 @@ def may_pass(_task: object, _run: object, state: State[Any]) -> bool:
 
 
 async def run_recorded(flow: Recordable[..., Result], job: Job, **options: Any) -> Result:
-    """Run a flow on a job as a run of its own, under tags by which it is found, which can be cancelled in the UI."""
+    """Run a flow on a job as a run of its own, with tags to search for; it can be cancelled in the UI."""
     here = asyncio.current_task()
     assert here is not None
     logging.raiseExceptions = False  # Prefect would print every log line that it cannot send
     labels = (model.label for model in job.settings.models)
     where, when = warehouse_name(job.warehouse), job.night or job.vintage
-    found = dict.fromkeys([where, job.settings.benchmark, when, *job.settings.dataset.splits, *labels])
-    with tags(*list(found)[:_MOST_TAGS], job.run_id):
+    labels_and_dates = dict.fromkeys([where, job.settings.benchmark, when, *job.settings.dataset.splits, *labels])
+    with tags(*list(labels_and_dates)[:_MOST_TAGS], job.run_id):
         watching = asyncio.create_task(_watch(job, here))
         try:
             return await recorded(flow, job, **options)
@@ -185,21 +186,21 @@ async def run_recorded(flow: Recordable[..., Result], job: Job, **options: Any) 
 
 
 async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
-    """Close what was killed before, and cancel the work when one of its runs is cancelled in the UI."""
+    """Close the records of killed runs, and cancel the work when one of its runs is cancelled in the UI."""
     try:
         async with get_client() as client:
             context = FlowRunContext.get()
             if context is not None and context.flow_run is not None:
-                # The run of a deployment, in which this is one, is found by the tag of the run, too.
+                # The deployment's run around this one gets the tag too, so that both can be found by it.
                 await client.update_flow_run(context.flow_run.id, tags={*context.flow_run.tags, job.run_id})
             shown = await _runs(client, {"any_": [warehouse_name(job.warehouse)]}, _IN_PROGRESS)
             names = sorted({tag for run in shown for tag in run.tags} - {job.run_id})
             ended = dict[str, str]()
             if names:
                 with Warehouse(job.warehouse).reader() as reader:
-                    found = reader.select("runs", "run_id, outcome", run_id=names)
-                ended = {row["run_id"]: row["outcome"] for row in found if row["outcome"] != RUNNING}
-            for run in shown:  # still, although they ended: they were killed, or Prefect's server was lost
+                    rows = reader.select("runs", "run_id, outcome", run_id=names)
+                ended = {row["run_id"]: row["outcome"] for row in rows if row["outcome"] != RUNNING}
+            for run in shown:  # shown as running although they ended: killed, or Prefect's server was lost
                 for outcome in [ended[tag] for tag in run.tags if tag in ended]:
                     why = _KILLED if outcome == KILLED else f"Ended unrecorded: {outcome}."
                     await client.set_flow_run_state(run.id, state_of(outcome, why), force=True)
@@ -208,7 +209,7 @@ async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
                 if await _runs(client, {"all_": [job.run_id]}, _CANCELLED):
                     work.cancel()
                     return
-    except Exception as error:  # noqa: BLE001 - what the UI shows and asks for is not the work
+    except Exception as error:  # noqa: BLE001 - the UI is not the work
         _miss(error)
 
 
@@ -240,7 +241,7 @@ def warehouse_name(folder: Path) -> str:
 
 
 def _miss(error: Exception) -> None:
-    """Say that the UI misses something; a server that does not answer is not asked again."""
+    """Print that the UI lacks something; after a connection error, nothing more is recorded."""
     if isinstance(error, httpx.TransportError):
         _give_up(error)
     elif not UNRECORDED.is_set():
@@ -250,27 +251,27 @@ def _miss(error: Exception) -> None:
 async def _show(
     job: Job, what: str, kind: type[Artifact], description: str, known: UUID | None = None, **content: Any
 ) -> UUID | None:
-    """Show an artifact, in the place of one that is `known`, and return its id.
+    """Show an artifact, instead of one with the id `known`, and return its id.
 
-    Under its key, one for each warehouse, Prefect keeps all that was ever shown of it. Without `what` it has none, and
-    stands on the page of its run alone. That it fails changes nothing about the run.
+    Prefect keeps the history of artifacts with the same key, which names the warehouse and `what`. Without `what` the
+    artifact has no key, and only the page of its run shows it. A failure changes nothing about the run.
     """
     try:
-        name, place = warehouse_name(job.warehouse), hashlib.sha256(str(job.warehouse).encode()).hexdigest()[:6]
+        name, path_hash = warehouse_name(job.warehouse), hashlib.sha256(str(job.warehouse).encode()).hexdigest()[:6]
         readable = re.sub(r"[^a-z0-9]+", "-", f"{name}-{job.settings.benchmark}-{what}".lower()).strip("-")
-        artifact = kind(key=f"{readable}-{place}" if what else None, description=description, **content)
+        artifact = kind(key=f"{readable}-{path_hash}" if what else None, description=description, **content)
         if known is None:
             return (await artifact.acreate()).id
         async with get_client() as client:
             update = ArtifactUpdate(data=await artifact.aformat(), description=description)
             await client.update_artifact(known, update)
-    except Exception as error:  # noqa: BLE001 - what is shown in the UI is not the work
+    except Exception as error:  # noqa: BLE001 - the UI is not the work
         _miss(error)
     return known
 
 
 async def show_stage(job: Job, report: StageReport, line: str) -> None:
-    """Keep the result of a stage: in the run's log and as an artifact."""
+    """Write the result of a stage to the run's log and to an artifact."""
     log = get_run_logger()
     log.info(line)
     for warning in report.warnings:
@@ -292,7 +293,7 @@ _MOST_ROWS = 200
 
 
 async def show_results(job: Job) -> None:
-    """Show the leaderboard, what the last checks found, and what this run's calls cost; without rows, nothing."""
+    """Show tables with the leaderboard, the last checks and the cost of this run's calls, as far as they have rows."""
     with Warehouse(job.warehouse).reader() as reader:
         parameters = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
         quality = reader.rows(sql.read("queries/check/last_checks"), parameters)
@@ -317,7 +318,7 @@ async def show_results(job: Job) -> None:
 async def progress_shown(
     job: Job, stage: str, tallies: Sequence[Tally], senders: SenderPool | None
 ) -> AsyncIterator[None]:
-    """Show how far a stage that makes calls is, and what its senders are doing, while the block runs."""
+    """Show the progress of a stage that makes calls, and the state of its senders, while the block runs."""
     if not is_recorded() or not any(tally.total for tally in tallies):
         yield
         return
@@ -351,7 +352,7 @@ async def progress_shown(
 # The log of a run
 
 _SAY_ALL = (PipelineError, WarehouseError, ParameterTypeError, SignatureMismatchError)
-"""Errors whose message says all."""
+"""Errors whose message needs no traceback."""
 
 
 def _one_line(record: logging.LogRecord) -> bool:

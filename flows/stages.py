@@ -35,7 +35,7 @@ from warehouse import Warehouse
 
 _BATCHES_AT_ONCE = 4
 _PUBLISH_LEAST_S, _PUBLISH_MOST_S = 30.0, 300.0
-"""How long after a publishing the next one is due: the sooner, the faster it is."""
+"""Shortest and longest time between two publications: a fast publication is repeated sooner."""
 SAMPLES_A_BATCH, VERDICTS_A_BATCH, ITEMS_A_BATCH = 200, 1_000, 1_000
 
 Each = TypeVar("Each")
@@ -45,10 +45,10 @@ async def run_batches(
     job: Job, stage: str, what: str, batches: Sequence[Batch], totals: Mapping[str, int],
     first: Sequence[Batch] = (), *, retry_failed: bool,
 ) -> StageReport:  # fmt: skip
-    """Run the batches of a stage that makes calls, and check what they made.
+    """Run the batches of a stage that makes calls, and check the new rows.
 
     `what` is the plural of the stage's rows, `totals` are the calls by model; `first` runs alone, before the others.
-    With `retry_failed` failed work is among them.
+    `retry_failed`: the batches include failed work.
     """
     started_s = time.monotonic()
     report = StageReport(stage)
@@ -89,12 +89,12 @@ async def _run_all(job: Job, batches: Sequence[Batch], report: StageReport) -> N
 
 
 def in_batches(items: Sequence[Each], size: int = SAMPLES_A_BATCH) -> list[list[Each]]:
-    """Cells to sample, or items to ask about, in batches."""
+    """Split cells or items into batches."""
     return [list(items[start : start + size]) for start in range(0, len(items), size)]
 
 
 def in_response_batches(responses: Sequence[MissingVerdicts]) -> list[list[MissingVerdicts]]:
-    """Whole responses together until they make a batch."""
+    """Group whole responses into batches of at most so many verdicts."""
     batches: list[list[MissingVerdicts]] = []
     room = 0
     for each in responses:
@@ -107,7 +107,7 @@ def in_response_batches(responses: Sequence[MissingVerdicts]) -> list[list[Missi
 
 
 async def timed(job: Job, work: Awaitable[StageReport]) -> StageReport:
-    """Do the work of a stage, and say what it did and how long it took."""
+    """Do the work of a stage, and report its result and duration."""
     started_s = time.monotonic()
     report = await work
     report.seconds = time.monotonic() - started_s
@@ -115,7 +115,7 @@ async def timed(job: Job, work: Awaitable[StageReport]) -> StageReport:
 
 
 async def log_stage(job: Job, report: StageReport) -> StageReport:
-    """Say what a stage did, in a line and one for each warning: on standard error, and in Prefect where it records."""
+    """Print the report of a stage, one line and one for each warning, and show it in Prefect if recorded."""
     line, labels = report.line, job.named_models or ()
     if report.stage in {"sample", "judge"} and len(labels) == 1:  # several may be under way side by side
         line = line.replace(report.stage, f"{report.stage} {labels[0]}", 1)
@@ -176,7 +176,7 @@ async def derive_flow(job: Job, retry_failed: bool = False) -> StageReport:
 @flow(name="judge", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
-    """Judge the criteria that are missing, in batches of whole responses."""
+    """Judge the criteria without a verdict, in batches of whole responses."""
     missing = await asyncio.to_thread(plan_verdicts, job, retry_failed=retry_failed)
     if any(responses for _, responses in missing):
         for line in await asyncio.to_thread(former_template_notices, job):
@@ -187,8 +187,8 @@ async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
         for number, some in enumerate(in_response_batches(responses), start=1)
     ]
     batches = [
-        batch(judge_batch, name, job, judging, _ids(some), retry_failed, place)
-        for place, (judging, some, name) in enumerate(all_batches)
+        batch(judge_batch, name, job, judging, _ids(some), retry_failed, batch_index)
+        for batch_index, (judging, some, name) in enumerate(all_batches)
     ]
     first = [
         batch(provider_batches, f"batches of {judging.judge.label}", job, judging, _ids(responses), retry_failed)
@@ -203,15 +203,15 @@ async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
 
 @task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
 async def judge_batch(
-    job: Job, judging: Judging, response_ids: list[str], retry_failed: bool, place: int
+    job: Job, judging: Judging, response_ids: list[str], retry_failed: bool, batch_index: int
 ) -> StageReport:
-    """Judge a batch of responses; `place` is the batch's among all."""
-    return await judge_responses(job, judging, response_ids, retry_failed=retry_failed, place=place)
+    """Judge a batch of responses; `batch_index` is its position among all batches."""
+    return await judge_responses(job, judging, response_ids, retry_failed=retry_failed, place=batch_index)
 
 
 @task(cache_policy=NO_CACHE)
 async def provider_batches(job: Job, judging: Judging, response_ids: list[str], retry_failed: bool) -> StageReport:
-    """Have a provider's batches make the calls of a judge."""
+    """Make the calls of a judge through the provider's batch interface."""
     return await judge_by_provider_batches(job, judging, response_ids, retry_failed=retry_failed)
 
 
@@ -239,7 +239,7 @@ async def select_hard_flow(job: Job, must_select: bool = True) -> StageReport:
 @flow(name="check", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def check_flow(job: Job) -> StageReport:
-    """Run all data-quality suites on what is stored."""
+    """Run all data-quality suites on the stored data."""
     return await timed(job, asyncio.to_thread(check, job))
 
 

@@ -1,4 +1,4 @@
-"""Runs that stop when their comparisons are settled: blocks of tasks, and a look after each."""
+"""Evaluation that stops when all comparisons are settled: blocks of tasks, with a look after each."""
 
 import asyncio
 import time
@@ -17,14 +17,14 @@ from tasks.stopping import TaskBlock, describe, has_scores, looks_after, next_bl
 from warehouse import Warehouse
 
 Evaluate = Callable[[Job], Awaitable[list[StageReport]]]
-"""Samples and judges what is missing of a job."""
+"""Samples and judges the missing work of a job."""
 
 
 async def evaluate_in_blocks(job: Job, evaluate: Evaluate, *, retry_failed: bool) -> tuple[list[StageReport], bool]:
     """Evaluate block by block until every comparison of a job with `stopping` is settled.
 
     Returns:
-        The reports, and whether it is complete: neither the budget, the time nor an outage ended it.
+        The reports, and whether the evaluation is complete: neither the budget, the time nor an outage ended it.
     """
     started_s, is_complete = time.monotonic(), True
     reports, passed = list[StageReport](), dict[tuple[str, ...], int]()
@@ -75,7 +75,7 @@ def _next(job: Job, passed: dict[tuple[str, ...], int]) -> TaskBlock | None:
 
 
 def _look(job: Job, block: TaskBlock, passed: dict[tuple[str, ...], int]) -> int:
-    """Look at a block's comparisons, store and say what each shows; how many looks these are."""
+    """Look at a block's comparisons, store and print the results, and return the number of looks."""
     warehouse = Warehouse(job.warehouse)
     wanted, plan, _ = _plan(job)
     assert plan is not None
@@ -99,9 +99,9 @@ def _concluded(job: Job, n_looks: int, n_blocks: int) -> StageReport:
     if plan is None or not progress:
         report.notes.append("nothing is compared, so all tasks are evaluated")
         return report
-    found = Counter(each.decision.replace("_", " ") for each in progress if each.is_decided)
-    found["unfinished"] = len(progress) - found.total()
-    counts = ", ".join(f"{count} {name}" for name, count in sorted((+found).items()))
+    decisions = Counter(each.decision.replace("_", " ") for each in progress if each.is_decided)
+    decisions["unfinished"] = len(progress) - decisions.total()
+    counts = ", ".join(f"{count} {name}" for name, count in sorted((+decisions).items()))
     report.notes.append(f"{len(progress)} comparisons: {counts}; {n_looks} looks after {n_blocks} blocks")
     with warehouse.reader() as reader:
         is_stored = not n_looks and has_scores(plan, reader)
@@ -119,14 +119,14 @@ _LOOK = (
     "mean_difference", "unbiased_difference", "sequence_low", "sequence_high", "comparison_alpha", "least_difference",
     "decision",
 )  # fmt: skip
-"""The facts of a look that an alert holds."""
+"""Columns of a look that an alert contains."""
 
 
 def last_looks(job: Job) -> list[dict[str, Any]]:
-    """Return the last look at each nightly model beside its earlier nights; none where nights do not stop this way.
+    """Return the last look at each nightly model against its earlier nights; none if nights do not stop this way.
 
-    Of a model with a look, other comparisons of the night rest on tasks whose number depends on what they show: the
-    look alone holds.
+    For a model with a look only the last look is valid: its results decided how many tasks all other comparisons of
+    the night rest on.
     """
     stopping = job.settings.stopping
     if stopping is None or stopping.pairs != EARLIER_NIGHTS:

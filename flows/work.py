@@ -1,6 +1,6 @@
-"""The flows that a command starts, what each could have to do, and what a run says that has nothing to do.
+"""The flows that commands start, the kinds of work of each, and the report of a run without work.
 
-Nothing here imports Prefect or a library that makes calls: a run without work ends without them.
+Nothing here imports Prefect or a library that makes calls: a run without work does not load them.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ from warehouse import Reader, Warehouse, WarehouseError
 
 
 class Look(NamedTuple):
-    """The data that shows whether there is work; `again` says whether failed work counts."""
+    """The job and data that show whether there is work; `again`: failed work counts."""
 
     job: Job
     reader: Reader
@@ -46,11 +46,11 @@ class Look(NamedTuple):
         return wanted_tasks(self.job, self.reader)
 
     def lacks(self, analysis: Analysis) -> bool:
-        """Return whether there are items to ask analysts about."""
+        """Return whether there are items to call analysts for."""
         return analysis.lacks_items(self.job, self.reader, retry_failed=self.again)
 
     def asks(self, analysis: Analysis) -> bool:
-        """Return whether there are such items, or analysts are configured otherwise than when they were last called."""
+        """Return whether there are such items, or the configuration of analysts changed since their last call."""
         return self.lacks(analysis) or bool(analysis.changed_analysts(self.job, self.reader))
 
 
@@ -63,7 +63,7 @@ def _is_new_night(at: Look) -> bool:
 
 
 def _may_select(at: Look) -> bool:
-    """Return whether a run would select a hard subset; where none can be selected, it goes on without."""
+    """Return whether a run would select a hard subset; a run goes on if none can be selected."""
     try:
         return has_new_selection(at.job)
     except PipelineError:
@@ -103,15 +103,15 @@ WORK: dict[str, Callable[[Look], bool]] = {
     "reviews": lambda at: at.asks(REVIEW),
     "capabilities": _has_capabilities,
 }
-"""Whether there is work of a kind to do about a job."""
+"""Kind of work -> whether a job has any of it."""
 
 
 class Startable(NamedTuple):
     """A flow that a command starts.
 
-    `path` is where the flow is, `work` names the kinds that it could have to do (without any it always has work),
-    `calls` are the roles that it calls, `loads` says whether it loads the data set, and `covers` is the stage whose
-    coverage it measures.
+    `path` names its module and function, `work` the kinds of work that it does (if empty, it always has work), `calls`
+    the kinds of models that it calls, `loads` says whether it loads the data set, and `covers` names the stage whose
+    coverage it reports.
     """
 
     path: str
@@ -141,21 +141,21 @@ FLOWS = {
     "check": Startable("flows.stages:check_flow"),
     "compact": Startable("flows.stages:compact_flow"),
 }
-"""By the name that commands use."""
+"""The flows by the names that commands use."""
 
 
 def has_work(job: Job, name: str, *, retry_failed: bool = False) -> bool:
-    """Return whether a flow has work, by published data and configuration; work that this overlooks is not done."""
+    """Return whether a flow has work, judged by published data and configuration; overlooked work is not done."""
     kinds = FLOWS[name].work
     try:
         with Warehouse(job.warehouse).reader() as reader:
             return not kinds or any(WORK[kind](Look(job, reader, retry_failed)) for kind in kinds)
-    except (PipelineError, WarehouseError):  # nothing is there yet, or not as configured: the flow will say so
+    except (PipelineError, WarehouseError):  # no data yet, or not the configured one: the flow reports it
         return True
 
 
 def without_work(job: Job, name: str) -> list[StageReport]:
-    """Return the reports of a run with no work: its data and coverage may still be below the bar."""
+    """Return the reports of a run without work: its data and coverage may still be below the bar."""
     flow = FLOWS[name]
     report = StageReport("ingest" if flow.loads else name.replace("_", "-"))
     report.notes.append("nothing is missing, no model call made")
@@ -167,9 +167,9 @@ def without_work(job: Job, name: str) -> list[StageReport]:
 
 
 def coverage_report(job: Job, stage: str = "evaluate", before: Sequence[StageReport] = ()) -> StageReport:
-    """Compare what is stored of a stage's work (or of all stages') with the configured bar.
+    """Compare the coverage of a stage (or of all stages) with the configured bar.
 
-    Where no call of the stages before succeeded, the cause was said, and what follows from it is not.
+    If no call of the stages before succeeded, warnings are not printed: the cause has been reported.
     """
     report, bar = StageReport("coverage"), job.settings.coverage.min
     configured, matrix = {judge.label for judge in job.settings.judges}, coverage(job)

@@ -86,13 +86,13 @@ def module_name(path: Path) -> str:
 
 def imports_of(path: Path) -> set[str]:
     """Every module that a file imports, at its top or inside a function, with `from a import b` as `a.b`."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            found |= {f"{'.' * node.level}{node.module or ''}.{alias.name}" for alias in node.names}
-    return found
+            names |= {f"{'.' * node.level}{node.module or ''}.{alias.name}" for alias in node.names}
+    return names
 
 
 @cache
@@ -174,7 +174,7 @@ def test_nothing_but_its_own_module_and_templates_names_a_benchmark_of_the_famil
             if path.suffix in {".py", ".sql", ".yml", ".html", ".js", ".css", ".txt"} and path not in own
             and name in path.read_text(encoding="utf-8").lower()
         ]  # fmt: skip
-        assert naming == [], name
+        assert [] == naming, name
 
 
 def test_no_import_is_relative() -> None:
@@ -200,7 +200,7 @@ def test_no_flow_is_named_like_something_that_can_be_imported() -> None:
     taken = {*PACKAGES, "tests", *importlib.metadata.packages_distributions(), *sys.stdlib_module_names}
     names = {path.stem for path in (ROOT / "flows").iterdir() if path.suffix == ".py" or path.is_dir()}
 
-    assert names & taken == set()
+    assert set() == names & taken
 
 
 def tracked_files() -> list[Path]:
@@ -227,7 +227,7 @@ def test_every_folder_with_python_is_a_package() -> None:
 
 
 def test_every_mart_is_described_and_nothing_else_is() -> None:
-    assert {path.stem for path in (sql.FOLDER / "marts").rglob("*.sql")} == sql.schema()["marts"].keys()
+    assert sql.schema()["marts"].keys() == {path.stem for path in (sql.FOLDER / "marts").rglob("*.sql")}
 
 
 def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name() -> None:
@@ -236,7 +236,7 @@ def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name() -> No
 
     tables = {each.table for name in benchmark_names() for each in expectations_of(load_benchmark(name))}
 
-    assert sorted(tables) == sorted(sql.queries("checks"))
+    assert sorted(sql.queries("checks")) == sorted(tables)
 
 
 def test_no_private_name_of_a_module_is_imported() -> None:

@@ -1,4 +1,4 @@
-"""All checks of `prbench doctor`. No key is ever shown, and nothing heavy is imported."""
+"""All checks of `prbench doctor`. No key is ever shown, and no large library is imported."""
 
 import asyncio
 import importlib.metadata
@@ -40,8 +40,8 @@ _CONNECT_S = 3.0
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing that was checked; `is_ok` is None where doctor does not know. `is_damage`: stored data is damaged."""
+class SetupFinding:
+    """The result of one check; `is_ok` None: unknown. `is_damage`: stored data is damaged."""
 
     subject: str
     is_ok: bool | None
@@ -49,125 +49,127 @@ class Finding:
     is_damage: bool = False
 
 
-def examine(job: Job, *, may_call: bool = False) -> list[Finding]:
+def examine(job: Job, *, may_call: bool = False) -> list[SetupFinding]:
     """Check the configuration, the data set, the models, Prefect's server, the warehouse and the versions.
 
     With `may_call`, each model is called once, with one token.
     """
     settings = job.settings
     numbers = f"{counted(len(settings.models), 'model')}, {counted(len(settings.judges), 'judge')}"
-    # Whatever is wrong in it is refused before.
-    configuration = Finding("configuration", True, f"{settings.benchmark}, {numbers}, trials {settings.trials}")
+    # A broken configuration was refused before.
+    configuration = SetupFinding("configuration", True, f"{settings.benchmark}, {numbers}, trials {settings.trials}")
     return [configuration, *_of_job(job, may_call=may_call), *_of_machine()]
 
 
-def examine_broken(error: ConfigurationError) -> list[Finding]:
-    """Return all problems of a broken configuration, and the problems that can be found in the rest of it."""
-    # What the rest seems to have in order may be a default in the place of what is broken.
+def examine_broken(error: ConfigurationError) -> list[SetupFinding]:
+    """Return all problems of a broken configuration, and those found in the rest of it."""
+    # Passed checks are left out: a default may stand in for a broken value.
     rest = [] if error.job is None else [each for each in _of_job(error.job, may_call=False) if each.is_ok is False]
     return [
-        *(Finding(f"configuration {error.where}", False, problem) for problem in error.problems),
+        *(SetupFinding(f"configuration {error.where}", False, problem) for problem in error.problems),
         *(each for each in rest if each.detail not in error.problems),
         *_of_machine(),
     ]
 
 
-def _of_job(job: Job, *, may_call: bool) -> Iterator[Finding]:
+def _of_job(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
     try:
         data = job.data
         kind = f" ({job.settings.dataset.source})" if job.settings.dataset.source in {"hub", "sample"} else ""
         splits = f"splits {', '.join(data.splits)}"
-        yield Finding("data set", True, f"{data.name}{kind}, revision {data.revision[:12]}, {splits}")
+        yield SetupFinding("data set", True, f"{data.name}{kind}, revision {data.revision[:12]}, {splits}")
     except PipelineError as error:
-        yield Finding("data set", False, str(error).removeprefix("dataset.source: "))
+        yield SetupFinding("data set", False, str(error).removeprefix("dataset.source: "))
     yield from check_models(job, may_call=may_call)
-    # Where no model is called and no cap configured, LiteLLM's table of prices is not loaded.
+    # LiteLLM's price table is loaded only if it is needed.
     has_cap = job.settings.limits.max_usd is not None or job.settings.limits.max_tokens is not None
     if lines := list(unbounded(job)) if has_cap or may_call else []:
-        yield Finding("caps", False if has_cap else None, "; ".join(lines))
+        yield SetupFinding("caps", False if has_cap else None, "; ".join(lines))
     yield from check_conditions(job)
     yield from check_senders(job)
     yield from check_nights(job)
     yield from check_warehouse(job)
 
 
-def _of_machine() -> list[Finding]:
+def _of_machine() -> list[SetupFinding]:
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES)
-    return [Finding("Prefect server", *check_server()), Finding("versions", True, versions)]
+    return [SetupFinding("Prefect server", *check_server()), SetupFinding("versions", True, versions)]
 
 
-def check_conditions(job: Job) -> Iterator[Finding]:
+def check_conditions(job: Job) -> Iterator[SetupFinding]:
     """Yield the findings on conditions: each label must be configured, or be the model of a stored response."""
     conditions, problems = job.settings.conditions, list[str]()
     configured = {model.label for model in job.settings.models}
     others = {label for labels in conditions.values() for label in labels.values()} - configured
     if others and not Warehouse(job.warehouse).database.exists():
         detail = f"neither configured nor stored yet: {', '.join(sorted(others))}; import their responses"
-        yield Finding("conditions", None, detail)
+        yield SetupFinding("conditions", None, detail)
         return
     if others:
-        # It brings NumPy and SciPy along, which most configurations do not need here.
+        # This imports NumPy and SciPy, which most configurations do not need here.
         from tasks.compare.conditions import unknown_labels
 
         with Warehouse(job.warehouse).reader() as reader:
             problems = unknown_labels(reader, job)
     listed = "; ".join(f"{name}: {', '.join(labels)}" for name, labels in conditions.items())
     for detail in problems or ([listed] if conditions else []):
-        yield Finding("conditions", not problems, detail)
+        yield SetupFinding("conditions", not problems, detail)
 
 
 _ON_AWS = {"bedrock", "sagemaker", "sagemaker_chat"}
 """Providers that LiteLLM calls with boto3, which is not installed with it."""
 
 
-def check_models(job: Job, *, may_call: bool) -> Iterator[Finding]:
-    """Yield the findings on models: their keys, a reachable server, and a call to each where `may_call`."""
+def check_models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
+    """Yield the findings on models: their keys, their servers, and with `may_call` one call to each."""
     settings = job.settings
     used_as: list[tuple[str, Endpoint]] = [
         *(("model", model) for model in settings.models if not model.is_imported),
         *(("judge", judge) for judge in settings.called_judges),
         *([] if settings.rubric_writer is None else [("rubric writer", settings.rubric_writer)]),
-        *((role.replace("_", " "), each) for role in ANALYST_ROLES for each in getattr(settings, role)),
+        *((kind.replace("_", " "), each) for kind in ANALYST_ROLES for each in getattr(settings, kind)),
     ]
     if not settings.models:
-        yield Finding("models", True, "none is configured, so nothing is sampled; imported responses are judged")
+        yield SetupFinding("models", True, "none is configured, so nothing is sampled; imported responses are judged")
     if not settings.judges:
-        yield Finding("judges", True, "none is configured, so nothing is judged; imported verdicts count")
+        yield SetupFinding("judges", True, "none is configured, so nothing is judged; imported verdicts count")
     yield from _imported(job)
     for label, headers in {endpoint.label: endpoint.headers for _, endpoint in used_as}.items():
-        # They are stored, and not treated as secrets.
+        # Literal headers are stored, and not treated as secrets.
         if literal := sorted(name for name, value in headers.items() if not is_reference(value)):
             detail = f"literal values: {', '.join(literal)}; write ${{NAME}} for a secret"
-            yield Finding(f"headers of {label}", None, detail)
-    routes: dict[str, tuple[Endpoint, Finding]] = {}
-    for role, endpoint in used_as:
+            yield SetupFinding(f"headers of {label}", None, detail)
+    routes: dict[str, tuple[Endpoint, SetupFinding]] = {}
+    for kind, endpoint in used_as:
         route = str((endpoint.name, endpoint.api_base, endpoint.headers))
         if route not in routes:
-            routes[route] = endpoint, _found(_model, f"{role} {endpoint.name}", endpoint)
-    # What a cluster calls has its keys there.
+            routes[route] = endpoint, _finding(_model, f"{kind} {endpoint.name}", endpoint)
+    # The keys for calls from a cluster are there.
     is_here = settings.calls.where == "here" or settings.calls.address == "local"
-    yield from _called(job, list(routes.values())) if may_call and is_here else (found for _, found in routes.values())
+    yield from (
+        _called(job, list(routes.values())) if may_call and is_here else (finding for _, finding in routes.values())
+    )
 
 
-def _called(job: Job, models: Sequence[tuple[Endpoint, Finding]]) -> Iterator[Finding]:
-    """Call the models that passed and cost something, and yield the findings on all models with the results."""
-    called = [endpoint for endpoint, found in models if found.is_ok is not False and not is_embedded(endpoint.name)]
+def _called(job: Job, models: Sequence[tuple[Endpoint, SetupFinding]]) -> Iterator[SetupFinding]:
+    """Call each model that passed and is not embedded, and yield the findings on all models with the results."""
+    called = [endpoint for endpoint, finding in models if finding.is_ok is not False and not is_embedded(endpoint.name)]
     if called:
         notice(f"calling {counted(len(called), 'model')}, 1 call of 1 token each (--no-call leaves them out)")
-    # Two machines that open one ledger damage it.
+    # A ledger must not be opened by two machines.
     ledger, is_elsewhere = job.warehouse / LEDGER, Warehouse(job.warehouse).elsewhere()
     targets = [target_of(endpoint) for endpoint in called]
     probed = iter(asyncio.run(probe(targets, ledger if ledger.is_dir() and not is_elsewhere else None, job.run_id)))
-    for endpoint, found in models:
+    for endpoint, finding in models:
         if endpoint not in called:
-            yield found
+            yield finding
             continue
-        is_ok, said = next(probed)
-        known = "" if key_state(target_of(endpoint)) in said else f"{found.detail}; "
-        yield Finding(found.subject, is_ok, known + said)
+        is_ok, detail = next(probed)
+        known = "" if key_state(target_of(endpoint)) in detail else f"{finding.detail}; "
+        yield SetupFinding(finding.subject, is_ok, known + detail)
 
 
-def _imported(job: Job) -> Iterator[Finding]:
+def _imported(job: Job) -> Iterator[SetupFinding]:
     """Yield a finding for each model that is configured as imported: whether something was imported for it."""
     labels = [model.label for model in job.settings.models if model.is_imported]
     warehouse, counts = Warehouse(job.warehouse), Counter[str]()
@@ -177,74 +179,71 @@ def _imported(job: Job) -> Iterator[Finding]:
             counts.update({row["model"]: row["n"] for row in reader.rows(query)})
     for label in labels:
         detail = f"{n} imported responses" if (n := counts[label]) else "nothing is imported under this label yet"
-        yield Finding(f"model {label}", bool(n) or None, detail)
+        yield SetupFinding(f"model {label}", bool(n) or None, detail)
 
 
-def _found(check: Callable[[str, Any], Finding], subject: str, checked: Any) -> Finding:
-    """Return the finding of a check.
-
-    A reference to a variable that is not set, or an address without a port, is a problem.
-    """
+def _finding(check: Callable[[str, Any], SetupFinding], subject: str, checked: Any) -> SetupFinding:
+    """Return the finding of a check; an unset variable or an invalid address is a problem."""
     try:
         return check(subject, checked)
     except PipelineError as error:
-        return Finding(subject, False, str(error))
+        return SetupFinding(subject, False, str(error))
 
 
-def _model(subject: str, endpoint: Endpoint) -> Finding:
+def _model(subject: str, endpoint: Endpoint) -> SetupFinding:
     target = target_of(endpoint)
     if endpoint.name.partition("/")[0] in _ON_AWS and importlib.util.find_spec("boto3") is None:
-        return Finding(subject, False, "boto3 is not installed; run `uv pip install boto3`")
+        return SetupFinding(subject, False, "boto3 is not installed; run `uv pip install boto3`")
     if (key := missing_key(target)) is not None:
-        return Finding(subject, False, f"{key} is not set; export it")
+        return SetupFinding(subject, False, f"{key} is not set; export it")
     if target.is_embedded:
-        return Finding(subject, True, f"embedded, weights {weights_hash()}")
+        return SetupFinding(subject, True, f"embedded, weights {weights_hash()}")
     for value in endpoint.headers.values():
         filled_in(value)
     filled_in_secrets(endpoint.parameters)
-    reached = _address(subject, endpoint.api_base) if endpoint.api_base else Finding(subject, True, "")
+    reached = _address(subject, endpoint.api_base) if endpoint.api_base else SetupFinding(subject, True, "")
     detail = "; ".join(filter(None, [reached.detail, key_state(target) if reached.is_ok else ""]))
     return replace(reached, detail=detail)
 
 
-def _address(subject: str, address: str) -> Finding:
-    """Return the finding whether something listens at an address; only its host is named, the rest may be a secret.
+def _address(subject: str, address: str) -> SetupFinding:
+    """Return whether something listens at an address; only its host is shown, because the rest may be a secret.
 
     Raises:
-        UsageError: a variable is not set, or the port is no port.
+        UsageError: a variable is not set, or the port is invalid.
     """
     parts = urlsplit(filled_in(address))
     if not parts.hostname:
-        return Finding(subject, False, "the address has no host; write it with https://")
+        return SetupFinding(subject, False, "the address has no host; write it with https://")
     try:
         return _reached(subject, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80))
     except ValueError as error:
         raise UsageError(f"the address has no valid port ({error}); correct it in the configuration") from error
 
 
-def _reached(subject: str, host: str, port: int) -> Finding:
+def _reached(subject: str, host: str, port: int) -> SetupFinding:
     try:
         with socket.create_connection((host, port), timeout=_CONNECT_S):
-            return Finding(subject, True, f"{host}:{port} answers")
+            return SetupFinding(subject, True, f"{host}:{port} responds")
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or error
         advice = "start the server or correct the address"
-        return Finding(subject, False, f"{host}:{port} cannot be reached ({why}); {advice}")
+        return SetupFinding(subject, False, f"{host}:{port} cannot be reached ({why}); {advice}")
 
 
-def check_nights(job: Job) -> Iterator[Finding]:
-    """Yield the findings on nights: when the next one starts, and whether alerts can be sent."""
+def check_nights(job: Job) -> Iterator[SetupFinding]:
+    """Yield the findings on nights: the start of the next one, and whether alerts can be sent."""
     nightly, alerts = job.settings.nightly, job.settings.alerts
     begins = next(CronSim(nightly.cron, datetime.now(ZoneInfo(nightly.timezone))))
     stops = f", stops at {nightly.stop_at}" if nightly.stop_at else ""
-    yield Finding("nights", True, f"next {begins:%Y-%m-%d %H:%M} {nightly.timezone}{stops} with `prbench serve`")
+    yield SetupFinding("nights", True, f"next {begins:%Y-%m-%d %H:%M} {nightly.timezone}{stops} with `prbench serve`")
     for number, receiver in enumerate(alerts.to, start=1):
-        yield _found(_receiver, f"alerts to {receiver.kind} {number}", receiver)
+        yield _finding(_receiver, f"alerts to {receiver.kind} {number}", receiver)
     if alerts.ping is not None:
-        yield _found(_address, "ping after nights", alerts.ping)
+        yield _finding(_address, "ping after nights", alerts.ping)
 
 
-def _receiver(subject: str, receiver: Receiver) -> Finding:
+def _receiver(subject: str, receiver: Receiver) -> SetupFinding:
     mail = receiver.email
     for value in (receiver.apprise,) if mail is None else (mail.user, mail.password):
         filled_in(value or "")
@@ -252,11 +251,11 @@ def _receiver(subject: str, receiver: Receiver) -> Finding:
         return _reached(subject, mail.host, mail.port)
     if address := receiver.webhook or receiver.slack:
         return _address(subject, address)
-    return Finding(subject, None, f"{receiver.apprise}, an Apprise URL")
+    return SetupFinding(subject, None, f"{receiver.apprise}, an Apprise URL")
 
 
-def check_senders(job: Job) -> Iterator[Finding]:
-    """Yield a finding for each node of Ray: whether it can make the calls of a job."""
+def check_senders(job: Job) -> Iterator[SetupFinding]:
+    """Yield a finding for each Ray node: whether it can make the calls of a job."""
     calls = job.settings.calls
     if calls.where != "ray":
         return
@@ -264,64 +263,61 @@ def check_senders(job: Job) -> Iterator[Finding]:
     try:
         nodes = asyncio.run(inspect_nodes(calls.address, n_senders, [callee.target for callee in callees(job)]))
     except PipelineError as error:
-        yield Finding("Ray", False, str(error))
+        yield SetupFinding("Ray", False, str(error))
         return
     if not nodes:
-        yield Finding("Ray", False, f"{calls.address}: no node has a core to offer")
+        yield SetupFinding("Ray", False, f"{calls.address}: no node has a core to offer")
     for node, problem in nodes:
-        yield Finding(f"Ray node {node.name}", not problem, problem or counted(node.n_cores, "core"))
+        yield SetupFinding(f"Ray node {node.name}", not problem, problem or counted(node.n_cores, "core"))
 
 
 _PACKAGES = ("prefect", "duckdb", "polars", "pyarrow", "datasets", "litellm", "great-expectations")
 _LOW_DISK_BYTES = 2**30
 
 
-def check_warehouse(job: Job) -> Iterator[Finding]:
-    """Yield the findings on the warehouse: it must be writable, and everything in it whole."""
+def check_warehouse(job: Job) -> Iterator[SetupFinding]:
+    """Yield the findings on the warehouse: whether it is writable and undamaged."""
     warehouse = Warehouse(job.warehouse)
     folder, subject = f"{warehouse.root} ({job.warehouse_source})", f"warehouse {warehouse.root}"
     existing = next(folder for folder in (warehouse.root, *warehouse.root.parents) if folder.exists())
     can_write = os.access(existing, os.W_OK)
     obstacle = f": {existing} cannot be written to; choose another --warehouse"
-    yield Finding("data folder", can_write, folder if can_write else folder + obstacle)
+    yield SetupFinding("data folder", can_write, folder if can_write else folder + obstacle)
     if not can_write and existing != warehouse.root:
         return
     free = shutil.disk_usage(existing).free
-    yield Finding("disk", free >= _LOW_DISK_BYTES, f"{free / 2**30:.0f} GiB free")
+    yield SetupFinding("disk", free >= _LOW_DISK_BYTES, f"{free / 2**30:.0f} GiB free")
     if host := warehouse.elsewhere():
-        yield Finding("another machine", None, f"{host} writes this warehouse, or did so until it failed")
+        yield SetupFinding("another machine", None, f"{host} writes this warehouse, or did so until it failed")
     try:
         refuse_other_version(warehouse.root)
     except WarehouseError as error:
-        yield Finding(subject, False, str(error))
+        yield SetupFinding(subject, False, str(error))
         return
-    # Every part and every block of the database is read.
+    # This reads every part and the whole database.
     damage, losses = warehouse.damage(), warehouse.losses()
-    yield from (Finding("stored data", False, line, is_damage=True) for line in damage)
+    yield from (SetupFinding("stored data", False, line, is_damage=True) for line in damage)
     if damage:
         mended = "`prbench aggregate` sets damaged files aside and restores what it can, without a model call"
-        yield Finding("stored data", None, mended)
-    yield from (Finding("stored data", False, loss.line, is_damage=True) for loss in losses)
+        yield SetupFinding("stored data", None, mended)
+    yield from (SetupFinding("stored data", False, loss.line, is_damage=True) for loss in losses)
     if losses:
-        yield Finding("stored data", None, lines_on(losses)[-1])
+        yield SetupFinding("stored data", None, lines_on(losses)[-1])
     if warehouse.database.exists():
         yield from _database(warehouse, subject, is_damaged=bool(damage or losses))
     elif not damage and not losses:
-        yield Finding(subject, True, "empty; `prbench run` fills it")
+        yield SetupFinding(subject, True, "empty; `prbench run` fills it")
 
 
-def _database(warehouse: Warehouse, subject: str, *, is_damaged: bool) -> Iterator[Finding]:
-    """Yield a finding with the content of the published database.
-
-    If the database cannot be read and the warehouse is damaged, the damage is the reason.
-    """
+def _database(warehouse: Warehouse, subject: str, *, is_damaged: bool) -> Iterator[SetupFinding]:
+    """Yield a finding with the content of the published database; none if reported damage makes it unreadable."""
     try:
         with warehouse.reader() as reader:
             counts = ", ".join(f"{reader.value(f'select count(*) from {t}')} {t}" for t in ("tasks", "verdicts"))
         waiting = warehouse.n_unpublished()
     except (WarehouseError, duckdb.Error) as error:
         if not is_damaged or isinstance(error, WarehouseOutdated):
-            yield Finding(subject, False, " ".join(str(error).split()))
+            yield SetupFinding(subject, False, " ".join(str(error).split()))
         return
     unpublished = f", {waiting} parts not published yet (the next run publishes them)" if waiting else ""
-    yield Finding(subject, True, counts + unpublished)
+    yield SetupFinding(subject, True, counts + unpublished)

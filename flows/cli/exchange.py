@@ -11,10 +11,10 @@ from tasks.rules.verdict import GRADINGS
 
 _FILE = click.Path(path_type=Path)
 RESULT_FORMATS = ("prbench", "inspect", "evalscope", "simple-evals", "m42")
-"""`tasks.imports.FORMATS`, which takes too long to import for a command's help; a test compares them."""
+"""The formats of `tasks.imports.FORMATS`, which takes too long to import for a help page; a test compares them."""
 
 
-@command(name="import", place=WAREHOUSE, cls=Group, invoke_without_command=True)
+@command(name="import", location=WAREHOUSE, cls=Group, invoke_without_command=True)
 @click.option("--retract", metavar="BATCH", help="Retract the import with this batch id (column `import_batch`).")
 def import_(context: Context, retract: str | None) -> int:
     """Import responses, verdicts, logs, reviews or a warehouse.
@@ -23,7 +23,7 @@ def import_(context: Context, retract: str | None) -> int:
     back. `prbench import COMMAND --help` describes the formats and lists the options.
 
     Examples:
-      prbench import responses answers.jsonl
+      prbench import responses responses.jsonl
       prbench import verdicts labels.csv
       prbench import results logs/*.eval
       prbench import reviews criteria.csv
@@ -33,7 +33,7 @@ def import_(context: Context, retract: str | None) -> int:
     here = click.get_current_context()
     if here.invoked_subcommand is not None:
         for option in here.command.params:
-            # Those before a subcommand belong to `import --retract`, and would be ignored.
+            # An option before a subcommand belongs to `import --retract`, and would be ignored.
             if here.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE:
                 given, name = option.opts[-1], here.invoked_subcommand
                 raise click.UsageError(f"{given} is given before `{name}`; move it behind that")
@@ -69,8 +69,8 @@ def import_responses(
     are used as they are, or PDF or DOCX, which are converted to Markdown.
 
     Examples:
-      prbench import responses answers.jsonl
-      prbench import responses answers.json --as gpt-5-high
+      prbench import responses responses.jsonl
+      prbench import responses responses.json --as gpt-5-high
       prbench import responses files.csv             rows with a column `file`
       prbench import responses reports/              a folder of MODEL/TASK.pdf
       prbench import responses reports/ --pattern '{task}/{model} run {trial}'
@@ -85,7 +85,7 @@ def import_responses(
 
 
 @command("vintage", "night", "as", "by", "skip-unknown", of=import_, name="verdicts", texts={
-    "by": "Judge of rows that name none.  [default: imported; a labelling sheet must say it]",
+    "by": "Judge of rows that name none.  [default: imported; a labelling sheet must name its grader]",
     "vintage": "Vintage of rows that name none.  [default: base]",
     "night": "Vintage of rows that name none, for models with `resample: nightly`.  [default: same as --vintage]",
 })  # fmt: skip
@@ -133,13 +133,13 @@ def import_verdicts(
 @command("vintage", "as", "by", "skip-unknown", of=import_, name="results", texts={
     "as": "Label of the model; {model} in it is the name in the log.  [default: the name in the log]",
     "by": "Label of the judge; {judge} in it is the name in the log.  [default: the name in the log, else imported]",
-    "skip-unknown": "Skip answers and grades whose task, conversation or criterion is not in the data set, and list "
-    "them.",
+    "skip-unknown": "Skip responses and verdicts whose task, conversation or criterion is not in the data set, and "
+    "list them.",
     "vintage": "Vintage of the responses.  [default: base]",
 })  # fmt: skip
 @click.argument("files", type=_FILE, metavar="FILE", nargs=-1, required=True)
 @click.option("--format", "format_name", type=click.Choice(["auto", *RESULT_FORMATS]), default="auto",
-              show_default=True, help="What wrote the files; auto: recognised by their content.")  # fmt: skip
+              show_default=True, help="Harness that wrote the files; auto: recognise it by their content.")  # fmt: skip
 def import_results(
     context: Context, files: tuple[Path, ...], format_name: str, as_model: str | None, by_label: str | None,
     skip_unknown: bool,
@@ -190,10 +190,10 @@ def import_reviews(context: Context, files: tuple[Path, ...], by_label: str | No
     return write(context, job, lambda: bring_in(job, files, reviewer=by_label, skip_unknown=skip_unknown))
 
 
-@command(of=import_, name="warehouse", place=WAREHOUSE)
+@command(of=import_, name="warehouse", location=WAREHOUSE)
 @click.argument("source", metavar="FOLDER|ADDRESS")
 def import_warehouse(context: Context, source: str) -> int:
-    """Import what `prbench export` or `prbench publish` wrote.
+    """Import the output of `prbench export` or `prbench publish`.
 
     Rows that are already present stay as they are.
 
@@ -212,8 +212,8 @@ def import_warehouse(context: Context, source: str) -> int:
 _PATH = click.Path(path_type=Path)
 
 
-class _PlaceOrCommand(Group):
-    """A group whose first argument may also be a place: what is not one of its commands goes to `tables`."""
+class _LocationOrCommand(Group):
+    """A group whose first argument may also be a location, which is passed to its command `tables`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in {*self.commands, *ctx.help_option_names}:
@@ -221,11 +221,11 @@ class _PlaceOrCommand(Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_PlaceOrCommand, invoke_without_command=True)
+@click.group(cls=_LocationOrCommand, invoke_without_command=True)
 def export() -> None:
     """Export tables, results for other tools, or sheets for people.
 
-    `prbench export FOLDER` is short for `prbench export tables FOLDER`, and so it is for the address of a store.
+    `prbench export FOLDER` (or the address of a store) is short for `prbench export tables FOLDER`.
     `prbench export COMMAND --help` lists the options.
 
     Examples:
@@ -267,21 +267,21 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
 @click.argument("file", type=_PATH)
 @click.option("-n", "n_rows", type=click.IntRange(min=1), default=200, show_default=True, metavar="N",
               help="Number of rows; only the last response may lack some of its criteria.")  # fmt: skip
-@click.option("--for", "drawn_for", metavar="INTERVAL", help="Draw single verdicts whose labels narrow this interval "
+@click.option("--for", "interval", metavar="INTERVAL", help="Sample single verdicts whose labels narrow this interval "
               "of `prbench leaderboard --debiased` most: `leaderboard`, two models (\"A B\"), or a "
               "category.")  # fmt: skip
-def labelling(context: Context, file: Path, n_rows: int, seed: int, drawn_for: str | None) -> int:
+def labelling(context: Context, file: Path, n_rows: int, seed: int, interval: str | None) -> int:
     """Write a sheet for human graders (CSV).
 
     It has one row for each criterion of a response, with columns to fill in: `judge` (the grader's name) and
     `criteria_met` (yes or no). `prbench import verdicts --skip-empty` reads it back.
-    The column `vintage` says which vintage of the model a row shows.
+    The column `vintage` names the vintage of the model.
 
-    With --for, verdicts are drawn with probabilities in proportion to their weight and to the error that is expected of
-    the judge there, from the disagreement of judges and repetitions and from earlier labels. The probabilities are
-    stored (tables `label_sheets`, `label_draws`). Each model gets equally many, of what the judge decided; the last
-    line says how many are needed, and the expected width of the interval. Draw the next sheet when the last one is
-    imported; labelled verdicts are not drawn again.
+    With --for, a verdict's probability of being sampled is in proportion to its weight and to the expected error of the
+    judge, which is estimated from the disagreement of judges and repetitions and from earlier labels. The probabilities
+    are stored (tables `label_sheets`, `label_draws`). Each model gets the same number of verdicts. The last line says
+    how many labels are needed, and the expected width of the interval. Import a sheet before you write the next one:
+    labelled verdicts are not sampled again.
 
     Examples:
       prbench export labelling sheet.csv -n 200
@@ -293,16 +293,16 @@ def labelling(context: Context, file: Path, n_rows: int, seed: int, drawn_for: s
     """
     from tasks.exports.sheets import export_drawn_labelling, export_labelling
 
-    if drawn_for is None:
+    if interval is None:
         if context.arguments.judges:
-            raise click.UsageError("--judge goes with --for; a sheet of whole responses is not about a judge")
+            raise click.UsageError("--judge needs --for; a sheet of whole responses is not about a judge")
         job = context.stored_job(checked=("split", "model"))
         return report_done(context, export_labelling(job, file, n_rows=n_rows, seed=seed))
 
     refuse_early(context, must_be_stored=True)
     job = context.stored_job(checked=("split", "model", "judge"))
     return write(context, job, lambda: [
-        export_drawn_labelling(job, file, drawn_for=drawn_for, n_rows=n_rows, seed=seed,
+        export_drawn_labelling(job, file, drawn_for=interval, n_rows=n_rows, seed=seed,
                                of_latest=not (context.arguments.vintage or context.arguments.night))
     ])  # fmt: skip
 
@@ -349,7 +349,7 @@ def export_review(
 def export_inspect(context: Context, folder: Path) -> int:
     """Write logs that Inspect View opens, one for each model and judge.
 
-    A sample is a task in one trial: conversation, answer, score with the verdict on each criterion, tokens and cost.
+    A sample is a task in one trial: conversation, response, score with the verdict on each criterion, tokens and cost.
     `inspect view --log-dir FOLDER` shows them; `inspect_ai.log.read_eval_log` reads one.
 
     Examples:
@@ -371,7 +371,7 @@ def export_datasets(context: Context, folder: Path, tables: tuple[str, ...]) -> 
     """Write a data set for the library `datasets` and the Hugging Face hub, with a data set card.
 
     `load_dataset("FOLDER", "verdicts")` reads its Parquet files, `load_from_disk("FOLDER/verdicts")` an Arrow copy of
-    them. The card (README.md) describes every column and says what the data may be used for. Canaries are left out.
+    them. The card (README.md) describes every column and the permitted use of the data. Canaries are left out.
 
     Examples:
       prbench export datasets results/

@@ -1,4 +1,4 @@
-"""Figures on the command line: what commands show, a list of all figures, and any one in any format."""
+"""Figures on the command line: those of commands, a list of all, and any one in any format."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -28,18 +28,18 @@ def show_parts(
     vintage: str | None = None, check: "Callable[[Scope], None] | None" = None, after: After | None = None,
     **narrowed: Any,
 ) -> int:  # fmt: skip
-    """Show figures on stored data, as tables or as JSON, or say that there is nothing.
+    """Show figures on stored data, as tables or as JSON, or a sentence if they have no rows.
 
     Args:
-        context: of the command.
-        job: whose benchmark, data-set revision, splits, models and judges are shown.
-        parts: the figures, by their names in the JSON; of a single one, under the empty name, it is the rows alone.
-        given: parameters; each goes to the figures that have it.
-        nothing: what is said where no figure has a row; empty: what the first figure says then.
-        vintage: which sampling of each model; None: the latest.
-        check: refuses what is not stored.
-        after: is called with the rows by part, and returns what is shown below all figures.
-        narrowed: how else `open_scope` narrows what is shown.
+        context: the command's context.
+        job: the job whose benchmark, data-set revision, splits, models and judges are shown.
+        parts: name in the JSON -> figure; a single figure has the empty name, and its rows are the JSON.
+        given: parameters, passed to each figure that has them.
+        nothing: the sentence if no figure has a row; empty: that of the first figure.
+        vintage: the vintage to show; None: the latest of each model.
+        check: refuses names that are not stored.
+        after: returns the lines below all figures, from the rows by part.
+        narrowed: further arguments of `open_scope`.
 
     Returns:
         The exit code.
@@ -56,50 +56,51 @@ def show_parts(
         scope = open_scope(job, reader, vintage, **narrowed)
         if check is not None:
             check(scope)
-        found = {
+        rows_by_part = {
             key: scope.rows_of(each, {name: given[name] for name in each.given if name in given})
             for key, each in figures.items()
         }
-    said = [*after(found)] if after else []
-    if not context.as_json and not any(found.values()):
+    notes = [*after(rows_by_part)] if after else []
+    if not context.as_json and not any(rows_by_part.values()):
         show_nothing(job, nothing or next(iter(figures.values())).empty)
         figures = {}
-    present(context, figures, found, said, is_all=bool(given.get("is_all")))
+    present(context, figures, rows_by_part, notes, is_all=bool(given.get("is_all")))
     return 0
 
 
 def present(
-    context: Context, figures: "Mapping[str, Figure]", found: "Mapping[str, Rows]", said: Sequence[str] = (), *,
+    context: Context, figures: "Mapping[str, Figure]", rows_by_part: "Mapping[str, Rows]", notes: Sequence[str] = (), *,
     is_all: bool = False,
 ) -> None:  # fmt: skip
     """Show figures with their rows, as JSON or as tables.
 
     Args:
-        context: of the command.
-        figures: by their names in the JSON, and so `found`.
-        found: the rows.
-        said: sentences below all of them.
-        is_all: whether tables have all rows, and not only those that are usually listed.
+        context: the command's context.
+        figures: name in the JSON -> figure.
+        rows_by_part: name in the JSON -> rows.
+        notes: lines below all figures.
+        is_all: show all rows, not only those that are usually listed.
     """
     if context.as_json:
-        of_figures = [note for key, each in figures.items() for note in each.notes_on(found[key])]
-        show_json(found[""] if "" in found else {**found, "notes": list(dict.fromkeys([*of_figures, *said]))})
+        of_figures = [note for key, each in figures.items() for note in each.notes_on(rows_by_part[key])]
+        with_notes = {**rows_by_part, "notes": list(dict.fromkeys([*of_figures, *notes]))}
+        show_json(rows_by_part.get("", with_notes))
         return
     shown = set[str]()
     for key, figure in figures.items():
-        rows = found[key]
+        rows = rows_by_part[key]
         if not rows and not figure.is_optional:
             click.echo(f"{figure.title}: {figure.empty}")
         show_columns(figure.columns, figure.listed(rows) if figure.listed and not is_all else rows, figure.title)
         for note in (note for note in dict.fromkeys(figure.notes_on(rows)) if note not in shown):
             click.echo(note)
             shown.add(note)
-    for note in said:
+    for note in notes:
         click.echo(note)
 
 
 def show_columns(columns: "Sequence[Column]", rows: "Rows", title: str | None = None) -> None:
-    """Show some columns of rows; a judge that all rows have is named below them."""
+    """Show some columns of rows; a judge that all rows share is named below them."""
     from tasks.figures.rendering import as_text
 
     if not rows:
@@ -112,12 +113,12 @@ def show_columns(columns: "Sequence[Column]", rows: "Rows", title: str | None = 
         click.echo(f"Judge: {judgings.pop()}")
 
 
-@command(place=(), output=("json", "verbose"))
+@command(location=(), output=("json", "verbose"))
 def figures(context: Context) -> int:
     """List all figures.
 
-    The report, and the commands that show results, are made of them. A figure with parameters takes each behind its
-    name.
+    The report and the commands that show results consist of these figures. `prbench figure NAME` shows one; parameters
+    follow the name.
 
     Examples:
       prbench figures
@@ -152,7 +153,7 @@ def figure(
 ) -> int:  # fmt: skip
     """Show one figure, in any format.
 
-    `prbench figures` lists all of them, with their parameters. A parameter that is a list can be given again. Rows and
+    `prbench figures` lists all figures with their parameters. A parameter that is a list can be repeated. Rows and
     columns are those of the file beside the figure in the report.
 
     Examples:
@@ -218,7 +219,7 @@ def _write(context: Context, job: "Job", shows: "Figure", rows: "Rows", file_for
         show(list(rows[0]), [list(row.values()) for row in rows], file_format, output)
 
 
-@command(place=(), output=SHOWS)
+@command(location=(), output=SHOWS)
 @click.argument("name", required=False)
 def benchmarks(context: Context, name: str | None) -> int:
     """List the benchmarks.
@@ -255,7 +256,7 @@ def benchmarks(context: Context, name: str | None) -> int:
 
 
 def _declared(benchmark: "Benchmark") -> dict[str, Any]:
-    """Everything that a benchmark declares, for people and machines alike."""
+    """Return everything that a benchmark declares."""
     from tasks.benchmarks import folder_of
     from tasks.check import default_policy, expectations_of
     from tasks.dataset.source import sample_of
@@ -282,7 +283,7 @@ def _declared(benchmark: "Benchmark") -> dict[str, Any]:
             {"class": name, "lowest": low, "highest": high} for name, (low, high) in benchmark.severities.items()
         ],
         "breakdowns": [{"breakdown": kind, "title": title} for kind, title in benchmark.own_breakdowns.items()],
-        # Without a field, labels are for every one.
+        # Labels without a field apply to every field.
         "labels": [
             {"field": field or None, "kind": kind, "labels": sorted(labels)}
             for field, kinds in benchmark.vocabularies.items() for kind, labels in kinds.items()
@@ -321,18 +322,18 @@ _CANNOT_BE_COMBINED = (
               help="Write a file for spreadsheets instead, .csv or .xlsx, with a line that explains each column: in "
               "Excel on a second sheet, beside a CSV file in FILE-columns.csv.")  # fmt: skip
 @click.option("--debiased", "is_debiased", is_flag=True,
-              help="Show each score beside what people's labels on a part of the verdicts make of it.")  # fmt: skip
+              help="Also show each score corrected by people's labels on a part of the verdicts.")  # fmt: skip
 def leaderboard(
     context: Context, is_hard: bool, score: str | None, by: str | None, is_severity: bool, selection: str | None,
     output: Path | None, is_debiased: bool,
 ) -> int:  # fmt: skip
     """Rank the models.
 
-    Each score comes with its interval, its coverage, and its possible range: the lowest and the highest value that it
-    could have once no verdict is missing.
+    Each score comes with its interval, its coverage, and its possible range: the lowest and the highest value once no
+    verdict is missing.
 
     With --debiased, labels from sheets of `prbench export labelling --for` (or imported with --random-sample) correct
-    the judge's scores. Beside the debiased score are the judge's own and what the labels alone give.
+    the judge's scores. Beside the debiased score are the judge's own score and the score from the labels alone.
 
     Examples:
       prbench leaderboard --by category --json

@@ -36,7 +36,7 @@ from flows.run.outcomes import explained
 from tasks.console import shown_visibly
 
 _MOST_OPEN_FILES = 10_240
-"""What every system allows a process that asks for it; each call in flight takes one."""
+"""A limit that every system allows; each call in flight needs one file."""
 EXIT_DAMAGED = 3
 """The exit code of a command that did its work and found damaged data."""
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
@@ -48,7 +48,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Keep": (publish, certify, verify, remove, compact, backup, restore),
     "Operate": (check,),
 }
-"""All commands: those that are used most, the others by purpose."""
+"""All commands: the most used ones first, the others by purpose."""
 
 
 @click.group(
@@ -82,8 +82,8 @@ def entry() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     ending: list[int] = []
 
-    # Registered first, so called last, after all other clean-up: Python would go on to tear down modules that
-    # Prefect's threads still use, and DuckDB's binding prints pages about that.
+    # Registered first, so called last, after all other clean-up. Python would go on to unload modules that Prefect's
+    # threads still use, and DuckDB's binding prints pages of errors about that.
     @atexit.register
     def end() -> None:
         sys.stdout.flush()
@@ -99,10 +99,10 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code; every error that a user can cause is shown in one line."""
     with shown_visibly():
         code, line = _outcome(list(arguments))
-        # If no warehouse was opened there is none: importing its libraries takes long.
+        # If no warehouse was opened, there is no damage to report, and importing its libraries takes long.
         damage = sys.modules.get("warehouse.files")
         for notice in damage.take_notices() if damage else ():
-            # A run shows what it found in its reports; this is for all other commands.
+            # A run shows damage in its reports; this is for all other commands.
             click.echo(f"prbench: {notice.line}", err=True)
             if code == 0 and not notice.is_mended:
                 code = EXIT_DAMAGED
@@ -125,7 +125,7 @@ def _outcome(given: list[str]) -> tuple[int, str]:
         return 2, f"{' '.join(error.format_message().split()).removesuffix('.')} (see `{command} --help`)"
     except (KeyboardInterrupt, click.Abort):
         return 130, "interrupted"
-    except Exception as error:  # noqa: BLE001 - the outermost place: what is left is shown in one line, in full with -v
+    except Exception as error:  # noqa: BLE001 - the outermost handler shows one line, and with -v the traceback
         if {"-v", "--verbose"} & set(given):
             from tasks.llm.environment import redacted
 

@@ -1,4 +1,4 @@
-"""The commands that look after a setup and what is stored: report, checks, nights, backups, certificates."""
+"""The commands for the setup and the stored data: report, checks, nights, backups, certificates."""
 
 import json
 from pathlib import Path
@@ -58,7 +58,7 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
     if is_served:
         from flows.report_server.server import serve_report
 
-        # Compare and the ranking so far are about the configured splits, as `prbench diff` and `leaderboard` are.
+        # Compare and the ranking so far use the configured splits, as `prbench diff` and `leaderboard` do.
         serve_report(stored, index, port, is_live=is_live)
     return 0
 
@@ -69,7 +69,7 @@ def doctor(context: Context, no_call: bool) -> int:
     """Check the setup.
 
     Checks the configuration, keys (never shown), endpoints, the Prefect server, the warehouse and the installed
-    versions. Each model is called once, with one token, which shows whether its key is taken. All stored data is read
+    versions. Each model is called once, with one token, to test its key. All stored data is read
     and verified. The exit code is 2 if the configuration is broken, 3 if only stored data is damaged, and 1 for any
     other problem.
 
@@ -123,7 +123,7 @@ def check(context: Context, only_list: bool, accept: bool) -> int:
 
 
 def _show_accepted(context: Context) -> int:
-    """Print the configuration's lines by which no task that is left out now leads to exit code 3 or to an alert."""
+    """Print configuration lines that accept the tasks left out now: they no longer cause exit code 3 or an alert."""
     from warehouse import Warehouse
 
     query = "select task_id, string_agg(detail, '; ' order by check_name) as why from quarantine "
@@ -167,7 +167,7 @@ def serve(context: Context, port: int, name: str | None, work_pool: str | None) 
     return serve_deployments(context.job, context.arguments, port=port, name=name, work_pool=work_pool)
 
 
-@command(place=WAREHOUSE)
+@command(location=WAREHOUSE)
 @click.argument("target", metavar="FOLDER|ADDRESS")
 @click.option("--verify", is_flag=True, help="Also check the files copied earlier, and replace damaged ones.")
 def backup(context: Context, target: str, verify: bool) -> int:
@@ -181,12 +181,12 @@ def backup(context: Context, target: str, verify: bool) -> int:
       prbench backup s3://bucket/prbench             in a store
     """
     from tasks.bundles.stores import place
-    from tasks.maintain.backup import backup as made
+    from tasks.maintain.backup import backup as copied
 
-    return report_done(context, made(context.job, place(target), must_verify=verify))
+    return report_done(context, copied(context.job, place(target), must_verify=verify))
 
 
-@command(place=WAREHOUSE)
+@command(location=WAREHOUSE)
 @click.argument("source", metavar="FOLDER|ADDRESS")
 def restore(context: Context, source: str) -> int:
     """Restore a backup into an empty warehouse.
@@ -203,7 +203,7 @@ def restore(context: Context, source: str) -> int:
     return report_done(context, restored(context.job, place(source)))
 
 
-@command(place=WAREHOUSE, output=RUNS)
+@command(location=WAREHOUSE, output=RUNS)
 def compact(context: Context) -> int:
     """Merge small files and delete old raw replies.
 
@@ -217,7 +217,7 @@ def compact(context: Context) -> int:
     return finish(context, run_flow(context, "compact"))
 
 
-@command(place=WAREHOUSE)
+@command(location=WAREHOUSE)
 @click.argument("target", metavar="FOLDER|ADDRESS")
 @click.option("--keep", "n_kept", type=click.IntRange(min=1), metavar="N",
               help="Keep only the last N publications.  [default: all]")  # fmt: skip
@@ -248,25 +248,26 @@ def certify(context: Context, file: Path) -> int:
     hashes of all texts, the runs' configurations, versions, and the SQL of the scores. It holds no texts and no keys.
     `prbench verify` computes every figure again.
 
-    Publish the digest that is shown in another place than the file. Then a changed file is found, even if its own
-    digest was changed too.
+    Publish the printed digest elsewhere than the file. Then a changed file is detected, even if the digest in it was
+    changed too.
 
     Examples:
       prbench certify figures.zip
-      prbench verify figures.zip      what somebody else does with it
+      prbench verify figures.zip      recheck it, on any machine
     """
     from tasks.certify.certifying import certify as certified
 
-    made = certified(context.stored_job(checked=()), file)
+    certificate = certified(context.stored_job(checked=()), file)
     if context.as_json:
-        show_json(vars(made))
+        show_json(vars(certificate))
     elif not context.arguments.is_quiet:
-        n_figures = sum(n for name, n in made.n_rows.items() if name.endswith("leaderboard"))
+        n_rows = certificate.n_rows
+        n_figures = sum(n for name, n in n_rows.items() if name.endswith("leaderboard"))
         click.echo(
-            f"certify: {made.n_rows['verdicts']} verdicts on {made.n_rows['responses']} responses, and {n_figures} "
-            f"leaderboard rows, in {made.file} ({made.n_bytes / 1e6:.1f} MB)"
+            f"certify: {n_rows['verdicts']} verdicts on {n_rows['responses']} responses, and {n_figures} "
+            f"leaderboard rows, in {certificate.file} ({certificate.n_bytes / 1e6:.1f} MB)"
         )
-        click.echo(f"digest: {made.digest}")
+        click.echo(f"digest: {certificate.digest}")
     return 0
 
 
@@ -274,7 +275,7 @@ _MOST_SHOWN = 50
 _ABOUT = ("split", "label", "judge", "vintage", "model", "score_name")
 
 
-@command(place=(), output=SHOWS)
+@command(location=(), output=SHOWS)
 @click.argument("target", metavar="FILE|FOLDER|ADDRESS")
 @click.option("--digest", metavar="HEX", help="Digest that was published with the certificate; another one is refused.")
 @click.option("--texts", type=click.Path(path_type=Path), multiple=True, metavar="FILE|FOLDER",
@@ -283,14 +284,13 @@ _ABOUT = ("split", "label", "judge", "vintage", "model", "score_name")
 def verify(context: Context, target: str, digest: str | None, texts: tuple[Path, ...]) -> int:
     """Recheck a certificate, a backup, an export or a publication.
 
-    No warehouse, configuration or model is needed. Every changed byte is found. Of a certificate all figures are
-    recomputed, and each that comes out differently is shown with its certified value. The exit code is 1 if anything
-    differs.
+    No warehouse, configuration or model is needed. Every changed byte is detected. All figures of a certificate are
+    recomputed, and each different result is shown with its certified value. The exit code is 1 if anything differs.
 
     Examples:
       prbench verify figures.zip
-      prbench verify figures.zip --digest $DIGEST      as it was published
-      prbench verify figures.zip --texts finance.parquet --texts answers.jsonl
+      prbench verify figures.zip --digest $DIGEST      with the published digest
+      prbench verify figures.zip --texts finance.parquet --texts responses.jsonl
       prbench verify figures.zip --texts exported/
       prbench verify s3://bucket/prbench               not only certificates
     """
@@ -302,26 +302,26 @@ def verify(context: Context, target: str, digest: str | None, texts: tuple[Path,
         if digest or texts:
             raise click.UsageError("--digest and --texts are for certificates")
         return report_done(context, verifying.verify_files(given))
-    found = verifying.verify(given, digest=digest, texts=texts)
+    verification = verifying.verify(given, digest=digest, texts=texts)
     if context.as_json:
-        show_json(found.as_json)
+        show_json(verification.as_json)
     else:
-        if found.differences:
+        if verification.differences:
             columns = (name.removesuffix("_name") for name in _ABOUT)
             shown = [
                 [
                     each.leaderboard, *(each.row.get(name) for name in _ABOUT), each.column or "row",
-                    # With the digits in which it may differ.
+                    # With all digits that may differ.
                     *(f"{value:.10g}" if isinstance(value, float) else value for value in each.values),
                 ]
-                for each in found.differences[:_MOST_SHOWN]
+                for each in verification.differences[:_MOST_SHOWN]
             ]  # fmt: skip
             show_table(["leaderboard", *columns, "figure", "certified", "recomputed"], shown)
-            if len(found.differences) > _MOST_SHOWN:
-                click.echo(f"... and {len(found.differences) - _MOST_SHOWN} more (--json shows all)")
-        for line in (*(found.texts.differing if found.texts else ()), *found.lines):
+            if len(verification.differences) > _MOST_SHOWN:
+                click.echo(f"... and {len(verification.differences) - _MOST_SHOWN} more (--json shows all)")
+        for line in (*(verification.texts.differing if verification.texts else ()), *verification.lines):
             click.echo(line)
-    return 0 if found.is_confirmed else 1
+    return 0 if verification.is_confirmed else 1
 
 
 _SHOWN = ["response_id", "model", "task_id", "trial", "vintage", "source", "status", "chars_alnum"]
@@ -338,7 +338,7 @@ def remove() -> None:
     """
 
 
-@command("model", "task", "trial", "vintage-only", of=remove, name="response", place=WAREHOUSE)
+@command("model", "task", "trial", "vintage-only", of=remove, name="response", location=WAREHOUSE)
 @click.argument("response_ids", nargs=-1, metavar="[RESPONSE_ID]...")
 @click.option("--longer-than", type=click.IntRange(min=0), metavar="N",
               help="Only responses with more than N letters and digits.")  # fmt: skip

@@ -1,4 +1,4 @@
-"""The options that commands share, in three groups; each command takes those that have an effect there."""
+"""The options that commands share, in three groups; each command has those that affect it."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -15,11 +15,11 @@ from flows.run.arguments import Arguments
 if TYPE_CHECKING:
     from tasks.config.job import Job
 
-OWN, SELECTION, PLACE, OUTPUT = "Options", "Selection", "Place", "Output"
-_HEADINGS = (OWN, SELECTION, PLACE, OUTPUT)
+OWN, SELECTION, LOCATION, OUTPUT = "Options", "Selection", "Place", "Output"
+_HEADINGS = (OWN, SELECTION, LOCATION, OUTPUT)
 _COMMANDS = "Commands"
 _RANGE = re.compile(r"  \[(\d+<=?)?x[<>]=?\d+\]$|; (\d+<=?)?x[<>]=?\d+(?=\]$)")
-"""What click adds to the text of a number; that 0 and negative numbers make no sense is obvious."""
+"""The range that click adds to the help of a number; it is left out, since 0 and negative numbers make no sense."""
 
 
 class GroupedOption(click.Option):
@@ -31,7 +31,7 @@ class GroupedOption(click.Option):
 
 
 class Command(click.Command):
-    """A command whose docstring ends with examples, which its help shows last, below the options by group."""
+    """A command whose help lists options by group, then the examples at the end of its docstring."""
 
     def __init__(self, *arguments: Any, help: str | None = None, **settings: Any) -> None:  # noqa: A002 - click's name
         text, _, lines = cleandoc(help or "").partition("\n\nExamples:\n")
@@ -82,16 +82,16 @@ _POSITIVE = click.IntRange(min=1)
 _PATH = click.Path(path_type=Path)
 
 SHOWS, ACTS, RUNS = ("json", "verbose"), ("json", "quiet", "verbose"), ("json", "quiet", "verbose", "no-prefect")
-"""Output options: of a command that shows something, that does something and reports on it, and that runs a flow."""
-ANY_PLACE, WAREHOUSE = ("config", "warehouse", "benchmark"), ("config", "warehouse")
-"""Place options: of a command about one benchmark, and of one about a whole warehouse."""
+"""Output options of a command that shows results, of one that does something and reports it, and of one that runs."""
+ANY_LOCATION, WAREHOUSE = ("config", "warehouse", "benchmark"), ("config", "warehouse")
+"""Place options of a command about one benchmark, and of one about a whole warehouse."""
 EVALUATED = ("split", "model", "judge", "trials", "limit", "vintage", "night")
 """Selection options of a command that samples and judges."""
 CALLS = ("retry-failed", "replace-lost", "max-usd", "max-tokens", "stop-at")
-"""Options of a command that calls models: which failed or lost work it does again, and what it may use."""
+"""Options of a command that calls models: the failed or lost work to redo, and its limits."""
 
 Declaration = tuple[str, Sequence[str], dict[str, Any]]
-"""The group of an option, its names, and what click is told."""
+"""The group of an option, its names, and click's settings."""
 
 
 def _flag(group: str, names: str, text: str) -> Declaration:
@@ -136,13 +136,13 @@ _OPTIONS: dict[str, Declaration] = {
     "vintage-only": _value(SELECTION, "--vintage", "LABEL", "Only this vintage."),
     "night": _value(SELECTION, "--night", "LABEL",
         "Vintage to use for models with `resample: nightly`, usually a night's date.  [default: same as --vintage]"),
-    "config": _value(PLACE, "--config", "FILE",
+    "config": _value(LOCATION, "--config", "FILE",
         "Configuration file.  [default: prbench.yaml in this folder, else the embedded default: sample data and "
         "embedded model]", type=_PATH),
-    "warehouse": _value(PLACE, "--warehouse", "DIR",
+    "warehouse": _value(LOCATION, "--warehouse", "DIR",
         "Folder with the data.  [default: `warehouse:` in the configuration, else $PRBENCH_WAREHOUSE, else "
         "warehouse/data beside the configuration file, or in this folder if there is none]", type=_PATH),
-    "benchmark": _value(PLACE, "--benchmark", "NAME", "Benchmark to use.  [default: as configured]"),
+    "benchmark": _value(LOCATION, "--benchmark", "NAME", "Benchmark to use.  [default: as configured]"),
     "json": _flag(OUTPUT, "--json as_json", "Write the result as JSON to standard output."),
     "quiet": _flag(OUTPUT, "-q --quiet is_quiet", "Show neither progress nor a summary; errors remain."),
     "verbose": _flag(OUTPUT, "-v --verbose is_verbose", "Show log messages, and the traceback of an error."),
@@ -154,7 +154,7 @@ _ARGUMENTS = {field.name for field in fields(Arguments)}
 
 @dataclass(frozen=True)
 class Context:
-    """The values of the shared options: the job, how to report on it, and which failed or lost work to redo."""
+    """The values of the shared options: the job, the output, and the failed or lost work to redo."""
 
     arguments: Arguments
     as_json: bool
@@ -163,7 +163,7 @@ class Context:
 
     @property
     def table_format(self) -> str:
-        """The format of a table: for people unless JSON is asked for."""
+        """The format of a table: JSON with --json, else for people."""
         return "json" if self.as_json else "table"
 
     @cached_property
@@ -174,9 +174,9 @@ class Context:
         return load_job(self.arguments)
 
     def stored_job(self, *, checked: Sequence[str] = ("split", "model", "judge", "vintage")) -> "Job":
-        """Return the job of a command that only reads, on what is stored (see `tasks.run.stored_data.on_stored_data`).
+        """Return the job of a command that only reads stored data (see `tasks.run.stored_data.on_stored_data`).
 
-        `checked` are the options whose names must be known.
+        `checked` are the options whose values must be known names.
         """
         from tasks.figures.scope import EVERY
         from tasks.run.stored_data import on_stored_data
@@ -190,15 +190,15 @@ class Context:
 def command(
     *options: str,
     of: Any = None,
-    place: Sequence[str] = ANY_PLACE,
+    location: Sequence[str] = ANY_LOCATION,
     output: Sequence[str] = ACTS,
     texts: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> Callable[[Function], click.Command]:
-    """Make a function a command with the shared options that it names; it gets them as a `Context`, its first argument.
+    """Make a function a command with these shared options, which it receives as a `Context`, its first argument.
 
-    `of` is the group that the command is in, if any. `texts` replaces the help of options whose meaning is special to
-    this command. The `settings` are click's.
+    `of` is the command's group, if any. `texts` replaces the help of options with a special meaning here. The
+    `settings` are click's.
     """
 
     def decorate(function: Function) -> click.Command:
@@ -208,13 +208,13 @@ def command(
             repairs = {name: given.pop(name) for name in _REPAIRS & set(given)}
             return function(Context(arguments, as_json, is_verbose, repairs), **given)
 
-        made: click.Command = click.command(**{"cls": Command, **settings})(wrapped)
-        for option in (*options, *place, *output):
+        new: click.Command = click.command(**{"cls": Command, **settings})(wrapped)
+        for option in (*options, *location, *output):
             group, names, declared = _OPTIONS[option]
             text = {"help": texts[option]} if texts and option in texts else {}
-            made.params.append(GroupedOption(names, group=group, **{**declared, **text}))
+            new.params.append(GroupedOption(names, group=group, **{**declared, **text}))
         if of is not None:
-            of.add_command(made)
-        return made
+            of.add_command(new)
+        return new
 
     return decorate

@@ -1,4 +1,4 @@
-"""Rows and results for people and machines: tables on standard output, other formats also to a file."""
+"""Output of rows and results, for people and machines: tables on standard output, other formats also to a file."""
 
 import csv
 import io
@@ -37,7 +37,7 @@ FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown")
 
 
 def show(columns: Sequence[str], rows: Rows, file_format: str, output: Path | None = None) -> None:
-    """Rows in a text format, to a file or to standard output.
+    """Write rows in a text format to a file or to standard output.
 
     Formats for machines are exact to the character, except on a terminal.
     """
@@ -63,14 +63,14 @@ def show(columns: Sequence[str], rows: Rows, file_format: str, output: Path | No
 
 
 def show_nothing(job: "Job", sentence: str) -> None:
-    """A sentence that says that nothing was found, with what was looked for and what is stored."""
+    """Print a sentence that nothing was found, with the selection and a summary of the stored data."""
     from tasks.run.stored_data import stored_in_words
 
     click.echo(f"{sentence} {stored_in_words(job)}")
 
 
 def show_json(value: Any) -> None:
-    """A result for machines."""
+    """Print a result as JSON."""
     _put(_json(value), is_json=True)
 
 
@@ -92,12 +92,12 @@ def show_table(
     columns: Sequence[str], rows: Rows, *, title: str | None = None, n_least: int | None = None,
     groups: Sequence[Any] = (), right: Sequence[bool] = (),
 ) -> None:  # fmt: skip
-    """Show a table for people: numbers, and columns of texts that `right` names, on the right.
+    """Show a table for people; numbers, and the columns marked in `right`, are right-aligned.
 
-    On a terminal that is too narrow, columns after the first `n_least` are left out, and named. If that is not enough,
-    or `n_least` is None, each row becomes a block with one line for each column.
+    On a terminal that is too narrow, columns after the first `n_least` are left out and listed below. If that is not
+    enough, or `n_least` is None, each row becomes a block with one line for each column.
 
-    `groups` says for each row what it belongs to; a line separates the groups.
+    `groups` holds the group of each row; a line separates groups.
     """
     from tasks.console.printing import VisibleConsole
 
@@ -161,7 +161,7 @@ def _print_records(
 
 
 def cell_text(value: Any) -> str:
-    """Return a value as people read it."""
+    """Return a value as text for people."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -183,11 +183,11 @@ def run_flow(context: Context, name: str) -> "Execution":
 
 
 def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
-    """Refuse what cannot succeed before a warehouse is made for it.
+    """Refuse a command that cannot succeed before it creates a warehouse.
 
     Raises:
-        UsageError: the data set is not there, or has no split that is named.
-        PipelineError: nothing was ever stored where something must be.
+        UsageError: the data set is missing, or has no split of a given name.
+        PipelineError: nothing is stored, and the command needs stored data.
     """
     from tasks.dataset.source import source_of
     from tasks.rules.errors import PipelineError
@@ -200,11 +200,11 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
         return
     if must_be_stored:
         raise PipelineError(nothing_in(job.warehouse, "stored"))
-    _ = job.data  # looked up now, which says if it is not there
+    _ = job.data  # raises if it is missing
 
 
 def explain_exit(execution: "Execution") -> None:
-    """Say why the exit code is 3, since everything was done; or 1, where no call succeeded."""
+    """Explain exit code 3, and exit code 1 if no call succeeded."""
     import sql
     from warehouse import Warehouse
 
@@ -226,7 +226,7 @@ def explain_exit(execution: "Execution") -> None:
 
 
 def finish(context: Context, execution: "Execution", **more: Any) -> int:
-    """Show the result, in JSON with more beside it, and return the exit code."""
+    """Show the result, with `more` keys in JSON, and return the exit code."""
     explain_exit(execution)
     if context.as_json:
         show_json(execution.as_json | more)
@@ -240,14 +240,14 @@ def finish(context: Context, execution: "Execution", **more: Any) -> int:
 
 
 def write(context: Context, job: "Job", work: "Callable[[], list[StageReport]]") -> int:
-    """Do work that writes to the warehouse as a run of its own, and show its result."""
+    """Do work that writes to the warehouse as a run, show its result, and return the exit code."""
     from flows.execution import execute
 
     return finish(context, execute(job, work))
 
 
 def report_done(context: Context, report: "StageReport") -> int:
-    """Show what work outside a run did: it has no row in `runs`."""
+    """Show the report of work that is no run and has no row in `runs`."""
     if context.as_json:
         show_json(vars(report))
     elif not context.arguments.is_quiet:

@@ -1,4 +1,4 @@
-"""The command `plan`."""
+"""The commands `plan` and `status`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -28,12 +28,12 @@ def plan(context: Context, stopping: bool) -> int:
     """Show the calls and cost of a run without making any call.
 
     For each model, and each judge and model: missing calls, their tokens and the estimated cost. Lengths come from
-    stored calls; where there are none, the cost is a range that rests on assumed lengths. A data set that is not loaded
-    yet is loaded and checked first. Configured analyses (`prbench annotate`, `prbench review`) are listed below,
-    because a run does not include them.
+    stored calls; without any, the cost is a range that rests on assumed lengths. A data set that is not loaded yet is
+    loaded and checked first. Configured analyses (`prbench annotate`, `prbench review`) are listed below, because a run
+    does not include them.
 
-    With --stopping the tables show what `stopping` is expected to leave of these calls: the rule is run over 200 random
-    orders of earlier scores of the same models.
+    With --stopping the tables show how many of these calls `stopping` is expected to need. The estimate runs the rule
+    over 200 random orders of earlier scores of the same models.
 
     Examples:
       prbench plan
@@ -119,7 +119,7 @@ def _show_calls(planned: "Sequence[Planned]") -> None:
          each.basis)
         for each in planned
     ])  # fmt: skip
-    # What is said of a judge is the same for each model.
+    # The lines about a judge are the same for each model.
     for line in dict.fromkeys(line for each in planned for line in _lines(each)):
         click.echo(line)
 
@@ -130,20 +130,20 @@ def _lines(planned: "Planned") -> Iterator[str]:
     if planned.note:
         yield f"Unknown for {planned.label}: {planned.note}"
     if planned.assumed:
-        yield f"Assumed for {planned.label}, since none was measured yet: {planned.assumed}"
+        yield f"Assumed for {planned.label}, because nothing is measured yet: {planned.assumed}"
     if planned.judged_before:
         yield f"Judged again by {planned.label}: {planned.judged_before}"
 
 
 def _prepare(job: "Job") -> "Execution | None":
-    """Load the data set where it is not there yet; what that came to."""
+    """Load the data set if it is not loaded yet, and return that execution."""
     from flows.execution import execute
     from tasks.console import notice
     from tasks.plan.plan import is_prepared, prepare
 
     if not is_prepared(job):
         notice("loading and checking the data set first; this makes no model call")
-        # It is no part of the night that is planned.
+        # Loading is not part of the planned night.
         prepared = execute(job.model_copy(update={"night": None}), lambda: prepare(job))
         for warning in (warning for report in prepared.reports for warning in report.warnings):
             notice(f"  {warning}")
@@ -162,7 +162,7 @@ _LAST_DAYS = 7
 
 @command(*EVALUATED, output=SHOWS)
 @click.option("--spend", "with_spend", is_flag=True, help="Show the spend by day (UTC) and model.")
-@click.option("--runs", "with_runs", is_flag=True, help="Show the latest runs and what they made.")
+@click.option("--runs", "with_runs", is_flag=True, help="Show the latest runs with their results.")
 @click.option("--disk", "with_disk", is_flag=True, help="Show the disk space in use.")
 @click.option("--since", metavar="WHEN", help="For --spend and --runs: 7d, 24h, or a date (UTC) such as 2026-11-01.")
 def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool, since: str | None) -> int:
@@ -182,18 +182,18 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
     if since is not None and not (with_spend or with_runs):
         raise click.UsageError("--since is for --spend and --runs; add one of them")
     if with_spend or with_runs or with_disk:
-        # They are those of the whole warehouse, and partly of what is not published yet.
+        # These tables cover the whole warehouse, and partly unpublished data.
         for option in EVALUATED:
             if getattr(context.arguments, f"{option}s" if option in {"split", "model", "judge"} else option):
                 raise click.UsageError(f"--{option} does not apply to --spend, --runs and --disk; leave it out")
         from tasks.figures.shown.operations import DISK, LATEST, SPENT
 
-        asked = {"spend": with_spend and SPENT, "runs": with_runs and LATEST, "disk": with_disk and DISK}
-        figures = {key: figure for key, figure in asked.items() if figure}
+        chosen = {"spend": with_spend and SPENT, "runs": with_runs and LATEST, "disk": with_disk and DISK}
+        figures = {key: figure for key, figure in chosen.items() if figure}
         present(context, figures, {key: figure.of_job(context.job, since=since) for key, figure in figures.items()})
         return 0
     job = context.stored_job(checked=("split", "model", "judge"))
-    # Of other data than the configured, what is configured is not wanted.
+    # On other data than the configured data set, configured work is not wanted.
     is_other = job is not context.job
     _notice_vintages(context.arguments, job, is_other=is_other)
     return show_parts(
@@ -203,7 +203,7 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
 
 
 def _notice_vintages(given: Arguments, job: "Job", *, is_other: bool) -> None:
-    """Say so where --vintage or --night has no effect on what is shown."""
+    """Print a notice if --vintage or --night has no effect."""
     from tasks.console import notice
     from tasks.run.stored_data import nothing_of_vintage
 
@@ -216,7 +216,7 @@ def _notice_vintages(given: Arguments, job: "Job", *, is_other: bool) -> None:
 
 
 def _below(job: "Job") -> Iterator[str]:
-    """Yield lines with the folder of the data, the recent spend, and the senders and machines that work on it."""
+    """Yield lines with the folder of the data, the recent spend, and the senders and machines at work."""
     from tasks.maintain.upkeep import spent
     from tasks.run.run_context import sender_states
     from warehouse import Warehouse
@@ -233,7 +233,7 @@ def _below(job: "Job") -> Iterator[str]:
         each = ", ".join(f"{state['calls_per_s']:.1f}" for state in of_node)
         yield f"Senders on {node}: {len(of_node)}, {rate:.1f} calls/s ({each}), {in_hand} calls in flight"
     if host := Warehouse(job.warehouse).elsewhere():
-        yield f"Writes here: {host}, or did so until it failed; its costs are as of its last publishing"
+        yield f"Written by {host}, now or until it failed; its costs are as of its last publication"
 
 
 def _sum(rows: Sequence[dict[str, Any]]) -> str:

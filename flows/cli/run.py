@@ -1,4 +1,4 @@
-"""The commands that run the full pipeline, as a night or for some models too, or a single stage."""
+"""The commands that run the full pipeline, a night, a backfill, a single stage or an analysis."""
 
 import os
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ _CONFIGURE = "cp prbench.example.yaml prbench.yaml     # your models and judges,
 def run(context: Context) -> int:
     """Run the full pipeline.
 
-    Load the data set, sample responses, judge them, compute scores, select hard tasks and write the report. Only
+    Loads the data set, samples responses, judges them, computes scores, selects hard tasks and writes the report. Only
     missing work is done. A repeated run makes no model call, except to retry temporary failures. With `stopping` in the
     configuration, tasks are evaluated in random order until the comparisons of models are settled.
 
@@ -45,20 +45,20 @@ def run(context: Context) -> int:
         click.echo(f"\nDatabase: {execution.database}")
         if any(each.stage == "report" and not each.has_failed for each in execution.reports):
             click.echo(f"Report: {execution.job.report_index}")
-        click.echo("Next:\n  " + _next(context.arguments))
+        click.echo("Next:\n  " + next_commands(context.arguments))
     return finish(context, execution)
 
 
 def _show_board(context: Context, execution: "Execution") -> bool:
-    """Show people the leaderboard after a run that may have changed it, and return whether it has."""
+    """Show the leaderboard after a run that may have changed it, and return whether it was shown."""
     if context.as_json or execution.outcome in {SKIPPED, INTERRUPTED} or execution.has_nothing:
         return False
     show_leaderboard(execution.job, leaderboard_of(execution.job, context.arguments.vintage))
     return True
 
 
-def _next(given: Arguments) -> str:
-    """Commands to try next, started as this one was, for its --benchmark; how to configure only where nothing is."""
+def next_commands(given: Arguments) -> str:
+    """Return the commands to try next, for the same --benchmark; without a configuration also how to write one."""
     from flows.run.config import config_file
 
     option = "" if given.benchmark is None else f" --benchmark {given.benchmark}"
@@ -183,16 +183,16 @@ def judge(context: Context) -> int:
 
 
 @command(output=RUNS)
-@click.option("--take-over", is_flag=True, help="Take the place of another machine that wrote this warehouse and has "
-              "stopped, without watching it first.")  # fmt: skip
-def aggregate(context: Context, take_over: bool) -> int:
+@click.option("--take-over", "replaces_owner", is_flag=True, help="Replace another machine that wrote this warehouse "
+              "and has stopped, without waiting for a sign of life.")  # fmt: skip
+def aggregate(context: Context, replaces_owner: bool) -> int:
     """Recompute scores, intervals and leaderboards.
 
     Examples:
       prbench aggregate
       prbench aggregate --take-over
     """
-    if take_over:
+    if replaces_owner:
         from warehouse.owner import Owner
 
         Owner.take_over_after_s = 0.0
@@ -222,9 +222,9 @@ def annotate(context: Context) -> int:
     """Label tasks with a model, such as by decision type.
 
     The models are those of `annotator:` in the configuration, the vocabularies those that the benchmark declares
-    (`prbench benchmarks NAME`); all of them by default. Labels that are stored already are not asked for again. Where
-    the data set has no label of a kind, breakdowns and the report use those of the annotators and say so. How far
-    annotators agree with the data set's labels and with each other is in the table `annotation_agreement`.
+    (`prbench benchmarks NAME`); all of them by default. Only missing labels are requested. If the data set has no label
+    of a kind, breakdowns and the report use those of the annotators and say so. The table `annotation_agreement` shows
+    the agreement of annotators with the data set's labels and with each other.
 
     Examples:
       prbench annotate
@@ -243,8 +243,8 @@ def capabilities(context: Context) -> int:
     """Group criteria by capability, and find where models are weak.
 
     The `capabilities: model:` of the configuration writes a phrase for the capability that each criterion needs. The
-    phrases of a field are put into a tree, by `capabilities: embedding:` or else by their words, and the model writes a
-    name for each node. Then scores and weaknesses of all models are computed from stored verdicts. Only what is missing
+    phrases of a field are grouped in a tree, by `capabilities: embedding:` or else by their words, and the model writes
+    a name for each node. Then scores and weaknesses of all models are computed from stored verdicts. Only missing work
     is done. `prbench weaknesses` and the report show the result.
 
     Examples:
@@ -263,14 +263,14 @@ def capabilities(context: Context) -> int:
 def review(context: Context) -> int:
     """Have models check how criteria are written.
 
-    The models are those of `reviewer:` in the configuration. Each says of every criterion whether it is atomic,
-    objective, self-contained, consistent with the rest of its rubric, and not given away by the request, with a reason.
-    Reviews that are stored already are not asked for again. `prbench reviews` shows them.
+    The models are those of `reviewer:` in the configuration. Each decides for every criterion, with a reason, whether
+    it is atomic, objective, self-contained, consistent with the rest of its rubric, and not given away by the request.
+    Only missing reviews are requested. `prbench reviews` shows them.
 
     Examples:
       prbench review --limit 20 --max-usd 2
       prbench review --split finance_hard
-      prbench reviews                        what reviewers say
+      prbench reviews                        shows the result
     """
     from tasks.analyses.review import refuse_unready
 

@@ -1,8 +1,8 @@
-"""The commands that are short names of figures: which figures each shows, and which options are their parameters.
+"""The commands that show figures, with options as the figures' parameters.
 
-A command is a declaration: `@shows` names the figures and the shared options, click's decorators the own options, and
-the docstring is the help. An own option goes to every figure that has a parameter of its name. The function says whose
-results are shown, and refuses what has no meaning.
+A command is a declaration: `@shows` names the figures and the shared options, click's decorators its own options, and
+the docstring is the help. An own option is passed to every figure with a parameter of its name. The function returns
+whose results are shown, and refuses options without a meaning.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,17 +25,17 @@ _NUMBER: dict[str, Any] = {"show_default": True, "metavar": "N"}
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A command's request: the job whose results it shows, and what differs from the options as typed.
+class FigureRequest:
+    """A command's request for figures.
 
     Attributes:
-        job: whose benchmark, data-set revision, splits, models and judges are shown.
-        instead: figures that are shown instead of the usual ones, as `shows` takes them.
-        given: parameters of the figures beside the own options.
-        vintage: which sampling of each model; None: as typed, else the latest.
-        steps: views that are read in place of those of their names (`tasks.figures.scope.Scope`).
-        check: refuses what is not stored.
-        after: is called with the rows, and returns what is shown below the figures.
+        job: the job whose benchmark, data-set revision, splits, models and judges are shown.
+        instead: figures that replace the command's usual ones.
+        given: parameters of the figures beside the command's own options.
+        vintage: the default of --vintage; None: the latest of each model.
+        steps: views that replace those of the same names (`tasks.figures.scope.Scope`).
+        check: refuses names that are not stored.
+        after: returns the lines below the figures, from their rows.
     """
 
     job: "Job"
@@ -49,26 +49,26 @@ class Asked:
 
 def shows(
     figures: Mapping[str, str], *options: str, nothing: str, texts: Mapping[str, str] | None = None
-) -> Callable[[Callable[..., Asked]], click.Command]:
+) -> Callable[[Callable[..., FigureRequest]], click.Command]:
     """Make a function a command that shows figures.
 
     Args:
-        figures: by their names in the JSON; of a single one, under the empty name, the JSON is its rows.
-        options: shared ones.
-        nothing: what is said where no figure has a row.
-        texts: of shared options with a special meaning here.
+        figures: name in the JSON -> figure; a single figure has the empty name, and its rows are the JSON.
+        options: names of shared options.
+        nothing: the sentence if no figure has a row.
+        texts: help of shared options with a special meaning here.
     """
 
-    def decorate(function: Callable[..., Asked]) -> click.Command:
+    def decorate(function: Callable[..., FigureRequest]) -> click.Command:
         @command(*options, output=SHOWS, texts=texts)
         @wraps(function)
         def shown(context: Context, is_hard: bool = False, score: str | None = None, **own: Any) -> int:
-            asked = function(context, **own)
-            narrowed = {"is_hard": is_hard, "score": score, "steps": asked.steps}
+            request = function(context, **own)
+            narrowed = {"is_hard": is_hard, "score": score, "steps": request.steps}
             return show_parts(
-                context, asked.job, asked.instead or figures, {**own, **asked.given},
-                nothing="" if asked.instead else nothing, vintage=context.arguments.vintage or asked.vintage,
-                check=asked.check, after=asked.after, **narrowed,
+                context, request.job, request.instead or figures, {**own, **request.given},
+                nothing="" if request.instead else nothing, vintage=context.arguments.vintage or request.vintage,
+                check=request.check, after=request.after, **narrowed,
             )  # fmt: skip
 
         return shown
@@ -80,7 +80,7 @@ def shows(
     {"": "length_correlations"}, "split", "model", "judge", "vintage-only", "hard", "score",
     nothing="No model has a complete task in this selection yet.",
 )  # fmt: skip
-def lengths(context: Context) -> Asked:
+def lengths(context: Context) -> FigureRequest:
     """Show the correlation between response length and score.
 
     It is Spearman's rank correlation, over the tasks of each model and over the models, with its interval (figure 7 of
@@ -90,25 +90,25 @@ def lengths(context: Context) -> Asked:
       prbench lengths
       prbench lengths --hard --model gpt-5-high
     """
-    return Asked(context.stored_job(), vintage="all")
+    return FigureRequest(context.stored_job(), vintage="all")
 
 
 @shows({"": "criteria"}, "judge", "vintage-only", nothing="There is no such criterion.")
 @click.argument("which", metavar="KIND", type=click.Choice(["never-met", "always-met", "disagreed", "suspect"]))
 @click.option("-n", "n_criteria", type=click.IntRange(min=1), default=20, help="Number of criteria to show.", **_NUMBER)
-def criteria(context: Context, **_: Any) -> Asked:
+def criteria(context: Context, **_: Any) -> FigureRequest:
     """Find criteria worth a second look.
 
-    Criteria that are `never-met` are met by no complete response, and `always-met` by every one. Graders disagree most
-    on those that are `disagreed`. The points of `suspect` ones correlate negatively with the rest of their task, so
-    their weight or sign may be wrong. Reviews of these criteria (`prbench reviews`) are in the same table.
+    `never-met` criteria are met by no complete response, and `always-met` ones by every one. `disagreed` ones are those
+    on which graders disagree most. The points of `suspect` ones correlate negatively with the rest of their task, so
+    their weight or sign may be wrong. The table also shows their reviews (`prbench reviews`).
 
     Examples:
       prbench criteria suspect
       prbench criteria never-met -n 50 --json
       prbench criteria disagreed
     """
-    return Asked(context.stored_job())
+    return FigureRequest(context.stored_job())
 
 
 @shows(
@@ -120,7 +120,7 @@ def criteria(context: Context, **_: Any) -> Asked:
               help="Break the agreement down.")  # fmt: skip
 @click.option("--people", multiple=True, metavar="GRADER",
               help="Compare all other graders with this person; several people are pooled (repeatable).")  # fmt: skip
-def judges(context: Context, breakdown: str | None, graders: tuple[str, ...], people: tuple[str, ...]) -> Asked:
+def judges(context: Context, breakdown: str | None, graders: tuple[str, ...], people: tuple[str, ...]) -> FigureRequest:
     """Compare judges with each other and with people.
 
     A grader is a judge, a person whose labels were imported, one repetition of a judge, or a majority of several.
@@ -142,7 +142,7 @@ def judges(context: Context, breakdown: str | None, graders: tuple[str, ...], pe
     by_label = {"pairs": "judge_agreement"} if breakdown else None
     if by_label and breakdown in {"category", "severity"}:
         by_label["sets"] = "judge_reliability"
-    return Asked(job, {"": "people_agreement"} if people else by_label, given)
+    return FigureRequest(job, {"": "people_agreement"} if people else by_label, given)
 
 
 @shows({
@@ -151,15 +151,15 @@ def judges(context: Context, breakdown: str | None, graders: tuple[str, ...], pe
 }, nothing="No criterion has been reviewed yet.")  # fmt: skip
 @click.option("-n", "n_criteria", type=click.IntRange(min=1), default=10,
               help="Number of criteria with objections to show.", **_NUMBER)  # fmt: skip
-def reviews(context: Context, **_: Any) -> Asked:
-    """Show what reviewers say of the rubrics.
+def reviews(context: Context, **_: Any) -> FigureRequest:
+    """Show the reviews of the rubrics by people and models.
 
     People's reviews come from `prbench import reviews`, models' from `prbench review`.
 
-    Agreement is the share of criteria that people agree with, estimated for all criteria that the samples were drawn
-    from. Reviewers shows how far reviewers of the same criteria agree with each other. Checks shows how many criteria
-    pass each check. Predictions shows whether graders, or people, disagree more on criteria that fail a check. Criteria
-    lists those with the most objections, with the reasons.
+    "Agreement" is the share of criteria that people agree with, estimated for all criteria that were sampled from.
+    "Reviewers" shows the agreement of reviewers of the same criteria. "Checks" shows how many criteria pass each check.
+    "Predictions" shows whether graders, or people, disagree more on criteria that fail a check. "Criteria" lists those
+    with the most objections, with the reasons.
 
     Examples:
       prbench reviews
@@ -170,8 +170,8 @@ def reviews(context: Context, **_: Any) -> Asked:
 
     job = context.stored_job(checked=())
     paper = load_benchmark(job.settings.benchmark).review_reference
-    said = [f"The benchmark's paper: {paper.value:.3f} ({paper.source})"] if paper else []
-    return Asked(job, after=lambda _: said)
+    lines = [f"The benchmark's paper: {paper.value:.3f} ({paper.source})"] if paper else []
+    return FigureRequest(job, after=lambda _: lines)
 
 
 @shows(
@@ -182,12 +182,12 @@ def reviews(context: Context, **_: Any) -> Asked:
 @click.option("--than", metavar="MODEL", help="Compare with this model.  [default: the model's own other criteria]")
 @click.option("-n", "n_examples", type=click.IntRange(min=0), default=2,
               help="Number of example criteria to show for each weakness.", **_NUMBER)  # fmt: skip
-def weaknesses(context: Context, model: str, than: str | None, **_: Any) -> Asked:
+def weaknesses(context: Context, model: str, than: str | None, **_: Any) -> FigureRequest:
     """Show the capabilities in which a model is weak.
 
     `prbench capabilities` finds them on one half of the tasks and confirms them on the other; only confirmed ones are
-    shown, with the figures of the second half. The score is the share of the criteria of a capability that were handled
-    rightly, weighted by their points (a criterion with negative points is handled rightly if it is not met).
+    shown, with the figures of the second half. The score is the share of points that a model got right among the
+    criteria of a capability (a criterion with negative points is right if it is not met).
 
     Examples:
       prbench weaknesses gpt-5-high
@@ -200,16 +200,16 @@ def weaknesses(context: Context, model: str, than: str | None, **_: Any) -> Aske
     of_data = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
     with Warehouse(job.warehouse).reader() as reader:
         known = [row["model"] for row in reader.select("capability_scores", "distinct model", **of_data)]
-        found_by = reader.select("weaknesses", "distinct judge", benchmark=job.settings.benchmark, model=model)
+        judging_rows = reader.select("weaknesses", "distinct judge", benchmark=job.settings.benchmark, model=model)
     if not known:
-        raise UsageError("no scores in capabilities are stored yet; `prbench capabilities` makes them")
+        raise UsageError("no capability scores are stored yet; `prbench capabilities` computes them")
     if model == than:
-        raise UsageError(f"--than {than}: name another model than {model} itself")
+        raise UsageError(f"--than {than}: name a model other than {model}")
     if unknown := [each for each in (model, than) if each and each not in known]:
-        raise UsageError(f"{unknown[0]}: no such model; with scores in capabilities: {', '.join(known)}")
-    # People who label count here too.
-    judges = job.named_judges or tuple(row["judge"] for row in found_by)
-    return Asked(job.model_copy(update={"named_judges": judges}))
+        raise UsageError(f"{unknown[0]}: no such model; models with capability scores: {', '.join(known)}")
+    # People's labels count here too.
+    judges = job.named_judges or tuple(row["judge"] for row in judging_rows)
+    return FigureRequest(job.model_copy(update={"named_judges": judges}))
 
 
 @shows({
@@ -224,11 +224,11 @@ nothing="No two conditions of a model have been judged in this selection yet.", 
 @click.option("--flips", "n_criteria", type=click.IntRange(min=0), default=3,
               help="Number of criteria to show that gain most points, and that lose most, for each comparison.",
               **_NUMBER)  # fmt: skip
-def conditions(context: Context, **_: Any) -> Asked:
+def conditions(context: Context, **_: Any) -> FigureRequest:
     """Compare a model with and without tools or effort.
 
-    `conditions` in the configuration says which labels are one model, and which of them is the baseline. Each other
-    condition is compared with it on the tasks that are complete on both sides: the difference of the scores with its
+    `conditions` in the configuration lists the labels that are one model, and names the baseline. Each other condition
+    is compared with the baseline on the tasks that are complete on both sides: the difference of the scores with its
     interval and a paired test, over the whole rubric and by category. Length, cost and the criteria that changed are
     shown too.
 
@@ -245,9 +245,9 @@ def conditions(context: Context, **_: Any) -> Asked:
         definitions = definitions_of(reader, job)
         steps = current_steps(reader, job.settings.benchmark, definitions)
     named = labels_of(definitions, job.named_models or ())
-    return Asked(
+    return FigureRequest(
         job.model_copy(update={"named_models": named or None}), steps=steps,
-        after=lambda found: not_compared(definitions, job.named_models or (), found["differences"]),
+        after=lambda rows: not_compared(definitions, job.named_models or (), rows["differences"]),
     )  # fmt: skip
 
 
@@ -261,9 +261,9 @@ def conditions(context: Context, **_: Any) -> Asked:
               help="Kind of the names.  [default: the kind for which all names exist]")  # fmt: skip
 @click.option("--flips", "n_flips", type=click.IntRange(min=0), default=10, help="Number of flipped criteria to show.",
               **_NUMBER)  # fmt: skip
-@click.option("--debiased", "is_debiased", is_flag=True, help="Show the difference of models beside what people's "
-              "labels on a part of the verdicts make of it.")  # fmt: skip
-def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: bool, **_: Any) -> Asked:
+@click.option("--debiased", "is_debiased", is_flag=True, help="Also show the difference of models corrected by "
+              "people's labels on a part of the verdicts.")  # fmt: skip
+def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: bool, **_: Any) -> FigureRequest:
     """Compare models, judges, templates, runs, vintages, revisions.
 
     A is compared with each of the others, on the tasks that are complete on both sides. A difference is the second
@@ -274,13 +274,13 @@ def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: 
       prbench diff base 2026-11-21 --model MODEL      one model, two vintages
       prbench diff o4-mini reader --of judge --json   two judges
       prbench diff a b c --split finance              a with b, and a with c
-      prbench diff a b --debiased                     as labels correct it
+      prbench diff a b --debiased                     corrected by labels
     """
     if len(names) < 2:
         raise click.UsageError("give at least two names to compare, such as two models")
     if not is_debiased:
-        # Revisions that are compared need not be the configured one.
-        return Asked(context.job if of == "revision" else context.stored_job(checked=("split",)))
+        # Compared revisions need not include the configured one.
+        return FigureRequest(context.job if of == "revision" else context.stored_job(checked=("split",)))
     # Only models are compared by labels.
     are_flips_given = click.get_current_context().get_parameter_source("n_flips") is ParameterSource.COMMANDLINE
     given = {"--of": of not in {None, "model"}, "--flips": are_flips_given, "--model": context.arguments.models}
@@ -291,11 +291,11 @@ def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: 
         stored = scope.reader.select("responses", "distinct model", benchmark=scope.benchmark.name)
         known = [row["model"] for row in stored]
         if unknown := [name for name in names if name not in known]:
-            said = f"--debiased compares models; no such model; known: {', '.join(known) or 'none'}"
-            raise UsageError(f"{unknown[0]}: {said}")
+            why = f"--debiased compares models; no such model; known: {', '.join(known) or 'none'}"
+            raise UsageError(f"{unknown[0]}: {why}")
 
     job, chosen = context.stored_job(checked=("split", "judge")), {"first": names[0], "others": list(names[1:])}
-    return Asked(job, {"": "debiased_differences"}, chosen, check=check)
+    return FigureRequest(job, {"": "debiased_differences"}, chosen, check=check)
 
 
 @shows({"rules": "cascade"}, "split", nothing="No rule was evaluated.")
@@ -304,15 +304,15 @@ def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: 
 @click.option("--bound", metavar="MEASURE=NUMBER", help="Pick the cheapest rule whose agreement, kappa or ranking "
               "(Kendall's tau) with STRONG is at least this, by the low end of its interval.")  # fmt: skip
 @click.option("--all", "is_all", is_flag=True, help="Show all rules, not only those that no other rule beats.")
-def cascade(context: Context, bound: str | None, **_: Any) -> Asked:
-    """Evaluate when to ask a strong judge after a cheap one.
+def cascade(context: Context, bound: str | None, **_: Any) -> FigureRequest:
+    """Evaluate rules for a cheap judge with a strong one behind it.
 
-    From stored verdicts of both, imported ones too, `prbench cascade` works out what each rule would cost and how far
-    its verdicts would agree with those of STRONG alone. A rule escalates a criterion where repetitions of CHEAP
-    disagree, by its weight, its category, or the confidence of CHEAP, or by several of these.
+    From stored verdicts of both judges, imported ones too, `prbench cascade` computes for each rule its cost and the
+    agreement of its verdicts with those of STRONG alone. A rule passes a criterion on to STRONG if repetitions of CHEAP
+    disagree, or by its weight, its category, the confidence of CHEAP, or several of these.
 
-    Rules are made and chosen on one half of the tasks; the figures shown come from the other half. With --bound, the
-    cheapest rule within it is picked and shown as configuration. The next report shows the evaluation too.
+    Rules are built and chosen on one half of the tasks; the figures shown come from the other half. With --bound, the
+    cheapest rule within the bound is picked and printed as configuration. The next report shows the evaluation too.
 
     Examples:
       prbench cascade gpt-4.1-mini o4-mini
@@ -321,11 +321,11 @@ def cascade(context: Context, bound: str | None, **_: Any) -> Asked:
       prbench cascade gpt-4.1-mini o4-mini --json
     """
 
-    def after(found: Mapping[str, Any]) -> list[str]:
+    def after(rows: Mapping[str, Any]) -> list[str]:
         from tasks.cascade import store
 
-        store(job.warehouse, found["rules"])
-        picked = next((row for row in found["rules"] if row["is_picked"]), None)
+        store(job.warehouse, rows["rules"])
+        picked = next((row for row in rows["rules"] if row["is_picked"]), None)
         if picked is None or bound is None:
             return ["`--bound agreement=0.95` picks the cheapest rule within a bound."]
         kept = f"Picked: {picked['rule']}, the cheapest that keeps {bound} by the low end of its interval."
@@ -334,4 +334,4 @@ def cascade(context: Context, bound: str | None, **_: Any) -> Asked:
         return [f"{kept} Under `judges:` in prbench.yaml, beside both judges:", picked["configuration"].rstrip()]
 
     job = context.stored_job(checked=("split",))
-    return Asked(job, given={"splits": list(context.arguments.splits)}, after=after)
+    return FigureRequest(job, given={"splits": list(context.arguments.splits)}, after=after)

@@ -1,4 +1,4 @@
-"""The command `sql`: a query, the description of the tables, the cookbook, or how to open the database."""
+"""The command `sql`: queries, the description of the tables, the cookbook, and how to open the database."""
 
 import difflib
 import re
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 _FILE = click.Path(path_type=Path)
-# An option whose value may be left out; given alone it is the empty text.
+# An option without a value has the empty text.
 _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 
 
 _WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
 
-@command(place=WAREHOUSE, output=SHOWS, texts={
+@command(location=WAREHOUSE, output=SHOWS, texts={
     "json": "Short for --format json.",
 })  # fmt: skip
 @click.argument("query", required=False)
@@ -49,9 +49,8 @@ def sql(
 ) -> int:  # fmt: skip
     """Query the database in SQL.
 
-    Queries are read-only; one can also come through a pipe. Without a query, the command prints the path of the
-    database, a command that opens it in DuckDB's own shell, and the cookbook: a list of recipes, which are ready-made
-    queries for common questions.
+    Queries are read-only. A query can also be piped in. Without a query, the command prints the path of the database, a
+    command that opens it in DuckDB's own shell, and the cookbook: a list of ready-made queries, called recipes.
 
     Examples:
       prbench sql 'select model, mean_score from leaderboard where is_primary'
@@ -64,13 +63,13 @@ def sql(
       prbench sql --cookbook ranking --show > mine.sql
       prbench sql --show score_history      print the SQL of a table or figure
     """
-    asked = {
+    sources = {
         "a query": query, "-f": file, "--describe": describe, "--cookbook": cookbook, "--show NAME": shown or None,
     }  # fmt: skip
-    if len(given := [name for name, value in asked.items() if value is not None]) > 1:
+    if len(given := [name for name, value in sources.items() if value is not None]) > 1:
         raise click.UsageError(f"{' and '.join(given)} cannot be used together; give one")
     if shown == "" and not cookbook:
-        raise click.UsageError("--show prints SQL; name whose with --show NAME or --cookbook NAME")
+        raise click.UsageError("--show prints SQL; give a name with --show NAME or --cookbook NAME")
     chosen = _format(context, file_format, output)
     if shown is not None:
         _show(context, shown or cookbook or "", chosen, output)
@@ -81,7 +80,7 @@ def sql(
     elif query is None and file is None and sys.stdin.isatty():
         _say_where(_database(context), chosen, output)
     else:
-        _answer(_database(context), _given(query, file), chosen, output)
+        _run(_database(context), _given(query, file), chosen, output)
     return 0
 
 
@@ -103,7 +102,7 @@ def _given(query: str | None, file: Path | None) -> str:
         raise click.UsageError(f"-f {file}: cannot be read as text ({getattr(error, 'strerror', error)})") from error
 
 
-def _answer(database: Path, query: str, file_format: str, output: Path | None) -> None:
+def _run(database: Path, query: str, file_format: str, output: Path | None) -> None:
     if file_format == "parquet":
         if output is None and sys.stdout.isatty():
             raise click.UsageError("--format parquet: cannot be shown on a terminal; write it to a file with -o or >")
@@ -118,18 +117,18 @@ def _describe(database: Path, name: str, file_format: str, output: Path | None) 
     from warehouse import quoted
 
     if not name:
-        rows = (f"({quoted(name)}, {quoted(origin)}, {place})" for place, (name, origin) in enumerate(listed_names()))
-        _answer(database, template("queries/look/tables", origins=", ".join(rows)), file_format, output)
+        rows = (f"({quoted(name)}, {quoted(origin)}, {place})" for place, (name, origin) in enumerate(known_names()))
+        _run(database, template("queries/look/tables", origins=", ".join(rows)), file_format, output)
         return
-    # A name is found whatever its case, as in SQL.
-    found = {row[0].lower(): row for row in run_sql(database, read("queries/look/tables_and_views")).rows}
-    if name.lower() not in found:
-        listed = [listed for listed, _ in listed_names() if listed in found]
-        raise UsageError(f"there is no table or view {name}; {nearest(name, listed, also=found)}")
-    table, _, meaning = found[name.lower()]
+    # Names ignore case, as in SQL.
+    matches = {row[0].lower(): row for row in run_sql(database, read("queries/look/tables_and_views")).rows}
+    if name.lower() not in matches:
+        listed = [listed for listed, _ in known_names() if listed in matches]
+        raise UsageError(f"there is no table or view {name}; {nearest(name, listed, also=matches)}")
+    table, _, meaning = matches[name.lower()]
     if file_format == "table" and output is None:
         click.echo(f"{table}: {meaning or ''}")
-    _answer(database, template("queries/look/columns", table=quoted(table)), file_format, output)
+    _run(database, template("queries/look/columns", table=quoted(table)), file_format, output)
 
 
 def _cookbook(context: Context, name: str, file_format: str, output: Path | None) -> None:
@@ -145,7 +144,7 @@ def _cookbook(context: Context, name: str, file_format: str, output: Path | None
         raise click.UsageError(f"there is no recipe {name}; {nearest(name, known)}")
     if file_format == "table" and output is None:
         click.echo(known[name].title)
-    _answer(_database(context), known[name].query, file_format, output)
+    _run(_database(context), known[name].query, file_format, output)
 
 
 def _show(context: Context, name: str, file_format: str, output: Path | None) -> None:
@@ -158,25 +157,25 @@ def _show(context: Context, name: str, file_format: str, output: Path | None) ->
 
     if file_format not in {"table", "json"}:
         raise click.UsageError(f"--format {file_format}: SQL is text; leave the option out")
-    found = named(name) | {f"recipe {name}: {each.title}": each.query for each in recipes() if each.name == name}
+    matches = named(name) | {f"recipe {name}: {each.title}": each.query for each in recipes() if each.name == name}
     figure = FIGURES.get(name)
     if figure and not figure.compute:
         try:
             job = context.stored_job()
             with Warehouse(job.warehouse).reader() as reader:
-                found[f"figure {name}"] = open_scope(job, reader).query_of(figure)
+                matches[f"figure {name}"] = open_scope(job, reader).query_of(figure)
         except (PipelineError, WarehouseError):
-            # Without data a figure has no text; what else has the name, has.
-            if not found:
+            # Without data a figure has no SQL; other things of that name have.
+            if not matches:
                 raise
-    if not found:
-        made = f"the figure {name} is computed in Python" if figure else f"nothing is named {name}"
-        raise UsageError(f"{made}; `prbench figures` lists figures, `prbench sql --describe` tables")
-    text = "\n".join(f"-- {what}\n{query};\n" for what, query in found.items())
+    if not matches:
+        reason = f"the figure {name} is computed in Python" if figure else f"nothing is named {name}"
+        raise UsageError(f"{reason}; `prbench figures` lists figures, `prbench sql --describe` tables")
+    text = "\n".join(f"-- {what}\n{query};\n" for what, query in matches.items())
     if output is not None:
         output.write_text(text, encoding="utf-8")
     elif file_format == "json":
-        show_json([{"name": what, "query": query} for what, query in found.items()])
+        show_json([{"name": what, "query": query} for what, query in matches.items()])
     else:
         click.echo(text, nl=False)
 
@@ -186,11 +185,11 @@ def _say_where(database: Path, file_format: str, output: Path | None) -> None:
 
     if output is not None or file_format not in {"table", "json"}:
         raise click.UsageError("-o and --format need a query")
-    run_sql(database, "select 1")  # says where nothing is published
+    run_sql(database, "select 1")  # raises if nothing is published
     command = f"uvx --from duckdb-cli duckdb -readonly {shlex.quote(str(database))}"
     if file_format == "json":
-        questions = [{"name": recipe.name, "question": recipe.title} for recipe in recipes()]
-        show_json({"database": str(database), "command": command, "cookbook": questions})
+        recipe_rows = [{"name": recipe.name, "question": recipe.title} for recipe in recipes()]
+        show_json({"database": str(database), "command": command, "cookbook": recipe_rows})
         return
     click.echo(f"The database: {database}\nOpen it in DuckDB's shell: {command}\n")
     click.echo("The cookbook; `prbench sql --cookbook NAME` runs one:")
@@ -206,25 +205,25 @@ def _database(context: Context) -> Path:
 _FIRST = ("leaderboard", "scores", "verdict_details", "tasks", "responses", "run_costs")
 
 
-def listed_names() -> list[tuple[str, str]]:
-    """Return the names in a list of tables, in its order, each with `mart` or `stored`.
+def known_names() -> list[tuple[str, str]]:
+    """Return the names of all tables and views, each with `mart` or `stored`, in the order in which they are listed.
 
-    What most people need comes first, and last the stored measures, which marts show beside what they belong to.
+    The most needed ones come first, the stored measures last, since marts show them beside what they belong to.
     """
     from sql import schema
     from warehouse import TABLES
 
     marts = schema()["marts"]
     named = [(name, "mart") for name in sorted(marts)] + [(name, "stored") for name in sorted(TABLES)]
-    first = {name: place for place, name in enumerate(_FIRST)}
+    first = {name: index for index, name in enumerate(_FIRST)}
     return sorted(named, key=lambda each: (first.get(each[0], len(first)), each[0].endswith("measures")))
 
 
 def nearest(name: str, listed: Iterable[str], *, also: Iterable[str] = ()) -> str:
     """Return a hint for an unknown name: the nearest of all names, else those of a list."""
     listed = list(listed)
-    found = difflib.get_close_matches(name.lower(), list(dict.fromkeys([*listed, *also])))
-    return f"did you mean {' or '.join(found)}?" if found else f"known: {', '.join(listed)}"
+    near = difflib.get_close_matches(name.lower(), list(dict.fromkeys([*listed, *also])))
+    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(listed)}"
 
 
 def run_sql(database: Path, query: str) -> ResultTable:
@@ -234,7 +233,7 @@ def run_sql(database: Path, query: str) -> ResultTable:
         PipelineError: DuckDB refuses the query; the message is its own.
     """
     with _opened(database, query) as connection, ThreadPoolExecutor(1) as pool:
-        # DuckDB does not look for Ctrl-C while it computes rows, so it does so in a thread.
+        # DuckDB ignores Ctrl-C while it computes rows, so it runs in a thread.
         work = pool.submit(lambda: connection.execute(query).fetchall())
         try:
             rows = work.result()
@@ -279,22 +278,22 @@ def _opened(database: Path, query: str) -> Iterator["duckdb.DuckDBPyConnection"]
         with reporting_damage(database), duckdb.connect(str(database), read_only=True) as connection:
             connection.execute("set autoinstall_known_extensions = false")
             connection.execute("set autoload_known_extensions = false")
-            # A query reads this database, and no file or address beside it.
+            # A query must read this database only, no other file or address.
             connection.execute("set enable_external_access = false")
             connection.execute("set lock_configuration = true")
             if not connection.extract_statements(query):
                 raise UsageError("SQL: the query is empty")
             yield connection
     except duckdb.Error as error:
-        # DuckDB then shows the line with a caret below the place, which means nothing within one line.
+        # Without the line and the caret below it, which make no sense in one line.
         text = re.split(r"\n+LINE \d+: ", str(error))[0]
         raise PipelineError(f"SQL: {' '.join(text.split())}") from error
 
 
 def _unique(names: list[str]) -> list[str]:
-    """Column names of which none appears twice, so that no column is lost: a, a_1, ..."""
-    found: list[str] = []
+    """Return the column names with duplicates numbered: a, a_1, ..."""
+    unique: list[str] = []
     for name in names:
         numbered = (f"{name}_{number}" for number in count(1))
-        found.append(next(each for each in chain([name], numbered) if each not in found))
-    return found
+        unique.append(next(each for each in chain([name], numbered) if each not in unique))
+    return unique

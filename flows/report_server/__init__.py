@@ -1,1 +1,1 @@
-"""The report on localhost: its files, and the pages that are made when they are opened."""
+"""The report on localhost: its files, and the pages that are rendered when they are opened."""

@@ -1,4 +1,4 @@
-"""The page that compares: what its form offers, and the figures of what is chosen, those of `prbench diff`."""
+"""The page Compare: the choices in its form, and the figures of the chosen comparison, those of `prbench diff`."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -36,15 +36,15 @@ KINDS: dict[Kind, tuple[str, str]] = {
     ),
     "judge": ("Judges", "Two judges on the same responses."),
 }
-"""What can be compared: as the page calls it, and what is meant."""
+"""Kind of comparison -> its heading on the page, and its explanation."""
 _NARROWED = {"model": "Model", "judge": "Judge", "vintage": "Vintage"}
 _SIDES = ("first", "second")
 _LABELS = {*_SIDES, "where", "split"}
 _ALL = ("", "all")
 CHANGES = {"": "all", "lost": "lower the score", "gained": "raise the score"}
-"""Which flipped criteria are listed."""
+"""The choices of flipped criteria to list."""
 _MOST_FLIPS = 300
-"""So many of them are listed at first; a link leads to all."""
+"""The number of flipped criteria listed at first; a link leads to all."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,10 @@ class Field:
 
 @dataclass(frozen=True)
 class ComparePage:
-    """The content of the page: the choices, and either figures (none without a choice) or a reason for none.
+    """The content of the page: the form's fields, and figures or the reason why there are none.
 
-    `about` names the difference that the figures below the first one explain. `all_flips` is the address of a page that
-    lists all flips, with their number, where the figures do not show all of them.
+    `about` names the difference that the figures below the first one explain. If not all flips are shown, `all_flips`
+    is the address of a page that lists them, with their number.
     """
 
     kind: Kind
@@ -73,15 +73,15 @@ class ComparePage:
     trouble: str | None = None
 
 
-def comparison(job: Job, given: Mapping[str, str], folder: Path) -> ComparePage:
-    """Return the comparison that an address asks for; parameters without a valid meaning are ignored.
+def compare_page(job: Job, given: Mapping[str, str], folder: Path) -> ComparePage:
+    """Return the content of the page for an address; invalid parameters are ignored.
 
     Args:
-        job: whose benchmark is compared, on its splits unless the address names one.
-        given: the parameters in the address: what is compared (`of`), the `first` and the `second`, which model, judge,
-            vintage and split stay the same, which of several differences is taken apart (`show`), which flips are
-            listed (`change`), and whether all of them are (`whole`).
-        folder: the folder of the benchmark's report; task pages are linked if they are there.
+        job: the job whose benchmark is compared, on its splits unless the address names one.
+        given: the parameters in the address: the kind of comparison (`of`), the `first` and the `second` side, the
+            model, judge, vintage and split that stay the same, the index of the difference to explain (`show`), the
+            flips to list (`change`), and whether to list all of them (`whole`).
+        folder: the folder of the benchmark's report; its task pages are linked, if they exist.
     """
     kind: Kind = next((kind for kind in KINDS if kind == given.get("of")), "model")
     fields: Sequence[Field] = ()
@@ -97,7 +97,7 @@ def comparison(job: Job, given: Mapping[str, str], folder: Path) -> ComparePage:
 
 
 def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) -> list[Field]:
-    """Return the fields of the page's form; where an address chooses nothing, likely values are chosen.
+    """Return the fields of the page's form, with likely choices if the address has none.
 
     Only names that can be compared with another one are offered.
 
@@ -131,7 +131,7 @@ _Groups = Sequence[Sequence[Side]]
 
 
 def _options(reader: Reader, name: str, groups: _Groups) -> dict[str, str]:
-    """Return the choices of a kind, by their names on the page: vintages and runs from the latest, others by name."""
+    """Return value -> text of a field's options: vintages and runs from the latest, others by name."""
     sides = sorted((side for group in groups for side in group), key=lambda side: side.model_run.last_response_at)
     if name == "run":
         runs = {side.name for side in sides}
@@ -150,17 +150,17 @@ def _options(reader: Reader, name: str, groups: _Groups) -> dict[str, str]:
 
 
 def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, has_pages: bool) -> dict[str, Any]:
-    """Return the figures of a comparison, the subject of those below the first, and the page that lists all flips."""
+    """Return the arguments of a `ComparePage`: its figures, `about` and `all_flips`."""
     names, vintage = [given[side] for side in _SIDES], given.get("vintage") if kind != "vintage" else None
     narrowed = _narrowed(job, {name: value for name, value in given.items() if name != kind})
     result = compare(reader, comparison_of(narrowed, names, kind, score=None, is_hard=False, vintage=vintage or None))
-    asked = given.get("show", "")
-    place = min(int(asked) if re.fullmatch("[0-9]{1,4}", asked) else 0, len(result.differences) - 1)
-    found = apart(reader, result, [result.differences[place]])
+    requested = given.get("show", "")
+    index = min(int(requested) if re.fullmatch("[0-9]{1,4}", requested) else 0, len(result.differences) - 1)
+    detail = apart(reader, result, [result.differences[index]])
     differences = [row | {"address": _link(given, show=str(n))} for n, row in enumerate(rows_of(result))]
-    chosen = differences[place] = with_verdicts(differences[place], found["verdicts"][0])
+    chosen = differences[index] = with_verdicts(differences[index], detail["verdicts"][0])
     sign = {"lost": -1, "gained": 1}.get(given.get("change", ""), 0)
-    listed = [flip for flip in found["flips"] if sign * flip["effect"] >= 0]
+    listed = [flip for flip in detail["flips"] if sign * flip["effect"] >= 0]
     flips = listed if given.get("whole") == "yes" else listed[:_MOST_FLIPS]
     first, second = ({name: chosen[f"{side}_{name}"] for name in SAMPLING} for side in _SIDES)
     for flip in flips:
@@ -172,27 +172,27 @@ def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, 
     parts = (
         (_adapted(DIFF, {"split": "task"} if len(differences) > 1 else {}), differences),
         (_adapted(FLIPS, {} if has_pages else as_text, _LABELS, reasons), flips),
-        (_adapted(CATEGORIES, {}, _LABELS), found["categories"]), (_adapted(TASKS, as_text, _LABELS), found["tasks"]),
+        (_adapted(CATEGORIES, {}, _LABELS), detail["categories"]), (_adapted(TASKS, as_text, _LABELS), detail["tasks"]),
     )  # fmt: skip
     benchmark = load_benchmark(job.settings.benchmark)
     return {
         "figures": [served(figure, rows, benchmark) for figure, rows in parts],
         "about": f"From {chosen['first']} to {chosen['second']} on "
         + ", ".join(chosen[name] for name in ("split", "where") if chosen[name]),
-        "all_flips": (_link(given, show=str(place), whole="yes"), len(listed)) if len(flips) < len(listed) else None,
+        "all_flips": (_link(given, show=str(index), whole="yes"), len(listed)) if len(flips) < len(listed) else None,
     }
 
 
 def _adapted(
     figure: Figure, kinds: Mapping[str, Any], without: Collection[str] = (), more: Sequence[Column] = ()
 ) -> Figure:
-    """Return a figure for this page: with other kinds of columns, without some columns, and with further ones."""
+    """Return a figure with other kinds of columns, `without` some columns, and with `more` columns."""
     shown = (replace(each, kind=kinds.get(each.name, each.kind)) for each in figure.columns if each.name not in without)
     return replace(figure, columns=(*shown, *more))
 
 
 def _narrowed(job: Job, given: Mapping[str, str]) -> Job:
-    """Return the job narrowed by the address; the comparison is made from it."""
+    """Return the job narrowed by the parameters in the address."""
     model, judge, split = (given.get(name) for name in ("model", "judge", "split"))
     dataset = job.settings.dataset.model_copy(update={"splits": (split,)}) if split else job.settings.dataset
     return job.model_copy(update={

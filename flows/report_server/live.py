@@ -1,4 +1,4 @@
-"""The live page: runs in progress with their coverage, calls and cost, and the ranking so far; in words and figures."""
+"""The live page: runs in progress with their coverage, calls and cost, and the ranking so far."""
 
 import threading
 from collections import Counter
@@ -34,10 +34,10 @@ _scored = itemgetter("model_label", *_SCORED)
 
 
 def ranking_so_far(job: Job, reader: Reader) -> list[Row]:
-    """Return the leaderboard, without models that nothing is known of.
+    """Return the leaderboard, without models without a scored task.
 
-    Stored intervals belong to the values that they were computed from; for newer values they are computed here, by the
-    same function, and clipped as the mean is.
+    Values without a stored interval are newer than the last aggregation; their intervals are computed here, by the same
+    function, and clipped as the mean is.
     """
     scope = open_scope(job, reader)
     rows = [row for row in scope.rows_of(LEADERBOARD, {"is_hard": False}) if row["n_tasks"]]
@@ -61,15 +61,15 @@ def ranking_so_far(job: Job, reader: Reader) -> list[Row]:
 
 @dataclass(frozen=True)
 class RunState:
-    """A run as far as is known.
+    """The known state of a run.
 
     Attributes:
-        is_living: whether its process is at work.
-        row: what is published of it in `runs`.
-        job: what it does; None where that is not known.
-        cells: how much of what it wants is there.
-        calls: what the ledger knows now, by purpose and model that was called; `calls` are attempts.
-        trouble: why its coverage is not known.
+        is_living: True if its process is alive.
+        row: its published row of `runs`.
+        job: its job; None if unknown.
+        cells: coverage of its wanted work.
+        calls: attempts in the ledger now, by purpose and called model.
+        trouble: the reason why its coverage is unknown.
     """
 
     run_id: str
@@ -84,7 +84,7 @@ class RunState:
 
 @dataclass(frozen=True)
 class Live:
-    """All that the live page shows; `published_at` is None where nothing is published yet."""
+    """The content of the live page; `published_at` is None if nothing is published yet."""
 
     at: datetime
     published_at: datetime | None = None
@@ -96,7 +96,7 @@ class Live:
 
 
 class LiveView:
-    """Looks at a job's warehouse; what rests on the published state is computed once for each publishing."""
+    """A view of a job's warehouse; figures from published data are computed once for each publication."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -129,7 +129,7 @@ class LiveView:
             return replace(self._published, at=at, published_at=published_at, in_progress=in_progress, last=last)
 
     def _renew(self, stamp: tuple[int, ...]) -> None:
-        """Read the published state, if it is another one than last time."""
+        """Read the published state, if it has changed."""
         if self._stamp == stamp:
             return
         with self._warehouse.reader() as reader:
@@ -143,12 +143,12 @@ class LiveView:
         self._stamp, self._states, self._published = stamp, states, published
 
     def _state(self, row: Row) -> RunState:
-        """Return a run with its published data."""
+        """Return the published state of a run."""
         state = RunState(row["run_id"], is_living=False, outcome=row["outcome"], row=row)
         try:
             state = replace(state, job=(job := job_of_run(self._job, row)))
             judges = {None, *(judge.label for judge in job.settings.judges)}
-            # What was judged elsewhere, or answered elsewhere in part, is not for the run to do.
+            # Work of other judges, and work that is not due, is not the run's.
             return replace(state, cells=[cell for cell in coverage(job) if cell.due and cell.judge in judges])
         except ValueError:
             return replace(state, trouble="another version of prbench wrote its record")
@@ -156,7 +156,7 @@ class LiveView:
             return replace(state, trouble=str(error))
 
     def _as_now(self, run: RunState, living: Sequence[str]) -> RunState:
-        """Return the current state of a run with its calls so far; a run without a sign of life was killed."""
+        """Return the current state of a run with its calls so far; an unfinished run that is not alive was killed."""
         is_living = run.outcome == RUNNING and run.run_id in living
         outcome = KILLED if run.outcome == RUNNING and not is_living else run.outcome
         return replace(run, is_living=is_living, outcome=outcome, calls=run_cost(self._job, run.run_id))
@@ -164,7 +164,7 @@ class LiveView:
 
 _OLD = timedelta(minutes=5)
 _LEVELS = {"done": "good", "failed": "bad", "killed": "bad"}
-"""Outcome -> how it is coloured; others are warnings."""
+"""Outcome -> colour; others are warnings."""
 _MOST_ALERTS = 20
 RANKING = replace(
     LEADERBOARD,
@@ -176,14 +176,13 @@ RANKING = replace(
 CALLS = Figure(
     "calls",
     "Calls and cost",
-    "Attempts of calls until now, by what they were made for and the model that was called. The cost leaves out calls "
-    "of unknown price.",
+    "Attempts of calls until now, by purpose and called model. The cost leaves out calls of unknown price.",
     columns("purpose called_model calls failed_calls cost_usd unpriced_calls"),
 )
 ALERTS = Figure(
     "alerts",
     "Alerts",
-    "What somebody had to know of the last nights, latest first.",
+    "Alerts of the last nights, latest first.",
     columns("night kind detail"),
     is_table=True,
 )
@@ -193,9 +192,9 @@ def words(live: Live, index: Path, benchmark: Benchmark) -> dict[str, Any]:
     """Return the texts of the page.
 
     Args:
-        live: how things stand.
-        index: the first page of the report, which may not be there.
-        benchmark: what the ranking is of.
+        live: the current state.
+        index: path of the report's first page, which may not exist.
+        benchmark: the benchmark of the ranking.
     """
     n_running = len(live.in_progress)
     headline = "No run is in progress." if live.last else "No run is in progress, and no run is stored here yet."
@@ -218,12 +217,12 @@ def words(live: Live, index: Path, benchmark: Benchmark) -> dict[str, Any]:
 
 
 def _figures(parts: Sequence[tuple[Figure, Sequence[Any]]], benchmark: Benchmark, of_run: str = "") -> list[Drawn]:
-    """Figures that have rows; those of a run have names of their own."""
+    """Return the figures that have rows; `of_run` makes the names of a run's figures unique."""
     return [served(replace(figure, name=figure.name + of_run), rows, benchmark) for figure, rows in parts if rows]
 
 
 def _run(run: RunState, until: datetime | None, benchmark: Benchmark) -> dict[str, Any]:
-    """Return the texts of the page about a run; `until` is None where the end of the run is not known."""
+    """Return the texts of the page about a run; `until` is None if the run ended at an unknown time."""
     night, cells = run.row.get("night"), [coverage_row(cell) for cell in run.cells]
     n_due, n_done = sum(cell.due for cell in run.cells), sum(cell.done for cell in run.cells)
     return {
@@ -247,7 +246,7 @@ def _ended(run: RunState, now: datetime, index: Path, benchmark: Benchmark) -> d
 
 
 def _facts(run: RunState, until: datetime | None, n_done: int, n_due: int) -> list[tuple[str, str, str]]:
-    """(name, value, what stands beside it)."""
+    """Return facts about a run: name, value, and the note beside the value."""
     n_calls, n_failed, n_unpriced = (
         sum(call[name] for call in run.calls) for name in ("calls", "failed_calls", "unpriced_calls")
     )

@@ -1,4 +1,4 @@
-"""The job of a run: the configuration file, narrowed by what the command line asks for, and the folder of its data."""
+"""The job of a run: the configuration file, narrowed by the command line, and the folder of its data."""
 
 import os
 import re
@@ -29,8 +29,8 @@ def load_job(arguments: Arguments) -> Job:
     """Return the job of one run.
 
     Raises:
-        UsageError: the configuration is missing, or names what it does not have.
-        ConfigurationError: it is broken or impossible; all that can be known of it is said at once.
+        UsageError: the configuration is missing, or an argument names something that it lacks.
+        ConfigurationError: the configuration is broken or impossible; the error lists all its problems.
     """
     if arguments.night is not None:
         refuse_no_night(arguments.night)
@@ -42,8 +42,8 @@ def load_job(arguments: Arguments) -> Job:
     except ConfigurationError as error:
         document, problems = _without_own(document), [*error.problems]
     _refuse_other_split(document, arguments.splits)
-    settings, found = sound_settings(_narrowed(document, arguments))
-    problems, job = [*problems, *found], None
+    settings, further = sound_settings(_narrowed(document, arguments))
+    problems, job = [*problems, *further], None
     try:
         job = _job(settings, arguments, file) if settings else None
     except UsageError as error:
@@ -60,11 +60,11 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
     """Return the job of settings, narrowed by arguments."""
     compared, report = settings.models if settings.stopping else (), settings.report
     if file is not None and report.folder is not None:
-        # One that is configured is relative to the configuration file.
+        # A configured folder is relative to the configuration file.
         folder = (file.parent / from_home(report.folder, "report.folder")).absolute()
         report = report.model_copy(update={"folder": folder})
     warehouse, source = warehouse_folder(arguments.warehouse, settings.warehouse, file)
-    # A label that is not configured may be one of imported rows.
+    # A label that is not configured may belong to imported rows.
     chosen: dict[str, Any] = {
         kind: tuple(each for each in getattr(settings, kind) if not labels or each.label in labels)
         for kind, labels in (("models", arguments.models), ("judges", arguments.judges))
@@ -84,7 +84,7 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
 
 
 def _narrowed(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:
-    """Return the document with the values of arguments in place of its own; they are validated with the rest."""
+    """Return the document with the values of arguments instead of its own, to be validated with the rest."""
     caps = {"max_usd": arguments.max_usd, "max_tokens": arguments.max_tokens}
     given: dict[str, Any] = {
         "dataset": {"splits": list(arguments.splits)} if arguments.splits else {},
@@ -96,7 +96,7 @@ def _narrowed(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:
 
 
 def _refuse_other_split(document: dict[str, Any], splits: tuple[str, ...]) -> None:
-    """Refuse to give a file's only split another name: `--split` chooses, and does not name."""
+    """Refuse a `--split` that the data-set file does not have: the option chooses splits, and does not name them."""
     dataset = document.get("dataset")
     source = dataset.get("source") if isinstance(dataset, dict) else None
     if not splits or not isinstance(dataset, dict) or not isinstance(source, str) or source in {"hub", "sample"}:
@@ -107,40 +107,37 @@ def _refuse_other_split(document: dict[str, Any], splits: tuple[str, ...]) -> No
         raise UsageError(f"--split {min(unknown)}: not found; known: {', '.join(map(str, known))}")
 
 
-# The configuration file, and which benchmark it says what of
+# The configuration file, and its settings for single benchmarks
 
 _OWN = "benchmarks"
-"""The key of settings that benchmarks have of their own."""
+"""The key of settings for single benchmarks."""
 _MOST_SETTINGS = 100_000
 _DEFAULT = Path("prbench.yaml")
 _BUILT_IN = Path(__file__).with_name("built_in.yaml")
 
 
 def config_file(named: Path | None) -> Path | None:
-    """Return the configuration file.
-
-    It is the one that is named, else `prbench.yaml` in the current folder if there is one.
-    """
+    """Return the named configuration file, else `prbench.yaml` in the current folder if it exists, else None."""
     if named is not None:
         return from_home(named, "--config")
     return _DEFAULT if _DEFAULT.exists() else None
 
 
 def read_document(path: Path | None) -> tuple[dict[str, Any], str]:
-    """Return the content of a configuration file, or the built-in default without one, and its name in messages.
+    """Return the content of a configuration file (without one: the embedded default), and its name in messages.
 
     Raises:
-        UsageError: it is missing, or no YAML that can be settings.
+        UsageError: the file is missing, or does not contain settings in YAML.
     """
     try:
         with (path or _BUILT_IN).open(encoding="utf-8") as file:
             document = yaml.load(file, Loader=_UniqueKeys)
-        # References may make a short text large, or lead in a circle.
+        # YAML references can make a short text endless.
         refuse_deep(document, _MOST_SETTINGS)
     except FileNotFoundError as error:
         raise UsageError(f"{path}: no such file; copy prbench.example.yaml, or leave --config out") from error
     except RecursionError as error:
-        message = f"{path}: is nested too deeply, or too large, to be settings; see prbench.example.yaml"
+        message = f"{path}: is nested too deeply or too large for settings; see prbench.example.yaml"
         raise UsageError(message) from error
     except yaml.YAMLError as error:
         raise UsageError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
@@ -152,37 +149,37 @@ def read_document(path: Path | None) -> tuple[dict[str, Any], str]:
 
 
 class _UniqueKeys(yaml.SafeLoader):
-    """YAML in which a key that appears twice is an error, and not the last one."""
+    """YAML in which a duplicate key is an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for place, key in enumerate(keys):
-            if key in keys[:place]:
-                mark = node.value[place][0].start_mark
+        for index, key in enumerate(keys):
+            if key in keys[:index]:
+                mark = node.value[index][0].start_mark
                 raise yaml.MarkedYAMLError(problem=f"key {key!r} appears twice", problem_mark=mark)
         return super().construct_mapping(node, deep)
 
 
 def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> dict[str, Any]:
-    """Return the document with a benchmark's own settings in place of the shared ones.
+    """Return the document with a benchmark's own settings instead of the shared ones.
 
     `wanted` is the benchmark; None: the one that the document names.
 
     Raises:
-        UsageError: there is no such benchmark, or the document has no data set of it.
+        UsageError: there is no such benchmark, or the document has no data set for it.
     """
     if wanted is not None:
-        load_benchmark(wanted)  # a name that is mistyped is the mistake, and not what is missing of it
+        load_benchmark(wanted)  # report a mistyped name before a missing data set
     common = _without_own(document)
     own = _own_settings(document, common, where)
     configured = str(common.get("benchmark", Settings.model_fields["benchmark"].default))
     dataset = common.get("dataset")
-    # Every benchmark has a sample, but a data set is one benchmark's.
+    # Every benchmark has a sample, but a data set belongs to one benchmark.
     is_shared = not isinstance(dataset, dict) or dataset.get("source") == "sample"
     if wanted not in {None, configured} and not is_shared and "dataset" not in own.get(str(wanted), {}):
         raise UsageError(
-            f"--benchmark {wanted}: the data set of {where} is that of {configured}; name one of {wanted} there under "
-            f"{_OWN}.{wanted}.dataset, or in a configuration of its own"
+            f"--benchmark {wanted}: the data set in {where} belongs to {configured}; add one for {wanted} there under "
+            f"{_OWN}.{wanted}.dataset, or use another configuration"
         )
     chosen = wanted or configured
     named = {} if wanted is None and chosen not in own else {"benchmark": chosen}
@@ -190,12 +187,12 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
 
 
 def _without_own(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document without the settings that belong to single benchmarks."""
+    """Return the document without the settings for single benchmarks."""
     return {key: value for key, value in document.items() if key != _OWN}
 
 
 def _own_settings(document: dict[str, Any], common: dict[str, Any], where: str) -> dict[str, dict[str, Any]]:
-    """Return the settings of single benchmarks; all are checked, so that a mistake is not found at night."""
+    """Return the settings for single benchmarks. All are checked, so that mistakes show before the night."""
     own = document.get(_OWN) or {}
     if not isinstance(own, dict) or not all(isinstance(settings, dict) for settings in own.values()):
         raise UsageError(f"{where}: {_OWN}: must map each benchmark to its settings; see prbench.example.yaml")
@@ -209,9 +206,9 @@ def _own_settings(document: dict[str, Any], common: dict[str, Any], where: str) 
         elif "benchmark" in settings:
             problems.append(f"{_OWN}.{name}.benchmark: there is no such key")
         else:
-            # A mistake in what all have is reported with the chosen benchmark.
-            found = sound_settings({**common, **settings})[1]
-            problems += [f"{_OWN}.{name}: {problem}" for problem in found if problem not in in_common]
+            # Problems of the shared settings are reported with the chosen benchmark.
+            further = sound_settings({**common, **settings})[1]
+            problems += [f"{_OWN}.{name}: {problem}" for problem in further if problem not in in_common]
     if problems:
         raise ConfigurationError(where, [*in_common, *problems])
     return own
@@ -224,16 +221,16 @@ _DEFAULT_FOLDER = Path("warehouse", "data")
 
 
 def warehouse_folder(option: Path | None, configured: str | None, config_file: Path | None) -> tuple[Path, str]:
-    """Return the absolute path of the warehouse's folder, and what chose it; the folder need not exist yet.
+    """Return the absolute path of the warehouse's folder, which may not exist yet, and the source of the choice.
 
     Args:
-        option: what `--warehouse` says.
-        configured: what the configuration's `warehouse` says; a relative path is relative to the configuration file.
-        config_file: the configuration file; None: there is none, and the default is in the current folder.
+        option: the value of `--warehouse`.
+        configured: the configuration's `warehouse`; a relative path is relative to the configuration file.
+        config_file: the configuration file; None: the default is in the current folder.
 
     Raises:
-        UsageError: the path is that of a file or of a folder with something else in it, leads through a file, or
-            begins in the home folder of nobody.
+        UsageError: the path is that of a file or of a folder with other content, leads through a file, or begins with
+            the home folder of an unknown user.
     """
     beside = config_file.parent if config_file else Path()
     given: Path | str = _DEFAULT_FOLDER
@@ -250,7 +247,7 @@ def warehouse_folder(option: Path | None, configured: str | None, config_file: P
         raise UsageError(f"warehouse {folder} ({source}): {existing} is a file; choose a folder with --warehouse")
     if (other := other_content(folder)) is not None:
         raise UsageError(
-            f"warehouse {folder} ({source}): holds {other} and is no warehouse; choose an empty or new folder with "
+            f"warehouse {folder} ({source}): contains {other} and is no warehouse; choose an empty or new folder with "
             "--warehouse"
         )
     return folder, source
@@ -258,18 +255,18 @@ def warehouse_folder(option: Path | None, configured: str | None, config_file: P
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})")
 STOP_TIME = r"^(\d{1,2}:\d{2}|\d{4}-?[0-9W].+)$"
-"""What every text that `stop_time` takes looks like, by which forms refuse others at once."""
+"""Pattern of every text that `stop_time` accepts; Prefect's forms check it."""
 
 
 NIGHT = r"^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2})?$"
-"""What the label of a night looks like: a day, with a time where the schedule names several on a day."""
+"""Pattern of a night's label: a date, with a time if the schedule has several nights on a day."""
 
 
 def refuse_no_night(label: str) -> None:
-    """Refuse what is no label of a night.
+    """Refuse an invalid label of a night.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the label is no date.
     """
     try:
         datetime.fromisoformat(label if re.search(NIGHT, label) else "")
@@ -278,12 +275,10 @@ def refuse_no_night(label: str) -> None:
 
 
 def night_of(nightly: Nightly, now: datetime) -> str:
-    """Return the label of the night that belongs to a moment.
+    """Return the label of the night at a moment.
 
-    The night begins at the last time at or before the moment that the schedule names.
-
-    It is the day in the schedule's time zone, so a night that is started again after midnight is still the same; with
-    the time of day where a schedule names several on that day.
+    The night begins at the schedule's last time at or before the moment. Its label is that day in the schedule's time
+    zone, so a night that is restarted after midnight stays the same; with the time if the schedule has several on it.
     """
     begun = begin_of(nightly, now)
     midnight = datetime.combine(begun.date(), time(), tzinfo=begun.tzinfo)
@@ -293,19 +288,19 @@ def night_of(nightly: Nightly, now: datetime) -> str:
 
 
 def begin_of(nightly: Nightly, now: datetime) -> datetime:
-    """Return the last time at or before a moment that the schedule names, in its time zone."""
+    """Return the schedule's last time at or before a moment, in the schedule's time zone."""
     local = now.astimezone(ZoneInfo(nightly.timezone))
-    # The search leaves out the minute that it begins with.
+    # The search leaves out its first minute.
     after = local.replace(second=0, microsecond=0) + timedelta(minutes=1)
     begun: datetime = next(CronSim(nightly.cron, after, reverse=True))
     return begun
 
 
 def stop_time(text: str, now: datetime) -> datetime:
-    """Return the moment meant by `06:30` (the next one, in the zone of `now`) or by a date with time.
+    """Return the next moment of a time such as `06:30` in the zone of `now`, or that of a date with time.
 
     Raises:
-        UsageError: it is neither, or it has passed.
+        UsageError: the text is neither, or the moment has passed.
     """
     clock = _CLOCK.fullmatch(text)
     try:

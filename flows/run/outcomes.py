@@ -19,9 +19,9 @@ FAILED, INTERRUPTED = "failed", "interrupted"
 class Ending(NamedTuple):
     """The exit code of the command, and the type and name of the run's state in Prefect.
 
-    What was cut short or is below a bar did what it could, and a retry would not help, so its type is COMPLETED. Its
-    name differs: Prefect's automations listen for the name (`prefect.flow-run.Below the bar`), so one that waits for
-    `prefect.flow-run.Completed` is not met by such a run, and one of its own can be.
+    A run that stopped at a limit or is below the bar has the type COMPLETED, since a retry would not help. Its name
+    differs, so Prefect's automations can listen for it (`prefect.flow-run.Below the bar`), and those that listen for
+    `prefect.flow-run.Completed` do not fire.
     """
 
     exit_code: int
@@ -39,7 +39,7 @@ ENDINGS = {
     INTERRUPTED: Ending(130, "CANCELLED", "Cancelled"),
     FAILED: Ending(1, "FAILED", "Failed"),
 }
-"""By outcome. A night is skipped when another one is at work, and missed when the next one has begun."""
+"""Outcome -> ending. A night is skipped if another one is in progress, and missed if the next one has begun."""
 
 
 def any_failed(reports: Iterable["StageReport"]) -> bool:
@@ -67,7 +67,7 @@ def outcome_of(reports: Sequence["StageReport"]) -> str:
     if any(report.is_at_stop_time for report in reports):
         return STOPPED_AT_TIME
     is_below = any(report.is_below_bar for report in reports)
-    # The last few calls of a run that has all it needs may fail each time; a model that was stopped is never that.
+    # The last few calls of a nearly complete run may fail every time; that alone is no failure.
     is_grave = is_below or any(report.stopped for report in reports)
     if any_failed(reports) or (is_grave and no_call_succeeded(reports)):
         return FAILED
@@ -78,7 +78,7 @@ _OUT_OF_FILES = "too many files are open: raise the limit of `ulimit -n`, or low
 
 
 def explained(error: BaseException) -> tuple[int, str]:
-    """Return the exit code of an error, and one line that says what is wrong, where, and what to do."""
+    """Return the exit code of an error, and one line about the problem, its location and what to do."""
     from tasks.llm.environment import safe
     from tasks.rules.errors import PipelineError
     from warehouse import WarehouseError, refusal_of_disk

@@ -1,4 +1,4 @@
-"""Problems of settings, each in one line with the paths of the keys, and of the names that narrow settings."""
+"""Problems of settings, each in one line with the paths of the keys, and unknown names of models and judges."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -26,9 +26,9 @@ _PYDANTIC_WORDS = ("constrained-", "dict[", "tuple[", "literal[")
 
 
 class ConfigurationError(UsageError):
-    """All problems of a configuration; `problems` are those of the file that `where` names.
+    """All problems of a configuration.
 
-    `job` is that of everything else in it; None: nothing can be made of that.
+    `where` names the file, and `job` is the job of its valid rest; None: the rest is not enough for one.
     """
 
     def __init__(self, where: str, problems: Sequence[str], job: Job | None = None) -> None:
@@ -37,21 +37,21 @@ class ConfigurationError(UsageError):
 
 
 def sound_settings(document: dict[str, Any]) -> tuple[Settings | None, list[str]]:
-    """Return the settings of a document without what is broken in it, and its problems, each with the path of its key.
+    """Return the settings from the valid part of a document, and its problems, each with the path of its key.
 
-    None instead of settings: nothing can be made of the rest.
+    None instead of settings: the valid part is not enough.
     """
     try:
         settings = Settings.model_validate(document)
         return settings, _contradictions(settings)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False)
-    # An unknown key first: a mistyped one is why another is missing. Of the branches of a union, one is enough.
-    found.sort(key=lambda problem: problem["type"] != _UNKNOWN_KEY)
-    by_key = {_path(problem["loc"]): problem for problem in reversed(found)}
-    problems = [_in_words(key, by_key[key]) for key in dict.fromkeys(_path(problem["loc"]) for problem in found)]
+        errors = error.errors(include_url=False, include_input=False)
+    # Unknown keys first: a mistyped key explains a missing one. One branch of a union is enough.
+    errors.sort(key=lambda problem: problem["type"] != _UNKNOWN_KEY)
+    by_key = {_path(problem["loc"]): problem for problem in reversed(errors)}
+    problems = [_in_words(key, by_key[key]) for key in dict.fromkeys(_path(problem["loc"]) for problem in errors)]
     try:
-        rest = Settings.model_validate(_without(document, found))
+        rest = Settings.model_validate(_without(document, errors))
         return rest, [*problems, *_contradictions(rest)]
     except ValidationError:
         return None, problems
@@ -65,15 +65,15 @@ def _contradictions(settings: Settings) -> list[str]:
         labels = [endpoint.label for endpoint in endpoints]
         for label in sorted({label for label in labels if labels.count(label) > 1}):
             problems.append(f"{kind}: label {label!r} is used twice; give each its own `label`")
-    asking = [judge.label for judge in settings.judges if judge.rubric == AUGMENTED]
-    if asking and settings.rubric_writer is None:
-        writes = f"judge {asking[0]} has `rubric: {AUGMENTED}`"
+    augmented = [judge.label for judge in settings.judges if judge.rubric == AUGMENTED]
+    if augmented and settings.rubric_writer is None:
+        writes = f"judge {augmented[0]} has `rubric: {AUGMENTED}`"
         problems.append(f"rubric_writer: {writes}, so it has to name the model that writes it")
     return [*problems, *_unstoppable(settings)]
 
 
 def _unstoppable(settings: Settings) -> list[str]:
-    """Return the problems that make `stopping` impossible."""
+    """Return the problems of `stopping` with the other settings."""
     stopping, labels = settings.stopping, [model.label for model in settings.models]
     if stopping is None:
         return []
@@ -83,27 +83,27 @@ def _unstoppable(settings: Settings) -> list[str]:
     elif stopping.pairs == EARLIER_NIGHTS and not any(model.resample == "nightly" for model in settings.models):
         problems.append(f"stopping.pairs: `{EARLIER_NIGHTS}` needs a model with `resample: nightly`")
     return problems + [
-        f"stopping.pairs[{place}]: there is no model {label!r}{did_you_mean(label, labels)}"
-        for place, pair in enumerate(() if isinstance(stopping.pairs, str) else stopping.pairs)
+        f"stopping.pairs[{index}]: there is no model {label!r}{did_you_mean(label, labels)}"
+        for index, pair in enumerate(() if isinstance(stopping.pairs, str) else stopping.pairs)
         for label in pair
         if label not in labels
     ]
 
 
-def _without(document: dict[str, Any], found: Sequence[ErrorDetails]) -> dict[str, Any]:
+def _without(document: dict[str, Any], errors: Sequence[ErrorDetails]) -> dict[str, Any]:
     """Return a document without broken list elements, unknown keys and broken keys of the first level."""
     broken = set[tuple[int | str, ...]]()
-    for location, is_unknown in ((problem["loc"], problem["type"] == _UNKNOWN_KEY) for problem in found):
+    for location, is_unknown in ((problem["loc"], problem["type"] == _UNKNOWN_KEY) for problem in errors):
         is_element = len(location) > 1 and isinstance(location[1], int)
         broken.add(location[: 2 if is_unknown or is_element else 1])
-    # The data set is the only key that has to be there.
+    # The data set is the only required key.
     sound: dict[str, Any] = {"dataset": {"source": "sample"}}
     for key, value in document.items():
         if (key,) in broken:
             continue
         sound[key] = value
         if isinstance(value, list):
-            sound[key] = [each for place, each in enumerate(value) if (key, place) not in broken]
+            sound[key] = [each for index, each in enumerate(value) if (key, index) not in broken]
         elif isinstance(value, dict):
             sound[key] = {inner: each for inner, each in value.items() if (key, inner) not in broken}
     return sound
@@ -117,12 +117,12 @@ def _in_words(key: str, problem: ErrorDetails) -> str:
         schema = Settings.model_json_schema()
         known = {key for model in (schema, *schema["$defs"].values()) for key in model.get("properties", ())}
         reason += did_you_mean(str(problem["loc"][-1]), sorted(known))
-    # A problem between elements of a list names their keys itself.
+    # A problem between elements of a list already names their keys.
     return reason if not key or reason.startswith(f"{key}[") else f"{key}: {reason}"
 
 
 def _path(location: Sequence[int | str]) -> str:
-    """`models[0].timeout_s` from its parts."""
+    """Return a key's path such as `models[0].timeout_s` from its parts."""
     path = ""
     for part in location:
         if isinstance(part, int):
@@ -133,7 +133,7 @@ def _path(location: Sequence[int | str]) -> str:
 
 
 def impossible(job: Job) -> list[str]:
-    """Return the problems for this benchmark: it, a check or a field is unknown, or a template is missing."""
+    """Return the problems with the benchmark: it, a check or a field is unknown, or a template is missing."""
     problems: list[str] = []
     looks: list[Callable[[Benchmark], object]] = [
         lambda benchmark: policies_of(job, expectations_of(benchmark)),
@@ -158,24 +158,24 @@ def _refuse_unknown_fields(job: Job, benchmark: Benchmark) -> None:
         raise UsageError(f"{keys}: {benchmark.name} has the fields {', '.join(fields)}")
 
 
-# Names that are given for a run, and that it cannot work on
+# Names given for a run that it cannot use
 
 
 def refuse_every_vintage(job: Job) -> None:
-    """Refuse all vintages at once: only leaderboards and reports show them.
+    """Refuse `all` as a vintage, which only leaderboards and reports accept.
 
     Raises:
-        UsageError: they are named.
+        UsageError: the job's vintage is `all`.
     """
     if job.vintage == EVERY:
         raise UsageError(f"--vintage {EVERY}: works only for leaderboards and reports; name one vintage")
 
 
 def refuse_unknown_names(job: Job) -> None:
-    """Refuse a named model, judge or vintage that no calls can be made for.
+    """Refuse a given model, judge or vintage that calls cannot be made for.
 
     Raises:
-        UsageError: all vintages, a model that is neither configured nor has imported answers, or a judge that is not.
+        UsageError: all vintages, a model neither configured nor with imported responses, or an unknown judge.
     """
     refuse_every_vintage(job)
     unknown = set(job.named_models or ()) - {model.label for model in job.settings.models}

@@ -1,1 +1,1 @@
-"""Prefect's server, and serving deployments on it."""
+"""The Prefect server of the project."""

@@ -1,9 +1,9 @@
-"""The Prefect server that records runs: the one that is named, else the project's own, one for each data folder.
+"""The Prefect server that records runs: the configured one, else the project's own, one for each data folder.
 
-Prefect would start one by itself (its ephemeral server), which takes orders from any local user and any web page. The
-own one is the process of `flows/server/server_process.py`, with a secret in a file of its user's Prefect home. Whoever
-needs it first starts it. Its users share a lock for as long as they live, and it ends by itself some time after the
-last of them. It gets its socket from here, so that its port is this user's from the beginning.
+Prefect would start one by itself (its ephemeral server), which obeys any local user and any web page. The project's own
+server is the process of `flows/server/server_process.py`, with a secret in a file in the user's Prefect home. The first
+command that needs it starts it. Its users share a lock while they live, and it ends some time after the last of them.
+It inherits its socket from here, so that no other user can take its port.
 """
 
 import fcntl
@@ -32,53 +32,53 @@ from tasks.rules.errors import UsageError
 from warehouse.owner import this_machine
 
 FOLDER = "prefect"
-"""The folder in the folder of the data."""
+"""The server's folder within the data folder."""
 OFF = "PRBENCH_PREFECT"
-"""The variable of the environment that switches recording off, as `prefect: off` does."""
+"""The environment variable that switches recording off, as `prefect: off` does."""
 UNUSED_S = 120.0
-"""How long a server stays after its last user, so that the next command finds it warm."""
+"""Time that a server stays after its last user, for the next command."""
 START_S = 60.0
-"""How long a server may take to start, or to come back."""
+"""Time limit for a server to start, or to come back."""
 _LOOK_EVERY_S = 0.1
 
 
 class NoServerError(UsageError):
-    """Why the project's own server cannot be used."""
+    """An error: the project's own server cannot be used."""
 
 
 @dataclass(frozen=True)
-class Server:
-    """The address of a server; for a server of our own also its secret, and the file that holds the secret."""
+class PrefectServer:
+    """The address of a Prefect server; for the project's own also its secret, and the file with the secret."""
 
     url: str
     secret: str = field(default="", repr=False)
     secret_file: Path | None = None
 
     @property
-    def place(self) -> str:
+    def host_and_port(self) -> str:
         """Host and port, without a password."""
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
     def use(self) -> None:
-        """Have Prefect, here and in the processes that are started from now on, talk to this server."""
+        """Make Prefect use this server, here and in processes started from now on."""
         if self.secret:
             os.environ |= {"PREFECT_API_URL": self.url, "PREFECT_API_AUTH_STRING": self.secret}
             if "prefect.context" in sys.modules:
                 sys.modules["prefect.context"].refresh_global_settings_context()
 
     def is_ready(self, within_s: float = START_S) -> bool:
-        """Wait until it answers, and return whether it does."""
+        """Wait until the server responds, and return whether it does."""
         until_s = time.monotonic() + within_s
-        if not (is_well := self._answers()) and not self.secret:  # of one's own everybody knows that it has to start
-            notice(f"Prefect's server at {self.place} does not answer; waiting up to {within_s:.0f} s for it")
-        while not is_well and time.monotonic() < until_s:
+        if not (is_up := self._is_up()) and not self.secret:  # the project's own server has just been started
+            notice(f"Prefect's server at {self.host_and_port} does not respond; waiting up to {within_s:.0f} s for it")
+        while not is_up and time.monotonic() < until_s:
             time.sleep(_LOOK_EVERY_S)
-            is_well = self._answers()
-        return is_well
+            is_up = self._is_up()
+        return is_up
 
-    def _answers(self) -> bool:
-        """Return whether it is there and well; its own clients will be told if it refuses them."""
-        handlers = [urllib.request.ProxyHandler({})] if self.secret else []  # one's own is never behind a proxy
+    def _is_up(self) -> bool:
+        """Return whether the server responds; a refusal counts, because its clients will report it."""
+        handlers = [urllib.request.ProxyHandler({})] if self.secret else []  # the own one is never behind a proxy
         try:
             with urllib.request.build_opener(*handlers).open(f"{self.url}/health", timeout=5):
                 return True
@@ -88,17 +88,17 @@ class Server:
             return False
 
 
-_held: dict[Path, BinaryIO] = {}
-"""The locks of this process as a user of servers, by their folder."""
+HELD: dict[Path, BinaryIO] = {}
+"""Folder -> lock that this process holds as a user of its server."""
 _own_urls: set[str] = set()
 
 
-def server_of(job: Job) -> Server | None:
-    """Return the server that records a job's run, which may be starting still; None where nothing is to be recorded."""
+def server_of(job: Job) -> PrefectServer | None:
+    """Return the server that records a job's run, which may still be starting; None: the run is not recorded."""
     if job.settings.prefect == "off" or os.environ.get(OFF) == "off":
         return None
     if named := named_server():
-        return Server(named)
+        return PrefectServer(named)
     try:
         server = own_server(job)
     except (NoServerError, OSError) as error:
@@ -109,7 +109,7 @@ def server_of(job: Job) -> Server | None:
 
 
 def named_server() -> str | None:
-    """Return the API of the server that the environment or a profile of Prefect names."""
+    """Return the API address of the server that the environment or a Prefect profile names."""
     url = os.environ.get("PREFECT_API_URL")
     if url is None and settings_files():  # importing Prefect takes 2 s
         from prefect.settings import get_current_settings
@@ -118,69 +118,67 @@ def named_server() -> str | None:
     return None if url in _own_urls else url
 
 
-def own_server(job: Job, port: int = 0) -> Server:
-    """Return the server of a data folder: the running one, else a newly started one, on a port if one is given.
-
-    This process is a user of it from now on.
+def own_server(job: Job, port: int = 0) -> PrefectServer:
+    """Return the server of a data folder, started if necessary; this process counts as its user from now on.
 
     Raises:
-        NoServerError: it is another user's or another machine's, or the port or the secret cannot be had.
+        NoServerError: it belongs to another user or machine, or its port or secret cannot be used.
     """
     folder = job.warehouse.resolve() / FOLDER
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
         raise NoServerError(f"{folder} is another user's")
-    if folder not in _held:
+    if folder not in HELD:
         users = (folder / USERS).open("a+b")
-        fcntl.flock(users, fcntl.LOCK_SH)  # a server that is ending holds it alone, until it has ended
-        _held[folder] = users
+        fcntl.flock(users, fcntl.LOCK_SH)  # waits for a server that is ending: it holds the lock exclusively
+        HELD[folder] = users
     until_s = time.monotonic() + START_S
     with (folder / "server.lock").open("a+b") as running:
         while True:
             try:
                 fcntl.flock(running, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                if found := _running(folder):
-                    return found
+                if running_server := _running(folder):
+                    return running_server
                 if time.monotonic() > until_s:
-                    raise NoServerError(f"{folder / ADDRESS} does not say where it is") from None
-                time.sleep(_LOOK_EVERY_S)  # it is just being started
+                    raise NoServerError(f"{folder / ADDRESS} does not hold its address") from None
+                time.sleep(_LOOK_EVERY_S)  # it is starting
                 continue
             _address(folder, is_locked=False)
             return _started(job, folder, running, port)
 
 
-def _running(folder: Path) -> Server | None:
+def _running(folder: Path) -> PrefectServer | None:
     address = _address(folder, is_locked=True)
     if not address:
         return None
     with _secret_file(folder) as file:
         url, secret = address["url"], os.pread(file.fileno(), 1024, 0).decode()
     if not secret:
-        raise NoServerError(f"{secret_path(folder)} is gone; it is made again two minutes after the last run")
+        raise NoServerError(f"{secret_path(folder)} is gone; it is created again two minutes after the last run")
     _own_urls.add(url)
-    return Server(url, secret, secret_path(folder))
+    return PrefectServer(url, secret, secret_path(folder))
 
 
 def _address(folder: Path, *, is_locked: bool) -> dict[str, str]:
     """Return the address of a folder's server; empty if the file is missing or being written.
 
     Raises:
-        NoServerError: it is on another machine, where locks may not reach, and showed lately that it lives.
+        NoServerError: it runs on another machine, where locks may not reach, and was alive recently.
     """
     try:
-        found: dict[str, str] = json.loads((folder / ADDRESS).read_text(encoding="utf-8"))
+        address: dict[str, str] = json.loads((folder / ADDRESS).read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
         return {}
-    if found["machine"] != this_machine().kernel:
+    if address["machine"] != this_machine().kernel:
         os.utime(folder / "server.lock")  # by the clock of the file system
         age_s = (folder / "server.lock").stat().st_mtime - (folder / ADDRESS).stat().st_mtime
         if is_locked or age_s < FRESH_S:
-            raise NoServerError(f"that of this data folder runs on {found['host']}")
-    return found
+            raise NoServerError(f"the server of this data folder runs on {address['host']}")
+    return address
 
 
-def _started(job: Job, folder: Path, running: BinaryIO, port: int) -> Server:
+def _started(job: Job, folder: Path, running: BinaryIO, port: int) -> PrefectServer:
     try:
         listening = socket.create_server((HOST, port), backlog=2048)
     except OSError as error:
@@ -195,7 +193,7 @@ def _started(job: Job, folder: Path, running: BinaryIO, port: int) -> Server:
             os.fsync(file.fileno())
         url = f"http://{HOST}:{listening.getsockname()[1]}/api"
         given = (listening.fileno(), file.fileno(), running.fileno())
-        # -P: a folder in which the command happens to run is not looked at for modules.
+        # -P: no modules from the current folder.
         command = [sys.executable, "-P", "-m", "flows.server.server_process", *map(str, given), str(folder)]
         about = {"url": url, "machine": this_machine().kernel, "host": this_machine().host}
         (folder / ADDRESS).write_text(json.dumps(about), encoding="utf-8")
@@ -209,15 +207,15 @@ def _started(job: Job, folder: Path, running: BinaryIO, port: int) -> Server:
         subprocess.Popen(
             [*command, str(UNUSED_S)], env=os.environ | kept, pass_fds=given, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            # In a session of its own: Ctrl-C in a terminal must not end it before those who talk to it.
+            # A session of its own, so that Ctrl-C in a terminal does not end it before its users.
             start_new_session=True,
         )  # fmt: skip
     _own_urls.add(url)
-    return Server(url, secret, secret_path(folder))
+    return PrefectServer(url, secret, secret_path(folder))
 
 
 def secret_path(folder: Path) -> Path:
-    """Return the path of the secret of a folder's server; it stays the same when the server is restarted."""
+    """Return the path of the secret of a folder's server; a restarted server keeps its secret."""
     home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
     return home / "prbench" / f"server-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}.secret"
 
@@ -225,24 +223,21 @@ def secret_path(folder: Path) -> Path:
 def _secret_file(folder: Path) -> BinaryIO:
     path = secret_path(folder)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # It never exists with another mode, and is no link to somebody else's file.
+    # It never exists with another mode, and is no link to another file.
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise NoServerError(f"{path} is a link or cannot be written ({error.strerror}); delete it") from error
     file = os.fdopen(descriptor, "r+b", buffering=0)
-    for found in (path.parent.stat(), os.fstat(descriptor)):
-        if found.st_uid != os.getuid() or found.st_mode & 0o077:
+    for stat in (path.parent.stat(), os.fstat(descriptor)):
+        if stat.st_uid != os.getuid() or stat.st_mode & 0o077:
             file.close()
             raise NoServerError(f"{path}: other users can read this secret; delete {path.parent}")
     return file
 
 
 def settings_files() -> list[Path]:
-    """Return the files that may name a server.
-
-    They are the files from which Prefect reads settings here, as far as they have any.
-    """
+    """Return the files from which Prefect would read settings here, which may name a server."""
     home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
     own = [Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml"), Path("prefect.toml")]
     shared = [path for path in (Path(".env"), Path("pyproject.toml")) if path.is_file()]
@@ -252,7 +247,7 @@ def settings_files() -> list[Path]:
 
 
 _OPEN = (
-    "{where} asks for no secret: anyone who reaches it, even a web page, can make it run commands; start it with "
+    "{where} requires no secret: anyone who reaches it, even a web page, can make it run commands; start it with "
     "PREFECT_SERVER_API_AUTH_STRING, and set PREFECT_API_AUTH_STRING here"
 )
 
@@ -260,19 +255,19 @@ _OPEN = (
 def check_server() -> tuple[bool | None, str]:
     """Return whether the configured server is secure and reachable (None: unknown), and a sentence about it.
 
-    Whoever may talk to one can have it run commands.
+    Anyone with access to a Prefect server can make it run commands.
     """
-    own = "PREFECT_API_URL is not set; a server of this data folder, which asks for a secret, records runs"
+    own = "PREFECT_API_URL is not set; a server of this data folder, which requires a secret, records runs"
     files = settings_files()
     if not files and not os.environ.get("PREFECT_API_URL"):
         return True, own  # without importing Prefect, which takes 2 s
     try:
         from prefect.settings import Settings
 
-        for path in files:  # Prefect's own error about a profile comes too early to be told
+        for path in files:  # Prefect's own error about a broken profile comes too early to be handled
             tomllib.loads(path.read_text(encoding="utf-8") if path.suffix == ".toml" else "")
         api = Settings().api
-    except Exception as error:  # noqa: BLE001 - whatever a file says
+    except Exception as error:  # noqa: BLE001 - a file may hold anything
         where = " or ".join(map(str, files))
         return False, f"Prefect cannot read its settings ({type(error).__name__}); correct {where}"
     if not api.url:
@@ -286,7 +281,7 @@ def check_server() -> tuple[bool | None, str]:
 def _guarded(url: str, secret: dict[str, str]) -> tuple[bool | None, str]:
     import httpx
 
-    where = Server(url).place
+    where = PrefectServer(url).host_and_port
     try:
         with httpx.Client(timeout=10) as client:
             anybody, with_secret = (client.get(url, headers=each).status_code for each in ({}, secret))
@@ -295,7 +290,7 @@ def _guarded(url: str, secret: dict[str, str]) -> tuple[bool | None, str]:
     if anybody == httpx.codes.OK:
         return False, _OPEN.format(where=where)
     if anybody not in {401, 403}:
-        return None, f"{where} answers {anybody}; PREFECT_API_URL may not lead to a Prefect server"
+        return None, f"{where} responds with status {anybody}; PREFECT_API_URL may not be a Prefect server"
     if with_secret in {401, 403}:
-        return False, f"{where} asks for a secret, and PREFECT_API_AUTH_STRING is a different one; set it"
-    return True, f"{where} asks for a secret"
+        return False, f"{where} requires a secret other than PREFECT_API_AUTH_STRING; set that to the server's secret"
+    return True, f"{where} requires a secret"

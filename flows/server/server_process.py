@@ -2,9 +2,9 @@
 
     python -P -m flows.server.server_process SOCKET SECRET LOCK FOLDER UNUSED_S
 
-The first three are numbers of open files: the socket to listen on; the file with the secret, which so stands neither
-among the arguments nor in the environment that the process was started with; and the lock of the folder's server. The
-folder holds the database, and the lock that its users share: so many seconds after the last of them the server ends.
+The first three are numbers of open files: the socket to listen on; the file with the secret, which is thus neither in
+the arguments nor in the initial environment of the process; and the lock of the folder's server. The folder holds the
+database, and the lock that users share: UNUSED_S seconds after the last user the server ends.
 """
 
 import fcntl
@@ -22,13 +22,13 @@ from typing import Any
 HOST = "127.0.0.1"
 ADDRESS, USERS = "address.json", "users.lock"
 FRESH_S = 60.0
-"""So old a sign of life of a server on another machine may be."""
+"""The age in seconds at which a sign of life of a server on another machine expires."""
 _LOOK_EVERY_S = 1.0
 _NAMES = {HOST, "localhost", "[::1]"}
-"""What this machine calls itself."""
+"""The names of this machine in a Host header."""
 _PORT = re.compile(r":\d*\Z")
 _SETTINGS = {
-    # When it ends, it logs the events that it could not store; they are of no use.
+    # At its end it would log the events that it could not store.
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
     # Fewer and larger writes: thousands of task runs otherwise stall its SQLite database.
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "200",
@@ -48,8 +48,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 def is_from_here(hosts: Sequence[str], origins: Sequence[str]) -> bool:
     """Return whether a request's Host and Origin headers name this machine and no foreign page.
 
-    A browser sends the page's own address as Origin. A foreign name that leads here (DNS rebinding) has both headers
-    agree, so the name itself is looked at.
+    A browser sends the page's own address as Origin. With a foreign name that leads here (DNS rebinding) both headers
+    agree, so the name itself must be checked.
     """
     if len(hosts) != 1:
         return False
@@ -60,7 +60,7 @@ def is_from_here(hosts: Sequence[str], origins: Sequence[str]) -> bool:
 
 
 class OnlyFromHere:
-    """Answers nobody who asks by a foreign name or from a foreign page; Prefect looks at neither."""
+    """An application that refuses requests with a foreign name or from a foreign page, which Prefect accepts."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -82,7 +82,7 @@ def _headers(scope: Scope, name: bytes) -> list[str]:
 
 
 def main() -> None:
-    """Serve until nobody uses it any more, or SIGTERM."""
+    """Serve until the last user has left, or SIGTERM."""
     # The third file stays open: its lock says that the server is running.
     listening, secret = socket.socket(fileno=int(sys.argv[1])), os.pread(int(sys.argv[2]), 1024, 0).decode()
     folder, unused_s = Path(sys.argv[4]), float(sys.argv[5])
@@ -95,7 +95,7 @@ def main() -> None:
     home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
     settings = _SETTINGS | {
         "PREFECT_SERVER_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{folder / 'prefect.db'}",
-        # Prefect copies its pages before it serves them, which it would do inside its installed package.
+        # Prefect copies its pages before it serves them, by default into its installed package.
         "PREFECT_UI_STATIC_DIRECTORY": str(home / "prbench" / "ui"),
     }
     for name, value in settings.items():
@@ -108,7 +108,7 @@ def main() -> None:
     config = uvicorn.Config(
         OnlyFromHere(create_app(final=True)),
         lifespan="on",
-        # Below that it logs the headers of web sockets, the secret among them.
+        # A lower level logs the headers of web sockets, which include the secret.
         log_level="error",
         timeout_keep_alive=get_current_settings().server.api.keepalive_timeout,
         timeout_graceful_shutdown=5,
@@ -117,7 +117,7 @@ def main() -> None:
 
 
 def _end_when_unused(folder: Path, unused_s: float) -> None:
-    """Show that the server lives, and end it when it had no user for so long; the next one waits until it has ended."""
+    """Show that the server is alive, and end it when it was unused for so long; a new one waits for its end."""
     users = (folder / USERS).open("a+b")
     used_s = time.monotonic()
     while time.monotonic() - used_s < unused_s:

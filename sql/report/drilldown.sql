@@ -60,15 +60,22 @@ group by all;
 -- and a name that changes when anything of what the drill-down shows of them
 -- does (the query sections), or the program, or, where there are replies of
 -- judges to show, what the ledger has of them.
-with prints as (
+with hashed as (
+    -- Read apart from what other steps share, so that no step holds all texts.
+    select response_id, hash(text) as text_hash
+    from responses
+),
+
+prints as (
     select task_id, entry,
         1 as n_responses,
         hash(
             'answer', trial, is_older, response_id, status, error, source, served_model,
             finish_reason, degraded, chars_alnum, prompt_tokens, completion_tokens,
-            reasoning_tokens, cost_usd, latency_s, attempts, text
+            reasoning_tokens, cost_usd, latency_s, attempts, text_hash
         ) as print
     from shown_responses
+    inner join hashed using (response_id)
     union all by name
     select task_id, entry,
         source = 'judged' and ($is_all or status not in ('met', 'partial', 'unmet')) as is_asked,
@@ -330,7 +337,7 @@ from answers
 inner join drilled_tasks using (task_id)
 left join verdicts using (entry, task_id)
 left join points using (entry, task_id)
-order by all;
+order by answers.entry, drilled_tasks.block, task_id;
 
 -- name: tasks
 -- The admitted tasks of the chosen splits in their order, with what they are

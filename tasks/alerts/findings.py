@@ -1,4 +1,4 @@
-"""Alerts after a night, from figures that other stages computed, and one message of all of them."""
+"""Alerts after a night, from the figures of other stages, and the message that contains them."""
 
 import json
 import math
@@ -21,19 +21,19 @@ from tasks.run.writing import LEFT_OUT, StageReport
 
 Kind = Literal["failure", "skipped", "budget", "stop_time", "judge_drift", "score_drop", "coverage", "quality"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""The kinds of alerts in the order in which a message shows them: what ended a night before what it found."""
+"""The kinds of alerts in the order of a message: first those about the end of a night, then its findings."""
 
 
 @dataclass(frozen=True)
 class Alert:
-    """One thing about a night that somebody must know.
+    """An alert about a night.
 
-    Names and errors in it may come from anywhere: an alert holds them as text of one line without this process's
-    secrets, and as values that JSON has.
+    Names and errors in it may come from anywhere, so it holds them as one line of text without this process's secrets,
+    and as JSON values.
 
     Attributes:
-        subject: label of the model or judge that it is about; empty for the night itself.
-        line: a sentence for people, with its numbers.
+        subject: label of its model or judge; empty for the night itself.
+        line: a sentence with numbers, for people.
         facts: the same for machines.
     """
 
@@ -44,18 +44,18 @@ class Alert:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "subject", safe(self.subject))
-        # So many findings of a stage are in the line; all are in the facts.
+        # The line is cut; the facts are complete.
         object.__setattr__(self, "line", one_line(redacted(storable(self.line)), 1_000))
         object.__setattr__(self, "facts", _plain(self.facts))
 
     @property
     def as_json(self) -> dict[str, Any]:
-        """The alert as JSON has it."""
+        """The alert in JSON."""
         return {"kind": self.kind, "subject": self.subject, "line": self.line, "facts": self.facts}
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it; a number that is not finite becomes null."""
+    """Return a value that JSON can hold; a number that is not finite becomes null."""
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -67,51 +67,74 @@ def _plain(value: Any) -> Any:
     return redacted(storable(str(value)))
 
 
-def drops(
-    comparisons: Sequence[Mapping[str, Any]], *, least_drop: float, alpha: float, drifted_judges: Collection[str] = ()
-) -> list[Alert]:
-    """Return an alert for each comparison of a night in which a model fell significantly, by at least `least_drop`.
+@dataclass(frozen=True)
+class NightComparison:
+    """A nightly model compared with its last night, on a split, under a judge.
 
-    The p-values of all the comparisons together are corrected (Holm), so a night without any true drop gives a false
-    alert with a probability of at most alpha. Where the judge drifted in the same night, the alert says so.
+    The difference is second minus first, so a drop is negative; `p_value` is two-sided and not corrected. `n_tasks` of
+    the `n_wanted` tasks are compared.
+    """
+
+    model: str
+    judge: str
+    judge_trial: int
+    split: str
+    score: str
+    first_vintage: str
+    second_vintage: str
+    first_mean: float
+    second_mean: float
+    difference: float
+    ci_low: float | None
+    ci_high: float | None
+    p_value: float | None
+    n_tasks: int
+    n_wanted: int
+
+
+def drops(
+    comparisons: Sequence[NightComparison], *, least_drop: float, alpha: float, drifted_judges: Collection[str] = ()
+) -> list[Alert]:
+    """Return an alert for each comparison of a night in which a model dropped significantly, by at least `least_drop`.
+
+    The p-values of all comparisons together are corrected (Holm), so a night without a true drop gives a false alert
+    with a probability of at most alpha. If the judge drifted in the same night, the alert says so.
 
     Args:
-        comparisons: `flows.nightly.comparisons`: a difference is second minus first, so a drop is negative, and
-            `p_value` is two-sided and not corrected.
         least_drop: in the unit of the score.
         alpha: the level of the test.
         drifted_judges: the labels of judges outside their control limits.
     """
-    adjusted = holm([comparison["p_value"] for comparison in comparisons])
+    adjusted = holm([each.p_value for each in comparisons])
     alerts = []
-    for found, p_adjusted in zip(comparisons, adjusted, strict=True):
-        fall = -found["difference"]
+    for each, p_adjusted in zip(comparisons, adjusted, strict=True):
+        fall = -each.difference
         if p_adjusted is None or not is_significant(p_adjusted, alpha) or fall <= 0 or fall < least_drop:
             continue
-        share = "" if found["n_tasks"] == found["n_wanted"] else f" of {found['n_wanted']}"
-        ci = "" if found["ci_low"] is None else f"95 % interval {found['ci_low']:+.3f} to {found['ci_high']:+.3f}, "
+        share = "" if each.n_tasks == each.n_wanted else f" of {each.n_wanted}"
+        ci = "" if each.ci_low is None else f"95 % interval {each.ci_low:+.3f} to {each.ci_high:+.3f}, "
         p_value = "below 0.0001" if p_adjusted < 0.0001 else f"{p_adjusted:.4f}"
         line = (
-            f"{found['model']} fell by {fall:.3f} on {found['split']} ({found['score']}, judged by {found['judge']}): "
-            f"{found['second_mean']:.3f} in {found['second_vintage']}, {found['first_mean']:.3f} in "
-            f"{found['first_vintage']}; {ci}corrected p {p_value}, {found['n_tasks']}{share} tasks"
+            f"{each.model} fell by {fall:.3f} on {each.split} ({each.score}, judged by {each.judge}): "
+            f"{each.second_mean:.3f} in {each.second_vintage}, {each.first_mean:.3f} in {each.first_vintage}; "
+            f"{ci}corrected p {p_value}, {each.n_tasks}{share} tasks"
         )
-        alerts.append(_drop({**found, "p_adjusted": p_adjusted}, line, drifted_judges))
+        alerts.append(_drop({**asdict(each), "p_adjusted": p_adjusted}, line, drifted_judges))
     return alerts
 
 
-def _drop(found: Mapping[str, Any], line: str, drifted_judges: Collection[str]) -> Alert:
-    judge, has_drifted = found["judge"], found["judge"] in drifted_judges
+def _drop(row: Mapping[str, Any], line: str, drifted_judges: Collection[str]) -> Alert:
+    judge, has_drifted = row["judge"], row["judge"] in drifted_judges
     if has_drifted:
         line += f"; {judge} drifted the same night, so the judge may be the cause, not the model"
-    return Alert("score_drop", found["model"], line, {**found, "judge_drifted": has_drifted})
+    return Alert("score_drop", row["model"], line, {**row, "judge_drifted": has_drifted})
 
 
-def settled_drops(looks: Iterable[Mapping[str, Any]], *, drifted_judges: Collection[str] = ()) -> list[Alert]:
-    """Return an alert for each model that dropped by its last look, in a night that stops when it is settled.
+def stopping_drops(looks: Iterable[Mapping[str, Any]], *, drifted_judges: Collection[str] = ()) -> list[Alert]:
+    """Return an alert for each model whose last look is a drop, in a night with `stopping`.
 
-    All comparisons and looks together give a false alert with the configured probability at most, so nothing is left
-    to be corrected.
+    All comparisons and looks together give a false alert with at most the configured probability, so no correction is
+    needed.
     """
     return [
         _drop(
@@ -130,22 +153,22 @@ def settled_drops(looks: Iterable[Mapping[str, Any]], *, drifted_judges: Collect
 def drifts(drifted: Iterable[Drifted]) -> list[Alert]:
     """Return an alert for each judge that is outside its control limits."""
     alerts = []
-    for found in drifted:
-        measures = (("usual", found.centre), ("limit", found.lower_limit), ("bar", found.min_agreement))
+    for judge in drifted:
+        measures = (("usual", judge.centre), ("limit", judge.lower_limit), ("bar", judge.min_agreement))
         beside = ", ".join(f"{name} {value:.1%}" for name, value in measures if value is not None)
-        change = found.met_share - found.first_met_share
+        change = judge.met_share - judge.first_met_share
         line = (
-            f"{found.judge} repeated its first decision on {found.agreement:.1%} of {found.n_decided} control verdicts "
-            f"in {found.night}, below the {found.cause} ({beside}); criteria met: {found.met_share:.1%}, at first "
-            f"{found.first_met_share:.1%} ({change * 100:+.1f} points); the judge may be the cause of this night's "
+            f"{judge.judge} repeated its first decision on {judge.agreement:.1%} of {judge.n_decided} control verdicts "
+            f"in {judge.night}, below the {judge.cause} ({beside}); criteria met: {judge.met_share:.1%}, at first "
+            f"{judge.first_met_share:.1%} ({change * 100:+.1f} points); the judge may be the cause of this night's "
             "changes"
         )
-        alerts.append(Alert("judge_drift", found.judge, line, asdict(found)))
+        alerts.append(Alert("judge_drift", judge.judge, line, asdict(judge)))
     return alerts
 
 
 def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
-    """Alerts from the reports of a night's stages.
+    """Return alerts from the reports of a night's stages.
 
     They are about the budget or the stop time, coverage or quality below the bar, and an incomplete control set.
     """
@@ -156,16 +179,16 @@ def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
     stopped = dict.fromkeys(line for report in reports for line in report.stopped)
     for report in reports:
         if report.is_below_bar and report.stage == "coverage":
-            found = [*stopped, *report.warnings]
-            alerts.append(Alert("coverage", "", some(found, 3, "; "), {"warnings": found}))
+            lines = [*stopped, *report.warnings]
+            alerts.append(Alert("coverage", "", some(lines, 3, "; "), {"warnings": lines}))
         elif report.is_below_bar:
-            found = [line for line in report.warnings if LEFT_OUT in line] or report.warnings
-            line = f"{report.stage}: data quality is below the bar: {some(found, 3, '; ')}"
-            alerts.append(Alert("quality", "", line, {"stage": report.stage, "warnings": found}))
-        # That the budget or the stop time was reached is an alert of its own.
+            lines = [line for line in report.warnings if LEFT_OUT in line] or report.warnings
+            line = f"{report.stage}: data quality is below the bar: {some(lines, 3, '; ')}"
+            alerts.append(Alert("quality", "", line, {"stage": report.stage, "warnings": lines}))
+        # A reached budget or stop time is an alert of its own.
         is_cut_short = report.is_at_budget or report.is_at_stop_time
         if report.stage == "drift" and (report.failures or (report.skipped and not is_cut_short)):
-            # Without verdicts on its control set, a judge's drift is unknown: that is no sign that there is none.
+            # Without verdicts on the control set, a drift of the judge could not be detected.
             missing = [f"{count} {status}" for status, count in sorted(report.failures.items())]
             line = f"the control set was not fully judged: {', '.join([*missing, f'{report.skipped} skipped'])}"
             facts = {"failures": report.failures, "skipped": report.skipped, "warnings": report.warnings}
@@ -193,10 +216,10 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 @dataclass(frozen=True, slots=True)
-class Night:
-    """The subject of a message: the run, and where its results are. `night` is None for a run that is not a night.
+class NightRun:
+    """The run that a message is about, and the location of its results.
 
-    `report` is the address of the report, where one is configured.
+    `night` is None for a run that is no night. `report` is the address of the report, if one is configured.
     """
 
     night: str | None
@@ -212,10 +235,9 @@ class Night:
         return cls(job.night, job.run_id, settings.benchmark, str(job.warehouse), job.report_url)
 
     def id_of(self, alert: Alert) -> str:
-        """Return the id of an alert: the same when a night is started again and finds the same.
+        """Return the id of an alert, the same for an equal finding of a repeated night.
 
-        That a run failed or was skipped is news each time. The quality of the data is the same every night until the
-        data changes.
+        A failed or skipped run is new each time. Data quality is the same every night until the data changes.
         """
         of = {"failure": self.run_id, "skipped": self.run_id, "quality": ""}.get(alert.kind, self.night or self.run_id)
         facts = json.dumps(alert.facts, sort_keys=True)
@@ -226,11 +248,11 @@ class Night:
 class Message:
     """The alerts of a night, in the order of their kinds."""
 
-    night: Night
+    night: NightRun
     alerts: tuple[Alert, ...]
 
     @classmethod
-    def about(cls, night: Night, alerts: Sequence[Alert]) -> Self:
+    def about(cls, night: NightRun, alerts: Sequence[Alert]) -> Self:
         """Return the message with these alerts."""
         return cls(night, tuple(sorted(alerts, key=lambda alert: KINDS.index(alert.kind))))
 
@@ -244,23 +266,23 @@ class Message:
 
     @property
     def body(self) -> str:
-        """The alerts as plain text, one a paragraph, as many as fit."""
+        """The alerts as plain text, one per paragraph, as many as fit."""
         return self._text(visible)
 
     @property
     def as_chat(self) -> str:
-        """Title and alerts as Slack and servers like it show them: no mention and no link, whatever names contain."""
+        """Title and alerts for Slack and similar servers, without mentions and links, even if names contain them."""
         return f"{escaped(self.title)}\n\n{self._text(escaped)}"
 
     @property
     def as_json(self) -> dict[str, Any]:
-        """The message for machines, besides its title and body."""
+        """The message for machines, without title and body."""
         return asdict(self.night) | {"alerts": [alert.as_json for alert in self.alerts]}
 
     def _text(self, shown: Callable[[str], str]) -> str:
         paragraphs = [shown(f"{_words(alert.kind)}: {alert.line}") for alert in self.alerts]
         ends = accumulate(len(paragraph) + 2 for paragraph in paragraphs)
-        # Chat servers take 16,000 characters, some more.
+        # Chat servers accept at least 16,000 characters.
         n_fit = sum(end <= 15_000 for end in ends)
         rest = [f"and {len(paragraphs) - n_fit} more"] if n_fit < len(paragraphs) else []
         report = f", report {self.night.report}" if self.night.report else ""
@@ -273,5 +295,5 @@ def _words(kind: Kind) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text that Slack's markup shows as it is."""
+    """Return the text so that Slack shows it unchanged."""
     return _CALLS_EVERYBODY.sub("@\u200b", visible(text)).translate(_ESCAPES)

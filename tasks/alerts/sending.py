@@ -1,7 +1,7 @@
-"""Sending a message to every receiver, and what became of it; a receiver that fails stops nothing else.
+"""Sending a message to every receiver, and its deliveries; a receiver that fails does not affect the others.
 
-In an attempt no redirect is followed, no library logs a line, and it ends in time. Libraries and servers may repeat an
-address or a password, so causes are told in this project's own words.
+An attempt follows no redirect, lets no library log a line, and has a time limit. Libraries and servers may repeat an
+address or a password in their errors, so causes are in this project's own words.
 """
 
 import json
@@ -21,7 +21,7 @@ from threading import Thread
 from typing import Any, Literal
 from urllib.parse import quote
 
-from tasks.alerts.findings import Alert, Message, Night
+from tasks.alerts.findings import Alert, Message, NightRun
 from tasks.config.job import Job
 from tasks.config.operations import Alerts, Email, Receiver
 from tasks.console import rewrite_log_records
@@ -34,9 +34,9 @@ PING = "ping"
 """The name of the dead-man's switch among the receivers."""
 FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 30.0
 _ERRORS: ContextVar[list[BaseException] | None] = ContextVar("errors", default=None)
-"""What libraries caught while something is sent; None at any other time."""
+"""Errors that libraries caught during sending; None at any other time."""
 Send = Callable[[], bool]
-"""Sends something once; False if it was not accepted."""
+"""Sends once; False: not accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class Delivery:
     """A delivery: the result of sending a message to one receiver.
 
     Attributes:
-        receiver: its kind and its place in the configuration, from 1, such as `slack 2`; never its address.
-        attempts: how often it was tried; of a mail, the most for one address.
-        error: why it failed, in one line without a secret.
-        n_alerts: how many alerts the message held.
-        alert_ids: which ones.
+        receiver: its kind and its number in the configuration, from 1, such as `slack 2`; never its address.
+        attempts: number of attempts; of a mail, the most for one address.
+        error: the cause of a failure, in one line without a secret.
+        n_alerts: number of alerts in the message.
+        alert_ids: their ids.
     """
 
     receiver: str
@@ -60,7 +60,7 @@ class Delivery:
 
 
 class NotDelivered(Exception):
-    """An attempt failed: why, in one line without any secret, and whether the same attempt may succeed later."""
+    """An error: an attempt failed, with the cause in one line without a secret; `may_pass`: a retry may succeed."""
 
     def __init__(self, cause: str, *, may_pass: bool) -> None:
         super().__init__(cause)
@@ -68,19 +68,19 @@ class NotDelivered(Exception):
 
 
 def deliver(
-    settings: Alerts, alerts: Sequence[Alert], night: Night, *,
+    settings: Alerts, alerts: Sequence[Alert], night: NightRun, *,
     delivered: Collection[tuple[str, str]] = (), first_wait_s: float = FIRST_WAIT_S,
 ) -> list[Delivery]:  # fmt: skip
-    """Send each receiver one message with all alerts, all at the same time; no alert, no message.
+    """Send one message with all alerts to each receiver, in parallel; without an alert no message.
 
     Alerts that were `delivered` before (receiver and id) are not sent to that receiver again.
 
-    A message may arrive twice: its receiver accepted it too late, or its answer was lost. The wait before the next
+    A message may arrive twice, if its receiver accepted it too late or the reply was lost. The wait before the next
     attempt doubles from `first_wait_s` up to 30 s.
     """
     due = []
-    for place, to in enumerate(settings.to, start=1):
-        receiver = f"{to.kind} {place}"
+    for number, to in enumerate(settings.to, start=1):
+        receiver = f"{to.kind} {number}"
         new = [alert for alert in alerts if (receiver, night.id_of(alert)) not in delivered]
         if new:
             targets, ids = _sends(to, Message.about(night, new), settings.timeout_s), tuple(map(night.id_of, new))
@@ -90,7 +90,7 @@ def deliver(
 
 
 def ping(settings: Alerts, *, first_wait_s: float = FIRST_WAIT_S) -> Delivery | None:
-    """Call the dead-man's switch; None where none is configured."""
+    """Call the dead-man's switch; None if none is configured."""
     if settings.ping is None:
         return None
     return _delivery(PING, [partial(_call, settings.ping, settings.timeout_s)], settings, (), first_wait_s)
@@ -99,33 +99,34 @@ def ping(settings: Alerts, *, first_wait_s: float = FIRST_WAIT_S) -> Delivery | 
 def _delivery(
     receiver: str, targets: list[Send], settings: Alerts, alert_ids: tuple[str, ...], first_wait_s: float
 ) -> Delivery:
-    counts, found = zip(*(_attempts(target, settings, first_wait_s) for target in targets), strict=True)
-    errors = [error for error in found if error is not None]
+    counts, errors_of_targets = zip(*(_attempts(target, settings, first_wait_s) for target in targets), strict=True)
+    errors = [error for error in errors_of_targets if error is not None]
     some = f"{len(errors)} of {len(targets)} addresses: " if len(targets) > 1 else ""
     error = safe(some + errors[0]) if errors else None
     return Delivery(receiver, "failed" if errors else "sent", max(counts), error, len(alert_ids), alert_ids)
 
 
 def _attempts(send: Send, settings: Alerts, first_wait_s: float) -> tuple[int, str | None]:
-    """Send until it succeeds, cannot succeed, or was tried often enough: how often, and the last error."""
-    for made in range(1, settings.attempts + 1):
+    """Send until success, a permanent error, or the last attempt; return the number of attempts and the last error."""
+    for attempt in range(1, settings.attempts + 1):
         outcome: list[Exception | None] = []
-        # A thread of its own: libraries bound each read, which a server that answers byte by byte can stretch for ever.
+        # A thread of its own, because libraries limit only the time of each read: a server could send byte by byte.
         context = copy_context()
         thread = Thread(target=lambda: outcome.append(context.run(_outcome, send)), daemon=True)  # noqa: B023
         thread.start()
         thread.join(settings.timeout_s)
-        error = NotDelivered(f"no answer within {settings.timeout_s:g} s", may_pass=True) if not outcome else outcome[0]
+        late = NotDelivered(f"no response within {settings.timeout_s:g} s", may_pass=True)
+        error = outcome[0] if outcome else late
         if isinstance(error, UsageError):
             return 0, str(error)
-        if not isinstance(error, NotDelivered) or not error.may_pass or made == settings.attempts:
+        if not isinstance(error, NotDelivered) or not error.may_pass or attempt == settings.attempts:
             break
-        time.sleep(min(_LONGEST_WAIT_S, first_wait_s * 2 ** (made - 1)))
-    return made, None if error is None else str(error)
+        time.sleep(min(_LONGEST_WAIT_S, first_wait_s * 2 ** (attempt - 1)))
+    return attempt, None if error is None else str(error)
 
 
 def _outcome(send: Send) -> Exception | None:
-    """Send once: why it was not accepted."""
+    """Send once, and return the error; None after success."""
     rewrite_log_records("is_silent_while_sending", _unless_sending)
     apprise = logging.getLogger("apprise")
     apprise.propagate = False
@@ -138,19 +139,19 @@ def _outcome(send: Send) -> Exception | None:
                 return None
         except (NotDelivered, UsageError) as error:
             return error
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with one receiver becomes its state
+        except Exception as error:  # noqa: BLE001 - any error becomes the state of this receiver
             errors.append(error)
     if exchange.fault is not None:
         return NotDelivered(str(exchange.fault), may_pass=False)
     if (status := exchange.status) is not None and status >= 400:
-        return NotDelivered(f"the server answered {status}", may_pass=status == 429 or status >= 500)
+        return NotDelivered(f"the server responded with status {status}", may_pass=status == 429 or status >= 500)
     return _of_error(errors[0]) if errors else NotDelivered("the service did not accept it", may_pass=True)
 
 
 def _unless_sending(text: str) -> str:
-    """Return a log line, unless a library writes it during sending: then it may contain the address.
+    """Replace a log line that a library writes during sending, since it may contain the address; collect its error.
 
-    Apprise catches errors and logs them, so this is where they are seen.
+    Apprise catches errors and logs them, so they can only be seen here.
     """
     errors = _ERRORS.get()
     if errors is None or not text:
@@ -171,11 +172,11 @@ def _of_error(error: BaseException) -> NotDelivered:
         code = refused[0] if refused else getattr(error, "smtp_code", 0)
         return NotDelivered(f"the server refused the mail: {code}", may_pass=code < 500)
     if any(isinstance(each, InvalidURL | InvalidSchema) for each in chain):
-        return NotDelivered("it has no valid address that begins with http:// or https://", may_pass=False)
+        return NotDelivered("its address is invalid or does not begin with http:// or https://", may_pass=False)
     lost = [each for each in chain if isinstance(each, OSError)]
     if not lost:
         return NotDelivered(f"failed with {type(error).__name__}, whose text may contain the address", may_pass=True)
-    # What the system says of a connection, or OpenSSL of a certificate, has no address in it.
+    # System errors of connections and OpenSSL errors of certificates contain no address.
     cause = next((each.strerror for each in lost if each.strerror), "it was lost")
     is_final = any(isinstance(each, ssl.SSLCertVerificationError) for each in chain)
     return NotDelivered(f"no connection: {cause}", may_pass=not is_final)
@@ -201,14 +202,14 @@ def _sends(to: Receiver, message: Message, timeout_s: float) -> list[Send]:
 
 
 def _call(address: str, timeout_s: float, content: Mapping[str, Any] | None = None) -> bool:
-    """Call an address, which may refer to the environment; with content, hand it in as JSON."""
+    """Call an address, which may contain references to the environment; content is posted as JSON."""
     import requests
 
     with requests.request(
         "GET" if content is None else "POST", filled_in(address).strip(), json=content, timeout=2 * timeout_s,
         verify=os.environ.get("SSL_CERT_FILE") or True, stream=True, allow_redirects=False,
-    ) as answer:  # fmt: skip
-        return answer.status_code < 300
+    ) as http_response:  # fmt: skip
+        return http_response.status_code < 300
 
 
 def _send(service: Callable[[Any], Any], message: Message, timeout_s: float) -> bool:
@@ -218,7 +219,7 @@ def _send(service: Callable[[Any], Any], message: Message, timeout_s: float) -> 
     plugin = service(asset)
     if plugin is None:
         raise NotDelivered("Apprise does not know such an address, or lacks a package for it", may_pass=False)
-    plugin.redirects = False  # whatever its address says
+    plugin.redirects = False  # even if its address allows them
     plugin.optional = False  # a failure is a failure
     plugin.socket_connect_timeout = plugin.socket_read_timeout = 2 * timeout_s  # the attempt ends before
     plugin.verify_certificate = plugin.verify_certificate and (os.environ.get("SSL_CERT_FILE") or True)
@@ -248,16 +249,13 @@ def _stored(job: Job, table: str, columns: str, **where: Any) -> list[dict[str, 
     try:
         with Warehouse(job.warehouse).reader() as reader:
             return reader.select(table, columns, **where)
-    except WarehouseError:  # nothing is published, or the disk fails: alerts are sent all the same
+    except WarehouseError:  # nothing is published, or the disk fails: alerts are sent anyway
         return []
 
 
 def store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery] = ()) -> None:
-    """Write alerts and deliveries; they can be read after the next publication.
-
-    An alert that is stored already stays as it is.
-    """
-    warehouse, night = Warehouse(job.warehouse), Night.of(job)
+    """Write alerts and deliveries, except alerts stored before; they can be read after the next publication."""
+    warehouse, night = Warehouse(job.warehouse), NightRun.of(job)
     known = {row["alert_id"] for row in _stored(job, "alerts", "alert_id")} if alerts else set()
     common = {"run_id": job.run_id, "night": job.night, "created_at": datetime.now(UTC)}
     rows = [

@@ -20,7 +20,7 @@ from warehouse import Reader, Warehouse
 Row = dict[str, Any]
 Columns = Mapping[str, NDArray[Any]]
 Steps = tuple[Mapping[str, str], Row]
-"""First steps of a query, in place of what is stored, and their parameters (`sql.with_steps`)."""
+"""CTEs that replace stored relations in a query, and their parameters (`sql.with_ctes`)."""
 STORED: Steps = ({}, {})
 _PROGRESS = "measures"
 """The unit on the progress line."""

@@ -156,7 +156,7 @@ def write_benchmark_index(folder: Path, reader: Reader, own: str) -> None:
         own: the benchmark whose report was just built.
     """
     site = Site(folder)
-    copy_assets(site, {"report.css", "tabulator.css", "page.js"})
+    copy_assets(site, {"report.css", "tabulator.css"})
     entries = [_entry(folder, reader, name, rows) for name, rows in benchmarks_of(reader, own).items()]
     common = {"heading": "Benchmarks", "pages": [], "footer": ""}
     page = render("benchmark_index.html", report=common, page={"name": "index"}, title="Benchmarks", entries=entries)

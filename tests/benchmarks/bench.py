@@ -16,9 +16,6 @@ from typing import Any, TypeVar
 from tasks.config.job import Job
 from tasks.judge.judge import judge_responses, plan_verdicts
 from tasks.llm.litellm_setup import collect_seldom
-from tasks.llm.replies import OK, Reply
-from tasks.llm.request import Call
-from tasks.llm.senders import pool as sender_pool
 from tasks.prompts import load_template
 from tasks.rules.conversation import judge_prompt
 from tasks.run.judgings import Judging
@@ -31,8 +28,7 @@ CRITERIA = 17
 """Criteria of a task, as many as the benchmark has on average."""
 VERDICTS_A_BATCH, BATCHES_IN_HAND = 1_000, 4
 """As in `flows/stages.py`."""
-NO_CALLS = "1 sender without calls"
-SENDERS = {"1 sender": 1, "2 senders": 2, "4 senders": 4, NO_CALLS: 1}
+SENDERS = {"1 sender": 1, "2 senders": 2, "4 senders": 4}
 """Clients that are the stage with so many senders of Ray on this machine."""
 WARM_UP = 4 * CRITERIA
 """Calls before the clock starts: they bring the imports and the connections."""
@@ -47,46 +43,47 @@ def words(seed: object, number: int) -> str:
     return " ".join(random.Random(str(seed)).choices(_WORDS, k=number))
 
 
-def texts_of(number: int, n_words: int) -> tuple[str, str, list[str]]:
-    """The question, the answer and the criteria of a task."""
-    titles = [f"Point {place} of task {number}: {words((number, place), 20)}." for place in range(CRITERIA)]
-    return words((number, "question"), n_words), words((number, "answer"), n_words), titles
+def texts_of(number: int) -> tuple[str, str, list[str]]:
+    """The prompt, the response and the criteria of a task."""
+    titles = [f"Point {position} of task {number}: {words((number, position), 20)}." for position in range(CRITERIA)]
+    return words((number, "prompt"), 300), words((number, "response"), 300), titles
 
 
 def owing_job(
-    folder: Path, n_verdicts: int, judge: Mapping[str, Any], limits: Mapping[str, Any], n_words: int = 300,
-    **settings: Any,
-) -> Job:  # fmt: skip
+    folder: Path, n_verdicts: int, judge: Mapping[str, Any], limits: Mapping[str, Any], **settings: Any
+) -> Job:
     """A job on a fresh warehouse in which about so many verdicts of one judge are missing."""
     (folder / "speed.jsonl").write_text(f"{n_verdicts} verdicts\n", encoding="utf-8")
     job = job_on(folder / "speed.jsonl", folder / "warehouse", judges=[dict(judge)], limits=dict(limits), **settings)
     # What filling it takes is not the stage's memory.
-    in_process_of_its_own(_fill, job.warehouse, -(-n_verdicts // CRITERIA), n_words, job.data.revision)
+    in_process_of_its_own(_fill, job.warehouse, -(-n_verdicts // CRITERIA), job.data.revision)
     return job
 
 
-def _fill(folder: Path, n_tasks: int, n_words: int, revision: str) -> None:
-    written(folder, _tables(n_tasks, n_words), revision).publish()
+def _fill(folder: Path, n_tasks: int, revision: str) -> None:
+    written(folder, _tables(n_tasks), revision).publish()
 
 
-def _tables(n_tasks: int, n_words: int) -> dict[str, list[dict[str, Any]]]:
+def _tables(n_tasks: int) -> dict[str, list[dict[str, Any]]]:
     ids = [f"task-{number:05d}" for number in range(n_tasks)]
     tables = admitted(ids, split="speed", conversation_id="a-conversation", n_criteria=CRITERIA)
     tables |= {"criteria": [], "message_rows": [], "responses": []}
     for number, task_id in enumerate(ids):
-        question, answer, titles = texts_of(number, n_words)
-        tables["criteria"] += [criterion(task_id, place, 5.0) | {"title": title} for place, title in enumerate(titles)]
-        tables["message_rows"].append(row("message_rows", task_id=task_id, position=0, role="user", content=question))
-        tables["responses"].append(response(task_id) | {"source": "imported", "text": answer})
+        prompt, response_text, titles = texts_of(number)
+        tables["criteria"] += [
+            criterion(task_id, position, 5.0) | {"title": title} for position, title in enumerate(titles)
+        ]
+        tables["message_rows"].append(row("message_rows", task_id=task_id, position=0, role="user", content=prompt))
+        tables["responses"].append(response(task_id) | {"source": "imported", "text": response_text})
     return tables
 
 
-def prompts(n_calls: int, n_words: int = 300) -> Iterator[str]:
+def prompts(n_calls: int) -> Iterator[str]:
     """The prompts that the judge stage sends for the same number of verdicts."""
     template = load_template("default", "binary_v2")
     for number in range(-(-n_calls // CRITERIA)):
-        question, answer, titles = texts_of(number, n_words)
-        yield from (judge_prompt(template, [("user", question)], answer, title) for title in titles)
+        prompt, response_text, titles = texts_of(number)
+        yield from (judge_prompt(template, [("user", prompt)], response_text, title) for title in titles)
 
 
 @dataclass(frozen=True)
@@ -150,47 +147,40 @@ async def judge_all(job: Job) -> Figures:
         clock = Clock([state.pid for state in pool.states] if pool else [])
         size = VERDICTS_A_BATCH // CRITERIA
         batches = [ids[start : start + size] for start in range(0, len(ids), size)]
-        report = await _judged(job, judging, batches, first_place=len(warm_up))
+        report = await _judged(job, judging, batches, first_index=len(warm_up))
         return clock.figures(report.rows, sum(report.failures.values()))
 
 
-def judge_stage(api_base: str, n_calls: int, at_once: int, route: str = "hosted_vllm", **settings: Any) -> Figures:
+def judge_stage(api_base: str, n_calls: int, at_once: int, **settings: Any) -> Figures:
     """The judge stage with about so many calls, on a warehouse of its own."""
-    judge = {"name": f"{route}/judge", "api_base": api_base}
+    judge = {"name": "hosted_vllm/judge", "api_base": api_base}
     with tempfile.TemporaryDirectory(prefix="speed-") as folder:
         job = owing_job(Path(folder), n_calls, judge, {"concurrency": at_once}, **settings)
         return asyncio.run(judge_all(job))
 
 
-def client_figures(client: str, api_base: str, n_calls: int, at_once: int, route: str = "hosted_vllm") -> Figures:
-    """The figures of `stage`, by a route of LiteLLM, of the stage with senders of Ray, of `litellm`, by this or another
-    route as `litellm-ROUTE`, or of `openai`."""
-    kind, _, which = client.partition("-")
-    if client == NO_CALLS:
-        os.environ["PYTHONPATH"] = str(Path(__file__).parents[2])
-        sender_pool.SenderProcess = AnswersByItself  # type: ignore[misc]
+def client_figures(client: str, api_base: str, n_calls: int, at_once: int) -> Figures:
+    """The figures of the `stage`, of the stage with senders of Ray, and of bare loops: `litellm`, `openai`."""
     if client in SENDERS:
         calls = {"where": "ray", "address": "local", "senders": SENDERS[client]}
-        return judge_stage(api_base, n_calls, at_once, route, calls=calls)
-    if kind == "stage":
-        return judge_stage(api_base, n_calls, at_once, route)
-    texts = prompts(n_calls)
-    if kind == "litellm":
-        return asyncio.run(bare_litellm(f"{which or route}/judge", api_base, texts, at_once))
-    return asyncio.run(bare_openai("judge", api_base, texts, at_once))
+        return judge_stage(api_base, n_calls, at_once, calls=calls)
+    if client == "stage":
+        return judge_stage(api_base, n_calls, at_once)
+    bare = bare_litellm if client == "litellm" else bare_openai
+    return asyncio.run(bare(api_base, prompts(n_calls), at_once))
 
 
-async def _judged(job: Job, judging: Judging, batches: Sequence[list[str]], first_place: int = 0) -> StageReport:
+async def _judged(job: Job, judging: Judging, batches: Sequence[list[str]], first_index: int = 0) -> StageReport:
     report = StageReport("judge")
     in_hand = asyncio.Semaphore(BATCHES_IN_HAND)
 
-    async def one(place: int, ids: list[str]) -> None:
+    async def one(position: int, ids: list[str]) -> None:
         async with in_hand:
-            report.add(await judge_responses(job, judging, ids, retry_failed=False, place=place))
+            report.add(await judge_responses(job, judging, ids, retry_failed=False, position=position))
 
     async with asyncio.TaskGroup() as group:
-        for place, ids in enumerate(batches, start=first_place):
-            group.create_task(one(place, ids))
+        for position, ids in enumerate(batches, start=first_index):
+            group.create_task(one(position, ids))
     return report
 
 
@@ -210,7 +200,7 @@ async def loop(send: Callable[[str], Awaitable[object]], texts: Iterable[str], a
     return clock.figures(sum(await asyncio.gather(*(some(waiting) for _ in range(at_once)))))
 
 
-async def bare_litellm(model: str, api_base: str, texts: Iterable[str], at_once: int) -> Figures:
+async def bare_litellm(api_base: str, texts: Iterable[str], at_once: int) -> Figures:
     """A loop of `litellm.acompletion`."""
     from tasks.llm.litellm_setup import litellm
 
@@ -218,33 +208,23 @@ async def bare_litellm(model: str, api_base: str, texts: Iterable[str], at_once:
 
     async def send(text: str) -> object:
         return await library.acompletion(
-            model=model, api_base=api_base, api_key="none", messages=[{"role": "user", "content": text}],
+            model="hosted_vllm/judge", api_base=api_base, api_key="none", messages=[{"role": "user", "content": text}],
             timeout=600, max_retries=0, num_retries=0,
         )  # fmt: skip
 
     return await loop(send, texts, at_once)
 
 
-async def bare_openai(model: str, api_base: str, texts: Iterable[str], at_once: int) -> Figures:
+async def bare_openai(api_base: str, texts: Iterable[str], at_once: int) -> Figures:
     """A loop of the client of OpenAI."""
     from openai import AsyncOpenAI
 
     async with AsyncOpenAI(base_url=api_base, api_key="none", max_retries=0, timeout=600) as client:
 
         async def send(text: str) -> object:
-            return await client.chat.completions.create(model=model, messages=[{"role": "user", "content": text}])
+            return await client.chat.completions.create(model="judge", messages=[{"role": "user", "content": text}])
 
         return await loop(send, texts, at_once)
-
-
-class AnswersByItself(sender_pool.SenderProcess):
-    """A sender that makes no call and answers every attempt at once: how many calls a second the driver can take."""
-
-    async def _make(self, number: int, call: Call, _: Mapping[str, Any]) -> None:
-        text = '{"explanation": "as the test says", "criteria_met": true}'
-        reply = Reply(OK, text, "stop", call.target.name, prompt_tokens=500, completion_tokens=20, latency_s=0.0)
-        self._finished.append((number, reply))
-        self._has_finished.set()
 
 
 def in_process_of_its_own(measure: Callable[..., T], *arguments: Any) -> T:

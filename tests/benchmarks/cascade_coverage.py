@@ -29,9 +29,9 @@ def main() -> None:
 
 
 def _row(n_tasks: int, errs: float, least: float, replications: int, resamples: int) -> Sequence[object]:
-    found = [_outcome(seed, n_tasks, errs, least, resamples) for seed in range(replications)]
-    covered, within = (100 * np.mean([getattr(each, name) for each in found]) for name in ("is_covered", "is_within"))
-    rules = len({each.rule for each in found})
+    results = [_outcome(seed, n_tasks, errs, least, resamples) for seed in range(replications)]
+    covered, within = (100 * np.mean([getattr(each, name) for each in results]) for name in ("is_covered", "is_within"))
+    rules = len({each.rule for each in results})
     return n_tasks, f"{errs:.0%}", least, f"{covered:.1f} %", f"{within:.1f} %", rules
 
 

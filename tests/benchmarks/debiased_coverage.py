@@ -104,11 +104,11 @@ WORLDS = {
 
 @cache
 def _truth(is_heavy: bool, n_tasks: int = 400_000) -> float:
-    dice, found = np.random.default_rng(3), []
+    dice, means = np.random.default_rng(3), []
     for _ in range(n_tasks // 20_000):
-        made = rubrics(dice, 20_000, is_heavy=is_heavy)
-        found.append(made.task_values(made.chance, 20_000).mean())
-    return float(np.mean(found))
+        sample = rubrics(dice, 20_000, is_heavy=is_heavy)
+        means.append(sample.task_values(sample.chance, 20_000).mean())
+    return float(np.mean(means))
 
 
 class Replication(NamedTuple):
@@ -126,24 +126,24 @@ class Replication(NamedTuple):
         positive, negative = (np.bincount(of.task, sign * np.maximum(sign * of.contribution, 0)) for sign in (1, -1))
         return debiased.KnownTasks(np.zeros(n), positive, negative, of.task_values(self.judge, n))
 
-    def labels(self, places: NDArray[np.int64], factors: Floats) -> debiased.Labels:
+    def labels(self, indices: NDArray[np.int64], factors: Floats) -> debiased.Labels:
         """The labels of some verdicts."""
         of = self.rubrics
-        own = of.task[places], of.contribution[places], self.people[places], self.judge[places]
+        own = of.task[indices], of.contribution[indices], self.people[indices], self.judge[indices]
         return debiased.Labels(*own, factors)
 
 
 def replication(world: World, dice: np.random.Generator) -> Replication:
     """A made-up model with its judges; a judge that is noise ignores what people say."""
-    made = rubrics(dice, is_heavy=world.is_heavy)
-    people = (dice.random(len(made.task)) < made.chance).astype(float)
-    up, down = world.errors(made, dice)
+    sample = rubrics(dice, is_heavy=world.is_heavy)
+    people = (dice.random(len(sample.task)) < sample.chance).astype(float)
+    up, down = world.errors(sample, dice)
 
     def judged() -> Floats:
         is_wrong = dice.random(len(people)) < np.where(people == 1, down, up)
         return np.where(is_wrong, 1 - people, people)
 
-    return Replication(made, people, judged(), judged())
+    return Replication(sample, people, judged(), judged())
 
 
 def systematic(probabilities: Floats, dice: np.random.Generator) -> NDArray[np.int64]:
@@ -176,8 +176,8 @@ def uniform(of: Replication, n: int, dice: np.random.Generator) -> debiased.Labe
 
 def one_sheet(of: Replication, n: int, dice: np.random.Generator) -> debiased.Labels:
     """The labels of one drawn sheet."""
-    places, probabilities = chosen(of, n, np.array([], dtype=np.int64), dice)
-    return of.labels(places, 1 / probabilities[places])
+    indices, probabilities = chosen(of, n, np.array([], dtype=np.int64), dice)
+    return of.labels(indices, 1 / probabilities[indices])
 
 
 def two_sheets(of: Replication, n: int, dice: np.random.Generator) -> debiased.Labels:
@@ -189,8 +189,8 @@ def two_sheets(of: Replication, n: int, dice: np.random.Generator) -> debiased.L
     factors = np.zeros((2, size))
     factors[0, first], factors[1, second], factors[1, first] = 1 / before[first], 1 / after[second], 1.0
     factor = densities @ factors / densities.sum()
-    places = np.flatnonzero(factor)
-    return of.labels(places, factor[places])
+    indices = np.flatnonzero(factor)
+    return of.labels(indices, factor[indices])
 
 
 DESIGNS = {"uniform": uniform, "chosen": one_sheet, "two sheets": two_sheets}
@@ -209,22 +209,22 @@ def outcomes(
     world: World, n: int, replications: int, designs: tuple[str, ...] = tuple(DESIGNS), seed: int = 1
 ) -> dict[str, Outcome]:
     """Design, or `alone, design`, -> what became of its interval."""
-    found: dict[str, list[tuple[float, float, float]]] = {}
+    estimates: dict[str, list[tuple[float, float, float]]] = {}
     refused = dict.fromkeys(designs, 0)
     for number in range(replications):
         dice = np.random.default_rng([seed, number, n])
         of = replication(world, dice)
         for design in designs:
             labels = DESIGNS[design](of, n, dice)
-            made = debiased.corrected(of.known, labels)
+            sums = debiased.corrected(of.known, labels)
             few_tasks = len(np.unique(labels.task)) < debiased.FEWEST_LABELLED_TASKS
-            if len(labels.label) < debiased.FEWEST_LABELS or few_tasks or debiased.too_few(made):
+            if len(labels.label) < debiased.FEWEST_LABELS or few_tasks or debiased.too_few(sums):
                 refused[design] += 1
                 continue
             alone = debiased.corrected(of.known, labels, uses_judge=False)
-            for name, each in ((design, debiased.estimate(made)), (f"alone, {design}", debiased.estimate(alone))):
-                found.setdefault(name, []).append((each.mean, each.low, each.high))
-    return {name: _outcome(np.array(rows), world.truth, replications) for name, rows in found.items()}
+            for name, each in ((design, debiased.estimate(sums)), (f"alone, {design}", debiased.estimate(alone))):
+                estimates.setdefault(name, []).append((each.mean, each.low, each.high))
+    return {name: _outcome(np.array(rows), world.truth, replications) for name, rows in estimates.items()}
 
 
 def _outcome(rows: Floats, truth: float, replications: int) -> Outcome:
@@ -238,18 +238,18 @@ def _outcome(rows: Floats, truth: float, replications: int) -> Outcome:
 def differences(n: int, replications: int, seed: int = 2) -> tuple[Outcome, Outcome]:
     """Two equally good models, with one of which the judge is lenient: debiased, and labels alone."""
     fair, lenient = WORLDS["biased by category"], WORLDS["lenient with this model"]
-    found: list[list[tuple[float, float, float]]] = [[], []]
+    estimates: list[list[tuple[float, float, float]]] = [[], []]
     everywhere = np.arange(N_TASKS)
     for number in range(replications):
         dice = np.random.default_rng([seed, number, n])
         models = [replication(world, dice) for world in (fair, lenient)]
         labelled = [one_sheet(of, n // 2, dice) for of in models]
-        for place, uses_judge in enumerate((True, False)):
+        for position, uses_judge in enumerate((True, False)):
             first, second = (debiased.corrected(of.known, labels, uses_judge=uses_judge)
                              for of, labels in zip(models, labelled, strict=True))  # fmt: skip
-            made = debiased.estimated_difference(first, second, (everywhere, everywhere))
-            found[place].append((made.mean, made.low, made.high))
-    with_judge, alone = (_outcome(np.array(rows), 0.0, replications) for rows in found)
+            estimate = debiased.estimated_difference(first, second, (everywhere, everywhere))
+            estimates[position].append((estimate.mean, estimate.low, estimate.high))
+    with_judge, alone = (_outcome(np.array(rows), 0.0, replications) for rows in estimates)
     return with_judge, alone
 
 
@@ -265,9 +265,9 @@ def rows(replications: int) -> Iterator[Sequence[object]]:
     for name, world in WORLDS.items():
         for share in SHARES:
             n = round(share * 18.5 * N_TASKS)
-            made = outcomes(world, n, replications)
-            beside = made["alone, chosen"].width
-            yield name, f"{share:.0%}", n, *(_cell(made.get(column), beside) for column in COLUMNS)
+            by_design = outcomes(world, n, replications)
+            beside = by_design["alone, chosen"].width
+            yield name, f"{share:.0%}", n, *(_cell(by_design.get(column), beside) for column in COLUMNS)
     for share in SHARES[1:]:
         n = round(share * 2 * 18.5 * N_TASKS)
         with_judge, alone = differences(n, replications)

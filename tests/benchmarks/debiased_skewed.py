@@ -38,11 +38,11 @@ def decided(shape: str, n_tasks: int, dice: np.random.Generator) -> tuple[NDArra
 
 def truth(shape: str, dice: np.random.Generator) -> float:
     """The true score, from 120,000 tasks."""
-    found = []
+    means = []
     for _ in range(6):
         task, contribution, people = decided(shape, 20_000, dice)
-        found.append(np.bincount(task, contribution * people, 20_000).mean())
-    return float(np.mean(found))
+        means.append(np.bincount(task, contribution * people, 20_000).mean())
+    return float(np.mean(means))
 
 
 def covered(
@@ -55,11 +55,15 @@ def covered(
     of = Replication(Rubrics(task, contribution, nothing, nothing, nothing), people, judge, judge)
     size = sizes(contribution, np.full(len(task), PRIOR_ERROR))
     probability = inclusion_probabilities(size, min(n_labels, len(task)))
-    drawn = systematic(probability, dice)
-    made = corrected(of.known, of.labels(drawn, 1.0 / probability[drawn]))
-    found = estimate(made)
-    half = found.error * float(student_quantile(0.975, np.asarray(made.degrees)))
-    return found.low <= true <= found.high, abs(found.mean - true) <= half, (found.high - found.low) / (2.0 * half)
+    sample = systematic(probability, dice)
+    sums = corrected(of.known, of.labels(sample, 1.0 / probability[sample]))
+    estimated = estimate(sums)
+    half = estimated.error * float(student_quantile(0.975, np.asarray(sums.degrees)))
+    return (
+        estimated.low <= true <= estimated.high,
+        abs(estimated.mean - true) <= half,
+        (estimated.high - estimated.low) / (2.0 * half),
+    )
 
 
 def main() -> None:
@@ -73,8 +77,8 @@ def rows(shape: str, replications: int) -> Iterator[Sequence[object]]:
     dice = np.random.default_rng(11)
     true = truth(shape, dice)
     for n_tasks, n_labels in SIZES:
-        found = [covered(shape, n_tasks, n_labels, true, dice) for _ in range(replications)]
-        held, by_student, wider = np.mean(found, axis=0)
+        results = [covered(shape, n_tasks, n_labels, true, dice) for _ in range(replications)]
+        held, by_student, wider = np.mean(results, axis=0)
         yield shape, n_tasks, n_labels, f"{by_student:.1%}", f"{held:.1%}", f"{wider:.2f}"
 
 

@@ -39,7 +39,7 @@ class World:
 
 
 def sparse(n_others: float, size: Callable[[np.random.Generator, tuple[int, int]], np.ndarray], mean: float) -> World:
-    """Most tasks have 0, `n_others` of them on average another value, as where one set of answers is judged twice."""
+    """Most tasks have 0, `n_others` of them on average another value, as where one set of responses is judged twice."""
     return World(
         lambda dice, shape: (dice.random(shape) < n_others / shape[0]) * size(dice, shape),
         lambda n_tasks: mean * n_others / n_tasks,
@@ -86,14 +86,14 @@ MIXTURES = {f"{100 * share:.0f} % differ by 0.5, others little": _mixture(share)
 """Where a sample may show none of the tasks that differ, and the others vary little, intervals are too short."""
 
 
-def percentiles(scores: np.ndarray, drawn: np.ndarray, level: float = 0.95) -> dict[str, np.ndarray]:
+def percentiles(scores: np.ndarray, samples: np.ndarray, level: float = 0.95) -> dict[str, np.ndarray]:
     """Intervals by the three methods that read quantiles off the resampled means, each of shape (n_columns, 2)."""
     n, columns = scores.shape
     mean = scores.mean(axis=0)
-    means = (scores.T.astype(np.float32) @ drawn.T / np.float32(n)).astype(np.float64)
+    means = (scores.T.astype(np.float32) @ samples.T / np.float32(n)).astype(np.float64)
     below = ndtri(np.clip((means < mean[:, None]).mean(axis=1), 1e-4, 1 - 1e-4))
     tail = float(intervals.expanded_tails(np.asarray(float(n)), level))
-    found = {
+    by_method = {
         "percentile": intervals.quantile_pairs(means, np.full(columns, (1 - level) / 2)),
         "expanded": intervals.quantile_pairs(means, np.full(columns, tail)),
     }
@@ -101,35 +101,35 @@ def percentiles(scores: np.ndarray, drawn: np.ndarray, level: float = 0.95) -> d
     bend = (off**3).sum(axis=0) / (6 * (off**2).sum(axis=0) ** 1.5)
     ends = []
     for z in (ndtri(tail), -ndtri(tail)):
-        place = ndtr(below + (below + z) / (1 - bend * (below + z)))
-        ends.append(intervals.quantile_pairs(means, place)[:, 0])
-    return found | {"BCa expanded": np.stack(ends, axis=1)}
+        tail_level = ndtr(below + (below + z) / (1 - bend * (below + z)))
+        ends.append(intervals.quantile_pairs(means, tail_level)[:, 0])
+    return by_method | {"BCa expanded": np.stack(ends, axis=1)}
 
 
-def halves(scores: np.ndarray, drawn: np.ndarray, level: float = 0.95) -> dict[str, np.ndarray]:
+def halves(scores: np.ndarray, samples: np.ndarray, level: float = 0.95) -> dict[str, np.ndarray]:
     """The two that the interval is made of, each alone: the bootstrap-t, and Student's t with n - 1 degrees."""
     n, columns = scores.shape
-    made = intervals.studentised(scores, np.ones_like(scores), np.full(columns, n - 1), drawn)
+    student_t = intervals.studentised(scores, np.ones_like(scores), np.full(columns, n - 1), samples)
     student = float(intervals.student_quantile((1 + level) / 2, np.asarray(n - 1.0)))
-    below, above = intervals.sorted_quantile_pairs(made.steps, np.full(columns, (1 - level) / 2)).T
+    below, above = intervals.sorted_quantile_pairs(student_t.steps, np.full(columns, (1 - level) / 2)).T
     sides = [np.clip(side, 0, intervals.WIDEST * student) for side in (above, -below)]
-    each = [made.ratio - made.error * sides[0], made.ratio + made.error * sides[1]]
+    each = [student_t.ratio - student_t.error * sides[0], student_t.ratio + student_t.error * sides[1]]
     bounds = [np.maximum(each[0], scores.min(axis=0)), np.minimum(each[1], scores.max(axis=0))]
     half = student * scores.std(axis=0, ddof=1) / n**0.5
     return {
         "bootstrap-t": np.stack(bounds, axis=1),
-        "Student's t": np.stack([made.ratio - half, made.ratio + half], axis=1),
+        "Student's t": np.stack([student_t.ratio - half, student_t.ratio + half], axis=1),
     }
 
 
-def every_method(scores: np.ndarray, drawn: np.ndarray) -> dict[str, np.ndarray]:
+def every_method(scores: np.ndarray, samples: np.ndarray) -> dict[str, np.ndarray]:
     """The intervals of each column by each method."""
-    return percentiles(scores, drawn) | halves(scores, drawn) | wider(scores, drawn)
+    return percentiles(scores, samples) | halves(scores, samples) | wider(scores, samples)
 
 
-def wider(scores: np.ndarray, drawn: np.ndarray) -> dict[str, np.ndarray]:
+def wider(scores: np.ndarray, samples: np.ndarray) -> dict[str, np.ndarray]:
     """The intervals that this project gives."""
-    return {"wider": intervals.mean_intervals(scores, sampled=drawn)}
+    return {"wider": intervals.mean_intervals(scores, sampled=samples)}
 
 
 def cell(
@@ -137,7 +137,7 @@ def cell(
     n_tasks: int,
     trials: int,
     replications: int,
-    drawn: np.ndarray,
+    samples: np.ndarray,
     seed: int,
     methods: Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]] = every_method,
 ) -> dict[str, tuple]:
@@ -150,8 +150,8 @@ def cell(
     parts: dict[str, list[np.ndarray]] = {}
     for start in range(0, enough.shape[1], _AT_A_TIME):
         some = enough[:, start : start + _AT_A_TIME]
-        for method, found in methods(some, drawn).items():
-            parts.setdefault(method, []).append(found)
+        for method, ends in methods(some, samples).items():
+            parts.setdefault(method, []).append(ends)
     student = 2 * intervals.student_quantile(0.975, n_tasks - 1.0) * enough.std(axis=0, ddof=1) / n_tasks**0.5
     figures: dict[str, tuple] = {"given": (100 * enough.shape[1] / replications,)}
     for method, several in parts.items():
@@ -170,24 +170,24 @@ def rows(
 ) -> Iterator[tuple[str, ...]]:
     """The lines of the table; the draws are shared by all replications of a number of tasks."""
     for n_tasks in tasks:
-        drawn = intervals.draws(n_tasks, resamples)
+        samples = intervals.draws(n_tasks, resamples)
         for number, (name, world) in enumerate(worlds.items()):
             for n_trials in trials:
                 seed = 1_000 * n_tasks + 10 * number + n_trials
-                found = cell(world, n_tasks, n_trials, replications, drawn, seed)
-                shown = (f"{found[method][0]:.1f} ({found[method][1]:.2f})" for method in METHODS)
-                yield (str(n_tasks), name, str(n_trials), f"{found['given'][0]:.0f}", *shown)
+                by_method = cell(world, n_tasks, n_trials, replications, samples, seed)
+                shown = (f"{by_method[method][0]:.1f} ({by_method[method][1]:.2f})" for method in METHODS)
+                yield (str(n_tasks), name, str(n_trials), f"{by_method['given'][0]:.0f}", *shown)
 
 
 def main() -> None:
     """Simulate and print: coverage in %, and in brackets the mean width by that of Student's t."""
-    asked = arguments(
+    given = arguments(
         __doc__, replications=(4_000, "samples of tasks a cell"), resamples=(10_000, "bootstrap resamples of each")
     )
     rough = ((50, 100, 300), (1,))
-    tables = (rows(asked.replications, asked.resamples),
-              rows(asked.replications, asked.resamples, *rough, ROUGH_WORLDS),
-              rows(asked.replications, asked.resamples, *rough, MIXTURES))  # fmt: skip
+    tables = (rows(given.replications, given.resamples),
+              rows(given.replications, given.resamples, *rough, ROUGH_WORLDS),
+              rows(given.replications, given.resamples, *rough, MIXTURES))  # fmt: skip
     markdown(("tasks", "world", "trials", "given", *METHODS), chain(*tables))
 
 

@@ -56,13 +56,13 @@ def estimates(world: World, design: str, replications: int, resamples: int, seed
     dice = np.random.default_rng(seed)
     for replication in range(replications):
         task, category, agreed = world.population(dice)
-        place, weight = _sampled(world, design, task, category, replication)
+        index, weight = _sampled(world, design, task, category, replication)
         n = world.n_tasks
-        over = np.bincount(task[place], weights=weight * agreed[place], minlength=n)
-        under = np.bincount(task[place], weights=weight, minlength=n)
+        over = np.bincount(task[index], weights=weight * agreed[index], minlength=n)
+        under = np.bincount(task[index], weights=weight, minlength=n)
         seen = under > 0
-        drawn = draws(int(seen.sum()), resamples, seed)
-        low, high = ratio_intervals(over[seen, None], under[seen, None], sampled=drawn)[0]
+        sample = draws(int(seen.sum()), resamples, seed)
+        low, high = ratio_intervals(over[seen, None], under[seen, None], sampled=sample)[0]
         yield np.array([over.sum() / under.sum(), low, high])
 
 
@@ -72,20 +72,20 @@ def _sampled(
     """The places of the criteria that are sampled, with one over their probability."""
     if design == "whole tasks":
         n_tasks = round(world.n_sampled / len(task) * world.n_tasks)
-        drawn = stratified_sample([str(i) for i in range(world.n_tasks)], ["all"] * world.n_tasks, n_tasks, seed)
-        place = np.flatnonzero(np.isin(task, [each.position for each in drawn]))
-        return place, np.full(len(place), 1.0 / drawn[0].probability)
+        sample = stratified_sample([str(i) for i in range(world.n_tasks)], ["all"] * world.n_tasks, n_tasks, seed)
+        index = np.flatnonzero(np.isin(task, [each.position for each in sample]))
+        return index, np.full(len(index), 1.0 / sample[0].probability)
     strata = [str(each) for each in category] if design == "by category" else ["all"] * len(task)
-    drawn = stratified_sample([str(i) for i in range(len(task))], strata, world.n_sampled, seed)
-    return np.array([each.position for each in drawn]), np.array([1.0 / each.probability for each in drawn])
+    sample = stratified_sample([str(i) for i in range(len(task))], strata, world.n_sampled, seed)
+    return np.array([each.position for each in sample]), np.array([1.0 / each.probability for each in sample])
 
 
 def coverage(world: World, design: str, replications: int, resamples: int, seed: int = 1) -> tuple[float, float, float]:
     """Share of the intervals that hold the true share, share of samples with an interval, and bias of the estimate."""
-    found = np.array(list(estimates(world, design, replications, resamples, seed)))
-    given = ~np.isnan(found[:, 1])
-    holds = (found[given, 1] <= world.share) & (world.share <= found[given, 2])
-    return float(holds.mean()), float(given.mean()), float(found[:, 0].mean() - world.share)
+    results = np.array(list(estimates(world, design, replications, resamples, seed)))
+    given = ~np.isnan(results[:, 1])
+    holds = (results[given, 1] <= world.share) & (world.share <= results[given, 2])
+    return float(holds.mean()), float(given.mean()), float(results[:, 0].mean() - world.share)
 
 
 WORLDS = {
@@ -100,7 +100,7 @@ WORLDS = {
 def main() -> None:
     """Print the coverage of every world and design."""
     given = arguments(__doc__, replications=1_000, resamples=1_000)
-    found = (
+    results = (
         (name, world, design, *coverage(world, design, given.replications, given.resamples))
         for name, world in WORLDS.items()
         for design in DESIGNS
@@ -108,7 +108,7 @@ def main() -> None:
     markdown(
         ["world", "design", "true share", "coverage", "given", "bias"],
         ((name, design, f"{world.share:.3f}", f"{holds:.1%}", f"{is_given:.0%}", f"{bias:+.4f}")
-         for name, world, design, holds, is_given, bias in found),
+         for name, world, design, holds, is_given, bias in results),
     )  # fmt: skip
 
 

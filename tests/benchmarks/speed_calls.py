@@ -1,8 +1,7 @@
 """Calls a second, and CPU a call: the judge stage, alone and with senders of Ray, beside bare loops.
 
 Every client has the same prompts and the same concurrency; the provider, Ray's own processes and the client share the
-machine. The figures are those between the first call and the last; imports are not in them. How many calls a second the
-driver can take is measured with a sender that makes no call and answers by itself.
+machine. The figures are those between the first call and the last; imports are not in them.
 """
 
 from itertools import product
@@ -12,7 +11,7 @@ from tests.benchmarks.bench import SENDERS, Figures, client_figures, in_process_
 from tests.benchmarks.figures import Figure, arguments, report
 from tests.faults.process import ServerProcess
 
-CLIENTS = ("stage", "litellm-hosted_vllm", "litellm-openai", "openai", *SENDERS)
+CLIENTS = ("stage", "litellm", "openai", *SENDERS)
 MEASURES = {
     "ms a call": lambda of: 1000 / of.calls_a_second, "CPU ms a call": lambda of: of.cpu_ms_a_call,
     "senders' CPU ms a call": lambda of: 1000 * of.senders_cpu_s / of.calls,
@@ -21,38 +20,40 @@ MEASURES = {
 
 def main() -> None:
     """Measure and print."""
-    asked = arguments(
+    given = arguments(
         __doc__, keeps=True, calls=(3_000, "calls of each client"), at_once=(64, "calls at once"),
-        latency_s=([0.0], "how long each answer takes"), clients=list(CLIENTS),
+        latency_s=([0.0], "how long each reply takes"), clients=list(CLIENTS),
         rounds=(1, "how often; the median of each figure is shown"),
-        route=("hosted_vllm", "by which LiteLLM route the stage calls"),
     )  # fmt: skip
-    for latency_s in asked.latency_s:
-        found: dict[str, list[Figures]] = {client: [] for client in asked.clients}
-        for _, client in product(range(asked.rounds), asked.clients):
+    for latency_s in given.latency_s:
+        figures_of: dict[str, list[Figures]] = {client: [] for client in given.clients}
+        for _, client in product(range(given.rounds), given.clients):
             with ServerProcess(latency_mean_s=latency_s) as server:
-                of_client = client, server.api_base, asked.calls, asked.at_once, asked.route
+                of_client = client, server.api_base, given.calls, given.at_once
                 figures = in_process_of_its_own(client_figures, *of_client)
-            found[client].append(figures)
+            figures_of[client].append(figures)
             if figures.failures:
                 print(f"{client}: {figures.failures} of {figures.calls} calls failed")
-        print(f"{asked.calls} calls, {asked.at_once} at once, {latency_s:g} s each, the provider on the same cores")
-        medians = {client: [median_high(map(of, each)) for of in MEASURES.values()] for client, each in found.items()}
-        base = next((client for client in CLIENTS[1:4] if client in found), CLIENTS[0])
+        print(f"{given.calls} calls, {given.at_once} at once, {latency_s:g} s each, the provider on the same cores")
+        medians = {
+            client: [median_high(map(of, each)) for of in MEASURES.values()] for client, each in figures_of.items()
+        }
+        base = next((client for client in CLIENTS[1:3] if client in figures_of), CLIENTS[0])
         rows = [
             (client, f"{1000 / each[0]:.0f}", *(f"{value:.2f}" for value in each),
-             *(f"{each[i] / medians[base][i]:.2f}" for i in (0, 1)))
+             *(f"{each[i] / medians[base][i]:.2f}" for i in (0, 1)),
+             f"{max(of.peak_mb for of in figures_of[client]):.0f}")
             for client, each in medians.items()
         ]  # fmt: skip
-        print(table(["client", "calls/s", *MEASURES, f"ms / {base}", f"CPU / {base}"], rows))
+        print(table(["client", "calls/s", *MEASURES, f"ms / {base}", f"CPU / {base}", "peak MB"], rows))
         compared = [
             Figure(f"{client}, {unit}", value, base, beside, unit)
             for client, each in medians.items()
             for unit, value, beside in zip(MEASURES, each, medians[base], strict=True)
             if client != base and beside
         ]
-        name = f"speed_calls, {asked.at_once} at once, {latency_s:g} s, by {asked.route}"
-        print(report(name, compared, must_keep=asked.keep))
+        name = f"speed_calls, {given.at_once} at once, {latency_s:g} s"
+        print(report(name, compared, must_keep=given.keep))
 
 
 if __name__ == "__main__":

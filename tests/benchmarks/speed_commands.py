@@ -1,6 +1,6 @@
 """What commands cost, in seconds of CPU and of the clock, beside `python -c "import prefect"` of the same run.
 
-A scripted provider answers at once. *First call* is the moment at which it got the first request of a run.
+A scripted provider responds at once. *First call* is the moment at which it got the first request of a run.
 """
 
 import os
@@ -55,12 +55,12 @@ def cost_of(command: Sequence[str | Path], folder: Path, server: FaultServer | N
 
         watching = threading.Thread(target=watch, daemon=True)
         watching.start()
-        _, said = process.communicate()
+        _, stderr = process.communicate()
         ended.set()
         watching.join()
     wall_s, after = time.monotonic() - began_s, os.times()
     if process.returncode:
-        raise SystemExit(f"{' '.join(map(str, command))}: exit {process.returncode}\n{said.decode()}")
+        raise SystemExit(f"{' '.join(map(str, command))}: exit {process.returncode}\n{stderr.decode()}")
     cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
     return Cost(cpu_s, wall_s, first[0] if first else None)
 
@@ -79,39 +79,39 @@ def measured(folder: Path) -> dict[str, Cost]:
     """Every command in its situations, by name."""
     for name in LIBRARIES:
         cost_of([sys.executable, "-c", name], folder)  # leaves its bytecode
-    found = {name: cost_of([sys.executable, "-c", name], folder) for name in LIBRARIES}
+    costs = {name: cost_of([sys.executable, "-c", name], folder) for name in LIBRARIES}
     with FaultServer() as server:
         configured(folder, server, "a")
-        found["run, new folder"] = cost_of([PRBENCH, "run"], folder, server)
-        found["run, finished"] = cost_of([PRBENCH, "run"], folder, server)
+        costs["run, new folder"] = cost_of([PRBENCH, "run"], folder, server)
+        costs["run, finished"] = cost_of([PRBENCH, "run"], folder, server)
         for command in (*LOOKING, *(f"{stage}, finished" for stage in STAGES)):
-            found[command] = cost_of([PRBENCH, *command.removesuffix(", finished").split()], folder, server)
+            costs[command] = cost_of([PRBENCH, *command.removesuffix(", finished").split()], folder, server)
         for number, options in enumerate(([], ["--no-prefect"])):
             configured(folder, server, "a", f"b{number}")
-            found[" ".join(["run, another model", *options])] = cost_of([PRBENCH, "run", *options], folder, server)
+            costs[" ".join(["run, another model", *options])] = cost_of([PRBENCH, "run", *options], folder, server)
         home, shared = folder / "server", folder / "shared"
         home.mkdir()
         shared.mkdir()
         with serving_prefect(home, shared) as prefect:
             named = {"PREFECT_API_URL": prefect.url, "PREFECT_API_AUTH_STRING": prefect.secret}
-            found["run, finished, with a server"] = cost_of([PRBENCH, "run"], folder, server, **named)
+            costs["run, finished, with a server"] = cost_of([PRBENCH, "run"], folder, server, **named)
             configured(folder, server, "a", "c")
-            found["run, another model, with a server"] = cost_of([PRBENCH, "run"], folder, server, **named)
-    return found
+            costs["run, another model, with a server"] = cost_of([PRBENCH, "run"], folder, server, **named)
+    return costs
 
 
 def main() -> None:
     """Measure and print."""
     given = arguments(__doc__, keeps=True)
     with tempfile.TemporaryDirectory(prefix="speed-") as name:
-        found = measured(Path(name))
+        costs = measured(Path(name))
     rows = [
-        (what, f"{cost.cpu_s:.2f}", f"{cost.cpu_s / found[BASELINE].cpu_s:.2f}", f"{cost.wall_s:.2f}",
+        (what, f"{cost.cpu_s:.2f}", f"{cost.cpu_s / costs[BASELINE].cpu_s:.2f}", f"{cost.wall_s:.2f}",
          "" if cost.first_call_s is None else f"{cost.first_call_s:.2f}")
-        for what, cost in found.items()
+        for what, cost in costs.items()
     ]  # fmt: skip
     print(table(["command", "CPU s", f"to {BASELINE}", "wall s", "first call s"], rows))
-    figures = [Figure(what, cost.cpu_s, BASELINE, found[BASELINE].cpu_s) for what, cost in found.items()]
+    figures = [Figure(what, cost.cpu_s, BASELINE, costs[BASELINE].cpu_s) for what, cost in costs.items()]
     print(report("speed_commands", figures, must_keep=given.keep))
 
 

@@ -17,7 +17,7 @@ from tasks.config.job import Job
 from tasks.report.build import build
 from tests.benchmarks.bench import Clock, Figures, in_process_of_its_own, table
 from tests.benchmarks.figures import Figure, arguments, report
-from tests.benchmarks.synthetic import REVISION, Size, add_night, made_up
+from tests.benchmarks.synthetic import REVISION, Size, add_night, synthetic_warehouse
 from tests.kit import job_on
 from tests.tasks.report.browser import browsing, chromium, visiting
 from warehouse import Warehouse
@@ -31,13 +31,13 @@ _COPIES = {
 """The columns of each table that the drill-down shows."""
 _PAGES = ("index.html", "tasks.html", "task.html", "verdicts.html")
 _OPENINGS = 5
-_DRAWN = """
+_NOTE_RENDERED = """
     const note = () => { window.drawn_ms ??= performance.now(); };
     new MutationObserver(() => {
         if (document.documentElement.dataset.drawn) requestAnimationFrame(note);
     }).observe(document, { attributes: true, subtree: true, attributeFilter: ["data-drawn"] });
 """
-_WHEN_DRAWN = """() => new Promise((resolve) => {
+_RENDERED_MS = """() => new Promise((resolve) => {
     const look = () => window.drawn_ms ? resolve(window.drawn_ms) : setTimeout(look, 5);
     look();
 })"""
@@ -55,7 +55,7 @@ def job_of(folder: Path) -> Job:
 
 def fill(folder: Path, size: Size) -> None:
     """Make the warehouse, and publish it."""
-    made_up(folder, size)
+    synthetic_warehouse(folder, size)
     aggregate(job_of(folder))
 
 
@@ -91,8 +91,8 @@ def openings(site: Path) -> list[tuple[str, float]]:
     (site.parent / "empty/empty.js").write_text("document.documentElement.dataset.drawn = 'yes';", encoding="utf-8")
     benchmark = site / job_of(site).settings.benchmark  # above it there is only a page that leads on
     with browsing() as browser:
-        found = [("an empty page", opened(browser, site.parent / "empty", "empty.html"))]
-        return found + [(name, opened(browser, benchmark, name)) for name in _PAGES]
+        figures = [("an empty page", opened(browser, site.parent / "empty", "empty.html"))]
+        return figures + [(name, opened(browser, benchmark, name)) for name in _PAGES]
 
 
 def opened(browser: Browser, folder: Path, name: str) -> float:
@@ -100,20 +100,20 @@ def opened(browser: Browser, folder: Path, name: str) -> float:
     times_ms = []
     for _ in range(_OPENINGS):
         with visiting(browser, folder) as visit:
-            visit.page.add_init_script(_DRAWN)
+            visit.page.add_init_script(_NOTE_RENDERED)
             visit.page.goto(f"{visit.folder.as_uri()}/{name}", wait_until="commit")
-            times_ms.append(visit.value(_WHEN_DRAWN))
-            assert visit.faults == []
+            times_ms.append(visit.value(_RENDERED_MS))
+            assert [] == visit.faults
     return statistics.median(times_ms)
 
 
 def main() -> None:
     """Measure and print."""
     given = arguments(
-        __doc__, keeps=True, models=20, trials=3, answer_words=(700, "about 5,000 characters"), explanation_words=45,
+        __doc__, keeps=True, models=20, trials=3, response_words=(700, "about 5,000 characters"), explanation_words=45,
         folder=(Path, "keep the made-up warehouse here and use it again"),
     )  # fmt: skip
-    size = Size(given.models, given.trials, 1, given.answer_words, given.explanation_words)
+    size = Size(given.models, given.trials, 1, given.response_words, given.explanation_words)
     with tempfile.TemporaryDirectory() as temporary:
         folder, site = given.folder or Path(temporary) / "warehouse", Path(temporary) / "site"
         in_process_of_its_own(fill, folder, size)
@@ -132,14 +132,14 @@ def main() -> None:
                 for name, (each, mb) in builds
             ],
         ))  # fmt: skip
-        found = [Figure(name, each.cpu_s, builds[0][0], copy.cpu_s) for name, (each, _) in builds[1:]]
+        figures = [Figure(name, each.cpu_s, builds[0][0], copy.cpu_s) for name, (each, _) in builds[1:]]
         pages = openings(site) if chromium() else [("no page was opened: Chromium is not installed", 1.0)]
-        found += [Figure(name, each_ms, pages[0][0], pages[0][1], "ms") for name, each_ms in pages[1:]]
+        figures += [Figure(name, each_ms, pages[0][0], pages[0][1], "ms") for name, each_ms in pages[1:]]
         print(table(
             ["page", "drawn after ms", "ratio"],
             [(name, f"{each_ms:.0f}", f"{each_ms / pages[0][1]:.1f}") for name, each_ms in pages],
         ))  # fmt: skip
-        print(report(f"speed_report, {size.verdicts:,} verdicts", found, must_keep=given.keep))
+        print(report(f"speed_report, {size.verdicts:,} verdicts", figures, must_keep=given.keep))
 
 
 if __name__ == "__main__":

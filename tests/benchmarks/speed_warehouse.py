@@ -15,7 +15,7 @@ import duckdb
 from tasks.aggregate import aggregate
 from tests.benchmarks.bench import Clock, in_process_of_its_own, table
 from tests.benchmarks.figures import Figure, arguments, report
-from tests.benchmarks.synthetic import Size, made_up
+from tests.benchmarks.synthetic import Size, synthetic_warehouse
 from tests.kit import job_on
 from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse
@@ -82,15 +82,15 @@ def bare_copy(folder: Path) -> float:
     return clock.figures(1).cpu_s
 
 
-def asked(database: Path, query: str, *parameters: Any) -> float:
+def median_ms(database: Path, query: str, *parameters: Any) -> float:
     """The median of some runs in milliseconds, each on a connection of its own, as a person's is."""
-    found = []
+    figures = []
     for _ in range(5):
         with duckdb.connect(str(database), read_only=True) as connection:
             began_s = time.monotonic()
             connection.execute(query, list(parameters)).fetchall()
-            found.append(1000 * (time.monotonic() - began_s))
-    return statistics.median(found)
+            figures.append(1000 * (time.monotonic() - began_s))
+    return statistics.median(figures)
 
 
 def queries(folder: Path) -> list[tuple[str, float, float | None]]:
@@ -98,16 +98,16 @@ def queries(folder: Path) -> list[tuple[str, float, float | None]]:
     published, bare = Warehouse(folder).database, folder / "bare.duckdb"
     with duckdb.connect(str(published), read_only=True) as connection:
         (verdict,) = connection.execute("select verdict_id from verdicts limit 1 offset 500000").fetchone() or ("",)
-    from_scratch, looked_up = asked(bare, _SCORES), asked(bare, _LOOK_UP, verdict)
+    from_scratch, looked_up = median_ms(bare, _SCORES), median_ms(bare, _LOOK_UP, verdict)
     by_category = "select * from breakdown_leaderboard where breakdown = 'category'"
     return [
-        ("leaderboard", asked(published, "select * from leaderboard order by split, rank"), from_scratch),
-        ("leaderboard by category", asked(published, by_category), None),
-        ("severity_leaderboard", asked(published, "select * from severity_leaderboard"), None),
-        ("scores from scratch", asked(published, _SCORES), from_scratch),
-        ("verdicts by status", asked(published, _STATUS), asked(bare, _STATUS)),
-        ("one verdict", asked(published, _LOOK_UP, verdict), looked_up),
-        ("one verdict, all beside it", asked(published, _DETAILS, verdict), looked_up),
+        ("leaderboard", median_ms(published, "select * from leaderboard order by split, rank"), from_scratch),
+        ("leaderboard by category", median_ms(published, by_category), None),
+        ("severity_leaderboard", median_ms(published, "select * from severity_leaderboard"), None),
+        ("scores from scratch", median_ms(published, _SCORES), from_scratch),
+        ("verdicts by status", median_ms(published, _STATUS), median_ms(bare, _STATUS)),
+        ("one verdict", median_ms(published, _LOOK_UP, verdict), looked_up),
+        ("one verdict, all beside it", median_ms(published, _DETAILS, verdict), looked_up),
     ]
 
 
@@ -122,7 +122,7 @@ def main() -> None:
         folders = {n: root / f"{given.models}x{n}" for n in given.vintages}
         sizes = {n: Size(given.models, 3, n) for n in folders}
         for n, folder in folders.items():
-            in_process_of_its_own(made_up, folder, sizes[n])
+            in_process_of_its_own(synthetic_warehouse, folder, sizes[n])
         builds = [in_process_of_its_own(build, folder, sizes[n]) for n, folder in folders.items()]
         base = builds[0]
         print(table(
@@ -136,18 +136,18 @@ def main() -> None:
         for number, folder, built in zip(given.vintages, folders.values(), builds, strict=True):
             copy_cpu_s = in_process_of_its_own(bare_copy, folder)
             print(f"\n{number} vintages, milliseconds; {_COPY} took {copy_cpu_s:.1f} CPU s")
-            asked_ms = queries(folder)
+            query_ms = queries(folder)
             rows = [
                 (name, f"{ours:.1f}", *(("", "") if bare is None else (f"{bare:.1f}", f"{ours / bare:.3f}")))
-                for name, ours, bare in asked_ms
+                for name, ours, bare in query_ms
             ]
             print(table(["query", "published", "bare", "ratio"], rows))
-            found = [
+            figures = [
                 Figure("aggregate", built.cpu_s, _COPY, copy_cpu_s),
                 Figure("peak memory of aggregate", built.peak_mb, "1 GB", _MOST_MB, "MB"),
-                *(Figure(name, ours, _BARE, bare, "ms") for name, ours, bare in asked_ms if bare is not None),
+                *(Figure(name, ours, _BARE, bare, "ms") for name, ours, bare in query_ms if bare is not None),
             ]
-            print(report(f"speed_warehouse, {built.verdicts:,} verdicts", found, must_keep=given.keep))
+            print(report(f"speed_warehouse, {built.verdicts:,} verdicts", figures, must_keep=given.keep))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def _sparse(share: float, values: Callable[[Dice, tuple[int, ...]], Floats]) -> 
 
 
 def _bounded(dice: Dice, shape: tuple[int, ...]) -> Floats:
-    """Scores of two models between 0 and 1 whose answers meet most criteria."""
+    """Scores of two models between 0 and 1 whose responses meet most criteria."""
     return dice.beta(2.0, 0.7, shape) - dice.beta(2.0, 0.7, shape)
 
 
@@ -100,16 +100,16 @@ def false_share(
     """The share of families with any false `different`, and with any false `equal`, at any look."""
     dice, of_each, n = np.random.default_rng(seed), rule(n_tasks, n_comparisons, block), families * n_comparisons
     parts = [min(_AT_ONCE, n - start) for start in range(0, n, _AT_ONCE)]
-    found = np.concatenate([_ever(draw(dice, (n_tasks, size)), of_each) for size in parts], axis=1)
-    differs, equals = found.reshape(2, families, -1).any(axis=2).mean(axis=1)
+    decisions = np.concatenate([_ever(draw(dice, (n_tasks, size)), of_each) for size in parts], axis=1)
+    differs, equals = decisions.reshape(2, families, -1).any(axis=2).mean(axis=1)
     return float(differs), float(equals)
 
 
-def _ever(drawn: Floats, of_each: Rule) -> tuple[Floats, Floats]:
+def _ever(sample: Floats, of_each: Rule) -> tuple[Floats, Floats]:
     """Return which comparisons any look calls different, and which any look calls equal."""
-    differs, equals = (np.zeros(drawn.shape[1], dtype=np.bool_) for _ in range(2))
+    differs, equals = (np.zeros(sample.shape[1], dtype=np.bool_) for _ in range(2))
     for end in of_each.ends:
-        low, high = of_each.ends_at(drawn[:end]).T
+        low, high = of_each.ends_at(sample[:end]).T
         differs |= (low > 0.0) | (high < 0.0)
         equals |= (low > -LEAST) & (high < LEAST)
     return differs, equals
@@ -126,12 +126,12 @@ def models_beside_each_other(n_models: int, n_tasks: int, families: int, seed: i
     return wrong / families
 
 
-def until_decided(drawn: Floats, of_each: Rule) -> tuple[Floats, Floats, Floats]:
+def tasks_until_decision(sample: Floats, of_each: Rule) -> tuple[Floats, Floats, Floats]:
     """After how many tasks each comparison is settled, whether as different, and whether as equal."""
-    tasks = np.full(drawn.shape[1], of_each.ends[-1])
-    decided = np.zeros(drawn.shape[1], dtype=np.int64)
+    tasks = np.full(sample.shape[1], of_each.ends[-1])
+    decided = np.zeros(sample.shape[1], dtype=np.int64)
     for end in of_each.ends:
-        low, high = of_each.ends_at(drawn[:end]).T
+        low, high = of_each.ends_at(sample[:end]).T
         now = np.where((low > 0.0) | (high < 0.0), 1, np.where((low > -LEAST) & (high < LEAST), 2, 0))
         new = (decided == 0) & (now > 0)
         tasks[new], decided[new] = end, now[new]
@@ -141,19 +141,19 @@ def until_decided(drawn: Floats, of_each: Rule) -> tuple[Floats, Floats, Floats]
 def bias(true: float, n_tasks: int, replications: int, seed: int) -> dict[str, tuple[float, float]]:
     """Mean error of what is reported of two models after stopping, each with its standard error."""
     dice, of_each = np.random.default_rng(seed), rule(n_tasks)
-    found: dict[str, list[float]] = {"difference": [], "unbiased difference": [], "score": [], "unbiased score": []}
+    errors_of: dict[str, list[float]] = {"difference": [], "unbiased difference": [], "score": [], "unbiased score": []}
     for _ in range(replications):
         scores = dice.normal([0.5 + true, 0.5], 0.11, (n_tasks, 2)) + dice.normal(0.0, 0.15, (n_tasks, 1))
         differences = scores[:, 0] - scores[:, 1]
-        end = int(until_decided(differences[:, None], of_each)[0][0])
+        end = int(tasks_until_decision(differences[:, None], of_each)[0][0])
         figures = np.column_stack([differences, scores[:, 0]])[:end]
         unbiased = unbiased_means(differences[:end], figures, np.zeros(end), of_each, orders=200)
         errors = (*(figures.mean(axis=0) - (true, 0.5 + true)), *(unbiased - (true, 0.5 + true)))
         for name, error in zip(("difference", "score", "unbiased difference", "unbiased score"), errors, strict=True):
-            found[name].append(float(error))
+            errors_of[name].append(float(error))
     return {
         name: (float(np.nanmean(errors)), float(np.nanstd(errors) / np.sqrt(replications)))
-        for name, errors in found.items()
+        for name, errors in errors_of.items()
     }
 
 
@@ -164,7 +164,7 @@ def bias_of_three(n_tasks: int, replications: int, seed: int) -> tuple[float, fl
     for _ in range(replications):
         scores = dice.normal(true, 0.11, (n_tasks, 3)) + dice.normal(0.0, 0.15, (n_tasks, 1))
         others = scores[:, :1] - scores[:, 1:]
-        ends = until_decided(others, of_each)[0]
+        ends = tasks_until_decision(others, of_each)[0]
         last, end = int(np.argmax(ends)), int(ends.max())
         unbiased = unbiased_means(others[:end, last], scores[:end, :1], np.zeros(end), of_each, orders=200)[0]
         errors.append((scores[:end, 0].mean() - true[0], unbiased - true[0]))
@@ -184,14 +184,14 @@ def real_scores(folder: Path) -> dict[str, dict[str, float]]:
             weight = float(notes[notes["weight_class"].replace(" ", "_") + "_weight"])
             weights[row["task"], criterion["id"]] = weight
             positive[row["task"]] = positive.get(row["task"], 0.0) + max(weight, 0.0)
-    found: dict[str, dict[str, float]] = {}
+    errors_of: dict[str, dict[str, float]] = {}
     for line in (folder / "verdicts_finance_hard_3models.jsonl").read_text(encoding="utf-8").splitlines():
         verdict = json.loads(line)
         key = verdict["task"], verdict["criterion"]
-        of_model = found.setdefault(verdict["model"], {})
+        of_model = errors_of.setdefault(verdict["model"], {})
         points = weights[key] * verdict["criteria_met"] / positive[verdict["task"]]
         of_model[verdict["task"]] = of_model.get(verdict["task"], 0.0) + points
-    return found
+    return errors_of
 
 
 def savings(
@@ -202,13 +202,13 @@ def savings(
     tasks = sorted(set.intersection(*(set(scores[label]) for label in labels)))
     values = np.array([[scores[label][task] for label in labels] for task in tasks])
     dice = np.random.default_rng(seed)
-    drawn = np.argsort(dice.random((orders, len(tasks))), axis=1).T
+    sample = np.argsort(dice.random((orders, len(tasks))), axis=1).T
     pairs = list(combinations(range(len(labels)), 2))
     of_each = rule(len(tasks), len(pairs), block)
     for a, b in pairs:
         differences = values[:, a] - values[:, b]
-        settled, differs, _ = until_decided(differences[drawn], of_each)
-        low, median, high = np.quantile(settled, (0.05, 0.5, 0.95))
+        n_tasks_used, differs, _ = tasks_until_decision(differences[sample], of_each)
+        low, median, high = np.quantile(n_tasks_used, (0.05, 0.5, 0.95))
         name = f"{chr(65 + a)} - {chr(65 + b)}"
         yield name, float(differences.mean()), float(low), float(median), float(high), float(differs.mean())
 
@@ -234,11 +234,11 @@ def _mixture_rows(replications: int, n_tasks: int, spreads: Sequence[float]) -> 
 def _power_rows(replications: int, comparisons: Sequence[int]) -> Iterator[Sequence[object]]:
     truths = {1_100: (0.0, 0.02, 0.03), 300: (0.05, 0.075), 100: (0.075, 0.1)}
     for n_tasks, true in ((n_tasks, true) for n_tasks, several in truths.items() for true in several):
-        drawn = np.random.default_rng(17).normal(true, 0.15, (n_tasks, replications // 2))
-        settled = (until_decided(drawn, rule(n_tasks, n_comparisons)) for n_comparisons in comparisons)
+        sample = np.random.default_rng(17).normal(true, 0.15, (n_tasks, replications // 2))
+        n_tasks_used = (tasks_until_decision(sample, rule(n_tasks, n_comparisons)) for n_comparisons in comparisons)
         yield true, f"{n_tasks:,}", *(
             f"{np.median(tasks):.0f} ({100 * differs.mean():.0f} / {100 * equals.mean():.0f})"
-            for tasks, differs, equals in settled
+            for tasks, differs, equals in n_tasks_used
         )  # fmt: skip
 
 

@@ -35,7 +35,7 @@ class Size:
     models: int = 20
     trials: int = 3
     vintages: int = 1
-    answer_words: int = 0
+    response_words: int = 0
     explanation_words: int = 0
 
     @property
@@ -54,17 +54,17 @@ def fill(warehouse: Warehouse, size: Size) -> None:
         _tasks(connection)
         for table_name in ("task_rows", "split_members", "criteria", "checks"):
             copy_rows(connection, warehouse, table_name, f"select * from made_{table_name}")
-        if size.answer_words:
-            _questions(connection, warehouse, size)
+        if size.response_words:
+            _prompts(connection, warehouse, size)
         for model, vintage in _series(size):
-            answers(connection, warehouse, size, model, vintage)
+            responses(connection, warehouse, size, model, vintage)
 
 
 def add_night(warehouse: Warehouse, size: Size, model: str, night: str) -> None:
-    """Write the parts of one model's answers of a night more, judged like the others; nothing is published yet."""
+    """Write the parts of one model's responses of one more night, judged like the others; nothing is published yet."""
     with duckdb.connect() as connection:
         _tasks(connection)
-        answers(connection, warehouse, size, model, night)
+        responses(connection, warehouse, size, model, night)
 
 
 def _series(size: Size) -> Iterator[tuple[str, str]]:
@@ -88,7 +88,7 @@ def _tasks(connection: duckdb.DuckDBPyConnection) -> None:
         from ({fields}) cross join range(600) as numbers(i) where i < n_tasks;
         create table made_criteria as
         select benchmark, dataset_revision, task_id, md5(task_id || j) as criterion_id,
-            j as position, 'The answer says what is asked for in point ' || j || ' of ' || task_id as title,
+            j as position, 'The response covers point ' || j || ' of ' || task_id as title,
             'Category ' || ((hash(task_id) + j) % 11 + if(field = 'Legal', 5, 0)) as category,
             case when j % 14 = 13 then -1 - (hash(task_id, j) % 10)::int else 1 + (hash(task_id, j) % 10)::int end
                 ::double as weight,
@@ -119,9 +119,9 @@ def _tasks(connection: duckdb.DuckDBPyConnection) -> None:
     """)
 
 
-def _questions(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: Size) -> None:
+def _prompts(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: Size) -> None:
     """Store the conversations, half as long as a response."""
-    prompt = _prose("task_id", size.answer_words // 2)
+    prompt = _prose("task_id", size.response_words // 2)
     keys = "benchmark, dataset_revision, task_id, 0 as position, conversation_id"
     shared = f"select {keys}, {prompt} as prompt from made_tasks"
     copy_rows(connection, warehouse, "conversation_turns", shared)
@@ -141,7 +141,7 @@ AS_CONFIGURED = {"judge_config_hash": "a-judge as configured", "template_hash": 
                  "grading": "binary", "judge_trial": "1"}  # fmt: skip
 
 
-def answers(
+def responses(
     connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: Size, model: str, vintage: str,
     config_hash: str = "as configured", judging: Mapping[str, str] = AS_CONFIGURED,
 ) -> None:  # fmt: skip
@@ -150,9 +150,9 @@ def answers(
     Where `judging` is a real configuration's, all verdicts are decided, so that nothing of it is missing.
     """
     skill = 0.25 + 0.5 * int(model[-2:]) / max(size.models, 1)
-    text = "repeat(md5(task_id) || ' words of an answer ', 40)"
-    if size.answer_words:
-        text = _prose(f"task_id, trial, '{model}{vintage}'", size.answer_words, is_markdown=True)
+    text = "repeat(md5(task_id) || ' words of a response ', 40)"
+    if size.response_words:
+        text = _prose(f"task_id, trial, '{model}{vintage}'", size.response_words, is_markdown=True)
     reason = "'Because of what stands in ' || md5(concat(criterion_id, response_id)) || ' the point is as said, see '"
     if size.explanation_words:
         reason = _prose("criterion_id, response_id", size.explanation_words) + " || ' '"
@@ -171,18 +171,18 @@ def answers(
     copy_rows(connection, warehouse, "responses", "select * exclude (difficulty, luck) from made_responses")
     judged_by = ", ".join(f"'{value}' as {name}" for name, value in judging.items())
     copy_rows(connection, warehouse, "verdicts", f"""
-        select md5(concat(response_id, criterion_id)) as verdict_id, response_id, answers.benchmark,
-            answers.dataset_revision, task_id, criterion_id, criteria.content_hash as criterion_hash, model, trial,
+        select md5(concat(response_id, criterion_id)) as verdict_id, response_id, responses.benchmark,
+            responses.dataset_revision, task_id, criterion_id, criteria.content_hash as criterion_hash, model, trial,
             vintage, {judged_by}, 'judged' as source,
             -- One in 2,000 failed; the others depend on the model's skill and the task's difficulty.
             case when hash(criterion_id, response_id) % 2000 > 0 or {judging is not AS_CONFIGURED} then
-                (hash(response_id, criterion_id) % 1000000 / 1e6 + 0.4 * answers.difficulty < {skill} + 0.3)::int
+                (hash(response_id, criterion_id) % 1000000 / 1e6 + 0.4 * responses.difficulty < {skill} + 0.3)::int
             end as value,
             case value when 1 then 'met' when 0 then 'unmet' else 'timeout' end as status,
             {reason} || criterion_id as explanation,
             2000 as prompt_tokens, 1800 as cached_tokens, 90 as completion_tokens, 0.001 as cost_usd,
             2.0 as latency_s, 1 as attempts, 'a-run' as run_id, now() as created_at
-        from made_responses as answers inner join made_criteria as criteria using (task_id)
+        from made_responses as responses inner join made_criteria as criteria using (task_id)
         order by response_id, criteria.position
     """)  # fmt: skip
 
@@ -209,7 +209,7 @@ def _other(column: str) -> str:
     return "timestamptz" if "timestamp" in str(COLUMNS[column][0]) else "varchar[]"
 
 
-def made_up(folder: Path, size: Size) -> Warehouse:
+def synthetic_warehouse(folder: Path, size: Size) -> Warehouse:
     """A filled warehouse in a folder, as it stands if it is there already."""
     warehouse = Warehouse(folder)
     if not (folder / "filled").exists():

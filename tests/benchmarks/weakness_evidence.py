@@ -65,17 +65,17 @@ def phrase(dice: np.random.Generator, topic: int) -> str:
     return " ".join([*words, *(f"word{dice.integers(40)}" for _ in range(3))])
 
 
-def verdicts(seed: int, made: Rubrics, lowered: np.ndarray, by: float, n_models: int = 3) -> Floats:
+def verdicts(seed: int, world: Rubrics, lowered: np.ndarray, by: float, n_models: int = 3) -> Floats:
     """Verdicts (n_models, n_criteria), NaN for 2 % undecided. The first model handles `lowered` criteria worse, by `by`
     in log odds. Tasks and criteria are unequally hard, for all models, and a task suits some models better."""
     dice = np.random.default_rng([2, seed])
-    n = len(made.tasks)
-    hardness = dice.normal(0.0, 0.7, size=made.n_tasks)[made.tasks] + dice.normal(0.0, 0.7, size=n)
-    suits = dice.normal(0.0, 0.5, size=(n_models, made.n_tasks))[:, made.tasks]
+    n = len(world.tasks)
+    hardness = dice.normal(0.0, 0.7, size=world.n_tasks)[world.tasks] + dice.normal(0.0, 0.7, size=n)
+    suits = dice.normal(0.0, 0.5, size=(n_models, world.n_tasks))[:, world.tasks]
     odds = 0.3 + hardness + suits
     odds[0] -= by * lowered
     is_right = dice.random((n_models, n)) < 1 / (1 + np.exp(-odds))
-    values = np.where(made.weights < 0, ~is_right, is_right).astype(np.float64)
+    values = np.where(world.weights < 0, ~is_right, is_right).astype(np.float64)
     values[dice.random(values.shape) < 0.02] = np.nan
     return values
 
@@ -94,45 +94,45 @@ def shuffled(tree: Tree, seed: int) -> Tree:
 def sums_of(tree: Tree, tasks: np.ndarray, weights: Floats, right: Floats, n_tasks: int) -> rules.TaskSums:
     """A model's criteria by task and leaf."""
     leaves = [node for node in range(len(tree.parents)) if node not in set(tree.parents)]
-    places = np.searchsorted(leaves, tree.leaves)
-    return rules.task_sums(right, weights, tasks, places, (n_tasks, len(leaves)))
+    columns = np.searchsorted(leaves, tree.leaves)
+    return rules.task_sums(right, weights, tasks, columns, (n_tasks, len(leaves)))
 
 
 def contrasts(tree: Tree, tasks: np.ndarray, weights: Floats, right: Floats) -> list[rules.Contrast]:
     """The first model beside its other criteria and beside each other model, on what both have decided."""
     n_tasks = int(tasks.max()) + 1
-    made = [rules.Contrast(sums_of(tree, tasks, weights, right[0], n_tasks))]
+    world = [rules.Contrast(sums_of(tree, tasks, weights, right[0], n_tasks))]
     for other in right[1:]:
         both = [np.where(np.isnan(right[0] + other), np.nan, each) for each in (right[0], other)]
-        made.append(rules.Contrast(*(sums_of(tree, tasks, weights, each, n_tasks) for each in both)))
-    return made
+        world.append(rules.Contrast(*(sums_of(tree, tasks, weights, each, n_tasks) for each in both)))
+    return world
 
 
 def weaknesses(tree: Tree, compared: list[rules.Contrast], alpha: float = rules.ALPHA) -> list[list[rules.Weakness]]:
     """All candidates of the first model, confirmed or not, by contrast."""
     n_tasks = len(compared[0].model.right)
     finding = for_finding(n_tasks)
-    found = [rules.candidates(each.of_tasks(finding), tree.parents, alpha) for each in compared]
-    rest = [(each.of_tasks(~finding), tree.parents, some) for each, some in zip(compared, found, strict=True)]
+    candidates = [rules.candidates(each.of_tasks(finding), tree.parents, alpha) for each in compared]
+    rest = [(each.of_tasks(~finding), tree.parents, some) for each, some in zip(compared, candidates, strict=True)]
     return rules.confirmed(rest)
 
 
 def for_finding(n_tasks: int) -> np.ndarray:
     """Return which tasks weaknesses are found on."""
-    return np.array([rules.is_for_selection(f"task {place}") for place in range(n_tasks)])
+    return np.array([rules.is_for_selection(f"task {index}") for index in range(n_tasks)])
 
 
-def marked(tree: Tree, found: list[list[rules.Weakness]]) -> np.ndarray:
+def marked(tree: Tree, candidates: list[list[rules.Weakness]]) -> np.ndarray:
     """Return which criteria lie under a confirmed node."""
     is_marked = np.zeros(len(tree.leaves), dtype=bool)
-    for each in (each for some in found for each in some if each.is_confirmed):
+    for each in (each for some in candidates for each in some if each.is_confirmed):
         is_marked[tree.members(each.candidate.node)] = True
     return is_marked
 
 
-def f1(truth: np.ndarray, said: np.ndarray) -> float:
+def f1(truth: np.ndarray, marks: np.ndarray) -> float:
     """F1 of marked criteria; 0 where nothing right is marked."""
-    return float(2 * (truth & said).sum() / (truth.sum() + said.sum()))
+    return float(2 * (truth & marks).sum() / (truth.sum() + marks.sum()))
 
 
 @dataclass(frozen=True)
@@ -146,15 +146,15 @@ class Planting:
     evenness: float = 3.0
     loyalty: float = 0.3
 
-    def made(self, seed: int) -> tuple[Rubrics, np.ndarray]:
+    def world(self, seed: int) -> tuple[Rubrics, np.ndarray]:
         """Rubrics and which criteria are lowered."""
-        made = rubrics(seed, self.n_tasks, evenness=self.evenness, loyalty=self.loyalty)
+        world = rubrics(seed, self.n_tasks, evenness=self.evenness, loyalty=self.loyalty)
         dice = np.random.default_rng([4, seed])
         if self.is_area:
-            return made, made.topics % AREAS == dice.integers(AREAS)
+            return world, world.topics % AREAS == dice.integers(AREAS)
         # A topic that no task has cannot be found by anyone.
-        there = [topic for topic in range(TOPICS) if (made.topics == topic).sum() >= 40]
-        return made, np.isin(made.topics, dice.choice(there, size=self.n_topics, replace=False))
+        there = [topic for topic in range(TOPICS) if (world.topics == topic).sum() >= 40]
+        return world, np.isin(world.topics, dice.choice(there, size=self.n_topics, replace=False))
 
 
 PLANTINGS = {
@@ -176,18 +176,22 @@ def planted_scores(planting: Planting, seed: int) -> dict[str, float]:
 
     The last is of the tree of the true topics.
     """
-    made, lowered = planting.made(seed)
-    right = rules.handled_rightly(verdicts(seed, made, lowered, planting.by), made.weights)
-    grown = build_tree(made.phrases())
-    trees = dict(zip(TREES, (grown, flat(made.categories), shuffled(grown, seed), by_topic(made.topics)), strict=True))
-    found = {name: weaknesses(tree, contrasts(tree, made.tasks, made.weights, right)) for name, tree in trees.items()}
+    world, lowered = planting.world(seed)
+    right = rules.handled_rightly(verdicts(seed, world, lowered, planting.by), world.weights)
+    grown = build_tree(world.phrases())
+    trees = dict(
+        zip(TREES, (grown, flat(world.categories), shuffled(grown, seed), by_topic(world.topics)), strict=True)
+    )
+    by_tree = {
+        name: weaknesses(tree, contrasts(tree, world.tasks, world.weights, right)) for name, tree in trees.items()
+    }
     true = trees[TREES[-1]]
     is_false = any(
         each.is_confirmed and not lowered[true.members(each.candidate.node)].any()
-        for some in found[TREES[-1]]
+        for some in by_tree[TREES[-1]]
         for each in some
     )
-    return {name: f1(lowered, marked(tree, found[name])) for name, tree in trees.items()} | {FALSE: 100.0 * is_false}
+    return {name: f1(lowered, marked(tree, by_tree[name])) for name, tree in trees.items()} | {FALSE: 100.0 * is_false}
 
 
 @dataclass(frozen=True)
@@ -200,9 +204,9 @@ class Null:
 
     def contrasts(self, seed: int, n_models: int = 3) -> tuple[Tree, list[rules.Contrast]]:
         """A tree of areas and topics, and the first model's contrasts in it."""
-        made = rubrics(seed, self.n_tasks, evenness=self.evenness)
-        right = self.right(np.random.default_rng([5, seed]), made, n_models)
-        return by_topic(made.topics), contrasts(by_topic(made.topics), made.tasks, made.weights, right)
+        world = rubrics(seed, self.n_tasks, evenness=self.evenness)
+        right = self.right(np.random.default_rng([5, seed]), world, n_models)
+        return by_topic(world.topics), contrasts(by_topic(world.topics), world.tasks, world.weights, right)
 
 
 def by_topic(topics: np.ndarray) -> Tree:
@@ -213,58 +217,58 @@ def by_topic(topics: np.ndarray) -> Tree:
     return Tree(tuple(parents), leaves)
 
 
-def chances(dice: np.random.Generator, made: Rubrics, n_models: int, first: float, second: float) -> Floats:
+def chances(dice: np.random.Generator, world: Rubrics, n_models: int, first: float, second: float) -> Floats:
     """Verdicts with a chance of each task, from a beta distribution, the same for all models."""
-    chance = dice.beta(first, second, size=made.n_tasks)[made.tasks]
-    return (dice.random((n_models, len(made.tasks))) < chance).astype(np.float64)
+    chance = dice.beta(first, second, size=world.n_tasks)[world.tasks]
+    return (dice.random((n_models, len(world.tasks))) < chance).astype(np.float64)
 
 
-def together(dice: np.random.Generator, made: Rubrics, n_models: int) -> Floats:
+def alike_by_topic(dice: np.random.Generator, world: Rubrics, n_models: int) -> Floats:
     """Three of four criteria of a topic in a task are handled alike."""
-    several = dice.random((n_models, made.n_tasks, TOPICS)) < 0.5
-    alike = several[:, made.tasks, made.topics]
-    single = dice.random((n_models, len(made.tasks))) < 0.5
-    return np.where(dice.random(single.shape) < 0.75, alike, single).astype(np.float64)
+    several = dice.random((n_models, world.n_tasks, TOPICS)) < 0.5
+    same = several[:, world.tasks, world.topics]
+    single = dice.random((n_models, len(world.tasks))) < 0.5
+    return np.where(dice.random(single.shape) < 0.75, same, single).astype(np.float64)
 
 
-def heavy(dice: np.random.Generator, made: Rubrics, n_models: int) -> Floats:
+def heavy(dice: np.random.Generator, world: Rubrics, n_models: int) -> Floats:
     """Values with noise of Student's t with 3 degrees, by task and topic as well as by criterion."""
-    of_topic = dice.standard_t(3, size=(n_models, made.n_tasks, TOPICS))[:, made.tasks, made.topics]
-    return np.asarray(0.5 + 0.1 * of_topic + 0.1 * dice.standard_t(3, size=(n_models, len(made.tasks))))
+    of_topic = dice.standard_t(3, size=(n_models, world.n_tasks, TOPICS))[:, world.tasks, world.topics]
+    return np.asarray(0.5 + 0.1 * of_topic + 0.1 * dice.standard_t(3, size=(n_models, len(world.tasks))))
 
 
-def sparse(dice: np.random.Generator, made: Rubrics, n_models: int) -> Floats:
-    """Nearly the same answers: two models differ in one criterion of thirty."""
-    base = dice.random(len(made.tasks)) < 0.6
-    is_other = dice.random((n_models, len(made.tasks))) < 1 / 60
+def sparse(dice: np.random.Generator, world: Rubrics, n_models: int) -> Floats:
+    """Nearly the same responses: two models differ in one criterion of thirty."""
+    base = dice.random(len(world.tasks)) < 0.6
+    is_other = dice.random((n_models, len(world.tasks))) < 1 / 60
     return (base ^ is_other).astype(np.float64)
 
 
-def undecided(dice: np.random.Generator, made: Rubrics, n_models: int) -> Floats:
+def undecided(dice: np.random.Generator, world: Rubrics, n_models: int) -> Floats:
     """A third of the verdicts are missing, more of some topics."""
-    values = chances(dice, made, n_models, 2, 2)
-    values[dice.random(values.shape) < 0.05 + 0.55 * (made.topics % 2)] = np.nan
+    values = chances(dice, world, n_models, 2, 2)
+    values[dice.random(values.shape) < 0.05 + 0.55 * (world.topics % 2)] = np.nan
     return values
 
 
 NULLS = {
-    "even chances": Null(lambda dice, made, n: chances(dice, made, n, 50, 50)),
-    "unequal tasks": Null(lambda dice, made, n: chances(dice, made, n, 1, 1)),
-    "hard tasks (1 of 10 right)": Null(lambda dice, made, n: chances(dice, made, n, 0.3, 2.7)),
-    "very hard tasks (1 of 25 right)": Null(lambda dice, made, n: chances(dice, made, n, 1.0, 24.0)),
-    "easy tasks (9 of 10 right)": Null(lambda dice, made, n: chances(dice, made, n, 2.7, 0.3)),
-    "20 tasks": Null(lambda dice, made, n: chances(dice, made, n, 1, 1), n_tasks=20),
-    "40 hard tasks": Null(lambda dice, made, n: chances(dice, made, n, 0.3, 2.7), n_tasks=40),
-    "unequal topics": Null(lambda dice, made, n: chances(dice, made, n, 1, 1), evenness=0.3),
-    "a topic's verdicts alike in a task": Null(together),
+    "even chances": Null(lambda dice, world, n: chances(dice, world, n, 50, 50)),
+    "unequal tasks": Null(lambda dice, world, n: chances(dice, world, n, 1, 1)),
+    "hard tasks (1 of 10 right)": Null(lambda dice, world, n: chances(dice, world, n, 0.3, 2.7)),
+    "very hard tasks (1 of 25 right)": Null(lambda dice, world, n: chances(dice, world, n, 1.0, 24.0)),
+    "easy tasks (9 of 10 right)": Null(lambda dice, world, n: chances(dice, world, n, 2.7, 0.3)),
+    "20 tasks": Null(lambda dice, world, n: chances(dice, world, n, 1, 1), n_tasks=20),
+    "40 hard tasks": Null(lambda dice, world, n: chances(dice, world, n, 0.3, 2.7), n_tasks=40),
+    "unequal topics": Null(lambda dice, world, n: chances(dice, world, n, 1, 1), evenness=0.3),
+    "a topic's verdicts alike in a task": Null(alike_by_topic),
     "noise of t with 3 degrees": Null(heavy),
-    "nearly the same answers": Null(sparse),
+    "nearly the same responses": Null(sparse),
     "a third undecided": Null(undecided),
 }
 
 
 def null_shares(world: Null, seeds: range) -> tuple[float, ...]:
-    """In % of the seeds: something is found; confirmed; confirmed by one half alone, of few nodes and of all.
+    """Return shares of the seeds in %: something is found; confirmed; confirmed by one half, of few nodes and of all.
 
     The last two look at the confirming half only, with all of few nodes, or all nodes, as candidates: it must hold by
     itself, however candidates were found.
@@ -272,8 +276,8 @@ def null_shares(world: Null, seeds: range) -> tuple[float, ...]:
     counts = np.zeros(4)
     for seed in seeds:
         tree, compared = world.contrasts(seed)
-        found = [each for some in weaknesses(tree, compared) for each in some]
-        counts += [bool(found), any(each.is_confirmed for each in found), *one_half(tree, compared, seed)]
+        weak = [each for some in weaknesses(tree, compared) for each in some]
+        counts += [bool(weak), any(each.is_confirmed for each in weak), *one_half(tree, compared, seed)]
     return tuple(100 * counts / len(seeds))
 
 
@@ -281,8 +285,8 @@ def one_half(tree: Tree, compared: list[rules.Contrast], seed: int) -> Iterator[
     """Yield whether one half of the tasks shows anything: of three topics and the rest, and of the whole tree."""
     alpha = rules.ALPHA / len(compared)  # Bonferroni's correction for the contrasts
     halves = [each.of_tasks(~for_finding(len(each.model.right))) for each in compared]
-    drawn = np.random.default_rng([6, seed]).choice(TOPICS, 3, replace=False)
-    which = np.concatenate([np.tile(np.flatnonzero(drawn == topic).tolist() or [3], 2) for topic in range(TOPICS)])
+    topics = np.random.default_rng([6, seed]).choice(TOPICS, 3, replace=False)
+    which = np.concatenate([np.tile(np.flatnonzero(topics == topic).tolist() or [3], 2) for topic in range(TOPICS)])
     few = [joined(each, which) for each in halves]
     yield any(rules.candidates(each, (-1, 0, 0, 0, 0), alpha) for each in few)
     yield any(rules.candidates(each, tree.parents, alpha) for each in halves)
@@ -313,8 +317,8 @@ def main() -> None:
     print()
     heads = ("found, %", "confirmed, %", "by one half, 12 nodes, %", "by one half, all nodes, %")
     shares = ((name, null_shares(world, range(given.nothing))) for name, world in NULLS.items())
-    found = ((name, *(f"{share:.1f}" for share in of_world)) for name, of_world in shares)
-    markdown((f"nothing planted, {given.nothing} seeds", *heads), found)
+    null_rows = ((name, *(f"{share:.1f}" for share in of_world)) for name, of_world in shares)
+    markdown((f"nothing planted, {given.nothing} seeds", *heads), null_rows)
 
 
 if __name__ == "__main__":

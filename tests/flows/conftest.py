@@ -1,4 +1,4 @@
-"""A Prefect server for the tests that run flows, and the command as a person starts it."""
+"""The command as a person starts it, its configuration, and a Prefect server for the tests that run flows."""
 
 import contextlib
 import io
@@ -12,17 +12,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
-from flows.cli.main import main
+from flows.cli.main import cli, main
 from flows.recorded import UNRECORDED
-from flows.server.project_server import Server
+from flows.server.project_server import PrefectServer
 from tests.faults.server import FaultServer
 from tests.flows.prefect_server import serving_prefect
-from tests.kit import configure, shared_folder
+from tests.kit import configure, endpoint, shared_folder
 
 PROJECT = Path(__file__).parents[2]
 PRBENCH = Path(sys.executable).with_name("prbench")
+N_TASKS, N_CRITERIA = 8, 98
+"""The sample that ships."""
+CONCURRENCY = 8
+
+
+def settings(server: FaultServer, **changes: Any) -> dict[str, Any]:
+    """A configuration with two models, one judge and two trials on the sample."""
+    alpha, beta, judge = (endpoint(label, server.api_base) for label in ("alpha", "beta", "judge"))
+    return {
+        "dataset": {"source": "sample"}, "models": [alpha, beta], "judges": [judge],
+        "trials": 2, "limits": {"concurrency": CONCURRENCY, "attempts": 2}, **changes,
+    }  # fmt: skip
+
+
+def commands_of(group: click.Group = cli, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Yield every command with its full name, those of groups too."""
+    for name, command in group.commands.items():
+        yield f"{before}{name}", command
+        if isinstance(command, click.Group):
+            yield from commands_of(command, f"{before}{name} ")
 
 
 @dataclass(frozen=True)
@@ -37,8 +58,8 @@ class Done:
 class Command:
     """The command `prbench` in a folder of its own.
 
-    Called, it runs in this process, which saves the libraries' imports (15 s a time); `start` gives a process of its
-    own, for what has to be killed or watched.
+    Called, it runs in this process, which saves the imports of libraries (15 s each time); `start` starts a process of
+    its own, to be killed or watched.
     """
 
     folder: Path
@@ -52,7 +73,9 @@ class Command:
         stdout, stderr = io.StringIO(), io.StringIO()
         with redirect_stdout(stdout), redirect_stderr(stderr), contextlib.chdir(self.folder):
             returned = main(arguments)
-        return _expected(returned, code, Done(stdout.getvalue(), stderr.getvalue()))
+        done = Done(stdout.getvalue(), stderr.getvalue())
+        assert code == returned, f"exit {returned}, expected {code}\n{done.stdout}\n{done.stderr}"
+        return done
 
     def json(self, *arguments: str, code: int = 0) -> Any:
         return json.loads(self(*arguments, "--json", code=code).stdout)
@@ -62,14 +85,9 @@ class Command:
         return rows
 
     def configure(self, **settings: Any) -> None:
-        # The report at the end of a run takes seconds of each test; those that are about it ask for it.
+        # The report at the end of a run takes seconds; tests about it enable it.
         settings = {"report": {"enabled": False}, **settings}
         configure(self.folder, **settings)
-
-
-def _expected(returned: int, code: int, done: Done) -> Done:
-    assert returned == code, f"exit {returned}, wanted {code}\n{done.stdout}\n{done.stderr}"
-    return done
 
 
 class Run:
@@ -100,15 +118,15 @@ class Run:
 def until(
     condition: Callable[[], object], process: "subprocess.Popen[Any] | None" = None, within_s: float = 240
 ) -> None:
-    """Wait until something is so, while a process goes on."""
+    """Wait until a condition holds, while a process runs."""
     deadline_s = time.monotonic() + within_s
     while not condition():
         assert process is None or process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline_s, "it did not come so far"
+        assert time.monotonic() < deadline_s, "the condition never held"
         time.sleep(0.1)
 
 
-def asking(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+def run_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     """The command on a warehouse, or on a folder with a configuration and a warehouse `data` (`tests.kit.stored`)."""
     config = folder / "prbench.yaml"
     if config.exists():
@@ -122,13 +140,13 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 @pytest.fixture
-def asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+def run_here(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     """The command on the folder of a module."""
-    return asking(folder, capsys)
+    return run_on(folder, capsys)
 
 
 @pytest.fixture(scope="session")
-def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
     """A real Prefect server with a database of its own."""
     home = tmp_path_factory.mktemp("prefect")
     with serving_prefect(home, shared_folder(tmp_path_factory)) as server:
@@ -136,7 +154,7 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]
 
 
 @pytest.fixture
-def prefect_api(prefect_server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
+def prefect_api(prefect_server: PrefectServer, monkeypatch: pytest.MonkeyPatch) -> str:
     """The address of the server, which records what the test runs."""
     monkeypatch.setenv("PRBENCH_PREFECT", "auto")
     monkeypatch.setenv("PREFECT_API_URL", prefect_server.url)
@@ -154,6 +172,6 @@ def command(tmp_path: Path) -> Command:
 
 @pytest.fixture
 def provider() -> Iterator[FaultServer]:
-    """A model provider that answers well."""
+    """A model provider without faults."""
     with FaultServer() as server:
         yield server

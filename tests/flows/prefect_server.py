@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx
 
-from flows.server.project_server import Server
+from flows.server.project_server import PrefectServer
 from flows.server.server_process import ADDRESS, HOST
 from warehouse.locks import file_lock
 
@@ -33,7 +33,7 @@ def take_database(shared: Path, home: Path) -> bool:
 
 
 @contextmanager
-def serving_prefect(home: Path, shared: Path) -> Iterator[Server]:
+def serving_prefect(home: Path, shared: Path) -> Iterator[PrefectServer]:
     """A server with its database in the folder `home`, whose process ends with the block."""
     environment = os.environ | {f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false" for name in UNUSED}
     secret, log = f"prbench:{secrets.token_urlsafe(32)}", home / "server.log"
@@ -45,11 +45,11 @@ def serving_prefect(home: Path, shared: Path) -> Iterator[Server]:
             making.close()
         given = (listening.fileno(), file.fileno(), file.fileno())
         command = [sys.executable, "-P", "-m", "flows.server.server_process", *map(str, given), str(home), "3600"]
-        with log.open("w") as said, subprocess.Popen(
-            command, env=environment | {"PREFECT_HOME": str(home)}, pass_fds=given, stdout=said, stderr=said
+        with log.open("w") as output, subprocess.Popen(
+            command, env=environment | {"PREFECT_HOME": str(home)}, pass_fds=given, stdout=output, stderr=output
         ) as process:  # fmt: skip
             try:
-                server = Server(f"http://{HOST}:{listening.getsockname()[1]}/api", secret)
+                server = PrefectServer(f"http://{HOST}:{listening.getsockname()[1]}/api", secret)
                 assert server.is_ready(180), log.read_text()
                 _keep_database(home, shared)
                 making.close()
@@ -70,6 +70,6 @@ def browser(url: str, secret: str | None = None) -> httpx.Client:
 def _keep_database(home: Path, shared: Path) -> None:
     if not (shared / _DATABASE).exists():
         copy = shared / f".{_DATABASE}"
-        with closing(sqlite3.connect(home / _DATABASE)) as made, closing(sqlite3.connect(copy)) as kept:
-            made.backup(kept)
+        with closing(sqlite3.connect(home / _DATABASE)) as source, closing(sqlite3.connect(copy)) as kept:
+            source.backup(kept)
         copy.rename(shared / _DATABASE)

@@ -37,11 +37,11 @@ def test_a_revision_is_that_of_its_first_use_for_the_job_and_all_copies_of_it(tm
     write_jsonl(file, [good_row("b")])
     at_first_use = revision(file)
 
-    assert job.data.revision == at_first_use
+    assert at_first_use == job.data.revision
     write_jsonl(file, [good_row("c")])
     late = early.model_copy(update={"named_models": ("a",)})
 
-    assert [each.data.revision for each in (job, early, late)] == [at_first_use] * 3
+    assert [at_first_use] * 3 == [each.data.revision for each in (job, early, late)]
 
 
 def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(tmp_path: Path, file: Path) -> None:
@@ -55,9 +55,9 @@ def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(tmp_path:
 
     job = job_of(tmp_path, f"{{source: {file}}}").looking_up(looked_up)
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: (all_there.wait(), job.data)[1], range(8)))
-    assert len(lookups) == 1
-    assert all(each is found[0] for each in found)
+        revisions = list(pool.map(lambda _: (all_there.wait(), job.data)[1], range(8)))
+    assert 1 == len(lookups)
+    assert all(each is revisions[0] for each in revisions)
 
 
 def test_a_command_without_need_of_data_runs_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
@@ -67,7 +67,7 @@ def test_a_command_without_need_of_data_runs_without(tmp_path: Path, monkeypatch
     for missing in ("nowhere.jsonl", "~nobody-at-all/tasks.jsonl"):
         job_of(tmp_path, f"{{source: {missing}}}")
         run("sql", "select count(*) from tasks", "--config", str(tmp_path / "night.yaml"))
-    assert run.err == ""
+    assert "" == run.err
 
 
 def test_a_split_that_the_folder_lacks_is_missed_by_ingest_and_by_nobody_who_reads(tmp_path: Path) -> None:
@@ -75,6 +75,6 @@ def test_a_split_that_the_folder_lacks_is_missed_by_ingest_and_by_nobody_who_rea
     folder.mkdir()
     write_jsonl(folder / "finance.jsonl", [good_row("a")])
     whole, lacking = (job_of(tmp_path, f"{{source: {folder}{splits}}}") for splits in ("", ", splits: [legal]"))
-    assert lacking.data.revision == whole.data.revision
+    assert whole.data.revision == lacking.data.revision
     with pytest.raises(UsageError, match=f"dataset.splits: {folder} has no split 'legal'; it has finance"):
         ingest(lacking)

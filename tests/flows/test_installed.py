@@ -54,13 +54,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(build, cwd=PROJECT, check=True, capture_output=True)
     (wheel,) = folder.glob("*.whl")
-    made = Installation(wheel, folder / "environment")
-    venv.create(made.environment, with_pip=True)
-    install = [made.environment / "bin" / "python", "-m", "pip", "install", "--no-deps", "--no-index", str(wheel)]
+    installation = Installation(wheel, folder / "environment")
+    venv.create(installation.environment, with_pip=True)
+    python = installation.environment / "bin" / "python"
+    install = [python, "-m", "pip", "install", "--no-deps", "--no-index", str(wheel)]
     subprocess.run(install, check=True, capture_output=True)
     # The other environment's own `.pth` files, which lead to the checkout, are not looked at.
-    (made.packages / "libraries.pth").write_text(sysconfig.get_path("purelib"))
-    return made
+    (installation.packages / "libraries.pth").write_text(sysconfig.get_path("purelib"))
+    return installation
 
 
 def test_the_wheel_has_every_file_of_the_packages_and_no_data(installed: Installation) -> None:
@@ -72,8 +73,8 @@ def test_the_wheel_has_every_file_of_the_packages_and_no_data(installed: Install
         for path in (PROJECT / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts and not path.is_relative_to(data)
     }
-    assert ours - contained == set()
-    assert {name for name in contained - ours if not name.startswith("prbench_pipeline-")} == set()
+    assert set() == ours - contained
+    assert set() == {name for name in contained - ours if not name.startswith("prbench_pipeline-")}
 
 
 def test_an_installed_package_runs_from_an_empty_folder_stores_data_there_and_nothing_in_itself(
@@ -86,10 +87,10 @@ def test_an_installed_package_runs_from_an_empty_folder_stores_data_there_and_no
 
     done = installed.run(tmp_path, "run", "--limit", "2")
 
-    assert done.returncode == 0, done.stderr
+    assert 0 == done.returncode, done.stderr
     assert f"Database: {tmp_path}/warehouse/data/prbench.duckdb\n" in done.stdout
     assert (tmp_path / "warehouse/data/report/prbench/index.html").is_file()
-    assert {path.name for path in tmp_path.iterdir()} == {"prbench.yaml", "warehouse"}
-    assert installed.digests() == before
+    assert {"prbench.yaml", "warehouse"} == {path.name for path in tmp_path.iterdir()}
+    assert before == installed.digests()
     counted = installed.run(tmp_path, "sql", "select count(*) as n, count(git_commit) as n_commits from runs", "--json")
-    assert yaml.safe_load(counted.stdout) == [{"n": 1, "n_commits": 0}]
+    assert [{"n": 1, "n_commits": 0}] == yaml.safe_load(counted.stdout)

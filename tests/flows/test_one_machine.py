@@ -45,25 +45,25 @@ def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Owner, name, value)
 
 
-def test_a_run_is_refused_while_another_machine_writes_and_takes_over_where_that_was_killed(command: Command) -> None:
+def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one(command: Command) -> None:
     data = command.folder / "data"
     data.mkdir()
     command.configure(dataset={"source": "sample"}, models=[], judges=[])
     with started(ON_NODE7, str(data), folder=PROJECT) as node7:
         assert node7.stdout is not None
-        assert node7.stdout.readline() == "writes\n"
+        assert "writes\n" == node7.stdout.readline()
         refused = command("run", "--warehouse", "data", code=1).stderr.splitlines()
         assert refused[0].startswith(f"{data}: node7 wrote here last; waiting up to ")
-        assert refused[1:] == [
+        assert [
             f"prbench: {data}: node7 writes this warehouse, and only one machine can at a time; wait for it, run this "
             "command there, or use another --warehouse"
-        ]
-        found = {row["what"]: row["state"] for row in command.json("doctor", "--warehouse", "data")}
-        assert found["another machine"] == "unknown"
+        ] == refused[1:]
+        findings = {row["what"]: row["state"] for row in command.json("doctor", "--warehouse", "data")}
+        assert "unknown" == findings["another machine"]
     taken = command("run", "--warehouse", "data").stderr
 
     assert f"{data}: node7 no longer writes here; this machine takes over" in taken
-    assert command.sql("select count(*) as n from tasks") == [{"n": 8}]
+    assert [{"n": 8}] == command.sql("select count(*) as n from tasks")
     assert not (data / "machine.lock").exists()
 
 
@@ -72,7 +72,7 @@ def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothin
     with FaultServer(lambda request, number: Answer(well_behaved(request, number).text, delay_s=0.3)) as server:
         at = {"api_base": server.api_base, "name": "hosted_vllm/m"}
         command.configure(dataset={"source": "sample"}, models=[at], judges=[at], limits={"concurrency": 4})
-        with started(COMMAND, "run", "--warehouse", "data", folder=command.folder) as run:
+        with started(COMMAND, "run", "--limit", "3", "--warehouse", "data", folder=command.folder) as run:
             until(lambda: len(server.book) > 12)
             run.send_signal(signal.SIGSTOP)
             node7 = Owner(data, NODE7)
@@ -81,15 +81,15 @@ def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothin
             run.send_signal(signal.SIGCONT)
             code, error = run.wait(60), run.stderr.read() if run.stderr else ""
 
-    assert (code, error.splitlines()[-1]) == (
+    assert (
         1,
         f"prbench: {data}: node7 took over this warehouse; nothing more is written, run again when no other machine "
         "writes",
-    )
+    ) == (code, error.splitlines()[-1])
     assert "Traceback" not in error
     assert node7.why_lost() is None
     node7.end()
-    assert files(data) == before
+    assert before == files(data)
 
 
 def files(data: Path) -> dict[str, int]:

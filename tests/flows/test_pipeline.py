@@ -1,53 +1,33 @@
 """The whole job as a person starts it: the real command, a real Prefect server, a real provider over a socket."""
 
+import resource
 import signal
-from typing import Any
+import subprocess
+from dataclasses import replace
 
 import pytest
 
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
-from tests.flows.conftest import Command, until
+from tests.flows.conftest import CONCURRENCY, N_CRITERIA, N_TASKS, PRBENCH, Command, settings, until
 
 pytestmark = pytest.mark.slow
-
-N_TASKS, N_CRITERIA = 8, 98
-"""The sample that ships."""
-
-
-CONCURRENCY = 8
-
-
-def settings(server: FaultServer, **changes: Any) -> dict[str, Any]:
-    """Two models, one judge, two trials on the sample."""
-    return {
-        "dataset": {"source": "sample"},
-        "models": [
-            {"name": "hosted_vllm/alpha", "label": "alpha", "api_base": server.api_base},
-            {"name": "hosted_vllm/beta", "label": "beta", "api_base": server.api_base},
-        ],
-        "judges": [{"name": "hosted_vllm/judge", "label": "judge", "api_base": server.api_base}],
-        "trials": 2,
-        "limits": {"concurrency": CONCURRENCY, "attempts": 2},
-        **changes,
-    }
 
 
 def test_every_cell_is_called_once_and_a_second_run_calls_nothing(command: Command, provider: FaultServer) -> None:
     command.configure(**settings(provider))
     first = command.json("run", "--warehouse", "data")
-    assert len(provider.samples) == 2 * 2 * N_TASKS
-    # Both trials have the same text here: two verdicts each, and one call answers both.
-    assert len(provider.judgings) == 2 * N_CRITERIA
-    assert len({entry.digest for entry in provider.entries if is_judging(entry.request)}) == 2 * N_CRITERIA
-    assert {row["model"]: row["n_tasks"] for row in command.json("leaderboard", "--warehouse", "data")} == {
+    assert 2 * 2 * N_TASKS == len(provider.samples)
+    # Both trials have the same text here: one call makes the verdicts of both.
+    assert 2 * N_CRITERIA == len(provider.judgings)
+    assert {
         "alpha": N_TASKS, "beta": N_TASKS,
-    }  # fmt: skip
+    } == {row["model"]: row["n_tasks"] for row in command.json("leaderboard", "--warehouse", "data")}  # fmt: skip
     calls = len(provider.book)
     second = command.json("run", "--warehouse", "data")
-    assert len(provider.book) == calls
-    assert [first["outcome"], second["outcome"]] == ["done", "done"]
-    made = command.sql("select responses_made, verdicts_made from runs order by started_at")
-    assert [list(row.values()) for row in made] == [[32, 392], [0, 0]]
+    assert calls == len(provider.book)
+    assert ["done", "done"] == [first["outcome"], second["outcome"]]
+    counts = command.sql("select responses_made, verdicts_made from runs order by started_at")
+    assert [[32, 392], [0, 0]] == [list(row.values()) for row in counts]
 
 
 def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command: Command) -> None:
@@ -65,14 +45,15 @@ def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command:
         return well_behaved(request, number)
 
     with FaultServer(faulty) as server:
-        command.configure(**settings(server, trials=1))
+        given = settings(server, trials=1)
+        command.configure(**given | {"models": given["models"][:1]})
         command("run", "--warehouse", "data", code=3)
         by_status = "select status, count(*) as n, count(value) as decided from verdicts group by status order by 1"
         broken = {row["status"]: row for row in command.sql(by_status)}
         assert broken["parse_error"]["n"] > 0
         assert broken["refused"]["n"] > 0
         assert broken["parse_error"]["decided"] == broken["refused"]["decided"] == 0
-        assert sum(row["n"] for row in broken.values()) == 2 * N_CRITERIA
+        assert N_CRITERIA == sum(row["n"] for row in broken.values())
         bounds = command.sql("select value, value_lower, value_upper from scores where not is_complete")
         assert bounds
         assert all(row["value"] is None and row["value_lower"] < row["value_upper"] for row in bounds)
@@ -80,10 +61,10 @@ def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command:
         healed = True
         calls = len(server.book)
         command("run", "--warehouse", "data", code=3)
-        assert len(server.book) - calls == broken["parse_error"]["n"]
+        assert broken["parse_error"]["n"] == len(server.book) - calls
         command("run", "--warehouse", "data", "--retry-failed")
-        assert len(server.book) - calls == broken["parse_error"]["n"] + broken["refused"]["n"]
-        assert {row["status"] for row in command.sql(by_status)} == {"met", "unmet"}
+        assert broken["parse_error"]["n"] + broken["refused"]["n"] == len(server.book) - calls
+        assert {"met", "unmet"} == {row["status"] for row in command.sql(by_status)}
 
 
 def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,40 +75,41 @@ def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(command: Command, mon
         command.configure(**given | {"models": given["models"][:1], "coverage": {"min": 0}})
         done = command("run", "--warehouse", "data", code=1)
         quiet = command("run", "--warehouse", "data", "-q", code=1)
-    for said in (done.stderr, quiet.stderr):
-        assert said.count("Who are you?") == 1
-        assert said.count("HOSTED_VLLM_API_KEY is set") == 1
-        assert said.splitlines()[-1].startswith("exit code 1 (no call succeeded): ")
-        assert said.endswith("; correct that and run it again; `prbench doctor` tests each model\n")
+    for stderr in (done.stderr, quiet.stderr):
+        assert 1 == stderr.count("Who are you?")
+        assert 1 == stderr.count("HOSTED_VLLM_API_KEY is set")
+        assert stderr.splitlines()[-1].startswith("exit code 1 (no call succeeded): ")
+        assert stderr.endswith("; correct that and run it again; `prbench doctor` tests each model\n")
     assert "leaderboard" not in done.stdout
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
-def test_a_run_that_is_stopped_goes_on_where_it_stopped(command: Command, stop: signal.Signals) -> None:
-    def slow(request: Request, number: int) -> Answer:
-        answer = well_behaved(request, number)
-        return Answer(answer.text, delay_s=0.4)
+@pytest.mark.parametrize("stop", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
+def test_a_run_that_is_stopped_ends_soon_though_its_calls_take_long_and_the_next_one_continues(
+    command: Command, provider: FaultServer, stop: signal.Signals
+) -> None:
+    provider.behaviour = lambda request, number: Answer(
+        well_behaved(request, number).text, delay_s=600 if len(provider.judgings) > 40 else 0.1
+    )
+    command.configure(**settings(provider, trials=1))
+    process = command.start("run", "--warehouse", "data")
+    until(lambda: len(provider.judgings) > 40 and provider.in_hand == CONCURRENCY, process)
+    process.send_signal(stop)
+    _, stderr = process.communicate(timeout=30)
+    assert 130 == process.returncode, stderr
+    assert stderr.endswith("interrupted: finished work is kept; run the same command again to continue\n")
 
-    with FaultServer(slow) as server:
-        command.configure(**settings(server, trials=1))
-        process = command.start("run", "--warehouse", "data")
-        until(lambda: len(server.judgings) > 40, process)
-        process.send_signal(stop)
-        _, complaint = process.communicate(timeout=60)
-        assert process.returncode == 130, complaint
-        stored = command.sql("select (select count(*) from responses) as r, (select count(*) from verdicts) as v")[0]
-        assert stored["r"] == 2 * N_TASKS
-        assert 0 < stored["v"] < 2 * N_CRITERIA
-        calls = len(server.book)
-        command("run", "--warehouse", "data")
-        # A reply that had arrived and was not yet a row is in the ledger, and not asked for again.
-        missing = 2 * N_CRITERIA - stored["v"]
-        assert missing - CONCURRENCY <= len(server.book) - calls <= missing
-        runs = command.sql("select outcome, verdicts_made, calls from runs order by started_at")
-        assert [row["outcome"] for row in runs] == ["interrupted", "done"]
-        assert [row["verdicts_made"] for row in runs] == [stored["v"], 2 * N_CRITERIA - stored["v"]]
-        assert runs[0]["calls"] >= stored["r"] + stored["v"]
+    stored = command.sql("select (select count(*) from responses) as r, (select count(*) from verdicts) as v")[0]
+    assert 2 * N_TASKS == stored["r"]
+    assert 0 < stored["v"] < 2 * N_CRITERIA
+    n_calls = len(provider.book)
+    provider.behaviour = well_behaved
+    command("run", "--warehouse", "data")
+    # A reply that had arrived and was not yet a row is in the ledger, and not called for again.
+    missing = 2 * N_CRITERIA - stored["v"]
+    assert missing - CONCURRENCY <= len(provider.book) - n_calls <= missing
+    runs = command.sql("select outcome, verdicts_made, calls from runs order by started_at")
+    assert [("interrupted", stored["v"]), ("done", missing)] == [(row["outcome"], row["verdicts_made"]) for row in runs]
+    assert runs[0]["calls"] >= stored["r"] + stored["v"]
 
 
 def test_stages_run_one_by_one_and_empty_models_make_no_call(command: Command, provider: FaultServer) -> None:
@@ -135,8 +117,31 @@ def test_stages_run_one_by_one_and_empty_models_make_no_call(command: Command, p
     for stage in ("ingest", "assemble", "sample", "judge", "aggregate", "check"):
         command(stage, "--warehouse", "data")
     refused = command("select-hard", "--warehouse", "data", "-q", code=1)
-    assert refused.stderr == (
-        "prbench: select-hard: no verdict of the configured judge is stored; run `prbench judge` first\n"
+    assert "prbench: select-hard: no verdict of the configured judge is stored; run `prbench judge` first\n" == (
+        refused.stderr
     )
-    assert provider.book == []
-    assert command.sql("select count(distinct task_id) as n from messages") == [{"n": N_TASKS}]
+    assert [] == provider.book
+    assert [{"n": N_TASKS}] == command.sql("select count(distinct task_id) as n from messages")
+
+
+@pytest.mark.parametrize(
+    ("limit", "code", "most_in_hand", "line"),
+    [
+        ("-n 256", 0, 64, "limits.concurrency: 64 instead of 500, since `ulimit -n` is 256"),
+        ("-S -n 256", 0, 500, ""),
+        ("-n 18", 1, 0, "too many files are open: raise the limit of `ulimit -n`, or lower `limits.concurrency`"),
+    ],
+)
+def test_a_run_needs_no_more_open_files_than_it_may_have(
+    limit: str, code: int, most_in_hand: int, line: str, command: Command
+) -> None:
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 2_000:
+        pytest.skip("no more files may be open here")
+    with FaultServer(lambda request, number: replace(well_behaved(request, number), delay_s=2)) as server:
+        command.configure(**settings(server, trials=1, limits={"concurrency": 500}))
+        run = f"ulimit {limit} && exec {PRBENCH} run --limit 5 --warehouse data"
+        done = subprocess.run(["bash", "-c", run], cwd=command.folder, capture_output=True, text=True, check=False)
+        assert code == done.returncode, done.stderr
+        assert server.most_in_hand <= most_in_hand
+    assert line in done.stderr
+    assert bool(line) == ("ulimit" in done.stderr)

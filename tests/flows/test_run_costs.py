@@ -1,25 +1,20 @@
 """The cost of a run: it is the same wherever it is shown, and includes all calls, even of a run that was killed."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from flows import recorded
 from flows.execution import mark_killed, run_row
 from flows.run.outcomes import RUNNING
 from tasks.config.job import Job
 from tasks.figures.queries import filled
 from tasks.llm.ledger.entries import Entry
-from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
-from tasks.maintain.upkeep import latest_runs, spent, store_spend, total_cost_usd
-from tests.flows.cli.test_keeping import folder, job, write
-from tests.kit import at, row, rows_in
+from tasks.maintain.upkeep import latest_runs, run_cost, spent, store_spend, total_cost_usd
+from tests.kit import at, job_on, recorded, row, rows_in, written
 from warehouse import Warehouse
 
-__all__ = ["folder", "job"]
 PAID: dict[tuple[str, str], list[float | None]] = {
     # (purpose, model): what each of its calls cost, the discarded ones too
     ("sample", "m"): [0.25, 0.5],
@@ -30,19 +25,13 @@ PAID: dict[tuple[str, str], list[float | None]] = {
 TOTAL = 6.3125
 
 
-def called(folder: Path, run_id: str, paid: dict[tuple[str, str], list[float | None]]) -> None:
+def called(job: Job, run_id: str, paid: dict[tuple[str, str], list[float | None]]) -> None:
     """Store the traces of a killed run: calls in the ledger, of which some have become rows."""
-
-    async def write_down() -> None:
-        ledger = Ledger(folder / "ledger")
-        for (purpose, model), costs in paid.items():
-            for number, cost in enumerate(costs, start=1):
-                key = f"{run_id} {purpose} {model}"
-                reply = Reply("ok" if number == len(costs) else "timeout", "x", cost_usd=cost)
-                await ledger.record(Entry(key, number, key, run_id, model, "", "{}", reply, True, purpose=purpose))
-        ledger.close()
-
-    asyncio.run(write_down())
+    recorded(job, *(
+        Entry(f"{run_id} {purpose} {model}", number, "", run_id, model, "", "{}",
+              Reply("ok" if number == len(costs) else "timeout", "x", cost_usd=cost), True, purpose=purpose)
+        for (purpose, model), costs in paid.items() for number, cost in enumerate(costs, start=1)
+    ))  # fmt: skip
 
 
 def control_verdict(**values: Any) -> dict[str, Any]:
@@ -56,43 +45,35 @@ def begun(run_id: str, second: float = 1.0) -> dict[str, Any]:
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[dict[str, Any]]]:
-    """The tables that Prefect's UI gets."""
-    tables: dict[str, list[dict[str, Any]]] = {}
+def job(tmp_path: Path) -> Job:
+    return job_on("sample", tmp_path)
 
-    async def show(_job: Job, what: str, _kind: object, _description: str, *, table: Any) -> None:
-        tables[what] = table
 
-    monkeypatch.setattr(recorded, "_show", show)
-    monkeypatch.setattr(recorded, "leaderboard", lambda *_: type("Board", (), {"records": []}))
-    return tables
+def publish(job: Job, **tables: list[dict[str, Any]]) -> None:
+    written(job.warehouse, tables).publish()
 
 
 def summed(rows: list[dict[str, Any]]) -> float:
     return sum(each["cost_usd"] for each in rows)
 
 
-def test_all_places_tell_the_same_cost_of_a_run_that_was_killed(
-    folder: Path, job: Job, shown: dict[str, list[dict[str, Any]]]
-) -> None:
-    verdicts = [control_verdict(run_id="killed", cost_usd=2.5)]
-    write(folder, runs=[begun("killed")], control_verdicts=verdicts)
-    called(folder, "killed", PAID)
-    told = {"status --runs": latest_runs(job)[0]["cost_usd"], "status --spend": summed(spent(job)), "in Prefect": None}
-    asyncio.run(recorded.show_results(job.model_copy(update={"run_id": "killed"})))
-    told["in Prefect"] = summed(shown["cost"])
+def test_every_command_page_and_table_shows_the_same_cost_of_a_run_that_was_killed(job: Job) -> None:
+    publish(job, runs=[begun("killed")], control_verdicts=[control_verdict(run_id="killed", cost_usd=2.5)])
+    called(job, "killed", PAID)
+    costs = {"status --runs": latest_runs(job)[0]["cost_usd"], "status --spend": summed(spent(job))}
+    costs["in Prefect and on the live page"] = summed(run_cost(job, "killed"))
     (killed,) = mark_killed(job)
-    told["runs.cost_usd"] = killed["cost_usd"]
-    Warehouse(folder).publish()
-    with Warehouse(folder).reader() as reader:
+    costs["runs.cost_usd"] = killed["cost_usd"]
+    Warehouse(job.warehouse).publish()
+    with Warehouse(job.warehouse).reader() as reader:
         for name in ("history/runs", "costs/spend", "history/night_costs"):
-            told[f"report {name}"] = summed(
+            costs[f"report {name}"] = summed(
                 reader.rows(filled(name, {"benchmark": "prbench", "living": [], "run": "another"}))
             )
-        told["stored"] = reader.value("select cost_usd from runs where run_id = 'killed'")
-        told["run_costs"] = reader.value("select sum(cost_usd) from run_costs where run_id = 'killed'")
-    told["status --runs, later"] = latest_runs(job)[0]["cost_usd"]
-    assert dict.fromkeys(told, TOTAL) == told
+        costs["stored"] = reader.value("select cost_usd from runs where run_id = 'killed'")
+        costs["run_costs"] = reader.value("select sum(cost_usd) from run_costs where run_id = 'killed'")
+    costs["status --runs, later"] = latest_runs(job)[0]["cost_usd"]
+    assert dict.fromkeys(costs, TOTAL) == costs
 
 
 @pytest.mark.parametrize(
@@ -105,26 +86,26 @@ def test_all_places_tell_the_same_cost_of_a_run_that_was_killed(
     ],
 )
 def test_a_cost_that_is_not_known_is_null_and_never_0(
-    paid: dict[tuple[str, str], list[float | None]], cost: float | None, unpriced: int, folder: Path, job: Job
+    paid: dict[tuple[str, str], list[float | None]], cost: float | None, unpriced: int, job: Job
 ) -> None:
-    write(folder, runs=[begun(job.run_id)])
-    called(folder, job.run_id, paid)
-    with Warehouse(folder).living(job.run_id):
+    publish(job, runs=[begun(job.run_id)])
+    called(job, job.run_id, paid)
+    with Warehouse(job.warehouse).living(job.run_id):
         (run,) = latest_runs(job)
-    assert (run["cost_usd"], run["unpriced_calls"]) == (cost, unpriced)
-    assert total_cost_usd(job, job.run_id) == cost
-    assert run_row(job, [], at(1), at(2), "done")["cost_usd"] == cost
-    assert run_row(job, [], at(2), at(1), "done")["ended_at"] == at(2)  # the clock was set back
-    assert store_spend(job) == len(paid)
-    Warehouse(folder).publish()
-    (shown_run,) = rows_in(folder, filled("history/runs", {"benchmark": "prbench", "living": [], "run": "another"}))
-    assert (shown_run["cost_usd"], shown_run["unpriced_calls"]) == (cost, unpriced)
+    assert (cost, unpriced) == (run["cost_usd"], run["unpriced_calls"])
+    assert cost == total_cost_usd(job, job.run_id)
+    assert cost == run_row(job, [], at(1), at(2), "done")["cost_usd"]
+    assert at(2) == run_row(job, [], at(2), at(1), "done")["ended_at"]  # the clock was set back
+    assert len(paid) == store_spend(job)
+    Warehouse(job.warehouse).publish()
+    (shown_run,) = rows_in(job, filled("history/runs", {"benchmark": "prbench", "living": [], "run": "another"}))
+    assert (cost, unpriced) == (shown_run["cost_usd"], shown_run["unpriced_calls"])
 
 
-def test_a_damaged_ledger_lets_every_run_begin(folder: Path, job: Job, capsys: pytest.CaptureFixture[str]) -> None:
-    write(folder, runs=[begun("killed")])
-    called(folder, "killed", PAID)
-    with (folder / "ledger" / "calls.sqlite").open("r+b") as file:
+def test_a_damaged_ledger_lets_every_run_begin(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    publish(job, runs=[begun("killed")])
+    called(job, "killed", PAID)
+    with (job.warehouse / "ledger" / "calls.sqlite").open("r+b") as file:
         file.write(b"no database")
-    assert [(row["run_id"], row["cost_usd"]) for row in mark_killed(job)] == [("killed", None)]
+    assert [("killed", None)] == [(row["run_id"], row["cost_usd"]) for row in mark_killed(job)]
     assert "is damaged" in capsys.readouterr().err

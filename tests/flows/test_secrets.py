@@ -31,13 +31,13 @@ FORMS = [base64.b64encode(f"user:{KEY}".encode()).decode(), quote(f"key={KEY}", 
 def _echoing(request: Request, number: int) -> Answer:
     """Says in its errors what it was given, as careless providers do."""
     if is_judging(request) and number == 0:
-        told = " ".join([*SECRETS.values(), *FORMS]) + f" https://user:{URL_PASSWORD}@proxy.example"
+        planted = " ".join([*SECRETS.values(), *FORMS]) + f" https://user:{URL_PASSWORD}@proxy.example"
         status = 400 if sum(map(ord, request["messages"][0]["content"])) % 2 else 500
-        return Answer(status=status, error={"message": f"no: {told}", "type": "x", "code": None})
+        return Answer(status=status, error={"message": f"no: {planted}", "type": "x", "code": None})
     good = well_behaved(request, number)
-    told = f"{KEY} {' '.join(FORMS)}"
-    text = f"{good.text} Your key is {told}." if not is_judging(request) else str(good.text).replace("as the", told)
-    return replace(good, text=text, model=f"m {told}", fingerprint=told, headers={"X-Key": KEY})
+    keys = f"{KEY} {' '.join(FORMS)}"
+    text = str(good.text).replace("as the", keys) if is_judging(request) else f"{good.text} Your key is {keys}."
+    return replace(good, text=text, model=f"m {keys}", fingerprint=keys, headers={"X-Key": KEY})
 
 
 def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(tmp_path:
             cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900, check=False,
         )  # fmt: skip
         (tmp_path / "said.txt").write_text(done.stdout + done.stderr)
-        assert done.returncode == 3, done.stderr[-3000:]
+        assert 3 == done.returncode, done.stderr[-3000:]
         subprocess.run(
             [PRBENCH, "certify", "figures.zip", "--warehouse", "data"], cwd=tmp_path, env=environment, check=True
         )
@@ -67,7 +67,7 @@ def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(tmp_path:
             archive.extractall(tmp_path / "certified")
         headers = [entry.headers for entry in server.entries]
     assert headers
-    assert all(sent["x-team"] == SECRETS["TEAM_HEADER"] for sent in headers)
+    assert all(SECRETS["TEAM_HEADER"] == sent["x-team"] for sent in headers)
     assert all(SECRETS["HOSTED_VLLM_API_KEY"] in sent["authorization"] for sent in headers)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     names = {path.name for path in files}
@@ -76,12 +76,12 @@ def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(tmp_path:
     stored = _texts(tmp_path)
     assert "[redacted]" in stored
     planted = [*SECRETS.values(), URL_PASSWORD, *FORMS]
-    found = [(str(path), secret) for path in files for secret in planted if secret.encode() in path.read_bytes()]
-    assert found == []
+    leaks = [(str(path), secret) for path in files for secret in planted if secret.encode() in path.read_bytes()]
+    assert [] == leaks
     assert not any(secret in stored for secret in planted)
     # What the run's own Prefect server wants to be told, as it is and as a header has it.
     own = re.compile(rb"prbench:[\w-]{43}|cHJiZW5jaD[\w+/]{20,}")
-    assert [str(path) for path in files if own.search(path.read_bytes())] == []
+    assert [] == [str(path) for path in files if own.search(path.read_bytes())]
     assert not own.search(stored.encode())
 
 

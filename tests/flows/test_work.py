@@ -60,7 +60,7 @@ def test_select_hard_has_work_until_what_is_configured_now_is_selected(tmp_path:
         assert has_work(with_rule(job, **changed), "select_hard"), changed
 
 
-STEPS: list[tuple[str, Callable[[Job], object]]] = [
+STAGES: list[tuple[str, Callable[[Job], object]]] = [
     ("ingest", prepared), ("sample", sampled), ("derive", lambda job: asyncio.run(derive(job))), ("judge", judged),
     ("aggregate", aggregate), ("select_hard", lambda job: (select_hard(job, must_select=False), aggregate(job))),
 ]  # fmt: skip
@@ -74,7 +74,7 @@ def test_each_stage_of_a_run_has_work_until_it_was_done_and_so_has_the_run(tmp_p
         judge = {**at, "label": "judge", "rubric": "examples_removed"}
         settings = {"models": [{**at, "label": "a"}], "judges": [judge], "report": {"enabled": False}}
         job = job_on("sample", tmp_path / "data", **settings)
-        for name, work in STEPS:
+        for name, work in STAGES:
             assert has_work(job, name), name
             assert has_work(job, "evaluate"), name
             work(job)
@@ -83,8 +83,8 @@ def test_each_stage_of_a_run_has_work_until_it_was_done_and_so_has_the_run(tmp_p
         for name in ("evaluate", "backfill", "assemble"):
             assert not has_work(job, name), name
         (ingested, covered) = without_work(job, "evaluate")
-        assert (ingested.stage, covered.stage, covered.is_below_bar) == ("ingest", "coverage", False)
-        assert len(server.book) == done
+        assert ("ingest", "coverage", False) == (ingested.stage, covered.stage, covered.is_below_bar)
+        assert done == len(server.book)
     changed: dict[str, dict[str, Any]] = {
         "a model": {"models": [*settings["models"], {**at, "label": "b"}]},
         "a judge": {"judges": [judge, {**at, "label": "j"}]},
@@ -107,7 +107,7 @@ def test_a_night_that_has_ended_has_work_while_a_control_set_lacks_verdicts(tmp_
         at = {"name": "hosted_vllm/m", "api_base": server.api_base, "label": "a"}
         settings = {"limits": {"attempts": 1}, "drift": {"verdicts": 5}, "report": {"enabled": False}}
         job = job_on("sample", tmp_path / "data", models=[at], judges=[at], **settings)
-        for _, work in STEPS:
+        for _, work in STAGES:
             work(job)
         night = job.model_copy(update={"night": "2026-11-22"})
         ended = row("runs", night=night.night, outcome="done", config='{"benchmark": "prbench"}')
@@ -125,7 +125,7 @@ def test_a_night_that_has_ended_has_work_while_a_control_set_lacks_verdicts(tmp_
         assert not has_work(night, "night")
 
 
-def test_what_the_questions_cannot_know_is_work(tmp_path: Path) -> None:
+def test_unknown_work_counts_as_work(tmp_path: Path) -> None:
     job = job_on("sample", tmp_path / "data")
     assert all(has_work(job, name) for name in FLOWS)
     assemble(prepared(job))

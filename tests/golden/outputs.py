@@ -28,7 +28,7 @@ from flows.cli.main import cli, main
 from flows.report import write_report
 from tasks.config.job import Job
 from tests.faults.server import FaultServer
-from tests.flows.cli.test_options import commands as commands_of
+from tests.flows.conftest import commands_of
 from tests.flows.stopping.stopping_world import BLOCK, Script, settings, write_tasks
 from tests.tasks.report.made_up.contenders import CONTENDERS, JUDGES, NIGHTS, PEOPLE
 from tests.tasks.report.made_up.research import research_job

@@ -1,21 +1,14 @@
-// Draws the charts of a page from the specifications that stand in it, in the page's colours.
+// Draws the charts of a page from the specifications that stand in it. Colours are the page's own, dark or light.
 "use strict";
 
 const charts = {
   views: [],
   chosen: {},
 
-  colour(name) {
-    this.probe ??= document.body.appendChild(make("i", { hidden: true }));
-    this.probe.style.color = `var(--${name})`;
-    return getComputedStyle(this.probe).color;
-  },
-
   config(width) {
-    const [ink, soft, line] = ["ink", "soft", "line"].map((name) => this.colour(name));
-    const series = [1, 2, 3, 4, 5, 6, 7, 8].map((number) => this.colour(`series-${number}`));
-    const text = { labelColor: ink, titleColor: soft, titleFontWeight: 500 };
-    const heat = (...names) => names.map((name) => this.colour(`heat-${name}`));
+    const series = [1, 2, 3, 4, 5, 6, 7, 8].map((number) => `var(--series-${number})`);
+    const line = "var(--line)";
+    const text = { labelColor: "var(--ink)", titleColor: "var(--soft)", titleFontWeight: 500 };
     return {
       background: "transparent",
       font: getComputedStyle(document.body).fontFamily,
@@ -24,10 +17,11 @@ const charts = {
       axis: { ...text, gridColor: line, domainColor: line, tickColor: line, labelSeparation: 8, labelFlush: false },
       axisXQuantitative: { tickCount: Math.max(3, Math.min(8, Math.round(width / 100))) },
       legend: { ...text, columns: width < 480 ? 1 : 2 },
-      text: { color: ink },
-      ...Object.fromEntries(["point", "rule", "bar", "line"].map((mark) => [mark, { color: series[0] }])),
-      style: { alarm: { color: this.colour("bad") } },
-      range: { category: series, heatmap: heat("low", "high"), diverging: heat("minus", "low", "high") },
+      mark: { color: series[0] },
+      rule: { color: series[0] },
+      text: { color: "var(--ink)" },
+      style: { alarm: { color: "var(--bad)" } },
+      range: { category: series },
     };
   },
 
@@ -47,74 +41,50 @@ const charts = {
     return found;
   },
 
-  // The chart of a place; one with a line a name is as high as it has names.
-  specification(place) {
-    const found = this.declared(place);
-    const { data: { values: rows }, usermeta: { line, lineHeight, domain, zero } } = found;
-    this.leaveOutEmpty(found);
-    this.orderModels(found, new Set(rows.map((row) => row.model)));
-    if (domain) this.shareDomain(place, found, domain, zero);
-    const lines = (name) => Math.max(1, new Set(rows.map((row) => row[name])).size);
-    if (line) found.height = [line].flat().reduce((height, name) => height * lines(name), lineHeight);
-    return found;
-  },
-
   // A layer without a value on an axis of numbers, such as intervals where none is known, would look in vain for where
   // that axis ends.
   leaveOutEmpty(specification) {
     const { data: { values: rows }, layer: layers } = specification;
-    if (!layers) return;
     const hasValues = ({ field, type }) => type !== "quantitative" || field === undefined ||
       rows.some((row) => typeof row[field] === "number");
-    specification.layer = layers.filter(({ encoding = {} }) =>
-      [encoding.x, encoding.y].filter(Boolean).every(hasValues));
+    specification.layer = layers?.filter(({ encoding: { x, y } = {} }) => [x, y].filter(Boolean).every(hasValues));
   },
 
   // The charts of a figure have one axis, which fits what is chosen of all of them; with `zero` it begins there.
-  shareDomain(place, specification, columns, zero) {
+  shareDomain(place, { layer: layers, usermeta: { domain: columns, zero } }) {
     const values = [...place.closest(".plots").querySelectorAll(".chart")].map((chart) => this.declared(chart))
       .filter(({ usermeta }) => String(usermeta.domain) === String(columns))
       .flatMap((other) => other.data.values.flatMap((row) => columns.map((column) => row[column])))
-      .filter((value) => typeof value === "number");
-    if (!values.length) return;
-    if (zero) values.push(0);
+      .filter((value) => typeof value === "number").concat(zero ? 0 : []);
     const domain = [Math.min(...values), Math.max(...values)];
-    const side = zero && domain[0] === 0 ? 0 : 8;
-    for (const { encoding } of specification.layer) {
-      encoding.x.scale = { ...encoding.x.scale, domain, nice: false, zero: false, padding: side };
-    }
+    const scale = { domain, nice: false, zero: false, padding: zero && domain[0] === 0 ? 0 : 8 };
+    for (const { encoding: { x } } of layers) x.scale = { ...x.scale, ...scale };
   },
 
   // A model has the same place, colour and sign in all charts of a page: those of its place among the chosen ones.
-  orderModels(specification, present) {
+  orderModels({ data: { values: rows }, encoding, layer: layers = [] }) {
     const order = choice.boxes().filter((box) => box.checked).map((box) => this.harmless(box.value));
-    const shown = order.filter((name) => present.has(name));
-    for (const { encoding = {} } of [specification, ...(specification.layer ?? [])]) {
-      for (const [channel, definition] of Object.entries(encoding)) {
-        if (definition?.field !== "model") continue;
-        if (channel === "color" || channel === "shape") {
-          definition.scale = { ...definition.scale, domain: order };
-          definition.legend = { ...definition.legend, values: shown };
-        } else if (channel === "x" || channel === "yOffset") {
-          definition.sort = shown;
-        }
-      }
+    const shown = order.filter((name) => rows.some((row) => row.model === name));
+    const channels = [encoding, ...layers.map((layer) => layer.encoding)].flatMap((each) => Object.entries(each ?? {}));
+    for (const [channel, definition] of channels.filter(([, { field }]) => field === "model")) {
+      if (channel === "color" || channel === "shape") {
+        definition.scale = { ...definition.scale, domain: order };
+        definition.legend = { ...definition.legend, values: shown };
+      } else if (channel === "x" || channel === "yOffset") definition.sort = shown;
     }
   },
 
   // Names beside the points of a chart: none covers another one, a point or, where there is room, an interval.
-  addNames(vega, { name }) {
+  addNames(vega, name) {
     const of = (type) => vega.marks.filter((mark) => mark.type === type).map((mark) => mark.name);
-    const [points] = of("symbol");
     const sides = ["right", "left", "top", "bottom", "top-right", "bottom-right", "top-left", "bottom-left"];
     const distances = [3, 8, 16, 28];
+    const look = { fontSize: { value: 11 }, limit: { value: 160 }, fill: { value: "var(--ink)" } };
+    const enter = { ...look, text: { field: `datum["${name}"]` } };
     vega.marks.push({
-      type: "text", from: { data: points }, interactive: false, aria: false,
-      encode: { enter: {
-        text: { field: `datum["${name}"]` }, fontSize: { value: 11 }, limit: { value: 160 }, fill: { value: this.colour("ink") },
-      } },
+      type: "text", from: { data: of("symbol")[0] }, interactive: false, aria: false, encode: { enter },
       transform: [{
-        type: "label", size: { signal: "[width, height]" }, avoidMarks: of("rule"),
+        type: "label", size: { signal: "[max(1, width), max(1, height)]" }, avoidMarks: of("rule"),
         anchor: distances.flatMap(() => sides), offset: distances.flatMap((distance) => sides.map(() => distance)),
       }],
     });
@@ -123,13 +93,18 @@ const charts = {
 
   async draw(place) {
     const target = place.querySelector(".drawing") ?? place.appendChild(make("div", { class: "drawing" }));
-    const specification = this.specification(place);
+    const specification = this.declared(place);
     // A chart of which nothing is chosen, such as that of another judge, is not shown, and neither is one without values.
-    const { data: { values: rows }, usermeta: { needed, names } } = specification;
+    const { data: { values: rows }, usermeta: { needed, names, domain, line, lineHeight } } = specification;
     const isEmpty = !rows.length || !needed.every((columns) =>
       rows.some((row) => columns.some((column) => (row[column] ?? null) !== null)));
-    place.closest(".plot")?.toggleAttribute("hidden", isEmpty);
+    place.closest(".plot").hidden = isEmpty;
     if (isEmpty) return;
+    this.leaveOutEmpty(specification);
+    this.orderModels(specification);
+    if (domain) this.shareDomain(place, specification);
+    const count = (name) => new Set(rows.map((row) => row[name])).size;
+    if (line) specification.height = [line].flat().reduce((height, name) => height * count(name), lineHeight);
     // The interpreter instead of compiled functions: the page's policy forbids the evaluation of text.
     const { view } = await vegaEmbed(target, specification, {
       ast: true, renderer: "svg", actions: false, defaultStyle: false, config: this.config(place.clientWidth),
@@ -138,30 +113,21 @@ const charts = {
     });
     this.views.push(view);
     // What has no words of its own, such as a line that helps the eye, is nothing to a screen reader.
-    target.querySelectorAll('[role="graphics-symbol"]:not([aria-label])').forEach((mark) => {
-      mark.removeAttribute("role");
-      mark.removeAttribute("aria-roledescription");
-    });
+    target.querySelectorAll('[role="graphics-symbol"]:not([aria-label])').forEach((mark) =>
+      ["role", "aria-roledescription"].forEach((name) => mark.removeAttribute(name)));
   },
 
   // Draws again; a later call ends an earlier one.
-  async drawAll() {
-    const turn = (this.turn = (this.turn ?? 0) + 1);
+  async drawAll(chosen) {
+    const now = Object.fromEntries(Object.entries(chosen).map(([kind, names]) => [kind, names?.map(this.harmless)]));
+    this.chosen = now;
     this.views.splice(0).forEach((view) => view.finalize());
     for (const place of document.querySelectorAll(".chart")) {
-      if (turn !== this.turn) return;
       await this.draw(place);
+      if (this.chosen !== now) return;
     }
     document.documentElement.dataset.drawn = "yes";
   },
-
-  choose(chosen) {
-    this.chosen = Object.fromEntries(Object.entries(chosen).map(([kind, names]) => [kind, names?.map(this.harmless)]));
-    return this.drawAll();
-  },
 };
 
-document.addEventListener("DOMContentLoaded", () => {
-  dark.addEventListener("change", () => charts.drawAll());
-  choice.listeners.push((chosen) => charts.choose(chosen));
-});
+document.addEventListener("choice", ({ detail }) => charts.drawAll(detail));

@@ -1,9 +1,9 @@
 // Which models and which judge the charts and tables of a page show; kept from page to page, the judge in the link too.
+// Comes after the scripts that listen to the event `choice`, which says what is chosen: at first, and at each change.
 "use strict";
 
 const choice = {
   key: "prbench-choice",
-  listeners: [], // Called with what is chosen, at first and whenever it changes.
   without: null, // The models that somebody left out; null: nobody chose, so the page shows those that it begins with.
   boxes: () => [...document.querySelectorAll("#choice input[name=model]")],
   offered: {
@@ -17,10 +17,10 @@ const choice = {
     this.most = Number(form.dataset.most ?? Infinity);
     this.main = this.judges.value; // What the page begins with.
     form.hidden = this.boxes().length === 0;
-    const stored = attempt(() => JSON.parse(sessionStorage.getItem(this.key))) ?? {};
-    const asked = new URLSearchParams(location.search).get("judge") ?? stored.judging;
+    const stored = attempt(() => JSON.parse(sessionStorage.getItem(this.key)));
+    const asked = new URLSearchParams(location.search).get("judge") ?? stored?.judging;
     if (this.offered.judging().includes(asked)) this.judges.value = asked;
-    if (Array.isArray(stored.without)) this.without = stored.without;
+    this.without = stored?.without ?? null;
     if (this.judges.value !== this.main) this.link();
     form.addEventListener("change", ({ target }) => this.change(target.name === "model"));
     byId("all-models").addEventListener("click", () => this.check(true));
@@ -37,11 +37,13 @@ const choice = {
     byId("all-models").before(...boxes.map((box) => box.parentElement));
     boxes.forEach((box, n) => { box.checked = this.without ? !this.without.includes(box.value) : n < this.most; });
     const models = boxes.filter((box) => box.checked).map((box) => box.value);
-    const best = this.without || models.length === boxes.length ? "" : `, the best${judging ? ` by ${judging}` : ""}`;
+    const isAll = models.length === boxes.length;
+    const best = this.without || isAll ? "" : `, the best${judging ? ` by ${judging}` : ""}`;
     byId("n-models").textContent = `${models.length} of ${boxes.length} shown${best}`;
-    const chosen = { model: models.length === boxes.length ? null : models, judging: judging ? [judging] : null };
-    this.listeners.forEach((listener) => listener(chosen));
+    this.tell({ model: isAll ? null : models, judging: judging ? [judging] : null });
   },
+
+  tell: (detail) => document.dispatchEvent(new CustomEvent("choice", { detail })),
 
   // Writes the judge into the address, so that a copied link shows the same.
   link() {
@@ -63,8 +65,5 @@ const choice = {
   },
 };
 
-document.addEventListener("DOMContentLoaded", () => {
-  const form = byId("choice");
-  if (form) choice.start(form);
-  else charts.drawAll(); // A page on which nothing depends on models or judges.
-});
+if (byId("choice")) choice.start(byId("choice"));
+else choice.tell({}); // A page on which nothing depends on models or judges.

@@ -3,33 +3,28 @@
 
 // Data files are scripts that hand over packed JSON, since a page opened from disk may not read files.
 const prbench = {
-  given: new Map(), // What a script has handed over, by name.
+  waiting: new Map(), // Name -> who waits for what its script hands over.
   asked: new Map(), // Name -> the promise of it.
-  give: (name, content) => prbench.given.set(name, content), // What the scripts in data/ call.
+
+  // What the scripts in data/ call.
+  give(name, content) {
+    this.waiting.get(name)(content);
+    this.waiting.delete(name);
+  },
 
   // The content of data/<name>.js; a name is one that the index holds, never a text from elsewhere.
   load(name) {
-    if (!this.asked.has(name)) {
-      const promise = this.request(name).then(this.unpack);
-      this.asked.set(name, promise);
-      promise.catch(() => this.asked.delete(name)); // It may be there the next time.
-    }
+    if (!this.asked.has(name)) this.asked.set(name, this.request(name).then(this.unpack));
     return this.asked.get(name);
   },
 
   // What the files of the blocks of tasks hold of a task.
-  section: async (files, task) => (files[task.block] ? (await prbench.load(files[task.block]))[task.key] : undefined),
+  section: async (files, task) => (await prbench.load(files[task.block]))[task.key],
 
   request: (name) => new Promise((resolve, reject) => {
-    const script = make("script", { src: `data/${name}.js` });
-    const end = () => {
-      script.remove();
-      if (prbench.given.has(name)) resolve(prbench.given.get(name));
-      else reject(new Error(`data/${name}.js cannot be loaded. Reload the page: the report may have been rebuilt.`));
-      prbench.given.delete(name);
-    };
-    script.addEventListener("load", end);
-    script.addEventListener("error", end);
+    const why = `data/${name}.js cannot be loaded. Reload the page: the report may have been rebuilt.`;
+    const script = make("script", { src: `data/${name}.js`, load: () => script.remove(), error: () => reject(new Error(why)) });
+    prbench.waiting.set(name, resolve);
     document.head.append(script);
   }),
 
@@ -38,13 +33,29 @@ const prbench = {
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
   },
 
+  // The criteria of all tasks, in the order of the tasks.
+  async criteria({ tasks, criteria }) {
+    const columns = Object.entries(await prbench.load(criteria));
+    return tasks.flatMap((task) => Array(task.n_criteria).fill(task)).map((task, place) =>
+      ({ task, place, ...Object.fromEntries(columns.map(([name, values]) => [name, values[place]])) }));
+  },
+
+  // A list is made ready once, and shown anew whenever other models or another judge are chosen.
+  followChoice: (list) => document.addEventListener("choice", ({ detail }) => {
+    list.chosen = detail;
+    prbench.draw(async (isCurrent) => {
+      await (list.ready ??= list.start());
+      await list.choose(isCurrent);
+    });
+  }),
+
   // Runs what draws a page, and says on the page what went wrong; a later run of the same page ends an earlier one.
   async draw(work) {
     const turn = (this.turn = (this.turn ?? 0) + 1);
-    const error = await Promise.resolve(work(() => turn === this.turn)).then(() => null, (reason) => reason);
+    const error = await work(() => turn === this.turn).then(() => null, (reason) => reason);
     if (turn !== this.turn) return;
-    const state = byId("state");
-    Object.assign(state, { hidden: !error, className: "notice bad", role: "alert", textContent: error?.message ?? "" });
+    const failed = { hidden: !error, className: "notice bad", role: "alert", textContent: error?.message ?? "" };
+    Object.assign(byId("state"), failed);
     document.documentElement.dataset.drawn = "yes";
   },
 };
@@ -89,38 +100,36 @@ const verdicts = {
   },
 };
 
-// The labels of a kind that only some benchmarks have; the index says which kinds there are.
-const labelsOf = (row, kind) => row.labels.filter((each) => each.kind === kind).map(({ label }) => label);
+// The labels of a row, or those of a kind that only some benchmarks have; the index says which kinds there are.
+const labelsOf = ({ labels }, kind = null) =>
+  labels.filter((each) => [null, each.kind].includes(kind)).map(({ label }) => label);
 
 // The part of the address behind `#`, which holds what a page shows; an empty value is left out.
 const address = {
   read: () => Object.fromEntries(new URLSearchParams(location.hash.slice(1))),
-  of: (values) =>
-    `#${new URLSearchParams(Object.entries(values).filter(([, value]) => ![null, undefined, ""].includes(value)))}`,
+  of: (values) => `#${new URLSearchParams(Object.entries(values).filter(([, value]) => (value ?? "") !== ""))}`,
   replace: (values) => attempt(() => history.replaceState(null, "", address.of(values))),
 };
 
 // A form of filters whose values stand in the address, so that a link leads to what is shown.
 const filters = {
-  form: () => byId("filters"),
-
   // Adds a choice for each kind of label: its name and title, the labels of a row, and, where they are not all those that
   // the rows have, the values that can be chosen with their words. One with a single label is left out.
   start(kinds, rows, change) {
-    const [form, asked] = [this.form(), address.read()];
+    const form = byId("filters");
     this.kinds = kinds;
-    for (const { name, title, of, options } of kinds) {
+    for (const { name, title, of, options: given } of kinds) {
       const labels = () => [...new Set(rows.flatMap(of))].filter(Boolean).sort((a, b) => a.localeCompare(b));
-      const pairs = options ?? labels().map((label) => [label, label]);
-      const select = make("select", { name }, [["", "all"], ...pairs].map(([value, text]) => make("option", { value }, text)));
+      const pairs = given ?? labels().map((label) => [label, label]);
+      const select = make("select", { name }, options([["", "all"], ...pairs]));
       if (pairs.length > 1) form.querySelector(".words").before(make("label", {}, `${title} `, select), " ");
     }
-    for (const control of form.elements) {
-      if (control.type === "checkbox") control.checked = asked[control.name] === "yes";
-      else if (control.name in asked) control.value = asked[control.name];
-      if (control.selectedIndex < 0) control.value = "";
+    for (const [name, value] of Object.entries(address.read())) {
+      const control = form.elements.namedItem(name);
+      if (control?.type === "checkbox") control.checked = true;
+      else if (control) control.value = value;
+      if (control?.selectedIndex < 0) control.value = ""; // A value that can no longer be chosen.
     }
-    form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("input", change);
     form.addEventListener("reset", () => setTimeout(change));
   },
@@ -130,8 +139,8 @@ const filters = {
     ({ name: `breakdown-${kind}`, title, of: (row) => carriers(row).flatMap((each) => labelsOf(each, kind)) })),
 
   values() {
-    const asked = Object.fromEntries([...new FormData(this.form())].map(([name, value]) => [name, value.trim()]));
-    const words = (asked.words ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+    const asked = Object.fromEntries([...new FormData(byId("filters"))].map(([name, value]) => [name, value.trim()]));
+    const words = asked.words.toLowerCase().split(/\s+/).filter(Boolean);
     return { asked, holds: (text) => words.every((word) => text.includes(word)) }; // `text` in small letters.
   },
 

@@ -4,17 +4,17 @@
 const live = {
   everyMs: 3000,
   longestMs: 30000, // A server that takes longer than this is called lost.
-  isLoading: false,
   opened: new Map(), // What was folded or unfolded stays so, also when it was away for a while.
 
+  // The next request follows the answer, so that a slow server gets one at a time.
   async renew() {
-    if (document.hidden || this.isLoading) return;
-    this.isLoading = true; // A slow server gets one request at a time.
-    const answer = await fetch(location.pathname, { cache: "no-store", signal: AbortSignal.timeout(this.longestMs) })
-      .then((found) => (found.ok ? found.text() : null)).catch(() => null);
-    this.isLoading = false;
-    byId("lost").hidden = answer !== null; // The server has ended, or is busy; the next try may succeed.
-    if (answer !== null) this.show(new DOMParser().parseFromString(answer, "text/html"));
+    if (!document.hidden) {
+      const answer = await fetch(location.pathname, { cache: "no-store", signal: AbortSignal.timeout(this.longestMs) })
+        .then((found) => (found.ok ? found.text() : null)).catch(() => null);
+      byId("lost").hidden = answer !== null; // The server has ended, or is busy; the next try may succeed.
+      if (answer !== null) this.show(new DOMParser().parseFromString(answer, "text/html"));
+    }
+    setTimeout(() => this.renew(), this.everyMs);
   },
 
   key: (each) => `${each.closest("section")?.id} ${each.className}`,
@@ -33,5 +33,4 @@ const live = {
   },
 };
 
-setInterval(() => live.renew(), live.everyMs);
-document.addEventListener("visibilitychange", () => live.renew());
+setTimeout(() => live.renew(), live.everyMs);

@@ -1,18 +1,23 @@
-// What every page has: elements, and dark or light. Runs before the page is drawn, so nothing flashes.
+// What the scripts of all pages share: elements, and what a browser may refuse.
 "use strict";
 
-// An element; attributes that are null or false are left out, and text is always text.
+// An element. Attributes that are null or false are left out, a function listens to the event it is named after, and text
+// is always text.
 const make = (tag, attributes = {}, ...children) => {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (![null, undefined, false].includes(value)) element.setAttribute(name, value === true ? "" : value);
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (![null, undefined, false].includes(value)) element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => ![null, undefined, ""].includes(child)));
+  element.append(...children.flat(Infinity).filter((child) => ![null, undefined, false, ""].includes(child)));
   return element;
 };
 
 const byId = (id) => document.getElementById(id);
 const para = (kind, ...children) => make("p", { class: kind }, children);
+const scrolling = (tag, kind, ...children) => make(tag, { class: kind, tabindex: 0 }, children);
+const options = (pairs) => pairs.map(([value, text]) => make("option", { value }, text));
+const folded = (attributes, title, ...children) => make("details", attributes, make("summary", {}, title), children);
 
 // Storage and the address can be closed to a page: then what is chosen holds for this page only.
 const attempt = (work) => {
@@ -22,9 +27,3 @@ const attempt = (work) => {
     return null;
   }
 };
-
-// Dark or light as the system says, also while the page is open.
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const applyTheme = () => { document.documentElement.dataset.theme = dark.matches ? "dark" : "light"; };
-applyTheme();
-dark.addEventListener("change", applyTheme);

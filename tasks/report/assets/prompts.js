@@ -48,7 +48,7 @@ const prompts = {
   // A line that opens to the prompt and the judge's reply word for word, which are made when they are asked for.
   line(verdict, judging, criterion, side, shown) {
     if (judging.is_imported || judging.reads || ["no_response", "not_judged"].includes(verdict.status)) return null;
-    const details = make("details", { class: "exchange" }, make("summary", {}, "Prompt and reply"));
+    const details = folded({ class: "exchange" }, "Prompt and reply");
     const draw = async () => details.append(...await this.exchange(verdict, judging, criterion, side, shown));
     details.addEventListener("toggle", () => prbench.draw(draw), { once: true });
     return details;
@@ -65,7 +65,7 @@ const prompts = {
     const lost = this.unanswered.includes(verdict.status) ? "No reply came."
       : "Not in this report: the ledger has deleted it, or holds too many replies for a report.";
     const part = (title, text, missing) =>
-      [make("h4", {}, title), (text ?? null) === null ? para("empty", missing) : make("pre", { tabindex: 0, class: "exact" }, text)];
+      [make("h4", {}, title), (text ?? null) === null ? para("empty", missing) : scrolling("pre", "exact", text)];
     return [
       ...part("Prompt", prompt, why),
       ...(first === undefined || verdict.is_older ? [] : [...part("First reply, which could not be read", first),
@@ -77,7 +77,7 @@ const prompts = {
   // Why the prompt is not known; null where it is.
   unknown(verdict, template, task) {
     if (verdict.is_older || template === undefined || !task.is_sent) {
-      return "The prompt is not kept: its template is not configured, or the task's conversation was changed or not assembled.";
+      return "The prompt is not kept: its template is not configured, or the conversation was changed or not assembled.";
     }
     if (verdict.chunks?.length || verdict.status === "context_length") {
       return "The response was too long for the judge, which was asked about chunks of it, or not at all.";

@@ -24,15 +24,14 @@ const tables = {
 
   // A heading is a button, so that the keyboard reaches it; its name begins with that of its group.
   heading(cell) {
-    const group = cell.getColumn().getParentColumn();
-    const label = group ? `${group.getDefinition().title} ${cell.getValue()}` : null;
+    const label = cell.getColumn().getDefinition().titleDownload;
     return make("button", { type: "button", title: cell.getValue(), "aria-label": label }, cell.getValue());
   },
 
   make(place, label, columns, options) {
     const grid = new Tabulator(place, {
-      columns, layout: "fitDataFill", maxHeight: "34rem", printAsHtml: true, printRowRange: "all", debugInvalidOptions: false,
-      nestedFieldSeparator: false, downloadConfig: { columnGroups: false },
+      columns, layout: "fitDataFill", maxHeight: "34rem", printAsHtml: true, printRowRange: "all",
+      debugInvalidOptions: false, nestedFieldSeparator: false, downloadConfig: { columnGroups: false },
       columnDefaults: {
         sorter: this.sorter, titleFormatter: this.heading, variableHeight: true, resizable: "header", accessorDownload: this.plain,
       },
@@ -46,14 +45,12 @@ const tables = {
   // Above a table: which columns it shows, and the rows that it shows as a file, where it holds all of them.
   tools(grid, name) {
     const column = (each) => {
-      const box = make("input", { type: "checkbox", checked: each.isVisible() });
-      box.addEventListener("change", () => each.toggle());
       const { title, titleDownload } = each.getDefinition();
+      const box = make("input", { type: "checkbox", checked: each.isVisible(), change: () => each.toggle() });
       return make("label", {}, box, ` ${titleDownload ?? title}`);
     };
-    const save = make("button", { type: "button" }, "Download");
-    save.addEventListener("click", () => grid.download("csv", `${name}.csv`));
-    const choose = make("details", {}, make("summary", {}, "Columns"), make("div", {}, grid.getColumns().map(column)));
+    const save = make("button", { type: "button", click: () => grid.download("csv", `${name}.csv`) }, "Download");
+    const choose = folded({}, "Columns", make("div", {}, grid.getColumns().map(column)));
     const tools = make("div", { class: "tools" }, choose, grid.options.ajaxURL ? null : save);
     grid.element.before(tools);
     return tools;
@@ -61,11 +58,10 @@ const tables = {
 
   // Puts right what screen readers stumble over: roles that do not exist, or that stand in each other.
   repair(place) {
-    const role = (selector, name) => place.querySelectorAll(selector).forEach((each) => each.setAttribute("role", name));
+    const role = (selector, name) => place.querySelectorAll(selector).forEach((each) => { each.role = name; });
     place.removeAttribute("aria-owns");
     for (const group of place.querySelectorAll(".tabulator-col-group")) {
-      group.removeAttribute("aria-sort");
-      group.removeAttribute("aria-title");
+      ["aria-sort", "aria-title"].forEach((name) => group.removeAttribute(name));
     }
     role(".tabulator-col-group, .tabulator-table", "presentation");
     role(".tabulator-col-group > .tabulator-col-content", "columnheader");
@@ -75,13 +71,12 @@ const tables = {
   // The columns of a static table: headings may stand below those of groups.
   columns(table) {
     const found = [];
-    for (const cell of table.tBodies[0].rows[0].cells) {
-      const [own, group] = cell.headers.split(" ").reverse().map((id) => byId(id));
-      const align = cell.classList.contains("right") ? "right" : "left";
+    for (const { headers, className: align } of table.tBodies[0].rows[0].cells) {
+      const [own, group] = headers.split(" ").reverse().map(byId);
+      const titles = [group, own].filter(Boolean).map((each) => each.textContent);
       const column = {
-        title: own.textContent, titleDownload: [group, own].filter(Boolean).map((each) => each.textContent).join(" "), field: own.id,
-        hozAlign: align, headerHozAlign: align, maxInitialWidth: innerWidth < 640 ? 150 : 380, formatter: (each) => each.getValue(),
-        cssClass: own.id.endsWith("-judging") ? "judging" : "",
+        title: own.textContent, titleDownload: titles.join(" "), field: own.id, hozAlign: align, headerHozAlign: align,
+        maxInitialWidth: innerWidth < 640 ? 150 : 380, formatter: (each) => each.getValue(),
       };
       if (!group) found.push(column);
       else if (found.at(-1)?.id === group.id) found.at(-1).columns.push(column);
@@ -98,14 +93,14 @@ const tables = {
 
   enhance(table) {
     const rows = [...table.tBodies[0].rows];
-    if (!rows.length) return;
     const [scroll, place] = [table.closest(".scroll"), make("div")];
-    const field = make("input", { type: "search", placeholder: "Filter rows", "aria-label": "Filter the rows of this table" });
-    const label = scroll.ariaLabel ?? byId(scroll.getAttribute("aria-labelledby")).textContent;
+    const field = make("input", {
+      type: "search", placeholder: "Filter rows", "aria-label": "Filter the rows", input: () => this.filter(grid),
+    });
+    const label = byId(scroll.getAttribute("aria-labelledby")).textContent;
     const [columns, data] = [this.columns(table), rows.map(this.row)];
     scroll.replaceWith(place);
     const grid = Object.assign(this.make(place, label, columns, { data }), { field });
-    field.addEventListener("input", () => this.filter(grid));
     grid.on("tableBuilt", () => {
       this.filter(grid);
       this.grids.push(grid);
@@ -116,36 +111,30 @@ const tables = {
   // A row is shown if it holds the word and if its model and judge are chosen, or are none of those one can choose.
   filter(grid) {
     const word = grid.field.value.trim().toLowerCase();
-    const names = { model: "Model", judging: "Judge" };
-    const titled = (title) => grid.getColumnDefinitions().find((each) => each.title === title)?.field;
-    const fields = Object.entries(names).map(([kind, title]) => [kind, titled(title)]);
-    const isChosen = (row, [kind, field]) => {
-      if (!this.chosen[kind] || !field) return true;
-      const text = row[field].textContent; // A label may begin with a space.
-      return this.chosen[kind].includes(text) || !choice.offered[kind]().includes(text);
+    const isChosen = (row, kind, title) => {
+      const cell = row[grid.getColumnDefinitions().find((each) => each.title === title)?.field];
+      const name = cell?.textContent; // A label may begin with a space.
+      return !this.chosen[kind] || !cell || this.chosen[kind].includes(name) || !choice.offered[kind]().includes(name);
     };
     const text = (row) => Object.values(row).map(this.text).join(" ").toLowerCase();
-    grid.setFilter((row) => fields.every((each) => isChosen(row, each)) && text(row).includes(word));
+    grid.setFilter((row) => isChosen(row, "model", "Model") && isChosen(row, "judging", "Judge") && text(row).includes(word));
   },
 
   choose(chosen) {
     this.chosen = chosen;
     this.grids.forEach((grid) => this.filter(grid));
-    const hide = (selector, kind, of) => document.querySelectorAll(selector).forEach((each) => {
-      each.hidden = Boolean(chosen[kind]) && !chosen[kind].includes(of(each));
+    const hide = (selector, kind) => document.querySelectorAll(selector).forEach((each) => {
+      each.hidden = Boolean(chosen[kind]) && !chosen[kind].includes(each.dataset[kind]);
     });
-    hide("main [data-judging]", "judging", (each) => each.dataset.judging);
-    hide(".ranked tr[data-model]", "model", (each) => each.dataset.model);
+    hide("main [data-judging]", "judging");
+    hide(".ranked [data-model]", "model");
   },
 };
 
-document.addEventListener("DOMContentLoaded", () => {
-  choice.listeners.push((chosen) => tables.choose(chosen));
-  document.querySelectorAll("table.figure").forEach((table) => {
-    const details = table.closest("details"); // Of a table that is folded no width is known.
-    if (!details || details.open) tables.enhance(table);
-    else details.addEventListener("toggle", () => tables.enhance(table), { once: true });
-  });
-  const unfold = (each) => { each.open = true; };
-  addEventListener("beforeprint", () => document.querySelectorAll("details.how").forEach(unfold));
+document.addEventListener("choice", ({ detail }) => tables.choose(detail));
+document.querySelectorAll("table.figure:has(td)").forEach((table) => {
+  const details = table.closest("details"); // Of a table that is folded no width is known.
+  if (!details || details.open) tables.enhance(table);
+  else details.addEventListener("toggle", () => tables.enhance(table), { once: true });
 });
+addEventListener("beforeprint", () => document.querySelectorAll(".how").forEach((each) => { each.open = true; }));

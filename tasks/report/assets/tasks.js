@@ -2,9 +2,7 @@
 "use strict";
 
 const explorer = {
-  chosen: { model: null, judging: null },
-
-  async start(isCurrent) {
+  async start() {
     this.index = await prbench.load("index");
     const { tasks, breakdowns, field_title: field, category_title: category } = this.index;
     tasks.forEach((task, place) => Object.assign(task, { place, words: this.words(task) }));
@@ -14,28 +12,26 @@ const explorer = {
       { name: "topic", title: "Topic", of: (task) => task.topic },
       { name: "category", title: category, of: (task) => task.categories ?? [] },
       { name: "split", title: "Split", of: (task) => task.splits ?? [] },
-      { name: "hard", title: "Hard", options: [["yes", "hard"], ["no", "others"]], of: ({ is_hard: is }) => (is ? "yes" : "no") },
+      { name: "hard", title: "Hard", of: (task) => (task.is_hard ? "yes" : "no"), options: [["yes", "hard"], ["no", "others"]] },
       { name: "answered", title: "Answered", of: (line) => line.reach,
         options: [["all", "by every chosen model"], ["some", "by some of them"], ["none", "by none"]] },
       ...filters.ofLabels(breakdowns.filter((each) => !each.of_criteria), (task) => [task]),
-    ], tasks, () => prbench.draw((isNow) => this.find(isNow)));
-    await this.choose(isCurrent);
+    ], tasks, () => prbench.draw((isCurrent) => this.find(isCurrent)));
   },
 
   words: (task) => [task.task_id, task.topic, task.opening, task.decision_types ?? [], task.economic_pathways ?? [],
-    task.labels.map((each) => each.label)].flat().join(" ").toLowerCase(),
+    labelsOf(task)].flat().join(" ").toLowerCase(),
 
   // Takes the scores of the chosen judge, and draws the columns of the chosen models.
   async choose(isCurrent) {
     const { entries, judgings, main } = this.index;
-    const isChosen = ({ label }) => this.chosen.judging?.includes(label);
-    const judging = judgings.find(isChosen) ?? judgings.find(({ key }) => key === main);
+    const { model: models, judging: judges } = this.chosen;
+    const judging = judgings.find(({ label }) => judges?.includes(label)) ?? judgings.find(({ key }) => key === main);
     const scores = judging ? await prbench.load(judging.scores) : {};
     if (!isCurrent()) return;
-    this.models = entries.filter(({ is_also: isAlso, label }) => !isAlso && (this.chosen.model?.includes(label) ?? true));
+    this.models = entries.filter(({ is_also: isAlso, label }) => !isAlso && (models?.includes(label) ?? true));
     this.lines = this.index.tasks.map((task) => this.line(task, scores));
-    this.grid?.destroy();
-    this.grid = null;
+    await this.draw();
     await this.find(isCurrent);
   },
 
@@ -56,28 +52,22 @@ const explorer = {
   // Shows the tasks that match, and hold all words in what is said of them, in their criteria, or in responses.
   async find(isCurrent) {
     const { asked, holds } = filters.values();
-    if (asked.words) await this.addCriteria();
+    if (asked.words) await (this.withCriteria ??= this.addCriteria());
     const matching = this.lines.filter((line) => filters.matches(line, asked));
     const others = matching.filter(({ task }) => !holds(task.words));
     const found = asked.words && asked.responses ? await this.inResponses(others, holds, isCurrent) : new Set();
     if (!isCurrent()) return;
     const rows = matching.filter(({ task }) => holds(task.words) || found.has(task.key));
     byId("count").textContent = `${written.count(rows.length)} of ${written.count(this.lines.length)} tasks`;
-    if (this.grid) await this.grid.setData(rows);
-    else await this.draw(rows);
+    await this.grid.setData(rows);
     address.replace(asked);
   },
 
-  // Adds the criteria with their ids to the words of the tasks; once, when they are first asked for.
+  // Adds the criteria with their ids to the words of the tasks.
   async addCriteria() {
-    const { title, criterion_id: id } = await prbench.load(this.index.criteria);
-    let start = 0;
-    for (const task of this.hasCriteria ? [] : this.index.tasks) {
-      const end = start + task.n_criteria;
-      task.words = [task.words, ...title.slice(start, end), ...id.slice(start, end)].join(" ").toLowerCase();
-      start = end;
+    for (const { task, title, criterion_id: id } of await prbench.criteria(this.index)) {
+      task.words += ` ${title} ${id}`.toLowerCase();
     }
-    this.hasCriteria = true;
   },
 
   // The keys of the tasks whose responses hold all words, block by block, once nobody types any more: it reads many files.
@@ -116,12 +106,14 @@ const explorer = {
     ];
   },
 
-  async draw(rows) {
+  async draw() {
     const columns = this.columns();
     this.tools?.remove();
+    this.grid?.destroy();
     this.grid = tables.make(byId("tasks"), "Tasks with their scores", columns, {
-      data: rows, layout: "fitColumns", maxHeight: "max(24rem, calc(100vh - 5rem))",
-      rowHeight: columns[1].visible ? 72 : false, // Measuring every row takes most of the time that the page takes to open.
+      layout: "fitColumns", maxHeight: "max(24rem, calc(100vh - 5rem))",
+      // Measuring every row takes most of the time that the page takes to open.
+      rowHeight: columns[1].visible ? 72 : false,
       initialSort: [{ column: "place", dir: "asc" }],
     });
     await new Promise((done) => this.grid.on("tableBuilt", done));
@@ -131,8 +123,8 @@ const explorer = {
   target: ({ key }, model) => `task.html${address.of({ task: key, a: model })}`,
 
   head(task) {
-    const hard = task.is_hard ? make("span", { class: "tag", title: "In the latest own hard selection" }, "hard") : null;
-    return make("div", {}, make("a", { href: this.target(task, this.models[0]?.key) }, task.task_id), " ", hard,
+    return make("div", {}, make("a", { href: this.target(task, this.models[0]?.key) }, task.task_id), " ",
+      task.is_hard && make("span", { class: "tag", title: "In the latest own hard selection" }, "hard"),
       para("opening", task.opening ?? ""));
   },
 
@@ -156,7 +148,4 @@ const explorer = {
   },
 };
 
-choice.listeners.push((chosen) => {
-  explorer.chosen = chosen;
-  prbench.draw((isCurrent) => (explorer.lines ? explorer.choose(isCurrent) : explorer.start(isCurrent)));
-});
+prbench.followChoice(explorer);

@@ -2,17 +2,14 @@
 "use strict";
 
 const search = {
-  chosen: { model: null, judging: null },
   pageSize: 200,
   lists: [], // The letters of every verdict of a model by a judge in a trial.
   found: [], // For each verdict that matches a number that says which criterion and which list.
 
   async start() {
     this.index = await prbench.load("index");
-    const { tasks, entries, statuses, breakdowns } = this.index;
-    const columns = Object.entries(await prbench.load(this.index.criteria));
-    this.criteria = tasks.flatMap((task) => Array(task.n_criteria).fill(task)).map((task, place) =>
-      Object.fromEntries([["task", task], ["place", place], ...columns.map(([name, values]) => [name, values[place]])]));
+    this.criteria = await prbench.criteria(this.index);
+    const { entries, statuses, breakdowns } = this.index;
     const named = (names) => names.map((name) => [name, verdicts.word(name)]);
     filters.start([
       { name: "status", title: "Verdict", options: [["undecided", "any failure"], ...named(Object.values(statuses))] },
@@ -23,7 +20,7 @@ const search = {
       { name: "split", title: "Split", of: ({ task }) => task.splits ?? [] },
       { name: "trial", title: "Trial", options: named([...new Set(entries.flatMap((entry) => entry.trials.map(String)))].sort()) },
       ...filters.ofLabels(breakdowns, (criterion) => [criterion.task, criterion]),
-    ], this.criteria, () => prbench.draw((isCurrent) => this.show(isCurrent)));
+    ], this.criteria, () => prbench.draw((isCurrent) => this.choose(isCurrent)));
     this.grid = tables.make(byId("verdicts"), "Verdicts", this.columns(), {
       layout: "fitColumns", responsiveLayout: "collapse", maxHeight: "max(24rem, calc(100vh - 5rem))",
       renderVerticalBuffer: 100, progressiveLoad: "scroll", paginationSize: this.pageSize, ajaxURL: "found",
@@ -55,15 +52,15 @@ const search = {
   isAsked: (status, asked) =>
     (asked === "undecided" ? verdicts.isFailure(status) : asked ? status === asked : status !== "not_judged"),
 
-  async show(isCurrent) {
+  async choose(isCurrent) {
     const { asked, holds } = filters.values();
     const lists = await this.markLists(asked);
     if (!isCurrent()) return;
     address.replace(asked);
     this.lists = lists;
     const counts = this.find(asked, holds);
-    const tally = Object.entries(this.index.statuses).map(([letter, status]) => [status, counts[letter.charCodeAt(0)]])
-      .filter(([, n]) => n).map(([status, n]) => make("li", {}, verdicts.badge(status), ` ${written.count(n)}`));
+    const tally = [...counts].filter(([, n]) => n).map(([status, n]) =>
+      make("li", {}, verdicts.badge(status), ` ${written.count(n)}`));
     const total = this.found.length;
     const count = byId("count");
     const title = make("strong", {}, `${written.count(total)} ${total === 1 ? "verdict" : "verdicts"}`);
@@ -72,19 +69,18 @@ const search = {
     await this.grid.setData("found");
   },
 
-  // Finds the verdicts that match, and returns how many have which letter.
+  // Finds the verdicts that match, and returns how many have which status.
   find(asked, holds) {
     const letters = Object.entries(this.index.statuses).filter(([, status]) => this.isAsked(status, asked.status));
-    const [isAsked, counts] = [new Uint8Array(128), new Uint32Array(128)];
-    letters.forEach(([letter]) => { isAsked[letter.charCodeAt(0)] = 1; });
+    const [statuses, counts] = [new Map(letters), new Map(letters.map(([, status]) => [status, 0]))];
     this.found = [];
-    const words = ({ title, criterion_id: id, labels }) => [title, id, ...labels.map(({ label }) => label)];
-    const matches = (each) => filters.matches(each, asked) && (!asked.words || holds(words(each).join(" ").toLowerCase()));
+    const text = (each) => [each.title, each.criterion_id, ...labelsOf(each)].join(" ").toLowerCase();
+    const matches = (each) => filters.matches(each, asked) && (!asked.words || holds(text(each)));
     for (const criterion of this.criteria.filter(matches)) {
       for (let number = 0; number < this.lists.length; number += 1) {
-        const letter = this.lists[number].marks.charCodeAt(criterion.place);
-        if (!isAsked[letter]) continue;
-        counts[letter] += 1;
+        const status = statuses.get(this.lists[number].marks[criterion.place]);
+        if (!status) continue;
+        counts.set(status, counts.get(status) + 1);
         this.found.push(criterion.place * this.lists.length + number);
       }
     }
@@ -96,11 +92,11 @@ const search = {
       ({ title, field: title, headerSort: false, formatter: (cell) => make("div", {}, of(cell.getData())), ...more });
     const two = (first, second) => [first, make("br"), make("small", {}, second)];
     const status = ({ marks, criterion }) => this.index.statuses[marks[criterion.place]];
-    const about = ({ severity, category, labels }) => [severity, category, ...labels.map(({ label }) => label)].filter(Boolean);
+    const about = (criterion) => [criterion.severity, criterion.category, ...labelsOf(criterion)].filter(Boolean);
     const title = (row) => make("a", { href: target(row) }, row.criterion.title);
     const effect = ({ weight }, of) => verdicts.effect(of, weight) ?? written.weight(weight);
     const target = ({ criterion: { task, key }, model, judging, trial }) =>
-      `task.html${address.of({ task: task.key, a: model.key, ta: trial, criterion: key, judging: judging.key, side: "a" })}`;
+      `task.html${address.of({ task: task.key, a: model.key, ta: trial, criterion: key, judging: judging.key })}`;
     return [
       column("Verdict", (row) => verdicts.badge(status(row), row.criterion.weight), { width: 124 }),
       column("Criterion", (row) => two(title(row), about(row.criterion).join(" · ")), { widthGrow: 3, minWidth: 200 }),
@@ -112,11 +108,4 @@ const search = {
   },
 };
 
-choice.listeners.push((chosen) => {
-  search.chosen = chosen;
-  prbench.draw(async (isCurrent) => {
-    search.ready ??= search.start();
-    await search.ready;
-    await search.show(isCurrent);
-  });
-});
+prbench.followChoice(search);

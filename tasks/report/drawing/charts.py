@@ -208,8 +208,7 @@ def scatter(
     tips = [alt.Tooltip(f"{name}:N", title=name), *number_tips({x: x_title, y: y_title})]
     point = base.mark_point(filled=True, size=70, style="named").encode(tooltip=tips)
     rule = base.mark_rule().encode(y=alt.Y(f"{low}:Q", title=y_title), y2=f"{high}:Q")
-    named = {"names": {"x": x, "y": y, "low": low, "high": high, "name": name}}
-    return alt.layer(rule, point).properties(height=300, usermeta=named)
+    return alt.layer(rule, point).properties(height=300, usermeta={"names": name})
 
 
 def heat(
@@ -232,8 +231,12 @@ def heat(
     `across` and `down` are the orders of the names, by default that of the page and that of the rows; `tips` are
     further columns of a cell's tooltip, with their titles.
     """
-    scale = alt.Scale(range="diverging" if diverging else "heatmap", domain=list(domain), interpolate="rgb")
-    shade = alt.Color(f"{value}:Q", title=title, legend=None, scale=scale)
+    lowest, neutral, highest = domain[0], domain[-2], domain[-1]
+    known = f"datum[{value!r}]"
+    end = f"({known} < {neutral} ? {lowest} : {highest})"
+    share = f"100 * clamp(({known} - {neutral}) / ({end} - {neutral}), 0, 1)"
+    hot = f"'var(--heat-' + ({known} < {neutral} ? 'minus' : 'high') + ') '"
+    shade = f"isValid({known}) ? 'color-mix(in srgb, ' + {hot} + {share} + '%, var(--heat-low))' : 'transparent'"
     slanted: dict[str, Any] = {"labelAngle": 40, "labelAlign": "right", "labelBaseline": "bottom"}
     top = alt.Axis(orient="top", labelLimit=110, ticks=False, domain=False, **slanted)
     tips = tips or {}
@@ -242,15 +245,17 @@ def heat(
         y=alt.Y(f"{y}:N", title=None, sort=list(down) if down else names_in_order(rows, y), axis=wrapped_axis()),
     )
     tooltip = [f"{y}:N", f"{x}:N", *number_tips({value: title, **tips})]
-    cells = base.mark_rect().encode(color=shade, tooltip=tooltip)
+    cells = base.mark_rect(color=alt.expr(shade)).encode(tooltip=tooltip)
     star = f" + (datum[{marked!r}] ? '*' : '')" if marked else ""
     form = f"{'+' if diverging else ''}{'.0%' if percent else '.2f'}"
-    number = f"isValid(datum[{value!r}]) ? format(datum[{value!r}], '{form}'){star} : ''"
+    number = f"isValid({known}) ? format({known}, '{form}'){star} : ''"
     # A cell that is too narrow for its number shows the colour alone.
     text = base.transform_calculate(shown=number).mark_text(
         fontSize=alt.expr("clamp(bandwidth('x') / 3.4, 7, 11)"), opacity=alt.expr("bandwidth('x') < 22 ? 0 : 1")
     )
-    return alt.layer(cells, text.encode(text="shown:N")).properties(usermeta=a_line_for(y, _CELL_HEIGHT))
+    return alt.layer(cells, text.encode(text="shown:N")).properties(
+        usermeta=a_line_for(y, _CELL_HEIGHT) | {"needed": [[value]]}
+    )
 
 
 _HEIGHT = 240
@@ -409,15 +414,15 @@ def specification(chart: Chart) -> dict[str, Any]:
     """
     with alt.data_transformers.enable(consolidate_datasets=False):  # the rows stay at one known place, `data.values`
         found = drawn(chart).to_dict(validate=False) | {"autosize": {"type": "fit-x", "contains": "padding"}}
-    # The columns of each axis of numbers, and of the shade: a chart without a value in any of them shows nothing.
-    columns: dict[str, set[str]] = {"x": set(), "y": set(), "color": set()}
+    # The columns of each axis of numbers: a chart without a value in any of them shows nothing.
+    columns: dict[str, set[str]] = {"x": set(), "y": set()}
     for layer in (found, *found.get("layer", ())):
         for channel, of_channel in columns.items():
             definition = layer.get("encoding", {}).get(channel, {})
             if definition.get("type") == "quantitative" and "field" in definition:
                 of_channel.add(definition["field"])
     needed = [sorted(of_channel) for of_channel in columns.values() if of_channel]
-    return found | {"usermeta": {**found.get("usermeta", {}), "needed": needed}}
+    return found | {"usermeta": {"needed": needed, **found.get("usermeta", {})}}
 
 
 def shows_anything(found: Mapping[str, Any]) -> bool:

@@ -32,6 +32,8 @@ _HEADING_LEVELS_ABOVE = 3
 """The page's own headings: a heading of an answer stands below them."""
 _NESTING = re.compile(r"<(/?)(?:blockquote|ul|ol)\b")
 _HEADING = re.compile(r"<(/?)h([1-6])>")
+_TAGS = ("p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "code", "em", "strong", "del")
+_PLAIN_TAGS = frozenset((*_TAGS, *(f"/{tag}" for tag in _TAGS)))
 
 
 def as_html(text: str) -> str | None:
@@ -48,9 +50,16 @@ def as_html(text: str) -> str | None:
         raise
     if len(html) > _MOST_HTML or _depth(html) > _MOST_DEPTH:
         return None
-    clean = _CLEANER.clean(html)
+    clean = html if _is_plain(html) else _CLEANER.clean(html)
     lowered = _HEADING.sub(lambda found: f"<{found[1]}h{min(6, int(found[2]) + _HEADING_LEVELS_ABOVE)}>", clean)
     return lowered.replace(_LESS, "&lt;").replace(_BANG, "!")
+
+
+def _is_plain(html: str) -> bool:
+    """Return whether cleaning leaves the parser's HTML as it is: it has allowed elements without attributes alone."""
+    rest = html.replace("&amp;", "").replace("&gt;", "")
+    is_text_plain = not any(sign in rest for sign in "&\0\r\xa0")
+    return is_text_plain and _PLAIN_TAGS.issuperset(each.partition(">")[0] for each in html.split("<")[1:])
 
 
 def _depth(html: str) -> int:

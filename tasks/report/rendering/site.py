@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from tasks.console import notice
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.text.numbers import number
+from tasks.rules.text.numbers import counted, number
 from warehouse import WarehouseBusy, file_lock, write_atomically
 
 _MARK = "report.json"
@@ -198,6 +198,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": number, "dated": dated}
+    environment.globals["counted"] = counted
     return environment
 
 

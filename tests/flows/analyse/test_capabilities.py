@@ -4,14 +4,12 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
-from flows.run.arguments import Arguments
-from flows.run.config import load_job
-from flows.work import has_work
 from tests.faults.answers import Answer, Request, criterion_of, prompt_of
 from tests.faults.server import FaultServer
 from tests.flows.conftest import Command
@@ -60,12 +58,12 @@ def rows_and_verdicts() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     for number in range(N_TASKS):
         task = f"t{number:02}"
         rubric = []
-        for place in range(N_CRITERIA):
-            topic, is_bad = place % 4, place == 7
-            of = f"{task}-c{place}"
+        for index in range(N_CRITERIA):
+            topic, is_bad = index % 4, index == 7
+            of = f"{task}-c{index}"
             kind, weight = ("detrimental", -5) if is_bad else ("important", 5)
             rubric.append({
-                **hub_criterion(of, kind, weight), "title": f"Point {place} of task {number}: {TOPICS[topic]}",
+                **hub_criterion(of, kind, weight), "title": f"Point {index} of task {number}: {TOPICS[topic]}",
             })  # fmt: skip
             for model in ("weak", "even"):
                 chance = 0.15 if (model, topic) == ("weak", WEAK) else 0.7
@@ -77,33 +75,42 @@ def rows_and_verdicts() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     return rows, verdicts
 
 
-@pytest.fixture
-def planted(command: Command, provider: FaultServer) -> list[dict[str, Any]]:
-    """A stored benchmark with two models, of which one is weak in a topic; its verdicts."""
+@dataclass(frozen=True)
+class Planted:
+    """A benchmark with two models, one of which is weak in a topic; its verdicts; and the calls of the analysis."""
+
+    command: Command
+    verdicts: list[dict[str, Any]]
+    calls: list[Request]
+    calls_again: list[Request]
+    again: str
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
+    command = Command(tmp_path_factory.mktemp("planted"))
     rows, verdicts = rows_and_verdicts()
     write_jsonl(command.folder / "finance.jsonl", rows)
-    answers = [{"task": row["task"], "model": model, "response": f"{model} says"} for row in rows
-               for model in ("weak", "even")]  # fmt: skip
-    write_jsonl(command.folder / "answers.jsonl", answers)
+    responses = [{"task": row["task"], "model": model, "response": f"{model} says"} for row in rows
+                 for model in ("weak", "even")]  # fmt: skip
+    write_jsonl(command.folder / "responses.jsonl", responses)
     write_jsonl(command.folder / "verdicts.jsonl", verdicts)
-    command.configure(
-        dataset={"source": "finance.jsonl"}, warehouse="data", models=[], judges=[],
-        quality={"criteria_per_task": "warn"}, capabilities=described_by(provider),
-    )  # fmt: skip
-    command("ingest", "-q", code=0)
-    command("assemble", "-q")
-    command("import", "responses", "answers.jsonl")
-    command("import", "verdicts", "verdicts.jsonl")
-    return verdicts
+    with FaultServer(describing) as provider:
+        command.configure(
+            dataset={"source": "finance.jsonl"}, warehouse="data", models=[], judges=[],
+            quality={"criteria_per_task": "warn"}, capabilities=described_by(provider),
+        )  # fmt: skip
+        for line in ("ingest -q", "assemble -q", "import responses responses.jsonl", "import verdicts verdicts.jsonl"):
+            command(*line.split())
+        command("capabilities")
+        calls = list(provider.book)
+        again = command("capabilities").stderr
+        return Planted(command, verdicts, calls, provider.book[len(calls) :], again)
 
 
-def test_each_criterion_is_described_once_and_a_finished_analysis_makes_no_call(
-    command: Command, provider: FaultServer, planted: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    command("capabilities")
-    monkeypatch.chdir(command.folder)
-    assert not has_work(load_job(Arguments()), "capabilities")
-    kinds = Counter("name" if is_naming(each) else "phrase" for each in provider.book)
+def test_each_criterion_is_described_once_and_a_finished_analysis_makes_no_call(planted: Planted) -> None:
+    command = planted.command
+    kinds = Counter("name" if is_naming(each) else "phrase" for each in planted.calls)
     nodes = command.sql("select * from capability_nodes order by position")
 
     assert N_TASKS * N_CRITERIA == kinds["phrase"]
@@ -115,51 +122,47 @@ def test_each_criterion_is_described_once_and_a_finished_analysis_makes_no_call(
     for node in nodes:
         children = under[node["node_id"]]
         assert node["is_leaf"] == (not children)
-        assert not children or sum(each["n_criteria"] for each in children) == node["n_criteria"]
+        assert not children or node["n_criteria"] == sum(each["n_criteria"] for each in children)
 
-    n_calls = len(provider.book)
-    done = command("capabilities")
-    assert "nothing is missing, no model call made" in done.stderr
-    assert n_calls == len(provider.book)
+    assert "nothing is missing, no model call made" in planted.again
+    assert [] == planted.calls_again
 
 
-def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confirmed(
-    command: Command, provider: FaultServer, planted: list[dict[str, Any]]
-) -> None:
-    command("capabilities")
+def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confirmed(planted: Planted) -> None:
+    command = planted.command
     members = defaultdict(set)
     for row in command.sql("select node_id, task_id, criterion_id from capability_members"):
         members[row["node_id"]].add(row["criterion_id"])
     right = {
         (each["model"], each["criterion"]): each["criteria_met"] != each["criterion"].endswith("-c7")
-        for each in planted
+        for each in planted.verdicts
     }
     for row in command.sql("from capability_scores"):
         of_tasks = defaultdict(list)
         for criterion in members[row["node_id"]]:
             of_tasks[criterion.partition("-")[0]].append(right[row["model"], criterion])
         # All weights have one size here, so the min-normalised score is a plain share.
-        assert np.mean([np.mean(each) for each in of_tasks.values()]) == pytest.approx(row["value"])
-        assert len(of_tasks) == row["n_tasks"]
+        assert pytest.approx(row["value"]) == np.mean([np.mean(each) for each in of_tasks.values()])
+        assert row["n_tasks"] == len(of_tasks)
         assert row["ci_low"] is None or row["ci_low"] < row["value"] < row["ci_high"]
 
-    found = command.json("weaknesses", "weak")
-    weakness = found["weaknesses"][0]
-    said = set().union(*(members[each["node_id"]] for each in found["weaknesses"]))
-    true = {each["criterion"] for each in planted if int(each["criterion"][-1]) % 4 == WEAK}
-    assert true == said
+    result = command.json("weaknesses", "weak")
+    weakness = result["weaknesses"][0]
+    weak_criteria = set().union(*(members[each["node_id"]] for each in result["weaknesses"]))
+    true = {each["criterion"] for each in planted.verdicts if int(each["criterion"][-1]) % 4 == WEAK}
+    assert true == weak_criteria
     assert weakness["gap_ci_high"] < 0
     assert weakness["p_confirmed"] < 0.01
     assert weakness["n_tasks"] + weakness["n_tasks_found"] <= N_TASKS
-    assert {each["node_id"] for each in found["examples"]} == {each["node_id"] for each in found["weaknesses"]}
-    assert all(TOPICS[WEAK] in each["title"] for each in found["examples"])
+    assert {each["node_id"] for each in result["examples"]} == {each["node_id"] for each in result["weaknesses"]}
+    assert all(TOPICS[WEAK] in each["title"] for each in result["examples"])
     assert command.json("weaknesses", "weak", "--than", "even")["weaknesses"]
     assert [] == command.json("weaknesses", "even")["weaknesses"]
     shown = command("weaknesses", "weak").stdout
     assert "Where models are weak" in shown
     assert "│ even " in shown.partition("Candidates for weaknesses")[2]
-    assert "name another model than weak itself" in command("weaknesses", "weak", "--than", "weak", code=2).stderr
-    assert "no such model; with scores in capabilities: even, weak" in command("weaknesses", "none", code=2).stderr
+    assert "name a model other than weak" in command("weaknesses", "weak", "--than", "weak", code=2).stderr
+    assert "no such model; models with capability scores: even, weak" in command("weaknesses", "none", code=2).stderr
 
 
 def test_vectors_of_phrases_come_from_the_embedding_model_once(command: Command, provider: FaultServer) -> None:
@@ -177,12 +180,12 @@ def test_vectors_of_phrases_come_from_the_embedding_model_once(command: Command,
         "min(status) as status, sum(prompt_tokens)::int as tokens, sum(completion_tokens)::int as made "
         "from phrase_embeddings"
     )
-    asked = [each for each in provider.entries if each.path == "/v1/embeddings"]
+    embedded = [each for each in provider.entries if each.path == "/v1/embeddings"]
 
-    assert {"n": len(asked), "phrases": len(asked), "length": 64, "status": "ok", "made": 0} == {
+    assert {"n": len(embedded), "phrases": len(embedded), "length": 64, "status": "ok", "made": 0} == {
         name: row[name] for name in ("n", "phrases", "length", "status", "made")
     }
-    assert row["tokens"] > len(asked)
+    assert row["tokens"] > len(embedded)
     assert ["e"] == [each["vectors"] for each in command.sql("select distinct vectors from capability_trees")]
     n_calls = len(provider.book)
     command("capabilities")
@@ -195,25 +198,3 @@ def whole_criterion(request: Request, number: int) -> Answer:
     if "messages" not in request:
         return Answer()
     return Answer(json.dumps({"capability": criterion_of(prompt_of(request))}))
-
-
-def test_a_criterion_that_cannot_be_described_is_a_failed_row_and_no_part_of_the_tree(
-    command: Command, provider: FaultServer, planted: list[dict[str, Any]]
-) -> None:
-    def refusing(request: Request, number: int) -> Answer:
-        is_last = not is_naming(request) and "Point 7 of task 0:" in prompt_of(request)
-        return Answer("I cannot.") if is_last else describing(request, number)
-
-    provider.behaviour = refusing
-    command("capabilities", code=3)
-    failed = command.sql(
-        "select status, phrase, attempts::int as attempts from criterion_capabilities where status <> 'ok'"
-    )
-    assert [{"status": "parse_error", "phrase": None, "attempts": 2}] == failed
-    (root,) = command.sql("select n_criteria::int as n from capability_nodes where level = 0")
-    assert N_TASKS * N_CRITERIA - 1 == root["n"]
-
-    provider.behaviour = describing
-    command("capabilities")
-    (root,) = command.sql("select n_criteria::int as n from capability_nodes where level = 0")
-    assert N_TASKS * N_CRITERIA == root["n"]

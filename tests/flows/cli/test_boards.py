@@ -7,7 +7,7 @@ import pytest
 
 from tasks.rules.text.numbers import number
 from tests import kit
-from tests.flows.conftest import Run, asking
+from tests.flows.conftest import Run, run_on
 from tests.kit import admitted, criterion, response, stored, together, verdict, written
 from tests.tasks.aggregate.debiased_oracle import CATEGORIES, LabelledWorld, without_labels_on
 from tests.tasks.aggregate.world import small_world
@@ -22,7 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small world with the expert as somebody who labels, on the answers of two models."""
+    """The small world with the expert as a labeller, on the responses of two models."""
     tables = small_world(seed=7)
     by_expert = [each for each in tables["verdicts"] if each["judge"] == "expert"]
     for each in by_expert:
@@ -38,33 +38,33 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One model below zero, one that lacks a trial, one that nobody judged; and one more of the first's kind."""
+    """Two models below zero, one that lacks a trial, and one without verdicts."""
     tasks = [f"t{i:02d}" for i in range(60)]
     rows = dict(admitted(tasks, n_criteria=2))
-    rows["criteria"] = [criterion(task, place, weight) for task in tasks for place, weight in enumerate((10, -5))]
+    rows["criteria"] = [criterion(task, position, weight) for task in tasks for position, weight in enumerate((10, -5))]
     of_task = {task: [each for each in rows["criteria"] if each["task_id"] == task] for task in tasks}
     rows["responses"], rows["verdicts"] = [response("t00", "unheard")], []
     for i, task in enumerate(tasks):
         met = {"below": (i % 10 == 0, i % 3 > 0), "alike": (i % 10 == 1, i % 3 > 0), "good": (i % 2, 0)}
         for model, values in met.items():
             for trial in (1, 2) if model == "good" and i > 0 else (1,):
-                answer = response(task, model, trial)
-                rows["responses"].append(answer)
+                of_model = response(task, model, trial)
+                rows["responses"].append(of_model)
                 pairs = zip(of_task[task], values, strict=True)
-                rows["verdicts"] += [verdict(answer, asked, float(value)) for asked, value in pairs]
+                rows["verdicts"] += [verdict(of_model, criterion_row, float(value)) for criterion_row, value in pairs]
     return stored(tmp_path_factory.mktemp("uneven"), rows)
 
 
 def test_what_clipping_hides_who_has_no_verdict_and_which_ranks_are_possible_is_shown(
     uneven: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = asking(uneven, capsys)
-    rows = {row["model"]: row for row in asked.json("leaderboard")}
-    shown = asked("leaderboard")
+    run_here = run_on(uneven, capsys)
+    rows = {row["model"]: row for row in run_here.json("leaderboard")}
+    shown = run_here("leaderboard")
     line = {model: next(line for line in shown.splitlines() if f" {model} " in line and "│" in line) for model in rows}
     below = rows["below"]
 
-    assert (below["mean_score"], below["ci_low"], below["ci_high"]) == (0, 0, 0)
+    assert (0, 0, 0) == (below["mean_score"], below["ci_low"], below["ci_high"])
     mean, low, high = (number(below[f"raw_{name}"]) for name in ("mean_score", "ci_low", "ci_high"))
     assert f" {mean} ({low} to {high}) │" in line["below"]
     assert "A mean below 0 is shown as 0; ranks and `prbench diff` compare the unclipped means." in shown
@@ -78,7 +78,7 @@ def test_what_clipping_hides_who_has_no_verdict_and_which_ranks_are_possible_is_
     assert "based on only part of the split" not in shown
 
 
-def test_who_has_no_rank_and_who_stands_below_a_lower_score_is_said_with_the_tasks_that_ranks_compare(
+def test_models_without_a_rank_or_below_a_lower_score_are_listed_with_the_tasks_that_ranks_compare(
     tmp_path: Path, run: Run
 ) -> None:
     tasks = {f"t{n}": [(10, "Accuracy"), (10, "Risk")] for n in range(10)}
@@ -106,26 +106,26 @@ def test_who_has_no_rank_and_who_stands_below_a_lower_score_is_said_with_the_tas
 def test_people_who_label_are_a_judge_only_where_they_are_named(
     labelled: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
-    asked = asking(labelled, capsys)
-    judges, named = ({row["judge"] for row in asked.json(*arguments, *more)} for more in ([], ["--judge", "expert"]))
+    run_here = run_on(labelled, capsys)
+    judges, named = ({row["judge"] for row in run_here.json(*arguments, *more)} for more in ([], ["--judge", "expert"]))
 
     assert "expert" not in judges
     assert "expert" in named
 
 
-def test_a_figure_is_what_the_command_shows_in_any_format(asked: Run, run: Run, tmp_path: Path) -> None:
+def test_a_figure_is_what_the_command_shows_in_any_format(run_here: Run, run: Run, tmp_path: Path) -> None:
     names = [each["figure"] for each in run.json("figures")]
     assert {"leaderboard", "judge_agreement", "critical", "criteria"} <= set(names)
     by_category = ["leaderboard", "--by", "category"]
-    assert asked.json("figure", *by_category) == asked.json(*by_category)
+    assert run_here.json("figure", *by_category) == run_here.json(*by_category)
     # Without a breakdown the figure has the own hard selections too, as in the report.
-    board = asked.json("figure", "leaderboard")
-    assert [row for row in board if not row["is_own_hard"]] == asked.json("leaderboard")
-    rows = asked.json("figure", "judge_leniency")
+    board = run_here.json("figure", "leaderboard")
+    assert [row for row in board if not row["is_own_hard"]] == run_here.json("leaderboard")
+    rows = run_here.json("figure", "judge_leniency")
     for name, read in (("leniency.csv", pd.read_csv), ("leniency.xlsx", pd.read_excel), ("l.parquet", pd.read_parquet)):
-        asked("figure", "judge_leniency", "-o", str(tmp_path / name))
-        assert list(read(tmp_path / name)["leniency"]) == pytest.approx([row["leniency"] for row in rows])
-    assert f"| {rows[0]['grader']} | " in asked("figure", "judge_leniency", "--format", "markdown")
+        run_here("figure", "judge_leniency", "-o", str(tmp_path / name))
+        assert pytest.approx([row["leniency"] for row in rows]) == list(read(tmp_path / name)["leniency"])
+    assert f"| {rows[0]['grader']} | " in run_here("figure", "judge_leniency", "--format", "markdown")
 
 
 @pytest.mark.slow
@@ -133,8 +133,8 @@ def test_a_model_and_a_category_without_labels_are_said_to_have_none_and_the_adv
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tables = without_labels_on(LabelledWorld(seed=5).tables(), {"bob"}, {0, 2, 4})
-    asked = asking(stored(tmp_path, tables), capsys)
+    run_here = run_on(stored(tmp_path, tables), capsys)
 
-    said = asked("leaderboard", "--debiased", "--model", "bob")
-    assert all(part in said for part in ("bob", "no label", "--for leaderboard"))
-    assert f'--for "{CATEGORIES[0]}"' in asked("leaderboard", "--debiased", "--by", "category", "--model", "ada")
+    stdout = run_here("leaderboard", "--debiased", "--model", "bob")
+    assert all(part in stdout for part in ("bob", "no label", "--for leaderboard"))
+    assert f'--for "{CATEGORIES[0]}"' in run_here("leaderboard", "--debiased", "--by", "category", "--model", "ada")

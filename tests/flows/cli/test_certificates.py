@@ -17,16 +17,16 @@ def test_a_certificate_is_written_with_its_digest_and_verified(
     first, second = run("certify", file, "--warehouse", str(sample_job.warehouse)).splitlines()
     assert first.startswith(f"certify: 46 verdicts on 4 responses, and 124 leaderboard rows, in {file} (")
     digest = second.removeprefix("digest: ")
-    assert Path(file).read_bytes()[-64:] == digest.encode()
+    assert digest.encode() == Path(file).read_bytes()[-64:]
 
-    said = run("verify", file, "--digest", digest)
+    output = run("verify", file, "--digest", digest)
     assert (
         "certificate, 5156 figures in 124 rows of 3 leaderboards recomputed; all equal\nids: of 4 responses and 0 "
-        in said
+        in output
     )
-    assert said.endswith(f"(--texts)\ndigest: {digest}\n")
-    said = run("certify", file, "--warehouse", sample_job.warehouse, code=2)
-    assert f"prbench: {file}: is there already; name a new file\n" == said
+    assert output.endswith(f"(--texts)\ndigest: {digest}\n")
+    output = run("certify", file, "--warehouse", sample_job.warehouse, code=2)
+    assert f"prbench: {file}: is there already; name a new file\n" == output
 
 
 def test_a_figure_that_differs_is_shown_with_both_values_and_the_exit_code_is_1(
@@ -41,6 +41,6 @@ def test_a_figure_that_differs_is_shown_with_both_values_and_the_exit_code_is_1(
     assert line.startswith("certificate, 5156 figures in 124 rows of 3 leaderboards recomputed; 1 differ\n")
 
     run("verify", other, "--json", code=1)
-    found = json.loads(run.out)
-    assert (False, 1, None) == (found["is_confirmed"], len(found["differences"]), found["texts"])
-    assert {"rows": 4, "figures": 164, "differing": 1} == found["leaderboards"]["leaderboard"]
+    result = json.loads(run.out)
+    assert (False, 1, None) == (result["is_confirmed"], len(result["differences"]), result["texts"])
+    assert {"rows": 4, "figures": 164, "differing": 1} == result["leaderboards"]["leaderboard"]

@@ -30,7 +30,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("warehouse")
     names = list(MANY)
     plain = {task: [0, 1.0] for task in names}
-    search = {task: [float(place < 15), float(place >= 5)] for place, task in enumerate(names)}
+    search = {task: [float(index < 15), float(index >= 5)] for index, task in enumerate(names)}
     rows = together(
         tasks_of(MANY), judged(plain, "plain", rubrics=MANY), judged(search, "search", rubrics=MANY),
         judged(plain | {names[0]: [1, 1.0]}, "odd", rubrics=MANY), judged(plain, "twin", rubrics=MANY),
@@ -61,22 +61,22 @@ def test_what_is_stored_by_an_aggregation_is_what_the_command_computes_itself(
     before = run.json("conditions", *options)
     aggregate(load_job(Arguments(config=file)))
 
-    assert run.json("conditions", *options) == before
+    assert before == run.json("conditions", *options)
     # Without the configuration the stored conditions count.
     stored = run.json("conditions", "--warehouse", copied)
-    assert {each["condition"] for each in stored["differences"]} == {"web search", "few", "same", "shifted"}
+    assert {"web search", "few", "same", "shifted"} == {each["condition"] for each in stored["differences"]}
     # A configuration that changed since counts at once.
     options = configured(file, copied, {"gpt": {"baseline": "search", "none": "plain"}})
     (row,) = run.json("conditions", *options)["differences"]
-    assert row["difference"] == pytest.approx(-(15 * 0.5 - 5 * 0.5) / N_TASKS)
+    assert pytest.approx(-(15 * 0.5 - 5 * 0.5) / N_TASKS) == row["difference"]
 
 
 def test_a_condition_without_verdicts_is_named(file: Path, warehouse: Path, run: Run) -> None:
     options = configured(file, warehouse, {"gpt": {"baseline": "plain", "web": "search", "later": "new"}})
     file.write_text(file.read_text() + "models: [{name: openai/new, label: new}]\n")
 
-    found = run.json("conditions", *options)
-    assert [note for note in found["notes"] if note.startswith("gpt, later (new): no verdicts in this selection")]
+    result = run.json("conditions", *options)
+    assert [note for note in result["notes"] if note.startswith("gpt, later (new): no verdicts in this selection")]
 
 
 def test_doctor_says_which_labels_are_nowhere(file: Path, warehouse: Path, tmp_path: Path, run: Run) -> None:
@@ -86,9 +86,9 @@ def test_doctor_says_which_labels_are_nowhere(file: Path, warehouse: Path, tmp_p
         return one["state"], one["detail"]
 
     options = configured(file, warehouse)
-    assert finding(*options)[1] == "gpt: baseline, web search; other: low, few, same, shifted"
+    assert "gpt: baseline, web search; other: low, few, same, shifted" == finding(*options)[1]
     state, detail = finding(*options, "--warehouse", str(tmp_path / "empty"))
-    assert (state, detail.partition(":")[0]) == ("unknown", "neither configured nor stored yet")
+    assert ("unknown", "neither configured nor stored yet") == (state, detail.partition(":")[0])
     state, detail = finding(*configured(file, warehouse, {"gpt": {"baseline": "plain", "web": "serach"}}))
-    assert state == "PROBLEM"
+    assert "PROBLEM" == state
     assert detail.startswith("conditions.gpt.web: 'serach' is neither a configured model nor one with stored")

@@ -33,7 +33,7 @@ def refusal(arguments: Arguments) -> str:
 
 
 @pytest.mark.parametrize(
-    ("broken", "told"),
+    ("broken", "message"),
     [
         ("judges: [{name: openai/y, template: no.txt}]", "judge openai/y: template: no.txt is neither a file"),
         (
@@ -55,22 +55,22 @@ def refusal(arguments: Arguments) -> str:
     ],
 )
 def test_a_broken_configuration_hides_neither_a_missing_data_file_nor_a_missing_key(
-    file: Path, run: Run, broken: str, told: str
+    file: Path, run: Run, broken: str, message: str
 ) -> None:
     file.write_text(f"dataset: {{source: nowhere.jsonl}}\n{broken}")
     (_, first), *others = problems(file, run)
-    assert first.startswith(told)
+    assert first.startswith(message)
     assert ("data set", "nowhere.jsonl") in [(what, detail.partition(" is ")[0]) for what, detail in others]
-    assert [detail for what, detail in others if what.endswith("openai/y")] == ["OPENAI_API_KEY is not set; export it"]
+    assert ["OPENAI_API_KEY is not set; export it"] == [detail for what, detail in others if what.endswith("openai/y")]
 
 
-def test_what_is_in_order_only_by_default_is_not_told_of_a_broken_configuration(file: Path, run: Run) -> None:
+def test_findings_on_defaults_are_left_out_for_a_broken_configuration(file: Path, run: Run) -> None:
     file.write_text("datset: {source: nowhere.jsonl}\nmodels: [{nme: x}]\nnightly: {cron: x}\n")
     run("doctor", "--json", "--config", file, code=2)
     assert not {"data set", "models", "nights"} & {each["what"] for each in json.loads(run.out)}
 
 
-def test_a_label_used_twice_an_unwritten_rubric_checks_and_a_wrong_folder_are_told_with_the_rest(file: Path) -> None:
+def test_all_problems_of_a_configuration_are_reported_together(file: Path) -> None:
     file.write_text(
         "dataset: {source: sample}\nmodels: [{name: a, label: x}, {name: b, label: x}]\ntrials: 0\n"
         "judges: [{name: a, rubric: augmented, template: no.txt}, {name: a}, {name: b, tials: 1}]\n"
@@ -91,7 +91,7 @@ def test_a_label_used_twice_an_unwritten_rubric_checks_and_a_wrong_folder_are_to
 def test_a_folder_that_is_neither_empty_nor_a_warehouse_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
     taken, disk = tmp_path / "taken", tmp_path / "disk"
     (taken / "apt").mkdir(parents=True)
-    assert f"warehouse {taken} (--warehouse): holds apt and is no warehouse" in refusal(Arguments(warehouse=taken))
+    assert f"warehouse {taken} (--warehouse): contains apt and is no warehouse" in refusal(Arguments(warehouse=taken))
     assert [taken / "apt"] == list(taken.iterdir())
 
     (disk / "lost+found").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The commands that keep a warehouse, and what `status` and `doctor` say of one, as a person types them."""
+"""`prbench status` and `doctor`: spend, runs, exit codes, and findings."""
 
 import asyncio
 import socket
@@ -69,37 +69,37 @@ def test_spend_is_summed_by_day_and_model_over_what_the_ledger_and_the_tables_kn
         record(folder, key, run_id, NOW - timedelta(days=2))
     record(folder, "d", "here", NOW, cost_usd=None)
 
-    found = [(r["day"], r["called_model"], r["calls"], r["cost_usd"], r["unpriced_calls"]) for r in spent(job)]
-    assert [("2026-11-22", "m", 1, None, 1), ("2026-11-20", "m", 4, 2.5, 0)] == found
+    rows = [(r["day"], r["called_model"], r["calls"], r["cost_usd"], r["unpriced_calls"]) for r in spent(job)]
+    assert [("2026-11-22", "m", 1, None, 1), ("2026-11-20", "m", 4, 2.5, 0)] == rows
 
 
 @pytest.mark.parametrize(("since", "n_days"), [("2d", 1), ("48h", 1), ("7d", 2), ("2026-11-01T06:30+02:00", 2)])
-def test_a_moment_is_named_as_a_span_or_a_date(folder: Path, asked: Run, since: str, n_days: int) -> None:
+def test_a_moment_is_named_as_a_span_or_a_date(folder: Path, run_here: Run, since: str, n_days: int) -> None:
     write(folder, runs=[row("runs", run_id="r")])
     today = datetime.now(UTC)
     record(folder, "a", "r", today - timedelta(days=4))
     record(folder, "b", "r", today)
-    assert n_days == len(asked.json("status", "--spend", "--since", since)["spend"])
+    assert n_days == len(run_here.json("status", "--spend", "--since", since)["spend"])
 
 
 # runs
 
 
-def test_a_run_that_goes_on_is_told_from_a_killed_one_and_both_from_one_that_ended(folder: Path, job: Job) -> None:
+def test_a_run_in_progress_a_killed_one_and_a_finished_one_are_distinguished(folder: Path, job: Job) -> None:
     runs = [
         row("runs", run_id="ended", outcome="done", started_at=at(1), responses_made=7, verdicts_made=8, cost_usd=0.5),
         row("runs", run_id="killed", outcome="running", started_at=at(2), responses_made=0, verdicts_made=0),
         row("runs", run_id="on", outcome="running", started_at=at(3), responses_made=0, verdicts_made=0),
     ]
-    made = [response(f"t{i}", run_id=run_id, cost_usd=0.25) for i, run_id in enumerate(["killed", "killed", "on"])]
-    write(folder, runs=runs, responses=made)
+    responses = [response(f"t{i}", run_id=run_id, cost_usd=0.25) for i, run_id in enumerate(["killed", "killed", "on"])]
+    write(folder, runs=runs, responses=responses)
 
     with Warehouse(folder).living("on"):
-        found = latest_runs(job)
+        rows = latest_runs(job)
     columns = ("run_id", "outcome", "responses", "verdicts", "cost_usd")
     assert [
         ("on", "running", 1, 0, 0.25), ("killed", "killed", 2, 0, 0.5), ("ended", "done", 7, 8, 0.5),
-    ] == [tuple(run[name] for name in columns) for run in found]  # fmt: skip
+    ] == [tuple(run[name] for name in columns) for run in rows]  # fmt: skip
     assert ["on"] == [run["run_id"] for run in latest_runs(job, at(2.5))]
 
 
@@ -115,19 +115,19 @@ def test_a_run_with_exit_code_3_says_which_stages_caused_it(job: Job, capsys: py
     ]
     explain_exit(Execution(loud, "below_bar", reports))
     why = "quality or coverage below the configured minimum, or damaged data"
-    assert capsys.readouterr().err == f"exit code 3 ({why}): ingest, coverage; see the warnings above\n"
+    assert f"exit code 3 ({why}): ingest, coverage; see the warnings above\n" == capsys.readouterr().err
     explain_exit(Execution(loud, "below_bar", [StageReport("check", is_below_bar=True)]))
-    assert capsys.readouterr().err == f"exit code 3 ({why}): check\n"
+    assert f"exit code 3 ({why}): check\n" == capsys.readouterr().err
     explain_exit(Execution(loud, "done", [StageReport("ingest")]))
     explain_exit(Execution(job, "below_bar", reports))
-    assert capsys.readouterr().err == ""
+    assert "" == capsys.readouterr().err
 
 
 # doctor
 
 
 def findings(folder: Path, **settings: Any) -> dict[str, tuple[bool | None, str]]:
-    return {found.subject: (found.is_ok, found.detail) for found in examine(job_on("sample", folder, **settings))}
+    return {rows.subject: (rows.is_ok, rows.detail) for rows in examine(job_on("sample", folder, **settings))}
 
 
 def test_doctor_looks_whether_receivers_can_be_reached_and_names_no_more_than_their_host(
@@ -141,7 +141,7 @@ def test_doctor_looks_whether_receivers_can_be_reached_and_names_no_more_than_th
         reached = findings(folder, alerts={"to": [{"slack": "${SLACK_URL}"}]})["alerts to slack 1"]
     gone = findings(folder, alerts={"to": [{"slack": "${SLACK_URL}"}]})["alerts to slack 1"]
 
-    assert (True, f"127.0.0.1:{port} answers") == reached
+    assert (True, f"127.0.0.1:{port} responds") == reached
     assert gone[0] is False
     assert "secret-path" not in gone[1]
 
@@ -162,23 +162,23 @@ def test_doctor_calls_each_model_once_and_says_whether_its_key_is_taken(
     case: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("HOSTED_VLLM_API_KEY", raising=False)
-    answer, is_ok, detail = CALLED[case]
-    with FaultServer(lambda _request, _number: answer) as server:
+    reply, is_ok, detail = CALLED[case]
+    with FaultServer(lambda _request, _number: reply) as server:
         endpoint = {"name": "hosted_vllm/m", "api_base": server.api_base, "reasoning_effort": "high"}
         price = {"input_usd_per_mtok": 1, "output_usd_per_mtok": 1}
         judges = [{**endpoint, "label": "judge"}, {**endpoint, "name": "hosted_vllm/judge", "price": price}]
         job = job_on("sample", folder, models=[endpoint], judges=judges)
         record(folder, "k", "earlier", NOW)
-        found = {each.subject: each for each in examine(job, may_call=True)}
+        rows = {each.subject: each for each in examine(job, may_call=True)}
 
     called = sorted((entry.request["model"], entry.request["max_tokens"]) for entry in server.entries)
-    assert called == [("judge", 1), ("m", 1)]
+    assert [("judge", 1), ("m", 1)] == called
     assert "reasoning_effort" not in server.entries[0].request
     for subject in ("model hosted_vllm/m", "judge hosted_vllm/judge"):
-        assert found[subject].is_ok is is_ok
-        assert detail in found[subject].detail
+        assert rows[subject].is_ok is is_ok
+        assert detail in rows[subject].detail
     spent_by = {row["purpose"]: row["called_model"] for row in spend_in(folder / "ledger")}
-    assert spent_by == {"judge": "m"} | ({"doctor": "hosted_vllm/judge"} if case == "served" else {})
+    assert {"judge": "m"} | ({"doctor": "hosted_vllm/judge"} if case == "served" else {}) == spent_by
 
 
 def test_doctor_names_a_newer_warehouse_and_an_outdated_database(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

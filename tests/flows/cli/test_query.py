@@ -39,55 +39,50 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "query",
     [
-        "create table t as select 1", "drop table runs", "delete from runs", "update runs set command = ''",
+        "create table t as select 1", "delete from runs", "update runs set command = ''",
         "copy runs to 'out.csv'", "attach 'other.duckdb' as other", "export database 'out'",
         "select * from read_text('/etc/hostname')", "set enable_external_access = true", "install httpfs",
         "", ";", "select", "select * from nowhere",
     ],
 )  # fmt: skip
 def test_what_is_no_reading_query_is_refused_in_one_line(
-    folder: Path, query: str, asked: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, query: str, run_here: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     before = (folder / "prbench.duckdb").read_bytes()
-    said = asked.refusal("sql", query, code=(1, 2))
-    assert "unexpected" not in said
-    assert "LINE 1" not in said
-    assert (folder / "prbench.duckdb").read_bytes() == before
-    assert list(tmp_path.iterdir()) == []
+    output = run_here.refusal("sql", query, code=(1, 2))
+    assert "unexpected" not in output
+    assert "LINE 1" not in output
+    assert before == (folder / "prbench.duckdb").read_bytes()
+    assert [] == list(tmp_path.iterdir())
 
 
-def test_every_format_holds_every_column_and_row(asked: Run, tmp_path: Path) -> None:
+def test_every_format_holds_every_column_and_row(run_here: Run, tmp_path: Path) -> None:
     query = "select 1 as a, 'x,y' as a, null::double as b union all select 2, 'z', 0.5 order by 1"
     rows = [{"a": 1, "a_1": "x,y", "b": None}, {"a": 2, "a_1": "z", "b": 0.5}]
-    assert json.loads(asked("sql", query, "--format", "json")) == rows
-    assert [json.loads(line) for line in asked("sql", query, "--format", "jsonl").splitlines()] == rows
-    assert list(csv.reader(io.StringIO(asked("sql", query, "--format", "csv")))) == [
-        ["a", "a_1", "b"],
-        ["1", "x,y", ""],
-        ["2", "z", "0.5"],
-    ]
-    asked("sql", query, "--format", "parquet", "-o", str(tmp_path / "rows.parquet"))
+    assert [{"n": None}] == run_here.json("sql", "select 'nan'::double as n")
+    assert rows == json.loads(run_here("sql", query, "--format", "json"))
+    assert rows == [json.loads(line) for line in run_here("sql", query, "--format", "jsonl").splitlines()]
+    assert [["a", "a_1", "b"], ["1", "x,y", ""], ["2", "z", "0.5"]] == list(
+        csv.reader(io.StringIO(run_here("sql", query, "--format", "csv")))
+    )
+    run_here("sql", query, "--format", "parquet", "-o", str(tmp_path / "rows.parquet"))
     stored = pq.read_table(tmp_path / "rows.parquet")
-    assert stored.to_pylist() == rows
-    assert [str(field.type) for field in stored.schema] == ["int32", "string", "double"]
-    assert asked("sql", query, "--format", "markdown").splitlines()[2] == "| 1 | x,y | – |"
+    assert rows == stored.to_pylist()
+    assert ["int32", "string", "double"] == [str(field.type) for field in stored.schema]
+    assert "| 1 | x,y | – |" == run_here("sql", query, "--format", "markdown").splitlines()[2]
 
 
-def test_a_file_is_in_the_format_of_its_ending_and_never_a_workbook_that_is_none(tmp_path: Path, asked: Run) -> None:
+def test_a_file_is_in_the_format_of_its_ending_and_never_a_workbook_that_is_none(tmp_path: Path, run_here: Run) -> None:
     for name, content in (("q.csv", "a\n1\n"), ("q.jsonl", '{"a": 1}\n'), ("q.md", "| a |\n| --- |\n| 1 |\n")):
-        asked("sql", "select 1 as a", "-o", str(tmp_path / name))
-        assert (tmp_path / name).read_text() == content
-    asked("sql", "select 1 as a", "--format", "jsonl", "-o", str(tmp_path / "q.csv"))
-    assert (tmp_path / "q.csv").read_text() == '{"a": 1}\n'
+        run_here("sql", "select 1 as a", "-o", str(tmp_path / name))
+        assert content == (tmp_path / name).read_text()
+    run_here("sql", "select 1 as a", "--format", "jsonl", "-o", str(tmp_path / "q.csv"))
+    assert '{"a": 1}\n' == (tmp_path / "q.csv").read_text()
     for more in ([], ["--format", "csv"]):
-        asked("sql", "select 1 as a", *more, "-o", str(tmp_path / "q.xlsx"), code=2)
+        run_here("sql", "select 1 as a", *more, "-o", str(tmp_path / "q.xlsx"), code=2)
     assert not (tmp_path / "q.xlsx").exists()
-    assert "q.xlsx: a query is not written as a workbook; name a .csv file" in asked.err
-
-
-def test_what_is_no_number_is_null_in_json(asked: Run) -> None:
-    assert asked.json("sql", "select 'nan'::double as n, 'inf'::double as i") == [{"n": None, "i": None}]
+    assert "q.xlsx: a query is not written as a workbook; name a .csv file" in run_here.err
 
 
 def test_a_query_of_several_lines_comes_whole_through_a_pipe(folder: Path) -> None:
@@ -95,22 +90,22 @@ def test_a_query_of_several_lines_comes_whole_through_a_pipe(folder: Path) -> No
         [PRBENCH, "sql", "--json", "--warehouse", folder], input="select 2\n as b;\n", capture_output=True, text=True,
         check=True,
     )  # fmt: skip
-    assert json.loads(done.stdout) == [{"b": 2}]
+    assert [{"b": 2}] == json.loads(done.stdout)
 
 
 def test_without_a_query_it_says_where_the_database_is_how_to_open_it_and_what_to_ask(
-    folder: Path, tmp_path: Path, run: Run, asked: Run, monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path: Path, run: Run, run_here: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    said = asked("sql")
+    output = run_here("sql")
     database = str(folder / "prbench.duckdb")
-    assert f"-readonly {shlex.quote(database)}" in said
-    assert all(recipe.name in said for recipe in recipes())
-    told = asked.json("sql")
-    assert (told["database"], told["command"] in said) == (database, True)
-    assert [recipe["name"] for recipe in told["cookbook"]] == [recipe.name for recipe in recipes()]
+    assert f"-readonly {shlex.quote(database)}" in output
+    assert all(recipe.name in output for recipe in recipes())
+    as_json = run_here.json("sql")
+    assert (as_json["database"], as_json["command"] in output) == (database, True)
+    assert [recipe.name for recipe in recipes()] == [recipe["name"] for recipe in as_json["cookbook"]]
     for refused in (["-o", str(tmp_path / "rows.csv")], ["--format", "parquet"], ["--format", "csv"]):
-        assert "need a query" in asked("sql", *refused, code=2)
+        assert "need a query" in run_here("sql", *refused, code=2)
     assert "nothing is published here yet" in run("sql", "--warehouse", str(tmp_path), code=1)
 
 
@@ -119,7 +114,7 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def test_ctrl_c_ends_a_query_that_would_take_hours(folder: Path) -> None:
+def test_ctrl_c_ends_a_query_of_hours(folder: Path) -> None:
     query = "select a.range from range(3000000) a, range(3000000) b where a.range + b.range < 0"
     with subprocess.Popen(
         [PRBENCH, "sql", query, "--warehouse", folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -128,10 +123,10 @@ def test_ctrl_c_ends_a_query_that_would_take_hours(folder: Path) -> None:
             time.sleep(0.1)
         process.send_signal(signal.SIGINT)
         try:
-            said = process.communicate(timeout=120)
+            output = process.communicate(timeout=120)
         finally:
             process.kill()
-    assert (process.returncode, said) == (130, ("", "\nprbench: interrupted\n"))
+    assert (130, ("", "\nprbench: interrupted\n")) == (process.returncode, output)
 
 
 def test_commands_that_only_read_import_nothing_heavy(folder: Path) -> None:
@@ -140,11 +135,15 @@ def test_commands_that_only_read_import_nothing_heavy(folder: Path) -> None:
         "import json, sys; from flows.cli.main import main; [main(command) for command in json.loads(sys.argv[1])]; "
         "print({'prefect', 'litellm', 'great_expectations', 'datasets'} & set(sys.modules), file=sys.stderr)"
     )
-    placed = [[*each, *([] if "--help" in each else ["--warehouse", str(folder)])] for each in commands]
+    with_warehouse = [[*each, *([] if "--help" in each else ["--warehouse", str(folder)])] for each in commands]
     done = subprocess.run(
-        [sys.executable, "-c", code, json.dumps(placed)], cwd=PROJECT, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, json.dumps(with_warehouse)],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert done.stderr.splitlines()[-1] == "set()"
+    assert "set()" == done.stderr.splitlines()[-1]
     assert "Usage: prbench sql" in done.stdout
 
 
@@ -155,25 +154,10 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_mart_and_stored_table_is_listed_with_what_a_row_is_and_no_helper(asked: Run) -> None:
-    listed = asked.json("sql", "--describe")
-    assert {entry["table"] for entry in listed} == sql.schema()["marts"].keys() | TABLES.keys()
-    names = [entry["table"] for entry in listed]
-    assert names[:6] == ["leaderboard", "scores", "verdict_details", "tasks", "responses", "run_costs"]
-    assert {"measures", "capability_measures"} == set(names[-2:])
-    rest = [entry["origin"] for entry in listed[6:]]
-    assert rest == sorted(rest)
-    assert all(entry["meaning"] and entry["columns"] > 0 for entry in listed)
-    runs = next(entry for entry in listed if entry["table"] == "runs")
-    assert runs == {
-        "table": "runs", "origin": "stored", "columns": len(TABLES["runs"].columns), "meaning": TABLES["runs"].meaning,
-    }  # fmt: skip
-
-
-def test_users_see_no_intermediate_relation(asked: Run) -> None:
-    shown = {row["name"] for row in asked.json("sql", "show tables")}
-    assert shown - {"published_parts", "published_from"} == sql.schema()["marts"].keys() | TABLES.keys()
-    assert "there is no table or view model_runs" in asked("sql", "--describe", "model_runs", code=2)
+def test_users_see_no_intermediate_relation(run_here: Run) -> None:
+    shown = {row["name"] for row in run_here.json("sql", "show tables")}
+    assert sql.schema()["marts"].keys() | TABLES.keys() == shown - {"published_parts", "published_from"}
+    assert "there is no table or view model_runs" in run_here("sql", "--describe", "model_runs", code=2)
 
 
 @pytest.mark.parametrize("name", [recipe.name for recipe in recipes()])
@@ -184,15 +168,14 @@ def test_every_recipe_runs_where_there_is_nothing_yet(empty: Path, name: str, ru
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
-        ("score_history", "-- view score_history\n-- How a model's score went on"),
         ("mean_scores", "-- table intermediate.mean_scores\n-- One row: a model's mean of a score"),
         ("run/missing_verdicts", "-- query queries/run/missing_verdicts\n-- The criteria of some answers"),
         ("total_cost", "with spend as (\n    -- One row: what the calls of a run came to on a day"),
         ("failed-calls", "-- recipe failed-calls: Which calls failed, and why?\nwith calls as"),
     ],
 )  # fmt: skip
-def test_show_prints_the_text_that_runs_for_a_model_a_query_and_a_recipe(asked: Run, name: str, shown: str) -> None:
-    assert shown in asked("sql", "--show", name)
+def test_show_prints_the_text_that_runs_for_a_model_a_query_and_a_recipe(run_here: Run, name: str, shown: str) -> None:
+    assert shown in run_here("sql", "--show", name)
 
 
 def test_a_table_too_wide_for_the_terminal_is_shown_row_by_row(
@@ -209,8 +192,7 @@ def test_a_table_too_wide_for_the_terminal_is_shown_row_by_row(
     monkeypatch.setenv("TERM", "dumb")
     show_table(columns, rows)
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    assert [line for line in lines if line.startswith("a_column_3 ")] == ["a_column_3   cell-3", "a_column_3   1.5"]
+    assert ["a_column_3   cell-3", "a_column_3   1.5"] == [line for line in lines if line.startswith("a_column_3 ")]
     assert max(map(len, lines)) <= 80
-    show_table(columns[:3], rows_of_three := [row[:3] for row in rows])
-    assert len(rows_of_three) == 2
+    show_table(columns[:3], [row[:3] for row in rows])
     assert "row 1" not in capsys.readouterr().out

@@ -16,7 +16,7 @@ from warehouse import Warehouse
 
 
 @pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Job]:
+def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Job]:
     """The jobs of the reports that a command asks for, beside a configuration that evaluates one split."""
     jobs: list[Job] = []
 
@@ -25,8 +25,6 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Job]:
         return Written(tmp_path / "index.html", 0)
 
     monkeypatch.setattr(flows.report, "write_report", note)
-    monkeypatch.setattr(flows.report, "basis_of", lambda job: "")
-    monkeypatch.setattr(flows.report, "_store_what_was_spent", lambda job: None)
     monkeypatch.chdir(tmp_path)
     dataset = {"source": "sample", "splits": ["finance"]}
     (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": dataset}), encoding="utf-8")
@@ -35,11 +33,16 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Job]:
 
 @pytest.mark.parametrize(("options", "splits"), [((), ()), (("--split", "legal"), ("legal",))])
 def test_the_command_narrows_to_splits_and_the_configuration_does_not(
-    asked: list[Job], options: tuple[str, ...], splits: tuple[str, ...]
+    reports: list[Job], options: tuple[str, ...], splits: tuple[str, ...]
 ) -> None:
-    assert main(["report", *options]) == 0
+    assert 0 == main(["report", *options])
 
-    assert [job.settings.dataset.splits for job in asked] == [splits]
+    assert [splits] == [job.settings.dataset.splits for job in reports]
+
+
+def test_live_without_serve_is_refused_in_one_line(reports: list[Job], run: Run) -> None:
+    assert "--live shows a page of the local server; add --serve" in run("report", "--live", code=2)
+    assert [] == reports
 
 
 @pytest.fixture
@@ -54,27 +57,21 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, bool]]:
     return calls
 
 
-def test_live_without_serve_is_refused_in_one_line(asked: list[Job], run: Run) -> None:
-
-    assert "--live shows a page of the local server; add --serve" in run("report", "--live", code=2)
-    assert asked == []
-
-
 def test_live_writes_no_report_before_anything_is_published_or_while_a_run_goes_on(
-    asked: list[Job], served: list[tuple[Path, bool]], tmp_path: Path
+    reports: list[Job], served: list[tuple[Path, bool]], tmp_path: Path
 ) -> None:
     live = ["report", "--serve", "--live", "--warehouse", str(tmp_path / "data")]
     index = tmp_path / "data/report/prbench/index.html"
 
-    assert main(live) == 0
-    assert (asked, served) == ([], [(index, True)])
+    assert 0 == main(live)
+    assert ([], [(index, True)]) == (reports, served)
 
     Warehouse(tmp_path / "data").publish()
     with Warehouse(tmp_path / "data").living("r"):
-        assert main(live) == 0
-    assert asked == []
+        assert 0 == main(live)
+    assert [] == reports
 
-    assert main(live) == 0
-    assert len(asked) == 1
-    assert main(["report", "--serve", "--warehouse", str(tmp_path / "data")]) == 0
-    assert served[1:] == [(index, True), (index, True), (index, False)]
+    assert 0 == main(live)
+    assert 1 == len(reports)
+    assert 0 == main(["report", "--serve", "--warehouse", str(tmp_path / "data")])
+    assert [(index, True), (index, True), (index, False)] == served[1:]

@@ -14,11 +14,11 @@ from warehouse import Warehouse
 TASKS = ["t0", "t1", "t2", "t3"]
 
 
-def fill(folder: Path, revision: str, n_answered: int = 1) -> None:
-    """One imported model's answers to the first tasks, judged by a person, on a revision of four tasks."""
+def fill(folder: Path, revision: str, n_responses: int = 1) -> None:
+    """One imported model's responses to the first tasks, judged by a person, on a revision of four tasks."""
     rubrics = {task: [criterion(task, 0, 5), criterion(task, 1, -3)] for task in TASKS}
-    answers = [
-        response(task, "a-model", model_config_hash=IMPORTED) | {"source": "imported"} for task in TASKS[:n_answered]
+    responses = [
+        response(task, "a-model", model_config_hash=IMPORTED) | {"source": "imported"} for task in TASKS[:n_responses]
     ]
     imported = {"judge": "reader", "judge_config_hash": IMPORTED, "source": "imported"}
     rows = admitted(TASKS, "finance_hard", n_criteria=2) | {
@@ -26,8 +26,8 @@ def fill(folder: Path, revision: str, n_answered: int = 1) -> None:
         "conversation_turns": [
             row("conversation_turns", task_id=task, position=0, prompt="Why?", reference_texts=[]) for task in TASKS
         ],
-        "responses": answers,
-        "verdicts": [verdict(given, each, 1.0, **imported) for given in answers for each in rubrics[given["task_id"]]],
+        "responses": responses,
+        "verdicts": [verdict(of, each, 1.0, **imported) for of in responses for each in rubrics[of["task_id"]]],
     }
     written(folder / "data", rows, revision)
 
@@ -58,20 +58,20 @@ READING = (
 
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)
-def test_the_only_stored_revision_is_read_wherever_the_command_is_given_and_this_is_said(
+def test_the_only_stored_revision_is_read_from_any_folder_with_a_notice(
     world: Path, elsewhere: Path, run: Run, command: list[str]
 ) -> None:
     from_elsewhere = run(*command, "--json", "--warehouse", world / "data")
-    said = run.err
+    notices = run.err
     if command[0] == "export":
         (elsewhere / "sheet.csv").unlink()
     as_configured = run(*command, "--json", "--warehouse", world / "data", "--config", world / "prbench.yaml")
 
-    assert from_elsewhere == as_configured
+    assert as_configured == from_elsewhere
     assert "a-model" in as_configured or command[0] in {"judges", "criteria", "lengths", "export"}
-    assert said.count("showing the only revision of prbench there") == 1
-    assert "(finance_hard: 4 tasks, 1 responses, 2 verdicts)" in said
-    assert run.err == ""
+    assert 1 == notices.count("showing the only revision of prbench there")
+    assert "(finance_hard: 4 tasks, 1 responses, 2 verdicts)" in notices
+    assert "" == run.err
 
 
 def test_of_several_revisions_none_is_guessed_and_an_empty_leaderboard_says_what_is_there(
@@ -80,27 +80,27 @@ def test_of_several_revisions_none_is_guessed_and_an_empty_leaderboard_says_what
     data = tmp_path / "finance_hard.jsonl"
     data.write_text("{}\n", encoding="utf-8")
     revision = job_on(data, tmp_path / "data").data.revision
-    fill(tmp_path, revision, n_answered=0)
+    fill(tmp_path, revision, n_responses=0)
     fill(tmp_path, "another-revision")
     Warehouse(tmp_path / "data").publish()
     where = ["--warehouse", str(tmp_path / "data")]
 
-    said = run("leaderboard", *where, code=2)
-    assert f"prbench {revision[:12]} (finance_hard: 4 tasks, 0 responses, 0 verdicts)" in said
-    assert "prbench another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in said
-    said = run("leaderboard", "--benchmark", "researchrubrics", *where, code=2)
-    assert "has nothing of researchrubrics; it has prbench another-revi" in said
+    notices = run("leaderboard", *where, code=2)
+    assert f"prbench {revision[:12]} (finance_hard: 4 tasks, 0 responses, 0 verdicts)" in notices
+    assert "prbench another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in notices
+    notices = run("leaderboard", "--benchmark", "researchrubrics", *where, code=2)
+    assert "has nothing of researchrubrics; it has prbench another-revi" in notices
 
     (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(data)}}))
-    said = run("leaderboard", *where)
-    assert f"No model has a verdict in this selection yet. This is about revision {revision[:12]}" in said
-    assert "another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in said
+    notices = run("leaderboard", *where)
+    assert f"No model has a verdict in this selection yet. This is about revision {revision[:12]}" in notices
+    assert "another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in notices
 
 
 def test_a_sample_that_was_only_loaded_does_not_hide_the_only_revision_with_responses(
     tmp_path: Path, elsewhere: Path, run: Run
 ) -> None:
-    fill(tmp_path, job_on("sample", tmp_path / "data").data.revision, n_answered=0)
+    fill(tmp_path, job_on("sample", tmp_path / "data").data.revision, n_responses=0)
     fill(tmp_path, "another-revision")
     aggregate(job_on("sample", tmp_path / "data"))
 
@@ -129,11 +129,11 @@ def test_status_says_so_where_a_night_is_one_of_other_data(tmp_path: Path, elsew
     (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(data)}}))
 
     run("status", "--night", "2026-11-22", "--warehouse", tmp_path / "data")
-    assert run.err.splitlines() == [
+    assert [
         f"--night 2026-11-22: prbench {revision[:12]} has no responses of this vintage; stored for prbench "
         "another-revi",
         "--night 2026-11-22: no chosen model has `resample: nightly`, so it changes nothing",
-    ]
+    ] == run.err.splitlines()
     run("status", "--vintage", "bass", "--warehouse", tmp_path / "data")
     unknown = f"--vintage bass: prbench {revision[:12]} has no responses of this vintage; did you mean base?"
-    assert run.err.splitlines() == [unknown]
+    assert [unknown] == run.err.splitlines()

@@ -11,13 +11,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from flows.cli.main import main
 from flows.cli.output import show, show_table
-from tasks.alerts.findings import Alert, Message, Night
 from tasks.console import Tally, advance, guard_log_records, notice, progress, shown_visibly
 from tasks.rules.text.characters import visible
 from tests.flows.conftest import PRBENCH, Run
@@ -77,13 +75,13 @@ def on_terminal(*arguments: str, stdin: bytes | None = None, **environment: str)
 )
 def test_what_a_query_finds_is_text_on_a_real_terminal(folder: Path, file_format: str) -> None:
     shown = on_terminal("sql", "select command from runs", "--format", file_format, "--warehouse", str(folder))
-    assert commands_in(HARMLESS.sub("", shown)) == []
+    assert [] == commands_in(HARMLESS.sub("", shown))
     assert "]0;owned" in shown
     assert "[2J" in shown
     assert r"\u202e" in shown
     if file_format.startswith("json"):
-        found = json.loads(shown)
-        assert (found[0] if file_format == "json" else found) == {"command": EVIL}
+        rows = json.loads(shown)
+        assert {"command": EVIL} == (rows[0] if file_format == "json" else rows)
 
 
 @pytest.mark.slow
@@ -91,35 +89,37 @@ def test_an_encoding_that_knows_ascii_alone_is_no_way_round(folder: Path) -> Non
     query = "select error('x\x1b[2Jy')"
     shown = on_terminal("sql", query, "--warehouse", str(folder), PYTHONIOENCODING="ascii")
     assert r"x\x1b[2Jy" in shown
-    assert commands_in(shown) == []
+    assert [] == commands_in(shown)
 
 
 @pytest.mark.parametrize("file_format", ["csv", "json", "jsonl"])
 def test_in_a_pipe_and_a_file_machines_get_every_character(
     folder: Path, file_format: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    asked = ["sql", "select command from runs", "--format", file_format, "--warehouse", str(folder)]
+    command = ["sql", "select command from runs", "--format", file_format, "--warehouse", str(folder)]
     file = tmp_path / "rows"
-    assert main([*asked, "-o", str(file)]) == 0
-    assert main(asked) == 0
+    assert 0 == main([*command, "-o", str(file)])
+    assert 0 == main(command)
     piped = capfdbinary.readouterr().out
     wanted = {
         "csv": f"command\n{EVIL}\n",
         "json": json.dumps([{"command": EVIL}], ensure_ascii=False, indent=2) + "\n",
         "jsonl": json.dumps({"command": EVIL}, ensure_ascii=False) + "\n",
     }[file_format]
-    assert piped == wanted.encode()
-    assert file.read_bytes() == wanted.encode()
+    assert wanted.encode() == piped
+    assert wanted.encode() == file.read_bytes()
 
 
 def test_tables_and_markdown_are_for_people_in_a_pipe_too(capsys: pytest.CaptureFixture[str]) -> None:
-    show_table([f"col{CLEAR}"], [[EVIL], ["a\r\nb"]], title=f"About {CLEAR}")
+    text = "word " * 500
+    show_table([f"col{CLEAR}"], [[EVIL], ["a\r\nb"], [text]], title=f"About {CLEAR}")
     show([f"col{CLEAR}"], [[EVIL]], "markdown")
     shown = capsys.readouterr().out
-    assert commands_in(shown) == []
-    assert shown.count(r"col\x1b[2J") == 2
+    assert [] == commands_in(shown)
+    assert 2 == shown.count(r"col\x1b[2J")
     assert r"About \x1b[2J" in shown
     assert "a b" in shown
+    assert text.strip() in shown
 
 
 def test_what_any_command_prints_goes_through_the_guard(capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,26 +128,17 @@ def test_what_any_command_prints_goes_through_the_guard(capsys: pytest.CaptureFi
         print(EVIL, file=sys.stderr)
         sys.stdout.writelines([f"{CLEAR}\n"])
     print("after")
-    said = capsys.readouterr()
-    assert commands_in(said.out + said.err) == []
-    assert said.out.startswith(r"\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202eabc\u2066\u200b\U000e0041\x0d\x1b[2Jend")
-    assert said.out.endswith("after\n")
+    output = capsys.readouterr()
+    assert [] == commands_in(output.out + output.err)
+    assert output.out.startswith(r"\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202eabc\u2066\u200b\U000e0041\x0d\x1b[2Jend")
+    assert output.out.endswith("after\n")
 
 
 def test_an_error_is_one_line_without_commands_and_its_traceback_too(tmp_path: Path, run: Run) -> None:
-    said = run("leaderboard", "-v", "--config", str(tmp_path / f"no{EVIL}\nsuch"), code=2)
-    assert commands_in(said) == []
-    assert said.splitlines()[-1].startswith("prbench: ")
-    assert r"no\x1b]0;owned" in said.splitlines()[-1]
-
-
-def test_progress_says_what_a_label_holds(capsys: pytest.CaptureFixture[str]) -> None:
-    notice(f"judge {EVIL}: 1 of 2")
-    with progress("sample", {EVIL: 1}):
-        advance("sample", EVIL, succeeded=True)
-    said = capsys.readouterr().err
-    assert commands_in(said) == []
-    assert r"sample \x1b]0;owned" in said
+    output = run("leaderboard", "-v", "--config", str(tmp_path / f"no{EVIL}\nsuch"), code=2)
+    assert [] == commands_in(output)
+    assert output.splitlines()[-1].startswith("prbench: ")
+    assert r"no\x1b]0;owned" in output.splitlines()[-1]
 
 
 class _Terminal(io.StringIO):
@@ -155,7 +146,7 @@ class _Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize("label", [EVIL, "[/b]", "[red]m", "\x1b[8mm"])
+@pytest.mark.parametrize("label", [EVIL, "[/b]", "\x1b[8mm"])
 def test_progress_bars_say_what_a_label_holds(label: str, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = _Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
@@ -167,12 +158,12 @@ def test_progress_bars_say_what_a_label_holds(label: str, monkeypatch: pytest.Mo
         sys.stderr.write(f"and {label}\n")
         advance("sample", label, succeeded=True)
     shown = terminal.getvalue()
-    assert commands_in(HARMLESS.sub("", shown)) == []
+    assert [] == commands_in(HARMLESS.sub("", shown))
     assert f"sample {visible(label)}" in re.sub(HARMLESS, "", shown)
     assert f"meanwhile {visible(label)}" in re.sub(HARMLESS, "", shown)
     assert f"and {visible(label)}" in re.sub(HARMLESS, "", shown)
     assert "\x1b[8m" not in shown
-    assert Tally("sample", label, 2).name == f"sample {label}"
+    assert f"sample {label}" == Tally("sample", label, 2).name
 
 
 def test_log_records_are_text_whoever_shows_them() -> None:
@@ -191,27 +182,6 @@ def test_log_records_are_text_whoever_shows_them() -> None:
         log.warning("odd %d", "no number")
     finally:
         logging.setLogRecordFactory(before)
-    assert commands_in(shown.getvalue()) == []
+    assert [] == commands_in(shown.getvalue())
     assert "said\nmore" in shown.getvalue()
     assert r"ValueError: \x1b]0;owned" in shown.getvalue()
-
-
-def alert(**given: Any) -> Alert:
-    return Alert(**{"kind": "failure", "subject": EVIL, "line": f"{EVIL} failed", **given})
-
-
-def test_alerts_hold_text_alone_whatever_name_they_are_about() -> None:
-    night = Night(night=f"2026-11-01{EVIL}\nX: y", run_id="r", benchmark="prbench", warehouse=f"/w{CLEAR}")
-    message = Message.about(night, [alert(facts={"model": EVIL, EVIL: [EVIL]})])
-    assert len(message.title.splitlines()) == 1
-    assert r"\x1b]0;owned" in message.body
-    # The broken mention of a chat is the only one.
-    assert commands_in(message.title + message.body + message.as_chat.replace("@\u200b", "@")) == []
-
-
-def test_a_table_outside_a_terminal_is_never_truncated(capsys: pytest.CaptureFixture[str]) -> None:
-    text = "word " * 500
-
-    show_table(["name", "text"], [("a", text)])
-
-    assert text.strip() in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""A configuration with a pinned and a nightly model, the provider that both talk to, and everybody who is told."""
+"""A configuration with a pinned and a nightly model, their provider, and the receivers of alerts."""
 
 import json
 import re
@@ -14,26 +14,25 @@ from typing import Any
 
 from tests.faults.answers import criterion_of, prompt_of
 from tests.faults.server import Answer, Entry, FaultServer, Request, is_judging, meets, well_behaved
-from tests.flows.conftest import PROJECT, Command, Done
+from tests.flows.conftest import CONCURRENCY, N_CRITERIA, PROJECT, Command, Done
 from tests.tasks.alerts.servers import Hook, Reply, serving_hook
 
-N_TASKS, N_CRITERIA, N_CONTROL = 8, 98, 20
-"""The sample that ships, and as many control verdicts as the nights here judge anew."""
-CONCURRENCY = 8
+N_CONTROL = 20
+"""Control verdicts of a night."""
 SAMPLE = PROJECT / "warehouse/samples/prbench.jsonl"
-_TAKE = re.compile(r" Take \d+\.")
+_REPETITION = re.compile(r" Take \d+\.")
 _WORSE = " In short, nobody knows."
 _MARKER = re.compile(r"\d{16}")
 
 
 @dataclass
 class Weather:
-    """The behaviour of the provider: each answer is new, and a verdict depends on the prompt and the model."""
+    """The behaviour of the provider: each response is new, and a verdict depends on the prompt and the model."""
 
     has_regressed: bool = False
-    """The nightly model's answers meet about half of what they met."""
+    """The nightly model's responses meet half as many criteria."""
     judge_drifts: bool = False
-    """The judge calls nothing met."""
+    """The judge decides that nothing is met."""
     delay_s: float = 0.0
     refused: str = ""
     """A model whose key is wrong."""
@@ -50,8 +49,8 @@ class Weather:
         return f"{well_behaved(request, number).text} Take {number}.{worse}"
 
     def is_met(self, request: Request) -> bool:
-        """The verdict on what a request asks."""
-        prompt = _MARKER.sub("", _TAKE.sub("", prompt_of(request)))
+        """The verdict of a judge's request."""
+        prompt = _MARKER.sub("", _REPETITION.sub("", prompt_of(request)))
         if self.judge_drifts or (_WORSE in prompt and meets(f"worse {prompt}")):
             return False
         return meets(prompt.replace(_WORSE, ""))
@@ -59,9 +58,9 @@ class Weather:
 
 @dataclass(frozen=True)
 class Seen:
-    """A night from the outside: what the command said, who was called for what, and who was told what."""
+    """A night from the outside: the command's output, the calls, the messages to receivers, and the pings."""
 
-    said: Done
+    output: Done
     entries: Sequence[Entry]
     messages: Sequence[dict[str, Any]]
     n_pings: int
@@ -74,7 +73,7 @@ class Seen:
 
     @property
     def sampled(self) -> list[str]:
-        """The models that were asked for answers, one for each call."""
+        """The models that were sampled, one for each call."""
         return [request["model"] for request in self.calls if not is_judging(request)]
 
     @property
@@ -88,16 +87,16 @@ class Seen:
         if not self.messages:
             return {}
         (message,) = self.messages
-        found = {alert["kind"]: alert for alert in message["alerts"]}
-        assert len(found) == len(message["alerts"])
-        return found
+        by_kind = {alert["kind"]: alert for alert in message["alerts"]}
+        assert len(by_kind) == len(message["alerts"])
+        return by_kind
 
     def values(self, model: str) -> dict[str, Fraction]:
-        """The score of each task by what the judge was asked about answers that were made in this night."""
+        """The score of each task, from the judge's requests about responses of this night."""
         weights, points, most = _weights(), dict[str, Fraction](), dict[str, Fraction]()
         for task, weight in weights.values():
             most[task] = most.get(task, Fraction(0)) + max(weight, Fraction(0))
-        # What had been asked before is the control set.
+        # Repeated requests are the control set.
         first = [entry.request for entry in self.entries if entry.number == 0 and is_judging(entry.request)]
         mine = [request for request in first if f" by {model}." in prompt_of(request)]
         for title, is_met in {_title(each): self.weather.is_met(each) for each in mine}.items():
@@ -112,19 +111,19 @@ def _title(request: Request) -> str:
 
 def _weights() -> dict[str, tuple[str, Fraction]]:
     """Title of a criterion -> its task and weight, as the file that ships has them."""
-    found = {}
+    by_kind = {}
     for line in SAMPLE.read_text(encoding="utf-8").splitlines():
         task = json.loads(line)
         for criterion in task["rubric"]:
             notes = criterion["annotations"]
             weight = notes[notes["weight_class"].replace(" ", "_") + "_weight"]
-            found[criterion["title"].strip()] = task["task"], Fraction(weight)
-    assert len(found) == N_CRITERIA
-    return found
+            by_kind[criterion["title"].strip()] = task["task"], Fraction(weight)
+    assert N_CRITERIA == len(by_kind)
+    return by_kind
 
 
 def sign_flip_p(differences: Sequence[Fraction]) -> Fraction:
-    """The share of all flips of signs whose sum is as far from nothing as the one that was seen."""
+    """The share of all flips of signs whose sum is at least as far from 0 as the observed one."""
     seen = abs(sum(differences))
     sums = [
         abs(sum(sign * each for sign, each in zip(signs, differences, strict=True)))
@@ -139,7 +138,7 @@ class NightWorld:
 
     command: Command
     server: FaultServer
-    told: Hook
+    receiver: Hook
     failing: Hook
     switch: Hook
     weather: Weather = field(default_factory=Weather)
@@ -155,7 +154,7 @@ class NightWorld:
             "drift": {"verdicts": N_CONTROL},
             "retention": {"replies_days": 1},
             "alerts": {
-                "to": [{"webhook": self.told.address}, {"webhook": self.failing.address}],
+                "to": [{"webhook": self.receiver.address}, {"webhook": self.failing.address}],
                 "ping": self.switch.address,
                 "attempts": 1,
             },
@@ -177,10 +176,10 @@ class NightWorld:
         """A command in this process, with all that it brought about."""
         self.weather = Weather(**weather)
         self.server.behaviour = self.weather
-        before = len(self.server.entries), len(self.told.calls), len(self.switch.calls)
-        said = self.command(*arguments, "--warehouse", "data", code=code)
+        before = len(self.server.entries), len(self.receiver.calls), len(self.switch.calls)
+        output = self.command(*arguments, "--warehouse", "data", code=code)
         return Seen(
-            said, self.server.entries[before[0] :], [call.json for call in self.told.calls[before[1] :]],
+            output, self.server.entries[before[0] :], [call.json for call in self.receiver.calls[before[1] :]],
             len(self.switch.calls) - before[2], self.weather,
         )  # fmt: skip
 
@@ -189,8 +188,8 @@ class NightWorld:
 def night_world(folder: Path) -> Iterator[NightWorld]:
     """A world with a copy of the sample, nothing done yet; one of the two receivers always fails."""
     shutil.copy(SAMPLE, folder / "tasks.jsonl")
-    with FaultServer() as server, serving_hook() as told, serving_hook() as failing, serving_hook() as switch:
+    with FaultServer() as server, serving_hook() as receiver, serving_hook() as failing, serving_hook() as switch:
         failing.plan = [Reply(500)] * 1_000
-        world = NightWorld(Command(folder), server, told, failing, switch)
+        world = NightWorld(Command(folder), server, receiver, failing, switch)
         world.configure()
         yield world

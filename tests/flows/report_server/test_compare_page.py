@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.report_server.compare_page import comparison
+from flows.report_server.compare_page import compare_page
 from tasks.compare.rows import apart, rows_of, with_verdicts
 from tasks.config.job import DataRevision, Job
 from tasks.figures.rendering import as_text
@@ -22,8 +22,12 @@ OLDER = "an-older-revision"
 
 
 @pytest.fixture(scope="module")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    folder = tmp_path_factory.mktemp("compared") / "data"
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("compared") / "data"
+
+
+@pytest.fixture(scope="module")
+def reader(folder: Path) -> Iterator[Reader]:
     runs = [row("runs", run_id=name, command="prbench run", started_at=at(n), outcome="done", ended_at=at(n + 1),
                 night=NIGHT["vintage"] if name == "later" else None)
             for n, name in enumerate(("a-run", "later", "idle", "old-run"))]  # fmt: skip
@@ -47,15 +51,15 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
 
 
 @pytest.fixture(scope="module")
-def job(reader: Reader) -> Job:
-    job = job_on("sample", reader._path.parent)
+def job(folder: Path, reader: Reader) -> Job:
+    job = job_on("sample", folder)
     return job.looking_up(lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",)))
 
 
 def shown(job: Job, folder: Path = Path("nowhere"), **given: str) -> dict[str, Drawn]:
-    found = comparison(job, given, folder)
-    assert found.trouble is None
-    return {each.figure.name: each for each in found.figures}
+    page = compare_page(job, given, folder)
+    assert page.trouble is None
+    return {each.figure.name: each for each in page.figures}
 
 
 def cells(drawn: Drawn) -> list[list[str]]:
@@ -66,33 +70,33 @@ def cells(drawn: Drawn) -> list[list[str]]:
 def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations(job: Job) -> None:
     flips = cells(shown(job, of="model", first="a", second="b")["diff_flips"])
 
-    assert [row[-7:] for row in flips[:2]] == [
+    assert [
         ["−10.00", "not met", "met", "−1.111", "t4", "why in a: 0.0", "why in b: 1"],
         ["7.00", "met", "not met", "−0.467", "t3", "why in a: 1.0", "why in b: 0"],
-    ]
-    assert len(flips) == 4
+    ] == [row[-7:] for row in flips[:2]]
+    assert 4 == len(flips)
 
 
 def test_of_several_differences_each_leads_to_what_it_consists_of(job: Job) -> None:
     judges = {"of": "judge", "first": "a-judge", "second": "second-judge"}
 
     (listed, of_a), (_, of_b) = [
-        (found.figures[0].table, found.about)
-        for found in (comparison(job, judges | {"show": str(number)}, Path("nowhere")) for number in range(2))
+        (page.figures[0].table, page.about)
+        for page in (compare_page(job, judges | {"show": str(number)}, Path("nowhere")) for number in range(2))
     ]
 
-    assert of_a == "From a-judge to second-judge on finance, model a"
-    assert of_b == "From a-judge to second-judge on finance, model b"
+    assert "From a-judge to second-judge on finance, model a" == of_a
+    assert "From a-judge to second-judge on finance, model b" == of_b
     assert re.findall(r'href="([^"]*)"', listed)[1].endswith("show=1")
 
 
 def test_runs_are_compared_as_the_command_does_and_offered_with_their_time_latest_first(job: Job) -> None:
-    found = comparison(job, {"of": "run", "first": "a-run", "second": "later"}, Path("nowhere"))
+    page = compare_page(job, {"of": "run", "first": "a-run", "second": "later"}, Path("nowhere"))
 
-    assert [*found.fields[0].options] == [
+    assert [
         ("later", "2026-01-01 00:00:01 night 2026-10-02"), ("a-run", "2026-01-01 00:00:00 prbench run"),
-    ]  # fmt: skip
-    assert {each.figure.name for each in found.figures if each.n_rows} == {each.name for each in COMPARE.figures}
+    ] == [*page.fields[0].options]  # fmt: skip
+    assert {each.name for each in COMPARE.figures} == {each.figure.name for each in page.figures if each.n_rows}
 
 
 @pytest.mark.parametrize(("kind", "offered"), [
@@ -101,28 +105,20 @@ def test_runs_are_compared_as_the_command_does_and_offered_with_their_time_lates
 def test_only_what_has_something_to_be_compared_with_in_the_revision_is_offered(
     job: Job, kind: str, offered: list[str]
 ) -> None:
-    found = comparison(job, {"of": kind}, Path("nowhere"))
+    page = compare_page(job, {"of": kind}, Path("nowhere"))
 
-    assert [[text for _, text in field.options] for field in found.fields[:2]] == [offered, offered]
+    assert [offered, offered] == [[text for _, text in field.options] for field in page.fields[:2]]
 
 
 def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Reader) -> None:
-    answer = ask(reader, "a", "b", judges=("a-judge",))
-    rows = [*map(with_verdicts, rows_of(answer), apart(reader, answer, answer.differences)["verdicts"])]
+    result = ask(reader, "a", "b", judges=("a-judge",))
+    rows = [*map(with_verdicts, rows_of(result), apart(reader, result, result.differences)["verdicts"])]
 
     difference = shown(job, of="model", first="a", second="b", judge="a-judge")["diff"]
 
-    assert cells(difference) == as_text(DIFF.columns, rows).cells
-    assert [*difference.notes] == [*DIFF.notes_on(rows)]
+    assert as_text(DIFF.columns, rows).cells == cells(difference)
+    assert [*DIFF.notes_on(rows)] == [*difference.notes]
     assert "No interval and no test: fewer than 5 tasks differ." in difference.notes
-
-
-def test_task_pages_are_linked_where_they_are_written(job: Job, tmp_path: Path) -> None:
-    asked = {"of": "model", "first": "a", "second": "b"}
-    assert "task.html" not in shown(job, tmp_path, **asked)["diff_flips"].table
-    (tmp_path / "task.html").touch()
-
-    assert 'href="task.html#task=' in shown(job, tmp_path, **asked)["diff_flips"].table
 
 
 @pytest.mark.parametrize(("kind", "chosen"), [
@@ -130,14 +126,14 @@ def test_task_pages_are_linked_where_they_are_written(job: Job, tmp_path: Path) 
     ("vintage", {"first": "base", "second": "2026-10-02"}),
     ("run", {"first": "a-run", "second": "later"}),
 ])  # fmt: skip
-def test_likely_choices_are_made_before_anything_is_asked(job: Job, kind: str, chosen: dict[str, str]) -> None:
-    found = comparison(job, {"of": kind}, Path("nowhere"))
+def test_likely_choices_are_selected_in_a_new_form(job: Job, kind: str, chosen: dict[str, str]) -> None:
+    page = compare_page(job, {"of": kind}, Path("nowhere"))
 
-    assert found.figures == ()
-    assert chosen.items() <= {field.name: field.chosen for field in found.fields}.items()
+    assert () == page.figures
+    assert chosen.items() <= {field.name: field.chosen for field in page.fields}.items()
 
 
-@pytest.mark.parametrize(("asked", "trouble"), [
+@pytest.mark.parametrize(("choices", "trouble"), [
     ({"of": "model", "first": "a", "second": "nobody"}, "nobody: there is no model of that name"),
     ({"of": "model", "first": "a", "second": "a"}, "a: given twice"),
     ({"of": "model", "first": "a", "second": "alone"},
@@ -145,21 +141,18 @@ def test_likely_choices_are_made_before_anything_is_asked(job: Job, kind: str, c
     ({"of": "model", "first": "a", "second": "b", "split": "nowhere"}, "what is stored has none"),
     ({"of": "model", "first": "a", "second": "b", "judge": "nobody"}, "no verdict has it"),
 ])  # fmt: skip
-def test_what_cannot_be_compared_is_said_beside_the_choices(job: Job, asked: dict[str, str], trouble: str) -> None:
-    found = comparison(job, asked, Path("nowhere"))
+def test_a_comparison_that_is_impossible_shows_its_reason_beside_the_choices(
+    job: Job, choices: dict[str, str], trouble: str
+) -> None:
+    page = compare_page(job, choices, Path("nowhere"))
 
-    assert found.fields
-    assert trouble in (found.trouble or "")
-
-
-@pytest.mark.parametrize("given", [{"of": "password"}, {"first": "only one"}, {"first": "", "second": "b"}])
-def test_what_an_address_cannot_mean_is_as_if_nothing_was_asked(job: Job, given: dict[str, str]) -> None:
-    assert comparison(job, given, Path("nowhere")).figures == ()
+    assert page.fields
+    assert trouble in (page.trouble or "")
 
 
-@pytest.mark.parametrize(
-    "given", [{"show": "-1"}, {"show": "9" * 5000}, {"show": "²"}, {"change": "x"}, {"whole": "1"}]
-)
-def test_choices_that_there_are_not_are_the_first_ones(job: Job, given: dict[str, str]) -> None:
+@pytest.mark.parametrize("given", [{"of": "password"}, {"first": "only one"}])
+def test_invalid_parameters_are_ignored(job: Job, given: dict[str, str]) -> None:
+    assert () == compare_page(job, given, Path("nowhere")).figures
     both = {"of": "model", "first": "a", "second": "b"}
-    assert shown(job, **both, **given)["diff_flips"] == shown(job, **both)["diff_flips"]
+    for invalid in ({"show": "-1"}, {"show": "9" * 5000}, {"show": "²"}, {"change": "x"}, {"whole": "1"}):
+        assert shown(job, **both)["diff_flips"] == shown(job, **both, **invalid)["diff_flips"]

@@ -46,9 +46,25 @@ def store(job: Job, outcome: str, **values: Any) -> None:
 
 def test_a_folder_without_anything_has_no_run(job: Job) -> None:
     live = LiveView(job).now()
+    page = words(live, job.report_index, load_benchmark("prbench"))
 
-    assert (live.in_progress, live.last, live.published_at, live.trouble) == ([], None, None, None)
+    assert ([], None, None, None) == (live.in_progress, live.last, live.published_at, live.trouble)
+    assert "No run is in progress, and no run is stored here yet." == page["headline"]
+    assert "Nothing is published yet." == page["published"]
     assert not job.warehouse.exists()
+
+
+@pytest.mark.parametrize(("record", "trouble"), [
+    ({}, "prbench ingest"),
+    ({"config": json.dumps({"models": "of another time"})}, "another version of prbench wrote its record"),
+])  # fmt: skip
+def test_a_run_without_known_coverage_is_shown_with_the_reason(job: Job, record: dict[str, str], trouble: str) -> None:
+    with Warehouse(job.warehouse).living("r1"):
+        store(job, RUNNING, **record)
+        (run,) = LiveView(job).now().in_progress
+
+    assert "r1" == run.run_id
+    assert trouble in (run.trouble or "")
 
 
 def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_view(job: Job) -> None:
@@ -60,18 +76,18 @@ def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_
         with warehouse.living("r1"):
             store(job, RUNNING)
             store(other, RUNNING)
-            assert [run.run_id for run in view.now().in_progress] == ["r1", "r2"]
+            assert ["r1", "r2"] == [run.run_id for run in view.now().in_progress]
             assert view.now().last is None
         live = view.now()
-        assert [run.run_id for run in live.in_progress] == ["r2"]
+        assert ["r2"] == [run.run_id for run in live.in_progress]
         assert live.last is not None
-        assert (live.last.run_id, live.last.outcome) == ("r1", "killed")
+        assert ("r1", "killed") == (live.last.run_id, live.last.outcome)
         store(other, DONE)
-        assert view.now().in_progress == []
+        assert [] == view.now().in_progress
     last = view.now().last
 
     assert last is not None
-    assert (last.run_id, last.outcome) == ("r2", DONE)
+    assert ("r2", DONE) == (last.run_id, last.outcome)
 
 
 def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job: Job) -> None:
@@ -81,28 +97,11 @@ def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job: J
         store(limited, RUNNING)
         (run,) = LiveView(job).now().in_progress
 
-    assert [(cell.judge, cell.model, cell.trial, cell.due, cell.done) for cell in run.cells] == [
+    assert [
         (None, "m", 1, 2, 0), (None, "m", 2, 2, 0), ("j", "m", 1, 4 + 2, 0), ("j", "m", 2, 4 + 2, 0),
-    ]  # fmt: skip
+    ] == [(cell.judge, cell.model, cell.trial, cell.due, cell.done) for cell in run.cells]  # fmt: skip
     assert run.job is not None
-    assert run.job.settings.limits.max_usd == 4
-
-
-def test_a_run_of_a_data_set_that_is_not_ingested_says_why_its_coverage_is_not_known(job: Job) -> None:
-    with Warehouse(job.warehouse).living("r1"):
-        store(job, RUNNING)
-        (run,) = LiveView(job).now().in_progress
-
-    assert run.trouble is not None
-    assert "prbench ingest" in run.trouble
-
-
-def test_a_record_that_this_version_cannot_read_is_said_and_the_run_is_still_shown(job: Job) -> None:
-    with Warehouse(job.warehouse).living("r1"):
-        store(job, RUNNING, config=json.dumps({"models": "of another time"}))
-        (run,) = LiveView(job).now().in_progress
-
-    assert (run.run_id, run.trouble) == ("r1", "another version of prbench wrote its record")
+    assert 4 == run.job.settings.limits.max_usd
 
 
 @pytest.mark.parametrize(("served", "of_run", "wanted"), [
@@ -118,17 +117,17 @@ def test_the_data_set_of_a_run_on_other_splits_is_not_looked_up_again(
 
     data = job_of_run(viewer, run_row(on(of_run), [], at(0), None, RUNNING)).data
 
-    assert (data.revision, data.splits) == (REVISION, wanted)
+    assert (REVISION, wanted) == (data.revision, data.splits)
 
 
 def test_the_record_of_a_run_gives_back_its_job(job: Job) -> None:
     narrowed = {"limit": 2, "vintage": "v", "named_models": ("m",), "named_tasks": ("t1", "t2"), "named_trials": (1,)}
-    asked = job.model_copy(update={**narrowed, "night": "2026-11-23"})
+    narrowed_job = job.model_copy(update={**narrowed, "night": "2026-11-23"})
 
-    found = job_of_run(job, run_row(asked, [], at(0), None, RUNNING))
+    restored = job_of_run(job, run_row(narrowed_job, [], at(0), None, RUNNING))
 
     for name in (*narrowed, "night", "settings", "run_id", "warehouse"):
-        assert getattr(found, name) == getattr(asked, name), name
+        assert getattr(narrowed_job, name) == getattr(restored, name), name
     assert "selection" not in json.loads(run_row(job, [], at(0), None, RUNNING)["config"])
 
 
@@ -146,14 +145,6 @@ def facts(shown: dict[str, Any]) -> dict[str, tuple[str, str]]:
     return {name: (value, beside) for name, value, beside in shown["facts"]}
 
 
-def test_without_any_run_the_page_says_so(tmp_path: Path) -> None:
-    shown = words(Live(NOW), tmp_path / "index.html", PRBENCH)
-
-    assert shown["headline"] == "No run is in progress, and no run is stored here yet."
-    assert shown["published"] == "Nothing is published yet."
-    assert (shown["runs"], shown["last"], shown["figures"]) == ([], None, [])
-
-
 def test_a_run_says_what_is_done_what_failed_of_which_cause_and_what_it_cost_under_which_cap(tmp_path: Path) -> None:
     calls = [{"purpose": "sample", "called_model": "x/a", "calls": 130, "failed_calls": 7, "unpriced_calls": 2,
               "cost_usd": 1.5}]  # fmt: skip
@@ -161,19 +152,19 @@ def test_a_run_says_what_is_done_what_failed_of_which_cause_and_what_it_cost_und
 
     (shown,) = words(Live(NOW, NOW, [going]), tmp_path / "index.html", PRBENCH)["runs"]
 
-    assert facts(shown) == {
+    assert {
         "Coverage": ("60.0%", "120 of 200 responses and verdicts, those of earlier runs included"),
         "Failed": ("4", "3 timeout, 1 refused"),
         "Cost so far": ("$1.50", "cap $5.00, 2 calls of unknown price"),
         "Calls so far": ("130", "7 failed attempts"),
         "Time": ("1 h 2 min", "started 2026-11-23 10:58 UTC"),
-    }
+    } == facts(shown)
     coverage, of_calls = shown["figures"]
-    assert (coverage.figure.name, coverage.n_rows, of_calls.figure.name, of_calls.n_rows) == (
-        "status-r1",
-        1,
-        "calls-r1",
-        1,
+    assert ("status-r1", 1, "calls-r1", 1) == (
+        coverage.figure.name,
+        coverage.n_rows,
+        of_calls.figure.name,
+        of_calls.n_rows,
     )
 
 
@@ -191,14 +182,14 @@ def test_a_run_that_ended_has_its_outcome_and_a_link_to_its_report_if_there_is_o
 
     last = words(Live(NOW, NOW, last=ended), index, PRBENCH)["last"]
 
-    assert (last["outcome"], last["level"]) == ("Stopped at the budget (1 min 15 s ago)", "warn")
-    assert last["report"] == report
+    assert ("Stopped at the budget (1 min 15 s ago)", "warn") == (last["outcome"], last["level"])
+    assert report == last["report"]
 
 
 SMALL_RUBRICS = {f"t{n}": [(4, "Accuracy"), (n + 1, "Risk"), (3, "Clarity")] for n in range(7)}
 
 
-def answers(model: str, n_tasks: int) -> Rows:
+def judged_rows(model: str, n_tasks: int) -> Rows:
     return judged({f"t{n}": [1, n % 2, n % 3 == 0] for n in range(n_tasks)}, model, rubrics=SMALL_RUBRICS)
 
 
@@ -210,7 +201,7 @@ def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_woul
     job = job_on("sample", tmp_path / "data").looking_up(
         lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",))
     )
-    warehouse = written(job.warehouse, together(tasks_of(SMALL_RUBRICS), answers("a", 7), answers("few", 2)))
+    warehouse = written(job.warehouse, together(tasks_of(SMALL_RUBRICS), judged_rows("a", 7), judged_rows("few", 2)))
     warehouse.publish()
     with warehouse.reader() as reader:
         before = shown(job, reader)
@@ -218,7 +209,7 @@ def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_woul
     with warehouse.reader() as reader:
         after = shown(job, reader)
 
-    assert [(row["model"], row["n_tasks"], row["n_tasks_wanted"]) for row in before] == [("a", 7, 7), ("few", 2, 7)]
+    assert [("a", 7, 7), ("few", 2, 7)] == [(row["model"], row["n_tasks"], row["n_tasks_wanted"]) for row in before]
     assert before[0]["ci_low"] is not None
     assert before[1]["ci_low"] is None
     assert before == after

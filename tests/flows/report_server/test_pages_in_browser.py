@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from flows.report_server.server import makers_of, server_of
+from flows.report_server.server import renderers_of, server_of
 from tasks.config.job import Job
 from tests.tasks.report.browser import PHONE, Visit
 from tests.tasks.report.conftest import browser, hostile_job, hostile_site, world_job, world_site
@@ -36,7 +36,7 @@ class ServedVisit(Visit):
 
 @contextmanager
 def visiting_server(browser: Browser, job: Job, site: Path, *, dark: bool = False) -> Iterator[ServedVisit]:
-    with server_of(site.parent, 0, makers_of(job, site / "index.html", is_live=True)) as server:
+    with server_of(site.parent, 0, renderers_of(job, site / "index.html", is_live=True)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         context = browser.new_context(viewport={"width": 1400, "height": 900}, color_scheme="dark" if dark else "light")
         visit = ServedVisit(context.new_page(), site.resolve())
@@ -66,14 +66,14 @@ def test_two_models_are_picked_and_changes_lead_to_tasks(browser: Browser, world
         expect(rows.first).to_be_visible(timeout=60_000)
 
         assert all(row.startswith("−") for row in rows.locator("td:nth-child(6)").all_inner_texts())
-        assert whom_it_keeps_out(visit) == []
+        assert [] == whom_it_keeps_out(visit)
         page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
         assert fits(page)
         title = rows.first.locator("td").first.inner_text()
         rows.first.get_by_role("link").click()
         page.wait_for_selector(".marked")
         assert page.locator(".marked").inner_text().split("\n")[0] in title
-        assert visit.faults == []
+        assert [] == visit.faults
 
 
 def test_of_every_kind_the_first_choice_can_be_compared(browser: Browser, world_job: Job, world_site: Path) -> None:
@@ -84,10 +84,10 @@ def test_of_every_kind_the_first_choice_can_be_compared(browser: Browser, world_
             page.get_by_role("button", name="Compare").click()
             expect(page.get_by_role("heading", name="Differences", exact=True)).to_be_visible()
             assert page.get_by_role("row").count() > 1
-            assert page.get_by_role("status").count() == 0
+            assert 0 == page.get_by_role("status").count()
             page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
             assert fits(page)
-        assert visit.faults == []
+        assert [] == visit.faults
 
 
 def test_the_live_page_renews_itself_until_the_server_ends_and_keeps_what_was_unfolded(
@@ -95,8 +95,8 @@ def test_the_live_page_renews_itself_until_the_server_ends_and_keeps_what_was_un
 ) -> None:
     with visiting_server(browser, world_job, world_site) as visit:
         page = visit.open("live.html").page
-        assert page.locator("#headline").inner_text() == "No run is in progress."
-        assert whom_it_keeps_out(visit) == []
+        assert "No run is in progress." == page.locator("#headline").inner_text()
+        assert [] == whom_it_keeps_out(visit)
         page.locator("details.how summary").first.click()
         page.locator("details.numbers summary").last.click()
         with Warehouse(world_job.warehouse).living("a new run"):
@@ -106,7 +106,7 @@ def test_the_live_page_renews_itself_until_the_server_ends_and_keeps_what_was_un
         assert page.locator("details.numbers").last.get_attribute("open") is None
         page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
         assert fits(page)
-        assert visit.faults == []
+        assert [] == visit.faults
         page.route("**/live.html", lambda route: route.abort())
         page.wait_for_selector("#lost:not([hidden])")
 
@@ -116,13 +116,13 @@ def test_nothing_that_anybody_wrote_does_anything_on_served_pages(
     browser: Browser, hostile_job: Job, hostile_site: Path, dark: bool
 ) -> None:
     first, second = (model.label for model in hostile_job.settings.models[:2])
-    asked = f"compare.html?of=model&first={quote(first)}&second={quote(second)}&whole=yes"
+    address = f"compare.html?of=model&first={quote(first)}&second={quote(second)}&whole=yes"
     with visiting_server(browser, hostile_job, hostile_site, dark=dark) as visit:
-        for name in (asked, "compare.html?of=run", "live.html"):
+        for name in (address, "compare.html?of=run", "live.html"):
             visit.open(name)
             visit.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-            assert whom_it_keeps_out(visit) == []
+            assert [] == whom_it_keeps_out(visit)
 
-            assert visit.faults == []
-        visit.open(asked)
+            assert [] == visit.faults
+        visit.open(address)
         expect(visit.page.locator("#diff_flips tbody tr").first).to_be_visible(timeout=60_000)

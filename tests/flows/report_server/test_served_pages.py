@@ -1,4 +1,4 @@
-"""Pages that the server makes, over a real socket: for this machine alone, as text, and nothing is written."""
+"""Rendered pages, over a real socket: for this machine only, names as text, and nothing is written."""
 
 import http.client
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.report_server.server import Made, makers_of, serve_report, server_of
+from flows.report_server.server import PageContent, renderers_of, serve_report, server_of
 from tasks.figures.shown import COMPARE
 from tasks.report.rendering.site import render
 from tasks.rules.errors import UsageError
@@ -34,8 +34,8 @@ def port(folder: Path) -> Iterator[int]:
     index = folder / "report/prbench/index.html"
     index.parent.mkdir(parents=True)
     index.write_text("a report")
-    makers = makers_of(job_on("sample", folder / "data"), index, is_live=True)
-    with server_of(folder / "report", 0, makers) as server:
+    renderers = renderers_of(job_on("sample", folder / "data"), index, is_live=True)
+    with server_of(folder / "report", 0, renderers) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.server_port
         server.shutdown()
@@ -48,7 +48,7 @@ def fetch(port: int, path: str, method: str = "GET", **headers: str) -> tuple[ht
     return response, response.read().decode()
 
 
-def answer(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, str, str]:
+def get(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, str, str]:
     response, text = fetch(port, f"/prbench/{path}", method, **headers)
     return response.status, response.headers["Content-Type"] or "", text
 
@@ -57,12 +57,12 @@ PATHS = ("compare.html", "live.html", "assets/page.js", "assets/live.js", "asset
 
 
 @pytest.mark.parametrize("path", [*PATHS, "index.html"])
-def test_a_page_is_answered_to_this_machine_alone(port: int, path: str) -> None:
-    assert answer(port, path)[0] == 200
-    assert answer(port, path, "HEAD") == (200, answer(port, path)[1], "")
-    assert answer(port, path, Host="evil.example")[0] == 403
-    assert answer(port, path, Origin="http://evil.example")[0] == 403
-    assert answer(port, path, "POST")[0] == 501
+def test_a_page_is_served_to_this_machine_only(port: int, path: str) -> None:
+    assert 200 == get(port, path)[0]
+    assert get(port, path, "HEAD") == (200, get(port, path)[1], "")
+    assert 403 == get(port, path, Host="evil.example")[0]
+    assert 403 == get(port, path, Origin="http://evil.example")[0]
+    assert 501 == get(port, path, "POST")[0]
 
 
 @pytest.mark.parametrize(("header", "value", "status"), [
@@ -74,28 +74,28 @@ def test_a_page_is_answered_to_this_machine_alone(port: int, path: str) -> None:
         "http://127.0.0.1:9999", "null", "http://127.0.0.1", "https://127.0.0.1:8765", "http://evil.example", "")),
     ("Sec-Fetch-Site", "same-origin", 200), ("Sec-Fetch-Site", "cross-site", 403), ("Sec-Fetch-Site", "same-site", 403),
 ])  # fmt: skip
-def test_only_who_asks_this_machine_by_one_of_its_names_and_from_its_own_page_is_answered(
+def test_only_requests_by_a_name_of_this_machine_and_from_its_own_pages_are_served(
     port: int, header: str, value: str, status: int
 ) -> None:
-    assert answer(port, "index.html", **{header: value})[0] == status
+    assert status == get(port, "index.html", **{header: value})[0]
 
 
 def test_another_site_can_lead_here_but_not_load_or_frame_a_page(port: int) -> None:
-    assert answer(port, "index.html", **{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"})[0] == 200
+    assert 200 == get(port, "index.html", **{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"})[0]
     for path in ("index.html", "live.html", "nowhere.html"):
         headers = fetch(port, f"/prbench/{path}")[0].headers
-        assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
-        assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert "frame-ancestors 'none'" == headers["Content-Security-Policy"]
+        assert "same-origin" == headers["Cross-Origin-Resource-Policy"]
 
 
 @pytest.mark.parametrize("path", [
     "/%00", "/%00/", "/index.html%00", "/%ff%fe", "/%ed%a0%80", "/" + "a" * 5_000, "/%2e%2e/passwd", "//evil",
 ])  # fmt: skip
-def test_a_page_that_cannot_be_is_not_found_and_nothing_is_printed(
+def test_an_invalid_path_is_status_404_and_nothing_is_printed(
     port: int, path: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert [fetch(port, path, method)[0].status for method in ("GET", "HEAD")] == [404, 404]
-    assert capfd.readouterr() == ("", "")
+    assert [404, 404] == [fetch(port, path, method)[0].status for method in ("GET", "HEAD")]
+    assert ("", "") == capfd.readouterr()
 
 
 def test_a_browser_that_does_not_wait_for_the_rest_of_a_page_is_nothing_to_print(
@@ -112,8 +112,8 @@ def test_a_browser_that_does_not_wait_for_the_rest_of_a_page_is_nothing_to_print
         assert browser.recv(1)
         browser.close()
         server.shutdown()
-    # Its end has waited for the thread that answered.
-    assert capfd.readouterr() == ("", "")
+    # The server has waited for the thread of the response.
+    assert ("", "") == capfd.readouterr()
 
 
 def test_links_that_lead_out_of_the_folder_are_not_followed(port: int, folder: Path, tmp_path: Path) -> None:
@@ -127,14 +127,14 @@ def test_links_that_lead_out_of_the_folder_are_not_followed(port: int, folder: P
     os.mkfifo(inside / "pipe.html")
 
     for path in ("out.html", "out/index.html", "out/", "linked/index.html", "linked/", "linked/pipe.html"):
-        assert answer(port, path)[0] == 404, path
-    assert answer(port, "same.html")[2] == answer(port, "index.html")[2] == answer(port, "")[2] == "a report"
+        assert 404 == get(port, path)[0], path
+    assert get(port, "same.html")[2] == get(port, "index.html")[2] == get(port, "")[2] == "a report"
 
 
 def test_the_pages_have_a_policy_and_names_and_parameters_are_text_in_them(port: int) -> None:
-    compared = answer(port, "compare.html?of=model&first=a&second=%3Cscript%3Eattacked%3C/script%3E")[2]
-    refused = answer(port, "compare.html?of=model&first=a&second=%3Cscript%3Eother%3C/script%3E")[2]
-    live = answer(port, "live.html")[2]
+    compared = get(port, "compare.html?of=model&first=a&second=%3Cscript%3Eattacked%3C/script%3E")[2]
+    refused = get(port, "compare.html?of=model&first=a&second=%3Cscript%3Eother%3C/script%3E")[2]
+    live = get(port, "live.html")[2]
 
     for page in (compared, refused, live):
         assert "default-src &#39;none&#39;; script-src &#39;self&#39;" in page
@@ -155,40 +155,40 @@ def test_in_a_folder_the_page_says_how_any_two_are_compared_and_may_ask_nobody()
     assert "<form" not in page
 
 
-def test_too_many_parameters_are_not_found_and_nothing_is_written(port: int, folder: Path) -> None:
+def test_too_many_parameters_are_status_404_and_nothing_is_written(port: int, folder: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
-    assert answer(port, "compare.html?" + "&".join(f"p{n}=1" for n in range(99)))[0] == 404
+    assert 404 == get(port, "compare.html?" + "&".join(f"p{n}=1" for n in range(99)))[0]
     for path in PATHS:
-        answer(port, path)
+        get(port, path)
 
-    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+    assert before == {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 
-def test_the_server_closes_when_the_answer_that_is_being_made_is_made(tmp_path: Path) -> None:
-    begun, go_on, made = threading.Event(), threading.Event(), threading.Event()
+def test_the_server_closes_when_the_page_in_progress_is_rendered(tmp_path: Path) -> None:
+    begun, go_on, has_ended = threading.Event(), threading.Event(), threading.Event()
 
-    def make(_: Mapping[str, str]) -> Made:
+    def make(_: Mapping[str, str]) -> PageContent:
         begun.set()
         assert go_on.wait(30)
-        made.set()
-        return Made(b"")
+        has_ended.set()
+        return PageContent(b"")
 
     server = server_of(tmp_path, 0, {"/prbench/slow": make})
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    asking = threading.Thread(target=answer, args=(server.server_port, "slow"))
-    asking.start()
+    run_on = threading.Thread(target=get, args=(server.server_port, "slow"))
+    run_on.start()
     assert begun.wait(30)
     server.shutdown()
     closing = threading.Thread(target=server.server_close)
     closing.start()
-    assert not made.is_set()
+    assert not has_ended.is_set()
     go_on.set()
     closing.join(30)
 
-    assert made.is_set()
+    assert has_ended.is_set()
     assert not closing.is_alive()
-    asking.join(30)
+    run_on.join(30)
 
 
 def test_a_folder_of_other_files_is_not_served(tmp_path: Path) -> None:
@@ -197,12 +197,14 @@ def test_a_folder_of_other_files_is_not_served(tmp_path: Path) -> None:
         serve_report(job_on("sample", tmp_path / "data"), tmp_path / "prbench" / "index.html", 0, is_live=True)
 
 
-def test_a_page_that_cannot_be_made_is_answered_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def broken(_: Mapping[str, str]) -> Made:
+def test_a_page_that_cannot_be_rendered_is_an_error_in_browser_and_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(_: Mapping[str, str]) -> PageContent:
         raise ValueError("a bug")
 
     with server_of(tmp_path, 0, {"/page.html": broken}) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        assert fetch(server.server_port, "/page.html")[0].status == 500
+        assert 500 == fetch(server.server_port, "/page.html")[0].status
         server.shutdown()
     assert "/page.html: unexpected ValueError: a bug" in capsys.readouterr().err

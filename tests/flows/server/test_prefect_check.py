@@ -18,7 +18,7 @@ SECRET = "prbench:a-long-secret"
 
 
 class Server(HTTPServer):
-    """Answers as a Prefect server does: who is asked for no secret, or does not tell it, and who does."""
+    """A server that checks the secret as a Prefect server does."""
 
     secret: str | None = SECRET
     status = 200
@@ -45,73 +45,65 @@ class _Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """A server that is named in the environment, for a user without any configuration of Prefect."""
-    with Server(("127.0.0.1", 0), _Handler) as made:
-        threading.Thread(target=made.serve_forever, daemon=True).start()
+    with Server(("127.0.0.1", 0), _Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
-        monkeypatch.setenv("PREFECT_API_URL", f"http://{made.host}/api/")
+        monkeypatch.setenv("PREFECT_API_URL", f"http://{server.host}/api/")
         monkeypatch.setenv("PREFECT_API_AUTH_STRING", SECRET)
-        yield made
-        made.shutdown()
+        yield server
+        server.shutdown()
 
 
-def test_a_server_that_asks_nobody_for_a_secret_is_a_problem(server: Server, tmp_path: Path) -> None:
+def test_a_server_without_a_secret_is_a_problem(server: Server, tmp_path: Path) -> None:
     server.secret = None
 
-    (found,) = [each for each in examine(job_on("sample", tmp_path / "data")) if each.subject == "Prefect server"]
-    assert found.is_ok is False
-    assert f"{server.host} asks for no secret" in found.detail
-    assert "PREFECT_SERVER_API_AUTH_STRING" in found.detail
-    assert SECRET not in found.detail
+    (finding,) = [each for each in examine(job_on("sample", tmp_path / "data")) if each.subject == "Prefect server"]
+    assert finding.is_ok is False
+    assert f"{server.host} requires no secret" in finding.detail
+    assert "PREFECT_SERVER_API_AUTH_STRING" in finding.detail
+    assert SECRET not in finding.detail
 
 
 @pytest.mark.parametrize(
-    ("secret", "status", "told", "is_ok", "said"),
+    ("secret", "status", "own_secret", "is_ok", "sentence"),
     [
-        (SECRET, 200, SECRET, True, "asks for a secret"),
-        *((SECRET, 200, told, False, "PREFECT_API_AUTH_STRING is a different one") for told in ("prbench:another", "")),
+        (SECRET, 200, SECRET, True, "requires a secret"),
+        (SECRET, 200, "prbench:another", False, "requires a secret other than PREFECT_API_AUTH_STRING"),
+        (SECRET, 200, "", False, "requires a secret other than PREFECT_API_AUTH_STRING"),
         # No redirect is followed.
-        *((None, status, SECRET, None, f"answers {status}") for status in (302, 307, 404, 500)),
+        *((None, status, SECRET, None, f"responds with status {status}") for status in (302, 307, 404, 500)),
     ],
 )
-def test_a_server_is_well_if_it_asks_for_the_secret_that_is_set(
-    server: Server, monkeypatch: pytest.MonkeyPatch, secret: str | None, status: int, told: str, is_ok: bool | None,
-    said: str,
+def test_a_server_is_well_if_it_requires_the_configured_secret(
+    server: Server, monkeypatch: pytest.MonkeyPatch, secret: str | None, status: int, own_secret: str,
+    is_ok: bool | None, sentence: str,
 ) -> None:  # fmt: skip
     server.secret, server.status = secret, status
-    monkeypatch.setenv("PREFECT_API_AUTH_STRING", told)
-    found, detail = check_server()
+    monkeypatch.setenv("PREFECT_API_AUTH_STRING", own_secret)
+    finding, detail = check_server()
 
-    assert found is is_ok
+    assert finding is is_ok
     assert detail.startswith(server.host)
-    assert said in detail
+    assert sentence in detail
 
 
-def test_a_server_that_is_not_there_is_a_problem_and_no_password_in_its_address_is_shown(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+def test_an_unreachable_server_is_reported_without_its_password_and_one_of_a_profile_is_checked_too(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", "http://user:in-the-address@127.0.0.1:1/api")
     is_ok, detail = check_server()
-
     assert is_ok is False
     assert detail.startswith("127.0.0.1:1 cannot be reached")
-
-
-def test_without_a_named_server_there_is_nothing_to_guard(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PREFECT_API_URL")
-
-    assert check_server()[0] is True
-
-
-def test_a_server_of_a_profile_is_checked_too(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PREFECT_API_URL", "PREFECT_API_AUTH_STRING"):
         monkeypatch.delenv(name)
+    assert check_server()[0] is True
     (tmp_path / "prefect").mkdir()
     (tmp_path / "prefect" / "profiles.toml").write_text(
         f'active = "team"\n[profiles.team]\nPREFECT_API_URL = "http://{server.host}/api"\n'
         f'PREFECT_API_AUTH_STRING = "{SECRET}"\n'
     )
-    assert check_server() == (True, f"{server.host} asks for a secret")
+    assert (True, f"{server.host} requires a secret") == check_server()
     server.secret = None
     assert check_server()[0] is False
     (tmp_path / "prefect" / "profiles.toml").write_text("no = [")

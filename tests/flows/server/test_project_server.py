@@ -32,7 +32,7 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     for name in [name for name in os.environ if name.startswith(("PREFECT_API", "PRBENCH_PREFECT"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(project_server, "_held", {})
+    monkeypatch.setattr(project_server, "HELD", {})
     monkeypatch.chdir(tmp_path)
     return commands
 
@@ -52,17 +52,17 @@ def ended(started: list[Any]) -> None:
 
 def test_a_folder_has_one_server_and_its_users_share_a_lock(started: list[Any], tmp_path: Path) -> None:
     first, again = own_server(job(tmp_path, retention={"prefect_days": 9})), own_server(job(tmp_path))
-    assert (first, len(started)) == (again, 1)
+    assert (again, 1) == (first, len(started))
     kept = {name: value for name, value in started[0][1]["env"].items() if "RETENTION" in name}
-    assert kept == {
+    assert {
         "PREFECT_SERVER_SERVICES_DB_VACUUM_RETENTION_PERIOD": "P9D", "PREFECT_SERVER_EVENTS_RETENTION_PERIOD": "P7D",
-    }  # fmt: skip
+    } == kept  # fmt: skip
     assert own_server(job(tmp_path, "other")).url != first.url
     with (folder_of(job(tmp_path)) / USERS).open() as users, pytest.raises(BlockingIOError):
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.close(started[0][2])
     assert own_server(job(tmp_path)).url != first.url
-    assert own_server(job(tmp_path)).secret == first.secret
+    assert first.secret == own_server(job(tmp_path)).secret
 
 
 def test_a_secret_is_its_users_alone_whatever_the_mask_and_neither_shown_nor_beside_the_data(
@@ -74,9 +74,9 @@ def test_a_secret_is_its_users_alone_whatever_the_mask_and_neither_shown_nor_bes
     finally:
         os.umask(before)
     path = secret_path(folder_of(job(tmp_path)).resolve())
-    assert [stat.S_IMODE(each.stat().st_mode) for each in (path, path.parent)] == [0o600, 0o700]
-    assert stat.S_IMODE(folder_of(job(tmp_path)).stat().st_mode) == 0o700
-    assert path.read_text() == server.secret
+    assert [0o600, 0o700] == [stat.S_IMODE(each.stat().st_mode) for each in (path, path.parent)]
+    assert 0o700 == stat.S_IMODE(folder_of(job(tmp_path)).stat().st_mode)
+    assert server.secret == path.read_text()
     assert len(server.secret) > 40
     assert server.secret not in repr(server) + str(started)
     assert not any(server.secret in each.read_text() for each in folder_of(job(tmp_path)).iterdir())
@@ -89,7 +89,7 @@ def test_a_secret_that_others_can_get_at_is_not_used(started: list[Any], tmp_pat
     secret_path(folder_of(job(tmp_path)).resolve()).chmod(widened)
     with pytest.raises(NoServerError, match="other users can read this secret; delete"):
         own_server(job(tmp_path))
-    assert len(started) == 1
+    assert 1 == len(started)
 
 
 def test_a_secret_that_is_a_link_or_in_a_folder_of_others_is_not_used(started: list[Any], tmp_path: Path) -> None:
@@ -104,10 +104,10 @@ def test_a_secret_that_is_a_link_or_in_a_folder_of_others_is_not_used(started: l
     path.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(NoServerError, match="is a link"):
         own_server(job(tmp_path))
-    assert started == []
+    assert [] == started
 
 
-def test_a_port_that_is_taken_is_told(started: list[Any], tmp_path: Path) -> None:
+def test_a_port_in_use_is_refused(started: list[Any], tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(NoServerError, match=f"--port {port}: .*PREFECT_API_URL"):
@@ -124,13 +124,13 @@ def test_a_server_of_another_machine_is_not_used_and_none_is_started_beside_it_u
     address = folder_of(job(tmp_path)) / ADDRESS
     address.write_text(json.dumps(json.loads(address.read_text()) | {"machine": "another", "host": "node7"}))
     assert server_of(job(tmp_path)) is None
-    assert capsys.readouterr().err == (
-        "no Prefect server: that of this data folder runs on node7; this run is not recorded\n"
+    assert "no Prefect server: the server of this data folder runs on node7; this run is not recorded\n" == (
+        capsys.readouterr().err
     )
     os.utime(address, (0, 0))
     if not is_locked:
         assert own_server(job(tmp_path)).secret
-        assert len(started) == 2
+        assert 2 == len(started)
 
 
 @pytest.mark.parametrize("content", ["", "{"])
@@ -146,41 +146,37 @@ def test_without_a_whole_address_file_nothing_waits_for_the_server_for_ever(
     address = folder_of(job(tmp_path)) / ADDRESS
     address.write_text(content)
     assert server_of(job(tmp_path)) is None
-    said = capsys.readouterr().err
-    assert said == f"no Prefect server: {address.resolve()} does not say where it is; this run is not recorded\n"
+    stderr = capsys.readouterr().err
+    assert f"no Prefect server: {address.resolve()} does not hold its address; this run is not recorded\n" == stderr
     ended(started)
     assert own_server(job(tmp_path)).secret
 
 
-def test_a_folder_of_another_user_is_not_used(
+def test_no_server_is_started_for_unrecorded_runs_and_none_of_another_user_is_used(
     started: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    assert server_of(job(tmp_path, prefect="off")) is None
+    assert server_of(job(tmp_path, prefect=False)) is None  # as YAML reads `off`
+    with monkeypatch.context() as patch:
+        patch.setenv("PRBENCH_PREFECT", "off")
+        assert server_of(job(tmp_path)) is None
+    assert [] == started
     own_server(job(tmp_path))
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     assert server_of(job(tmp_path)) is None
     assert "is another user's; this run is not recorded" in capsys.readouterr().err
 
 
-def test_where_nothing_is_to_be_recorded_no_server_is_started(
-    started: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert server_of(job(tmp_path, prefect="off")) is None
-    assert server_of(job(tmp_path, prefect=False)) is None  # as YAML reads `off`
-    monkeypatch.setenv("PRBENCH_PREFECT", "off")
-    assert server_of(job(tmp_path)) is None
-    assert started == []
-
-
-def test_a_named_server_that_does_not_answer_is_told_without_its_password(
+def test_a_named_server_that_does_not_respond_is_reported_without_its_password(
     started: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", "http://me:a-password@127.0.0.1:1/api")
     named = server_of(job(tmp_path))
     assert named is not None
     assert not named.is_ready(0.3)
-    said = capsys.readouterr().err
-    assert said == "Prefect's server at 127.0.0.1:1 does not answer; waiting up to 0 s for it\n"
-    assert started == []
+    stderr = capsys.readouterr().err
+    assert "Prefect's server at 127.0.0.1:1 does not respond; waiting up to 0 s for it\n" == stderr
+    assert [] == started
 
 
 @pytest.mark.parametrize(
@@ -192,13 +188,13 @@ def test_a_named_server_that_does_not_answer_is_told_without_its_password(
         ("pyproject.toml", '[tool.prefect.api]\nurl = "http://127.0.0.1:1/api"\n'),
     ],
 )
-def test_a_server_that_a_file_could_name_is_asked_for(started: list[Any], tmp_path: Path, file: str, text: str) -> None:
+def test_files_that_may_name_a_server_are_listed(started: list[Any], tmp_path: Path, file: str, text: str) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "pyproject.toml").write_text("[tool.ruff]\n", encoding="utf-8")
     (tmp_path / ".env").write_text("OPENAI_API_KEY=k\n", encoding="utf-8")
-    assert settings_files() == []
+    assert [] == settings_files()
     (tmp_path / file).write_text(text, encoding="utf-8")
-    assert [path.absolute() for path in settings_files()] == [tmp_path / file]
+    assert [tmp_path / file] == [path.absolute() for path in settings_files()]
 
 
 _AS_A_NOTEBOOK = """
@@ -219,5 +215,5 @@ def test_importing_flows_starts_no_server_and_switches_off_what_prefect_would_st
         [sys.executable, "-c", _AS_A_NOTEBOOK.format(first=first)], capture_output=True, text=True, check=False,
         env=environment | {"PREFECT_HOME": str(tmp_path)}, cwd=tmp_path,
     )  # fmt: skip
-    assert shown.stdout.split() == ["False", "False", "3", "None"], shown.stderr
+    assert ["False", "False", "3", "None"] == shown.stdout.split(), shown.stderr
     assert not (tmp_path / "prefect.db").exists()

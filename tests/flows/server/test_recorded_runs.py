@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -14,7 +15,6 @@ from typing import Any
 
 import httpx
 import pytest
-import yaml
 
 from flows.recorded import STOPPED, UNRECORDED, call, reported, run_name, run_recorded
 from flows.server.project_server import own_server, secret_path
@@ -22,10 +22,10 @@ from flows.server.server_process import ADDRESS
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError
 from tasks.run.writing import StageReport
-from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
-from tests.flows.conftest import PRBENCH, until
+from tests.faults.server import Answer, FaultServer, is_judging, well_behaved
+from tests.flows.conftest import N_CRITERIA, Command, until
 from tests.flows.prefect_server import browser, take_database
-from tests.kit import job_on, shared_folder
+from tests.kit import endpoint, job_on, shared_folder
 
 pytestmark = pytest.mark.slow
 
@@ -38,8 +38,6 @@ REPORTS = {
 NAMES = {
     "done": "Completed", "below_bar": "Below the bar", "stopped_at_budget": "Stopped at the budget", "failed": "Failed",
 }  # fmt: skip
-N_CRITERIA = 98
-N_CALLS = 8 + N_CRITERIA
 
 
 # In this process, on a server of the tests
@@ -48,9 +46,9 @@ N_CALLS = 8 + N_CRITERIA
 def shown(url: str, **wanted: Any) -> list[dict[str, Any]]:
     """The flow runs that a server shows, the latest first."""
     with closing(browser(url)) as client:
-        asked = {"sort": "START_TIME_DESC", "limit": 50, **wanted}
-        found: list[dict[str, Any]] = client.post("/flow_runs/filter", json=asked).raise_for_status().json()
-        return found
+        query = {"sort": "START_TIME_DESC", "limit": 50, **wanted}
+        runs: list[dict[str, Any]] = client.post("/flow_runs/filter", json=query).raise_for_status().json()
+        return runs
 
 
 def state(url: str, flow_name: str) -> tuple[str, str, str]:
@@ -75,10 +73,10 @@ def test_a_flow_ends_in_its_outcome_s_state_with_its_reports(prefect_api: str, t
 
     ends = flow_of(f"ends-{outcome}", work)
     job = job_on("sample", tmp_path)
-    assert asyncio.run(run_recorded(ends, job)) == REPORTS[outcome]
-    assert asyncio.run(ends.fn(job)) == REPORTS[outcome]
+    assert REPORTS[outcome] == asyncio.run(run_recorded(ends, job))
+    assert REPORTS[outcome] == asyncio.run(ends.fn(job))
     type_, name, message = state(prefect_api, f"ends-{outcome}")
-    assert (type_, name) == ("FAILED" if outcome == "failed" else "COMPLETED", NAMES[outcome])
+    assert ("FAILED" if outcome == "failed" else "COMPLETED", NAMES[outcome]) == (type_, name)
     assert message == (REPORTS[outcome][-1].warnings or REPORTS[outcome][0].warnings or ["9 verdicts made"])[0]
 
 
@@ -90,7 +88,7 @@ def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(prefect_api
     outer = flow_of("raises-outside", lambda job: call(inner, job))
     with pytest.raises(PipelineError, match="the file is gone"):
         asyncio.run(run_recorded(outer, job_on("sample", tmp_path)))
-    assert [state(prefect_api, f"raises-{name}")[:2] for name in ("inside", "outside")] == [("FAILED", "Failed")] * 2
+    assert [("FAILED", "Failed")] * 2 == [state(prefect_api, f"raises-{name}")[:2] for name in ("inside", "outside")]
 
 
 def test_a_flow_that_is_cancelled_in_prefect_stops_with_its_stages_and_none_of_them_crashed(
@@ -112,11 +110,11 @@ def test_a_flow_that_is_cancelled_in_prefect_stops_with_its_stages_and_none_of_t
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(run_recorded(outer, job_on("sample", tmp_path)))
     for name in ("stage", "run"):
-        assert state(prefect_api, f"stopped-{name}") == ("CANCELLED", "Cancelled", STOPPED)
+        assert ("CANCELLED", "Cancelled", STOPPED) == state(prefect_api, f"stopped-{name}")
 
 
 @pytest.mark.parametrize("is_begun", [True, False])
-def test_a_server_that_is_lost_changes_nothing_about_the_work_and_is_told_once(
+def test_a_lost_server_changes_nothing_about_the_work_and_is_reported_once(
     prefect_api: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -139,9 +137,9 @@ def test_a_server_that_is_lost_changes_nothing_about_the_work_and_is_told_once(
     if not is_begun:
         monkeypatch.setattr(PrefectClient, "create_flow_run", refuse)
     outer = flow_of("loses", lambda job: call(stage, job))
-    assert asyncio.run(run_recorded(outer, job_on("sample", tmp_path))) == REPORTS["below_bar"]
-    assert n_done == ["stage"]
-    assert capsys.readouterr().err.count("does not record this run any more (ConnectError)") == 1
+    assert REPORTS["below_bar"] == asyncio.run(run_recorded(outer, job_on("sample", tmp_path)))
+    assert ["stage"] == n_done
+    assert 1 == capsys.readouterr().err.count("does not record this run any more (ConnectError)")
     assert UNRECORDED.is_set()
 
 
@@ -150,47 +148,19 @@ def test_a_server_that_is_lost_changes_nothing_about_the_work_and_is_told_once(
 
 @dataclass
 class World:
-    """A folder with a configuration, a user's home, and a provider."""
+    """A folder of a user without any configuration of Prefect, and a provider whose verdicts take some time."""
 
-    folder: Path
-    home: Path
+    command: Command
     provider: FaultServer
-    delay_s: float = 0.0
 
-    def __post_init__(self) -> None:
-        at = {"name": "hosted_vllm/m", "api_base": self.provider.api_base}
-        settings = {
-            "dataset": {"source": "sample"}, "warehouse": "data", "models": [{**at, "label": "a"}],
-            "judges": [{**at, "label": "j"}], "limits": {"concurrency": 4}, "report": {"enabled": False},
-        }  # fmt: skip
-        (self.folder / "prbench.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
-        self.provider.behaviour = self.answer
-
-    def answer(self, request: Request, number: int) -> Answer:
-        delay_s = self.delay_s if is_judging(request) else 0.0
-        return Answer(well_behaved(request, number).text, delay_s=delay_s)
-
-    def start(self, *arguments: str) -> "subprocess.Popen[str]":
-        environment = {
-            name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "PRBENCH_"))
-        }
-        return subprocess.Popen(
-            [PRBENCH, *arguments], cwd=self.folder, env=environment | {"PREFECT_HOME": str(self.home)}, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-
-    def run(self, *arguments: str, code: int = 0) -> tuple[str, list[str]]:
-        process = self.start(*arguments)
-        out, err = process.communicate(timeout=300)
-        assert process.returncode == code, err
-        return out, err.splitlines()
-
-    def sql(self, query: str) -> Any:
-        return json.loads(self.run("sql", query, "--json")[0])
+    def slow_down(self, delay_s: float) -> None:
+        self.provider.behaviour = lambda request, number: Answer(
+            well_behaved(request, number).text, delay_s=delay_s if is_judging(request) else 0.0
+        )
 
     @property
     def prefect(self) -> Path:
-        return self.folder / "data" / "prefect"
+        return self.command.folder / "data" / "prefect"
 
     @property
     def url(self) -> str:
@@ -198,34 +168,39 @@ class World:
         return url
 
     def client(self, monkeypatch: pytest.MonkeyPatch) -> str:
-        """The address of the server, to which the tests' browser then talks."""
-        monkeypatch.setenv("PREFECT_HOME", str(self.home))
+        """The address of the server, which the tests' browser uses from now on."""
         monkeypatch.setenv("PREFECT_API_AUTH_STRING", secret_path(self.prefect.resolve()).read_text())
         return self.url
 
     def servers(self) -> list[int]:
         """The processes of servers of the folder."""
-        found = subprocess.run(
-            ["pgrep", "-f", f"server_process .*{self.prefect}"], capture_output=True, text=True, check=False
-        )
-        return [int(line) for line in found.stdout.split()]
+        command = ["pgrep", "-f", f"server_process .*{self.prefect}"]
+        return [int(pid) for pid in subprocess.run(command, capture_output=True, check=False).stdout.split()]
 
-    def under_way(self, process: "subprocess.Popen[str]") -> None:
-        """Wait until a run has judged something and has much to do still."""
-        until(lambda: sum(map(is_judging, self.provider.book)) > 12, process)
+    def under_way(self) -> "subprocess.Popen[str]":
+        """A run that has judged something and has much to do still."""
+        run = self.command.start("run")
+        until(lambda: sum(map(is_judging, self.provider.book)) > 12, run)
+        return run
 
 
 @pytest.fixture
-def world(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with FaultServer() as provider:
-        made = World(tmp_path, tmp_path / "home", provider)
-        made.prefect.mkdir(parents=True, mode=0o700)
-        take_database(shared_folder(tmp_path_factory), made.prefect)
-        try:
-            yield made
-        finally:
-            for pid in made.servers():
-                os.kill(pid, signal.SIGKILL)
+def world(
+    command: Command, provider: FaultServer, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[World]:
+    for name in [name for name in os.environ if name.startswith(("PREFECT_", "PRBENCH_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PREFECT_HOME", str(command.folder / "home"))
+    models, judges = ([endpoint(label, provider.api_base)] for label in ("a", "j"))
+    command.configure(
+        dataset={"source": "sample"}, warehouse="data", models=models, judges=judges, limits={"concurrency": 4}
+    )
+    world = World(command, provider)
+    world.prefect.mkdir(parents=True, mode=0o700)
+    take_database(shared_folder(tmp_path_factory), world.prefect)
+    yield world
+    for pid in world.servers():
+        os.kill(pid, signal.SIGKILL)
 
 
 def recorded(lines: Sequence[str]) -> list[str]:
@@ -233,23 +208,22 @@ def recorded(lines: Sequence[str]) -> list[str]:
 
 
 def test_two_commands_at_once_are_recorded_by_one_server(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert recorded(world.run("ingest", "--no-prefect")[1]) == []
-    assert world.servers() == []
-    both = [world.start("run"), world.start("run", "--trials", "2")]
-    said = [process.communicate(timeout=300)[1].splitlines() for process in both]
-    assert [process.returncode for process in both] == [0, 0], said
-    place = world.url.removeprefix("http://").removesuffix("/api")
-    assert [recorded(lines) for lines in said] == [[f"Prefect records this run: {place}"]] * 2
-    assert len(world.servers()) == 1
+    world.command("ingest", "--no-prefect")
+    assert [] == world.servers()
+    both = [world.command.start("run", "--limit", "2"), world.command.start("run", "--limit", "2", "--trials", "2")]
+    outputs = [process.communicate(timeout=300)[1].splitlines() for process in both]
+    assert [0, 0] == [process.returncode for process in both], outputs
+    address = world.url.removeprefix("http://").removesuffix("/api")
+    assert [[f"Prefect records this run: {address}"]] * 2 == [recorded(lines) for lines in outputs]
+    assert 1 == len(world.servers())
     tops = [run for run in shown(world.client(monkeypatch)) if not run["parent_task_run_id"]]
-    assert [(run["name"].split()[0], run["state_name"]) for run in tops] == [("evaluate", "Completed")] * 2
+    assert [("evaluate", "Completed")] * 2 == [(run["name"].split()[0], run["state_name"]) for run in tops]
 
 
 def test_a_server_ends_by_itself_some_time_after_its_last_user(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flows.server.project_server.UNUSED_S", 3.0)
-    monkeypatch.setattr("flows.server.project_server._held", {})
-    monkeypatch.setenv("PREFECT_HOME", str(world.home))
-    server = own_server(job_on("sample", world.folder / "data"))
+    monkeypatch.setattr("flows.server.project_server.HELD", {})
+    server = own_server(job_on("sample", world.command.folder / "data"))
     assert server.is_ready(180)
     time.sleep(6)
     assert server.is_ready(0)
@@ -260,38 +234,20 @@ def test_a_server_ends_by_itself_some_time_after_its_last_user(world: World, mon
     assert secret.encode() not in Path(f"/proc/{pid}/environ").read_bytes()
     from flows.server import project_server
 
-    project_server._held.popitem()[1].close()
+    project_server.HELD.popitem()[1].close()
     until(lambda: not (world.prefect / ADDRESS).exists(), within_s=60)
     os.waitpid(pid, 0)
-
-
-def test_a_run_whose_server_is_killed_goes_on_and_says_so_in_one_line(world: World) -> None:
-    world.delay_s = 0.5
-    run = world.start("run")
-    world.under_way(run)
-    (server,) = world.servers()
-    os.kill(server, signal.SIGKILL)
-    _, error = run.communicate(timeout=240)
-    assert run.returncode == 0, error
-    (begun, lost) = recorded(error.splitlines())
-    assert begun.startswith("Prefect records this run: ")
-    assert "Prefect's server does not record this run any more (" in lost
-    assert len(world.provider.book) == N_CALLS
-    assert world.sql("select outcome, responses_made, verdicts_made from runs") == [
-        {"outcome": "done", "responses_made": 8, "verdicts_made": N_CRITERIA}
-    ]
 
 
 def test_a_run_that_is_killed_is_shown_as_crashed_by_the_next_one_which_can_be_cancelled_in_the_ui(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.delay_s = 1.0
-    run = world.start("run")
-    world.under_way(run)
+    world.slow_down(1.0)
+    run = world.under_way()
     run.kill()
     run.communicate()
     n_paid = len(world.provider.book)
-    again = world.start("run")
+    again = world.command.start("run")
     until(lambda: len(world.provider.book) > n_paid + 8, again)
     url = world.client(monkeypatch)
 
@@ -304,28 +260,26 @@ def test_a_run_that_is_killed_is_shown_as_crashed_by_the_next_one_which_can_be_c
         wanted = {"state": {"type": "CANCELLING", "name": "Cancelling"}}
         client.post(f"/flow_runs/{running}/set_state", json=wanted).raise_for_status()
     _, error = again.communicate(timeout=60)
-    assert again.returncode == 130, error
+    assert 130 == again.returncode, error
     assert error.splitlines()[-1].startswith("interrupted: finished work is kept")
     states = {run["state_name"] for run in shown(url)}
-    assert states == {"Completed", "Crashed", "Cancelled"}
-    runs = world.sql("select outcome, verdicts_made from runs order by started_at")
-    assert [row["outcome"] for row in runs] == ["killed", "interrupted"]
-    (stored,) = world.sql("select count(*) as n from verdicts")
+    assert {"Completed", "Crashed", "Cancelled"} == states
+    runs = world.command.sql("select outcome, verdicts_made from runs order by started_at")
+    assert ["killed", "interrupted"] == [row["outcome"] for row in runs]
+    (stored,) = world.command.sql("select count(*) as n from verdicts")
     assert 0 < stored["n"] < N_CRITERIA
 
 
 def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(world: World) -> None:
-    world.run("run", "-q", "--no-prefect")
+    world.command("run", "-q", "--limit", "1", "--no-prefect")
     n_calls = len(world.provider.book)
     code = (
-        "import sys; from flows.cli.main import main; code = main(['run', '-q']); "
+        "import sys; from flows.cli.main import main; code = main(['run', '-q', '--limit', '1']); "
         "print(code, sorted({'prefect', 'litellm', 'great_expectations', 'datasets', 'altair'} & set(sys.modules)))"
     )
-    environment = os.environ | {"PRBENCH_PREFECT": "auto", "PREFECT_HOME": str(world.home)}
     done = subprocess.run(
-        [PRBENCH.with_name("python"), "-c", code], cwd=world.folder, env=environment, capture_output=True, text=True,
-        check=True,
-    )  # fmt: skip
-    assert done.stdout.splitlines()[-1] == "0 []", done.stderr
-    assert len(world.provider.book) == n_calls
-    assert world.servers() == []
+        [sys.executable, "-c", code], cwd=world.command.folder, capture_output=True, text=True, check=True
+    )
+    assert "0 []" == done.stdout.splitlines()[-1], done.stderr
+    assert n_calls == len(world.provider.book)
+    assert [] == world.servers()

@@ -19,14 +19,14 @@ from pathlib import Path
 import httpx
 import pytest
 
-from flows.server.project_server import Server
+from flows.server.project_server import PrefectServer
 from tests.faults.server import FaultServer
 from tests.flows.conftest import PROJECT, Command, until
 from tests.flows.prefect_server import UNUSED
 
-pytestmark = pytest.mark.slow
-_GUIDE = (PROJECT / "flows" / "README.md").read_text(encoding="utf-8")
-_SECTION = _GUIDE.partition("### Several machines\n")[2].partition("\n### ")[0]
+pytestmark = [pytest.mark.slow, pytest.mark.long]
+_GUIDE = (PROJECT / "flows" / "operations.md").read_text(encoding="utf-8")
+_SECTION = _GUIDE.partition("## Several machines\n")[2].partition("\n## ")[0]
 STEPS = dict(re.findall(r"\*\*(\d)\. .*?```sh\n(.*?)```", _SECTION, re.DOTALL))
 _PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
 
@@ -69,7 +69,7 @@ class World:
         shell = ["bash", "-euo", "pipefail", "-c", commands]
         shown = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "timeout": 300}
         done = subprocess.run(shell, cwd=self.project, env=self.environment("client"), check=False, **shown)
-        assert done.returncode == 0, f"{commands}\n{done.stdout}"
+        assert 0 == done.returncode, f"{commands}\n{done.stdout}"
         return done.stdout
 
     @contextmanager
@@ -131,7 +131,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield World(Path(folder), tmp_path, port)
 
 
-def test_the_steps_for_several_machines_work_and_a_worker_takes_over(world: World, provider: FaultServer) -> None:
+def test_the_steps_for_several_machines_work_and_another_worker_continues(world: World, provider: FaultServer) -> None:
     command = Command(world.project)
     model = {"name": "hosted_vllm/pinned", "label": "pinned", "api_base": provider.api_base}
     command.configure(dataset={"source": "sample"}, models=[model], judges=[], warehouse="data")
@@ -140,10 +140,10 @@ def test_the_steps_for_several_machines_work_and_a_worker_takes_over(world: Worl
         world.do(world.step(1))
         world.do(world.step(2))
         _, log = started.enter_context(world.running("server", world.step(3)))
-        assert Server(f"http://127.0.0.1:{world.port}/api").is_ready(180), log.read_text()
+        assert PrefectServer(f"http://127.0.0.1:{world.port}/api").is_ready(180), log.read_text()
         world.do(world.step(4))
         refused = httpx.get(f"http://127.0.0.1:{world.port}/api/work_pools/prbench")
-        assert refused.status_code == httpx.codes.UNAUTHORIZED
+        assert httpx.codes.UNAUTHORIZED == refused.status_code
         machines = {}
         for name in ("one", "two"):
             commands = world.step(5, ("$(hostname)", name))
@@ -154,12 +154,12 @@ def test_the_steps_for_several_machines_work_and_a_worker_takes_over(world: Worl
         ended(machines[first][0])
         second = backfilled_by(logs, world, "sample-leg-2")
         query = "select state_name from flow_run where parent_task_run_id is null and not auto_scheduled"
-        assert world.do(f"psql -h {world.folder} -U prefect -Atc '{query}'").split() == ["Completed", "Completed"]
+        assert ["Completed", "Completed"] == world.do(f"psql -h {world.folder} -U prefect -Atc '{query}'").split()
 
-    assert {first, second} == {"one", "two"}
+    assert {"one", "two"} == {first, second}
     rows = command.sql("select task_id, trial from responses order by task_id")
-    assert rows == [{"task_id": "sample-fin-1", "trial": 2}, {"task_id": "sample-leg-2", "trial": 2}]
-    assert command.sql("select distinct outcome from runs") == [{"outcome": "done"}]
+    assert [{"task_id": "sample-fin-1", "trial": 2}, {"task_id": "sample-leg-2", "trial": 2}] == rows
+    assert [{"outcome": "done"}] == command.sql("select distinct outcome from runs")
 
 
 def backfilled_by(logs: Mapping[str, Path], world: World, task: str) -> str:

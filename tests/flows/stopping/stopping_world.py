@@ -14,7 +14,7 @@ from tests.kit import good_row, write_jsonl
 
 N_TASKS, N_CRITERIA, BLOCK = 40, 10, 20
 SHARES = {"good": 8, "twin": 8, "bad": 1}
-"""Model -> how many of ten criteria its answers meet."""
+"""Model -> how many of ten criteria its responses meet."""
 
 
 @dataclass
@@ -23,12 +23,12 @@ class Script:
 
     shares: dict[str, int] = field(default_factory=lambda: dict(SHARES))
     delay_s: float = 0.0
-    take: int = 1
-    """Answers of another take have another text, so that they are judged again."""
+    version: int = 1
+    """Responses of another version have another text, so that they are judged again."""
 
     def __call__(self, request: Request, number: int) -> Answer:
         if not is_judging(request):
-            text = f"{well_behaved(request, number).text} Take {self.take}."
+            text = f"{well_behaved(request, number).text} Version {self.version}."
             return Answer(text, delay_s=self.delay_s)
         model = next(name for name in self.shares if f" by {name}." in prompt_of(request))
         met = _digit(criterion_of(prompt_of(request)), model) < self.shares[model]
@@ -37,28 +37,28 @@ class Script:
 
 def mean_score(model: str) -> float:
     """A model's mean score on all tasks: all criteria have the same weight."""
-    digits = [_digit(_title(place, at), model) for place in range(N_TASKS) for at in range(N_CRITERIA)]
+    digits = [_digit(_title(number, at), model) for number in range(N_TASKS) for at in range(N_CRITERIA)]
     return sum(digit < SHARES[model] for digit in digits) / len(digits)
 
 
-def _title(place: int, at: int) -> str:
-    return f"Names point {at} of case {place}"
+def _title(number: int, at: int) -> str:
+    return f"Names point {at} of case {number}"
 
 
 def _digit(criterion: str, model: str) -> int:
-    drawn = hashlib.sha256(criterion.strip().encode()).digest()
+    digest = hashlib.sha256(criterion.strip().encode()).digest()
     # A twin decides like the other one on 19 of 20 criteria.
-    return drawn[2] % 10 if model == "twin" and drawn[1] % 20 == 0 else drawn[0] % 10
+    return digest[2] % 10 if model == "twin" and digest[1] % 20 == 0 else digest[0] % 10
 
 
 def write_tasks(path: Path, n_tasks: int = N_TASKS) -> Path:
     """A data set of made-up tasks in both fields."""
     rows = []
-    for place in range(n_tasks):
-        row = good_row(f"task-{place:03}", prompt_0=f"What about case {place}?")
-        row["field"] = "Finance" if place % 3 else "Legal"
+    for number in range(n_tasks):
+        row = good_row(f"task-{number:03}", prompt_0=f"What about case {number}?")
+        row["field"] = "Finance" if number % 3 else "Legal"
         for at, criterion in enumerate(row["rubric"]):
-            criterion["title"] = _title(place, at)
+            criterion["title"] = _title(number, at)
         rows.append(row)
     return write_jsonl(path, rows)
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import trustme
 
-from tasks.alerts.findings import Alert, Night
+from tasks.alerts.findings import Alert, NightRun
 from tasks.config.operations import Alerts
 from tests.tasks.alerts.servers import Hook, serving_hook
 
-NIGHT = Night("2026-11-22", "a-run", "prbench", "warehouse/data")
+NIGHT = NightRun("2026-11-22", "a-run", "prbench", "warehouse/data")
 DROP = Alert("score_drop", "a-model", "a-model fell by 0.043 on finance", {"difference": -0.043, "split": "finance"})
 DRIFT = Alert("judge_drift", "a-judge", "a-judge decided 80.0% as the first time", {"agreement": 0.8})
 WAIT_S = 0.01

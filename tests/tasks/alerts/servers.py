@@ -1,4 +1,4 @@
-"""Receivers of alerts over real sockets: an HTTP server and a mail server that answer by plan and keep a book."""
+"""Receivers of alerts over real sockets: an HTTP server and a mail server that reply by plan and record all calls."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ USER, PASSWORD = "a-user", "a-password-of-the-mail-server"
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer of the HTTP server."""
+    """A reply of the HTTP server."""
 
     status: int = 200
     body: bytes = b""
@@ -43,7 +43,7 @@ class Call:
 
 
 class Hook:
-    """An HTTP server; `plan` holds its next replies, after which it answers 200."""
+    """An HTTP server; `plan` holds its next replies, after which it replies 200."""
 
     def __init__(self, port: int, scheme: str) -> None:
         self.address = f"{scheme}://127.0.0.1:{port}/hooks/a-secret-path"
@@ -52,7 +52,7 @@ class Hook:
         self.meeting: threading.Barrier | None = None
         """Where requests wait until enough of them have come."""
 
-    def answer(self, call: Call) -> Reply:
+    def respond(self, call: Call) -> Reply:
         self.calls.append(call)
         if self.meeting is not None:
             self.meeting.wait(timeout=30)
@@ -64,7 +64,7 @@ def serving_hook(tls: ssl.SSLContext | None = None) -> Iterator[Hook]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            reply = hook.answer(Call(self.command, self.path, dict(self.headers), body))
+            reply = hook.respond(Call(self.command, self.path, dict(self.headers), body))
             self.send_response(reply.status)
             for name, value in {"Content-Length": str(len(reply.body)), **reply.headers}.items():
                 self.send_header(name, value)
@@ -89,7 +89,7 @@ def serving_hook(tls: ssl.SSLContext | None = None) -> Iterator[Hook]:
 
 @dataclass
 class Mailbox:
-    """A mail server; `plan` holds its next answers to a mail, after which it takes them."""
+    """A mail server; `plan` holds its next replies to a mail, after which it accepts mails."""
 
     port: int
     plan: list[str] = field(default_factory=list)
@@ -111,21 +111,21 @@ class Mailbox:
     async def handle_DATA(  # noqa: N802 - the name that aiosmtpd calls
         self, server: SMTP, _: Session, envelope: Envelope
     ) -> str:
-        answer = self.plan.pop(0) if self.plan else "250 OK"
-        if answer.startswith("250"):
+        respond = self.plan.pop(0) if self.plan else "250 OK"
+        if respond.startswith("250"):
             content = envelope.content
             assert isinstance(content, bytes)
             self.mails.append(message_from_bytes(content, policy=policy.default))
             self.recipients.append(list(envelope.rcpt_tos))
             assert server.transport is not None
             self.were_encrypted.append(server.transport.get_extra_info("ssl_object") is not None)
-        return answer
+        return respond
 
     def authenticate(self, _: SMTP, __: Session, ___: Envelope, ____: str, given: Any) -> AuthResult:
         assert isinstance(given, LoginPassword)
         self.logins.append((given.login, given.password))
         is_right = (given.login, given.password) == (USER.encode(), PASSWORD.encode())
-        return AuthResult(success=is_right, handled=is_right)  # not handled: the server answers itself
+        return AuthResult(success=is_right, handled=is_right)  # not handled: the server replies itself
 
 
 @contextmanager
@@ -156,7 +156,7 @@ def serving_mail(
 
 @contextmanager
 def dripping(first: bytes) -> Iterator[int]:
-    """A server that sends the beginning of an answer and then a byte now and then, for ever; yields its port."""
+    """A server that sends the beginning of a reply and then a byte now and then, for ever; yields its port."""
 
     class Handler(BaseRequestHandler):
         def handle(self) -> None:

@@ -11,7 +11,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tasks.alerts.findings import Alert, Message, Night, alerts_of_reports, drifts, drops, escaped, failure, skipped
+from tasks.alerts.findings import (
+    Alert,
+    Message,
+    NightComparison,
+    NightRun,
+    alerts_of_reports,
+    drifts,
+    drops,
+    escaped,
+    failure,
+    skipped,
+)
 from tasks.alerts.sending import Delivery, delivered, store
 from tasks.rules.statistics.control import Drifted
 from tasks.run.writing import StageReport
@@ -19,7 +30,7 @@ from tests.kit import job_on, rows_in
 from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT
 from warehouse import Warehouse
 
-FELL = {
+FELL: dict[str, Any] = {
     "model": "a-model", "judge": "a-judge", "judge_trial": 1, "split": "finance", "score": "score",
     "first_vintage": "2026-11-21", "second_vintage": "2026-11-22",
     "first_mean": 0.512, "second_mean": 0.469, "difference": -0.043, "ci_low": -0.062, "ci_high": -0.024,
@@ -27,13 +38,13 @@ FELL = {
 }  # fmt: skip
 
 
-def comparison(**changes: Any) -> dict[str, Any]:
-    return {**FELL, **changes}
+def comparison(**changes: Any) -> NightComparison:
+    return NightComparison(**{**FELL, **changes})
 
 
 def stepped_down(p_values: list[float | None], alpha: float) -> set[int]:
     """Holm's procedure as he wrote it: from the smallest p-value on, until one is above its share of alpha."""
-    left = sorted((value, place) for place, value in enumerate(p_values) if value is not None)
+    left = sorted((value, index) for index, value in enumerate(p_values) if value is not None)
     rejected: set[int] = set()
     while left and left[0][0] * len(left) <= alpha:
         rejected.add(left.pop(0)[1])
@@ -46,39 +57,39 @@ _differences = st.integers(-40, 40).map(lambda part: part / 1024)
 
 
 @given(
-    found=st.lists(st.tuples(_differences, st.none() | _parts), max_size=12),
+    falls=st.lists(st.tuples(_differences, st.none() | _parts), max_size=12),
     least_drop=st.integers(0, 30).map(lambda part: part / 1024),
     alpha=st.integers(1, 1023).map(lambda part: part / 1024),
 )
-@example(found=[(-0.0625, 0.0625)], least_drop=0.0, alpha=0.0625)  # just significant
-@example(found=[(-0.0625, 0.0)], least_drop=0.0625, alpha=0.5)  # just large enough
-@example(found=[(0.0, 0.0)], least_drop=0.0, alpha=0.5)  # no fall
+@example(falls=[(-0.0625, 0.0625)], least_drop=0.0, alpha=0.0625)  # just significant
+@example(falls=[(-0.0625, 0.0)], least_drop=0.0625, alpha=0.5)  # just large enough
+@example(falls=[(0.0, 0.0)], least_drop=0.0, alpha=0.5)  # no fall
 def test_the_alerts_are_the_falls_that_are_large_enough_among_those_that_the_step_down_procedure_rejects(
-    found: list[tuple[float, float | None]], least_drop: float, alpha: float
+    falls: list[tuple[float, float | None]], least_drop: float, alpha: float
 ) -> None:
     comparisons = [
-        comparison(model=str(place), difference=difference, p_value=p_value)
-        for place, (difference, p_value) in enumerate(found)
+        comparison(model=str(index), difference=difference, p_value=p_value)
+        for index, (difference, p_value) in enumerate(falls)
     ]
-    rejected = stepped_down([p_value for _, p_value in found], alpha)
+    rejected = stepped_down([p_value for _, p_value in falls], alpha)
 
     expected = [
-        str(place)
-        for place, (difference, _) in enumerate(found)
-        if place in rejected and difference < 0 and -difference >= least_drop
+        str(index)
+        for index, (difference, _) in enumerate(falls)
+        if index in rejected and difference < 0 and -difference >= least_drop
     ]
 
     assert expected == [alert.subject for alert in drops(comparisons, least_drop=least_drop, alpha=alpha)]
 
 
 def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures() -> None:
-    found = [comparison(), comparison(judge="another-judge", n_tasks=280, p_value=0.00001)]
-    alert, other = drops(found, least_drop=0.01, alpha=0.05, drifted_judges={"another-judge"})
+    falls = [comparison(), comparison(judge="another-judge", n_tasks=280, p_value=0.00001)]
+    alert, other = drops(falls, least_drop=0.01, alpha=0.05, drifted_judges={"another-judge"})
 
-    assert alert.line == (
+    assert (
         "a-model fell by 0.043 on finance (score, judged by a-judge): 0.469 in 2026-11-22, 0.512 in 2026-11-21; "
         "95 % interval -0.062 to -0.024, corrected p 0.0002, 300 tasks"
-    )
+    ) == alert.line
     assert "corrected p below 0.0001, 280 of 300 tasks; another-judge drifted the same night" in other.line
     assert {**FELL, "p_adjusted": 0.0002, "judge_drifted": False} == alert.facts
 
@@ -92,11 +103,11 @@ def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning() -> 
     [alert] = drifts([Drifted(**figures)])
 
     assert ("judge_drift", "a-judge", figures) == (alert.kind, alert.subject, alert.facts)
-    assert alert.line == (
+    assert (
         "a-judge repeated its first decision on 91.0% of 200 control verdicts in 2026-11-22, below the limit (usual "
         "98.0%, limit 95.3%); criteria met: 53.5%, at first 50.0% (+3.5 points); the judge may be the cause of this "
         "night's changes"
-    )
+    ) == alert.line
 
 
 def test_what_is_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts() -> None:
@@ -126,16 +137,16 @@ def test_a_model_that_was_stopped_is_named_with_its_cause_before_the_coverage_th
     [("is_at_budget", "budget", "its budget"), ("is_at_stop_time", "stop_time", "its stop time")],
 )
 def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(flag: str, kind: str, reached: str) -> None:
-    said = "stopped at 5 USD or 06:30 UTC; finished work is kept"
+    notice = "stopped at 5 USD or 06:30 UTC; finished work is kept"
     reports = [
-        StageReport(stage, skipped=number, warnings=["a lane: stopped for this run: outage", said], **{flag: True})  # type: ignore[arg-type]
+        StageReport(stage, skipped=number, warnings=["a lane: stopped for this run: outage", notice], **{flag: True})  # type: ignore[arg-type]
         for stage, number in (("sample", 3), ("judge", 70))
     ]
 
     [alert] = alerts_of_reports(reports)
 
     assert kind == alert.kind
-    assert f"the run reached {reached}; skipped: 3 in sample, 70 in judge; {said}" == alert.line
+    assert f"the run reached {reached}; skipped: 3 in sample, 70 in judge; {notice}" == alert.line
     assert {"sample": 3, "judge": 70} == alert.facts["skipped"]
 
 
@@ -153,7 +164,7 @@ def test_an_alert_holds_one_line_and_plain_values_and_no_secret(monkeypatch: pyt
 def test_a_control_set_that_could_not_be_judged_is_an_alert_unless_the_night_was_cut_short() -> None:
     failed = StageReport("drift", failures=Counter({"provider_error": 15}), skipped=5)
     (alert,) = alerts_of_reports([failed])
-    assert (alert.kind, alert.subject) == ("coverage", "")
+    assert ("coverage", "") == (alert.kind, alert.subject)
     assert "15 provider_error, 5 skipped; drift of a judge may be missed" in alert.line
 
     cut_short = StageReport("drift", skipped=5, is_at_stop_time=True)
@@ -163,13 +174,13 @@ def test_a_control_set_that_could_not_be_judged_is_an_alert_unless_the_night_was
 
 def test_a_run_that_is_no_night_is_named_by_its_id_with_its_report_where_that_is_served(tmp_path: Path) -> None:
     job = job_on("sample", tmp_path, run_id="run-7", report={"url": "https://evals.example.org/"})
-    message = Message.about(Night.of(job), [failure("out of disk"), skipped("another night is at work")])
+    message = Message.about(NightRun.of(job), [failure("out of disk"), skipped("another night is at work")])
 
     assert "prbench, run run-7: failure (1), skipped (1)" == message.title
     assert ", report https://evals.example.org/prbench/index.html; all are in the table" in message.body
 
 
-def test_what_ended_the_night_is_told_before_what_it_found() -> None:
+def test_the_end_of_a_night_is_reported_before_its_findings() -> None:
     assert [
         "failure: out of disk", f"judge drift: {DRIFT.line}", f"score drop: {DROP.line}",
         "run a-run, warehouse warehouse/data; all are in the table `alerts`",
@@ -189,7 +200,7 @@ def test_escaped_text_reads_as_it_was(text: str) -> None:
     assert text == html.unescape(escaped(text)).replace("\u200b", "")
 
 
-def test_a_night_full_of_alerts_stays_within_what_servers_take_and_says_how_many_more_there_are() -> None:
+def test_a_night_full_of_alerts_stays_within_the_limits_of_servers_and_shows_the_number_left_out() -> None:
     message = Message.about(NIGHT, [Alert("score_drop", f"model-{i}", "&" * 900) for i in range(200)])
 
     for shown, n_shown in ((message.body, 16), (message.as_chat, 3)):
@@ -213,11 +224,11 @@ def test_alerts_and_what_became_of_them_can_be_queried(tmp_path: Path) -> None:
     store(job, [])
     store(job, [DROP, DRIFT, failure("out of disk")], [SENT, FAILED])
 
-    found = rows(tmp_path, "select night, kind, subject, detail, facts from alerts order by kind")
+    falls = rows(tmp_path, "select night, kind, subject, detail, facts from alerts order by kind")
     assert [
         ("2026-11-22", alert.kind, alert.subject, alert.line, alert.facts)
         for alert in (failure("out of disk"), DRIFT, DROP)
-    ] == [(*list(row.values())[:-1], json.loads(str(row["facts"]))) for row in found]
+    ] == [(*list(row.values())[:-1], json.loads(str(row["facts"]))) for row in falls]
     assert [
         {"run_id": "run-1", "receiver": "slack 2", "status": "failed", "attempts": 4, "error": "no connection"},
         {"run_id": "run-1", "receiver": "webhook 1", "status": "sent", "attempts": 1, "error": None},
@@ -227,13 +238,13 @@ def test_alerts_and_what_became_of_them_can_be_queried(tmp_path: Path) -> None:
 def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for_all_nights(tmp_path: Path) -> None:
     quality = alerts_of_reports([StageReport("check", warnings=["x (quarantine): 7 tasks"], is_below_bar=True)])
     job = job_on("sample", tmp_path, run_id="run-1").model_copy(update={"night": "2026-11-22"})
-    sent = [Delivery("webhook 1", "sent", 1, None, 1, (Night.of(job).id_of(DROP),))]
+    sent = [Delivery("webhook 1", "sent", 1, None, 1, (NightRun.of(job).id_of(DROP),))]
     for run_id, night in (("run-1", "2026-11-22"), ("run-2", "2026-11-22"), ("run-3", "2026-11-23")):
         again = job.model_copy(update={"run_id": run_id, "night": night})
         store(again, [DROP, replace(DROP, facts={"split": "legal"}), *quality, failure("out of disk")], sent)
         Warehouse(tmp_path).publish()
 
-    assert {("webhook 1", Night.of(job).id_of(DROP))} == delivered(job)
+    assert {("webhook 1", NightRun.of(job).id_of(DROP))} == delivered(job)
     assert [
         {"kind": "failure", "n": 3, "first": "run-1"},
         {"kind": "quality", "n": 1, "first": "run-1"},

@@ -22,7 +22,7 @@ PIECES = (
     "data:text/html,", "&lt;", "&", "'", '"', " onclick=x", "`", "```\n", "**", "_", "~~", "\n", "\n\n", "> ", "- ",
     "1. ", "# ", "    ", "|", "|-|-|\n", "a", " ", "\\", "[r]: ", "[r]", "\t", "\x00",
     "\ufdd0", "\ufdd1", "\u202e", "<!--", "-->", "<script>",
-    "style=x", "\ud7ff", "é",
+    "style=x", "\ud7ff", "é", "\r", "\xa0",
 )  # fmt: skip
 LONG = {
     "brackets": "[" * MANY, "pairs of brackets": "[" * MANY + "]" * MANY, "links": "[a](" * MANY, "images": "![" * MANY,
@@ -91,6 +91,15 @@ def test_nothing_that_can_be_put_together_becomes_more_than_harmless_elements(te
     assert [] == faults(html)
     assert "\ufdd0" not in html
     assert "\ufdd1" not in html
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+def test_what_is_not_cleaned_is_as_cleaning_leaves_it(text: str) -> None:
+    html = as_html(text)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(markdown, "_is_plain", lambda _: False)
+        assert as_html(text) == html
 
 
 @given(st.text())

@@ -33,10 +33,11 @@ def test_all_pairs_of_models_together_are_wrong_in_at_most_5_percent_of_runs() -
 
 def test_a_clear_difference_saves_half_of_the_tasks_and_no_difference_saves_little() -> None:
     dice = np.random.default_rng(4)
-    tasks, differs, _ = stopping_evidence.until_decided(dice.normal(0.1, 0.15, (100, 300)), stopping_evidence.rule(100))
+    rule = stopping_evidence.rule(100)
+    tasks, differs, _ = stopping_evidence.tasks_until_decision(dice.normal(0.1, 0.15, (100, 300)), rule)
     assert differs.mean() > 0.97
     assert np.median(tasks) <= 50
-    tasks, differs, equals = stopping_evidence.until_decided(
+    tasks, differs, equals = stopping_evidence.tasks_until_decision(
         dice.normal(0.0, 0.15, (100, 300)), stopping_evidence.rule(100)
     )
     assert differs.mean() <= 0.1

@@ -1,16 +1,24 @@
-"""A command that fails on its arguments, or has no data to work on, is refused in one line and leaves nothing."""
+"""Every command: its help, and what it refuses in one line without leaving anything; `tests/golden` keeps the rest.
 
+`tests.golden.outputs.COMMANDS` is the table of commands with exit codes and outputs, on warehouses with results.
+"""
+
+import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import click
 import pytest
 
-from tests.flows.cli.test_options import commands
-from tests.flows.conftest import PROJECT, Run
+from flows.cli.main import cli
+from flows.cli.options import Group
+from tests.flows.conftest import PROJECT, Run, commands_of
 
 SAMPLES = PROJECT / "warehouse" / "samples"
-LEAVES = {name: command for name, command in commands() if not isinstance(command, click.Group)}
+LEAVES = {name: command for name, command in commands_of() if not isinstance(command, click.Group)}
 NEEDED = {
     "import responses": ["nosuch.csv"], "import verdicts": ["nosuch.csv"], "import warehouse": ["nosuch"],
     "import results": ["nosuch.json"], "import reviews": ["nosuch.csv"], "export review": ["sheet.csv"],
@@ -48,6 +56,66 @@ def refused(folder: Path, run: Run) -> Refused:
     return refusal
 
 
+@pytest.mark.parametrize("width", [80, 110])
+def test_help_is_whole_and_every_option_has_a_text(width: int) -> None:
+    for name, command in [("", cli), *commands_of()]:
+        with click.Context(command, info_name=f"prbench {name}", terminal_width=width - 2) as context:
+            page = command.get_help(context)
+        assert "..." not in page.replace("]...", ""), name
+        assert max(map(len, page.splitlines())) <= width, name
+        for option in command.params:
+            if isinstance(option, click.Option):
+                assert (option.help or "").endswith((".", "]")), (name, option.opts)
+        assert command.epilog or isinstance(command, Group), f"{name} has no example"
+
+
+def parsed(words: list[str]) -> click.Command:
+    """The command that some words are, once click has read its options."""
+    command: click.Command = cli
+    while isinstance(command, click.Group) and words and words[0] in command.commands:
+        command, words = command.commands[words[0]], words[1:]
+    if isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        command = command.commands["tables"]  # `export FOLDER`
+    with click.Context(command) as context:
+        command.make_parser(context).parse_args(words)
+    return command
+
+
+def test_examples_are_commands_that_click_can_read() -> None:
+    for name, command in [("", cli), *commands_of()]:
+        for line in (command.epilog or "").splitlines()[2:]:
+            words = shlex.split(re.split(r" {3,}| > ", line.strip())[0])
+            assert parsed(words[words.index("prbench") + 1 :]) is not cli, (name, line)
+        assert f"prbench {name}" in (command.epilog or "") or isinstance(command, Group), name
+
+
+@pytest.mark.parametrize("document", ["README.md", "flows/operations.md", "flows/cli/guide.md"])
+def test_commands_in_the_documents_are_ones_that_click_can_read(document: str) -> None:
+    text = (PROJECT / document).read_text(encoding="utf-8")
+    lines = re.findall(r"^(?:\$ )?uv run prbench (.+)$", text, re.MULTILINE)
+    assert lines
+    for line in lines:
+        assert parsed(shlex.split(re.split(r"\s+#", line)[0])) is not cli, line
+
+
+@pytest.mark.parametrize(("arguments", "code"), [([], 2), (["remove"], 2), (["import"], 0), (["export"], 0)])
+def test_a_group_without_a_command_shows_its_help(arguments: list[str], code: int, run: Run) -> None:
+    help_page = run(*arguments, code=code)
+    assert help_page == run.out + run.err
+    assert help_page.startswith(f"Usage: {' '.join(['prbench', *arguments])} [OPTIONS]")
+    assert help_page.count("\n") > 5
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from flows.cli.main import main; main(['--help']); "
+        "print({'prefect', 'duckdb', 'numpy', 'polars', 'pyarrow', 'pydantic', 'litellm', 'rich', 'warehouse', 'yaml'} "
+        "& set(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "set()" == done.stderr.strip()
+
+
 @pytest.mark.parametrize("name", sorted(LEAVES.keys() - WORKS_ALONE))
 def test_where_nothing_is_stored_a_command_that_needs_data_says_what_to_do(name: str, refused: Refused) -> None:
     line = refused(*name.split(), *NEEDED.get(name, ()))
@@ -72,7 +140,7 @@ def test_a_split_that_the_data_set_does_not_have_is_refused_with_those_it_has(na
     assert "has no split 'nope'; it has sample" in refused(name, "--split", "nope")
 
 
-@pytest.mark.parametrize(("arguments", "said"), [
+@pytest.mark.parametrize(("arguments", "message"), [
     (["nightly", "--judge", "nope"], "--judge nope: is not configured"),
     (["nightly", "--vintage", "all"], "--vintage all: works only for leaderboards and reports"),
     (["plan", "--vintage", "all"], "--vintage all: works only for leaderboards and reports"),
@@ -88,5 +156,7 @@ def test_a_split_that_the_data_set_does_not_have_is_refused_with_those_it_has(na
     (["remove", "response", "--model", "nope"], "nothing is stored there, so nothing can be removed"),
     (["remove", "response"], "name the responses to remove"),
 ])  # fmt: skip
-def test_what_is_impossible_is_refused_without_a_warehouse(arguments: list[str], said: str, refused: Refused) -> None:
-    assert said in refused(*arguments)
+def test_what_is_impossible_is_refused_without_a_warehouse(
+    arguments: list[str], message: str, refused: Refused
+) -> None:
+    assert message in refused(*arguments)
