@@ -14,7 +14,7 @@ from expectations.suites import Expectation
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailedRow:
     """A row that failed: its key, and the task that it belongs to and what it is like, if its table says so."""
 
     key: str
@@ -23,12 +23,12 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Finding:
+class ExpectationResult:
     """The result of one expectation: how many rows were checked, and which of them failed."""
 
     expectation: Expectation
     n_evaluated: int
-    failures: tuple[Failure, ...]
+    failures: tuple[FailedRow, ...]
 
     @property
     def success(self) -> bool:
@@ -36,7 +36,7 @@ class Finding:
         return not self.failures
 
 
-def run_suite(expectations: Sequence[Expectation], frame_of: Callable[[str], Any]) -> list[Finding]:
+def run_suite(expectations: Sequence[Expectation], frame_of: Callable[[str], Any]) -> list[ExpectationResult]:
     """Check all expectations and return a finding for each, in their order. Each table is read once.
 
     Args:
@@ -46,15 +46,15 @@ def run_suite(expectations: Sequence[Expectation], frame_of: Callable[[str], Any
     Raises:
         RuntimeError: an expectation could not be evaluated; that is never taken for one that holds.
     """
-    found: dict[int, Finding] = {}
+    results: dict[int, ExpectationResult] = {}
     for table in dict.fromkeys(each.table for each in expectations):
-        wanted = {place: each for place, each in enumerate(expectations) if each.table == table}
+        wanted = {index: each for index, each in enumerate(expectations) if each.table == table}
         frame = frame_of(table)
-        found |= {place: Finding(each, 0, ()) for place, each in wanted.items()}
+        results |= {index: ExpectationResult(each, 0, ()) for index, each in wanted.items()}
         for result in [] if frame.empty else _validated(wanted, frame).results:
-            place = result.expectation_config.meta["place"]
-            found[place] = Finding(wanted[place], len(frame), _failures(wanted[place], result, frame))
-    return [found[place] for place in range(len(expectations))]
+            index = result.expectation_config.meta["place"]
+            results[index] = ExpectationResult(wanted[index], len(frame), _failures(wanted[index], result, frame))
+    return [results[index] for index in range(len(expectations))]
 
 
 def _validated(expectations: Mapping[int, Expectation], frame: Any) -> Any:
@@ -67,25 +67,25 @@ def _validated(expectations: Mapping[int, Expectation], frame: Any) -> Any:
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = gx.data_context.types.base.ProgressBarsConfig(globally=False)
     suite = gx.ExpectationSuite(name="suite")
-    for place, each in expectations.items():
+    for index, each in expectations.items():
         kind = getattr(gx.expectations, each.kind, None)
         if kind is None:
             raise RuntimeError(f"{each.check}: Great Expectations has no {each.kind}")
-        suite.add_expectation(kind(**each.arguments, severity=each.severity, meta={"place": place}))
+        suite.add_expectation(kind(**each.arguments, severity=each.severity, meta={"place": index}))
     # It hashes all that it is given, and texts take long.
     batch = context.data_sources.pandas_default.read_dataframe(frame.drop(columns=["key", "note"], errors="ignore"))
     return batch.validate(suite, result_format={"result_format": "COMPLETE"})
 
 
-def _failures(expectation: Expectation, result: Any, frame: Any) -> tuple[Failure, ...]:
+def _failures(expectation: Expectation, result: Any, frame: Any) -> tuple[FailedRow, ...]:
     """Return the rows that failed.
 
     Great Expectations names them by their positions, since it is given no columns to name them by.
     """
     if result.exception_info.get("raised_exception"):
         raise RuntimeError(f"{expectation.text}: {result.exception_info.get('exception_message')}")
-    places = result.result.get("unexpected_index_list") or []
-    if bool(places) == bool(result.success):
+    positions = result.result.get("unexpected_index_list") or []
+    if bool(positions) == bool(result.success):
         raise RuntimeError(f"{expectation.text}: failed without naming a row")
-    failing = frame.loc[places, [name for name in ("key", "task_id", "note") if name in frame]].astype(str)
-    return tuple(Failure(**row) for row in failing.to_dict("records"))
+    failing = frame.loc[positions, [name for name in ("key", "task_id", "note") if name in frame]].astype(str)
+    return tuple(FailedRow(**row) for row in failing.to_dict("records"))

@@ -146,15 +146,15 @@ def ingest_suite(invariants: Invariants) -> list[Expectation]:
     Raises:
         ValueError: bounds do not fit their check, or a check of the benchmark's own is not complete.
     """
-    found: list[Expectation] = []
+    expectations: list[Expectation] = []
     for name, bounds in invariants.items():
         if name not in CHECKS and "expectation" not in bounds:
             raise ValueError(f"invariants: there is no check {name}; known are {', '.join(sorted(CHECKS))}")
         try:
-            found += CHECKS[name](**bounds) if name in CHECKS else [_own(name, **bounds)]
+            expectations += CHECKS[name](**bounds) if name in CHECKS else [_own(name, **bounds)]
         except TypeError as error:
             raise ValueError(f"invariants: {name}: {error}") from error
-    return found
+    return expectations
 
 
 def _own(

@@ -15,7 +15,8 @@ from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES, ROUNDS, refuse_un
 from tasks.analyses.review import REVIEW
 from tasks.analyses.trees import grow, write_names
 from tasks.config.job import Job
-from tasks.run.asking import Analysis, Item, ask_about
+from tasks.run.calls import Analysis, Item, analyse_items
+from tasks.run.run_context import RunContext
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
@@ -83,9 +84,11 @@ async def _ask_in_batches(job: Job, analysis: Analysis, what: str, *, retry_fail
 
 
 @task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
-async def ask_batch(job: Job, analysis: Analysis, label: str, row_ids: list[str], retry_failed: bool) -> StageReport:
+async def ask_batch(
+    job: Job, context: RunContext, analysis: Analysis, label: str, row_ids: list[str], retry_failed: bool
+) -> StageReport:
     """Call an analyst for a batch of items."""
-    return await ask_about(job, analysis, label, row_ids, retry_failed=retry_failed)
+    return await analyse_items(job, context, analysis, label, row_ids, retry_failed=retry_failed)
 
 
 async def _run_local(job: Job, work: Callable[[Job], StageReport]) -> list[StageReport]:

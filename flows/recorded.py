@@ -12,9 +12,9 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 from uuid import UUID
 
 import httpx
@@ -38,6 +38,7 @@ from tasks.llm.senders.pool import SenderPool
 from tasks.maintain.upkeep import run_cost
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import BASE_VINTAGE
+from tasks.run.run_context import RunContext
 from tasks.run.writing import StageReport
 from warehouse import Warehouse, WarehouseError
 
@@ -45,8 +46,8 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 Work = Callable[Arguments, Coroutine[Any, Any, Result]]
 Recordable = Flow[Arguments, Coroutine[Any, Any, Result]] | Task[Arguments, Coroutine[Any, Any, Result]]
-Batch = Callable[[], Awaitable[StageReport]]
-"""A call of a Prefect task, made later."""
+Batch = Callable[[RunContext], Awaitable[StageReport]]
+"""A call of a Prefect task, made later in the context of the run."""
 
 UNRECORDED = threading.Event()
 """Set if nothing is recorded: because the user switched it off, or the server was lost."""
@@ -98,9 +99,13 @@ async def recorded(work: Recordable[Arguments, Result], *args: Arguments.args, *
     return await (work.fn(*args, **kwargs) if state is None else state.aresult())
 
 
-def batch(work: Task[Arguments, Any], name: str, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Batch:
+def batch(
+    work: Task[Concatenate[Job, RunContext, Arguments], Any], name: str, job: Job, *args: Arguments.args,
+    **kwargs: Arguments.kwargs,
+) -> Batch:  # fmt: skip
     """Return a batch to run later, under this name in Prefect's UI."""
-    return partial(call, work.with_options(task_run_name=name), *args, **kwargs)
+    named = work.with_options(task_run_name=name)
+    return lambda context: call(named, job, context, *args, **kwargs)
 
 
 def _give_up(error: BaseException) -> None:

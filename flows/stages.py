@@ -25,13 +25,12 @@ from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_v
 from tasks.judge.rubric_variants import derive
 from tasks.maintain.upkeep import tidy
 from tasks.plan.plan import former_template_notices
-from tasks.run.judgings import Judging
+from tasks.run.judge_configs import JudgeConfig
 from tasks.run.missing_work import MissingVerdicts
-from tasks.run.run_context import open_run_context
+from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.stages import STAGES
 from tasks.run.writing import StageReport
 from tasks.sample import Cell, plan_samples, sample_cells
-from warehouse import Warehouse
 
 _BATCHES_AT_ONCE = 4
 _PUBLISH_LEAST_S, _PUBLISH_MOST_S = 30.0, 300.0
@@ -58,14 +57,13 @@ async def run_batches(
             if any(totals.values()):
                 await context.ready()
             for each in first:
-                report.adopt(await each())
-            await _run_all(job, batches, report)
+                report.add_messages(await each(context))
+            await _run_all(context, batches, report)
             context.add_notices(report)
-    warehouse = Warehouse(job.warehouse)
-    await asyncio.to_thread(warehouse.publish)
+    await asyncio.to_thread(context.warehouse.publish)
     if report.rows:
         report.notes.append(f"{report.rows} {what} made")
-        report.adopt(await asyncio.to_thread(check, job, (stage,)))
+        report.add_messages(await asyncio.to_thread(check, job, (stage,)))
     elif report.skipped == 0:
         report.notes.append(f"nothing to {stage}, no model call made")
     if report.skipped:
@@ -74,14 +72,13 @@ async def run_batches(
     return await log_stage(job, report)
 
 
-async def _run_all(job: Job, batches: Sequence[Batch], report: StageReport) -> None:
-    warehouse = Warehouse(job.warehouse)
+async def _run_all(context: RunContext, batches: Sequence[Batch], report: StageReport) -> None:
     slots = asyncio.Semaphore(_BATCHES_AT_ONCE)
 
     async def run(each: Batch) -> None:
         async with slots:
-            report.add(await each())
-        await asyncio.to_thread(warehouse.publish_if_due, _PUBLISH_LEAST_S, _PUBLISH_MOST_S)
+            report.add(await each(context))
+        await asyncio.to_thread(context.warehouse.publish_if_due, _PUBLISH_LEAST_S, _PUBLISH_MOST_S)
 
     async with asyncio.TaskGroup() as group:
         for each in batches:
@@ -133,7 +130,7 @@ async def ingest_flow(job: Job) -> StageReport:
 
     def work() -> StageReport:
         report = ingest(job)
-        report.adopt(check(job, ("ingest",), reuse=True))
+        report.add_messages(check(job, ("ingest",), reuse=True))
         return report
 
     return await timed(job, asyncio.to_thread(work))
@@ -161,9 +158,9 @@ async def sample_flow(job: Job, retry_failed: bool = False) -> StageReport:
 
 
 @task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
-async def sample_batch(job: Job, model_label: str, cells: list[Cell]) -> StageReport:
+async def sample_batch(job: Job, context: RunContext, model_label: str, cells: list[Cell]) -> StageReport:
     """Sample a batch of one model's cells."""
-    return await sample_cells(job, model_label, cells)
+    return await sample_cells(job, context, model_label, cells)
 
 
 @flow(name="derive", flow_run_name=run_name, validate_parameters=False)
@@ -182,18 +179,18 @@ async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
         for line in await asyncio.to_thread(former_template_notices, job):
             notice(f"judged again by {line}")
     all_batches = [
-        (judging, some, f"judge {_models(some)} by {judging.judge.label} {number}")
-        for judging, responses in missing
+        (judge_config, some, f"judge {_models(some)} by {judge_config.judge.label} {number}")
+        for judge_config, responses in missing
         for number, some in enumerate(in_response_batches(responses), start=1)
     ]
     batches = [
-        batch(judge_batch, name, job, judging, _ids(some), retry_failed, batch_index)
-        for batch_index, (judging, some, name) in enumerate(all_batches)
+        batch(judge_batch, name, job, judge_config, _ids(some), retry_failed, batch_index)
+        for batch_index, (judge_config, some, name) in enumerate(all_batches)
     ]
     first = [
-        batch(provider_batches, f"batches of {judging.judge.label}", job, judging, _ids(responses), retry_failed)
-        for judging, responses in missing
-        if judging.judge.mode == "batch" and responses
+        batch(provider_batches, f"batches of {config.judge.label}", job, config, _ids(responses), retry_failed)
+        for config, responses in missing
+        if config.judge.mode == "batch" and responses
     ]
     totals: Counter[str] = Counter()
     for each in (each for _, responses in missing for each in responses):
@@ -203,16 +200,21 @@ async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
 
 @task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
 async def judge_batch(
-    job: Job, judging: Judging, response_ids: list[str], retry_failed: bool, batch_index: int
-) -> StageReport:
+    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: list[str], retry_failed: bool,
+    batch_index: int,
+) -> StageReport:  # fmt: skip
     """Judge a batch of responses; `batch_index` is its position among all batches."""
-    return await judge_responses(job, judging, response_ids, retry_failed=retry_failed, place=batch_index)
+    return await judge_responses(
+        job, context, judge_config, response_ids, retry_failed=retry_failed, batch_index=batch_index
+    )
 
 
 @task(cache_policy=NO_CACHE)
-async def provider_batches(job: Job, judging: Judging, response_ids: list[str], retry_failed: bool) -> StageReport:
+async def provider_batches(
+    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: list[str], retry_failed: bool
+) -> StageReport:
     """Make the calls of a judge through the provider's batch interface."""
-    return await judge_by_provider_batches(job, judging, response_ids, retry_failed=retry_failed)
+    return await judge_by_provider_batches(job, context, judge_config, response_ids, retry_failed=retry_failed)
 
 
 @flow(name="aggregate", flow_run_name=run_name, validate_parameters=False)
@@ -251,7 +253,7 @@ async def drift_flow(job: Job) -> StageReport:
     async def work() -> StageReport:
         chosen = await asyncio.to_thread(choose_control_set, job)
         report = await judge_control_set(job)
-        report.adopt(chosen)
+        report.add_messages(chosen)
         return report
 
     return await timed(job, work())

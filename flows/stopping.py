@@ -99,7 +99,7 @@ def _concluded(job: Job, n_looks: int, n_blocks: int) -> StageReport:
     if plan is None or not progress:
         report.notes.append("nothing is compared, so all tasks are evaluated")
         return report
-    decisions = Counter(each.decision.replace("_", " ") for each in progress if each.is_decided)
+    decisions = Counter(each.decision.replace("_", " ") for each in progress if each.is_finished)
     decisions["unfinished"] = len(progress) - decisions.total()
     counts = ", ".join(f"{count} {name}" for name, count in sorted((+decisions).items()))
     report.notes.append(f"{len(progress)} comparisons: {counts}; {n_looks} looks after {n_blocks} blocks")

@@ -24,10 +24,10 @@ from tasks.hard_subset.select import has_new_selection
 from tasks.judge.judge import plan_verdicts
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.numbers import coverage_text
-from tasks.run.asking import Analysis
+from tasks.run.calls import Analysis
 from tasks.run.coverage import coverage
 from tasks.run.missing_work import WantedTasks, missing_splits, unworded_criteria, wanted_rubrics, wanted_tasks
-from tasks.run.stages import CALLED_ROLES, STAGES
+from tasks.run.stages import CALLED_KINDS, STAGES
 from tasks.run.writing import StageReport
 from tasks.sample import plan_samples
 from warehouse import Reader, Warehouse, WarehouseError
@@ -125,9 +125,9 @@ _RUN = (
     "data", "turns", "samples", "rewordings", "verdicts", "blocks", "measures", "possible selection", "report",
 )  # fmt: skip
 FLOWS = {
-    "evaluate": Startable("flows.pipeline:evaluate", _RUN, CALLED_ROLES, True, "evaluate"),
-    "night": Startable("flows.pipeline:night", ("night", "controls", *_RUN), CALLED_ROLES, True, "evaluate"),
-    "backfill": Startable("flows.pipeline:backfill", _RUN, CALLED_ROLES, True, "evaluate"),
+    "evaluate": Startable("flows.pipeline:evaluate", _RUN, CALLED_KINDS, True, "evaluate"),
+    "night": Startable("flows.pipeline:night", ("night", "controls", *_RUN), CALLED_KINDS, True, "evaluate"),
+    "backfill": Startable("flows.pipeline:backfill", _RUN, CALLED_KINDS, True, "evaluate"),
     "ingest": Startable("flows.stages:ingest_flow", ("data",), loads=True),
     "assemble": Startable("flows.stages:assemble_flow", ("turns",)),
     "sample": Startable("flows.pipeline:sample", ("samples",), STAGES["sample"].calls, covers="sample"),
@@ -160,7 +160,7 @@ def without_work(job: Job, name: str) -> list[StageReport]:
     report = StageReport("ingest" if flow.loads else name.replace("_", "-"))
     report.notes.append("nothing is missing, no model call made")
     if report.stage == "ingest":
-        report.adopt(check(job, ("ingest",), reuse=True))
+        report.add_messages(check(job, ("ingest",), reuse=True))
     for line in () if job.is_quiet else (report.line, *(f"  {warning}" for warning in report.warnings)):
         notice(line)
     return [report, *([coverage_report(job, flow.covers)] if flow.covers else [])]

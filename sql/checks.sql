@@ -1,8 +1,8 @@
--- The rows that expectations look at, a query for each of their tables.
+-- The rows that expectations check, a query for each of their tables.
 
 -- name: criteria
--- Every criterion of a revision. Without a weight or a known class there is no
--- distance from the band: other expectations find that.
+-- One row: a criterion of a revision. Without a weight or a known class there is
+-- no distance from the band: other expectations find that.
 select
     criteria.task_id || '/' || criteria.criterion_id as key,
     criteria.task_id, criteria.criterion_id, criteria.title,
@@ -31,8 +31,8 @@ where criteria.benchmark = $benchmark and criteria.dataset_revision = $revision
 order by criteria.task_id, criteria.position;
 
 -- name: judged_responses
--- Every usable response of a revision that a judge has begun, with how many of
--- its criteria have no verdict. People who label are no judges.
+-- One row: a usable response of a revision with verdicts of a judge, and the number
+-- of its criteria without one. People who label are no judges.
 select
     response_id || '/' || model_run_id as key,
     count(*) - count(judged_criteria.verdict_id) as n_missing
@@ -51,7 +51,7 @@ having count(judged_criteria.verdict_id) > 0
 order by 1;
 
 -- name: responses
--- Every response of a revision. A text of white space alone has no first
+-- One row: a response of a revision. A text of white space alone has no first
 -- visible character.
 select
     response_id as key,

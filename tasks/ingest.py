@@ -150,7 +150,7 @@ def _reference_rows(benchmark: Benchmark) -> dict[str, Rows]:
 def _stored(warehouse: Warehouse, key: dict[str, str], source: Source) -> StageReport:
     with warehouse.reader() as reader:
         tasks = reader.select("tasks", "splits, n_criteria", **key)
-    found = [row["n_criteria"] for row in tasks if set(source.splits) & set(row["splits"] or ())]
+    sizes = [row["n_criteria"] for row in tasks if set(source.splits) & set(row["splits"] or ())]
     where = f"{', '.join(source.splits)} of revision {source.revision[:12]}"
-    note = f"{counted(len(found), 'task')} with {counted(sum(found), 'criterion', 'criteria')} in {where}"
-    return StageReport("ingest", rows=len(found), notes=[note])
+    note = f"{counted(len(sizes), 'task')} with {counted(sum(sizes), 'criterion', 'criteria')} in {where}"
+    return StageReport("ingest", rows=len(sizes), notes=[note])

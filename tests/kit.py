@@ -302,7 +302,7 @@ def sampled(job: Job, *, retry_failed: bool = False) -> StageReport:
         cells = plan_samples(job, retry_failed=retry_failed)
         async with open_run_context(job) as context:
             async with asyncio.TaskGroup() as group:
-                done = [group.create_task(sample_cells(job, label, batch)) for label, batch in cells.items()]
+                done = [group.create_task(sample_cells(job, context, label, batch)) for label, batch in cells.items()]
             for each in done:
                 report.add(each.result())
             context.add_notices(report)
@@ -319,11 +319,13 @@ def judged(job: Job, *, retry_failed: bool = False) -> StageReport:
     async def run() -> None:
         missing = plan_verdicts(job, retry_failed=retry_failed)
         async with open_run_context(job) as context:
-            for judging, responses in missing:
+            for judge_config, responses in missing:
                 ids = [each.response_id for each in responses]
-                if judging.judge.mode == "batch" and ids:
-                    report.adopt(await judge_by_provider_batches(job, judging, ids, retry_failed=retry_failed))
-                report.add(await judge_responses(job, judging, ids, retry_failed=retry_failed))
+                if judge_config.judge.mode == "batch" and ids:
+                    report.add_messages(
+                        await judge_by_provider_batches(job, context, judge_config, ids, retry_failed=retry_failed)
+                    )
+                report.add(await judge_responses(job, context, judge_config, ids, retry_failed=retry_failed))
             context.add_notices(report)
 
     asyncio.run(run())

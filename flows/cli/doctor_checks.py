@@ -31,9 +31,9 @@ from tasks.llm.senders.pool import inspect as inspect_nodes
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.rules.text.secrecy import is_reference
-from tasks.run.judgings import target_of
+from tasks.run.judge_configs import target_of
 from tasks.run.run_context import LEDGER, callees, unbounded
-from tasks.run.stages import ANALYST_ROLES
+from tasks.run.stages import ANALYST_KINDS
 from warehouse import Warehouse, WarehouseError, WarehouseOutdated, lines_on, refuse_other_version
 
 _CONNECT_S = 3.0
@@ -127,7 +127,7 @@ def check_models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
         *(("model", model) for model in settings.models if not model.is_imported),
         *(("judge", judge) for judge in settings.called_judges),
         *([] if settings.rubric_writer is None else [("rubric writer", settings.rubric_writer)]),
-        *((kind.replace("_", " "), each) for kind in ANALYST_ROLES for each in getattr(settings, kind)),
+        *((kind.replace("_", " "), each) for kind in ANALYST_KINDS for each in getattr(settings, kind)),
     ]
     if not settings.models:
         yield SetupFinding("models", True, "none is configured, so nothing is sampled; imported responses are judged")

@@ -47,7 +47,7 @@ def plan(context: Context, stopping: bool) -> int:
 def show_plan(context: Context, job: "Job", *, with_stopping: bool = False) -> int:
     """Show the calls that a job would make, with tokens and cost."""
     from flows.run.validation import refuse_unknown_names
-    from tasks.plan.estimate import in_all
+    from tasks.plan.estimate import total_of
     from tasks.plan.plan import plan as planned_calls
     from tasks.plan.plan import plan_analyses
     from tasks.run.run_context import unbounded
@@ -60,7 +60,7 @@ def show_plan(context: Context, job: "Job", *, with_stopping: bool = False) -> i
     if with_stopping:
         return _show_stopping(context, job)
     planned, analyses = planned_calls(job), plan_analyses(job)
-    total, without_cap = in_all(planned), list(unbounded(job))
+    total, without_cap = total_of(planned), list(unbounded(job))
     if context.as_json:
         calls = {"calls": planned, "analyses": analyses}
         rows = {name: [vars(each) for each in of_kind] for name, of_kind in calls.items()}
@@ -90,7 +90,7 @@ def _show_stopping(context: Context, job: "Job") -> int:
         [
             (
                 each.model, each.compared_with, round(each.tasks.median), _range(each.tasks), each.n_tasks_planned,
-                None if each.settled_share is None else f"{each.settled_share:.0%}",
+                None if each.decided_share is None else f"{each.decided_share:.0%}",
                 f"{each.n_history} tasks" if each.n_history else "no earlier scores: planned in full",
             )
             for each in compared
@@ -100,7 +100,7 @@ def _show_stopping(context: Context, job: "Job") -> int:
         [*_COLUMNS[:4], "90 % range", "without stopping", "USD", "USD without stopping"],
         [
             (
-                each.role, each.label, each.model, round(each.calls.median), _range(each.calls), each.all_calls,
+                each.purpose, each.label, each.model, round(each.calls.median), _range(each.calls), each.all_calls,
                 each.cost_usd, each.all_cost_usd,
             )
             for each in calls
@@ -115,7 +115,7 @@ def _range(expected: "Expected") -> str:
 
 def _show_calls(planned: "Sequence[Planned]") -> None:
     show_table(_COLUMNS, [
-        (each.role, each.label, each.model, each.calls, each.prompt_tokens, each.completion_tokens, _usd(each),
+        (each.purpose, each.label, each.model, each.calls, each.prompt_tokens, each.completion_tokens, _usd(each),
          each.basis)
         for each in planned
     ])  # fmt: skip
@@ -125,8 +125,8 @@ def _show_calls(planned: "Sequence[Planned]") -> None:
 
 
 def _lines(planned: "Planned") -> Iterator[str]:
-    if planned.asked_for:
-        yield f"{planned.label}: {planned.asked_for}"
+    if planned.cascade:
+        yield f"{planned.label}: {planned.cascade}"
     if planned.note:
         yield f"Unknown for {planned.label}: {planned.note}"
     if planned.assumed:

@@ -132,7 +132,7 @@ _Groups = Sequence[Sequence[Side]]
 
 def _options(reader: Reader, name: str, groups: _Groups) -> dict[str, str]:
     """Return value -> text of a field's options: vintages and runs from the latest, others by name."""
-    sides = sorted((side for group in groups for side in group), key=lambda side: side.model_run.last_response_at)
+    sides = sorted((side for group in groups for side in group), key=lambda side: side.model_run.responded_at)
     if name == "run":
         runs = {side.name for side in sides}
         return {
@@ -141,7 +141,7 @@ def _options(reader: Reader, name: str, groups: _Groups) -> dict[str, str]:
             for row in reader.select("runs", order="started_at desc, run_id")
             if row["run_id"] in runs
         }
-    latest = {getattr(side.model_run, name): side.model_run.last_response_at for side in sides}
+    latest = {getattr(side.model_run, name): side.model_run.responded_at for side in sides}
     if name != "vintage":
         return {value: value for value in sorted(latest)}
     nights = {row["night"] for row in reader.select("runs", "distinct night")}

@@ -25,7 +25,7 @@ from tasks.measures import SCORE
 from tasks.report.rendering.drawn import Drawn, served
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted, coverage_text, rank_notes
-from tasks.run.coverage import Covered, coverage
+from tasks.run.coverage import CoverageCell, coverage
 from warehouse import Reader, Warehouse, WarehouseError
 
 Row = dict[str, Any]
@@ -77,7 +77,7 @@ class RunState:
     outcome: str = RUNNING
     row: Mapping[str, Any] = field(default_factory=dict)
     job: Job | None = None
-    cells: Sequence[Covered] = ()
+    cells: Sequence[CoverageCell] = ()
     calls: Sequence[Row] = ()
     trouble: str | None = None
 

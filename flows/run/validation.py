@@ -17,7 +17,7 @@ from tasks.rules.errors import UsageError
 from tasks.rules.identity import IMPORTED
 from tasks.rules.text.characters import did_you_mean
 from tasks.rules.variants import AUGMENTED
-from tasks.run.judgings import refuse_unlike_gradings, template_of
+from tasks.run.judge_configs import refuse_unlike_gradings, template_of
 from warehouse import Warehouse
 
 _UNKNOWN_KEY = "extra_forbidden"

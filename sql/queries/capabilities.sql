@@ -24,12 +24,13 @@ verdicts as (
 )
 
 select
-    judgings.judging_id::varchar as judging_id,
-    judgings.judge, judgings.judge_config_hash, judgings.template_hash, judgings.grading,
-    judgings.judge_trial,
+    judge_configs.judging_id::varchar as judging_id,
+    judge_configs.judge, judge_configs.judge_config_hash, judge_configs.template_hash,
+    judge_configs.grading,
+    judge_configs.judge_trial,
     verdicts.basis::varchar || ' ' || trees.basis::varchar as basis
 from verdicts
-inner join intermediate.judgings as judgings using (judging_id)
+inner join intermediate.judge_configs using (judging_id)
 cross join trees
 order by all;
 

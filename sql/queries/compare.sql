@@ -93,7 +93,7 @@ with of_benchmark as (
 
 sampled_runs as (
     select benchmark, dataset_revision, model, model_config_hash, vintage,
-        max(created_at) as last_response_at
+        max(created_at) as responded_at
     from responses
     group by all
 ),
@@ -107,7 +107,7 @@ judged as (
 
 select of_benchmark.*,
     counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash) as is_by_judge,
-    last_response_at, judged_at
+    responded_at, judged_at
 from of_benchmark
 inner join sampled_runs using (benchmark, dataset_revision, model, model_config_hash, vintage)
 inner join judged using (judging_id)

@@ -1,9 +1,9 @@
 -- name: candidates
--- The verdicts of one judging that make its control set: as many met as unmet
--- ones as far as there are any, of as many tasks as possible, a few criteria of
--- each response. Content alone decides. Responses are materialized so that a text
--- is hashed once and not for each of its verdicts.
-with hashed_responses as materialized (
+-- One row: a verdict that a judge configuration's control set consists of: as many
+-- met as unmet ones where there are enough, from as many tasks as possible, a few
+-- criteria of each response. Content alone decides. Responses are materialized so
+-- that a text is hashed once and not for each of its verdicts.
+with usable_responses as materialized (
     select responses.response_id, responses.conversation_id,
         md5(responses.response_id) as response_order,
         md5(responses.text) as text_hash
@@ -19,11 +19,13 @@ with hashed_responses as materialized (
 -- steady the judge is.
 decided as (
     select verdicts.task_id,
-        min(hashed_responses.response_order) as response_order,
-        arg_min(verdicts.verdict_id, hashed_responses.response_order || verdicts.verdict_id) as verdict_id,
-        arg_min(verdicts.value, hashed_responses.response_order || verdicts.verdict_id) as value
+        min(usable_responses.response_order) as response_order,
+        arg_min(
+            verdicts.verdict_id, usable_responses.response_order || verdicts.verdict_id
+        ) as verdict_id,
+        arg_min(verdicts.value, usable_responses.response_order || verdicts.verdict_id) as value
     from verdicts
-    inner join hashed_responses using (response_id)
+    inner join usable_responses using (response_id)
     inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
     where verdicts.criterion_hash = criteria.content_hash
         and verdicts.benchmark = $benchmark
@@ -35,15 +37,15 @@ decided as (
         and verdicts.judge_trial = $judge_trial
         and verdicts.source = 'judged'
         and verdicts.value is not null
-    group by verdicts.task_id, hashed_responses.text_hash, verdicts.criterion_hash
+    group by verdicts.task_id, usable_responses.text_hash, verdicts.criterion_hash
 ),
 
-ordered as (
+numbered as (
     select *,
-        dense_rank() over (partition by task_id order by response_order) as response_rank,
+        dense_rank() over (partition by task_id order by response_order) as response_number,
         row_number() over (
             partition by response_order, value order by md5(verdict_id)
-        ) as criterion_rank
+        ) as criterion_number
     from decided
 ),
 
@@ -51,20 +53,20 @@ ranked as (
     select verdict_id,
         row_number() over (
             partition by value
-            order by (criterion_rank - 1) // $of_response, response_rank, md5(task_id),
-                criterion_rank
-        ) as draw_rank
-    from ordered
+            order by (criterion_number - 1) // $of_response, response_number, md5(task_id),
+                criterion_number
+        ) as position
+    from numbered
 ),
 
 chosen as (
-    select verdicts.*, hashed_responses.conversation_id, ranked.draw_rank
+    select verdicts.*, usable_responses.conversation_id, ranked.position
     from ranked
     inner join verdicts using (verdict_id)
-    inner join hashed_responses using (response_id)
+    inner join usable_responses using (response_id)
     -- The first met, the first unmet, the second met, ...: where one kind ends,
     -- the others fill up.
-    order by ranked.draw_rank, verdicts.value desc
+    order by ranked.position, verdicts.value desc
     limit $number
 )
 
@@ -73,21 +75,23 @@ select benchmark, dataset_revision, task_id, judge, judge_config_hash, template_
     trial, vintage,
     value as first_value
 from chosen
-order by draw_rank, value desc;
+order by position, value desc;
 
 -- name: members
--- The members of a control set that have no verdict in a night yet, or a failed
--- one whose cause may pass, with all that a judge reads; `stored_status` is
--- that of the failure. Values of deleted rows are NULL.
+-- One row: a member of a control set without a verdict in a night, or with a
+-- failed one whose cause may pass, with all that a judge reads; `stored_status`
+-- is that of the failure. What is gone is NULL.
 with tonight as (
     select response_id, criterion_id, criterion_hash, status
     from control_verdicts
     where set_id = $set_id and judge_vintage = $night
 )
 
-select control_set.*, responses.text, criteria.title, criteria.position, criteria.weight,
-    criteria.category,
-    tasks.task_id is not null as is_same_conversation,
+select control_set.*,
+    responses.text as response_text,
+    criteria.title as criterion_text,
+    criteria.weight, criteria.category,
+    tasks.task_id is not null as has_same_prompt,
     tonight.status as stored_status
 from control_set
 left join responses on control_set.response_id = responses.response_id and responses.status = 'ok'

@@ -22,10 +22,10 @@ with chosen_runs as (
     where list_contains($task_ids::varchar[], task_id)
 )
 
-select model_runs.*, judgings.rubric, judgings.is_imported, hiding_runs.may_hide_failures
+select model_runs.*, judge_configs.rubric, judge_configs.is_imported, hiding_runs.may_hide_failures
 from intermediate.model_runs
 inner join chosen_runs using (model_run_id)
-inner join intermediate.judgings using (judging_id)
+inner join intermediate.judge_configs using (judging_id)
 left join intermediate.hiding_runs using (model_run_id)
 where model_runs.benchmark = $benchmark
     and model_runs.dataset_revision = $revision

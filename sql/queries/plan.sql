@@ -1,6 +1,6 @@
 -- name: decided_before
--- The template under which a judge made most of the verdicts that it has not
--- made under today's, and how many those are.
+-- One row: the other template with most of a judge's verdicts that it lacks under
+-- the current one, and their number.
 select template_hash, count(*) as n_verdicts
 from verdicts as before
 where benchmark = $benchmark
@@ -30,8 +30,8 @@ order by n_verdicts desc, template_hash
 limit 1;
 
 -- name: failed_second
--- One row: a response with how many of a cascade's verdicts on it are to be
--- made again because its second judge failed.
+-- One row: a response with the number of a cascade's verdicts that are repeated
+-- because its second judge failed.
 select verdicts.response_id, count(*) as n_criteria
 from verdicts
 inner join intermediate.rubric_criteria as criteria
@@ -49,9 +49,9 @@ where verdicts.criterion_hash = criteria.content_hash
 group by verdicts.response_id;
 
 -- name: first_verdicts
--- What a judge said about criteria in its repetitions, one row each: values in
--- the order of repetitions (NULL where one failed), the confidence of the
--- first, and what a cascade's rule looks at beside them.
+-- One row: a criterion with a judge's values in the order of its repetitions (NULL
+-- for a failure), the confidence of the first, and the columns that a cascade's
+-- rule needs beside them.
 select verdicts.response_id, verdicts.criterion_id,
     list(verdicts.value order by verdicts.judge_trial) as first_values,
     first(verdicts.confidence order by verdicts.judge_trial) as confidence,
@@ -74,7 +74,7 @@ limit 10000;
 -- One row: a task's latest value in each vintage of a model's label, of any
 -- revision and configuration, under a judge's label.
 select task_scores.model, task_scores.vintage, task_scores.task_id,
-    min(model_runs.first_response_at) as first_response_at,
+    min(model_runs.first_response_at) as sampled_at,
     arg_max(task_scores.value, model_runs.first_response_at) as value
 from task_scores
 inner join intermediate.model_runs as model_runs using (model_run_id)
@@ -86,11 +86,11 @@ where task_scores.benchmark = $benchmark
     and list_contains($models::varchar[], task_scores.model)
     and task_scores.value is not null
 group by task_scores.model, task_scores.vintage, task_scores.task_id
-order by first_response_at;
+order by sampled_at;
 
 -- name: judge_calls
--- One row: a call that decided on a criterion, or searched a chunk of a response
--- for evidence on it.
+-- One row: a call that decided on a criterion, or searched a chunk of a
+-- response for evidence on it.
 select judge, judge_config_hash, template_hash, prompt_tokens, cached_tokens, completion_tokens
 from verdicts
 union all

@@ -1,13 +1,13 @@
 -- name: responses_missing_verdicts
--- The responses that a judging still owes verdicts, with how many. Texts are
--- looked at last, and only of these: a finished night has a million criteria to
--- compare, and nothing to read.
+-- One row: a response without all verdicts under a judge configuration, with the
+-- number of missing ones. Texts are read last, and only of these responses: a
+-- finished night has a million criteria to compare, and nothing to read.
 with left_out as (
     select pair[1] as model, pair[2] as task_id
     from (select unnest($left_out::varchar[][]) as pair)
 ),
 
-judgeable_responses as (
+wanted_responses as (
     select response_id, benchmark, dataset_revision, task_id
     from responses
     anti join left_out using (model, task_id)
@@ -40,20 +40,20 @@ done as (
         and not (list_contains($again::varchar[], status) or ($retry_failed and value is null))
 ),
 
-owing as (
-    select judgeable_responses.response_id, count(*) as n_criteria
-    from judgeable_responses
+lacking as (
+    select wanted_responses.response_id, count(*) as n_criteria
+    from wanted_responses
     inner join intermediate.rubric_criteria as criteria using (benchmark, dataset_revision, task_id)
     anti join done
-        on judgeable_responses.response_id = done.response_id
+        on wanted_responses.response_id = done.response_id
             and criteria.criterion_id = done.criterion_id
             and criteria.content_hash = done.criterion_hash
     where criteria.rubric = $rubric
-    group by judgeable_responses.response_id
+    group by wanted_responses.response_id
 )
 
-select owing.response_id, responses.model, owing.n_criteria
-from owing
+select lacking.response_id, responses.model, lacking.n_criteria
+from lacking
 inner join responses using (response_id)
 order by responses.task_id, responses.text, responses.model, responses.vintage, responses.trial;
 
@@ -70,8 +70,8 @@ where benchmark = $benchmark
 group by task_id, conversation_id;
 
 -- name: missing_responses
--- One row: a task and trial in which a model has no response, or a failed one
--- that is to be tried again. An imported response fills its place.
+-- One row: a task and trial for which a model has no response, or a failed one
+-- that is tried again. An imported response fills its cell.
 with wanted_tasks as (
     select
         unnest($tasks::varchar[]) as task_id,
@@ -102,8 +102,8 @@ anti join filled using (task_id, trial)
 order by trial, position;
 
 -- name: missing_variants
--- The criteria of some tasks that have no words of a variant of the rubric yet,
--- in the rubric's order.
+-- One row: a criterion of some tasks without a wording in a rubric variant, in
+-- the rubric's order.
 with done as (
     select task_id, original_id, original_hash
     from criterion_variants
@@ -115,7 +115,7 @@ with done as (
 
 select criteria.task_id, criteria.criterion_id,
     criteria.content_hash as criterion_hash,
-    criteria.title
+    criteria.title as criterion_text
 from criteria
 anti join done
     on criteria.task_id = done.task_id
@@ -127,12 +127,12 @@ where benchmark = $benchmark
 order by list_position($tasks::varchar[], criteria.task_id), criteria.position;
 
 -- name: missing_verdicts
--- The criteria of some responses that a judging has not decided: responses in the
--- order given, criteria in the rubric's.
+-- One row: a criterion of some responses that a judge configuration has not
+-- decided; responses in the order given, criteria in the rubric's.
 with chosen as (
     select
         unnest($responses::varchar[]) as response_id,
-        generate_subscripts($responses::varchar[], 1) as list_position
+        generate_subscripts($responses::varchar[], 1) as position
 ),
 
 done as (
@@ -150,11 +150,13 @@ done as (
         )
 )
 
-select responses.response_id, responses.benchmark, responses.dataset_revision, responses.task_id,
-    responses.conversation_id, responses.model, responses.trial, responses.vintage, responses.text,
+select responses.response_id, responses.task_id, responses.model, responses.trial,
+    responses.vintage,
+    responses.text as response_text,
     criteria.criterion_id,
     criteria.content_hash as criterion_hash,
-    criteria.title, criteria.position, criteria.weight, criteria.category
+    criteria.title as criterion_text,
+    criteria.weight, criteria.category
 from chosen
 inner join responses using (response_id)
 inner join intermediate.rubric_criteria as criteria using (benchmark, dataset_revision, task_id)
@@ -163,11 +165,11 @@ anti join done
         and criteria.criterion_id = done.criterion_id
         and criteria.content_hash = done.criterion_hash
 where responses.status = 'ok' and criteria.rubric = $rubric
-order by chosen.list_position, criteria.position;
+order by chosen.position, criteria.position;
 
 -- name: response_coverage
--- One row: how many of a model's responses in a trial have a status, and how many
--- criteria their tasks have.
+-- One row: the number of a model's responses in a trial with a status, and the
+-- number of criteria of their tasks.
 select model, model_config_hash, vintage, trial, source, status,
     count(*) as n,
     sum(n_criteria)::bigint as n_criteria
@@ -180,13 +182,14 @@ where benchmark = $benchmark
 group by all;
 
 -- name: rows_of_run
--- One row: how many responses and verdicts a run made.
+-- One row: the numbers of responses and verdicts of a run.
 select
     (select count(*) from responses where run_id = $run_id) as responses_made,
     (select count(*) from verdicts where run_id = $run_id) as verdicts_made;
 
--- name: stored_judgings
--- One row: who judged responses of some vintages, elsewhere or at all.
+-- name: stored_judge_configs
+-- One row: a judge configuration with verdicts on responses of some vintages:
+-- imported ones, or any.
 select distinct judge, judge_config_hash, template_hash, grading, judge_trial
 from intermediate.model_runs
 where benchmark = $benchmark
@@ -209,15 +212,14 @@ group by all
 order by model;
 
 -- name: stored_revisions
--- One row: a data-set revision that something is stored of, those with most
--- verdicts first.
+-- One row: a data-set revision with stored rows, those with most verdicts first.
 with response_counts as (
     select benchmark, dataset_revision, count(*) as n_responses
     from responses
     group by all
 ),
 
-judged as (
+verdict_counts as (
     select benchmark, dataset_revision, count(*) as n_verdicts
     from verdicts
     group by all
@@ -230,7 +232,7 @@ select benchmark, dataset_revision,
     coalesce(any_value(n_verdicts), 0) as n_verdicts
 from split_members
 left join response_counts using (benchmark, dataset_revision)
-left join judged using (benchmark, dataset_revision)
+left join verdict_counts using (benchmark, dataset_revision)
 group by all
 order by n_verdicts desc, n_responses desc, benchmark, dataset_revision;
 
@@ -247,8 +249,8 @@ group by task_id
 order by min((list_position($splits::varchar[], split), position));
 
 -- name: verdict_coverage
--- One row: how many criteria of a model's responses in a trial stand where (met,
--- not_judged, ...) under one judging.
+-- One row: the number of criteria of a model's responses in a trial with a status
+-- (met, not_judged, ...) under one judge configuration.
 select model, model_config_hash, vintage, trial, status, count(*) as n
 from intermediate.judged_criteria
 inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)

@@ -16,8 +16,8 @@ from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest, template_hash
 from tasks.rules.text.characters import did_you_mean, storable
 from tasks.rules.verdict import VerdictError, json_object
-from tasks.run.asking import Analysis, Columns, Item, Question
-from tasks.run.judgings import target_of
+from tasks.run.calls import Analysis, Columns, Item, ReplySpec
+from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import Conversation, WantedTasks
 from warehouse import Reader
 
@@ -117,7 +117,7 @@ def _items_of_field(
         "<<most_secondary>>": str(most),
     }
     read = partial(read_labels, labels=labels, most_secondary=most, omits_think_tag=annotator.omits_think_tag)
-    question: Question[Columns] = Question(read, reply_format(labels, most, is_listed=vocabulary.is_listed), REMINDER)
+    question: ReplySpec[Columns] = ReplySpec(read, reply_format(labels, most, is_listed=vocabulary.is_listed), REMINDER)
     provenance = {
         "annotator": annotator.label, "annotator_config_hash": target_of(annotator).config_hash,
         "template_hash": template_hash(template, *begin.values()),

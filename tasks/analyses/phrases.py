@@ -18,8 +18,8 @@ from tasks.rules.errors import UsageError, install_extra
 from tasks.rules.identity import digest, template_hash
 from tasks.rules.text.characters import one_line, shows_nothing, storable, visible_only
 from tasks.rules.verdict import VerdictError, json_object
-from tasks.run.asking import Analysis, Item, Question
-from tasks.run.judgings import target_of
+from tasks.run.calls import Analysis, Item, ReplySpec
+from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import WantedTasks
 from warehouse import Reader
 
@@ -30,9 +30,9 @@ _MOST_CHARS = {PHRASE: 300, NAME: 120}
 Row = Mapping[str, Any]
 
 
-def text_reply_spec(analyst: Analyst, kind: str) -> Question[Row]:
+def text_reply_spec(analyst: Analyst, kind: str) -> ReplySpec[Row]:
     """Return the question for a short text: a phrase or a name."""
-    return Question(
+    return ReplySpec(
         lambda reply: {_COLUMN[kind]: read_text(reply, kind, omits_think_tag=analyst.omits_think_tag)},
         json_shape(kind, {kind: {"type": "string"}}),
         f'Reply again with only the JSON object: {{"{kind}": "..."}}. The text is one short phrase.',
@@ -58,9 +58,9 @@ def read_text(reply: str, kind: str, *, omits_think_tag: bool = False) -> str:
     return one_line(text)
 
 
-def vector_reply_spec() -> Question[Row]:
+def vector_reply_spec() -> ReplySpec[Row]:
     """Return the question for a vector; an embedding model uses neither a shape nor a reminder."""
-    return Question(lambda reply: {"vector": [float(each) for each in json.loads(reply)]}, {}, "")
+    return ReplySpec(lambda reply: {"vector": [float(each) for each in json.loads(reply)]}, {}, "")
 
 
 PHRASE_TEMPLATE = "capability_v1"
@@ -109,14 +109,14 @@ def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
     columns = "task_id, criterion_id, content_hash as criterion_hash, title"
     rows = reader.select("criteria", columns, order="task_id, position", **wanted.key, task_id=list(wanted.task_ids))
     conversations = assembled(reader, wanted)
-    question = text_reply_spec(analyst, PHRASE)
+    reply_spec = text_reply_spec(analyst, PHRASE)
     items = []
     for row in rows:
         conversation = conversations[row["task_id"]]
         given = {name: row[name] for name in ("task_id", "criterion_id", "criterion_hash")}
         items.append(Item(
             row_id=digest("capability", common, given, conversation.conversation_id), group=row["task_id"],
-            columns={**common, **given, "phrase": None}, question=question,
+            columns={**common, **given, "phrase": None}, reply_spec=reply_spec,
             make_prompt=partial(prompt_on, template, conversation.messages, row["title"]),
         ))  # fmt: skip
     return items
@@ -138,7 +138,7 @@ def embedding_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Anal
     common = {**wanted.key, **provenance(analyst, "")}
     phrases = sorted({row["phrase"] for row in stored_phrases(job, reader, wanted.key)})
     return [
-        Item(row_id=digest("embedding", common, phrase), group=phrase, question=vector_reply_spec(),
+        Item(row_id=digest("embedding", common, phrase), group=phrase, reply_spec=vector_reply_spec(),
              columns={**common, "phrase": phrase, "vector": None}, make_prompt=partial(str, phrase))
         for phrase in phrases
     ]  # fmt: skip
@@ -245,7 +245,7 @@ def _item(
     phrases = shown_phrases(node["phrases"])
     return Item(
         row_id=digest("capability name", common, node["node_id"], phrases, attempt, taken),
-        group=f"{node['node_id']} {attempt}", question=text_reply_spec(analyst, NAME),
+        group=f"{node['node_id']} {attempt}", reply_spec=text_reply_spec(analyst, NAME),
         columns={**common, "node_id": node["node_id"], "attempt": attempt, "name": None},
         make_prompt=partial(naming_prompt, template, phrases, taken),
     )  # fmt: skip

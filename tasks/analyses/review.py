@@ -18,8 +18,8 @@ from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest, template_hash
 from tasks.rules.text.characters import storable
 from tasks.rules.verdict import VerdictError, json_object
-from tasks.run.asking import Analysis, Item, Question
-from tasks.run.judgings import target_of
+from tasks.run.calls import Analysis, Item, ReplySpec
+from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import Conversation, WantedTasks
 from warehouse import Reader
 
@@ -96,11 +96,11 @@ def review_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
         **wanted.key, "reviewer": analyst.label, "reviewer_config_hash": target_of(analyst).config_hash,
         "template_hash": template_hash(template),
     }  # fmt: skip
-    question = Question(partial(_columns, omits_think_tag=analyst.omits_think_tag), reply_shape(), REMINDER)
+    reply_spec = ReplySpec(partial(_columns, omits_think_tag=analyst.omits_think_tag), reply_shape(), REMINDER)
     return [
         item
         for task_id, rubric in rubrics.items()
-        for item in _items_of_task(rubric, conversations[task_id], common, template, question, analyst.trials)
+        for item in _items_of_task(rubric, conversations[task_id], common, template, reply_spec, analyst.trials)
     ]
 
 
@@ -109,7 +109,12 @@ def _columns(reply: str, *, omits_think_tag: bool) -> Row:
 
 
 def _items_of_task(
-    rubric: Sequence[Row], conversation: Conversation, common: Row, template: str, question: Question[Row], trials: int
+    rubric: Sequence[Row],
+    conversation: Conversation,
+    common: Row,
+    template: str,
+    reply_spec: ReplySpec[Row],
+    trials: int,
 ) -> list[Item]:
     listed = [("undesired" if (row["weight"] or 0) < 0 else "desired", row["title"]) for row in rubric]
     rubric_hash = digest("rubric", listed)
@@ -117,7 +122,7 @@ def _items_of_task(
         Item(
             row_id=digest("model review", dict(common), row["task_id"], conversation.conversation_id, rubric_hash,
                           row["criterion_id"], index, trial),
-            group=row["task_id"], question=question, trial=trial,
+            group=row["task_id"], reply_spec=reply_spec, trial=trial,
             columns={
                 **common, "task_id": row["task_id"], "criterion_id": row["criterion_id"],
                 "criterion_hash": row["criterion_hash"], "review_trial": trial, "findings": None,

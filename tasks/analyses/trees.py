@@ -23,7 +23,7 @@ from tasks.config.models import Analyst
 from tasks.llm.replies import OK
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import digest
-from tasks.run.judgings import target_of
+from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import wanted_tasks
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import sql
-from expectations.run import Failure, Finding, run_suite
+from expectations.run import ExpectationResult, FailedRow, run_suite
 from expectations.suites import SUITES, Expectation, all_expectations
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
@@ -126,7 +126,7 @@ def has_unchecked(job: Job, reader: Reader) -> bool:
 
 def _known_findings(
     reader: Reader, key: dict[str, str], expectations: list[Expectation], policies: Policies
-) -> list[Finding] | None:
+) -> list[ExpectationResult] | None:
     """Return the findings of the last ingest suite; None if expectations, policies or the number of rows changed.
 
     The rows of a revision never change; there are only more of them when a further split is ingested.
@@ -134,8 +134,8 @@ def _known_findings(
     last = "run_id = arg_max(run_id, created_at) filter (suite = 'ingest') over ()"
     of_revision = "benchmark = $benchmark and dataset_revision = $dataset_revision"
     rows = reader.rows(f"from checks where {of_revision} qualify {last}", key)
-    found = {(row["check_name"], row["expectation"], row["table_name"], row["severity"]): row for row in rows}
-    wanted = [found.get((each.check, each.text, each.table, policies[each.check])) for each in expectations]
+    stored = {(row["check_name"], row["expectation"], row["table_name"], row["severity"]): row for row in rows}
+    wanted = [stored.get((each.check, each.text, each.table, policies[each.check])) for each in expectations]
     rubrics = reader.select("tasks", "n_criteria", **key)
     sizes = {"rubrics": len(rubrics), "criteria": sum(row["n_criteria"] for row in rubrics)}
     if any(row is None or row["n_evaluated"] != sizes[row["table_name"]] for row in wanted):
@@ -143,13 +143,15 @@ def _known_findings(
     owners = reader.select("criteria", "task_id, criterion_id", **key)
     task_of = {f"{row['task_id']}/{row['criterion_id']}": row["task_id"] for row in owners}
     return [
-        Finding(each, row["n_evaluated"], tuple(Failure(key, task_of.get(key, key)) for key in row["failing_keys"]))
+        ExpectationResult(
+            each, row["n_evaluated"], tuple(FailedRow(key, task_of.get(key, key)) for key in row["failing_keys"])
+        )
         for each, row in zip(expectations, wanted, strict=True)
         if row is not None
     ]
 
 
-def _report(job: Job, findings: list[Finding], policies: Policies) -> StageReport:
+def _report(job: Job, findings: list[ExpectationResult], policies: Policies) -> StageReport:
     report = StageReport("check", rows=len(findings))
     failed = [finding for finding in findings if not finding.success]
     refused, accepted = set[str](), set(job.settings.quality.accepted)

@@ -80,7 +80,7 @@ class ModelRun:
     judge_trial: int
     n_trials: int
     is_by_judge: bool
-    last_response_at: datetime
+    responded_at: datetime
     judged_at: datetime
 
 
@@ -323,7 +323,7 @@ def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[M
 def _latest(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> ModelRunPair:
     """Return the pair of the newest sides; there are several only where a label has been configured again."""
     of_judge = ("judged_at", "judge_config_hash", "template_hash")
-    newest = attrgetter(*(("last_response_at", "model_config_hash") if kind == "model" else of_judge))
+    newest = attrgetter(*(("responded_at", "model_config_hash") if kind == "model" else of_judge))
     chosen, notes = [], []
     for sides in (first, second):
         side = max(sides, key=lambda side: newest(side.model_run))

@@ -63,11 +63,11 @@ class Job(Strict):
 
     def looking_up(self, find: Callable[[], DataRevision]) -> Self:
         """Return a copy that finds the revision of its data set by a function."""
-        found, one_at_a_time = cache(find), Lock()
+        find_once, one_at_a_time = cache(find), Lock()
 
         def looked_up() -> DataRevision:
-            with one_at_a_time:  # `cache` alone asks once for each thread that comes before the first answer
-                return found()
+            with one_at_a_time:  # `cache` alone calls `find` once for each thread before the first result
+                return find_once()
 
         job = self.model_copy()
         job._lookup = looked_up

@@ -166,12 +166,13 @@ class Model(Endpoint):
 
 
 class Analyst(Endpoint):
-    """A model that is asked about what is stored: to judge it, to label tasks, to review criteria.
+    """A model that judges responses, labels tasks or reviews criteria.
 
-    It is asked `trials` times. `structured_output` asks for the reply's JSON schema: always, never, or (null) where
-    LiteLLM knows that the model supports it. In `mode: batch` the calls go out as provider batches, which cost less and
-    may take a day. `allow_live` lets live calls do what a batch did not or cannot: failed calls, reminders after a
-    reply that cannot be read, long responses; else the first two are failures that the next run's batch repeats.
+    It is called `trials` times for each. `structured_output` asks for the reply's JSON schema: always, never, or (null)
+    where LiteLLM knows that the model supports it. In `mode: batch` the calls go out as provider batches, which cost
+    less and may take a day. `allow_live` lets live calls do what a batch did not or cannot: failed calls, reminders
+    after a reply that cannot be read, long responses; else the first two are failures that the next run's batch
+    repeats.
     """
 
     trials: Size = 1
@@ -313,7 +314,7 @@ def deciding(judges: Sequence[Judge]) -> tuple[Judge, ...]:
         ValueError: a cascade is impossible; each problem with the path of its key.
     """
     by_label = {judge.label: judge for judge in judges}
-    cascades = {place: judge.cascade for place, judge in enumerate(judges) if judge.cascade is not None}
+    cascades = {index: judge.cascade for index, judge in enumerate(judges) if judge.cascade is not None}
     problems = [f"judges[{n}].cascade.{each}" for n, of in cascades.items() for each in _problems(of, by_label)]
     if problems:
         raise ValueError("; ".join(problems))
@@ -321,16 +322,16 @@ def deciding(judges: Sequence[Judge]) -> tuple[Judge, ...]:
     labels = [judge.label for judge in judges]
     if twice := sorted({label for label in named if labels.count(label) > 1}):
         raise ValueError(f"label {twice[0]!r} is used twice; give each judge its own `label`")
-    found = []
+    judges_kept = []
     for judge in judges:
         if judge.cascade is not None:
             # A cascade has its judges in it, and the settings of the second one.
             first, then = (_member(each, by_label) for each in (judge.cascade.first, judge.cascade.then))
             cascade = judge.cascade.model_copy(update={"first": first, "then": then})
-            found.append(then.model_copy(update={"label": judge.label, "trials": 1, "cascade": cascade}))
+            judges_kept.append(then.model_copy(update={"label": judge.label, "trials": 1, "cascade": cascade}))
         elif judge.label not in named:
-            found.append(judge)
-    return tuple(found)
+            judges_kept.append(judge)
+    return tuple(judges_kept)
 
 
 def _member(given: str | Judge, by_label: Mapping[str, Judge]) -> Judge:
@@ -347,7 +348,7 @@ def _problems(cascade: Cascade, by_label: Mapping[str, Judge]) -> list[str]:
             return [f"{key}: {_member(given, by_label).label!r} is a cascade itself; name a plain judge"]
     first, then, when = _member(cascade.first, by_label), _member(cascade.then, by_label), cascade.when
     if first.label == then.label:
-        return ["then: is the judge that is asked first; name another one"]
+        return ["then: is the first judge too; name another one"]
     name = repr(first.label)
     rules = (
         (first.mode == "batch", f"first: {name} has `mode: batch`, which a cascade cannot wait for"),
@@ -356,7 +357,7 @@ def _problems(cascade: Cascade, by_label: Mapping[str, Judge]) -> list[str]:
          f"then: judges `rubric: {then.rubric}`, and {name} {first.rubric}; give both the same"),
         (first.grading and then.grading and first.grading != then.grading,
          f"then: has `grading: {then.grading}`, and {name} {first.grading}; give both the same"),
-        (when.disagreement and first.trials < 2, f"when.disagreement: {name} is asked once; give it `trials: 2`"),
+        (when.disagreement and first.trials < 2, f"when.disagreement: {name} is called once; give it `trials: 2`"),
         (when.confidence_below is not None and not first.logprobs,
          f"when.confidence_below: {name} does not say how sure it is; give it `logprobs: true`"),
     )  # fmt: skip

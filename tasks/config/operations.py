@@ -79,7 +79,7 @@ class Email(Strict):
             yield "a password is not sent over a line that is not encrypted; set `security`"
 
 
-_SECRET_PLACES = ("hooks.slack.com/", "discord.com/api/webhooks/", "discordapp.com/api/webhooks/", ".office.com/")
+_SECRET_HOSTS = ("hooks.slack.com/", "discord.com/api/webhooks/", "discordapp.com/api/webhooks/", ".office.com/")
 """Services whose addresses are secrets."""
 
 
@@ -117,7 +117,7 @@ class Receiver(Strict):
             yield f"is one of {', '.join(_KINDS)}, not {' and '.join(given) or 'none'}"
         yield from secrets_in(self.webhook or "", "webhook")
         address = self.slack or self.webhook or ""
-        is_secret = self.slack is not None or any(place in address for place in _SECRET_PLACES)
+        is_secret = self.slack is not None or any(host_path in address for host_path in _SECRET_HOSTS)
         is_literal = is_secret and not REFERENCE.search(address)
         if is_literal or (self.apprise is not None and not REFERENCE.fullmatch(self.apprise)):
             yield f"`{given[0]}`: the address is a secret; put it in the environment and write ${{NAME}} here"

@@ -53,7 +53,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 class Stopping(Strict):
-    """Evaluate tasks in random order, block by block, until each comparison is settled.
+    """Evaluate tasks in random order, block by block, until each comparison is decided.
 
     `pairs` are the comparisons: `all` pairs of configured models, or the pairs given. `earlier_nights` compares each
     model with `resample: nightly` with its own values of earlier nights, and asks whether it has dropped by more than
@@ -121,9 +121,9 @@ class Rates(Strict):
 class Limits(Strict):
     """Bounds on the calls of one run.
 
-    `concurrency`, `rpm` and `tpm` hold for candidates and for judges, each counted apart; `judge` gives judges other
-    ones. `attempts` and `deadline_s` (over all attempts) bound one answer; an endpoint that gives no answer for
-    `outage_s` is given up for the run; `max_usd` and `max_tokens` cap the run; `batch_wait_s` is how long a run
+    `concurrency`, `rpm` and `tpm` hold for models and for judges, which are counted separately; `judge` sets other
+    ones for judges. `attempts` and `deadline_s` (over all attempts) bound one reply; an endpoint that gives no reply
+    for `outage_s` is given up for the run; `max_usd` and `max_tokens` cap the run; `batch_wait_s` is how long a run
     waits for provider batches.
     """
 
@@ -138,9 +138,9 @@ class Limits(Strict):
     max_tokens: Size | None = None
     batch_wait_s: Annotated[float, Field(ge=0)] = 3600.0
 
-    def rates(self, role: str) -> Rates:
-        """Return the limits of a role, `sample` or `judge`."""
-        own = self.judge if role == "judge" else Rates()
+    def rates(self, purpose: str) -> Rates:
+        """Return the limits of a purpose, `sample` or `judge`."""
+        own = self.judge if purpose == "judge" else Rates()
         return Rates(concurrency=own.concurrency or self.concurrency, rpm=own.rpm or self.rpm, tpm=own.tpm or self.tpm)
 
 
@@ -242,9 +242,9 @@ class Settings(Strict):
 
     @property
     def called_judges(self) -> tuple[Judge, ...]:
-        """The judges that are called: in the place of a cascade both of its judges; each once."""
-        found = [each for judge in self.judges for each in (judge.cascade.members if judge.cascade else (judge,))]
-        return tuple(judge for place, judge in enumerate(found) if judge not in found[:place])
+        """The judges that are called, each once; a cascade is replaced by both of its judges."""
+        called = [each for judge in self.judges for each in (judge.cascade.members if judge.cascade else (judge,))]
+        return tuple(judge for index, judge in enumerate(called) if judge not in called[:index])
 
     @property
     def capability_model(self) -> tuple[Analyst, ...]:

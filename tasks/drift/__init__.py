@@ -1,4 +1,4 @@
-"""Judge drift: control sets of stored verdicts, judged again every night, with the limits of what is usual."""
+"""Judge drift: control sets of stored verdicts, judged again every night, with control limits."""
 
 import asyncio
 from collections import Counter
@@ -15,39 +15,38 @@ from tasks.judge.judge import judge_criteria
 from tasks.llm.replies import Reply
 from tasks.rules.identity import digest
 from tasks.rules.statistics.control import METHOD, ControlNight, Drifted, limits
-from tasks.run.judgings import Judging, judgings
+from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.missing_work import PASSING, Conversation, WantedTasks, conversations_of, wanted_tasks
 from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 _OF_RESPONSE = 2
-"""Criteria of each decision that are chosen of a response before others get their turn: few enough to spread over many
-tasks, enough that the provider's cache serves the conversation."""
+"""Criteria of each decision that are chosen from one response before the next one: few enough to spread over many
+tasks, and enough for the provider's cache."""
 
 
-def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[tuple[Judging, str | None]]:
+def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[tuple[JudgeConfig, str | None]]:
     """Return every configured judge with the id of its control set, None where none has been chosen yet.
 
-    A judge's first repetition is the one that is watched.
-
-    Should two runs at once have chosen one each, the older one is the judging's.
+    Only a judge's first repetition is watched. If two runs have chosen one set each at the same time, the older one
+    counts.
     """
-    found = []
-    for judging in (each for each in judgings(job, wanted.benchmark) if each.judge_trial == 1):
-        key = {**wanted.key, **judging.columns}
+    sets = []
+    for judge_config in (each for each in judge_configs(job, wanted.benchmark) if each.judge_trial == 1):
+        key = {**wanted.key, **judge_config.columns}
         members = reader.select("control_set", "set_id", order="created_at, set_id", **key)
-        found.append((judging, members[0]["set_id"] if members else None))
-    return found
+        sets.append((judge_config, members[0]["set_id"] if members else None))
+    return sets
 
 
 def choose_control_set(job: Job) -> StageReport:
     """Choose and publish the control set of every configured judge that has decided verdicts and no set yet.
 
-    A set that is stored stays as it is, also when another number of verdicts is configured later or more verdicts
-    are there: with other members its nights could not be compared with the earlier ones. A judge with other
-    parameters or another template is another judging, and a new data-set revision asks about other tasks; each gets a
-    set of its own. The configured number 0 chooses nothing.
+    A stored set never changes, even if another number of verdicts is configured later or there are more verdicts:
+    with other members its nights could not be compared with the earlier ones. A judge with other parameters or another
+    template is another judge configuration, and a new data-set revision has other tasks; each gets a set of its own.
+    With the configured number 0 no set is chosen.
     """
     report = StageReport("drift")
     number = job.settings.drift.verdicts
@@ -56,12 +55,12 @@ def choose_control_set(job: Job) -> StageReport:
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
-        for judging, set_id in control_sets(job, wanted, reader):
+        for judge_config, set_id in control_sets(job, wanted, reader):
             if set_id is None:
-                rows = _chosen(job, wanted, reader, judging, number)
+                rows = _chosen(job, wanted, reader, judge_config, number)
                 warehouse.write("control_set", rows)
                 report.rows += len(rows)
-                label, there = judging.judge.label, f" ({number} wanted, no more available)"
+                label, there = judge_config.judge.label, f" ({number} wanted, no more available)"
                 report.notes.append(
                     f"control set of {label}: {len(rows)} verdicts{'' if len(rows) == number else there}"
                     if rows else f"{label} has no control set: none of its verdicts is decided"
@@ -74,21 +73,23 @@ def choose_control_set(job: Job) -> StageReport:
 def lacks_control_set(job: Job, wanted: WantedTasks, reader: Reader) -> bool:
     """Return whether a configured judge has no control set, and decided verdicts to choose one from."""
     return any(
-        set_id is None and _chosen(job, wanted, reader, judging, job.settings.drift.verdicts)
-        for judging, set_id in control_sets(job, wanted, reader)
+        set_id is None and _chosen(job, wanted, reader, judge_config, job.settings.drift.verdicts)
+        for judge_config, set_id in control_sets(job, wanted, reader)
     )
 
 
-def _chosen(job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, number: int) -> list[dict[str, Any]]:
-    parameters = {**wanted.key, **judging.columns, "of_response": _OF_RESPONSE, "number": number}
-    found = reader.rows(sql.read("queries/drift/candidates"), parameters)
-    members = sorted(row["verdict_id"] for row in found)
+def _chosen(
+    job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, number: int
+) -> list[dict[str, Any]]:
+    parameters = {**wanted.key, **judge_config.columns, "of_response": _OF_RESPONSE, "number": number}
+    rows = reader.rows(sql.read("queries/drift/candidates"), parameters)
+    members = sorted(row["verdict_id"] for row in rows)
     own = {
-        "set_id": digest("control set", wanted.key, judging.columns, members),
+        "set_id": digest("control set", wanted.key, judge_config.columns, members),
         "run_id": job.run_id,
         "created_at": datetime.now(UTC),
     }
-    return [{**row, **own} for row in found]
+    return [{**row, **own} for row in rows]
 
 
 def changed_limits(job: Job, wanted: WantedTasks, reader: Reader) -> list[dict[str, Any]]:
@@ -141,9 +142,9 @@ def drifted(job: Job) -> list[Drifted]:
 
 
 LOST = "lost"
-"""Status of a member that cannot be judged again, because something that its judge read is gone or has changed."""
-_ROLE = "drift"
-"""The stage, and what the run's limits and ledger know its calls as."""
+"""Status of a member that cannot be judged again: its response, criterion or conversation is gone or has changed."""
+_PURPOSE = "drift"
+"""The stage, and the purpose of its calls in limits and ledger."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ class _Missing:
     """The missing part of a control set in a night: members to judge, and lost members that are not recorded yet."""
 
     set_id: str
-    judging: Judging
+    judge_config: JudgeConfig
     members: list[CriterionToJudge]
     newly_lost: list[CriterionToJudge]
     n_lost: int
@@ -160,11 +161,11 @@ class _Missing:
 async def judge_control_set(job: Job) -> StageReport:
     """Judge the members of the control sets that a night lacks, publish the verdicts, and report judges that drifted.
 
-    The calls carry the night as their vintage, so that no earlier reply answers them; the verdicts are stored apart
-    from all others and no score rests on them. They are made one by one also where a judge's others are left to
-    provider batches. A run that is no night, and one without a control set, does nothing.
+    The calls have the night as their vintage, so that no earlier reply is used for them; the verdicts are stored apart
+    from all others, and no score includes them. The calls are live, even if the judge uses provider batches. Outside a
+    night, and without a control set, nothing is done.
     """
-    report = StageReport(_ROLE)
+    report = StageReport(_PURPOSE)
     if job.night is None or job.settings.drift.verdicts == 0:
         return report
     warehouse = Warehouse(job.warehouse)
@@ -190,7 +191,7 @@ async def judge_control_set(job: Job) -> StageReport:
 
 
 def lacks_verdicts(job: Job, reader: Reader) -> bool:
-    """Return whether a night lacks a control set, or verdicts on one, failed ones that may pass included."""
+    """Return whether a night lacks a control set, or verdicts on one; failures that may pass count as missing."""
     if job.night is None or job.settings.drift.verdicts == 0:
         return False
     wanted, missing, _ = _plan(job, job.night, reader)
@@ -199,29 +200,29 @@ def lacks_verdicts(job: Job, reader: Reader) -> bool:
 
 def _plan(job: Job, night: str, reader: Reader) -> tuple[WantedTasks, list[_Missing], dict[str, Conversation]]:
     """Return the wanted tasks, the missing part of each control set, and the conversations of the members to judge."""
-    wanted, found = wanted_tasks(job, reader), []
-    for judging, set_id in control_sets(job, wanted, reader):
+    wanted, sets = wanted_tasks(job, reader), []
+    for judge_config, set_id in control_sets(job, wanted, reader):
         if set_id is not None:
             parameters = {"set_id": set_id, "night": night, "again": [*PASSING, LOST]}
-            found.append((set_id, judging, reader.rows(sql.read("queries/drift/members"), parameters)))
-    conversations = conversations_of(reader, wanted, (row["task_id"] for _, _, rows in found for row in rows))
-    return wanted, [_missing(*each, conversations) for each in found], conversations
+            sets.append((set_id, judge_config, reader.rows(sql.read("queries/drift/members"), parameters)))
+    conversations = conversations_of(reader, wanted, (row["task_id"] for _, _, rows in sets for row in rows))
+    return wanted, [_missing(*each, conversations) for each in sets], conversations
 
 
 def _missing(
-    set_id: str, judging: Judging, rows: Iterable[dict[str, Any]], conversations: Mapping[str, Conversation]
+    set_id: str, judge_config: JudgeConfig, rows: Iterable[dict[str, Any]], conversations: Mapping[str, Conversation]
 ) -> _Missing:
     members, lost, newly_lost = list[CriterionToJudge](), 0, list[CriterionToJudge]()
     for row in rows:
         criterion = CriterionToJudge.of(row)
-        is_there = row["is_same_conversation"] and row["title"] is not None and row["text"] is not None
-        # The first verdict's identity holds all that its judge read of the response.
-        if is_there and row["task_id"] in conversations and verdict_id_of(judging, criterion) == row["verdict_id"]:
+        is_there = row["has_same_prompt"] and row["criterion_text"] is not None and row["response_text"] is not None
+        # The identity of the first verdict includes the whole response that its judge read.
+        if is_there and row["task_id"] in conversations and verdict_id_of(judge_config, criterion) == row["verdict_id"]:
             members.append(criterion)
         else:
             lost += 1
             newly_lost += [criterion] if row["stored_status"] != LOST else []
-    return _Missing(set_id, judging, members, newly_lost, lost)
+    return _Missing(set_id, judge_config, members, newly_lost, lost)
 
 
 async def _judge(
@@ -229,10 +230,10 @@ async def _judge(
     report: StageReport,
 ) -> None:  # fmt: skip
     assert job.night is not None
-    judging = replace(missing.judging, judge=missing.judging.judge.model_copy(update={"mode": "live"}))
-    gateway = context.gateway(_ROLE, judging.judge.label)
+    judge_config = replace(missing.judge_config, judge=missing.judge_config.judge.model_copy(update={"mode": "live"}))
+    gateway = context.gateway(_PURPOSE, judge_config.judge.label)
     own_columns = {"set_id": missing.set_id, "judge_vintage": job.night}
-    with writing_verdicts(job, wanted, judging, context.ledger, report, "control_verdicts", own_columns) as rows:
+    with writing_verdicts(job, context, wanted, judge_config, report, "control_verdicts", own_columns) as rows:
         await judge_criteria(gateway, rows, missing.members, conversations, 0, job.night)
 
 
@@ -240,7 +241,7 @@ def _lost_rows(job: Job, wanted: WantedTasks, missing: _Missing) -> list[dict[st
     nothing = Reply(LOST, attempts=0, error="its response, criterion or conversation is gone or has changed")
     return [
         {
-            **verdict_columns(job, wanted, missing.judging, row, None, nothing, None),
+            **verdict_columns(job, wanted, missing.judge_config, row, None, nothing, None),
             "set_id": missing.set_id,
             "judge_vintage": job.night,
         }
@@ -256,9 +257,9 @@ def _report_missing(job: Job, report: StageReport, missing: Iterable[_Missing]) 
     if report.skipped:
         report.notes.append(f"{report.skipped} verdicts of the control set not requested")
     report.warnings += [
-        f"{each.judging.judge.label}: {each.n_lost} members of its control set are lost: their response, criterion or "
-        "conversation is gone or has changed"
+        f"{each.judge_config.judge.label}: {each.n_lost} members of its control set are lost: their response, "
+        "criterion or conversation is gone or has changed"
         for each in missing
         if each.n_lost
     ]
-    report.warnings += [found.line for found in drifted(job)]
+    report.warnings += [judge.line for judge in drifted(job)]

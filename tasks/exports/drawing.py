@@ -18,7 +18,7 @@ from tasks.rules.identity import digest
 from tasks.rules.statistics import sampling
 from tasks.rules.statistics.debiased import FEWEST_LABELLED_TASKS, FEWEST_LABELS
 from tasks.rules.statistics.intervals import Floats
-from tasks.run.judgings import first_judging
+from tasks.run.judge_configs import first_judge_config
 from tasks.run.missing_work import WantedTasks
 from warehouse import Reader
 
@@ -116,7 +116,7 @@ def population_of(
     judgings = reader.rows(
         sql.read("queries/exports/drawn_judgings"), {"response_ids": list(response_ids), "judges": names}
     )
-    judging = first_judging(job, wanted.benchmark, judgings)
+    judging = first_judge_config(job, wanted.benchmark, judgings)
     if judging is None:
         raise UsageError("--for: no judge has a verdict on these responses, which labels would correct; run `prbench "
                          "judge`, or leave --for out")  # fmt: skip

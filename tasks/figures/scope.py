@@ -23,7 +23,7 @@ from tasks.figures.figure import Breakdown, Figure
 from tasks.figures.queries import JUDGING, SAMPLING, Rows, filled, text_of
 from tasks.rules.identity import digest
 from tasks.rules.verdict import TERNARY_AS_BINARY
-from tasks.run.judgings import first_judging
+from tasks.run.judge_configs import first_judge_config
 from warehouse import Reader
 
 _HEX = 16
@@ -184,7 +184,7 @@ class Scope:
     @cached_property
     def main(self) -> str | None:
         """The judging that is shown first."""
-        first = first_judging(self.job, self.benchmark, self.judgings)
+        first = first_judge_config(self.job, self.benchmark, self.judgings)
         return first["judging"] if first else None
 
     def filled(self, query: str, given: Mapping[str, Any] | None = None) -> str:
@@ -238,7 +238,7 @@ def open_scope(
         "vintage": vintage,
     }
     judged = labelled_judgings(reader.rows(filled("scope/judgings", given)))
-    first = first_judging(job, benchmark, judged)
+    first = first_judge_config(job, benchmark, judged)
     given |= {"judgings": Rows.of(judged, (*JUDGING, "judging")), "main": first and first["judging"]}
     entries = reader.rows(filled("scope/entries", given))
     return Scope(

@@ -28,7 +28,7 @@ from tasks.rules.hardness import (
 )
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.numbers import coverage_text
-from tasks.run.judgings import judgings
+from tasks.run.judge_configs import judge_configs
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
@@ -101,7 +101,7 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -
     """Return the key of the ranking that selects: under the first configured judge, or under the only one."""
     columns = "distinct ranking_id, vintage, judge, judge_config_hash, template_hash, grading, judge_trial"
     rankings = reader.select("intermediate.model_runs", columns, benchmark=benchmark.name, dataset_revision=revision)
-    configured = judgings(job, benchmark)
+    configured = judge_configs(job, benchmark)
     if job.named_judges:
         rankings = [row for row in rankings if row["judge"] in job.named_judges]
     as_configured = [row for judging in configured for row in rankings if row.items() >= judging.columns.items()]

@@ -1,21 +1,21 @@
-"""Judging by a cascade: a first judge, and a second one for what the cascade's rule escalates."""
+"""Judging by a cascade: a first judge, and a second one for the criteria that the cascade's rule escalates."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from tasks.judge.criterion import CriterionJudge, CriterionToJudge, Judged
+from tasks.judge.criterion import CriterionJudge, CriterionToJudge, JudgedCriterion
 from tasks.rules.cascades.rules import When, reasons_to_escalate
 from tasks.rules.conversation import Message
 from tasks.rules.verdict import confidence_of
-from tasks.run.asking import sum_usage
+from tasks.run.calls import sum_usage
 
 
 @dataclass(frozen=True)
 class CascadeJudge:
-    """A cascade that decides on criteria: its first judge in each repetition that counts, then its second.
+    """A cascade that decides criteria: its first judge in each repetition that counts, then its second.
 
-    All calls for a criterion are made for the cascade's verdict, so that its row holds what they cost. A call that one
-    of the judges has made for itself is answered from the ledger.
+    All calls for a criterion are made for the cascade's verdict, so that its row holds their cost. The reply to a call
+    that one of the judges has made for itself is taken from the ledger.
     """
 
     first: Sequence[CriterionJudge]
@@ -24,18 +24,18 @@ class CascadeJudge:
 
     async def judge_response(
         self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...],
-        done: Callable[[Judged], None],
+        done: Callable[[JudgedCriterion], None],
     ) -> None:  # fmt: skip
-        """Judge the criteria of one response by the first judge, then those that are escalated by the second one.
+        """Judge the criteria of one response by the first judge, then the escalated ones by the second judge.
 
         The calls of one judge follow each other, so that its provider has the conversation cached.
         """
 
-        async def judged_by(judge: CriterionJudge, some: Sequence[CriterionToJudge]) -> dict[str, Judged]:
-            found: list[Judged] = []
+        async def judged_by(judge: CriterionJudge, some: Sequence[CriterionToJudge]) -> dict[str, JudgedCriterion]:
+            outcomes: list[JudgedCriterion] = []
             if some:
-                await judge.judge_response(some, messages, priority, found.append)
-            return {each.criterion.criterion_id: each for each in found}
+                await judge.judge_response(some, messages, priority, outcomes.append)
+            return {each.criterion.criterion_id: each for each in outcomes}
 
         first = [await judged_by(judge, criteria) for judge in self.first]
         why = {row.criterion_id: self._reasons(row, [of[row.criterion_id] for of in first]) for row in criteria}
@@ -48,11 +48,11 @@ class CascadeJudge:
                 continue
             at, by = (-1, self.then) if reasons else (0, self.first[0])
             usage = sum_usage(replies, replies[at], with_tokens=True)
-            decision = {"decided_by": by.judging.judge.label, "escalated_because": reasons or None}
+            decision = {"decided_by": by.judge_config.judge.label, "escalated_because": reasons or None}
             done(replace(judged[at], reply=usage, decision=decision))
 
-    def _reasons(self, criterion: CriterionToJudge, first: Sequence[Judged]) -> list[str]:
-        """Return the reasons for asking the second judge; none if the first has decided, or is not finished."""
+    def _reasons(self, criterion: CriterionToJudge, first: Sequence[JudgedCriterion]) -> list[str]:
+        """Return the reasons to call the second judge; none if the first has decided, or is not finished."""
         if first[0].reply is None or any(each.reply is None for each in first):
             return []
         logprobs = first[0].reply.logprobs

@@ -8,18 +8,18 @@ from tasks.llm.request import Target, count_tokens, most_prompt_tokens_of
 from tasks.rules.conversation import Message, judge_prompt
 from tasks.rules.evidence import NoRoom, cut, evidence_prompt
 from tasks.rules.verdict import reply_format
-from tasks.run.judgings import Judging
+from tasks.run.judge_configs import JudgeConfig
 
 _AROUND_TOKENS = 64
 """More than any chat template is known to put around a prompt, its own system message included."""
 _FEWEST_TOKENS = 64
-"""A chunk with less of an answer is not worth a call."""
+"""A smaller chunk of a response is not worth a call."""
 _STEP_TOKENS = 256
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A piece of a long answer that is searched: its round and number, and where it begins, in characters."""
+    """A piece of a long response that is searched: its round and number, and where it begins, in characters."""
 
     text: str
     round_: int
@@ -35,10 +35,10 @@ class Chunk:
 
 @dataclass(frozen=True)
 class ContextFit:
-    """The limit of a judging's prompts: `prompt_tokens` at most, None where the judge's context size is not known.
+    """The limit of a judge's prompts: `prompt_tokens` at most, None if its context size is not known.
 
-    What is decided on a criterion depends on nothing but this criterion, the answer and the context window, so that a
-    run that goes on with others makes the same prompts, which the ledger answers.
+    The prompts for a criterion depend only on this criterion, the response and the context size, so that a later run
+    makes the same prompts, whose replies are in the ledger.
     """
 
     template: str
@@ -46,35 +46,35 @@ class ContextFit:
     target: Target
     prompt_tokens: int | None
 
-    def is_whole(self, messages: Sequence[Message], text: str, titles: Sequence[str]) -> list[bool]:
-        """For each criterion whether a judge can be asked about it with the whole answer before it."""
+    def is_whole(self, messages: Sequence[Message], text: str, criteria: Sequence[str]) -> list[bool]:
+        """Return for each criterion (its text) whether its prompt can hold the whole response."""
         common = judge_prompt(self.template, messages, text, "")
-        if self._surely_holds(common, max((len(title.encode()) for title in titles), default=0)):
-            return [True] * len(titles)
+        if self._surely_holds(common, max((len(each.encode()) for each in criteria), default=0)):
+            return [True] * len(criteria)
         left = self._beside(common)
-        return [self.count(title) <= left for title in titles]
+        return [self.count(each) <= left for each in criteria]
 
     def holds(self, prompt: str) -> bool:
         """Return whether a whole prompt fits."""
         return self._surely_holds(prompt) or self._beside(prompt) >= 0
 
     def after_refusal(self, messages: Sequence[Message], text: str) -> "ContextFit":
-        """Half of the window, since the judge itself says that a prompt with this answer is too long."""
+        """Return half of the limit, since the judge has refused a prompt with this response as too long."""
         was = self.count(judge_prompt(self.template, messages, text, ""))
         return replace(self, prompt_tokens=min(was, self.prompt_tokens or was) // 2)
 
-    def step_of(self, title: str) -> int:
+    def step_of(self, criterion: str) -> int:
         """Return the number of tokens that are reserved for a criterion.
 
         It is the same for most criteria, so that they share the chunks of a response.
         """
-        return -(-self.count(title) // _STEP_TOKENS) * _STEP_TOKENS
+        return -(-self.count(criterion) // _STEP_TOKENS) * _STEP_TOKENS
 
     def chunks_of(self, messages: Sequence[Message], text: str, step_tokens: int, round_: int = 1) -> list[Chunk]:
         """Return a text in chunks that fit into an evidence prompt, beside a criterion of `step_tokens` tokens.
 
         Raises:
-            NoRoom: request and template leave almost none.
+            NoRoom: the conversation and the template leave almost none.
         """
         around = evidence_prompt(self.evidence_template, messages, "", text="", number=1, n_chunks=1, round_=round_)
         most = self._beside(around) - step_tokens
@@ -108,7 +108,7 @@ class ContextFit:
     def _surely_holds(self, text: str, spare_tokens: int = 0) -> bool:
         """Return whether a prompt certainly fits with `spare_tokens` more tokens: no token is shorter than a byte.
 
-        A context window of unknown size is large enough until the model refuses a prompt.
+        A context of unknown size is taken as large enough until the model refuses a prompt.
         """
         return self.prompt_tokens is None or len(text.encode()) + spare_tokens <= self.prompt_tokens - _AROUND_TOKENS
 
@@ -118,10 +118,10 @@ class ContextFit:
         return self.prompt_tokens - _AROUND_TOKENS - self.count(text)
 
 
-def context_fit_of(judging: Judging, target: Target) -> ContextFit | None:
-    """Return the limit of a judging's prompts; None where responses are always judged whole."""
-    if judging.evidence_template is None:
+def context_fit_of(judge_config: JudgeConfig, target: Target) -> ContextFit | None:
+    """Return the limit of a judge's prompts; None if responses are always judged whole."""
+    if judge_config.evidence_template is None:
         return None
-    shape = reply_format(judging.judge.explanation_chars, judging.grading)
-    most_tokens = most_prompt_tokens_of(target, judging.judge.context_tokens, shape)
-    return ContextFit(judging.template, judging.evidence_template, target, most_tokens)
+    shape = reply_format(judge_config.judge.explanation_chars, judge_config.grading)
+    most_tokens = most_prompt_tokens_of(target, judge_config.judge.context_tokens, shape)
+    return ContextFit(judge_config.template, judge_config.evidence_template, target, most_tokens)

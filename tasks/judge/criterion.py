@@ -1,7 +1,7 @@
 """Judging the criteria of a response: template, prompt, call, reply and row of the verdict, one after the other.
 
-They go out in an order that serves the provider's prompt cache. A response that is too long for the judge is searched
-chunk by chunk, and decided on what was found in all of them.
+The order of the calls serves the provider's prompt cache. A response that is too long for the judge is searched chunk
+by chunk, and decided by the evidence in all of them.
 """
 
 import asyncio
@@ -17,153 +17,159 @@ from tasks.config.job import Job
 from tasks.console import advance
 from tasks.judge.context_fit import Chunk, ContextFit, context_fit_of
 from tasks.llm.calls.gateway import Gateway
-from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import CONTEXT_LENGTH, OK, Reply
 from tasks.llm.request import Call, Target
-from tasks.rules import evidence
 from tasks.rules.conversation import Message, is_marked, judge_prompt
+from tasks.rules.evidence import REMINDER, NoRoom, evidence_format, evidence_prompt, parse_evidence, shown
 from tasks.rules.identity import BASE_VINTAGE, verdict_id
 from tasks.rules.verdict import Verdict, confidence_of, parse_verdict, reminder, reply_format
-from tasks.run.asking import Found, Question, ask, sum_usage
-from tasks.run.judgings import Judging, judge_target
+from tasks.run.calls import Parsed, ReplySpec, call_and_parse, sum_usage
+from tasks.run.judge_configs import JudgeConfig, judge_target
 from tasks.run.missing_work import Conversation, WantedTasks
+from tasks.run.run_context import RunContext
 from tasks.run.writing import PartWriter, StageReport, usage_columns
-from warehouse import Warehouse
 
 Evidence = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class CriterionToJudge:
-    """A criterion (its `title` is what it says) of one response (its `text`) that a judge is asked about."""
+    """A criterion of one response, which a judge decides."""
 
     response_id: str
     task_id: str
     model: str
     trial: int
     vintage: str
-    text: str
+    response_text: str
     criterion_id: str
     criterion_hash: str
-    title: str
+    criterion_text: str
     weight: float
     category: str | None
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
-        """Return the criterion of a row, which has these columns and may have others."""
+        """Return the criterion in a row, which may have further columns."""
         return cls(**{each.name: row[each.name] for each in fields(cls)})
 
 
 @dataclass
-class Judged:
-    """A criterion with what a judge came to; `reply` is None until it is decided or has failed, or if it is not called.
+class JudgedCriterion:
+    """A criterion with the outcome of its judging; `reply` is None before the last call, or if no call is made.
 
-    `calls` were made before the last one, `found` is the evidence of each chunk that was searched in this round, and
-    `searches` are all of them, with the replies and what they reported. `decision` are the columns of a cascade.
+    `earlier_replies` are those of the calls before the last one, `evidence` is what was found in each chunk of this
+    round, and `searches` are all searched chunks with their replies and evidence. `decision` holds a cascade's columns.
     """
 
     criterion: CriterionToJudge
     verdict_id: str
-    calls: list[Reply] = field(default_factory=list)
-    found: list[Evidence] = field(default_factory=list)
+    earlier_replies: list[Reply] = field(default_factory=list)
+    evidence: list[Evidence] = field(default_factory=list)
     searches: list[tuple[Chunk, Reply, Evidence | None]] = field(default_factory=list)
     reply: Reply | None = None
     verdict: Verdict | None = None
     decision: Mapping[str, Any] = field(default_factory=dict)
 
 
-def verdict_question(judging: Judging) -> Question[Verdict]:
-    """Return the question for a verdict on a criterion."""
-    grading = judging.grading
-    shape = reply_format(judging.judge.explanation_chars, grading)
-    read = partial(parse_verdict, grading=grading, omits_think_tag=judging.judge.omits_think_tag)
-    return Question(read, shape, reminder(grading))
+def verdict_reply_spec(judge_config: JudgeConfig) -> ReplySpec[Verdict]:
+    """Return what a judge's reply must look like: a verdict on a criterion."""
+    grading = judge_config.grading
+    shape = reply_format(judge_config.judge.explanation_chars, grading)
+    read = partial(parse_verdict, grading=grading, omits_think_tag=judge_config.judge.omits_think_tag)
+    return ReplySpec(read, shape, reminder(grading))
 
 
 def by_response(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:
-    """Criteria that are in the order of their responses, those of each response together."""
-    return [list(found) for _, found in groupby(criteria, key=lambda row: row.response_id)]
+    """Return the criteria of each response together; they are given in the order of their responses."""
+    return [list(group) for _, group in groupby(criteria, key=lambda row: row.response_id)]
 
 
 @dataclass(frozen=True)
 class CriterionJudge:
-    """A judge as it is called, for the verdicts of `owner`: its own judging, or a cascade's.
+    """A judge as it is called, for the verdicts of `owner`: its own configuration, or a cascade's.
 
-    Another `vintage` makes other calls, which no earlier reply answers.
+    Calls of another `vintage` are different calls, so earlier replies are not used for them.
     """
 
     gateway: Gateway
     target: Target
-    judging: Judging
-    owner: Judging
+    judge_config: JudgeConfig
+    owner: JudgeConfig
     fit: ContextFit | None = None
     vintage: str = BASE_VINTAGE
 
     @classmethod
-    async def of(cls, gateway: Gateway, judging: Judging, owner: Judging, vintage: str = BASE_VINTAGE) -> Self:
-        """Return a judge of the configuration, with what fits into its context."""
-        target = judge_target(judging.judge)
-        fit = await asyncio.to_thread(context_fit_of, judging, target)
-        return cls(gateway, target, judging, owner, fit, vintage)
+    async def of(
+        cls, gateway: Gateway, judge_config: JudgeConfig, owner: JudgeConfig, vintage: str = BASE_VINTAGE
+    ) -> Self:
+        """Return the judge of a configuration, with the limit of its context."""
+        target = judge_target(judge_config.judge)
+        fit = await asyncio.to_thread(context_fit_of, judge_config, target)
+        return cls(gateway, target, judge_config, owner, fit, vintage)
 
-    def call(self, question: Question[object], prompt: str, cell: str, priority: tuple[int, ...] = ()) -> Call:
-        """Return the call that asks the judge."""
-        judge, messages = self.judging.judge, [{"role": "user", "content": prompt}]
+    def call(self, reply_spec: ReplySpec[object], prompt: str, cell: str, priority: tuple[int, ...] = ()) -> Call:
+        """Return the call of the judge with a prompt."""
+        judge, messages = self.judge_config.judge, [{"role": "user", "content": prompt}]
         wants_shape = self.target.can_follow_schema if judge.structured_output is None else judge.structured_output
         return Call(
-            self.target, messages, cell, question.shape if wants_shape else None, self.judging.judge_trial,
+            self.target, messages, cell, reply_spec.shape if wants_shape else None, self.judge_config.judge_trial,
             self.vintage, priority, judge.mode == "batch", judge.allow_live,
         )  # fmt: skip
 
-    async def ask(
-        self, question: Question[Found], prompt: str, cell: str, priority: tuple[int, ...], *, is_live: bool = False
-    ) -> tuple[Reply, Found | None]:
-        """Ask the judge, and once more where its reply cannot be read; what it says, or the reply of the failure.
+    async def call_and_parse(
+        self, reply_spec: ReplySpec[Parsed], prompt: str, cell: str, priority: tuple[int, ...], *, is_live: bool = False
+    ) -> tuple[Reply, Parsed | None]:
+        """Call the judge, and once more if its reply cannot be read; return the last reply, and what was read or None.
 
         Raises:
             NotCalled: the call was not made.
         """
-        call = self.call(question, prompt, cell, priority)
+        call = self.call(reply_spec, prompt, cell, priority)
         is_batched = call.is_batched and not (is_live and call.allows_live)
-        return await ask(self.gateway, replace(call, is_batched=is_batched), question)
+        return await call_and_parse(self.gateway, replace(call, is_batched=is_batched), reply_spec)
 
     def are_whole(self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message]) -> list[bool]:
-        """For each criterion of a response whether the judge can be asked about it with the whole of it."""
-        titles = [each.title for each in criteria]
-        return [True] * len(titles) if self.fit is None else self.fit.is_whole(messages, criteria[0].text, titles)
+        """Return for each criterion of a response whether the judge's prompt can hold the whole response."""
+        texts = [each.criterion_text for each in criteria]
+        text = criteria[0].response_text
+        return [True] * len(texts) if self.fit is None else self.fit.is_whole(messages, text, texts)
+
+    def prompt(self, messages: Sequence[Message], text: str, criterion: CriterionToJudge) -> str:
+        """Return the judge's prompt on a criterion; `text` is the response, or the evidence in its chunks."""
+        return judge_prompt(self.judge_config.template, messages, text, criterion.criterion_text)
 
     def whole_calls(
         self, criteria: Sequence[CriterionToJudge], conversations: Mapping[str, Conversation]
     ) -> Iterator[Call]:
         """Yield the calls for the criteria that the judge can decide from one prompt with the whole response."""
-        question = verdict_question(self.judging)
+        reply_spec = verdict_reply_spec(self.judge_config)
         for of_response in by_response(criteria):
             messages = conversations[of_response[0].task_id].messages
             for each in compress(of_response, self.are_whole(of_response, messages)):
-                prompt = judge_prompt(self.judging.template, messages, each.text, each.title)
-                yield self.call(question, prompt, verdict_id_of(self.owner, each, self.vintage))
+                prompt = self.prompt(messages, each.response_text, each)
+                yield self.call(reply_spec, prompt, verdict_id_of(self.owner, each, self.vintage))
 
     async def judge_response(
         self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...],
-        done: Callable[[Judged], None],
+        done: Callable[[JudgedCriterion], None],
     ) -> None:  # fmt: skip
         """Judge criteria of one response, and hand on each as soon as it is decided, has failed, or is not called."""
-        judged = [Judged(row, verdict_id_of(self.owner, row, self.vintage)) for row in criteria]
-        of_response = ResponseJudge(self, self.fit, messages, criteria[0].text, priority, done)
+        judged = [JudgedCriterion(row, verdict_id_of(self.owner, row, self.vintage)) for row in criteria]
+        of_response = ResponseJudge(self, self.fit, messages, criteria[0].response_text, priority, done)
         await of_response.judge(judged)
 
 
 _NOT_CALLED = "not called"
 _HINT = "if the judge's context is longer or shorter than it is taken for, set `context_tokens`"
 _WORTH_A_ROUND = 0.75
-"""Notes that a round leaves longer than this share of what they were are not made shorter by another one."""
+"""A further round is worth its calls if the last one left at most this share of the evidence."""
 
 
 @dataclass(frozen=True)
 class ResponseJudge:
-    """Judges criteria of one response, whole or by the evidence in its chunks; `done` takes each when it is finished.
+    """Judges criteria of one response, whole or by the evidence in its chunks; each finished one is given to `done`.
 
     Without `fit` the response is always judged whole.
     """
@@ -173,9 +179,9 @@ class ResponseJudge:
     messages: Sequence[Message]
     text: str
     priority: tuple[int, ...]
-    done: Callable[[Judged], None]
+    done: Callable[[JudgedCriterion], None]
 
-    async def judge(self, criteria: Sequence[Judged]) -> None:
+    async def judge(self, criteria: Sequence[JudgedCriterion]) -> None:
         """Judge with the whole response where it fits into the judge's context, else chunk by chunk."""
         are_whole = await asyncio.to_thread(self.by.are_whole, [each.criterion for each in criteria], self.messages)
         whole = list(compress(criteria, are_whole))
@@ -186,32 +192,34 @@ class ResponseJudge:
             if refused:
                 await self._judge_in_chunks(refused, self.fit.after_refusal(self.messages, self.text))
 
-    async def _judge_criterion(self, judged: Judged, text: str) -> str | None:
-        """Judge one criterion: fill the template, make the call, read the reply, and hand on the verdict.
+    async def _judge_criterion(self, judged: JudgedCriterion, text: str) -> str | None:
+        """Judge one criterion: fill the template, make the call, read the reply, and hand on the verdict to be stored.
 
-        `text` is the response, or what was found in its chunks. `CONTEXT_LENGTH` where the judge finds it too long.
+        `text` is the response, or the evidence in its chunks. Return `CONTEXT_LENGTH` if it is too long for the judge.
         """
-        prompt = judge_prompt(self.by.judging.template, self.messages, text, judged.criterion.title)
-        question, is_live = verdict_question(self.by.judging), bool(judged.found)
-        reply, verdict = await self.by.ask(question, prompt, judged.verdict_id, self.priority, is_live=is_live)
+        prompt = self.by.prompt(self.messages, text, judged.criterion)
+        reply_spec, is_live = verdict_reply_spec(self.by.judge_config), bool(judged.evidence)
+        reply, verdict = await self.by.call_and_parse(
+            reply_spec, prompt, judged.verdict_id, self.priority, is_live=is_live
+        )
         if reply.status == CONTEXT_LENGTH and self.fit is not None:
-            judged.calls.append(reply)
+            judged.earlier_replies.append(reply)
             return CONTEXT_LENGTH
-        if verdict is None and judged.found:
-            reply = replace(reply, error=f"on the evidence of {len(judged.found)} chunks: {reply.error}")
+        if verdict is None and judged.evidence:
+            reply = replace(reply, error=f"on the evidence of {len(judged.evidence)} chunks: {reply.error}")
         self._finish(judged, reply, verdict)
         return None
 
     async def _each(
-        self, criteria: Sequence[Judged], work: Callable[[Judged], Awaitable[str | None]]
-    ) -> tuple[list[Judged], list[Judged]]:
-        """Work on criteria; return those that are too long for the judge, and those on which the work can go on.
+        self, criteria: Sequence[JudgedCriterion], work: Callable[[JudgedCriterion], Awaitable[str | None]]
+    ) -> tuple[list[JudgedCriterion], list[JudgedCriterion]]:
+        """Work on criteria; return those that are too long for the judge, and those that are not finished.
 
         The first goes alone, so that the provider has what they share in its cache when the others follow. If it is
         too long, so are the others.
         """
 
-        async def outcome(judged: Judged) -> str | None:
+        async def outcome(judged: JudgedCriterion) -> str | None:
             try:
                 return await work(judged)
             except NotCalled:
@@ -226,21 +234,21 @@ class ResponseJudge:
         refused = [each for each, ended in zip(criteria, outcomes, strict=True) if ended == CONTEXT_LENGTH]
         return refused, [each for each, ended in zip(criteria, outcomes, strict=True) if ended is None]
 
-    async def _judge_in_chunks(self, criteria: Sequence[Judged], fit: ContextFit) -> None:
-        """Decide on criteria by the evidence in chunks; where the judge finds one too long, with smaller chunks.
+    async def _judge_in_chunks(self, criteria: Sequence[JudgedCriterion], fit: ContextFit) -> None:
+        """Decide criteria by the evidence in chunks; use smaller chunks if one is too long for the judge.
 
-        Criteria of about the same length, which most often are all, need the same chunks. One chunk is searched after
-        the other, so that it is in the provider's cache.
+        Criteria of about the same length, usually all of them, share their chunks. Chunks are searched one after the
+        other, so that each is in the provider's cache.
         """
 
-        def step(judged: Judged) -> int:
-            return fit.step_of(judged.criterion.title)
+        def step(judged: JudgedCriterion) -> int:
+            return fit.step_of(judged.criterion.criterion_text)
 
         for step_tokens, same_chunks in groupby(sorted(criteria, key=step), key=step):
-            refused, going = list[Judged](), list(same_chunks)
+            refused, going = list[JudgedCriterion](), list(same_chunks)
             try:
                 chunks = await asyncio.to_thread(fit.chunks_of, self.messages, self.text, step_tokens)
-            except evidence.NoRoom as reason:
+            except NoRoom as reason:
                 for each in going:
                     self._fail(each, str(reason))
                 continue
@@ -251,59 +259,59 @@ class ResponseJudge:
             await self._each(going, conclude)
             if refused:
                 for each in refused:
-                    each.found.clear()
+                    each.evidence.clear()
                 await self._judge_in_chunks(refused, fit.after_refusal(self.messages, self.text))
 
-    async def _search(self, judged: Judged, chunk: Chunk, fit: ContextFit) -> str | None:
-        """Search a chunk for a criterion; None, or the status of the failure that ended the criterion's search.
+    async def _search(self, judged: JudgedCriterion, chunk: Chunk, fit: ContextFit) -> str | None:
+        """Search a chunk for evidence on a criterion; return None, or the status of the failure.
 
-        A chunk that the judge finds too long ends nothing yet.
+        Any failure but `CONTEXT_LENGTH` ends the criterion.
         """
-        prompt = evidence.evidence_prompt(
-            fit.evidence_template, self.messages, judged.criterion.title,
+        prompt = evidence_prompt(
+            fit.evidence_template, self.messages, judged.criterion.criterion_text,
             text=chunk.text, number=chunk.number, n_chunks=chunk.n_chunks, round_=chunk.round_,
         )  # fmt: skip
         priority = (*self.priority, chunk.round_, chunk.number)
-        judge = self.by.judging.judge
-        question = Question(
-            partial(evidence.parse_evidence, omits_think_tag=judge.omits_think_tag),
-            evidence.evidence_format(is_bounded=judge.explanation_chars is not None), evidence.REMINDER,
+        judge = self.by.judge_config.judge
+        reply_spec = ReplySpec(
+            partial(parse_evidence, omits_think_tag=judge.omits_think_tag),
+            evidence_format(is_bounded=judge.explanation_chars is not None), REMINDER,
         )  # fmt: skip
-        reply, found = await self.by.ask(question, prompt, judged.verdict_id, priority, is_live=True)
-        judged.searches.append((chunk, reply, found))
-        if found is None and reply.status != CONTEXT_LENGTH:
+        reply, evidence = await self.by.call_and_parse(reply_spec, prompt, judged.verdict_id, priority, is_live=True)
+        judged.searches.append((chunk, reply, evidence))
+        if evidence is None and reply.status != CONTEXT_LENGTH:
             self._finish(judged, replace(reply, error=f"{chunk.name}: {reply.error}"), None)
             return reply.status
-        judged.calls.append(reply)
-        if found is None:
+        judged.earlier_replies.append(reply)
+        if evidence is None:
             return CONTEXT_LENGTH
-        judged.found.append(found)
+        judged.evidence.append(evidence)
         return None
 
-    async def _conclude(self, judged: Judged, fit: ContextFit, step_tokens: int, n_chunks: int) -> None:
-        """Make the last call of a criterion, on its evidence; where that is too long, after a search of the evidence.
+    async def _conclude(self, judged: JudgedCriterion, fit: ContextFit, step_tokens: int, n_chunks: int) -> None:
+        """Make the last call of a criterion, on its evidence; if that is too long, search the evidence first.
 
         The search is repeated as long as the evidence is too long and a round makes it clearly shorter.
         """
         round_, is_open = 1, True
         while is_open:
             notes = self._shown(judged, n_chunks, round_)
-            if not fit.holds(judge_prompt(self.by.judging.template, self.messages, notes, judged.criterion.title)):
+            if not fit.holds(self.by.prompt(self.messages, notes, judged.criterion)):
                 round_ += 1
                 is_open = await self._condense(judged, fit, notes, step_tokens, n_chunks, round_)
             elif is_open := await self._judge_criterion(judged, notes) == CONTEXT_LENGTH:
                 fit = fit.after_refusal(self.messages, notes)
 
     async def _condense(
-        self, judged: Judged, fit: ContextFit, notes: str, step_tokens: int, n_chunks: int, round_: int
+        self, judged: JudgedCriterion, fit: ContextFit, notes: str, step_tokens: int, n_chunks: int, round_: int
     ) -> bool:
-        """Search what was found once more; False if the criterion has failed by that."""
+        """Search the evidence itself; return False if the criterion has failed by that."""
         try:
             chunks = await asyncio.to_thread(fit.chunks_of, self.messages, notes, step_tokens, round_)
-        except evidence.NoRoom as reason:
+        except NoRoom as reason:
             self._fail(judged, str(reason))
             return False
-        judged.found.clear()
+        judged.evidence.clear()
         for chunk in chunks:
             outcome = await self._search(judged, chunk, fit)
             if outcome == CONTEXT_LENGTH:
@@ -316,56 +324,56 @@ class ResponseJudge:
             self._fail(judged, f"the evidence is too long: round {round_} left {after} of {before} tokens")
         return is_shorter
 
-    def _shown(self, judged: Judged, n_chunks: int, round_: int) -> str:
-        return evidence.shown(judged.found, n_chunks, round_, is_indented=is_marked(self.by.judging.template))
+    def _shown(self, judged: JudgedCriterion, n_chunks: int, round_: int) -> str:
+        return shown(judged.evidence, n_chunks, round_, is_indented=is_marked(self.by.judge_config.template))
 
-    def _fail(self, judged: Judged, cause: str) -> None:
-        """Fail a criterion as too long in spite of all, because of the calls that were too long, not those answered."""
-        paid = tuple(one for reply in judged.calls if reply.status == CONTEXT_LENGTH for one in reply.paid)
-        last = judged.calls.pop() if judged.calls else Reply(CONTEXT_LENGTH, attempts=0)
+    def _fail(self, judged: JudgedCriterion, cause: str) -> None:
+        """Fail a criterion as too long; only the calls that were too long are spent, the others keep their replies."""
+        paid = tuple(one for reply in judged.earlier_replies if reply.status == CONTEXT_LENGTH for one in reply.paid)
+        last = judged.earlier_replies.pop() if judged.earlier_replies else Reply(CONTEXT_LENGTH, attempts=0)
         self._finish(judged, replace(last, status=CONTEXT_LENGTH, error=f"{cause}; {_HINT}", paid=paid), None)
 
-    def _finish(self, judged: Judged, reply: Reply, verdict: Verdict | None) -> None:
-        """Hand on what a criterion came to. A failure rests on its last reply alone: the others stay answers."""
-        judged.reply = replace(sum_usage([*judged.calls, reply], reply), paid=reply.paid)
+    def _finish(self, judged: JudgedCriterion, reply: Reply, verdict: Verdict | None) -> None:
+        """Hand on a finished criterion. A failure spends only its last reply: the others can be used again."""
+        judged.reply = replace(sum_usage([*judged.earlier_replies, reply], reply), paid=reply.paid)
         judged.verdict = verdict
         self.done(judged)
 
 
 @dataclass(frozen=True)
 class VerdictRows:
-    """Takes what a judge decided and found, and writes it as rows.
+    """Writes verdicts and their evidence as rows.
 
-    `own_columns` are those that only the table of these verdicts has; `report` counts the rows, and its stage names the
-    work to those who show it.
+    `own_columns` are those that only the table of these verdicts has; `report` counts the rows.
     """
 
     job: Job
     wanted: WantedTasks
-    judging: Judging
+    judge_config: JudgeConfig
     report: StageReport
     verdicts: PartWriter
     evidence: PartWriter
     own_columns: Mapping[str, Any]
 
-    def write(self, judged: Judged) -> None:
+    def write(self, judged: JudgedCriterion) -> None:
         """Write a verdict, or the failure that replaces it, and its evidence; count one whose calls were not made."""
         if judged.reply is None:
             self.report.skipped += 1
             return
         criterion, reply, is_failure = judged.criterion, judged.reply, judged.verdict is None
-        for chunk, of_chunk, found in judged.searches:
+        for chunk, chunk_reply, evidence in judged.searches:
             evidence_row = {
-                **self.wanted.key, **usage_columns(of_chunk), "response_id": criterion.response_id,
+                **self.wanted.key, **usage_columns(chunk_reply), "response_id": criterion.response_id,
                 "task_id": criterion.task_id, "criterion_id": criterion.criterion_id, "verdict_id": judged.verdict_id,
                 "round": chunk.round_, "chunk_number": chunk.number, "n_chunks": chunk.n_chunks,
                 "first_char": chunk.first_char, "n_chars": len(chunk.text),
-                "status": of_chunk.status if found is None else OK, "evidence": None if found is None else list(found),
+                "status": chunk_reply.status if evidence is None else OK,
+                "evidence": None if evidence is None else list(evidence),
                 "run_id": self.job.run_id, "created_at": datetime.now(UTC),
             }  # fmt: skip
-            self.evidence.add(evidence_row, of_chunk, is_failure=found is None)
+            self.evidence.add(evidence_row, chunk_reply, is_failure=evidence is None)
         row = verdict_columns(
-            self.job, self.wanted, self.judging, criterion, judged.verdict_id, reply, judged.verdict
+            self.job, self.wanted, self.judge_config, criterion, judged.verdict_id, reply, judged.verdict
         ) | {**judged.decision, **self.own_columns}
         self.verdicts.add(row, reply, is_failure=is_failure)
         self.report.count(row["status"], row["cost_usd"], is_failure=is_failure)
@@ -374,36 +382,36 @@ class VerdictRows:
 
 @contextmanager
 def writing_verdicts(
-    job: Job, wanted: WantedTasks, judging: Judging, ledger: Ledger, report: StageReport, table_name: str,
-    own_columns: Mapping[str, Any],
+    job: Job, context: RunContext, wanted: WantedTasks, judge_config: JudgeConfig, report: StageReport,
+    table_name: str, own_columns: Mapping[str, Any],
 ) -> Iterator[VerdictRows]:  # fmt: skip
-    """Write verdicts to a table while the block lasts, and the evidence that they rest on before them."""
-    warehouse = Warehouse(job.warehouse)
+    """Write verdicts to a table while the block lasts, and their evidence before them."""
     with (
-        PartWriter(warehouse, "evidence", ledger) as of_chunks,
-        PartWriter(warehouse, table_name, ledger, of_chunks) as verdicts,
+        PartWriter(context.warehouse, "evidence", context.ledger) as evidence,
+        PartWriter(context.warehouse, table_name, context.ledger, evidence) as verdicts,
     ):
-        yield VerdictRows(job, wanted, judging, report, verdicts, of_chunks, own_columns)
+        yield VerdictRows(job, wanted, judge_config, report, verdicts, evidence, own_columns)
 
 
-def verdict_id_of(judging: Judging, criterion: CriterionToJudge, judge_vintage: str = BASE_VINTAGE) -> str:
-    """Return the identity of a judging's verdict on a criterion."""
+def verdict_id_of(judge_config: JudgeConfig, criterion: CriterionToJudge, judge_vintage: str = BASE_VINTAGE) -> str:
+    """Return the identity of a verdict under a judge configuration."""
     return verdict_id(
-        criterion.response_id, criterion.text, criterion.criterion_id, criterion.criterion_hash,
-        *(*judging.columns.values(), judge_vintage),
+        criterion.response_id, criterion.response_text, criterion.criterion_id, criterion.criterion_hash,
+        *(*judge_config.columns.values(), judge_vintage),
     )  # fmt: skip
 
 
 def verdict_columns(
-    job: Job, wanted: WantedTasks, judging: Judging, criterion: CriterionToJudge, identity: str | None, reply: Reply,
-    verdict: Verdict | None,
+    job: Job, wanted: WantedTasks, judge_config: JudgeConfig, criterion: CriterionToJudge, identity: str | None,
+    reply: Reply, verdict: Verdict | None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the columns of a verdict, or of the failure in its place."""
+    """Return the columns of a verdict, or of a failure."""
     same = ("response_id", "task_id", "criterion_id", "criterion_hash", "model", "trial", "vintage")
     return {
-        **wanted.key, **judging.columns, **usage_columns(reply), **{name: getattr(criterion, name) for name in same},
+        **wanted.key, **judge_config.columns, **usage_columns(reply),
+        **{name: getattr(criterion, name) for name in same},
         "verdict_id": identity, "status": verdict.status if verdict else reply.status,
         "value": verdict.value if verdict else None, "explanation": verdict.explanation if verdict else None,
-        "confidence": confidence_of(reply.logprobs, judging.grading) if verdict and reply.logprobs else None,
+        "confidence": confidence_of(reply.logprobs, judge_config.grading) if verdict and reply.logprobs else None,
         "decided_by": None, "escalated_because": None, "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip

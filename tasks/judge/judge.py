@@ -10,96 +10,98 @@ from tasks.judge.criterion import CriterionJudge, CriterionToJudge, VerdictRows,
 from tasks.llm.calls.gateway import Gateway
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.run import missing_work
-from tasks.run.judgings import Judging, judgings
+from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.missing_work import Conversation, MissingVerdicts, WantedTasks
-from tasks.run.run_context import run_context_of, submit_and_collect
+from tasks.run.run_context import RunContext, submit_and_collect
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
 
-def plan_verdicts(job: Job, *, retry_failed: bool) -> list[tuple[Judging, list[MissingVerdicts]]]:
-    """For each judging, the responses without all of its verdicts."""
+def plan_verdicts(job: Job, *, retry_failed: bool) -> list[tuple[JudgeConfig, list[MissingVerdicts]]]:
+    """Return for each judge configuration the responses without all of its verdicts."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
         return [
-            (judging, missing_work.missing_verdicts(job, wanted, reader, judging, retry_failed=retry_failed))
-            for judging in judgings(job, wanted.benchmark)
+            (judge_config, missing_work.missing_verdicts(job, wanted, reader, judge_config, retry_failed=retry_failed))
+            for judge_config in judge_configs(job, wanted.benchmark)
         ]
 
 
 def criteria_to_judge(
-    job: Job, judging: Judging, response_ids: Sequence[str], *, retry_failed: bool
+    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: Sequence[str], *, retry_failed: bool
 ) -> tuple[WantedTasks, list[CriterionToJudge], dict[str, Conversation]]:
     """Return the wanted tasks, the undecided criteria of some responses, and their tasks' conversations."""
-    with Warehouse(job.warehouse).reader() as reader:
+    with context.warehouse.reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
         # Responses in the order given, criteria in the rubric's.
-        values = {**missing_work.undecided(judging, retry_failed), "responses": list(response_ids)}
+        values = {**missing_work.undecided(judge_config, retry_failed), "responses": list(response_ids)}
         rows = reader.rows(sql.read("queries/run/missing_verdicts"), values)
         conversations = missing_work.conversations_of(reader, wanted, (row["task_id"] for row in rows))
         return wanted, [CriterionToJudge.of(row) for row in rows], conversations
 
 
 async def judge_responses(
-    job: Job, judging: Judging, response_ids: Sequence[str], *, retry_failed: bool, place: int = 0
-) -> StageReport:
-    """Make the verdicts that a batch of responses lacks, and write them, failed ones too.
+    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: Sequence[str], *, retry_failed: bool,
+    batch_index: int = 0,
+) -> StageReport:  # fmt: skip
+    """Make the missing verdicts of a batch of responses, and write them, failed ones too.
 
-    `place` is the batch's among all; see `judge_criteria` for the order of the calls.
+    `batch_index` is the batch's number among all; see `judge_criteria` for the order of the calls.
     """
-    context = run_context_of(job)
-    wanted, criteria, conversations = criteria_to_judge(job, judging, response_ids, retry_failed=retry_failed)
+    wanted, criteria, conversations = criteria_to_judge(
+        job, context, judge_config, response_ids, retry_failed=retry_failed
+    )
     report = StageReport("judge")
-    gateway = context.gateway("judge", judging.judge.label)
+    gateway = context.gateway("judge", judge_config.judge.label)
     own_columns = {"source": "judged", "import_batch": None, "may_hide_failures": False}
-    with writing_verdicts(job, wanted, judging, context.ledger, report, "verdicts", own_columns) as rows:
-        await judge_criteria(gateway, rows, criteria, conversations, place)
+    with writing_verdicts(job, context, wanted, judge_config, report, "verdicts", own_columns) as rows:
+        await judge_criteria(gateway, rows, criteria, conversations, batch_index)
     return report
 
 
 async def judge_criteria(
     gateway: Gateway, rows: VerdictRows, criteria: Sequence[CriterionToJudge],
-    conversations: Mapping[str, Conversation], place: int, vintage: str = BASE_VINTAGE,
+    conversations: Mapping[str, Conversation], batch_index: int, vintage: str = BASE_VINTAGE,
 ) -> None:  # fmt: skip
-    """Judge criteria that are in the order of their responses, by the judge or the cascade whose rows they become.
+    """Judge criteria, given in the order of their responses, by a judge or a cascade, and write the verdicts.
 
     The criteria of one response go out together. `place` is the batch's among all: earlier ones, and in them earlier
     responses, go first, so that calls about one conversation follow each other. `vintage` is that of `CriterionJudge`.
     """
-    judging, cascade = rows.judging, rows.judging.cascade
+    judge_config, cascade = rows.judge_config, rows.judge_config.cascade
     judge: CriterionJudge | CascadeJudge
     if cascade is None:
-        judge = await CriterionJudge.of(gateway, judging, judging, vintage)
+        judge = await CriterionJudge.of(gateway, judge_config, judge_config, vintage)
     else:
-        first = [await CriterionJudge.of(gateway, each, judging, vintage) for each in cascade.first]
-        judge = CascadeJudge(first, await CriterionJudge.of(gateway, cascade.then, judging, vintage), cascade.when)
+        first = [await CriterionJudge.of(gateway, each, judge_config, vintage) for each in cascade.first]
+        judge = CascadeJudge(first, await CriterionJudge.of(gateway, cascade.then, judge_config, vintage), cascade.when)
     async with asyncio.TaskGroup() as group:
         for number, of_response in enumerate(by_response(criteria)):
             messages = conversations[of_response[0].task_id].messages
-            group.create_task(judge.judge_response(of_response, messages, (place, number), rows.write))
+            group.create_task(judge.judge_response(of_response, messages, (batch_index, number), rows.write))
 
 
 async def judge_by_provider_batches(
-    job: Job, judging: Judging, response_ids: Sequence[str], *, retry_failed: bool
+    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: Sequence[str], *, retry_failed: bool
 ) -> StageReport:
     """Submit the calls of missing verdicts that no batch has yet, and collect the batches that have ended.
 
     The replies are in the ledger then, where `judge_responses` finds them. Calls of a batch that goes on when the
-    waiting ends stay missing until a later run. An answer that is too long for the judge takes calls that rest on
-    others, which no batch can hold; `judge_responses` makes them where the judge allows live calls.
+    waiting ends stay missing until a later run. A response that is too long for the judge needs calls that depend on
+    others, which no batch can hold; `judge_responses` makes them if the judge allows live calls.
     """
-    context = run_context_of(job)
-    judge = await CriterionJudge.of(context.gateway("judge", judging.judge.label), judging, judging)
-    _, missing, conversations = criteria_to_judge(job, judging, response_ids, retry_failed=retry_failed)
-    is_held_back = context.is_held_back("judge", judging.judge.label)
+    judge = await CriterionJudge.of(context.gateway("judge", judge_config.judge.label), judge_config, judge_config)
+    _, missing, conversations = criteria_to_judge(job, context, judge_config, response_ids, retry_failed=retry_failed)
+    is_held_back = context.is_held_back("judge", judge_config.judge.label)
     calls = [] if is_held_back else list(judge.whole_calls(missing, conversations))
     report = StageReport("judge")
     await submit_and_collect(job, context, judge.target, calls, report)
     n_long = 0 if is_held_back else len(missing) - len(calls)
-    if n_long and judging.judge.allow_live:
+    if n_long and judge_config.judge.allow_live:
         report.notes.append(f"{n_long} verdicts on long responses are made by live calls")
     elif n_long:
         report.warnings.append(
-            f"{n_long} verdicts on long responses need live calls: set `allow_live: true` for {judging.judge.label}"
+            f"{n_long} verdicts on long responses need live calls: "
+            f"set `allow_live: true` for {judge_config.judge.label}"
         )
     return report

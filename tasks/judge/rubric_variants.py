@@ -1,4 +1,4 @@
-"""Derive: the wordings of the rubric that judges ask for, beside its own."""
+"""Derive: rewrite criteria for judges that use another rubric than the original one."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -18,19 +18,18 @@ from tasks.rules.text.characters import one_line
 from tasks.rules.variants import AUGMENTED, EXAMPLES_REMOVED, read_augmented, without_examples
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run import missing_work
-from tasks.run.judgings import target_of
-from tasks.run.missing_work import Conversation, WantedTasks
+from tasks.run.judge_configs import target_of
+from tasks.run.missing_work import Conversation, UnwordedCriterion, WantedTasks
 from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.stages import STAGES
 from tasks.run.writing import NO_CALL, PartWriter, StageReport, usage_columns
 from warehouse import Warehouse
 
 TEMPLATE = "augmented_v2"
-Criterion = Mapping[str, Any]
 
 
 async def derive(job: Job, *, retry_failed: bool = False) -> StageReport:
-    """Make the wordings that are missing, and store each with a link to its original; failed ones are rows too."""
+    """Rewrite the criteria without a wording, and store each with a link to its original; failed ones are rows too."""
     report = StageReport("derive")
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
@@ -40,11 +39,11 @@ async def derive(job: Job, *, retry_failed: bool = False) -> StageReport:
             for rubric in missing_work.wanted_rubrics(job)
         }
         conversations = missing_work.conversations_of(
-            reader, wanted, (row["task_id"] for row in missing.get(AUGMENTED, ()))
+            reader, wanted, (each.task_id for each in missing.get(AUGMENTED, ()))
         )
     rows = [
-        _row(job, wanted, EXAMPLES_REMOVED, found, without_examples(found["title"]), NO_CALL)
-        for found in missing.get(EXAMPLES_REMOVED, ())
+        _row(job, wanted, EXAMPLES_REMOVED, each, without_examples(each.criterion_text), NO_CALL)
+        for each in missing.get(EXAMPLES_REMOVED, ())
     ]
     warehouse.write("criterion_variants", rows)
     report.rows = len(rows)
@@ -62,52 +61,52 @@ async def derive(job: Job, *, retry_failed: bool = False) -> StageReport:
 
 
 async def _augment(
-    job: Job, wanted: WantedTasks, context: RunContext, missing: Sequence[Criterion],
+    job: Job, wanted: WantedTasks, context: RunContext, missing: Sequence[UnwordedCriterion],
     conversations: Mapping[str, Conversation], report: StageReport,
 ) -> None:  # fmt: skip
     writer_model = job.settings.rubric_writer
     assert writer_model is not None
     target, template = target_of(writer_model), load_template(TEMPLATE, TEMPLATE)
-    made_by = {
+    identity = {
         "model": writer_model.label, "model_config_hash": target.config_hash, "template_hash": template_hash(template),
     }  # fmt: skip
     gateway = context.gateway(report.stage, writer_model.label)
-    with PartWriter(Warehouse(job.warehouse), "criterion_variants", context.ledger) as writer:
+    with PartWriter(context.warehouse, "criterion_variants", context.ledger) as writer:
 
-        async def one(place: int, criterion: Criterion) -> None:
-            prompt = prompt_on(template, conversations[criterion["task_id"]].messages, criterion["title"])
-            call = Call(target, [{"role": "user", "content": prompt}], criterion["criterion_id"], priority=(place,))
+        async def one(index: int, criterion: UnwordedCriterion) -> None:
+            prompt = prompt_on(template, conversations[criterion.task_id].messages, criterion.criterion_text)
+            call = Call(target, [{"role": "user", "content": prompt}], criterion.criterion_id, priority=(index,))
             try:
                 reply = await gateway.complete(call)
             except NotCalled:
                 report.skipped += 1
                 return
-            title = None
+            text = None
             try:
                 if reply.status == OK:
                     words, omits_tag = reply.text or "", writer_model.omits_think_tag
-                    title = read_augmented(words, criterion["title"], omits_think_tag=omits_tag)
+                    text = read_augmented(words, criterion.criterion_text, omits_think_tag=omits_tag)
             except VerdictError as error:
                 reply = replace(reply, status=PARSE_ERROR, error=one_line(str(error)))
-            row = _row(job, wanted, AUGMENTED, criterion, title, usage_columns(reply) | made_by, reply.status)
-            writer.add(row, reply, is_failure=title is None)
-            report.count(reply.status, reply.cost_usd, is_failure=title is None)
-            advance(report.stage, AUGMENTED, succeeded=title is not None)
+            row = _row(job, wanted, AUGMENTED, criterion, text, usage_columns(reply) | identity, reply.status)
+            writer.add(row, reply, is_failure=text is None)
+            report.count(reply.status, reply.cost_usd, is_failure=text is None)
+            advance(report.stage, AUGMENTED, succeeded=text is not None)
 
         async with asyncio.TaskGroup() as group:
-            for place, criterion in enumerate(missing):
-                group.create_task(one(place, criterion))
+            for index, criterion in enumerate(missing):
+                group.create_task(one(index, criterion))
 
 
 def _row(
-    job: Job, wanted: WantedTasks, rubric: str, criterion: Criterion, title: str | None, made: Mapping[str, Any],
-    status: str = OK,
+    job: Job, wanted: WantedTasks, rubric: str, criterion: UnwordedCriterion, text: str | None,
+    call_columns: Mapping[str, Any], status: str = OK,
 ) -> dict[str, Any]:  # fmt: skip
     by_rule = {"model": None, "model_config_hash": None, "template_hash": None}
     return {
-        **wanted.key, **by_rule, **made, "task_id": criterion["task_id"], "rubric": rubric,
-        "criterion_id": None if title is None else digest("variant", rubric, criterion["criterion_id"], title)[:16],
-        "original_id": criterion["criterion_id"], "original_hash": criterion["criterion_hash"], "title": title,
-        "content_hash": None if title is None else criterion_hash(title), "status": status, "run_id": job.run_id,
+        **wanted.key, **by_rule, **call_columns, "task_id": criterion.task_id, "rubric": rubric,
+        "criterion_id": None if text is None else digest("variant", rubric, criterion.criterion_id, text)[:16],
+        "original_id": criterion.criterion_id, "original_hash": criterion.criterion_hash, "title": text,
+        "content_hash": None if text is None else criterion_hash(text), "status": status, "run_id": job.run_id,
         "created_at": datetime.now(UTC),
     }  # fmt: skip

@@ -21,7 +21,7 @@ CONTEXT_TOKENS = 8192
 _COUNTING_S = 60.0
 _WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 API_KEY = secrets.token_urlsafe(32)
-"""The server answers this process alone, no other user of the machine and no web page."""
+"""The server responds only to this process, to no other user of the machine and no web page."""
 _starting = threading.Lock()
 _started: Any = None
 
@@ -49,7 +49,7 @@ def weights_path() -> Path:
 
 @cache
 def weights_hash() -> str:
-    """Hash of the weights: what stands for the endpoint in the identity of a call."""
+    """Return the hash of the weights, which replaces the endpoint in the identity of a call."""
     with weights_path().open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
@@ -63,15 +63,17 @@ def count_tokens(text: str) -> int:
     """Return the number of tokens of a text, by the server's own tokenizer.
 
     Raises:
-        PipelineError: the server does not say.
+        PipelineError: the server cannot count them.
     """
     import httpx  # not before it is needed
 
     headers, address = {"Authorization": f"Bearer {API_KEY}"}, f"{_server().listening_address}/tokenize"
     try:
         # A proxy of the environment is not for this machine.
-        answer = httpx.post(address, json={"content": text}, headers=headers, timeout=_COUNTING_S, trust_env=False)
-        return len(answer.raise_for_status().json()["tokens"])
+        http_response = httpx.post(
+            address, json={"content": text}, headers=headers, timeout=_COUNTING_S, trust_env=False
+        )
+        return len(http_response.raise_for_status().json()["tokens"])
     except (httpx.HTTPError, ValueError, KeyError) as error:
         raise PipelineError(f"{MODEL}: its server does not count tokens ({error}); run again") from error
 
@@ -93,7 +95,7 @@ def _server() -> Any:
             parameters.cpuparams.poll = 0
             parameters.verbosity = -1
             parameters.api_keys = [API_KEY]
-            parameters.cors_origins = "null.invalid"  # no page's address, so no page may read an answer
+            parameters.cors_origins = "null.invalid"  # no page's address, so no page may read a response
             parameters.ui = False
             _started = xllamacpp.Server(parameters)
         return _started

@@ -10,8 +10,8 @@ from tasks.llm.replies import TIMEOUT, Failure, Kind
 _DECREASE = 0.7
 _SHORTEST_BETWEEN_CUTS_S = 1.0
 _FAILURES_UNTIL_OPEN = 5
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 15.0
-_LONGEST_ASKED_WAIT_S = 600.0
+FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 15.0
+_LONGEST_REQUESTED_WAIT_S = 600.0
 _BAD_REQUESTS_UNTIL_STOP = 5
 
 
@@ -19,8 +19,8 @@ class EndpointHealth:
     """Concurrency that adapts, a circuit breaker, and the reasons to stop.
 
     The number of calls at once goes down by a factor on a 429 or a time-out, at most once a second, and up by one for
-    every round of good answers. After some failures in a row no call is made for a pause that doubles, and then
-    one call is tried; when there was no answer for `outage_s` it stops for the run.
+    every round of successful calls. After some failures in a row no call is made for a pause that doubles, and then
+    one call is tried; after `outage_s` without a reply the endpoint is stopped for the run.
     """
 
     def __init__(self, name: str, concurrency: int, outage_s: float, now_s: float) -> None:
@@ -29,12 +29,12 @@ class EndpointHealth:
         self.limit = float(concurrency)
         self._outage_s = outage_s
         self._silent_since_s = now_s
-        self._answered_at_s = float("-inf")
+        self._last_reply_s = float("-inf")
         self._cut_at_s = float("-inf")
         self._failures = 0
-        self._pause_s = _FIRST_PAUSE_S
+        self._pause_s = FIRST_PAUSE_S
         self.closed_until_s = float("-inf")
-        self._answers = self._bad_requests = 0
+        self._n_replies = self._bad_requests = 0
         self.in_hand = 0
         self.stopped: str | None = None
         self.waiting: list[Any] = []
@@ -42,11 +42,11 @@ class EndpointHealth:
         self.served: Counter[tuple[str | None, str | None]] = Counter()
 
     def push(self, priority: tuple[int, ...], item: Any) -> None:
-        """Let something wait for its turn; lowest priority first, then first come."""
+        """Queue an item: lowest priority number first, then first come."""
         heapq.heappush(self.waiting, (priority, next(self._numbers), item))
 
     def pop(self) -> Any:
-        """Take what is next."""
+        """Return and remove the next item."""
         return heapq.heappop(self.waiting)[-1]
 
     def wait_s(self, now_s: float) -> float | None:
@@ -62,14 +62,14 @@ class EndpointHealth:
         return self._failures >= _FAILURES_UNTIL_OPEN
 
     def succeeded(self, now_s: float, served: tuple[str | None, str | None]) -> None:
-        """A call was answered."""
+        """Note that a call has succeeded."""
         self._is_there(now_s)
-        self._answers += 1
+        self._n_replies += 1
         self.limit = min(self._most, self.limit + 1 / self.limit)
         self.served[served] += 1
 
     def failed(self, failure: Failure, now_s: float, latency_s: float) -> None:
-        """A call was not answered, after so long."""
+        """Note that a call has failed after `latency_s`."""
         if failure.kind is Kind.FATAL:
             self._stop(failure.error)
         elif failure.kind is Kind.BUSY:
@@ -80,14 +80,14 @@ class EndpointHealth:
         elif failure.kind is not Kind.LOST:
             self._is_there(now_s)
             self._bad_requests += failure.kind is Kind.BAD_REQUEST
-            self._answers += failure.kind is not Kind.BAD_REQUEST
-            if self._answers == 0 and self._bad_requests >= _BAD_REQUESTS_UNTIL_STOP:
+            self._n_replies += failure.kind is not Kind.BAD_REQUEST
+            if self._n_replies == 0 and self._bad_requests >= _BAD_REQUESTS_UNTIL_STOP:
                 self._stop(f"its first {self._bad_requests} calls were all bad requests, the last: {failure.error}")
         if failure.retry_after_s is not None and failure.passes:
-            self._is_asked_to_wait(failure, failure.retry_after_s, now_s)
+            self._wait_as_requested(failure, failure.retry_after_s, now_s)
 
     def _is_there(self, now_s: float) -> None:
-        self._failures, self._pause_s, self._answered_at_s = 0, _FIRST_PAUSE_S, now_s
+        self._failures, self._pause_s, self._last_reply_s = 0, FIRST_PAUSE_S, now_s
 
     def _slow_down(self, now_s: float) -> None:
         if now_s - self._cut_at_s >= _SHORTEST_BETWEEN_CUTS_S:
@@ -99,19 +99,19 @@ class EndpointHealth:
         if has_waited:
             self._slow_down(now_s)
         if self._failures == 0:
-            # A call that waited in vain saw the silence begin, unless another was answered meanwhile.
-            self._silent_since_s = max(self._answered_at_s, now_s - (latency_s if has_waited else 0.0))
+            # A timeout marks the start of an outage, unless another call succeeded meanwhile.
+            self._silent_since_s = max(self._last_reply_s, now_s - (latency_s if has_waited else 0.0))
         self._failures += 1
         silence_s = now_s - self._silent_since_s
         if self._is_open and silence_s >= self._outage_s:
-            self._stop(f"no answer for {silence_s:.0f} s, the last failure: {failure.error}")
+            self._stop(f"no reply for {silence_s:.0f} s, the last failure: {failure.error}")
         elif self._is_open and self.closed_until_s <= now_s:
             self.closed_until_s = now_s + self._pause_s
             self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)
 
-    def _is_asked_to_wait(self, failure: Failure, wait_s: float, now_s: float) -> None:
-        if wait_s > _LONGEST_ASKED_WAIT_S:
-            self._stop(f"it asks to come back in {wait_s:.0f} s: {failure.error}")
+    def _wait_as_requested(self, failure: Failure, wait_s: float, now_s: float) -> None:
+        if wait_s > _LONGEST_REQUESTED_WAIT_S:
+            self._stop(f"it asks for a wait of {wait_s:.0f} s: {failure.error}")
         self.closed_until_s = max(self.closed_until_s, now_s + wait_s)
 
     def _stop(self, reason: str) -> None:

@@ -30,12 +30,12 @@ def variable(name: str) -> str | None:
 
 @cache
 def _read_env_file() -> None:
-    """Set the variables of LiteLLM's `.env` file now: keys are asked for before LiteLLM is imported."""
+    """Set the variables of LiteLLM's `.env` file now: keys are looked up before LiteLLM is imported."""
     file = env_file()
     if file is not None:
         from dotenv import dotenv_values  # LiteLLM brings it
 
-        # Whether Prefect records a run must not depend on whether a key was asked for.
+        # Whether Prefect records a run must not depend on whether a key was looked up.
         for name, value in dotenv_values(file).items():
             if value is not None and not name.startswith("PREFECT_"):
                 os.environ.setdefault(name, value)
@@ -43,10 +43,10 @@ def _read_env_file() -> None:
 
 def env_file() -> Path | None:
     """Return the file that LiteLLM reads: the nearest `.env` in the folders above its own; None if there is none."""
-    found = importlib.util.find_spec("litellm")
-    if os.environ.get("LITELLM_MODE", "DEV") != "DEV" or found is None or found.origin is None:
+    spec = importlib.util.find_spec("litellm")
+    if os.environ.get("LITELLM_MODE", "DEV") != "DEV" or spec is None or spec.origin is None:
         return None
-    files = (folder / ".env" for folder in Path(found.origin).parents)
+    files = (folder / ".env" for folder in Path(spec.origin).parents)
     return next((file for file in files if file.is_file()), None)
 
 
@@ -121,12 +121,12 @@ _ESCAPES: tuple[Callable[[str], str], ...] = (
     lambda text: json.dumps(text)[1:-1].replace("/", "\\/"),
     lambda text: quote(text, safe="", errors="surrogateescape"),
     lambda text: quote(text, errors="surrogateescape"),
-    lambda text: re.sub("%..", lambda found: found[0].lower(), quote(text, safe="", errors="surrogateescape")),
+    lambda text: re.sub("%..", lambda match: match[0].lower(), quote(text, safe="", errors="surrogateescape")),
 )
 _SECRET_NAME = re.compile(r"KEY(?!BOARD)|TOKEN(?!IZ)|SECRET|PASSWORD|CREDENTIAL|AUTH(?!OR(?!IZ))", re.IGNORECASE)
 _URL_CREDENTIALS = re.compile(r"(?<=://)[^/\s'\"]+@")
 _ORDINARY = re.compile(r".{0,7}|[^\W\d_]{8,15}|\d{8,15}", re.DOTALL)
-"""Values that an answer may hold without repeating a secret: words and numbers."""
+"""Values that a reply may hold without repeating a secret: words and numbers."""
 _referenced: set[str] = set()
 
 
@@ -139,16 +139,16 @@ def filled_in(text: str) -> str:
 
     def value(match: re.Match[str]) -> str:
         name = match.group(1)
-        if (found := variable(name)) is None:
+        if (filling := variable(name)) is None:
             raise UsageError(f"${{{name}}} in the configuration: the environment variable {name} is not set")
         _referenced.add(name)
-        return found
+        return filling
 
     return REFERENCE.sub(value, text)
 
 
 def filled_in_secrets(value: Any, *, is_secret: bool = False) -> Any:
-    """Nested parameters with the environment's values in what is named like a secret; nothing else may refer to it.
+    """Return nested parameters with the environment's values in those that are named like a secret, and in no others.
 
     Raises:
         UsageError: a variable is not set.
@@ -164,17 +164,16 @@ def filled_in_secrets(value: Any, *, is_secret: bool = False) -> Any:
     return filled_in(value) if is_secret and isinstance(value, str) else value
 
 
-def redacted(text: str, *, is_answer: bool = False) -> str:
+def redacted(text: str, *, is_reply: bool = False) -> str:
     """Return a text without this process's secrets: values that a configuration refers to or that are named as secrets.
 
-    In a model's answer, what may be an ordinary word or number stays, and so does a password in an address: it is none
-    of ours.
+    In a model's reply ordinary words and numbers stay, and so does a password in an address, which is none of ours.
     """
     for value in _secrets():
-        if not (is_answer and _ORDINARY.fullmatch(value)):
+        if not (is_reply and _ORDINARY.fullmatch(value)):
             for form in _forms(value):
                 text = text.replace(form, REDACTED)
-    return text if is_answer else _URL_CREDENTIALS.sub(f"{REDACTED}@", text)
+    return text if is_reply else _URL_CREDENTIALS.sub(f"{REDACTED}@", text)
 
 
 @cache

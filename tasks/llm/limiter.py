@@ -27,7 +27,7 @@ class BudgetSpent(NotCalled):
 class Budget:
     """USD and tokens of one run, used and set aside for calls that are under way.
 
-    Whoever waits for room is woken by `when_settled`. Nobody who waits may hold anything that was set aside, and
+    Whoever waits for room is woken by `when_released`. Nobody who waits may hold anything that was set aside, and
     whoever holds something gives it back in the end: so nobody waits for ever.
     """
 
@@ -37,7 +37,7 @@ class Budget:
         self._reserved_usd, self._reserved_tokens, self._reserved = 0.0, 0, 0
         self.is_spent = False
         self._refused = Usage(None, None)
-        self.when_settled: list[Callable[[], None]] = []
+        self.when_released: list[Callable[[], None]] = []
 
     def reserve(self, most: Usage) -> bool:
         """Set aside the most that a call may use; False when it has to wait for others to give back.
@@ -57,7 +57,7 @@ class Budget:
         self.is_spent = True
         raise BudgetSpent(self.line)
 
-    def settle(self, most: Usage, used: Usage) -> None:
+    def release(self, most: Usage, used: Usage) -> None:
         """Give back what was set aside, and count what was used; where that is not known, all that was set aside."""
         self._reserved -= 1
         # Without anything set aside it is exactly nothing, whatever rounding has left.
@@ -65,7 +65,7 @@ class Budget:
         self._reserved_tokens -= most.tokens or 0
         self.used_usd += (most.usd or 0.0) if used.usd is None else used.usd
         self.used_tokens += (most.tokens or 0) if used.tokens is None else used.tokens
-        for wake in list(self.when_settled):
+        for wake in list(self.when_released):
             wake()
 
     @property
@@ -90,7 +90,7 @@ class Budget:
         return all(cap is None or (more is not None and used + more <= cap) for cap, used, more in (usd, tokens))
 
 
-class SetAside:
+class Reservations:
     """The amounts that are reserved for calls in batches, by the keys of the calls."""
 
     def __init__(self, budget: Budget) -> None:
@@ -104,15 +104,15 @@ class SetAside:
                 self._most[key] = most
         return key in self._most
 
-    def settle(self, key: str, used: Usage) -> None:
+    def release(self, key: str, used: Usage) -> None:
         """Count what a call used, if anything was set aside for it."""
         if key in self._most:
-            self._budget.settle(self._most.pop(key), used)
+            self._budget.release(self._most.pop(key), used)
 
     def count_as_used(self) -> None:
         """Count all that is still set aside as used: nobody else could give it back, and live calls would wait."""
         for key in list(self._most):
-            self.settle(key, UNKNOWN)
+            self.release(key, UNKNOWN)
 
 
 class TokenBucket:
@@ -136,7 +136,7 @@ class TokenBucket:
         least = min(1.0, self._most)
         return max(0.0, (least - self._level) / self._rate)
 
-    def take(self, amount: float, now_s: float) -> None:
+    def consume(self, amount: float, now_s: float) -> None:
         """Use some; a negative amount gives back what was taken in advance and not used."""
         self._refill(now_s)
         self._level = min(self._most, self._level - amount)
@@ -174,7 +174,7 @@ class Outcome:
     is_lost: bool = False
 
     @property
-    def is_not_made(self) -> bool:
+    def is_uncalled(self) -> bool:
         """True if there was no call after all."""
         return self.reply is None and not self.is_lost
 
@@ -182,7 +182,7 @@ class Outcome:
     def is_free(self) -> bool:
         """True if nothing was used: it was not made, or the server said no before it worked on it."""
         failure = None if self.reply is None else self.reply.failure
-        return self.is_not_made if failure is None else failure.is_unpaid
+        return self.is_uncalled if failure is None else failure.is_unpaid
 
     @property
     def used(self) -> Usage:
@@ -268,7 +268,7 @@ class Limiter:
         self._timer: asyncio.TimerHandle | None = None
         self._clock: asyncio.TimerHandle | None = None
         self._tokens_guessed = self._tokens_used = 0
-        self.budget.when_settled.append(self._dispatch)
+        self.budget.when_released.append(self._dispatch)
 
     async def acquire(self, request: AdmissionRequest) -> Admission:
         """Wait for the admission of a call.
@@ -296,10 +296,10 @@ class Limiter:
         request, endpoint = admission.request, self.endpoints[admission.request.endpoint]
         endpoint.in_hand -= 1
         now_s = time.monotonic()
-        if outcome.is_not_made:
-            self._requests.take(-1, now_s)
+        if outcome.is_uncalled:
+            self._requests.consume(-1, now_s)
         if outcome.used.tokens is not None:
-            self._tokens.take(outcome.used.tokens - admission.tokens, now_s)
+            self._tokens.consume(outcome.used.tokens - admission.tokens, now_s)
         reply, failure = outcome.reply, None if outcome.reply is None else outcome.reply.failure
         if failure is None and outcome.used.tokens:
             self._tokens_guessed += request.likely_tokens
@@ -311,7 +311,7 @@ class Limiter:
             endpoint.succeeded(now_s, (reply.served_model, reply.served_fingerprint))
         for waiting in self._keys.pop(request.key):
             endpoint.push(waiting.request.priority, waiting)
-        self.budget.settle(request.most, outcome.used)
+        self.budget.release(request.most, outcome.used)
 
     @property
     def is_time_up(self) -> bool:
@@ -356,8 +356,8 @@ class Limiter:
         now_s = time.monotonic()
         ratio = self._tokens_used / self._tokens_guessed if self._tokens_guessed and self._tokens_used else 1.0
         tokens = round(request.likely_tokens * ratio)
-        self._requests.take(1, now_s)
-        self._tokens.take(tokens, now_s)
+        self._requests.consume(1, now_s)
+        self._tokens.consume(tokens, now_s)
         self._keys[request.key] = []
         endpoint.in_hand += 1
         waiting.granted.set_result(Admission(request, tokens))

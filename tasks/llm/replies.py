@@ -13,7 +13,7 @@ from typing import Any
 
 from tasks.llm.environment import redacted, safe
 from tasks.llm.request import NO_PRICES, Prices
-from tasks.llm.transport import Body, Redirected, TooLarge, is_count
+from tasks.llm.transport import Body, Redirected, ReplyTooLarge, is_count
 from tasks.rules.errors import PipelineError, causes_of
 from tasks.rules.text.characters import one_line, storable
 
@@ -92,9 +92,9 @@ def from_chat(completion: Any, body: Body) -> Reply:
 def logprobs_in(choices: Sequence[Any]) -> Logprobs | None:
     """Return the log-probabilities that a choice has, or the pieces of a streamed one; None where a token has none."""
     tokens = [token for choice in choices for token in _get(_get(choice, "logprobs"), "content") or ()]
-    found = tuple((storable(str(_get(token, "token"))), _get(token, "logprob")) for token in tokens)
-    is_known = bool(found) and all(_is_number(logprob) for _, logprob in found)
-    return tuple((token, round(float(logprob), 6)) for token, logprob in found) if is_known else None
+    pairs = tuple((storable(str(_get(token, "token"))), _get(token, "logprob")) for token in tokens)
+    is_known = bool(pairs) and all(_is_number(logprob) for _, logprob in pairs)
+    return tuple((token, round(float(logprob), 6)) for token, logprob in pairs) if is_known else None
 
 
 def _chat_outcome(choice: Any) -> tuple[str, str | None, str | None]:
@@ -114,7 +114,7 @@ def _chat_outcome(choice: Any) -> tuple[str, str | None, str | None]:
 
 def _kept(text: str) -> tuple[str, str | None, str | None]:
     """Return the outcome of a text, in a form that may be stored: without the secrets that it repeats."""
-    text = redacted(storable(text), is_answer=True)
+    text = redacted(storable(text), is_reply=True)
     if len(text.encode()) > MOST_TEXT_BYTES:
         return TOO_LARGE, None, f"the text of the reply is larger than {MOST_TEXT_BYTES >> 20} MiB"
     return OK, text, None
@@ -147,12 +147,12 @@ def _response_outcome(response: Any, reason: str | None) -> tuple[str, str | Non
     return _kept(text) if text else (EMPTY, None, "the reply has no text")
 
 
-def from_embedding(answer: Any) -> Reply:
+def from_embedding(result: Any) -> Reply:
     """Return the reply in LiteLLM's result with the vector of one text, without its cost and time; its text is JSON."""
-    data = getattr(answer, "data", None) or []
+    data = getattr(result, "data", None) or []
     vector = _get(data[0], "embedding") if len(data) == 1 else None
-    tokens = _count(getattr(getattr(answer, "usage", None), "prompt_tokens", None) or None)
-    reply = Reply(OK, served_model=_name(getattr(answer, "model", None)), prompt_tokens=tokens, completion_tokens=0)
+    tokens = _count(getattr(getattr(result, "usage", None), "prompt_tokens", None) or None)
+    reply = Reply(OK, served_model=_name(getattr(result, "model", None)), prompt_tokens=tokens, completion_tokens=0)
     if isinstance(vector, list) and bool(vector) and all(_is_number(each) for each in vector):
         # Numbers hold no secret; as they are, the vector can be read back.
         return replace(reply, text=json.dumps([float(each) for each in vector]))
@@ -170,15 +170,15 @@ def _get(item: Any, name: str) -> Any:
 
 def _name(value: Any) -> str | None:
     """Return a name from a provider; None if it is not a text."""
-    return one_line(redacted(storable(value), is_answer=True), _MOST_NAME_CHARS) if isinstance(value, str) else None
+    return one_line(redacted(storable(value), is_reply=True), _MOST_NAME_CHARS) if isinstance(value, str) else None
 
 
-def _counts(usage: Any, prompt: str, answer: str) -> dict[str, Any]:
+def _counts(usage: Any, prompt: str, reply: str) -> dict[str, Any]:
     """Return the figures in a report of usage, by its names for the prompt's and the reply's."""
-    found = {"prompt_tokens": getattr(usage, prompt, None), "completion_tokens": getattr(usage, answer, None)}
-    found["cached_tokens"] = getattr(getattr(usage, f"{prompt}_details", None), "cached_tokens", None)
-    found["reasoning_tokens"] = getattr(getattr(usage, f"{answer}_details", None), "reasoning_tokens", None)
-    return {name: _count(value) for name, value in found.items()}
+    counts = {"prompt_tokens": getattr(usage, prompt, None), "completion_tokens": getattr(usage, reply, None)}
+    counts["cached_tokens"] = getattr(getattr(usage, f"{prompt}_details", None), "cached_tokens", None)
+    counts["reasoning_tokens"] = getattr(getattr(usage, f"{reply}_details", None), "reasoning_tokens", None)
+    return {name: _count(value) for name, value in counts.items()}
 
 
 def _count(value: Any) -> int | None:
@@ -190,35 +190,35 @@ class Kind(Enum):
     """The kind of a failure: what it shows about the model and its endpoint."""
 
     DOWN = "down"
-    """No answer, or a broken one: it may pass, and when nothing else comes the endpoint is down."""
+    """No reply, or a broken one: it may pass; if nothing else comes, the endpoint is down."""
     BUSY = "busy"
-    """Too many requests: it passes when less is asked for."""
+    """Too many requests: it passes when there are fewer."""
     BAD_REQUEST = "bad request"
-    """This request is not taken; another may be."""
+    """This request is refused as wrong; others may succeed."""
     DECLINED = "declined"
-    """The model will not or cannot answer this: too long, or refused. Or its answer is too large to be read."""
+    """The model does not reply to this request: too long, or refused; or its reply is too large to be read."""
     LOST = "lost"
-    """What made the attempt is gone: that says nothing about the model or its endpoint, and it may pass."""
+    """The process that made the attempt is gone: this says nothing about the model or its endpoint, and may pass."""
     FATAL = "fatal"
-    """No request will be answered: wrong key, unknown model, exhausted quota, an address that redirects."""
+    """Every request will fail: wrong key, unknown model, exhausted quota, an address that redirects."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an attempt has no reply: the stored status and cause, and when the server wants to be asked again."""
+    """Why an attempt has no reply: the stored status and cause, and the wait that the server asks for."""
 
     status: str
     kind: Kind
     error: str
     retry_after_s: float | None = None
     is_unpaid: bool = False
-    """Whether the server said no before it worked on the request, so that it cost nothing."""
+    """True if the server refused the request before working on it, so that it cost nothing."""
     is_about_key: bool = False
-    """Whether the key is missing, or refused."""
+    """True if the key is missing or refused."""
 
     @property
     def reply(self) -> Reply:
-        """The failure as what a call came back with."""
+        """The failure as a reply."""
         return Reply(self.status, error=self.error, failure=self)
 
     @property
@@ -252,14 +252,14 @@ _KEY_REFUSED = re.compile(
     rf"(?i)(?:incorrect|invalid) api[ _-]?key|api[ _-]?key (?:is )?(?:not valid|not found|invalid|expired|missing)"
     rf"|{_NO_KEY}"
 )
-"""What some providers say of a wrong key with HTTP 400, and libraries of one that is not there."""
-_NO_ANSWER = frozenset({"TransportError", "ClientError", "APIConnectionError", "OSError"})
-"""Classes (of httpx, aiohttp, openai, Python) that say that no whole answer came; their status is made up."""
+"""Messages of some providers about a wrong key with HTTP 400, and of libraries about a missing one."""
+_NO_REPLY = frozenset({"TransportError", "ClientError", "APIConnectionError", "OSError"})
+"""Classes (of httpx, aiohttp, openai, Python) that mean that no whole reply came; their status is made up."""
 _NO_CONNECTION = frozenset({"ConnectError", "ClientConnectorError", "ConnectionRefusedError"})
 _TRACE = re.compile(r"\s*Traceback \(most recent call last\)")
 """Where a message of LiteLLM goes on with its traceback."""
 _LIBRARY = re.compile(r"litellm\.\w+: (?:\w+Error: )?")
-"""How a message of LiteLLM begins: with the name of its own class, twice."""
+"""The beginning of LiteLLM's messages: the name of its own class, twice."""
 _PASSING_4XX = frozenset({408, 409, 425, 429})
 
 
@@ -267,7 +267,7 @@ def failure_of(error: BaseException) -> Failure:
     """Return the failure for an exception of a call, by the server's own HTTP status if there is one."""
     if isinstance(error, Redirected):
         return Failure(REDIRECTED, Kind.FATAL, safe(str(error)), is_unpaid=True)
-    if isinstance(error, TooLarge):
+    if isinstance(error, ReplyTooLarge):
         return Failure(TOO_LARGE, Kind.DECLINED, safe(str(error)))
     text = safe(f"{type(error).__name__}: {_LIBRARY.sub('', _TRACE.split(str(error))[0])}")
     status = getattr(error, "status_code", None)
@@ -277,17 +277,17 @@ def failure_of(error: BaseException) -> Failure:
         return Failure(TIMEOUT, Kind.DOWN, text, wait_s)
     if isinstance(error, PipelineError) or _NEVER_SENT.search(text):
         return Failure(PROVIDER_ERROR, Kind.FATAL, text, is_unpaid=True, is_about_key=bool(_KEY_REFUSED.search(text)))
-    if not isinstance(status, int) or status < 400 or _goes_back_to(_NO_ANSWER, error):
+    if not isinstance(status, int) or status < 400 or _goes_back_to(_NO_REPLY, error):
         return Failure(PROVIDER_ERROR, Kind.DOWN, text, is_unpaid=_goes_back_to(_NO_CONNECTION, error))
-    # All that it and its causes say: messages uncut, and the codes that LiteLLM leaves out of them.
+    # The whole messages of the error and its causes, and the codes that LiteLLM leaves out of them.
     codes = (getattr(cause, name, "") for cause in causes_of(error) for name in ("code", "type", "body"))
-    said = " ".join([*map(str, causes_of(error)), *map(str, codes)])
-    about_key = _is_about_key(status, said)
-    return Failure(*_by_status(status, said), text, wait_s, is_unpaid=True, is_about_key=about_key)
+    message = " ".join([*map(str, causes_of(error)), *map(str, codes)])
+    about_key = _is_about_key(status, message)
+    return Failure(*_by_status(status, message), text, wait_s, is_unpaid=True, is_about_key=about_key)
 
 
 def failure_of_status(status: int, text: str) -> Failure:
-    """Tell a failure apart of which only status and body are known, as from a batch's file."""
+    """Return the failure for a status and a body, as they stand in a batch's file."""
     if 300 <= status < 400:
         return Failure(REDIRECTED, Kind.BAD_REQUEST, safe(f"HTTP {status}: {text}"), is_unpaid=True)
     return Failure(*_by_status(status, text), safe(f"HTTP {status}: {text}"), is_unpaid=True)

@@ -36,9 +36,10 @@ class Target:
     """A model to call: its LiteLLM name, where it is served, what is sent beside the messages, and its time limit.
 
     `fallback` replaces parameters on the last attempt; a reply made with it is marked as degraded. `identity` holds
-    what else makes the target's answers its own, and is not sent. `is_streamed` asks for the reply in pieces, so that
+    what else distinguishes the target's replies, and is not sent. `is_streamed` asks for the reply in pieces, so that
     the connection is never idle for long. `prices` are the configuration's own, for a model that LiteLLM's table lacks.
-    `wants_logprobs` asks for the log-probabilities of a reply's tokens; it changes no answer, so no call's identity.
+    `wants_logprobs` asks for the log-probabilities of a reply's tokens; it changes neither the reply nor the call's
+    identity.
     """
 
     name: str
@@ -90,11 +91,11 @@ class Target:
 
 @dataclass(frozen=True)
 class Call:
-    """One answer that is wanted from a model.
+    """One reply that is wanted from a model.
 
-    `cell` is the id of the row that the answer is for; `priority` orders calls that wait, lowest first. A call that
-    `is_batched` is answered by a provider's batch, and made by itself only after it failed there, if it `allows_live`
-    calls. Where its row was removed, no reply that came until `not_before_s` (wall-clock time) is an answer to it.
+    `cell` is the id of the row that the reply is for; `priority` orders calls that wait, lowest first. A call that
+    `is_batched` is made by a provider's batch, and by itself only after it failed there, if it `allows_live` calls. If
+    its row was removed, replies that came until `not_before_s` (wall-clock time) do not count for it.
     """
 
     target: Target
@@ -137,7 +138,7 @@ NOTHING = Usage(0.0, 0)
 
 _MTOK = 1_000_000
 _OTHER_TARIFFS = ("batches", "priority", "flex", "audio", "image", "video", "cache", "character", "second", "query")
-_ANSWER_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+_REPLY_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _FREE = Prices(0.0, 0.0, 0.0, "embedded")
 _TOKENS_A_MESSAGE = 16
 """More than any chat template is known to put around a message."""
@@ -161,15 +162,15 @@ def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
     if target.is_embedded:
         return _FREE
     entry = _table_entry(target.name)
-    prompt, answer = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
+    prompt, output = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
     cached = entry.get("cache_read_input_token_cost")
-    if prompt is None or answer is None:
+    if prompt is None or output is None:
         return NO_PRICES
     of_batches: list[Any] = [entry.get(f"{name}_cost_per_token_batches") for name in ("input", "output")]
     if of_batch and None not in of_batches:
-        prompt, answer, cached = *of_batches, None
+        prompt, output, cached = *of_batches, None
     cached_usd = None if cached is None else cached * _MTOK
-    return Prices(prompt * _MTOK, cached_usd, answer * _MTOK, f"litellm {importlib.metadata.version('litellm')}")
+    return Prices(prompt * _MTOK, cached_usd, output * _MTOK, f"litellm {importlib.metadata.version('litellm')}")
 
 
 def cost_usd(
@@ -189,21 +190,21 @@ def cost_usd(
     return (full + cached * cached_price) / _MTOK
 
 
-def most_answer_tokens(target: Target, parameters: Mapping[str, Any]) -> int | None:
+def most_reply_tokens(target: Target, parameters: Mapping[str, Any]) -> int | None:
     """Return the most tokens of a reply: the limit that is sent, else the model's own; None if unknown.
 
     A vector is no tokens.
     """
     if parameters.get("api") == EMBEDDING:
         return 0
-    sent = asked_answer_tokens(parameters)
+    sent = requested_reply_tokens(parameters)
     most = _table_entry(target.name).get("max_output_tokens") if sent is None else sent
     return int(most) if most else None
 
 
-def asked_answer_tokens(parameters: Mapping[str, Any]) -> int | None:
+def requested_reply_tokens(parameters: Mapping[str, Any]) -> int | None:
     """Return the limit of a reply that is sent; None if there is none."""
-    sent = [parameters[name] for name in _ANSWER_LIMITS if isinstance(parameters.get(name), int)]
+    sent = [parameters[name] for name in _REPLY_LIMITS if isinstance(parameters.get(name), int)]
     return int(max(sent)) if sent else None
 
 
@@ -214,18 +215,18 @@ def most_prompt_tokens(messages: Any, parameters: Mapping[str, Any]) -> int:
     return sum(len(text.encode()) + _TOKENS_A_MESSAGE for text in texts)
 
 
-def most_usd(target: Target, prompt_tokens: int, answer_tokens: int | None) -> float | None:
+def most_usd(target: Target, prompt_tokens: int, reply_tokens: int | None) -> float | None:
     """Return the most that a call may cost; None if a price or the limit of the reply is not known.
 
     Where the table has dearer tariffs for long prompts or for reasoning, those are taken.
     """
     prices = prices_of(target)
-    if prices.input_usd_per_mtok is None or prices.output_usd_per_mtok is None or answer_tokens is None:
+    if prices.input_usd_per_mtok is None or prices.output_usd_per_mtok is None or reply_tokens is None:
         return None
     entry = _table_entry(target.name) if target.prices is None else {}
     dearest_in = max([prices.input_usd_per_mtok, *_tariffs(entry, "input_cost_per")])
     dearest_out = max([prices.output_usd_per_mtok, *_tariffs(entry, "output_cost_per")])
-    return (prompt_tokens * dearest_in + answer_tokens * dearest_out) / _MTOK
+    return (prompt_tokens * dearest_in + reply_tokens * dearest_out) / _MTOK
 
 
 def _tariffs(entry: Mapping[str, Any], prefix: str) -> list[float]:
@@ -241,8 +242,8 @@ def _tariffs(entry: Mapping[str, Any], prefix: str) -> list[float]:
 def most_of(call: Call, parameters: Mapping[str, Any]) -> Usage:
     """Return the most that one attempt may use; None where that is not known."""
     prompt = most_prompt_tokens(call.messages, parameters)
-    answer = most_answer_tokens(call.target, parameters)
-    return Usage(most_usd(call.target, prompt, answer), None if answer is None else prompt + answer)
+    output = most_reply_tokens(call.target, parameters)
+    return Usage(most_usd(call.target, prompt, output), None if output is None else prompt + output)
 
 
 def count_tokens(target: Target, text: str) -> int:
@@ -271,8 +272,8 @@ def most_prompt_tokens_of(
     context = int(context_tokens or known or 0)
     if not context:
         return None
-    wanted_tokens = asked_answer_tokens(target.parameters)
-    longest = most_answer_tokens(target, target.parameters) or context
+    wanted_tokens = requested_reply_tokens(target.parameters)
+    longest = most_reply_tokens(target, target.parameters) or context
     reserved = (
         min(longest, context // 4, _MOST_RESERVED_TOKENS) if wanted_tokens is None else min(wanted_tokens, context // 2)
     )

@@ -69,7 +69,7 @@ _MOST_LINES = 500_000
 """Of a stream, two or three an event. LiteLLM keeps some 4 KB for each event."""
 
 
-class TooLarge(Exception):
+class ReplyTooLarge(Exception):
     """The reply is larger than what is read of one."""
 
     def __init__(self, most_bytes: int) -> None:
@@ -105,7 +105,7 @@ class Body:
             self._n_bytes += len(piece)
             self.is_over = self._n_bytes > self._most_bytes
             if self.is_over and not self._may_be_cut:
-                raise TooLarge(self._most_bytes)
+                raise ReplyTooLarge(self._most_bytes)
             if self.is_over:
                 return
             yield from self._handed_on(piece)
@@ -158,7 +158,7 @@ class EventBody(Body):
         *ended, rest = piece.split(b"\n")
         self._n_lines += len(ended)
         if self._n_lines > _MOST_LINES:
-            raise TooLarge(self._most_bytes)
+            raise ReplyTooLarge(self._most_bytes)
         if ended:
             ended[0], self._pieces = bytes(self._pieces) + ended[0], bytearray()
         self._pieces += rest
@@ -186,7 +186,7 @@ _MOST_BYTES_A_RESULT = 32 << 10
 
 
 class Redirected(PipelineError):
-    """The server answered with a redirect, which was not followed."""
+    """The server responded with a redirect, which was not followed."""
 
     def __init__(self, status: int, address: str, location: str) -> None:
         self.status = status
@@ -198,15 +198,15 @@ class Redirected(PipelineError):
 
 @dataclass
 class Exchange:
-    """One call over HTTP: what it may read, and what was found out that a library may hide.
+    """One call over HTTP: what it may read, and facts about it that a library may hide.
 
     `n_results` is given where a batch's file is read: how many calls have a line in it. `status` is that of the last
-    answer.
+    response.
     """
 
     n_results: int | None = None
     status: int | None = None
-    fault: Redirected | TooLarge | None = None
+    fault: Redirected | ReplyTooLarge | None = None
     body: Body = field(default_factory=lambda: Body(0))
 
     def refuse_redirect(self, status: int, address: str, location: str) -> None:
@@ -215,7 +215,7 @@ class Exchange:
         if 300 <= status < 400:
             self.refuse(Redirected(status, address, location))
 
-    def refuse(self, fault: Redirected | TooLarge) -> NoReturn:
+    def refuse(self, fault: Redirected | ReplyTooLarge) -> NoReturn:
         """End the exchange, and remember why: libraries make other errors of it."""
         self.fault = fault
         raise fault
@@ -227,14 +227,14 @@ class Exchange:
             self.body = Body(MOST_BYTES + _MOST_BYTES_A_RESULT * self.n_results, encoding, may_be_cut=True)
             return
         if length.isascii() and length.isdecimal() and int(length[:20]) > MOST_BYTES:
-            self.refuse(TooLarge(MOST_BYTES))
+            self.refuse(ReplyTooLarge(MOST_BYTES))
         self.body = (EventBody if kind.startswith("text/event-stream") else Body)(MOST_BYTES, encoding)
 
     def read(self, raw: bytes | None) -> Iterator[bytes]:
         """Yield the bytes to pass on for a piece from the connection; None means its end."""
         try:
             yield from [self.body.end()] if raw is None else self.body.feed(raw)
-        except TooLarge as fault:
+        except ReplyTooLarge as fault:
             self.refuse(fault)
 
 

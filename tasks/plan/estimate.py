@@ -9,9 +9,9 @@ from tasks.run.stages import STAGES
 from warehouse import Reader
 
 MEASURED, COUNTED, ASSUMED, UNKNOWN = "measured", "counted", "assumed", "unknown"
-"""What an estimate rests on: stored calls; prompts whose tokens are counted; or lengths that nothing here has shown."""
+"""The basis of an estimate: stored calls, prompts whose tokens are counted, or assumed lengths."""
 COUNTED_PROMPTS = 40
-"""So many prompts are counted where none was measured; tokenizing all of a night's would take longer than is useful."""
+"""The number of prompts that are counted if none was measured; tokenizing all would take too long."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Span:
         return f"{self.low:,.0f} to {self.high:,.0f}"
 
 
-ANSWER_TOKENS = Span(500, 6_000)
+RESPONSE_TOKENS = Span(500, 6_000)
 """Of a response with its thinking, where none was measured."""
 JUDGED_TOKENS = Span(300, 2_000)
 """Of the response that a judge reads."""
@@ -37,15 +37,15 @@ _CACHED_SHARE = Span(0.0, 0.85)
 
 @dataclass(frozen=True)
 class Planned:
-    """The calls of one model or judge: tokens in all, USD, what they rest on, and what is missing to know them.
+    """The calls of one model or judge: their tokens, cost in USD, basis, and what is not known.
 
     `cost_usd` is None where lengths were not measured; `cost_usd_low` and `cost_usd_high` then rest on the lengths that
     `assumed` names. Without a price all are None. `judged_before` says which of a judge's calls repeat verdicts that
-    stand under another template, `asked_for` which cascade asks a judge, and for how much. `model` is the one whose
-    responses a judge reads.
+    exist under another template, `cascade` which cascade calls a judge, and for how many criteria. `model` is the one
+    whose responses a judge reads.
     """
 
-    role: str
+    purpose: str
     label: str
     calls: int
     prompt_tokens: int | None = None
@@ -57,7 +57,7 @@ class Planned:
     note: str = ""
     assumed: str = ""
     judged_before: str = ""
-    asked_for: str = ""
+    cascade: str = ""
     model: str = ""
 
 
@@ -72,7 +72,7 @@ class PerCall:
     base_prompt: float | None = None
 
 
-def in_all(planned: Sequence[Planned]) -> Planned:
+def total_of(planned: Sequence[Planned]) -> Planned:
     """Return the total of all rows; None where a part is not known."""
     return summed(Planned("all", "", 0, basis=""), planned)
 
@@ -86,7 +86,7 @@ def summed(row: Planned, planned: Sequence[Planned]) -> Planned:
 
 
 def measured_per_call(reader: Reader, table: str, **identity: Any) -> PerCall:
-    """Mean tokens of the stored calls of a configuration; rows that another row's call answered do not count."""
+    """Return the mean tokens of a configuration's stored calls; rows that share another row's call do not count."""
     kinds = ("prompt", "cached", "completion")
     means = ", ".join(f"avg({kind}_tokens) filter (prompt_tokens > 0) as {kind}" for kind in kinds)
     (row,) = reader.select(table, means, **identity)
@@ -101,40 +101,42 @@ def counted_per_call(per_call: PerCall, target: Target, prompts: Sequence[str]) 
 
 
 def counted_per_prompt(target: Target, texts: Sequence[str]) -> float:
-    """Mean tokens of some prompts, those counted spread evenly over all."""
+    """Return the mean tokens of some prompts; the counted ones are spread evenly over all."""
     chosen = texts[:: max(1, len(texts) // COUNTED_PROMPTS)]
     return sum(count_tokens(target, text) for text in chosen) / len(chosen)
 
 
 def planned_calls(
-    role: str, label: str, calls: int, per_call: PerCall, prices: Prices, most_answer: int | None = None
+    purpose: str, label: str, calls: int, per_call: PerCall, prices: Prices, most_reply_tokens: int | None = None
 ) -> Planned:
     """Return the planned usage and cost (USD) of some calls, and the assumptions or missing values.
 
-    `per_call` may lack the prompt's tokens or the answer's; `most_answer` bounds what is assumed of an answer.
+    `per_call` may lack the tokens of the prompt or the reply; `most_reply_tokens` bounds the assumed ones of a reply.
     """
     if calls == 0:
-        return Planned(role, label, 0, 0, 0, 0.0, 0.0, 0.0, MEASURED)
+        return Planned(purpose, label, 0, 0, 0, 0.0, 0.0, 0.0, MEASURED)
     missing = ["its price is unknown; set its `price`"] if prices.input_usd_per_mtok is None else []
     prompt, completion = _times(calls, per_call.prompt), _times(calls, per_call.completion)
     cost = cost_usd(prices, prompt, _times(calls, per_call.cached), completion)
-    if not STAGES[role].is_assumed and per_call.basis == UNKNOWN:
+    if not STAGES[purpose].is_assumed and per_call.basis == UNKNOWN:
         missing.append("the length of its calls; none was measured yet")
-    ends, assumed = _completed(role, per_call, most_answer)
+    ends, assumed = _completed(purpose, per_call, most_reply_tokens)
     low, high = (cost_usd(prices, *(_times(calls, n) for n in (e.prompt, e.cached, e.completion))) for e in ends)
     if low is not None and low == high:
         # What costs nothing costs that at any length.
         cost, assumed = low, []
     basis = ASSUMED if assumed else per_call.basis
     return Planned(
-        role, label, calls, prompt, completion, cost, low, high, basis, "; ".join(missing), ", ".join(assumed)
+        purpose, label, calls, prompt, completion, cost, low, high, basis, "; ".join(missing), ", ".join(assumed)
     )
 
 
-def _completed(role: str, per_call: PerCall, most_answer: int | None) -> tuple[tuple[PerCall, PerCall], list[str]]:
+def _completed(
+    purpose: str, per_call: PerCall, most_reply_tokens: int | None
+) -> tuple[tuple[PerCall, PerCall], list[str]]:
     """Return the lowest and the highest mean call that the known figures allow, and the assumptions in words."""
     is_known = per_call.prompt is not None and per_call.completion is not None
-    if is_known or not STAGES[role].is_assumed:
+    if is_known or not STAGES[purpose].is_assumed:
         return (per_call, per_call), []
     low = high = per_call
     assumed = []
@@ -143,12 +145,12 @@ def _completed(role: str, per_call: PerCall, most_answer: int | None) -> tuple[t
         low, high = (replace(per_call, prompt=base + end) for end in (JUDGED_TOKENS.low, JUDGED_TOKENS.high))
         assumed.append(f"responses of {JUDGED_TOKENS} tokens to judge")
     if per_call.completion is None:
-        span = ANSWER_TOKENS if role == "sample" else VERDICT_TOKENS
-        most = span.high if most_answer is None else min(span.high, most_answer)
+        span = RESPONSE_TOKENS if purpose == "sample" else VERDICT_TOKENS
+        most = span.high if most_reply_tokens is None else min(span.high, most_reply_tokens)
         span = Span(min(span.low, most), most)
         low, high = replace(low, completion=span.low), replace(high, completion=span.high)
-        assumed.append(f"{'responses' if role == 'sample' else 'replies'} of {span} tokens")
-    if role != "sample" and per_call.cached is None:
+        assumed.append(f"{'responses' if purpose == 'sample' else 'replies'} of {span} tokens")
+    if purpose != "sample" and per_call.cached is None:
         low = replace(low, cached=(low.prompt or 0.0) * _CACHED_SHARE.high)
         assumed.append(f"{_CACHED_SHARE.low:.0%} to {_CACHED_SHARE.high:.0%} of its prompts cached")
     return (low, high), assumed

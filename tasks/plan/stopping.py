@@ -1,7 +1,7 @@
-"""The expected calls of a run that stops when its comparisons are settled, from the stored scores of such models.
+"""The expected calls of a run that stops when its comparisons are decided, from stored scores of the same models.
 
-The rule is run over random orders of the tasks that both models of a pair have values of; a pair without is planned in
-full, since nothing is known about it.
+The rule is applied to random orders of the tasks that both models of a pair have values for; a pair without stored
+values is planned in full.
 """
 
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ from tasks.rules.statistics.intervals import Floats
 from tasks.rules.stopping import FEWEST_TASKS, OPEN
 from tasks.run.missing_work import (
     EARLIER,
+    PlannedComparison,
     Progress,
-    StoppingComparison,
     StoppingPlan,
     WantedTasks,
     stopping_plan,
@@ -39,20 +39,24 @@ class Needed:
     n_orders: int
     of_model: dict[str, list[tuple[dict[str, int], Floats]]] = field(default_factory=dict)
 
-    def add(self, comparison: StoppingComparison, n_tasks: Floats) -> None:
-        """Note what a comparison needs of its models."""
-        places = {task_id: place for place, task_id in enumerate(comparison.order)}
+    def add(self, comparison: PlannedComparison, n_tasks: Floats) -> None:
+        """Add the number of tasks that a comparison needs from its models."""
+        positions = {task_id: position for position, task_id in enumerate(comparison.order)}
         for label in comparison.labels:
-            self.of_model.setdefault(label, []).append((places, n_tasks))
+            self.of_model.setdefault(label, []).append((positions, n_tasks))
 
     def calls(self, cells: Cells) -> Floats:
         """Return the number of needed calls for the cells, in each random order."""
-        found = np.zeros(self.n_orders)
+        n_needed = np.zeros(self.n_orders)
         for label, task_id, n_calls in cells:
-            placed = [(places[task_id], n) for places, n in self.of_model.get(label, ()) if task_id in places]
+            positions_and_needs = [
+                (positions[task_id], n) for positions, n in self.of_model.get(label, ()) if task_id in positions
+            ]
             # A task that is in no comparison of a model, or a model that is in none, is evaluated in full.
-            found += n_calls * (np.max([place < n for place, n in placed], axis=0) if placed else 1.0)
-        return found
+            n_needed += n_calls * (
+                np.max([position < n for position, n in positions_and_needs], axis=0) if positions_and_needs else 1.0
+            )
+        return n_needed
 
 
 @dataclass(frozen=True)
@@ -66,21 +70,21 @@ class Expected:
 
 @dataclass(frozen=True)
 class ExpectedComparison:
-    """The tasks until a comparison is settled; `n_history` are the tasks that this rests on, 0 where it is unknown."""
+    """The tasks until a comparison is decided; `n_history` are the tasks with stored values, 0 if there are too few."""
 
     model: str
     compared_with: str
     n_history: int
     n_tasks_planned: int
     tasks: Expected
-    settled_share: float | None
+    decided_share: float | None
 
 
 @dataclass(frozen=True)
 class ExpectedCalls:
-    """The calls of a model, or of a judge on a model: all missing ones, and how many would be made; costs in USD."""
+    """The calls of a model, or of a judge on a model: all missing ones, and the expected number; costs in USD."""
 
-    role: str
+    purpose: str
     label: str
     model: str
     all_calls: int
@@ -101,26 +105,27 @@ def plan_stopping(job: Job) -> tuple[list[ExpectedComparison], list[ExpectedCall
     planned = plan_with_cells(job)
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
-        found = stopping_plan(job, wanted.benchmark, wanted.dataset_revision, wanted.task_ids, reader)
-        if found is None:
+        comparisons = stopping_plan(job, wanted.benchmark, wanted.dataset_revision, wanted.task_ids, reader)
+        if comparisons is None:
             return [], []
-        history, progress = _history(found, wanted, reader), found.progress(reader)
-    needed, compared = _simulated(progress, history)
-    return compared, [_calls(each, cells, needed) for each, cells in planned]
+        history, progress = _history(comparisons, wanted, reader), comparisons.progress(reader)
+    needed, compared = simulated(progress, history)
+    return compared, [expected_calls(each, cells, needed) for each, cells in planned]
 
 
-def _history(found: StoppingPlan, wanted: WantedTasks, reader: Reader) -> list[dict[str, float]]:
-    """For each comparison the differences by task; of a model beside its earlier nights the last two values of each."""
-    columns = found.judging.columns
+def _history(comparisons: StoppingPlan, wanted: WantedTasks, reader: Reader) -> list[dict[str, float]]:
+    """Return for each comparison the differences by task; with earlier nights, those of a model's last two values."""
+    columns = comparisons.judge_config.columns
     given = {
         "benchmark": wanted.benchmark.name, "judge": columns["judge"], "grading": columns["grading"],
-        "score": found.score_name, "models": sorted({label for each in found.comparisons for label in each.labels}),
+        "score": comparisons.score_name,
+        "models": sorted({label for each in comparisons.comparisons for label in each.labels}),
     }  # fmt: skip
     values: dict[str, dict[str, list[float]]] = {}
     for row in reader.rows(sql.read("queries/plan/history_values"), given):
         values.setdefault(row["model"], {}).setdefault(row["task_id"], []).append(row["value"])
     differences: list[dict[str, float]] = []
-    for each in found.comparisons:
+    for each in comparisons.comparisons:
         first, second = (values.get(side.model, {}) for side in (each.first, each.second))
         if each.second.vintage == EARLIER:
             differences.append({task: own[-1] - own[-2] for task, own in first.items() if len(own) > 1})
@@ -129,50 +134,52 @@ def _history(found: StoppingPlan, wanted: WantedTasks, reader: Reader) -> list[d
     return differences
 
 
-def _simulated(
+def simulated(
     progress: Sequence[Progress], history: Sequence[dict[str, float]]
 ) -> tuple[Needed, list[ExpectedComparison]]:
     """Return the tasks that each comparison needs in each random order, and the expected comparisons.
 
-    A settled comparison needs no more tasks.
+    A finished comparison needs no more tasks.
     """
     generator = np.random.default_rng(_SEED)
     pool = sorted({task for of_pair in history for task in of_pair})
     longest = max((each.comparison.rule.n_planned for each in progress), default=0)
-    drawn = generator.integers(max(1, len(pool)), size=(longest, ORDERS))
-    needed, found = Needed(ORDERS), []
+    samples = generator.integers(max(1, len(pool)), size=(longest, ORDERS))
+    needed, expected = Needed(ORDERS), []
     for each, differences in zip(progress, history, strict=True):
         comparison, n_planned = each.comparison, each.comparison.rule.n_planned
-        tasks, settled = np.full(ORDERS, float(n_planned)), None
-        if each.is_decided:
-            tasks, settled = np.full(ORDERS, float(each.n_tasks)), float(each.decision != OPEN)
+        tasks, decided = np.full(ORDERS, float(n_planned)), None
+        if each.is_finished:
+            tasks, decided = np.full(ORDERS, float(each.n_tasks)), float(each.decision != OPEN)
         elif len(differences) >= FEWEST_TASKS:
-            of_pool = np.array([differences.get(task, np.nan) for task in pool])[drawn[:n_planned]]
+            of_pool = np.array([differences.get(task, np.nan) for task in pool])[samples[:n_planned]]
             # What is evaluated so far is known.
             done = comparison.order[: each.n_tasks]
             of_pool[: len(done)] = np.array([differences.get(task, np.nan) for task in done])[:, None]
-            # After how many tasks each order is settled; looks that were taken decided nothing.
+            # The number of tasks after which each order is decided; earlier looks have decided nothing.
             is_open = np.ones(ORDERS, dtype=np.bool_)
             for end in comparison.rule.ends[each.block :]:
                 now = is_open & comparison.rule.are_decided(of_pool[:end])
                 tasks[now] = end
                 is_open &= ~now
-            settled = float(1.0 - is_open.mean())
+            decided = float(1.0 - is_open.mean())
         needed.add(comparison, tasks)
         other = comparison.second.model if comparison.second.vintage != EARLIER else EARLIER
-        n_history = len(differences) if settled is not None else 0
-        found.append(ExpectedComparison(comparison.first.model, other, n_history, n_planned, _expected(tasks), settled))
-    return needed, found
+        n_history = len(differences) if decided is not None else 0
+        expected.append(
+            ExpectedComparison(comparison.first.model, other, n_history, n_planned, _expected(tasks), decided)
+        )
+    return needed, expected
 
 
-def _calls(planned: Planned, cells: Cells, needed: Needed) -> ExpectedCalls:
+def expected_calls(planned: Planned, cells: Cells, needed: Needed) -> ExpectedCalls:
     """Return the needed calls of a row of the plan; all calls if the row belongs to neither a model nor a judge."""
     missing = sum(n_calls for _, _, n_calls in cells)
-    # A judge may be asked more or less than once about a criterion: long answers, cascades.
+    # A criterion may need more or less than one call of a judge: long responses, cascades.
     share = needed.calls(cells) / missing if missing else np.ones(ORDERS)
     calls = _expected(np.round(share * planned.calls))
     cost = None if planned.cost_usd is None else planned.cost_usd * float(np.median(share))
-    return ExpectedCalls(planned.role, planned.label, planned.model, planned.calls, calls, planned.cost_usd, cost)
+    return ExpectedCalls(planned.purpose, planned.label, planned.model, planned.calls, calls, planned.cost_usd, cost)
 
 
 def _expected(values: Floats) -> Expected:

@@ -19,7 +19,7 @@ def load_template(name: str, default: str) -> str:
         default: the template that the benchmark declares.
 
     Raises:
-        UsageError: there is no such template, or it lacks a place to fill.
+        UsageError: there is no such template, or it lacks a placeholder.
     """
     wanted = default if name == "default" else name
     shipped = FOLDER / f"{wanted}.txt"
@@ -44,7 +44,7 @@ def shipped_templates() -> list[str]:
 
 
 _UNMARKED = {"evidence_v2": "evidence_v1"}
-"""What goes with a judge template without markers: both are part of a verdict's identity, so an older one stays."""
+"""The evidence template for judge templates without markers; both are part of a verdict's identity, so it stays."""
 
 
 def load_evidence_template(name: str, beside: str) -> str:

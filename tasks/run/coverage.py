@@ -1,4 +1,4 @@
-"""Coverage: of what a job wants, what is there, what failed and what is missing."""
+"""Coverage: the wanted cells of a job that are done, failed and missing."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -10,18 +10,18 @@ from tasks.config.job import Job
 from tasks.llm.replies import OK
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.verdict import DECIDED
-from tasks.run.judgings import judgings
+from tasks.run.judge_configs import judge_configs
 from tasks.run.missing_work import imported_models, model_hashes, wanted_tasks
 from warehouse import Reader, Warehouse
 
 
 @dataclass
-class Covered:
+class CoverageCell:
     """One model's cells in one trial: its responses (no `judge`), or its verdicts by one judge in one judge trial.
 
-    `wanted` are those of all tasks, as on the leaderboard. `due` are those of them that a run can fill: all, but of a
-    model that only imported responses have, these. `skipped` are cells that are not wanted, because the comparisons of
-    the model are settled (`stopping`), and that nothing is stored for.
+    `wanted` are the cells of all tasks, as on the leaderboard. `due` are those that a run can fill: all of them, or for
+    a model that is imported those of its responses. `skipped` are empty cells that are not wanted, because the
+    comparisons of the model are decided (`stopping`).
     """
 
     model: str
@@ -56,7 +56,7 @@ class Covered:
         return self.done / self.due if self.due else 1.0
 
 
-def coverage(job: Job, *, only_stored: bool = False) -> list[Covered]:
+def coverage(job: Job, *, only_stored: bool = False) -> list[CoverageCell]:
     """Return the coverage matrix of a job.
 
     It has responses by model and trial, and verdicts by model, trial, judge and judge trial. Models that only imported
@@ -86,7 +86,7 @@ class _Counted(NamedTuple):
 
 
 class _Matrix:
-    """The coverage matrix: the wanted cells of each model and judging, and their state."""
+    """The coverage matrix: the wanted cells of each model and judge configuration, and their state."""
 
     def __init__(self, job: Job, reader: Reader, only_stored: bool) -> None:
         self._job, self._reader, self._only_stored = job, reader, only_stored
@@ -98,19 +98,19 @@ class _Matrix:
         self._n_criteria = {row["task_id"]: row["n_criteria"] for row in tasks}
         self._models = self._counted()
 
-    def covered(self) -> list[Covered]:
-        """Return the cells of responses, then those of verdicts by each judging."""
+    def covered(self) -> list[CoverageCell]:
+        """Return the cells of responses, then those of verdicts under each judge configuration."""
         responses = self._rows("response_coverage", tasks=list(self._wanted.task_ids))
         due = self._due(responses)
         cells = self._cells(due, None, responses)
-        configured = [judging.columns for judging in judgings(self._job, self._wanted.benchmark)]
-        # Those that are stored without being configured, unless judges are named and theirs is not among them.
+        configured = [judge_config.columns for judge_config in judge_configs(self._job, self._wanted.benchmark)]
+        # Stored ones that are not configured, unless judges are named and theirs is not among them.
         of_others = {"is_any_source": self._only_stored, "judges": list(self._job.named_judges or ())}
-        for each in configured + self._rows("stored_judgings", **of_others):
+        for each in configured + self._rows("stored_judge_configs", **of_others):
             verdicts = self._rows("verdict_coverage", tasks=list(self._wanted.task_ids), **each)
-            found = self._cells(due, each, verdicts)
-            # What was judged elsewhere is shown, not wanted.
-            cells += [cell for cell in found if each in configured or cell.missing < cell.wanted]
+            of_judge = self._cells(due, each, verdicts)
+            # Verdicts that were made elsewhere are shown, not wanted.
+            cells += [cell for cell in of_judge if each in configured or cell.missing < cell.wanted]
         return cells
 
     def _rows(self, query: str, **given: Any) -> list[dict[str, Any]]:
@@ -119,7 +119,7 @@ class _Matrix:
 
     def _counted(self) -> dict[str, _Counted]:
         job, hashes = self._job, model_hashes(self._job)
-        found = {
+        counted = {
             model.label: _Counted((hashes[model.label], IMPORTED), job.vintage_of(model))
             for model in job.settings.models
         }
@@ -127,11 +127,11 @@ class _Matrix:
             stored = sorted(self._rows("stored_models"), key=lambda row: self._vintages.index(row["vintage"]))
             for row in stored:
                 if job.named_models is None or row["model"] in job.named_models:
-                    found.setdefault(row["model"], _Counted((row["model_config_hash"],), row["vintage"]))
-            return found
+                    counted.setdefault(row["model"], _Counted((row["model_config_hash"],), row["vintage"]))
+            return counted
         for label in imported_models(job, self._wanted, self._reader):
-            found.setdefault(label, _Counted((IMPORTED,), job.vintage))
-        return found
+            counted.setdefault(label, _Counted((IMPORTED,), job.vintage))
+        return counted
 
     def _due(self, responses: Iterable[_Row]) -> _Due:
         """Return the numbers of due responses and verdicts, by model and trial: those of every wanted task.
@@ -157,13 +157,15 @@ class _Matrix:
                 due.setdefault((model.label, trial), (0, 0))
         return due
 
-    def _cells(self, due: _Due, judging: _Row | None, rows: Iterable[_Row]) -> list[Covered]:
-        """Return the cells of responses, or those of the verdicts of a judging."""
-        judge, judge_trial = (None, None) if judging is None else (judging["judge"], judging["judge_trial"])
-        sizes = dict.fromkeys(self._n_criteria, 1) if judging is None else self._n_criteria
-        of = 0 if judging is None else 1
+    def _cells(self, due: _Due, judge_config: _Row | None, rows: Iterable[_Row]) -> list[CoverageCell]:
+        """Return the cells of responses, or those of verdicts under a judge configuration."""
+        judge, judge_trial = (
+            (None, None) if judge_config is None else (judge_config["judge"], judge_config["judge_trial"])
+        )
+        sizes = dict.fromkeys(self._n_criteria, 1) if judge_config is None else self._n_criteria
+        of = 0 if judge_config is None else 1
         cells = {
-            (model, trial): Covered(
+            (model, trial): CoverageCell(
                 model, self._models[model].vintage, trial, judge, judge_trial, sum(sizes.values()), n_due[of]
             )
             for (model, trial), n_due in due.items()
@@ -176,11 +178,11 @@ class _Matrix:
                 cell.done += row["n"]
             else:
                 cell.failures[row["status"]] += row["n"]
-        # What no comparison needs, and nothing is stored for, counts as skipped, and not as wanted.
+        # Empty cells that no comparison needs count as skipped, not as wanted.
         for model, tasks in self._wanted.left_out.items():
-            query = "response_coverage" if judging is None else "verdict_coverage"
+            query = "response_coverage" if judge_config is None else "verdict_coverage"
             there = Counter[int]()
-            for row in self._rows(query, tasks=sorted(tasks), **(judging or {})):
+            for row in self._rows(query, tasks=sorted(tasks), **(judge_config or {})):
                 if row["model"] == model and self._models[model].holds(row) and row["status"] != "not_judged":
                     there[row["trial"]] += row["n"]
             for cell in (cell for cell in cells.values() if cell.model == model):

@@ -1,6 +1,6 @@
 """The missing work of a run: what it wants minus what is stored, by anti-joins that decide which calls are made.
 
-Of a job with `stopping` that is less: which comparisons it is to settle, and how far they are, says what none needs.
+A job with `stopping` wants less: tasks that none of its undecided comparisons needs are left out.
 """
 
 import hashlib
@@ -21,18 +21,18 @@ from tasks.rules.conversation import Message
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import IMPORTED
 from tasks.rules.stopping import METHOD, OPEN, Claim, Rule, alpha_of_each, block_ends, task_order
-from tasks.run.judgings import Judging, judgings, model_hash
+from tasks.run.judge_configs import JudgeConfig, judge_configs, model_hash
 from warehouse import Reader
 
 PASSING = ("timeout", "provider_error", "parse_error", "empty")
-"""Failures whose cause may pass: the next run tries them again."""
+"""Failures with a temporary cause: the next run tries them again."""
 
 
 @dataclass(frozen=True)
 class WantedTasks:
     """The part of a data set that a job is about: `task_ids` are the wanted tasks, in order.
 
-    `left_out` are the tasks that are not wanted of a model, by its label, because its comparisons are settled.
+    `left_out` are the tasks that are not wanted of a model, by its label, because its comparisons are decided.
     """
 
     benchmark: Benchmark
@@ -104,7 +104,7 @@ def missing_responses(
 
 
 class MissingVerdicts(NamedTuple):
-    """A response without all verdicts of a judging, with how many are missing."""
+    """A response without all verdicts under a judge configuration, with the number of missing ones."""
 
     response_id: str
     model: str
@@ -112,19 +112,19 @@ class MissingVerdicts(NamedTuple):
 
 
 def missing_verdicts(
-    job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, *, retry_failed: bool
+    job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, *, retry_failed: bool
 ) -> list[MissingVerdicts]:
-    """Return the responses without all verdicts of a judging.
+    """Return the responses without all verdicts under a judge configuration.
 
-    Answers to one task stand together, so that the provider's cache serves what their prompts have in common, and equal
-    ones next to each other: they are judged by the same calls.
+    Responses to one task follow each other, so that the common part of their prompts is in the provider's cache; equal
+    ones are neighbours, since they are judged by the same calls.
 
     Imported responses are judged like sampled ones where their model is configured or named, or none is either.
     """
     named, hashes = job.named_models, model_hashes(job)
     values = {
         **wanted.key,
-        **undecided(judging, retry_failed),
+        **undecided(judge_config, retry_failed),
         "tasks": list(wanted.task_ids),
         "trials": list(job.trials),
         "configured": [
@@ -140,10 +140,11 @@ def missing_verdicts(
     return [MissingVerdicts(**row) for row in reader.rows(sql.read("queries/run/responses_missing_verdicts"), values)]
 
 
-def undecided(judging: Judging, retry_failed: bool) -> dict[str, Any]:
-    """Return the parameters that define which criteria are undecided by a judging."""
+def undecided(judge_config: JudgeConfig, retry_failed: bool) -> dict[str, Any]:
+    """Return the query parameters that define which criteria are undecided under a judge configuration."""
     return {
-        **judging.columns, "rubric": judging.judge.rubric, "again": list(PASSING), "retry_failed": retry_failed,
+        **judge_config.columns, "rubric": judge_config.judge.rubric, "again": list(PASSING),
+        "retry_failed": retry_failed,
     }  # fmt: skip
 
 
@@ -152,15 +153,24 @@ def wanted_rubrics(job: Job) -> list[str]:
     return sorted({judge.rubric for judge in job.settings.judges} - {ORIGINAL})
 
 
+class UnwordedCriterion(NamedTuple):
+    """A criterion that a rubric variant has no wording of."""
+
+    task_id: str
+    criterion_id: str
+    criterion_hash: str
+    criterion_text: str
+
+
 def unworded_criteria(
     wanted: WantedTasks, reader: Reader, rubric: str, *, retry_failed: bool = False
-) -> list[dict[str, Any]]:
+) -> list[UnwordedCriterion]:
     """Return the criteria of the wanted tasks without a wording in a rubric variant, in the rubric's order."""
     values = {
         **wanted.key, "rubric": rubric, "tasks": list(wanted.task_ids), "again": list(PASSING),
         "retry_failed": retry_failed,
     }  # fmt: skip
-    return reader.rows(sql.read("queries/run/missing_variants"), values)
+    return [UnwordedCriterion(**row) for row in reader.rows(sql.read("queries/run/missing_variants"), values)]
 
 
 def imported_models(job: Job, wanted: WantedTasks, reader: Reader) -> list[str]:
@@ -203,10 +213,10 @@ def messages_to(model: Model, conversation: Conversation) -> tuple[Message, ...]
     return conversation.messages if prompt is None else (("system", prompt), *conversation.messages)
 
 
-# What `stopping` leaves out
+# Tasks that `stopping` leaves out
 
 EARLIER = "earlier nights"
-"""What stands for the vintage where a night is compared with the latest earlier value of each task."""
+"""The vintage of the other side if a night is compared with the latest earlier value of each task."""
 
 
 @dataclass(frozen=True)
@@ -219,7 +229,7 @@ class ComparedModel:
 
 
 @dataclass(frozen=True)
-class StoppingComparison:
+class PlannedComparison:
     """Two sides that are compared on tasks in a fixed order; the difference is the first minus the second."""
 
     first: ComparedModel
@@ -242,12 +252,12 @@ class StoppingComparison:
 class Progress:
     """The progress of a comparison: its last look, block 0 where there is none, and the decision of that look."""
 
-    comparison: StoppingComparison
+    comparison: PlannedComparison
     block: int = 0
     decision: str = OPEN
 
     @property
-    def is_decided(self) -> bool:
+    def is_finished(self) -> bool:
         """True if no more tasks are needed: it is decided, or all tasks are evaluated."""
         return self.decision != OPEN or self.block >= len(self.comparison.rule.ends)
 
@@ -261,9 +271,9 @@ class Progress:
 class StoppingPlan:
     """All comparisons of a job; `stopping_id` changes with anything that they rest on."""
 
-    judging: Judging
+    judge_config: JudgeConfig
     score_name: str
-    comparisons: tuple[StoppingComparison, ...]
+    comparisons: tuple[PlannedComparison, ...]
     facts: str
 
     @cached_property
@@ -285,7 +295,7 @@ def stopping_plan(
     job: Job, benchmark: Benchmark, revision: str, task_ids: Sequence[str], reader: Reader
 ) -> StoppingPlan | None:
     """Return the comparisons of a job on its wanted tasks; None if it has none, or no judge was chosen."""
-    stopping, judged = job.settings.stopping, judgings(job, benchmark)
+    stopping, judged = job.settings.stopping, judge_configs(job, benchmark)
     if stopping is None or not judged or not task_ids:
         return None
     key = {"benchmark": benchmark.name, "dataset_revision": revision}
@@ -303,10 +313,10 @@ def stopping_plan(
         chosen = list(combinations(sides, 2)) if isinstance(stopping.pairs, str) else list(stopping.pairs)
         pairs = [(sides[a], sides[b], order) for a, b in chosen if {a, b} <= sides.keys()]
     alpha = alpha_of_each(stopping.alpha, len(pairs))
-    asked: Claim = "dropped" if stopping.pairs == EARLIER_NIGHTS else "different"
+    alternative: Claim = "dropped" if stopping.pairs == EARLIER_NIGHTS else "different"
     comparisons = tuple(
-        StoppingComparison(
-            a, b, Rule(asked, alpha, stopping.least_difference, block_ends(len(order), stopping.block)), order
+        PlannedComparison(
+            a, b, Rule(alternative, alpha, stopping.least_difference, block_ends(len(order), stopping.block)), order
         )
         for a, b, order in pairs
     )
@@ -316,17 +326,17 @@ def stopping_plan(
 
 
 def left_out_of(progress: Sequence[Progress]) -> dict[str, frozenset[str]]:
-    """Model -> the tasks that none of its comparisons needs, which are all settled; none of a model without any."""
-    found: dict[str, frozenset[str]] = {}
+    """Return by model the tasks that none of its comparisons needs, if all of them are finished."""
+    left_out: dict[str, frozenset[str]] = {}
     for each in progress:
-        beyond = frozenset(each.comparison.order[each.n_tasks :]) if each.is_decided else frozenset()
+        beyond = frozenset(each.comparison.order[each.n_tasks :]) if each.is_finished else frozenset()
         for label in each.comparison.labels:
-            found[label] = found[label] & beyond if label in found else beyond
-    return {label: tasks for label, tasks in found.items() if tasks}
+            left_out[label] = left_out[label] & beyond if label in left_out else beyond
+    return {label: tasks for label, tasks in left_out.items() if tasks}
 
 
 def fields_of(key: Mapping[str, str], task_ids: Sequence[str], reader: Reader) -> dict[str, str]:
-    """Task -> its field, which is its stratum."""
+    """Return the field of each task, which is its stratum."""
     rows = reader.select("tasks", "task_id, field", **key, task_id=list(task_ids))
     return {row["task_id"]: row["field"] or "" for row in rows}
 
@@ -337,22 +347,22 @@ _Pair = tuple[ComparedModel, ComparedModel, tuple[str, ...]]
 def _with_earlier_nights(
     nightly: Sequence[ComparedModel], fields: Mapping[str, str], seed: str, given: Mapping[str, Any], reader: Reader
 ) -> list[_Pair]:
-    """Each nightly model beside its own earlier values, on the tasks that have one."""
-    found: list[_Pair] = []
+    """Return each nightly model with its own earlier values as the other side, on the tasks that have one."""
+    pairs: list[_Pair] = []
     for tonight in nightly:
         values = earlier_values(reader, given, tonight)
         have_one = {task_id: field for task_id, field in fields.items() if task_id in values}
         if have_one:
             # Each night draws an order of its own, so that over the nights all tasks are evaluated again.
             order = tuple(task_order(have_one, seed))
-            found.append((tonight, ComparedModel(tonight.model, tonight.config_hash, EARLIER), order))
-    return found
+            pairs.append((tonight, ComparedModel(tonight.model, tonight.config_hash, EARLIER), order))
+    return pairs
 
 
 def earlier_values(reader: Reader, given: Mapping[str, Any], tonight: ComparedModel) -> dict[str, float]:
-    """Task -> the value that a model had in the latest night before, or in its base sampling.
+    """Return by task the value of a model in the latest earlier night, or in its base sampling.
 
-    `given` are the benchmark, its revision, a judging and a score.
+    `given` are the benchmark, its revision, a judge configuration and a score.
     """
     side = {"model": tonight.model, "model_config_hash": tonight.config_hash, "night": tonight.vintage}
     rows = reader.rows(sql.read("queries/stopping/earlier_values"), {**given, **side})

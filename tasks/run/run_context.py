@@ -1,4 +1,4 @@
-"""A run's context: whom it calls, its ledger, its limits and budget, and the gateways through which its stages call."""
+"""A run's context: the models that it calls, its ledger, limits and budget, and the gateways of its stages."""
 
 import asyncio
 import json
@@ -21,12 +21,12 @@ from tasks.llm.environment import filled_in, missing_key
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Budget, Limiter, Outcome, Totals
 from tasks.llm.litellm_setup import warm_up
-from tasks.llm.request import Call, Target, most_answer_tokens, prices_of
+from tasks.llm.request import Call, Target, most_reply_tokens, prices_of
 from tasks.llm.senders.cluster import refuse_without_ray
 from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import UsageError
 from tasks.rules.variants import AUGMENTED
-from tasks.run.judgings import judge_target, judgings, target_of
+from tasks.run.judge_configs import judge_configs, judge_target, target_of
 from tasks.run.missing_work import (
     missing_responses,
     missing_splits,
@@ -35,84 +35,84 @@ from tasks.run.missing_work import (
     wanted_rubrics,
     wanted_tasks,
 )
-from tasks.run.stages import ANALYST_ROLES, CALLED_ROLES, JUDGE, MODEL, RUBRIC_WRITER, STAGES
+from tasks.run.stages import ANALYST_KINDS, CALLED_KINDS, JUDGE, MODEL, RUBRIC_WRITER, STAGES
 from tasks.run.writing import StageReport
 from warehouse import Warehouse, WarehouseError, write_atomically
 
 
 class Callee(NamedTuple):
-    """Something that a job may call; `asked_for` is the label of the cascade that asks a judge, if one does."""
+    """A model that a job may call; `cascade` is the label of the cascade that calls it as a judge, if any."""
 
-    role: str
+    kind: str
     label: str
     target: Target
     is_batched: bool = False
-    asked_for: str | None = None
+    cascade: str | None = None
 
     def __str__(self) -> str:
-        return self.role if self.role == RUBRIC_WRITER else f"{self.role} {self.label}"
+        return self.kind if self.kind == RUBRIC_WRITER else f"{self.kind} {self.label}"
 
 
-def callees(job: Job, roles: Collection[str] = ANALYST_ROLES) -> Iterator[Callee]:
+def callees(job: Job, kinds: Collection[str] = ANALYST_KINDS) -> Iterator[Callee]:
     """Yield the models and judges that a job may call, the rubric writer if one is needed, and analysts."""
     for model in job.settings.models:
         if not model.is_imported:
             yield Callee(MODEL, model.label, target_of(model))
     for judge in job.settings.judges:
         cascade = judge.label if judge.cascade else None
-        for asked in judge.cascade.members if judge.cascade else (judge,):
-            yield Callee(JUDGE, asked.label, judge_target(asked), asked.mode == "batch", cascade)
+        for member in judge.cascade.members if judge.cascade else (judge,):
+            yield Callee(JUDGE, member.label, judge_target(member), member.mode == "batch", cascade)
     writer = job.settings.rubric_writer
     if writer is not None and AUGMENTED in wanted_rubrics(job):
         yield Callee(RUBRIC_WRITER, writer.label, target_of(writer))
-    for role in ANALYST_ROLES:
-        for analyst in getattr(job.settings, role) if role in roles else ():
-            yield Callee(role, analyst.label, target_of(analyst), analyst.mode == "batch")
+    for kind in ANALYST_KINDS:
+        for analyst in getattr(job.settings, kind) if kind in kinds else ():
+            yield Callee(kind, analyst.label, target_of(analyst), analyst.mode == "batch")
 
 
-def has_calls(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: bool = False) -> bool:
-    """Return whether, as far as is known, a job has missing calls to make in some roles."""
+def has_calls(job: Job, kinds: Collection[str] = CALLED_KINDS, *, retry_failed: bool = False) -> bool:
+    """Return whether a job is known to have calls to make to some kinds of models."""
     try:
-        asked = [each for each in callees(job, roles) if each.role in roles]
-        return bool(_called(job, asked, roles, retry_failed=retry_failed))
+        chosen = [each for each in callees(job, kinds) if each.kind in kinds]
+        return bool(_called(job, chosen, kinds, retry_failed=retry_failed))
     except WarehouseError:
         return False
 
 
-def _called(job: Job, asked: Collection[Callee], roles: Collection[str], *, retry_failed: bool) -> list[Callee]:
-    """Return the callees that have calls to make; before the data set is ingested, all of them."""
+def _called(job: Job, chosen: Collection[Callee], kinds: Collection[str], *, retry_failed: bool) -> list[Callee]:
+    """Return the chosen callees with calls to make; before the data set is ingested, all of them."""
     warehouse = Warehouse(job.warehouse)
     if not warehouse.database.exists():
-        return list(asked)
+        return list(chosen)
     warehouse.renew_if_damaged()
     with warehouse.reader() as reader:
         if missing_splits(job, reader):
-            return list(asked)
+            return list(chosen)
         wanted, settings = wanted_tasks(job, reader), job.settings
         again = {"retry_failed": retry_failed}
         responses = {each.label for each in settings.models if missing_responses(job, wanted, reader, each, **again)}
         rubrics = {each for each in wanted_rubrics(job) if unworded_criteria(wanted, reader, each, **again)}
-        judged = judgings(job, wanted.benchmark) if any(each.role == JUDGE for each in asked) else []
+        judged = judge_configs(job, wanted.benchmark) if any(each.kind == JUDGE for each in chosen) else []
         verdicts = {each.judge.label for each in judged if missing_verdicts(job, wanted, reader, each, **again)}
     # A judge also has calls for what is sampled and reworded before it.
-    if MODEL in roles and responses:
+    if MODEL in kinds and responses:
         verdicts |= {judge.label for judge in settings.judges}
-    if RUBRIC_WRITER in roles:
+    if RUBRIC_WRITER in kinds:
         verdicts |= {judge.label for judge in settings.judges if judge.rubric in rubrics}
     missing = {MODEL: responses, JUDGE: verdicts}
     return [
         each
-        for each in asked
-        # An analysis that has nothing to ask calls nobody, and asks for no key.
-        if each.role in ANALYST_ROLES
-        or (each.role == RUBRIC_WRITER and AUGMENTED in rubrics)
-        or (each.asked_for or each.label) in missing.get(each.role, ())
+        for each in chosen
+        # An analysis without missing items makes no call and needs no key.
+        if each.kind in ANALYST_KINDS
+        or (each.kind == RUBRIC_WRITER and AUGMENTED in rubrics)
+        or (each.cascade or each.label) in missing.get(each.kind, ())
     ]
 
 
 @asynccontextmanager
 async def states_written(job: Job, pool: SenderPool) -> AsyncIterator[None]:
-    """Write the file now and then, while the block runs."""
+    """Write the states of the senders to a file every few seconds, while the block runs."""
     file, is_over = _file(job.warehouse, job.run_id), asyncio.Event()
 
     async def write() -> None:
@@ -137,14 +137,14 @@ async def states_written(job: Job, pool: SenderPool) -> AsyncIterator[None]:
 
 def sender_states(warehouse: Warehouse) -> list[dict[str, Any]]:
     """Return the senders of all runs in progress: `run_id`, and what `SenderState` has."""
-    found = []
+    rows = []
     for run_id in warehouse.living_runs():
         try:
             states = json.loads(_file(warehouse.root, run_id).read_text(encoding="utf-8"))
         except FileNotFoundError:  # a run without senders, or one that ends at this instant
             continue
-        found += [{"run_id": run_id, **state} for state in states]
-    return found
+        rows += [{"run_id": run_id, **state} for state in states]
+    return rows
 
 
 def _file(folder: Path, run_id: str) -> Path:
@@ -153,16 +153,16 @@ def _file(folder: Path, run_id: str) -> Path:
 
 LEDGER = "ledger"
 _OWN_FILES = 128
-"""What a run has open beside its calls, with room to spare; models and judges share the rest."""
+"""Files that a run has open beside its calls, with room to spare; models and judges share the rest."""
 
 
 class RunContext:
-    """The context of a run's calls: its ledger, its limits and budget, and a gateway for each role."""
+    """The context of a run's calls: its ledger, its limits and budget, and a gateway for each purpose."""
 
     def __init__(self, job: Job) -> None:
         limits, stop_at_s = job.settings.limits, None if job.stop_at is None else job.stop_at.timestamp()
         self.budget = Budget(limits.max_usd, limits.max_tokens)
-        rates_of = {role: limits.rates(role) for role in ("sample", "judge")}
+        rates_of = {purpose: limits.rates(purpose) for purpose in ("sample", "judge")}
         # No more calls at once than this process may have files open for; the limit was raised when it started.
         n_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         room = math.inf if n_files == resource.RLIM_INFINITY else max(1, (n_files - _OWN_FILES) // 2)
@@ -174,42 +174,42 @@ class RunContext:
             for of in rates_of.values()
         ]
         self.limiters = {stage: sample if stage == "sample" else judge for stage in STAGES}
-        losses = Warehouse(job.warehouse).losses()
+        self.warehouse = Warehouse(job.warehouse)
         self._held: set[tuple[str, str | None]] = {
             (name, label and getattr(loss, label))
-            for loss in losses
+            for loss in self.warehouse.losses()
             for name, stage in STAGES.items()
             for table, label in stage.tables.items()
             if loss.benchmark in {None, job.settings.benchmark} and loss.table == table
         }
-        """The roles and labels whose calls may be for rows that were lost; without a label, it may be any."""
-        self.ledger = Ledger(job.warehouse / LEDGER, Warehouse(job.warehouse).why_lost)
+        """The purposes and labels whose calls may be for lost rows; without a label, of all models."""
+        self.ledger = Ledger(job.warehouse / LEDGER, self.warehouse.why_lost)
         tries = Tries(limits.attempts, limits.deadline_s, stop_at_s)
         self.senders: SenderPool | None = None
-        """What makes the attempts, where that is not this process."""
+        """The processes that make the attempts; None if this process does."""
         calls = job.settings.calls
         if calls.where != "here":
             n_senders = None if calls.senders == "auto" else calls.senders
             self.senders = SenderPool(calls.address, n_senders, [callee.target for callee in callees(job)])
         self._gateways = {
-            role: Gateway(self.limiters[role], self.ledger, job.run_id, tries, role, self.senders or send)
-            for role in STAGES
+            purpose: Gateway(self.limiters[purpose], self.ledger, job.run_id, tries, purpose, self.senders or send)
+            for purpose in STAGES
         }
         self._stop_at = job.stop_at
         self._noticed: set[str] = set()
 
-    def gateway(self, role: str, label: str) -> Gateway:
-        """Return the gateway of a role for the model or judge with a label."""
-        gateway = self._gateways[role]
-        return gateway.answering_from_ledger() if self.is_held_back(role, label) else gateway
+    def gateway(self, purpose: str, label: str) -> Gateway:
+        """Return the gateway of a purpose for the model or judge with a label."""
+        gateway = self._gateways[purpose]
+        return gateway.from_ledger_only() if self.is_held_back(purpose, label) else gateway
 
-    def is_held_back(self, role: str, label: str) -> bool:
+    def is_held_back(self, purpose: str, label: str) -> bool:
         """Return whether a call is withheld: its row may be lost to damage, and nobody requested it again."""
-        return bool({(role, label), (role, None)} & self._held)
+        return bool({(purpose, label), (purpose, None)} & self._held)
 
     def add_notices(self, report: StageReport) -> None:
         """Add to a stage's report what users should know about its calls."""
-        held = sorted(label or "all models" for role, label in self._held if role == report.stage)
+        held = sorted(label or "all models" for purpose, label in self._held if purpose == report.stage)
         if held and report.skipped:
             report.warnings.append(
                 f"{', '.join(held)}: {report.skipped} calls not made, since damage took such rows and their "
@@ -235,7 +235,7 @@ class RunContext:
             report.warnings.append(f"stopped at {stopped_at:%H:%M} UTC, the stop time; finished work is kept")
 
     async def ready(self) -> None:
-        """Have everything loaded and started that the first calls would wait for."""
+        """Load and start everything that the first calls would wait for."""
         await asyncio.gather(asyncio.to_thread(warm_up), *([self.senders.ready()] if self.senders else []))
 
     async def close(self) -> None:
@@ -254,10 +254,11 @@ def _endpoint_notices(limiter: Limiter) -> Iterator[str]:
                 f"{model or 'unnamed'}{f' ({fingerprint})' if fingerprint else ''} {count} times"
                 for (model, fingerprint), count in endpoint.served.most_common()
             )
-            yield f"{endpoint.name}: what answered changed within the run: {seen}"
+            yield f"{endpoint.name}: the served model changed within the run: {seen}"
 
 
 _open: dict[str, RunContext] = {}
+"""By run id, for stages that Prefect calls inside a run: a flow takes no such object as its parameter."""
 _used: dict[str, Totals] = {}
 
 
@@ -266,29 +267,24 @@ def used_by(job: Job) -> Totals:
     return _used.get(job.run_id, Totals())
 
 
-def run_context_of(job: Job) -> RunContext:
-    """Return the context of a run, inside `open_run_context`."""
-    return _open[job.run_id]
-
-
 @asynccontextmanager
 async def open_run_context(
-    job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: bool = False
+    job: Job, kinds: Collection[str] = CALLED_KINDS, *, retry_failed: bool = False
 ) -> AsyncIterator[RunContext]:
     """The context of a run while the block lasts; an inner block shares the outer one's.
 
-    `roles` are those that are called in the block, for failed work too with `retry_failed`.
+    `kinds` are the kinds of models that are called in the block, for failed work too with `retry_failed`.
 
     Raises:
-        UsageError: the key of one that is to be called is not set; or there is a cap, and what a call may cost at most
-            is not known for a model.
+        UsageError: the key of a model that is to be called is not set; or there is a cap, and the highest cost of a
+            call is not known for a model.
         PipelineError: the ledger cannot be written.
     """
     if job.run_id in _open:
-        yield run_context_of(job)
+        yield _open[job.run_id]
         return
-    await asyncio.to_thread(refuse_unready, job, roles, retry_failed=retry_failed)
-    # The loop goes on while the ledger is checked, or another process at work on it is waited for.
+    await asyncio.to_thread(refuse_unready, job, kinds, retry_failed=retry_failed)
+    # The event loop runs on while the ledger is checked, or while another process uses it.
     opening = asyncio.create_task(asyncio.to_thread(RunContext, job))
     try:
         context = _open[job.run_id] = await asyncio.shield(opening)
@@ -297,7 +293,7 @@ async def open_run_context(
         await (await opening).close()
         raise
     try:
-        if context.senders is not None and await asyncio.to_thread(has_calls, job, roles, retry_failed=retry_failed):
+        if context.senders is not None and await asyncio.to_thread(has_calls, job, kinds, retry_failed=retry_failed):
             context.senders.start()  # while the work is planned
         async with states_written(job, context.senders) if context.senders else nullcontext():
             yield context
@@ -307,50 +303,50 @@ async def open_run_context(
         await context.close()
 
 
-def refuse_unready(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: bool = False) -> None:
-    """Refuse what no call can be made with, or no cap be kept with; of `roles` are those that calls are made to.
+def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS, *, retry_failed: bool = False) -> None:
+    """Refuse a job whose calls cannot be made, or whose cap cannot be enforced; calls are made to models of `kinds`.
 
     Raises:
         UsageError: a variable that the configuration refers to is not set, or the key of a model that is to be called;
-            or there is a cap, and what a call may cost at most is not known for a model.
+            or there is a cap, and the highest cost of a call is not known for a model.
     """
     if job.settings.calls.where == "ray":
         refuse_without_ray()
-    # Those that are called from this machine; what a cluster calls finds its keys there, but batches start here.
+    # Models that are called from this machine; senders of a cluster have their keys there, but batches start here.
     is_here = job.settings.calls.where == "here" or job.settings.calls.address == "local"
-    here = [callee for callee in callees(job, roles) if is_here or callee.is_batched]
+    here = [callee for callee in callees(job, kinds) if is_here or callee.is_batched]
     for callee in here:
         for text in (callee.target.api_base or "", *callee.target.headers.values()):
             filled_in(text)
-    keys = [(each, missing_key(each.target)) for each in here if each.role in roles]
+    keys = [(each, missing_key(each.target)) for each in here if each.kind in kinds]
     lacking = [(each, key) for each, key in keys if key]
-    # A database that cannot be read yet does not say what is to be called; the run makes it readable, and asks again.
+    # A database that cannot be read yet does not show the missing calls; the run makes it readable, and checks again.
     with suppress(WarehouseError):
-        called = _called(job, [each for each, _ in lacking], roles, retry_failed=retry_failed) if lacking else []
+        called = _called(job, [each for each, _ in lacking], kinds, retry_failed=retry_failed) if lacking else []
         for callee, key in lacking:
             if callee in called:
                 raise UsageError(f"{callee}: {key} is not set; export the key of the provider")
     limits = job.settings.limits
     if limits.max_usd is not None or limits.max_tokens is not None:
-        for problem in unbounded(job, roles, in_usd=limits.max_usd is not None):
+        for problem in unbounded(job, kinds, in_usd=limits.max_usd is not None):
             raise UsageError(problem)
 
 
-def unbounded(job: Job, roles: Collection[str] = CALLED_ROLES, *, in_usd: bool = True) -> Iterator[str]:
+def unbounded(job: Job, kinds: Collection[str] = CALLED_KINDS, *, in_usd: bool = True) -> Iterator[str]:
     """Yield the reasons why a cap, in USD or on tokens alone, cannot be enforced: a line for each model."""
-    for callee in callees(job, roles):
+    for callee in callees(job, kinds):
         target = callee.target
         if in_usd and prices_of(target).input_usd_per_mtok is None:
             yield f"{callee}: has no known price, so --max-usd cannot be enforced; set its `price`"
         used = [target.parameters] + ([target.last_resort] if target.last_resort else [])
-        if any(most_answer_tokens(target, parameters) is None for parameters in used):
+        if any(most_reply_tokens(target, parameters) is None for parameters in used):
             yield f"{callee}: the length of its responses is not limited, so no cap can be enforced; set `max_tokens`"
 
 
 def refuse_uninstalled(job: Job) -> None:
     """Refuse an embedded model that is not installed: an installed package brings none.
 
-    It is needed where it is not called too: its weights are part of what its responses and verdicts are.
+    It is needed even if it is not called: its weights are part of the identity of its responses and verdicts.
 
     Raises:
         UsageError: one is configured, and its packages are missing.

@@ -1,21 +1,21 @@
-"""The stages that make calls: whom each calls, what it makes, and what a plan and other people read about it."""
+"""The stages that make calls: the kinds of models that each calls, and the tables of its rows."""
 
 from typing import NamedTuple
 
 MODEL, JUDGE, RUBRIC_WRITER, ANNOTATOR, REVIEWER = "model", "judge", "rubric_writer", "annotator", "reviewer"
 CAPABILITY_MODEL, CAPABILITY_EMBEDDING = "capability_model", "capability_embedding"
-CALLED_ROLES = (MODEL, JUDGE, RUBRIC_WRITER)
-"""The roles that a whole run calls."""
-ANALYST_ROLES = (ANNOTATOR, REVIEWER, CAPABILITY_MODEL, CAPABILITY_EMBEDDING)
-"""Those that an analysis calls; the settings have them under that name."""
+CALLED_KINDS = (MODEL, JUDGE, RUBRIC_WRITER)
+"""The kinds of models that a whole run calls."""
+ANALYST_KINDS = (ANNOTATOR, REVIEWER, CAPABILITY_MODEL, CAPABILITY_EMBEDDING)
+"""The kinds that analyses call; they are also keys of the settings."""
 
 
 class Stage(NamedTuple):
     """A stage that makes calls.
 
-    `calls` are the roles that it calls, `makes` are its results in words, `tables` are those of its rows, each with the
-    column that says who was called (None: any). A plan assumes lengths for calls that were never measured only where
-    `is_assumed` says so.
+    `calls` are the kinds of models that it calls, `makes` are its results in words, `tables` are the tables of its
+    rows, each with the column of the called model (None: any). With `is_assumed` a plan assumes the length of calls
+    that were never measured.
     """
 
     calls: tuple[str, ...]

@@ -13,7 +13,7 @@ from tasks.rules.text.numbers import some
 from warehouse import Reader, Warehouse
 
 _SHOWN = 12
-"""So many characters of a revision identify it."""
+"""The number of characters that identify a revision."""
 
 
 def on_stored_data(job: Job, named: Mapping[str, Sequence[str]]) -> Job:
@@ -31,11 +31,11 @@ def on_stored_data(job: Job, named: Mapping[str, Sequence[str]]) -> Job:
     if not warehouse.database.exists():
         return job
     with warehouse.reader() as reader:
-        found, remark = _on_stored_revision(job, _stored(reader), tuple(named.get("split", ())))
-        _refuse_unknown(found, reader, named)
+        chosen, remark = _on_stored_revision(job, _stored(reader), tuple(named.get("split", ())))
+        _refuse_unknown(chosen, reader, named)
     if remark:
         notice(remark)
-    return found
+    return chosen
 
 
 def _stored(reader: Reader) -> list[dict[str, Any]]:
@@ -51,16 +51,16 @@ def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[st
         configured = job.data
         sought = f"{configured.name} (revision {configured.revision[:_SHOWN]})"
         if any(row["dataset_revision"] == configured.revision for row in own):
-            # A sample that has no responses, as after `prbench plan`, does not hide the only data that has some: it is
-            # what is configured where nobody chose a data set. While a run is in progress, they may be on their way.
-            answered = [row for row in own if row["n_responses"]]
+            # A sample without responses, as after `prbench plan`, does not hide the only data with some: the sample is
+            # the default if no data set was chosen. While a run is in progress, its responses may still come.
+            with_responses = [row for row in own if row["n_responses"]]
             if (
                 splits or job.settings.dataset.source != "sample" or Warehouse(folder).living_runs()
-                or len(answered) != 1 or answered[0]["dataset_revision"] == configured.revision
+                or len(with_responses) != 1 or with_responses[0]["dataset_revision"] == configured.revision
             ):  # fmt: skip
                 return job, ""
-            shown = f"showing the only revision of {benchmark} with responses there, {_in_words(answered[0])}"
-            return _on(job, answered[0], ()), f"{folder} has no response to {configured.name}; {shown}"
+            shown = f"showing the only revision of {benchmark} with responses there, {_in_words(with_responses[0])}"
+            return _on(job, with_responses[0], ()), f"{folder} has no response to {configured.name}; {shown}"
     except PipelineError as error:
         wrong, sought = error, f"the configured data set ({error})"
     lacking = f"{folder} has nothing of {sought}"
@@ -153,7 +153,7 @@ def _names(reader: Reader, option: str, key: Mapping[str, str]) -> list[str]:
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    """Return a hint for an unknown name: the nearest known ones, else some of all."""
+    """Return a hint for an unknown name: the nearest known ones, else some of all known ones."""
     listed = sorted(set(known))
     if near := get_close_matches(name, listed):
         return f"did you mean {' or '.join(near)}?"

@@ -31,9 +31,9 @@ NO_CALL = usage_columns(Reply("", attempts=0))
 class PartWriter:
     """Collects finished rows of one table and writes them as parts: when there are many, when they get old, at the end.
 
-    The end also comes when the block is left by an interruption. When a failed row is on disk, the calls behind it are
-    spent: a later try is not answered by them. What `first` has collected is always written before, so that no row is
-    on disk without those that it rests on.
+    The end also comes when the block is left by an interruption. When a failed row is on disk, its calls
+    are spent: a later try does not use them. The rows of `first` are always written before, so that no row is on disk
+    without those that it depends on.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class PartWriter:
         self._since_s = time.monotonic()
 
     def add(self, row: Mapping[str, Any], reply: Reply, *, is_failure: bool) -> None:
-        """Take a finished row with the reply that it was made from."""
+        """Add a finished row with the reply that it was made from."""
         self._rows.append(row)
         if is_failure:
             self._paid += reply.paid
@@ -56,12 +56,12 @@ class PartWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was collected."""
+        """Write the collected rows."""
         if self._first is not None:
             self._first.flush()
         self._since_s = time.monotonic()
         self._warehouse.write(self._table_name, self._rows)
-        # Only now: rows that could not be written are tried again when the block ends.
+        # Clear them only now: rows that could not be written are tried again when the block ends.
         self._rows = []
         self._ledger.mark_used(self._paid)
         self._paid = []
@@ -74,7 +74,7 @@ class PartWriter:
 
 
 LEFT_OUT = "are left out"
-"""How a warning says that tasks are in quarantine."""
+"""The words of a warning about tasks in quarantine."""
 
 
 @dataclass
@@ -108,15 +108,15 @@ class StageReport:
         self.cost_usd = None if self.cost_usd is None or cost_usd is None else self.cost_usd + cost_usd
 
     def add(self, other: "StageReport") -> None:
-        """Take in the report of a part of the same stage."""
+        """Add the report of a part of the same stage."""
         self.rows += other.rows
         self.failures += other.failures
         self.skipped += other.skipped
         self.cost_usd = None if self.cost_usd is None or other.cost_usd is None else self.cost_usd + other.cost_usd
-        self.adopt(other)
+        self.add_messages(other)
 
-    def adopt(self, other: "StageReport") -> None:
-        """Take over what another stage has to say about this one's rows, such as a check."""
+    def add_messages(self, other: "StageReport") -> None:
+        """Add the notes and warnings of another report on this one's rows, such as that of a check."""
         self.notes += other.notes
         self.warnings += other.warnings
         self.stopped += other.stopped

@@ -1,4 +1,4 @@
-"""Sample: a model's final answer to each conversation that has none yet."""
+"""Sample: get a model's response to each conversation without one."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from tasks.llm.request import Call
 from tasks.rules.conversation import NOTHING_SHOWN, final_text
 from tasks.rules.identity import response_id
 from tasks.rules.text.characters import count_alphanumeric
-from tasks.run.judgings import target_of
+from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import conversations_of, messages_to, missing_responses, wanted_tasks
-from tasks.run.run_context import run_context_of
+from tasks.run.run_context import RunContext
 from tasks.run.writing import PartWriter, StageReport, usage_columns
 from warehouse import Warehouse
 
@@ -33,21 +33,19 @@ def plan_samples(job: Job, *, retry_failed: bool) -> dict[str, list[Cell]]:
         }
 
 
-async def sample_cells(job: Job, model_label: str, cells: Sequence[Cell]) -> StageReport:
+async def sample_cells(job: Job, context: RunContext, model_label: str, cells: Sequence[Cell]) -> StageReport:
     """Sample a batch of one model's cells and write the responses, failed ones too."""
-    warehouse = Warehouse(job.warehouse)
     model = next(model for model in job.settings.models if model.label == model_label)
     target = target_of(model)
-    context = run_context_of(job)
     gateway = context.gateway("sample", model_label)
-    with warehouse.reader() as reader:
+    with context.warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
         conversations = conversations_of(reader, wanted, (task_id for task_id, _ in cells))
         removed = {row["response_id"]: row["created_at"].timestamp() for row in reader.rows("from removals")}
     report = StageReport("sample")
-    with PartWriter(warehouse, "responses", context.ledger) as writer:
+    with PartWriter(context.warehouse, "responses", context.ledger) as writer:
 
-        async def one(place: int, cell: Cell) -> None:
+        async def one(index: int, cell: Cell) -> None:
             conversation = conversations[cell[0]]
             messages = [{"role": role, "content": content} for role, content in messages_to(model, conversation)]
             columns: dict[str, Any] = {
@@ -56,7 +54,7 @@ async def sample_cells(job: Job, model_label: str, cells: Sequence[Cell]) -> Sta
             }  # fmt: skip
             identity = response_id(*columns.values())
             call = Call(
-                target, messages, identity, trial=cell[1], vintage=columns["vintage"], priority=(place,),
+                target, messages, identity, trial=cell[1], vintage=columns["vintage"], priority=(index,),
                 not_before_s=removed.get(identity),
             )  # fmt: skip
             try:
@@ -78,6 +76,6 @@ async def sample_cells(job: Job, model_label: str, cells: Sequence[Cell]) -> Sta
             advance("sample", model_label, succeeded=status == OK)
 
         async with asyncio.TaskGroup() as group:
-            for place, cell in enumerate(cells):
-                group.create_task(one(place, cell))
+            for index, cell in enumerate(cells):
+                group.create_task(one(index, cell))
     return report

@@ -20,8 +20,8 @@ from tasks.rules.stopping import OPEN, unbiased_means
 from tasks.run.missing_work import (
     EARLIER,
     ComparedModel,
+    PlannedComparison,
     Progress,
-    StoppingComparison,
     StoppingPlan,
     WantedTasks,
     earlier_values,
@@ -36,7 +36,7 @@ class TaskBlock:
     """The comparisons that are looked at after the same block, and what has to be evaluated before."""
 
     number: int
-    comparisons: tuple[StoppingComparison, ...]
+    comparisons: tuple[PlannedComparison, ...]
     tasks: Mapping[str, frozenset[str]]
     """Model -> the tasks of the block."""
 
@@ -64,7 +64,7 @@ def next_block(progress: Sequence[Progress], passed: Mapping[tuple[str, ...], in
     waiting = [
         each.comparison
         for each in progress
-        if not each.is_decided and due[each.comparison.key] <= len(each.comparison.rule.ends)
+        if not each.is_finished and due[each.comparison.key] <= len(each.comparison.rule.ends)
     ]
     if not waiting:
         return None
@@ -102,17 +102,17 @@ def looks_after(
     return rows
 
 
-def unfinished_looks(block: TaskBlock, rows: Sequence[Mapping[str, Any]]) -> Iterator[StoppingComparison]:
+def unfinished_looks(block: TaskBlock, rows: Sequence[Mapping[str, Any]]) -> Iterator[PlannedComparison]:
     """Return the comparisons of a block without a look."""
     seen = {(row["model"], row["vintage"], row["compared_model"], row["compared_vintage"]) for row in rows}
     return (each for each in block.comparisons if each.key not in seen)
 
 
 def _values_of(
-    wanted: WantedTasks, plan: StoppingPlan, comparisons: Sequence[StoppingComparison], reader: Reader
+    wanted: WantedTasks, plan: StoppingPlan, comparisons: Sequence[PlannedComparison], reader: Reader
 ) -> Values:
     """Return the scores for the comparisons."""
-    given = wanted.key | plan.judging.columns | {"score": plan.score_name}
+    given = wanted.key | plan.judge_config.columns | {"score": plan.score_name}
     sides = {side for each in comparisons for side in (each.first, each.second)}
     values: Values = {(side.model, side.vintage): {} for side in sides}
     named = [f"{side.vintage} {side.config_hash} {side.model}" for side in sides if side.vintage != EARLIER]
@@ -131,7 +131,7 @@ def _strata_of(fields: Mapping[str, str], tasks: Sequence[str]) -> Floats:
     return np.array([names.index(fields[task]) for task in tasks], dtype=np.float64)
 
 
-def _sides_of(values: Values, comparison: StoppingComparison, tasks: Sequence[str]) -> tuple[Floats, Floats]:
+def _sides_of(values: Values, comparison: PlannedComparison, tasks: Sequence[str]) -> tuple[Floats, Floats]:
     """Return the scores of both sides of a comparison, in the order of the tasks."""
     first, second = comparison.first, comparison.second
     return _in_order(values[first.model, first.vintage], tasks), _in_order(values[second.model, second.vintage], tasks)
@@ -145,7 +145,7 @@ def _in_order(values: Mapping[str, float], tasks: Sequence[str]) -> Floats:
 def _row(
     wanted: WantedTasks,
     plan: StoppingPlan,
-    comparison: StoppingComparison,
+    comparison: PlannedComparison,
     number: int,
     differences: Floats,
     strata: Floats,
@@ -159,7 +159,7 @@ def _row(
     unbiased = unbiased_means(differences, differences[:, None], strata, rule)[0] if ends else np.nan
     n_tasks = int(np.isfinite(differences).sum())
     return {
-        **wanted.key, **plan.judging.columns, "stopping_id": plan.stopping_id, "score_name": plan.score_name,
+        **wanted.key, **plan.judge_config.columns, "stopping_id": plan.stopping_id, "score_name": plan.score_name,
         "model": comparison.first.model, "model_config_hash": comparison.first.config_hash,
         "vintage": comparison.first.vintage, "compared_model": comparison.second.model,
         "compared_config_hash": comparison.second.config_hash, "compared_vintage": comparison.second.vintage,

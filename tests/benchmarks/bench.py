@@ -18,8 +18,8 @@ from tasks.judge.judge import judge_responses, plan_verdicts
 from tasks.llm.litellm_setup import collect_seldom
 from tasks.prompts import load_template
 from tasks.rules.conversation import judge_prompt
-from tasks.run.judgings import Judging
-from tasks.run.run_context import open_run_context
+from tasks.run.judge_configs import JudgeConfig
+from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.writing import StageReport
 from tests.kit import admitted, criterion, job_on, response, row, written
 
@@ -135,7 +135,7 @@ def _cpu_s(pid: int) -> float:
 async def judge_all(job: Job) -> Figures:
     """The judge stage as the command runs it, without Prefect; the first calls only warm it up."""
     collect_seldom()
-    ((judging, missing),) = plan_verdicts(job, retry_failed=False)
+    ((judge_config, missing),) = plan_verdicts(job, retry_failed=False)
     ids = [each.response_id for each in missing]
     warm_up, ids = ids[: WARM_UP // CRITERIA], ids[WARM_UP // CRITERIA :]
     async with open_run_context(job) as context:
@@ -143,11 +143,11 @@ async def judge_all(job: Job) -> Figures:
         pool = context.senders
         while pool is not None and len(pool.states) != job.settings.calls.senders:  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0.1)
-        await _judged(job, judging, [[response_id] for response_id in warm_up])
+        await _judged(job, context, judge_config, [[response_id] for response_id in warm_up])
         clock = Clock([state.pid for state in pool.states] if pool else [])
         size = VERDICTS_A_BATCH // CRITERIA
         batches = [ids[start : start + size] for start in range(0, len(ids), size)]
-        report = await _judged(job, judging, batches, first_index=len(warm_up))
+        report = await _judged(job, context, judge_config, batches, first_index=len(warm_up))
         return clock.figures(report.rows, sum(report.failures.values()))
 
 
@@ -170,13 +170,15 @@ def client_figures(client: str, api_base: str, n_calls: int, at_once: int) -> Fi
     return asyncio.run(bare(api_base, prompts(n_calls), at_once))
 
 
-async def _judged(job: Job, judging: Judging, batches: Sequence[list[str]], first_index: int = 0) -> StageReport:
+async def _judged(
+    job: Job, context: RunContext, judge_config: JudgeConfig, batches: Sequence[list[str]], first_index: int = 0
+) -> StageReport:
     report = StageReport("judge")
     in_hand = asyncio.Semaphore(BATCHES_IN_HAND)
 
     async def one(position: int, ids: list[str]) -> None:
         async with in_hand:
-            report.add(await judge_responses(job, judging, ids, retry_failed=False, position=position))
+            report.add(await judge_responses(job, context, judge_config, ids, retry_failed=False, batch_index=position))
 
     async with asyncio.TaskGroup() as group:
         for position, ids in enumerate(batches, start=first_index):

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from expectations.run import Failure, Finding, run_suite
+from expectations.run import ExpectationResult, FailedRow, run_suite
 from expectations.suites import Expectation, expect, where, where_not
 
 KEYS = ("<b>one</b>", "two\n", "3", "")
@@ -19,7 +19,7 @@ def rows(**columns: list[Any]) -> pd.DataFrame:
     return pd.DataFrame({"key": KEYS[:n_rows], **columns})
 
 
-def found(frame: pd.DataFrame, kind: str, **arguments: Any) -> Finding:
+def results(frame: pd.DataFrame, kind: str, **arguments: Any) -> ExpectationResult:
     (finding,) = run_suite([expect("ingest", "things", "a_check", "things are right", kind, **arguments)], {
         "things": frame
     }.__getitem__)  # fmt: skip
@@ -48,17 +48,17 @@ def test_the_rows_that_fail_are_named_and_all_rows_are_counted(
     kind: str, arguments: dict[str, Any], columns: dict[str, list[Any]], failing: list[int]
 ) -> None:
     frame = rows(**columns)
-    finding = found(frame, kind, **arguments)
+    finding = results(frame, kind, **arguments)
 
-    assert [KEYS[place] for place in failing] == [failure.key for failure in finding.failures]
+    assert [KEYS[index] for index in failing] == [failure.key for failure in finding.failures]
     assert (len(frame), False) == (finding.n_evaluated, finding.success)
 
 
 def test_a_failure_has_the_task_and_the_note_of_its_row() -> None:
     frame = rows(task_id=["t1", "t2"], note=["good", "bad $note {x}"], a=[1.0, None])
-    finding = found(frame, "ExpectColumnValuesToNotBeNull", column="a")
+    finding = results(frame, "ExpectColumnValuesToNotBeNull", column="a")
 
-    assert (Failure("two\n", "t2", "bad $note {x}"),) == finding.failures
+    assert (FailedRow("two\n", "t2", "bad $note {x}"),) == finding.failures
 
 
 def test_findings_are_in_the_order_of_the_expectations_and_each_table_is_read_once() -> None:
@@ -87,7 +87,7 @@ def test_findings_are_in_the_order_of_the_expectations_and_each_table_is_read_on
 )
 def test_what_cannot_be_evaluated_is_an_error(kind: str, arguments: dict[str, Any]) -> None:
     with pytest.raises(RuntimeError, match=kind):
-        found(rows(a=[1.0]), kind, **arguments)
+        results(rows(a=[1.0]), kind, **arguments)
 
 
 def test_great_expectations_is_not_imported_where_there_are_no_rows() -> None:
@@ -97,6 +97,6 @@ def test_great_expectations_is_not_imported_where_there_are_no_rows() -> None:
         "found = run_suite(all_expectations({'positive_criterion': {}}), lambda table: pd.DataFrame({'key': []}));"
         "print(len(found), all(each.success for each in found), 'great_expectations' in sys.modules)"
     )
-    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    caught = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
 
-    assert ["8", "True", "False"] == told.split()
+    assert ["8", "True", "False"] == caught.split()

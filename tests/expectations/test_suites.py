@@ -39,11 +39,11 @@ def test_the_readme_names_every_check_and_every_bound() -> None:
 
 
 def test_every_check_belongs_to_one_suite_and_has_one_severity() -> None:
-    found = defaultdict(set)
+    expectation = defaultdict(set)
     for each in ALL:
-        found[each.check].add((each.suite, each.severity))
+        expectation[each.check].add((each.suite, each.severity))
 
-    assert [] == [check for check, kinds in found.items() if len(kinds) > 1]
+    assert [] == [check for check, kinds in expectation.items() if len(kinds) > 1]
     assert set(SUITES) == {each.suite for each in ALL}
 
 

@@ -7,7 +7,7 @@ import resource
 import signal
 from pathlib import Path
 
-from tests.faults.answers import Behaviour, lognormal_latency, seeded_faults, slowed, well_behaved
+from tests.faults.behaviours import Behaviour, lognormal_latency, seeded_faults, slowed, well_behaved
 from tests.faults.process import BookFile
 from tests.faults.server import FaultServer
 
@@ -17,9 +17,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--seed", type=int, default=0, help="decides which calls fail and how long each takes")
     parser.add_argument("--fault-rate", type=float, default=0.0, help="the share of calls that fail")
-    parser.add_argument("--latency-mean-s", type=float, default=0.0, help="how long an answer takes on average")
+    parser.add_argument("--latency-mean-s", type=float, default=0.0, help="mean time of a response")
     parser.add_argument("--latency-sigma", type=float, default=0.0, help="how much that varies, as for a lognormal")
-    parser.add_argument("--book", type=Path, help="a file that gets a line of JSON for every answered request")
+    parser.add_argument("--book", type=Path, help="a file that gets a line of JSON for every served request")
     return parser.parse_args()
 
 
@@ -44,8 +44,8 @@ def main() -> None:
     arguments = _arguments()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    on_answered = BookFile(arguments.book).append if arguments.book else None
-    server = FaultServer(_behaviour(arguments), port=arguments.port, keeps_book=False, on_answered=on_answered)
+    on_response = BookFile(arguments.book).append if arguments.book else None
+    server = FaultServer(_behaviour(arguments), port=arguments.port, keeps_book=False, on_response=on_response)
     gc.freeze()  # the libraries stay; the collector need not walk through them again and again
     asyncio.run(_serve(server))
 

@@ -1,4 +1,4 @@
-"""A server that answers whatever it is asked in one way, on any path, and keeps a record of it: no provider at all."""
+"""A server that responds to every request in one way, on any path, and keeps a record of it: no provider at all."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -10,7 +10,7 @@ from typing import Any, Self
 
 @dataclass
 class Seen:
-    """A request as it came, and how many bytes of its answer the client took."""
+    """A request as it came, and how many bytes of its response the client read."""
 
     method: str
     path: str
@@ -21,7 +21,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Plain:
-    """An answer: its body is sent piece by piece, as long as the client takes it, without a length in front."""
+    """A response: its body is sent piece by piece, as long as the client takes it, without a length in front."""
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
@@ -31,9 +31,9 @@ class Plain:
 class AnyServer:
     """The server, from a thread of its own, on an address of this machine."""
 
-    def __init__(self, answer: Plain | Callable[[Seen], Plain], host: str = "127.0.0.1") -> None:
+    def __init__(self, http_response: Plain | Callable[[Seen], Plain], host: str = "127.0.0.1") -> None:
         self.seen: list[Seen] = []
-        self._answer = answer if callable(answer) else lambda _: answer
+        self._respond = http_response if callable(http_response) else lambda _: http_response
         self._server = ThreadingHTTPServer((host, 0), self._handler())
         self._server.daemon_threads = True
         self.address = f"http://{host}:{self._server.server_address[1]}"
@@ -55,14 +55,14 @@ class AnyServer:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 seen = Seen(self.command, self.path, headers, body)
                 owner.seen.append(seen)
-                answer = owner._answer(seen)
+                http_response = owner._respond(seen)
                 self.close_connection = True
                 with suppress(ConnectionError):  # the client has read enough
-                    self.send_response(answer.status)
-                    for name, value in answer.headers.items():
+                    self.send_response(http_response.status)
+                    for name, value in http_response.headers.items():
                         self.send_header(name, value)
                     self.end_headers()
-                    for piece in answer.body():
+                    for piece in http_response.body():
                         self.wfile.write(piece)
                         seen.n_sent += len(piece)
 

@@ -1,4 +1,4 @@
-"""Batches: many requests in one file, answered together some time later; the endpoints for files come with them."""
+"""Batches: many requests in one file, processed together some time later; the endpoints for files come with them."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 from aiohttp import web
 
-from tests.faults.answers import Answer, Behaviour, Book, Entry, Request, flaw_of
+from tests.faults.behaviours import Behaviour, Book, Entry, HttpResponse, Request, flaw_of
 from tests.faults.bodies import CONVERSATION, error_json, json_of, send, send_json
 
 
@@ -40,7 +40,7 @@ async def refuse(http: web.BaseRequest, message: str, status: int = 400) -> web.
 Flaw = dict[str, Any]
 
 _LOST = {"code": "request_timeout", "message": "The request could not be completed in time."}
-_UNANSWERED = {"code": "batch_expired", "message": "This request could not be executed before the batch expired."}
+_NO_RESPONSE = {"code": "batch_expired", "message": "This request could not be executed before the batch expired."}
 
 
 def read_lines(content: bytes, endpoint: str) -> tuple[dict[str, Request], list[Flaw]]:
@@ -66,7 +66,7 @@ def read_lines(content: bytes, endpoint: str) -> tuple[dict[str, Request], list[
 
 
 @dataclass(frozen=True)
-class Result:
+class RequestResult:
     """The result of one request of a batch, and its line in the result file."""
 
     entry: Entry
@@ -74,30 +74,34 @@ class Result:
     line: bytes
 
 
-def answered(custom_id: str, entry: Entry, endpoint: str, behaviour: Behaviour) -> Result:
-    """The result of a request that is answered. An answer that would be cut is none; delays do not count."""
+def result_of(custom_id: str, entry: Entry, endpoint: str, behaviour: Behaviour) -> RequestResult:
+    """Return the result of a processed request. A response that would be cut is none; delays do not count."""
     flaw = flaw_of(entry.request, CONVERSATION[endpoint])
     if flaw is None:
-        answer = behaviour(entry.request, entry.number)
+        http_response = behaviour(entry.request, entry.number)
     else:
-        answer = Answer(status=400, error=error_json(flaw)["error"])
-    if answer.cuts_connection or answer.cuts_body:
+        http_response = HttpResponse(status=400, error=error_json(flaw)["error"])
+    if http_response.cuts_connection or http_response.cuts_body:
         return _result(custom_id, entry, None, _LOST)
-    entry.status, entry.is_paid = answer.status, answer.is_completion
-    body: Any = json_of(endpoint, entry.request, answer)
-    if answer.raw is not None:
+    entry.status, entry.is_paid = http_response.status, http_response.is_completion
+    body: Any = json_of(endpoint, entry.request, http_response)
+    if http_response.raw is not None:
         try:
-            body = json.loads(answer.raw)
+            body = json.loads(http_response.raw)
         except ValueError:  # it becomes a string, so that the line stays readable
-            body = answer.raw.decode(errors="replace")
+            body = http_response.raw.decode(errors="replace")
     request_id = f"req_{entry.digest[:24]}"
-    return _result(custom_id, entry, {"status_code": answer.status, "request_id": request_id, "body": body}, None)
+    return _result(
+        custom_id, entry, {"status_code": http_response.status, "request_id": request_id, "body": body}, None
+    )
 
 
-def _result(custom_id: str, entry: Entry, response: dict[str, Any] | None, error: dict[str, str] | None) -> Result:
+def _result(
+    custom_id: str, entry: Entry, response: dict[str, Any] | None, error: dict[str, str] | None
+) -> RequestResult:
     line = {"id": f"batch_req_{entry.digest[:24]}", "custom_id": custom_id, "response": response, "error": error}
     is_good = response is not None and response["status_code"] == 200
-    return Result(entry, is_good, json.dumps(line).encode() + b"\n")
+    return RequestResult(entry, is_good, json.dumps(line).encode() + b"\n")
 
 
 BatchEnd = Literal["completed", "failed", "expired"]
@@ -113,7 +117,7 @@ class Settings(Protocol):
     behaviour: Behaviour
     polls_until_done: int
     batch_end: BatchEnd
-    answered_before_end: int
+    responses_before_end: int
     written: Callable[[bytes, int], bytes]
 
 
@@ -122,7 +126,7 @@ class Batch:
     """A batch: what was asked for, how far it is, where its results are."""
 
     id: str
-    asked: dict[str, Any]
+    request: dict[str, Any]
     lines: list[tuple[str, Entry]]
     """(custom id, entry) of every request."""
     flaws: list[Flaw]
@@ -140,13 +144,13 @@ class Batch:
     def described(self) -> dict[str, Any]:
         """The batch object of OpenAI's interface."""
         return {
-            "id": self.id, "object": "batch", "endpoint": self.asked["endpoint"], "status": self.status,
-            "input_file_id": self.asked["input_file_id"], "completion_window": self.asked["completion_window"],
+            "id": self.id, "object": "batch", "endpoint": self.request["endpoint"], "status": self.status,
+            "input_file_id": self.request["input_file_id"], "completion_window": self.request["completion_window"],
             "output_file_id": self.output_file_id, "error_file_id": self.error_file_id,
             "errors": {"object": "list", "data": self.errors} if self.errors else None,
             "created_at": self.created_at,
             "request_counts": {"total": len(self.lines), "completed": self.completed, "failed": self.failed},
-            "metadata": self.asked.get("metadata"),
+            "metadata": self.request.get("metadata"),
         }  # fmt: skip
 
 
@@ -160,10 +164,10 @@ class Batches:
         self._batches: dict[str, Batch] = {}
 
     def routes(self) -> list[web.RouteDef]:
-        """The paths that are answered here."""
+        """Return the paths that are served here."""
         return [
-            web.post("/v1/files", self._take_file), web.get("/v1/files/{id}/content", self._send_file),
-            web.post(_PATH, self._take), web.get(_PATH, self._list), web.get(_PATH + "/{id}", self._poll),
+            web.post("/v1/files", self._receive_file), web.get("/v1/files/{id}/content", self._send_file),
+            web.post(_PATH, self._create), web.get(_PATH, self._list), web.get(_PATH + "/{id}", self._poll),
         ]  # fmt: skip
 
     def _store(self, name: str, purpose: str, content: bytes, entries: list[Entry]) -> StoredFile:
@@ -171,7 +175,7 @@ class Batches:
         self._files[stored.id] = stored
         return stored
 
-    async def _take_file(self, http: web.Request) -> web.StreamResponse:
+    async def _receive_file(self, http: web.Request) -> web.StreamResponse:
         form = await http.post()
         sent, purpose = form.get("file"), form.get("purpose")
         if not isinstance(sent, web.FileField) or not isinstance(purpose, str):
@@ -187,27 +191,27 @@ class Batches:
             entry.is_delivered = True
         return response
 
-    async def _take(self, http: web.Request) -> web.StreamResponse:
-        asked = await http.json()
-        source = self._files.get(asked.get("input_file_id"))
+    async def _create(self, http: web.Request) -> web.StreamResponse:
+        request = await http.json()
+        source = self._files.get(request.get("input_file_id"))
         if source is None or source.purpose != "batch":
             return await refuse(http, "Invalid 'input_file_id'.")
-        if asked.get("endpoint") not in CONVERSATION or asked.get("completion_window") != "24h":
+        if request.get("endpoint") not in CONVERSATION or request.get("completion_window") != "24h":
             return await refuse(http, "Invalid 'endpoint' or 'completion_window'.")
-        requests, flaws = read_lines(source.content, asked["endpoint"])
+        requests, flaws = read_lines(source.content, request["endpoint"])
         headers = {name.lower(): value for name, value in http.headers.items()}
         lines = [
             (custom_id, self._book.enter(_PATH, request, headers, in_batch=True))
             for custom_id, request in ({} if flaws else requests).items()
         ]
-        batch = Batch(f"batch_{len(self._batches) + 1:06d}", asked, lines, flaws)
+        batch = Batch(f"batch_{len(self._batches) + 1:06d}", request, lines, flaws)
         self._batches[batch.id] = batch
         return await send_json(http, batch.described())
 
     async def _list(self, http: web.Request) -> web.StreamResponse:
         newest = list(reversed(self._batches.values()))
         after, limit = http.query.get("after"), int(http.query.get("limit", "20"))
-        start = next((place + 1 for place, batch in enumerate(newest) if batch.id == after), 0)
+        start = next((index + 1 for index, batch in enumerate(newest) if batch.id == after), 0)
         page = [batch.described() for batch in newest[start : start + limit]]
         listed = {
             "object": "list", "data": page, "first_id": page[0]["id"] if page else None,
@@ -228,17 +232,17 @@ class Batches:
         return await send_json(http, batch.described())
 
     async def _end(self, batch: Batch, end: str) -> None:
-        """Answer what is to be answered and put the results into files."""
-        n_answered = {"completed": len(batch.lines), "failed": 0}.get(end, self._settings.answered_before_end)
-        results: list[Result] = []
-        for place, (custom_id, entry) in enumerate(batch.lines):
+        """Process the requests and put the results into files."""
+        n_responses = {"completed": len(batch.lines), "failed": 0}.get(end, self._settings.responses_before_end)
+        results: list[RequestResult] = []
+        for index, (custom_id, entry) in enumerate(batch.lines):
             results.append(
-                answered(custom_id, entry, batch.asked["endpoint"], self._settings.behaviour)
-                if place < n_answered
-                else _result(custom_id, entry, None, _UNANSWERED)
+                result_of(custom_id, entry, batch.request["endpoint"], self._settings.behaviour)
+                if index < n_responses
+                else _result(custom_id, entry, None, _NO_RESPONSE)
             )
             self._book.close(entry, in_batch=True)
-            if place % 50 == 49:
+            if index % 50 == 49:
                 await asyncio.sleep(0)  # others are served meanwhile
         if end == "failed":
             batch.errors = batch.flaws or [_AS_A_WHOLE]
@@ -250,7 +254,7 @@ class Batches:
             batch.error_file_id = self._file_of(f"{batch.id}_error.jsonl", bad)
         batch.status = end
 
-    def _file_of(self, name: str, results: list[Result]) -> str | None:
+    def _file_of(self, name: str, results: list[RequestResult]) -> str | None:
         if not results:
             return None
         content = b"".join(self._settings.written(result.line, n) for n, result in enumerate(results, start=1))

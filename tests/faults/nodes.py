@@ -124,9 +124,9 @@ class RayNode:
         self.keys.append(f"sk-planted-{self.name}-{len(self.keys)}-{secrets.token_hex(8)}")
         environment = {**self._cluster.environment(), KEY: self.key}
         head = ("--head", f"--port={_PORT}", "--include-dashboard=False")
-        role = head if self._is_head else (f"--address={self._cluster.address}",)
+        purpose_of_node = head if self._is_head else (f"--address={self._cluster.address}",)
         command = self.machine.command(
-            _RAY, "start", *role, f"--node-ip-address={self.machine.address}", f"--node-name={self.name}",
+            _RAY, "start", *purpose_of_node, f"--node-ip-address={self.machine.address}", f"--node-name={self.name}",
             f"--temp-dir={self.folder}", "--num-cpus=1", f"--object-store-memory={80 << 20}", "--block",
         )  # fmt: skip
         with (self._cluster.folder / f"{self.name}.log").open("ab") as log:

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Self
 
-from tests.faults.answers import Entry
+from tests.faults.behaviours import Entry
 
 _ROOT = Path(__file__).parents[2]
 _START_S = 60
@@ -17,7 +17,7 @@ _STOP_S = 10
 
 
 class BookFile:
-    """A file that gets one line per answered request, each in a single write, so that no line is ever half there."""
+    """A file that gets one line per served request, each in a single write, so that no line is ever half there."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -53,7 +53,7 @@ class ServerProcess:
         return self._process.pid
 
     def read_book(self) -> list[dict[str, Any]]:
-        """Return the answers so far, as `Entry.facts`, in the order of answering; also after the end."""
+        """Return the served requests so far, as `Entry.facts`, in the order of their responses; also after the end."""
         if self._read_at_end is not None:
             return self._read_at_end
         if not self.book_path.exists():
@@ -63,9 +63,9 @@ class ServerProcess:
     def __enter__(self) -> Self:
         command = [sys.executable, "-m", "tests.faults", *self._arguments]
         self._process = subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True)
-        said = self._process.stdout
-        if said is not None and select.select([said], [], [], _START_S)[0]:
-            self.api_base = said.readline().strip()
+        output = self._process.stdout
+        if output is not None and select.select([output], [], [], _START_S)[0]:
+            self.api_base = output.readline().strip()
         if not self.api_base:
             self._process.kill()
             raise RuntimeError("the provider did not start")

@@ -1,6 +1,6 @@
 """A model provider for tests: OpenAI's endpoints over a real socket, faults on demand, a book of every call.
 
-What it answers is a function of the request, so a test knows the right result without asking the pipeline.
+Its response is a function of the request, so a test knows the right result without asking the pipeline.
 """
 
 import asyncio
@@ -15,10 +15,20 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from tests.faults import bodies
-from tests.faults.answers import Answer, Behaviour, Book, Entry, Request, flaw_of, is_judging, meets, well_behaved
 from tests.faults.batch import BatchEnd, Batches
+from tests.faults.behaviours import (
+    Behaviour,
+    Book,
+    Entry,
+    HttpResponse,
+    Request,
+    flaw_of,
+    is_judge_request,
+    meets,
+    well_behaved,
+)
 
-__all__ = ["Answer", "Behaviour", "Entry", "FaultServer", "Request", "is_judging", "meets", "well_behaved"]
+__all__ = ["Behaviour", "Entry", "FaultServer", "HttpResponse", "Request", "is_judge_request", "meets", "well_behaved"]
 
 _BACKLOG = 4096
 _PATIENCE_S = 0.01
@@ -26,27 +36,27 @@ _START_S = 30
 
 
 class FaultServer:
-    """The server; `behaviour` answers a request, given how many requests of the same content came before.
+    """The server; `behaviour` makes the response to a request, given how many requests of the same content came before.
 
     As a context manager it serves from a thread of its own. The settings may be assigned at any time.
     """
 
     def __init__(
         self, behaviour: Behaviour = well_behaved, *, host: str = "127.0.0.1", port: int = 0, keeps_book: bool = True,
-        on_answered: Callable[[Entry], None] | None = None,
+        on_response: Callable[[Entry], None] | None = None,
     ) -> None:  # fmt: skip
         self.behaviour = behaviour
         self.polls_until_done = 0
         """How many times a batch is told to be in progress before it ends."""
         self.batch_end: BatchEnd = "completed"
         """How batches end."""
-        self.answered_before_end = 0
-        """How many requests of a batch are answered before it expires."""
+        self.responses_before_end = 0
+        """How many requests of a batch are processed before it expires."""
         self.written: Callable[[bytes, int], bytes] = lambda line, _number: line
         """A line of a batch's results as it stands in the file, given its number there."""
         self.strikes: Callable[[str], int | None] = lambda _: None
         """Given method and path of a request: the error that comes instead, 0 to do as asked but say nothing, None."""
-        self._book = Book(keeps_book, on_answered)
+        self._book = Book(keeps_book, on_response)
         self._batches = Batches(self, self._book)
         self._socket = socket.create_server((host, port), backlog=_BACKLOG)
         self._address: tuple[str, int] = self._socket.getsockname()
@@ -76,23 +86,23 @@ class FaultServer:
 
     @property
     def in_hand(self) -> int:
-        """The number of requests that wait for their answer."""
+        """The number of requests that wait for their response."""
         return self._book.in_hand
 
     @property
     def most_in_hand(self) -> int:
-        """The highest number of requests that waited for their answer at once."""
+        """The highest number of requests that waited for their response at once."""
         return self._book.most_in_hand
 
     @property
     def samples(self) -> list[Request]:
-        """The requests for answers to conversations."""
-        return [request for request in self.book if not is_judging(request)]
+        """The requests for responses to conversations."""
+        return [request for request in self.book if not is_judge_request(request)]
 
     @property
-    def judgings(self) -> list[Request]:
+    def judge_requests(self) -> list[Request]:
         """The requests for verdicts."""
-        return [request for request in self.book if is_judging(request)]
+        return [request for request in self.book if is_judge_request(request)]
 
     def __enter__(self) -> Self:
         ready = threading.Event()
@@ -154,15 +164,15 @@ class FaultServer:
             return await bodies.send_json(http, bodies.error_json(flaw), 400)
         entry = self._book.enter(path, request, {k.lower(): v for k, v in http.headers.items()})
         try:
-            answer = self.behaviour(entry.request, entry.number)
-            if answer.delay_s:
-                await asyncio.sleep(answer.delay_s)
-            if answer.cuts_connection:
+            http_response = self.behaviour(entry.request, entry.number)
+            if http_response.delay_s:
+                await asyncio.sleep(http_response.delay_s)
+            if http_response.cuts_connection:
                 return bodies.cut(http)
-            kind = bodies.EVENTS if bodies.is_streamed(entry.request, answer) else "application/json"
-            body = bodies.body_of(entry.path, entry.request, answer)
-            entry.status, entry.is_paid = answer.status, answer.is_completion
-            response, entry.is_delivered = await bodies.send(http, body, answer, content_type=kind)
+            kind = bodies.EVENTS if bodies.is_streamed(entry.request, http_response) else "application/json"
+            body = bodies.body_of(entry.path, entry.request, http_response)
+            entry.status, entry.is_paid = http_response.status, http_response.is_completion
+            response, entry.is_delivered = await bodies.send(http, body, http_response, content_type=kind)
             return response
         finally:
             self._book.close(entry)

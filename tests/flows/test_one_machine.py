@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.server import Answer, FaultServer, well_behaved
+from tests.faults.server import FaultServer, HttpResponse, well_behaved
 from tests.flows.conftest import PROJECT, Command, until
 from warehouse.owner import Machine, Owner
 
@@ -69,7 +69,7 @@ def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one
 
 def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothing(command: Command) -> None:
     data = command.folder / "data"
-    with FaultServer(lambda request, number: Answer(well_behaved(request, number).text, delay_s=0.3)) as server:
+    with FaultServer(lambda request, number: HttpResponse(well_behaved(request, number).text, delay_s=0.3)) as server:
         at = {"api_base": server.api_base, "name": "hosted_vllm/m"}
         command.configure(dataset={"source": "sample"}, models=[at], judges=[at], limits={"concurrency": 4})
         with started(COMMAND, "run", "--limit", "3", "--warehouse", "data", folder=command.folder) as run:

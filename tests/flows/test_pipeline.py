@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
+from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.flows.conftest import CONCURRENCY, N_CRITERIA, N_TASKS, PRBENCH, Command, settings, until
 
 pytestmark = pytest.mark.slow
@@ -18,7 +18,7 @@ def test_every_cell_is_called_once_and_a_second_run_calls_nothing(command: Comma
     first = command.json("run", "--warehouse", "data")
     assert 2 * 2 * N_TASKS == len(provider.samples)
     # Both trials have the same text here: one call makes the verdicts of both.
-    assert 2 * N_CRITERIA == len(provider.judgings)
+    assert 2 * N_CRITERIA == len(provider.judge_requests)
     assert {
         "alpha": N_TASKS, "beta": N_TASKS,
     } == {row["model"]: row["n_tasks"] for row in command.json("leaderboard", "--warehouse", "data")}  # fmt: skip
@@ -33,13 +33,13 @@ def test_every_cell_is_called_once_and_a_second_run_calls_nothing(command: Comma
 def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command: Command) -> None:
     healed = False
 
-    def faulty(request: Request, number: int) -> Answer:
+    def faulty(request: Request, number: int) -> HttpResponse:
         if healed:
             return well_behaved(request, number)
-        if is_judging(request):
+        if is_judge_request(request):
             # One criterion in seven gets a reply that is no verdict, a few are refused.
             digit = sum(map(ord, request["messages"][0]["content"])) % 7
-            return {0: Answer("true"), 1: Answer("no", finish_reason="content_filter")}.get(
+            return {0: HttpResponse("true"), 1: HttpResponse("no", finish_reason="content_filter")}.get(
                 digit, well_behaved(request, number)
             )
         return well_behaved(request, number)
@@ -70,7 +70,7 @@ def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command:
 def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOSTED_VLLM_API_KEY", "a-wrong-key")
     error = {"message": "Who are you?", "type": "auth", "code": None}
-    with FaultServer(lambda _request, _number: Answer(status=401, error=error)) as server:
+    with FaultServer(lambda _request, _number: HttpResponse(status=401, error=error)) as server:
         given = settings(server)
         command.configure(**given | {"models": given["models"][:1], "coverage": {"min": 0}})
         done = command("run", "--warehouse", "data", code=1)
@@ -87,12 +87,12 @@ def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(command: Command, mon
 def test_a_run_that_is_stopped_ends_soon_though_its_calls_take_long_and_the_next_one_continues(
     command: Command, provider: FaultServer, stop: signal.Signals
 ) -> None:
-    provider.behaviour = lambda request, number: Answer(
-        well_behaved(request, number).text, delay_s=600 if len(provider.judgings) > 40 else 0.1
+    provider.behaviour = lambda request, number: HttpResponse(
+        well_behaved(request, number).text, delay_s=600 if len(provider.judge_requests) > 40 else 0.1
     )
     command.configure(**settings(provider, trials=1))
     process = command.start("run", "--warehouse", "data")
-    until(lambda: len(provider.judgings) > 40 and provider.in_hand == CONCURRENCY, process)
+    until(lambda: len(provider.judge_requests) > 40 and provider.in_hand == CONCURRENCY, process)
     process.send_signal(stop)
     _, stderr = process.communicate(timeout=30)
     assert 130 == process.returncode, stderr

@@ -14,7 +14,7 @@ import duckdb
 import pytest
 import yaml
 
-from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
+from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.flows.conftest import PRBENCH
 
 pytestmark = pytest.mark.slow
@@ -28,15 +28,15 @@ FORMS = [base64.b64encode(f"user:{KEY}".encode()).decode(), quote(f"key={KEY}", 
 """The key as providers may repeat it, beside as it is."""
 
 
-def _echoing(request: Request, number: int) -> Answer:
+def _echoing(request: Request, number: int) -> HttpResponse:
     """Says in its errors what it was given, as careless providers do."""
-    if is_judging(request) and number == 0:
+    if is_judge_request(request) and number == 0:
         planted = " ".join([*SECRETS.values(), *FORMS]) + f" https://user:{URL_PASSWORD}@proxy.example"
         status = 400 if sum(map(ord, request["messages"][0]["content"])) % 2 else 500
-        return Answer(status=status, error={"message": f"no: {planted}", "type": "x", "code": None})
+        return HttpResponse(status=status, error={"message": f"no: {planted}", "type": "x", "code": None})
     good = well_behaved(request, number)
     keys = f"{KEY} {' '.join(FORMS)}"
-    text = str(good.text).replace("as the", keys) if is_judging(request) else f"{good.text} Your key is {keys}."
+    text = str(good.text).replace("as the", keys) if is_judge_request(request) else f"{good.text} Your key is {keys}."
     return replace(good, text=text, model=f"m {keys}", fingerprint=keys, headers={"X-Key": KEY})
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.server import Answer, FaultServer, Request, well_behaved
+from tests.faults.server import FaultServer, HttpResponse, Request, well_behaved
 from tests.flows.conftest import CONCURRENCY, N_CRITERIA, N_TASKS, Command, settings, until
 from tests.flows.prefect_server import browser
 
@@ -37,9 +37,9 @@ def gate() -> threading.Event:
 
 @pytest.fixture
 def gated(gate: threading.Event) -> Iterator[FaultServer]:
-    def behave(request: Request, number: int) -> Answer:
+    def behave(request: Request, number: int) -> HttpResponse:
         reply = well_behaved(request, number)
-        return reply if gate.is_set() or request["model"] != "judge" else Answer(reply.text, delay_s=600)
+        return reply if gate.is_set() or request["model"] != "judge" else HttpResponse(reply.text, delay_s=600)
 
     with FaultServer(behave) as server:
         yield server
@@ -70,7 +70,7 @@ def test_a_run_on_senders_is_shown_interrupted_and_continued(
     assert 2 * N_CRITERIA == len(gated.book) - n_calls
     assert 2 * N_CRITERIA == sum(stage["rows"] for stage in done["stages"] if stage["stage"] == "judge")
     (table,) = tables_of(prefect_api, done["run_id"])
-    assert re.search(r'"n_made": [1-9]', table)
+    assert re.search(r'"n_calls": [1-9]', table)
     assert [{"responses": 2 * N_TASKS, "verdicts": 2 * N_CRITERIA}] == command.sql(
         "select (select count(*) from responses) as responses, (select count(value) from verdicts) as verdicts"
     )

@@ -20,7 +20,7 @@ from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest
 from tasks.judge.rubric_variants import derive
 from tasks.report.rendering.site import Site
-from tests.faults.server import Answer, FaultServer, well_behaved
+from tests.faults.server import FaultServer, HttpResponse, well_behaved
 from tests.kit import job_on, judged, prepared, row, sampled
 from tests.tasks.hard_subset.hard_world import SIZE, TASKS, TENTHS, job_with, with_rule
 from warehouse import Warehouse, sample_path
@@ -116,7 +116,7 @@ def test_a_night_that_has_ended_has_work_while_a_control_set_lacks_verdicts(tmp_
         assert has_work(night, "night")
 
         choose_control_set(night)
-        server.behaviour = lambda _, __: Answer(status=500, error={"message": "x"})
+        server.behaviour = lambda _, __: HttpResponse(status=500, error={"message": "x"})
         asyncio.run(judge_control_set(night))
         assert has_work(night, "night")
 

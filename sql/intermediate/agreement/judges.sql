@@ -4,7 +4,7 @@
 -- The name includes configuration, template or repetition only where one label
 -- has several there.
 --
--- depends on: intermediate.judgings, temp.decided_points, responses
+-- depends on: intermediate.judge_configs, temp.decided_points, responses
 with deciding as (
     select decided_points.judging_id, responses.benchmark,
         list_sort(
@@ -17,7 +17,7 @@ with deciding as (
 ),
 
 named as (
-    select judgings.*, deciding.benchmark, deciding.revision_ids,
+    select judge_configs.*, deciding.benchmark, deciding.revision_ids,
         judge
         || if(
             count(distinct row(judge_config_hash, template_hash, requested_grading))
@@ -28,8 +28,8 @@ named as (
         ) || if(grading = 'ternary_as_binary', ' (as binary)', '') as configured
     from (
         select *, if(grading = 'ternary_as_binary', 'ternary', grading) as requested_grading
-        from intermediate.judgings
-    ) as judgings
+        from intermediate.judge_configs
+    ) as judge_configs
     inner join deciding using (judging_id)
 ),
 

@@ -1,7 +1,7 @@
 -- One row: a configured model, sampled in one vintage, under one judging.
 --
 -- built as: table
--- depends on: intermediate.judgings, temp.decided_points, responses, tasks
+-- depends on: intermediate.judge_configs, temp.decided_points, responses, tasks
 with judged_trials as (
     select responses.benchmark, responses.dataset_revision, responses.model,
         responses.model_config_hash, responses.vintage, decided_points.judging_id,
@@ -30,13 +30,13 @@ select
     -- What is compared with each other: all model runs that differ in
     -- nothing but the model.
     hash(benchmark, dataset_revision, vintage, judging_id) as ranking_id,
-    judging_id, judged_trials.benchmark, judged_trials.dataset_revision, judgings.judge,
-    judgings.judge_config_hash, judgings.template_hash, judgings.grading, judgings.judge_trial,
+    judging_id, judged_trials.benchmark, judged_trials.dataset_revision, judge_configs.judge,
+    judge_configs.judge_config_hash, judge_configs.template_hash, judge_configs.grading, judge_configs.judge_trial,
     judged_trials.vintage, judged_trials.model, judged_trials.model_config_hash,
     -- A judge is wanted on every trial that was sampled, also where all
     -- responses failed; people and other imported graders on those that they
     -- began.
-    if(judgings.is_imported, begun, sampled) as trials,
+    if(judge_configs.is_imported, begun, sampled) as trials,
     len(trials) as n_trials,
     judged_trials.first_response_at,
     row_number() over (
@@ -45,4 +45,4 @@ select
     ) = 1 as is_latest
 from judged_trials
 inner join response_trials using (benchmark, dataset_revision, model, model_config_hash, vintage)
-inner join intermediate.judgings using (judging_id)
+inner join intermediate.judge_configs using (judging_id)

@@ -6,15 +6,15 @@
 -- graded, they are not here, since theirs is the only leaderboard there is.
 --
 -- built as: view
--- depends on: intermediate.judgings, intermediate.model_runs, labellers
+-- depends on: intermediate.judge_configs, intermediate.model_runs, labellers
 with graders as (
     select distinct model_runs.benchmark, model_runs.dataset_revision, model_runs.judge,
         model_runs.judge_config_hash,
-        judgings.is_imported
+        judge_configs.is_imported
         and (model_runs.benchmark, model_runs.judge)
         in (select (benchmark, judge) from labellers) as is_labelling
     from intermediate.model_runs
-    inner join intermediate.judgings using (judging_id)
+    inner join intermediate.judge_configs using (judging_id)
 )
 
 select * exclude (is_labelling)

@@ -2,7 +2,7 @@
 -- under a judging that others have verdicts under; it has no score.
 --
 -- built as: table
--- depends on: intermediate.breakdown_sizes, intermediate.judgings,
+-- depends on: intermediate.breakdown_sizes, intermediate.judge_configs,
 --     intermediate.task_set_members, temp.unjudged_runs, responses
 with run_responses as (
     select task_set_members.task_set_id, responses.model, responses.model_config_hash,
@@ -17,8 +17,8 @@ with run_responses as (
 )
 
 select breakdown_sizes.benchmark, breakdown_sizes.dataset_revision, breakdown_sizes.split,
-    breakdown_sizes.is_own_hard, breakdown_sizes.breakdown, breakdown_sizes.label, judgings.judge,
-    judgings.judge_config_hash, judgings.template_hash, judgings.grading, judgings.judge_trial,
+    breakdown_sizes.is_own_hard, breakdown_sizes.breakdown, breakdown_sizes.label, judge_configs.judge,
+    judge_configs.judge_config_hash, judge_configs.template_hash, judge_configs.grading, judge_configs.judge_trial,
     chosen.vintage, chosen.model, chosen.model_config_hash, breakdown_sizes.score_name,
     breakdown_sizes.is_primary,
     0::bigint as n_tasks,
@@ -33,7 +33,7 @@ select breakdown_sizes.benchmark, breakdown_sizes.dataset_revision, breakdown_si
     false as is_judged,
     chosen.is_latest, chosen.first_response_at
 from temp.unjudged_runs as chosen
-inner join intermediate.judgings using (judging_id)
+inner join intermediate.judge_configs using (judging_id)
 inner join run_responses using (model, model_config_hash, vintage)
 inner join intermediate.breakdown_sizes
     on run_responses.task_set_id = breakdown_sizes.task_set_id

@@ -12,7 +12,7 @@ from tasks.figures.figure import Figure
 from tasks.figures.scope import Scope
 from tasks.maintain.upkeep import disk_use, latest_runs, spent
 from tasks.rules.errors import UsageError
-from tasks.run.coverage import Covered, coverage
+from tasks.run.coverage import CoverageCell, coverage
 
 Rows = list[dict[str, Any]]
 
@@ -22,7 +22,7 @@ def covered(scope: Scope, given: Mapping[str, Any]) -> Rows:
     return [coverage_row(cell) for cell in coverage(scope.job, only_stored=given["only_stored"])]
 
 
-def coverage_row(cell: Covered) -> dict[str, Any]:
+def coverage_row(cell: CoverageCell) -> dict[str, Any]:
     """Return a row of the coverage matrix."""
     causes = ", ".join(f"{number} {cause}" for cause, number in sorted(cell.failures.items()))
     return {

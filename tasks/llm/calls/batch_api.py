@@ -13,7 +13,7 @@ from tasks.llm.environment import filled_in, safe
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.replies import failure_of
 from tasks.llm.request import Messages, Target
-from tasks.llm.transport import MOST_BYTES, Exchange, TooLarge, watched
+from tasks.llm.transport import MOST_BYTES, Exchange, ReplyTooLarge, watched
 from tasks.rules.errors import PipelineError
 
 _URL = "/v1/chat/completions"
@@ -37,11 +37,11 @@ class BatchState:
 
 
 class NotNow(PipelineError):
-    """The provider gave no answer, or one that may be another one later."""
+    """The provider did not respond, or may respond differently later."""
 
 
 @dataclass(frozen=True)
-class Result:
+class BatchResult:
     """The result of one request in a batch: an HTTP status and a body, or the fault of its line.
 
     The id is empty where the line does not show it.
@@ -50,7 +50,7 @@ class Result:
     custom_id: str
     status: int
     body: Mapping[str, Any]
-    fault: TooLarge | ValueError | None = None
+    fault: ReplyTooLarge | ValueError | None = None
 
     @property
     def is_unprocessed(self) -> bool:
@@ -80,10 +80,10 @@ class BatchApi:
     async def submit(self, submission: str, lines: Iterable[str]) -> str:
         """Upload the requests and start the batch; its id."""
         content = ("\n".join(lines) + "\n").encode()
-        file = await self._made(
+        file = await self._request(
             litellm().acreate_file(file=(f"{submission}.jsonl", content), purpose="batch", **self._common)
         )
-        batch = await self._made(
+        batch = await self._request(
             litellm().acreate_batch(
                 completion_window="24h", endpoint=_URL, input_file_id=file.id, metadata={_SUBMISSION: submission},
                 **self._common,
@@ -95,7 +95,7 @@ class BatchApi:
         """Return the batch of a submission; None if the provider has none. It may exist without being recorded here."""
         after = None
         while True:
-            page = await self._made(litellm().alist_batches(after=after, limit=_LISTED, **self._common))
+            page = await self._request(litellm().alist_batches(after=after, limit=_LISTED, **self._common))
             for batch in page.data:
                 if (batch.metadata or {}).get(_SUBMISSION) == submission:
                     return str(batch.id)
@@ -105,24 +105,24 @@ class BatchApi:
 
     async def state(self, batch_id: str) -> BatchState:
         """Return the state of a batch."""
-        batch = await self._made(litellm().aretrieve_batch(batch_id=batch_id, **self._common))
+        batch = await self._request(litellm().aretrieve_batch(batch_id=batch_id, **self._common))
         files = tuple(str(file) for file in (batch.output_file_id, batch.error_file_id) if file)
         errors = getattr(batch.errors, "data", None) or []
         error = "; ".join(str(getattr(each, "message", each)) for each in errors) or None
         return BatchState(batch.status in _RUNNING, str(batch.status), files, error and safe(error))
 
-    async def results(self, batch_id: str, file_id: str, custom_ids: Iterable[str]) -> list[Result]:
+    async def results(self, batch_id: str, file_id: str, custom_ids: Iterable[str]) -> list[BatchResult]:
         """Return the results in one of a batch's files, for requests with these ids.
 
         What is larger than is read counts as a result that is too large, and so do those that stand behind it.
         """
         left, results = set(custom_ids), []
         exchange = Exchange(n_results=len(left))
-        content = await self._made(litellm().afile_content(file_id=file_id, **self._common), exchange)
+        content = await self._request(litellm().afile_content(file_id=file_id, **self._common), exchange)
         is_cut = exchange.body.is_over
         for number, line in enumerate(io.BytesIO(content.content), start=1):
             if len(line) >= MOST_BYTES or (is_cut and not line.endswith(b"\n")):
-                result = _unread(line, TooLarge(MOST_BYTES))
+                result = _unread(line, ReplyTooLarge(MOST_BYTES))
             elif line.strip():
                 try:
                     result = _result(json.loads(line))
@@ -134,9 +134,9 @@ class BatchApi:
             left.discard(result.custom_id)
             results.append(result)
         cut_off = sorted(left) if is_cut else ()
-        return [*results, *(Result(custom_id, 200, {}, TooLarge(MOST_BYTES)) for custom_id in cut_off)]
+        return [*results, *(BatchResult(custom_id, 200, {}, ReplyTooLarge(MOST_BYTES)) for custom_id in cut_off)]
 
-    async def _made(self, request: Awaitable[Any], exchange: Exchange | None = None) -> Any:
+    async def _request(self, request: Awaitable[Any], exchange: Exchange | None = None) -> Any:
         with watched(exchange) as under_way:
             try:
                 return await request
@@ -161,13 +161,13 @@ class BatchApi:
         }  # fmt: skip
 
 
-def _unread(line: bytes, fault: TooLarge | ValueError) -> Result:
-    found = _CUSTOM_ID.search(line, 0, _HEAD_BYTES)
-    return Result("" if found is None else found[1].decode(), 200, {}, fault)
+def _unread(line: bytes, fault: ReplyTooLarge | ValueError) -> BatchResult:
+    match = _CUSTOM_ID.search(line, 0, _HEAD_BYTES)
+    return BatchResult("" if match is None else match[1].decode(), 200, {}, fault)
 
 
-def _result(line: Mapping[str, Any]) -> Result:
+def _result(line: Mapping[str, Any]) -> BatchResult:
     response = line.get("response") or {}
     body = response.get("body") or {"error": line.get("error")}
     body = body if isinstance(body, Mapping) else {"error": body}
-    return Result(str(line["custom_id"]), int(response.get("status_code") or 500), body)
+    return BatchResult(str(line["custom_id"]), int(response.get("status_code") or 500), body)

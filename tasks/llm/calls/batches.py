@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from tasks.console import notice
-from tasks.llm.calls.batch_api import BatchApi, BatchState, NotNow, Result
+from tasks.llm.calls.batch_api import BatchApi, BatchResult, BatchState, NotNow
 from tasks.llm.ledger.entries import ENDED, SUBMITTED, SUBMITTING, Entry, as_text, recorded
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import Budget, BudgetSpent, Outcome, SetAside
+from tasks.llm.limiter import Budget, BudgetSpent, Outcome, Reservations
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.replies import Reply, failure_of, failure_of_status, from_chat
 from tasks.llm.request import NOTHING, Call, Target, Usage, cost_usd, most_of, prices_of
@@ -53,7 +53,7 @@ class Submissions:
 
     def open(self, endpoint: str) -> list[Submission]:
         """Return the batches of one model at one endpoint that have not ended, the oldest first."""
-        # By how far it came and not by the clock, which several processes and the years may set back.
+        # Ordered by progress, not by time: clocks may go backwards.
         query = f"""
             select submission, batch_id, at_s,
                 max(case state when '{SUBMITTING}' then 0 when '{SUBMITTED}' then 1 else 2 end) as progress
@@ -72,7 +72,7 @@ class Submissions:
         return bool(self._ledger.rows(query, submission.name, ENDED))
 
     async def begin(self, endpoint: str, calls: Sequence[SubmittedCall]) -> Submission:
-        """Write down what is about to be submitted."""
+        """Record what is about to be submitted."""
         name = uuid.uuid4().hex
         await self._ledger.write(
             ("insert into submissions values (?, ?)", [(name, endpoint)]),
@@ -84,11 +84,11 @@ class Submissions:
         return Submission(name, None, tuple(calls))
 
     async def submitted(self, submission: Submission, batch_id: str) -> None:
-        """The provider has it."""
+        """Record that the provider has the batch."""
         await self._ledger.write(_state(submission.name, SUBMITTED, batch_id))
 
     async def ended(self, submission: Submission, results: Sequence[Entry] = ()) -> None:
-        """Write down its results and that it has ended, in one transaction, so that none is there twice."""
+        """Record the results and the end of a batch in one transaction, so that no result is stored twice."""
         await self._ledger.write(*recorded(results), _state(submission.name, ENDED, submission.batch_id))
 
 
@@ -125,15 +125,15 @@ class Batching:
     ) -> None:  # fmt: skip
         self._target, self._ledger, self._budget, self._stop_at_s = target, ledger, budget, stop_at_s
         self._outage_s = outage_s
-        self._set_aside = SetAside(budget)
+        self._reservations = Reservations(budget)
         self._api = BatchApi(target)
         self._submissions = Submissions(ledger)
         self._run_id, self._purpose = run_id, purpose
 
     async def submit_and_collect(self, calls: Sequence[Call], wait_s: float) -> BatchOutcome:
-        """Submit the calls that have neither an answer nor a batch, and wait for batches to end.
+        """Submit the calls that have neither a reply nor a batch, and wait for batches to end.
 
-        What is set aside for a batch that goes on when the waiting ends counts as used: it may all be spent yet.
+        The amount reserved for a batch that goes on when the waiting ends counts as used: all of it may still be spent.
 
         Raises:
             PipelineError: the provider's batch interface cannot be used.
@@ -146,17 +146,17 @@ class Batching:
         except Exception as error:
             raise PipelineError(f"{self._target.endpoint_name}: batches: {failure_of(error).error}") from error
         finally:
-            self._set_aside.count_as_used()
+            self._reservations.count_as_used()
         if held_back:
             outcome.notes.append(f"{len(held_back)} calls were not submitted, since they could exceed the budget")
             with suppress(BudgetSpent):  # it is spent if it has no room, even later, for one of them
                 for most in (most_of(call, call.own_parameters) for call in held_back):
                     if self._budget.reserve(most):
-                        self._budget.settle(most, NOTHING)
+                        self._budget.release(most, NOTHING)
         return outcome
 
     async def _collect(self, held_back: Sequence[Call], outcome: BatchOutcome, wait_s: float) -> Sequence[Call]:
-        """Wait for batches to end; submit what was held back as they and live calls give back what was set aside.
+        """Wait for batches to end; submit the calls held back when batches and live calls release what they reserved.
 
         Returns:
             The calls for which there was no room.
@@ -167,7 +167,7 @@ class Batching:
             running = {each.name: note for each in open_ if (note := await self._poll(each, outcome)) is not None}
             outcome.waiting = sum(len(each.calls) for each in open_ if each.name in running)
             if not running:
-                self._set_aside.count_as_used()  # what other processes took in, and what a batch did not bring
+                self._reservations.count_as_used()  # results collected by other processes, or missing in a batch
             left_s, may_submit = until_s - time.monotonic(), bool(held_back) and not self._budget.is_spent
             if left_s <= 0 or not (running or may_submit):
                 outcome.notes += running.values()
@@ -180,9 +180,9 @@ class Batching:
                 poll_s = _FIRST_POLL_S if outcome.n_submitted > n_before else poll_s
 
     async def _submit_alone(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Call]:
-        """Find lost batches and submit what is missing, while no other process does either for this target.
+        """Find lost batches and submit missing calls, while no other process does either for this target.
 
-        Again where that may help: what was submitted in spite of a failure is found then.
+        Repeat this if that may help: a batch that was submitted in spite of a failure is found then.
         """
         locks, name = self._ledger.call_locks, f"submitting batches to {self._target.endpoint_name}"
         paused_s, pause_s = 0.0, _FIRST_POLL_S
@@ -202,7 +202,7 @@ class Batching:
             paused_s, pause_s = paused_s + pause_s, 2 * pause_s
 
     async def _find_lost(self) -> None:
-        """Find out what became of batches that a crash kept from being written down."""
+        """Record batches whose submission was not recorded because of a crash."""
         for submission in self._submissions.open(self._target.endpoint_name):
             if submission.batch_id is None:
                 batch_id = await self._api.find(submission.name)
@@ -212,7 +212,7 @@ class Batching:
                     await self._submissions.submitted(submission, batch_id)
 
     async def _submit(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Call]:
-        """Submit what is not answered or in a batch already; the calls that the cap has no room for."""
+        """Submit the calls without a reply or a batch; return those that the cap has no room for."""
         held_back: list[Call] = []
         away = {call.call_key for open_ in self._submissions.open(self._target.endpoint_name) for call in open_.calls}
         lines: dict[str, tuple[SubmittedCall, str]] = {}
@@ -220,13 +220,13 @@ class Batching:
             parameters = call.own_parameters
             key = call.key(parameters)
             history = self._ledger.history(key)
-            is_tried = history.answer_for(call.cell) or history.failed_for(call.cell)
-            # Of a call whose lock is held, another run makes it just now.
+            is_tried = history.reply_for(call.cell) or history.failed_for(call.cell)
+            # A call whose lock is held is being made by another run.
             if key in away or key in lines or is_tried or self._ledger.call_locks.is_held(key):
                 continue
             if self._left_s(1.0) <= 0:
                 outcome.too_late += 1
-            elif self._set_aside.has_room(key, most_of(call, parameters)):
+            elif self._reservations.has_room(key, most_of(call, parameters)):
                 submitted = SubmittedCall(key, call.cell, as_text(parameters))
                 lines[key] = submitted, self._api.line(key, call.messages, parameters)
             else:
@@ -239,7 +239,7 @@ class Batching:
         return held_back
 
     async def _poll(self, submission: Submission, outcome: BatchOutcome) -> str | None:
-        """Write down the results of a batch if it has ended; what is to be said of one that goes on."""
+        """Record the results of a batch if it has ended; return a note on one that goes on."""
         goes_on = f"batch {submission.batch_id} goes on with {len(submission.calls)} calls"
         try:
             state = await self._api.state(str(submission.batch_id))
@@ -268,17 +268,17 @@ class Batching:
             taken += [self._entry(by_key.pop(key), each) for key, each in zip(list(by_key), unnamed, strict=False)]
         await self._submissions.ended(submission, [entry for entry, _ in taken])
         for entry, used in taken:
-            self._set_aside.settle(entry.call_key, used)
+            self._reservations.release(entry.call_key, used)
         if not has_all:  # it was cut short and did not come to the others
             for key in by_key:
-                self._set_aside.settle(key, NOTHING)
+                self._reservations.release(key, NOTHING)
         outcome.replies += [entry.reply for entry, _ in taken]
         outcome.n_failed += sum(not entry.is_final for entry, _ in taken)
         if by_key or not has_all:
             ended = f"batch {batch_id} ended as {state.status}, {len(by_key)} of {len(submission.calls)} calls"
             outcome.notes.append(f"{ended} have no result{f': {state.error}' if state.error else ''}")
 
-    def _entry(self, call: SubmittedCall, result: Result) -> tuple[Entry, Usage]:
+    def _entry(self, call: SubmittedCall, result: BatchResult) -> tuple[Entry, Usage]:
         """Return the ledger entry of a result, and its usage."""
         outcome = Outcome(reply := _read(self._target, result))
         return Entry(
@@ -292,7 +292,7 @@ class Batching:
 
 
 def _chunks(lines: Iterable[tuple[SubmittedCall, str]]) -> Iterator[list[tuple[SubmittedCall, str]]]:
-    """As many at a time as one batch takes."""
+    """Yield as many calls at a time as one batch may hold."""
     chunk: list[tuple[SubmittedCall, str]] = []
     size = 0
     for call, line in lines:
@@ -305,7 +305,7 @@ def _chunks(lines: Iterable[tuple[SubmittedCall, str]]) -> Iterator[list[tuple[S
         yield chunk
 
 
-def _read(target: Target, result: Result) -> Reply:
+def _read(target: Target, result: BatchResult) -> Reply:
     """Return the reply in a result, with the prices of a batch.
 
     A failure is a reply too, with its status and cause.

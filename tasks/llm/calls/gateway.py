@@ -29,7 +29,7 @@ _OWN = frozenset({"api", "thinking_budget_tokens", "web_search", "code_interpret
 
 
 def chat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Our parameters as LiteLLM takes them for chat completions."""
+    """Return our parameters as LiteLLM expects them for chat completions."""
     more: dict[str, Any] = {"web_search_options": {}} if parameters.get("web_search") else {}
     if (budget := parameters.get("thinking_budget_tokens")) is not None:
         more["thinking"] = {"type": "enabled", "budget_tokens": budget}
@@ -37,7 +37,7 @@ def chat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Our parameters as LiteLLM takes them for the responses API."""
+    """Return our parameters as LiteLLM expects them for the responses API."""
     more: dict[str, Any] = {}
     if "max_tokens" in parameters:
         more["max_output_tokens"] = parameters["max_tokens"]
@@ -70,7 +70,7 @@ gateway.
 
 
 class NoSender(PipelineError):
-    """Nothing is there that could make an attempt, so nothing was sent."""
+    """No process could make the attempt, so nothing was sent."""
 
 
 async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
@@ -82,7 +82,7 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
     with watched() as exchange:
         try:
             async with asyncio.timeout(target.timeout_s):
-                answer = await _ask(target, [dict(message) for message in call.messages], parameters)
+                completion = await _ask(target, [dict(message) for message in call.messages], parameters)
             if exchange.fault is not None:
                 raise exchange.fault  # noqa: TRY301 - a library that took it for the end of a reply kept it to itself
         except Exception as error:  # noqa: BLE001 - every failure of a call becomes its state, with the cause
@@ -93,12 +93,12 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
             return replace(failure.reply, latency_s=time.monotonic() - started_s, error=cause)
     api = parameters.get("api")
     if api == RESPONSES:
-        reply = from_response(answer)
+        reply = from_response(completion)
     else:
-        reply = from_embedding(answer) if api == EMBEDDING else from_chat(answer, exchange.body)
+        reply = from_embedding(completion) if api == EMBEDDING else from_chat(completion, exchange.body)
     cost = cost_usd(prices, reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens)
     if cost is not None and is_priced_by_litellm:  # which knows tiers and fees
-        stated = (getattr(answer, "_hidden_params", None) or {}).get("response_cost")
+        stated = (getattr(completion, "_hidden_params", None) or {}).get("response_cost")
         cost = cost if stated is None else float(stated)
     return replace(reply, cost_usd=cost, prices=prices, latency_s=time.monotonic() - started_s)
 
@@ -128,13 +128,13 @@ async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mappi
     if stream.received_finish_reason is None:
         raise ConnectionError("the stream ended before the reply did")
     has_usage = any(getattr(chunk, "usage", None) for chunk in stream.chunks)
-    return _put_together(pieces, messages, has_usage=has_usage)
+    return _joined_stream(pieces, messages, has_usage=has_usage)
 
 
-def _put_together(pieces: list[Any], messages: list[dict[str, str]], *, has_usage: bool) -> Any:
+def _joined_stream(pieces: list[Any], messages: list[dict[str, str]], *, has_usage: bool) -> Any:
     """Return one completion from a stream's pieces, with the provider's values and none that LiteLLM made up."""
     whole = litellm().stream_chunk_builder(pieces, messages=messages)
-    # LiteLLM puts the name that was asked for in every piece; what really answered stands beside it.
+    # LiteLLM puts the requested name in every piece; the model that replied is in the hidden parameters.
     names = [getattr(piece, "_hidden_params", {}).get("provider_response_model") for piece in pieces]
     whole.model = next((name for name in names if name), None)
     # LiteLLM leaves these out of what it puts together.
@@ -156,11 +156,11 @@ def _address(target: Target) -> dict[str, Any]:
 
 _MOST_S = 30.0
 _COSTLY = ("reasoning_effort", "thinking_budget_tokens", "web_search", "code_interpreter")
-"""Parameters that could make the answer long or dear."""
-_FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.5, 60.0
+"""Parameters that could make the reply long or expensive."""
+FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.5, 60.0
 _BYTES_A_TOKEN = 4
-_LIKELY_ANSWER_TOKENS = 500
-"""First guesses for the tokens a minute; what is really used is settled when the reply is there."""
+_LIKELY_REPLY_TOKENS = 500
+"""First guesses for the tokens a minute; they are corrected when the reply is there."""
 
 
 @dataclass(frozen=True)
@@ -176,10 +176,10 @@ class Tries:
 
 
 class Gateway:
-    """Answers to calls, each from the ledger or from the model.
+    """Makes calls: each reply is from the ledger or from the model.
 
     One attempt is: admission by the limiter, a lock on the call among all processes, the call, the ledger. A reply is
-    never returned before it is durable. What is spent is kept under `purpose`: sample, judge or drift.
+    never returned before it is durable. What is spent is recorded under `purpose`: sample, judge or drift.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class Gateway:
         self._run_id, self._purpose = run_id, purpose
         self._is_only_ledger = False
 
-    def answering_from_ledger(self) -> "Gateway":
+    def from_ledger_only(self) -> "Gateway":
         """Return the same gateway, but without calls: it only replies from the ledger."""
         other = copy(self)
         other._is_only_ledger = True
@@ -227,12 +227,12 @@ class Gateway:
                     raise
                 break
             replies.append(reply)
-            asked_s = (reply.failure and reply.failure.retry_after_s) or 0.0
-            wait_s = asked_s or _backoff_s(number)
+            requested_s = (reply.failure and reply.failure.retry_after_s) or 0.0
+            wait_s = requested_s or backoff_s(number)
             is_too_late = time.time() + wait_s >= stop_at_s or time.monotonic() + wait_s - started_s >= deadline_s
             if not reply.may_pass or number == self._tries.attempts or is_too_late:
                 break
-            if not asked_s:  # a wait that the provider asked for is kept by the limiter, for all calls
+            if not requested_s:  # a wait that the provider asked for is kept by the limiter, for all calls
                 await asyncio.sleep(wait_s)
         return replies
 
@@ -246,27 +246,27 @@ class Gateway:
         """
         target = call.target
         history = self._history(call, call.key(call.parameters(target.parameters)))
-        found, failed = history.answer_for(call.cell), history.failed_for(call.cell)
-        if found is None and target.last_resort is not None:
+        stored, failed = history.reply_for(call.cell), history.failed_for(call.cell)
+        if stored is None and target.last_resort is not None:
             resort = self._history(call, call.key(call.parameters(target.last_resort)))
-            if resort.was_made_for(call.cell) and (last := resort.answer_for(call.cell)) is not None:
+            if resort.has_attempt_for(call.cell) and (last := resort.reply_for(call.cell)) is not None:
                 cost_usd = total_usd([*(entry.reply for entry in failed), last])
-                found = replace(last, degraded=True, cost_usd=cost_usd, attempts=len(failed) + last.attempts)
-        return found, failed
+                stored = replace(last, degraded=True, cost_usd=cost_usd, attempts=len(failed) + last.attempts)
+        return stored, failed
 
     async def _attempt(self, call: Call, *, is_last: bool) -> Reply:
         last_resort = call.target.last_resort if is_last and self._tries.attempts > 1 else None
         parameters = call.parameters(call.target.parameters if last_resort is None else last_resort)
         key = call.key(parameters)
-        likely_tokens = most_prompt_tokens(call.messages, parameters) // _BYTES_A_TOKEN + _LIKELY_ANSWER_TOKENS
+        likely_tokens = most_prompt_tokens(call.messages, parameters) // _BYTES_A_TOKEN + _LIKELY_REPLY_TOKENS
         most = most_of(call, parameters)
         request = AdmissionRequest(call.target.endpoint_name, key, call.priority, most, likely_tokens)
-        while (made := await self._locked_attempt(call, parameters, key, request)) is None:
-            # It holds no admission while it waits, so that other calls of this run may start.
+        while (reply := await self._locked_attempt(call, parameters, key, request)) is None:
+            # Hold no admission while waiting, so that other calls of this run may start.
             await self._ledger.call_locks.released(key, self._tries.stop_at_s)
-            if (made := self._history(call, key).answer_for(call.cell)) is not None:
+            if (reply := self._history(call, key).reply_for(call.cell)) is not None:
                 break
-        return replace(made, degraded=last_resort is not None)
+        return replace(reply, degraded=last_resort is not None)
 
     async def _locked_attempt(
         self, call: Call, parameters: Mapping[str, Any], key: str, request: AdmissionRequest
@@ -281,10 +281,10 @@ class Gateway:
                     return None
                 # While this one waited, the same call may have been made for another cell or by another process.
                 history = self._history(call, key)
-                if (found := history.answer_for(call.cell)) is not None:
-                    return found
+                if (stored := history.reply_for(call.cell)) is not None:
+                    return stored
                 outcome = Outcome(is_lost=True)  # unless it comes back
-                outcome = Outcome(await self._made(call, parameters, key, history.next_attempt))
+                outcome = Outcome(await self._send_and_record(call, parameters, key, history.next_attempt))
                 return outcome.reply
         except NoSender:
             outcome = Outcome()
@@ -292,8 +292,8 @@ class Gateway:
         finally:
             self._limiter.release(admission, outcome)
 
-    async def _made(self, call: Call, parameters: Mapping[str, Any], key: str, number: int) -> Reply:
-        """Send the request and write down what came of it."""
+    async def _send_and_record(self, call: Call, parameters: Mapping[str, Any], key: str, number: int) -> Reply:
+        """Send the request and record the reply."""
         reply = await self._send(call, parameters)
         self._limiter.n_instead_of_batch += call.allows_live
         entry = Entry(
@@ -312,17 +312,17 @@ def _summed_up(failed: Sequence[Entry], replies: Sequence[Reply], tried: int) ->
     return replace(last, attempts=tried + len(replies), cost_usd=cost_usd, paid=tuple(paid))
 
 
-def _backoff_s(attempt: int) -> float:
-    """Doubling, with jitter, so that calls that failed together do not come back together."""
-    return float(min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * 2 ** (attempt - 1))) * random.uniform(0.5, 1.5)
+def backoff_s(attempt: int) -> float:
+    """Return a wait that doubles, with jitter, so that calls that failed together are not repeated together."""
+    return float(min(_LONGEST_BACKOFF_S, FIRST_BACKOFF_S * 2 ** (attempt - 1))) * random.uniform(0.5, 1.5)
 
 
 Probed = tuple[bool | None, str]
-"""Whether a model takes calls (None: it was too busy to say), and what it said."""
+"""Whether a model accepts calls (None: it was too busy), and a sentence on it."""
 
 
 async def probe(targets: Sequence[Target], ledger: Path | None, run_id: str) -> list[Probed]:
-    """Call models once each, all at the same time; what that costs is added to the spend of a ledger."""
+    """Call models once each, all at the same time, and add the cost to the spend of a ledger."""
     replies = await asyncio.gather(*map(_reply_of, targets))
     spent = [
         spend_of(Entry("", 1, "", run_id, target.name, target.endpoint, "", reply, is_final=False, purpose="doctor"))
@@ -346,10 +346,11 @@ async def _reply_of(target: Target) -> Reply:
 def _probed(reply: Reply) -> Probed:
     if (failure := reply.failure) is None:
         cost = "of unknown cost" if reply.cost_usd is None else f"{reply.cost_usd:.2g} USD"
-        return True, f"1 call of 1 token was answered ({reply.latency_s or 0:.1f} s, {cost})"
+        return True, f"1 call of 1 token succeeded ({reply.latency_s or 0:.1f} s, {cost})"
     if failure.kind is Kind.BUSY:
         return None, f"is busy, so its key was not tried: {reply.error}"
-    # A parameter that LiteLLM does not send fails every call; what the server itself says no to, it has let in.
+    # A parameter that LiteLLM does not send fails every call; a request that the server refuses has passed its key
+    # check.
     if failure.kind in {Kind.BAD_REQUEST, Kind.DECLINED} and "UnsupportedParams" not in failure.error:
-        return True, f"takes the key, but not a call of 1 token: {reply.error}"
-    return False, f"{'every call would fail' if failure.is_fatal else 'does not answer'}: {reply.error}"
+        return True, f"accepts the key, but not a call of 1 token: {reply.error}"
+    return False, f"{'every call would fail' if failure.is_fatal else 'does not respond'}: {reply.error}"

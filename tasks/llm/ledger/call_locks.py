@@ -1,7 +1,7 @@
-"""Call locks: of all processes at work on a warehouse, one makes a call, and the others wait for its answer.
+"""Call locks: of all processes at work on a warehouse, one makes a call, and the others wait for its reply.
 
-A call lock is a lock on one byte of a file that stays empty; the byte's place is the hash of the name. The kernel frees
-a lock when its holder ends, however it ends. The locks belong to the opened file and not to the process
+A call lock is a lock on one byte of a file that stays empty; the byte's offset is the hash of the name. The kernel
+frees a lock when its holder ends, however it ends. The locks belong to the opened file and not to the process
 (`F_OFD_SETLK`): POSIX locks of a process would not keep two runs in it apart, and closing any file object on that file
 would free all of them. Two names with the same hash merely wait for each other.
 """
@@ -42,11 +42,11 @@ class CallLocks:
         Raises:
             PipelineError: the system has no locks left.
         """
-        place = _place_of(name)
-        is_free = place not in self._held  # a lock of one's own is no obstacle for the kernel
+        offset = _offset_of(name)
+        is_free = offset not in self._held  # the kernel would grant a lock that this process holds again
         if is_free:
             try:
-                fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_WRLCK, 0, place, 1, 0))
+                fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_WRLCK, 0, offset, 1, 0))
             except OSError as error:
                 if error.errno not in {errno.EAGAIN, errno.EACCES}:
                     raise PipelineError(f"{self._path}: cannot be locked ({error.strerror})") from error
@@ -54,20 +54,20 @@ class CallLocks:
         if not is_free:
             yield False
             return
-        self._held.add(place)
+        self._held.add(offset)
         try:
             yield True
         finally:
-            self._held.discard(place)
+            self._held.discard(offset)
             if not self._file.closed:
-                fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_UNLCK, 0, place, 1, 0))
+                fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_UNLCK, 0, offset, 1, 0))
 
     def is_held(self, name: str) -> bool:
         """Return whether any process, this one included, holds the lock."""
-        place = _place_of(name)
-        wanted = _FLOCK.pack(fcntl.F_WRLCK, 0, place, 1, 0)
-        found: int = _FLOCK.unpack(fcntl.fcntl(self._file, fcntl.F_OFD_GETLK, wanted))[0]
-        return place in self._held or found != fcntl.F_UNLCK
+        offset = _offset_of(name)
+        wanted = _FLOCK.pack(fcntl.F_WRLCK, 0, offset, 1, 0)
+        kind: int = _FLOCK.unpack(fcntl.fcntl(self._file, fcntl.F_OFD_GETLK, wanted))[0]
+        return offset in self._held or kind != fcntl.F_UNLCK
 
     async def released(self, name: str, until_s: float | None = None) -> None:
         """Wait until nobody holds it, or until a moment of wall-clock time."""
@@ -77,10 +77,10 @@ class CallLocks:
             look_s = min(_LONGEST_LOOK_S, 1.5 * look_s)
 
     def close(self) -> None:
-        """Free all of them."""
+        """Free all locks."""
         self._file.close()
 
 
-def _place_of(name: str) -> int:
+def _offset_of(name: str) -> int:
     """Return an offset below the largest one of a file, with room for the byte itself."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") >> 2

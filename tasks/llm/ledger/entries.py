@@ -62,7 +62,7 @@ FILL_SPEND = f"""
 class Entry:
     """One finished attempt: the request's identity, what was really sent, and what came of it.
 
-    `cell` is the row that it was made for, `is_final` whether it answers the call or only says why it failed once.
+    `cell` is the row that it was made for, `is_final` whether it ends the call or is a failure that may pass.
     `purpose` (sample, judge or drift) and `is_unpaid` (the server said no before it worked on it) are for what is spent
     and no part of the row in the ledger.
     """
@@ -98,8 +98,8 @@ class Entry:
             return None
         named = dict(zip(COLUMNS, row, strict=False))
         prices = Prices(**{name: named[name] for name in _PRICES})
-        told = {name: named[name] for name in _REPLY}
-        reply = Reply(named["status"], **told, prices=prices, logprobs=_logprobs_of(logprobs))
+        of_reply = {name: named[name] for name in _REPLY}
+        reply = Reply(named["status"], **of_reply, prices=prices, logprobs=_logprobs_of(logprobs))
         return cls(**{name: named[name] for name in _OWN}, reply=reply, is_final=bool(named["is_final"]))
 
 
@@ -117,7 +117,7 @@ def is_as_written(row: Sequence[Any]) -> bool:
 
 
 def _logprobs_of(text: Any) -> Logprobs | None:
-    """Log-probabilities as `recorded` writes them; None for nothing, and for what damage left of it."""
+    """Return the log-probabilities that `recorded` wrote; None if there are none, or they are damaged."""
     try:
         return tuple((str(token), float(logprob)) for token, logprob in json.loads(text)) if text else None
     except (ValueError, TypeError):
@@ -125,16 +125,16 @@ def _logprobs_of(text: Any) -> Logprobs | None:
 
 
 def as_text(parameters: Any) -> str:
-    """Parameters as they stand in the ledger."""
+    """Return parameters as they are stored in the ledger."""
     return json.dumps(parameters, sort_keys=True, ensure_ascii=False)
 
 
 @dataclass(frozen=True)
 class History:
-    """All attempts of one call, oldest first, up to which of them they are spent: have become a failed row.
+    """All attempts of one call, oldest first. Those up to number `spent` have become a failed row.
 
-    `late` are the numbers of those that came since the run began, whoever made them. Their row was not there when the
-    run was planned, so they stand for it even if they are spent: another run that was at work on it has tried.
+    `late` are the numbers of attempts that were made since the run began, by any process. Their row was missing when
+    the run was planned, so they count even if they are spent: another run has tried the same row meanwhile.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -159,24 +159,24 @@ class History:
         return max([self.spent, *(entry.attempt for entry in self.entries)]) + 1
 
     def failed_for(self, cell: str) -> tuple[Entry, ...]:
-        """Attempts for a row that is not written yet that did not answer."""
+        """Return the attempts for a row that is not written yet that failed and may pass."""
         return tuple(entry for entry in self._open if entry.cell == cell and not entry.is_final)
 
-    def was_made_for(self, cell: str) -> bool:
+    def has_attempt_for(self, cell: str) -> bool:
         """Return whether an attempt was made for a row that is not written yet."""
         return any(entry.cell == cell for entry in self._open)
 
-    def answer_for(self, cell: str) -> Reply | None:
-        """Return the reply to a call that was already made; a decided one comes before any permanent failure.
+    def reply_for(self, cell: str) -> Reply | None:
+        """Return the reply to a call that was already made; a successful one comes before a permanent failure.
 
-        What it cost stands on the row that it was made for; for any other row it was free.
+        Its cost is on the row that it was made for; for any other row it is free.
         """
         final = [entry for entry in self._open if entry.is_final]
         if not final:
             return None
-        found = max(final, key=lambda entry: (entry.reply.status == OK, entry.attempt))
-        reply = replace(found.reply, attempts=len(self._open), paid=((found.call_key, found.attempt),))
-        if found.cell != cell:
+        best = max(final, key=lambda entry: (entry.reply.status == OK, entry.attempt))
+        reply = replace(best.reply, attempts=len(self._open), paid=((best.call_key, best.attempt),))
+        if best.cell != cell:
             free = 0.0 if reply.cost_usd is not None else None
             return replace(
                 reply, prompt_tokens=0, cached_tokens=0, completion_tokens=0, reasoning_tokens=0, cost_usd=free

@@ -27,7 +27,7 @@ _FILE_PARTS = ("", "-wal", "-shm")
 """What SQLite appends to the names of a file and its companions."""
 _POLL_S, _UNNOTICED_S = 0.05, 1.0
 _REMEDY = "make room for it and run again"
-_MOST_CHECKED_BYTES = 256 << 20
+MOST_CHECKED_BYTES = 256 << 20
 """A file up to this size is checked for damage when it is opened; larger ones after reading them has failed."""
 _PAGE_BYTES, _ENTRY_BYTES, _AT_ONCE = 4096, 200, 1_000
 """Of a ledger a page, the least that a call takes, and how many rows of a damaged file are read at once."""
@@ -65,17 +65,17 @@ def in_use(folder: Path) -> TextIO:
         OSError: the folder cannot be written.
         PipelineError: the disk refuses, or a file is of another version.
     """
-    lock, path, told_at_s = _lock_of(folder), ledger_path(folder), time.monotonic() + _UNNOTICED_S
+    lock, path, notice_at_s = _lock_of(folder), ledger_path(folder), time.monotonic() + _UNNOTICED_S
     try:
         while True:
-            if _takes(lock, fcntl.LOCK_EX):
+            if _try_lock(lock, fcntl.LOCK_EX):
                 _prepare(path)
-            if _takes(lock, fcntl.LOCK_SH) and path.exists() and not _repaired(path).exists():
+            if _try_lock(lock, fcntl.LOCK_SH) and path.exists() and not _repaired(path).exists():
                 return lock
             fcntl.flock(lock, fcntl.LOCK_UN)  # another process prepares it, or was killed before it had
-            if time.monotonic() > told_at_s:
+            if time.monotonic() > notice_at_s:
                 notice(f"{path}: another process is checking it; waiting for that")
-                told_at_s = float("inf")
+                notice_at_s = float("inf")
             time.sleep(_POLL_S)
     except BaseException:
         lock.close()
@@ -90,7 +90,7 @@ def alone(folder: Path) -> Iterator[Path | None]:
         PipelineError: the disk refuses, or a file is of another version.
     """
     with _lock_of(folder) as lock:
-        if _takes(lock, fcntl.LOCK_EX):
+        if _try_lock(lock, fcntl.LOCK_EX):
             _prepare(ledger_path(folder))
             yield ledger_path(folder)
         else:
@@ -166,7 +166,7 @@ def _lock_of(folder: Path) -> TextIO:
     return (folder / "calls.lock").open("a+")
 
 
-def _takes(lock: TextIO, how: int) -> bool:
+def _try_lock(lock: TextIO, how: int) -> bool:
     try:
         fcntl.flock(lock, how | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -260,7 +260,7 @@ def _damage_in(path: Path) -> str | None:
                     f"{path}: is damaged (its log of commits can be read up to {n_read} of {n_logged}); what came "
                     f"later is lost, and its calls are made again; the damaged log is kept as {aside.name}"
                 )
-            if path.stat().st_size <= _MOST_CHECKED_BYTES or _suspected(path).exists():
+            if path.stat().st_size <= MOST_CHECKED_BYTES or _suspected(path).exists():
                 verdict: str = connection.execute("pragma integrity_check(1)").fetchone()[0]
                 if verdict != "ok":
                     return one_line(verdict)
@@ -277,7 +277,7 @@ def _damage_in(path: Path) -> str | None:
 def _n_logged(log: Path) -> int:
     """Return the number of pages that a log holds up to its last commit, by its own account."""
     data = log.read_bytes() if log.exists() else b""
-    heads = [data[place : place + 24] for place in range(32, len(data) - _PAGE_BYTES, 24 + _PAGE_BYTES)]
+    heads = [data[offset : offset + 24] for offset in range(32, len(data) - _PAGE_BYTES, 24 + _PAGE_BYTES)]
     # The others are left from before the log was begun anew; a commit has a size of the file.
     return max((n for n, head in enumerate(heads, 1) if head[8:16] == data[16:24] and any(head[4:8])), default=0)
 
@@ -324,11 +324,11 @@ def _repair(path: Path, damage: str) -> None:
                     elif name == "calls":
                         n_lost += 1
             n_calls: int = new.execute("select count(*) from calls").fetchone()[0]
-            n_made: int | None = new.execute("select sum(calls) from spend").fetchone()[0]
-            if n_made is None:
+            n_calls_spent: int | None = new.execute("select sum(calls) from spend").fetchone()[0]
+            if n_calls_spent is None:
                 new.execute(FILL_SPEND)
             else:  # of places that cannot be read nobody knows whether they held a call
-                n_lost = min(n_lost, max(0, n_made - n_calls))
+                n_lost = min(n_lost, max(0, n_calls_spent - n_calls))
         set_mark(new, deletion_mark(path.parent))
     _remove(copy)
     aside = _finish_repair(path)

@@ -42,7 +42,8 @@ _REPLIES_FOR = f"""
 class Ledger:
     """The calls of a warehouse.
 
-    `call_locks` keep processes from making the same call at once. `why_lost` gives a reason to write nothing more.
+    `call_locks` keep processes from making the same call at once. `why_lost` returns a reason to write nothing more, or
+    None.
 
     Raises:
         PipelineError: the folder cannot be written, or a file is of another version.
@@ -56,7 +57,7 @@ class Ledger:
             self.call_locks = CallLocks(folder)
         except OSError as error:
             raise PipelineError(
-                f"{folder}: cannot be written ({error.strerror}); make room or another place"
+                f"{folder}: cannot be written ({error.strerror}); make room or choose another folder"
             ) from error
         self._connection = files.writer_of(self.path)
         self._reader = LedgerReader(self.path)
@@ -68,7 +69,7 @@ class Ledger:
         self._writer.start()
 
     def refuse_if_broken(self) -> None:
-        """Raise why nothing can be written, such as what the disk said: no call is made that has no place."""
+        """Raise the reason why nothing can be written, so that no call is made whose reply would be lost."""
         if self._broken is None and (why := self._why_lost()) is not None:
             self._broken = PipelineError(why)
         if self._broken is not None:
@@ -87,7 +88,7 @@ class Ledger:
         await asyncio.wrap_future(self._put(statements))
 
     def mark_used(self, paid: Sequence[tuple[str, int]]) -> None:
-        """Note that attempts up to these have become failed rows: they are no answer to a later call."""
+        """Note that attempts up to these have become failed rows: they are not used for later calls."""
         if paid:
             self._put([(SPENT, paid)])
 
@@ -99,7 +100,7 @@ class Ledger:
         return done
 
     def close(self) -> None:
-        """Commit what is left and close the file."""
+        """Commit what is queued and close the file."""
         self._writes.put(None)
         self._writer.join()
         # The last writer moves what is in its log to the file itself, which may be another machine's by now.
@@ -110,7 +111,7 @@ class Ledger:
         self._lock.close()
 
     def _write(self) -> None:
-        """Commit what came in, all at once, until it is stopped."""
+        """Commit what is queued, all at once, until the ledger is closed."""
         is_open = True
         while is_open:
             group = [self._writes.get()]
@@ -135,7 +136,7 @@ class Ledger:
 
 
 class LedgerReader:
-    """The ledger's file, to be read; what comes after this was made is known as late."""
+    """A reader of the ledger's file; calls that are recorded after its creation count as late."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -143,13 +144,13 @@ class LedgerReader:
         self._connection = sqlite3.connect(address, uri=True, check_same_thread=False, timeout=30)
         # A damaged text is found by its row's checksum, and makes no other row unreadable.
         self._connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
-        self._has_told = False
+        self._has_noticed = False
         self._last_row = 0
         with contextlib.suppress(*files.DAMAGE):  # is reported when a call is looked up
             self._last_row = self._connection.execute("select coalesce(max(rowid), 0) from calls").fetchone()[0]
 
     def history(self, key: str) -> History:
-        """Return all that is known of a call.
+        """Return all attempts of a call.
 
         Raises:
             PipelineError: the file is damaged.
@@ -157,13 +158,13 @@ class LedgerReader:
         entries: list[Entry] = []
         late: set[int] = set()
         spent = 0
-        for attempt, logprobs, place, *row in self.rows(_HISTORY, key):
+        for attempt, logprobs, row_id, *row in self.rows(_HISTORY, key):
             spent = attempt or 0
-            if place is not None and (entry := Entry.of(row, logprobs)) is not None:
+            if row_id is not None and (entry := Entry.of(row, logprobs)) is not None:
                 entries.append(entry)
-                late |= {entry.attempt} if place > self._last_row else set()
-            elif place is not None and not self._has_told:  # a damaged reply answers nothing
-                self._has_told = True
+                late |= {entry.attempt} if row_id > self._last_row else set()
+            elif row_id is not None and not self._has_noticed:  # a damaged reply is not used
+                self._has_noticed = True
                 notice(f"{self._path}: a stored reply is damaged; its call, and others like it, are made again")
         return History(tuple(sorted(entries, key=lambda entry: entry.attempt)), spent, frozenset(late))
 
@@ -181,7 +182,7 @@ class LedgerReader:
             why = f"is damaged ({one_line(str(error))}); run again: it is repaired when no other run has it open"
             raise PipelineError(f"{self._path}: {why}") from error
 
-    def made_for(self, cells: Collection[str]) -> Iterator["KeptReply"]:
+    def replies_for(self, cells: Collection[str]) -> Iterator["KeptReply"]:
         """Return the replies that were made for some rows, empty ones too.
 
         Raises:
@@ -196,7 +197,7 @@ class LedgerReader:
 
 @dataclass(frozen=True)
 class KeptReply:
-    """A reply: the row that it was made for, the call that it answers, when it came, and the call's parameters."""
+    """A reply: the row that it was made for, its call, when it came, and the call's parameters."""
 
     cell: str
     call_key: str
@@ -240,7 +241,7 @@ def spend_in(folder: Path) -> list[dict[str, Any]]:
         raise files.refused(path, "read", error, "`prbench run` repairs it or sets it aside") from error
 
 
-_AT_ONCE = 5_000
+ROWS_AT_ONCE = 5_000
 Stored = Callable[[Sequence[str]], Mapping[str, bool]]
 """Of some cells those that are stored as rows, each with whether its row is decided."""
 
@@ -257,9 +258,9 @@ class Pruned:
 def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
     """Remove the entries that ended before a moment (wall-clock time) and are not needed any more.
 
-    What was removed answers no call any more. A row that is stored is never called for again; but another cell that the
-    same request would have answered (the same text under a new revision of the data set, a second trial with the same
-    answer) is then a call that is made and paid again. What was spent stays in the table `spend`.
+    Removed replies are not used for later calls. A row that is stored is never called for again; but another cell with
+    the same request (the same text under a new revision of the data set, a second trial with the same response) needs a
+    call that is made and paid again. The amount spent stays in the table `spend`.
 
     These are the entries of cells whose row is decided, and the entries of failed rows that are noted as spent; never
     one whose row is not stored. Each step is a transaction: a kill in the middle leaves a whole ledger, and the next
@@ -276,9 +277,9 @@ def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
 
     def work(connection: sqlite3.Connection) -> int:
         last = n_removed = 0
-        while entries := connection.execute(query, (last, before_s, _AT_ONCE)).fetchall():
+        while entries := connection.execute(query, (last, before_s, ROWS_AT_ONCE)).fetchall():
             rows = stored(sorted({cell for _, _, cell in entries}))
-            gone = [(place,) for place, is_spent, cell in entries if cell in rows and (rows[cell] or is_spent)]
+            gone = [(row_id,) for row_id, is_spent, cell in entries if cell in rows and (rows[cell] or is_spent)]
             n_removed += _delete(connection, "delete from calls where rowid = ?", gone)
             last = entries[-1][0]
         connection.execute(
@@ -294,8 +295,8 @@ def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
 def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
     """Delete the replies that were made for removed rows: until a moment (wall-clock time) for each cell.
 
-    They answer nothing any more in any case (`Call.not_before_s`). What was spent stays in the table `spend`. A ledger
-    that is in use is left for later.
+    They are not used for later calls in any case (`Call.not_before_s`). The amount spent stays in the table `spend`. A
+    ledger that is in use is left for later.
 
     Raises:
         PipelineError: the ledger cannot be opened, read or written.

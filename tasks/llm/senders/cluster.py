@@ -33,7 +33,7 @@ from tasks.rules.errors import PipelineError, UsageError, install_extra
 LOCAL = "local"
 _CLIENT_PORT = 10001
 """Of `ray://HOST`, where Ray takes it for granted."""
-_ANSWER_WITHIN_S = 10.0
+_CONNECT_WITHIN_S = 10.0
 _N_TRIES = "3"
 """To connect where something listens: a token that is refused is refused each time, with a line of Ray's own."""
 _LOCAL_STORE_BYTES = 128 << 20
@@ -128,8 +128,8 @@ class Cluster:
         """Start a process on a node; Ray neither restarts it nor repeats its calls."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        placed = NodeAffinitySchedulingStrategy(node.node_id, soft=False)
-        options = {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": placed}
+        strategy = NodeAffinitySchedulingStrategy(node.node_id, soft=False)
+        options = {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": strategy}
         return ray().remote(**options)(process).remote()
 
     def end(self, started: Any) -> None:
@@ -202,10 +202,10 @@ def _refuse_where_nothing_listens(address: str) -> None:
     """Ray itself would try for a quarter of an hour, and write 60 lines meanwhile."""
     named = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
     try:
-        place = urlsplit(named if "://" in named else f"//{named}")
-        port = place.port or (_CLIENT_PORT if place.scheme else None)
+        url = urlsplit(named if "://" in named else f"//{named}")
+        port = url.port or (_CLIENT_PORT if url.scheme else None)
         if port is not None:  # otherwise Ray starts here, or looks for a cluster of this machine
-            socket.create_connection((place.hostname or "", port), _ANSWER_WITHIN_S).close()
+            socket.create_connection((url.hostname or "", port), _CONNECT_WITHIN_S).close()
     except (OSError, ValueError) as error:
         raise UsageError(f"calls.address: {address}: Ray is not there: {named}: {error}") from error
 

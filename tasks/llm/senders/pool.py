@@ -1,4 +1,4 @@
-"""A sender as the driver sees it: the attempts that it has in hand, and what it sends back."""
+"""Senders: processes on other nodes that make attempts, and the pool that distributes calls to them."""
 
 import asyncio
 import itertools
@@ -29,11 +29,11 @@ Sent = tuple[float, list[tuple[int, Reply]]]
 
 @dataclass(frozen=True)
 class SenderState:
-    """A sender as people see it: where it is, what it has made since it was ready, and what it is making."""
+    """The state of a sender: its node and process, the calls that it has made, and those in progress."""
 
     node: str
     pid: int
-    n_made: int
+    n_calls: int
     n_in_hand: int
     calls_per_s: float
 
@@ -45,7 +45,7 @@ class RemoteSender:
         self.node = node
         self.pid = equipment.pid
         self.lacking = equipment.lacking
-        self.n_made = 0
+        self.n_calls = 0
         self._ready_s = time.monotonic()
         self._heard_at_s = equipment.at_s
         self._process = process
@@ -58,48 +58,50 @@ class RemoteSender:
     @property
     def state(self) -> SenderState:
         """The state of the sender: its calls in progress, calls made, and calls per second."""
-        calls_per_s = self.n_made / max(time.monotonic() - self._ready_s, 1e-9)
-        return SenderState(self.node.name, self.pid, self.n_made, len(self.in_hand), calls_per_s)
+        calls_per_s = self.n_calls / max(time.monotonic() - self._ready_s, 1e-9)
+        return SenderState(self.node.name, self.pid, self.n_calls, len(self.in_hand), calls_per_s)
 
     async def make(self, call: Call, parameters: Mapping[str, Any]) -> Reply:
-        """Have it make an attempt; if it dies, that is the outcome."""
+        """Make an attempt on the sender; return a failure if the sender dies."""
         number = next(self._numbers)
-        made: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self.in_hand[number] = made
+        outcome: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self.in_hand[number] = outcome
         self._attempts.append((number, call, parameters))
         self._send_soon()
         try:
             async with asyncio.timeout(call.target.timeout_s + SILENCE_S):
-                return await made
+                return await outcome
         except TimeoutError:
-            return self.lost("it does not answer")
+            return self.lost("it does not respond")
         finally:
             self.in_hand.pop(number, None)
-            if not made.done() or made.cancelled():  # it is ended, or not begun where it is not under way yet
+            if not outcome.done() or outcome.cancelled():  # it is ended, or not begun where it is not under way yet
                 self._cancelled.append(number)
                 self._send_soon()
 
     async def receive(self, on_reply: Callable[[], object]) -> None:
-        """Take what it sends back, until it dies or falls silent.
+        """Receive outcomes from the sender, until it dies or falls silent.
 
         Raises:
-            Exception: why it is gone.
+            Exception: the reason why it is gone.
         """
         while True:
-            # Waited for twice: the first wait may have passed while this process was stopped. What Ray will answer is
-            # never cancelled: Ray's client (`ray://`) then answers with a traceback.
-            answer: asyncio.Future[Sent] = asyncio.wrap_future(self._process.outcomes.remote().future())
-            answer.add_done_callback(lambda each: each.cancelled() or each.exception())  # also if nobody waits any more
+            # Waited for twice: the first wait may have passed while this process was stopped. Ray's
+            # future is never cancelled: Ray's client (`ray://`) would then print a traceback.
+            batch_of_outcomes: asyncio.Future[Sent] = asyncio.wrap_future(self._process.outcomes.remote().future())
+            batch_of_outcomes.add_done_callback(
+                lambda each: each.cancelled() or each.exception()
+            )  # also if nobody waits any more
             for _ in range(2):
-                await asyncio.wait([answer], timeout=SILENCE_S / 2)
-            if not answer.done():
+                await asyncio.wait([batch_of_outcomes], timeout=SILENCE_S / 2)
+            if not batch_of_outcomes.done():
                 raise TimeoutError
-            self._heard_at_s, outcomes = answer.result()
+            self._heard_at_s, outcomes = batch_of_outcomes.result()
             for number, reply in outcomes:
-                made = self.in_hand.get(number)
-                if made is not None and not made.done():
-                    made.set_result(reply)
-            self.n_made += len(outcomes)
+                outcome = self.in_hand.get(number)
+                if outcome is not None and not outcome.done():
+                    outcome.set_result(reply)
+            self.n_calls += len(outcomes)
             if outcomes:
                 on_reply()
 
@@ -120,10 +122,10 @@ class RemoteSender:
             self._process.start.remote(attempts, cancelled, self._heard_at_s)
 
 
-_LOOK_AT_NODES_EVERY_S = 10.0
+LOOK_AT_NODES_EVERY_S = 10.0
 START_S = 180.0
 """How long a sender may take to start: it imports LiteLLM, which takes a busy node a minute."""
-_WITHOUT_NODES_S = 120.0
+WITHOUT_NODES_S = 120.0
 _MOST_DEATHS = 5
 """After so many on a node, without any reply in between, no more are started there."""
 
@@ -183,7 +185,7 @@ class SenderPool:
         for state in self.states:
             by_node.setdefault(state.node, []).append(state)
         nodes = (
-            f"{len(states)} on {node} ({sum(each.n_made for each in states):,} calls, "
+            f"{len(states)} on {node} ({sum(each.n_calls for each in states):,} calls, "
             f"{sum(each.calls_per_s for each in states):.1f}/s)"
             for node, states in by_node.items()
         )
@@ -225,14 +227,14 @@ class SenderPool:
             await self._next_change()
 
     async def _next_change(self) -> None:
-        """Wait until senders have come or gone; raise why none will come."""
+        """Wait until senders have come or gone; raise the reason if none will come."""
         if self._error is not None:
             raise self._error
         self._changed.clear()
         await self._changed.wait()
 
     async def _keep_senders(self, opening: Awaitable[Cluster]) -> None:
-        """Have the senders that are wanted on the nodes that are there, now and while nodes come and go."""
+        """Keep the wanted senders running on all nodes, while nodes come and go."""
         cluster = await asyncio.shield(opening)
         missed_since_s: float | None = None
         while True:
@@ -247,18 +249,18 @@ class SenderPool:
                     self._n_on[node.node_id] += 1
                     self._run(self._have_sender(cluster, node))
             with suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_AT_NODES_EVERY_S):
+                async with asyncio.timeout(LOOK_AT_NODES_EVERY_S):
                     await self._is_short.wait()
 
     def _missed_since_s(self, known_s: float | None) -> float:
-        """Since when there are no nodes, which is said at first, and ends the run after some time."""
+        """Return since when there are no nodes; print a notice at first, and end the run after some time."""
         if self._address == LOCAL:
             raise NoSender("Ray on this machine has ended; run again")
         if known_s is None:
-            notice(f"Ray at {self._address} has no node with a core; calls wait up to {_WITHOUT_NODES_S:g} s for one")
+            notice(f"Ray at {self._address} has no node with a core; calls wait up to {WITHOUT_NODES_S:g} s for one")
             return time.monotonic()
-        if time.monotonic() - known_s > _WITHOUT_NODES_S:
-            raise NoSender(f"Ray at {self._address} has had no node with a core for {_WITHOUT_NODES_S:g} s")
+        if time.monotonic() - known_s > WITHOUT_NODES_S:
+            raise NoSender(f"Ray at {self._address} has had no node with a core for {WITHOUT_NODES_S:g} s")
         return known_s
 
     async def _have_sender(self, cluster: Cluster, node: Node) -> None:
@@ -290,9 +292,9 @@ class SenderPool:
         if self._deaths_on[node.node_id] >= _MOST_DEATHS:
             self._refuse(node, f"{_MOST_DEATHS} senders died there without a reply in between, the last one: {cause}")
         if sender is not None:
-            for made in sender.in_hand.values():
-                if not made.done():
-                    made.set_result(sender.lost(cause))
+            for outcome in sender.in_hand.values():
+                if not outcome.done():
+                    outcome.set_result(sender.lost(cause))
 
     def _refuse(self, node: Node, why: str) -> None:
         """Start no more senders on a node."""
@@ -305,8 +307,8 @@ def wanted(nodes: Sequence[Node], n_senders: int | None) -> dict[Node, int]:
     """Return the wanted number of senders of each node: one a core, or `n_senders` spread evenly over the nodes."""
     if n_senders is None:
         return {node: node.n_cores for node in nodes}
-    places = sorted((place, node.node_id, node) for node in nodes for place in range(node.n_cores))
-    return dict(Counter(node for _, _, node in places[:n_senders]))
+    positions = sorted((position, node.node_id, node) for node in nodes for position in range(node.n_cores))
+    return dict(Counter(node for _, _, node in positions[:n_senders]))
 
 
 async def _equipment_of(process: Any, targets: Sequence[Target]) -> Equipment:

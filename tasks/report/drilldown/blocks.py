@@ -167,7 +167,7 @@ def read_replies(subjects: Subjects, blocks: Sequence[Block], state: Mapping[str
     by_verdict: dict[str, list[KeptReply]] = defaultdict(list)
     try:
         with kept_replies(folder) as kept:
-            for reply in kept.made_for({verdict_id for row in rows for verdict_id in row[-1]}):
+            for reply in kept.replies_for({verdict_id for row in rows for verdict_id in row[-1]}):
                 by_verdict[reply.cell].append(reply)
     except (PipelineError, OSError) as error:
         notice(f"the report has no replies of judges: {error}")

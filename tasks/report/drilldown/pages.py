@@ -18,7 +18,7 @@ from tasks.report.drilldown.subjects import STATUSES, UNKNOWN, Block, Row, Subje
 from tasks.report.rendering.site import Site, render
 from tasks.rules.identity import IMPORTED
 from tasks.rules.verdict import BINARY, TERNARY, reminder
-from tasks.run.judgings import hash_of_template, judgings
+from tasks.run.judge_configs import hash_of_template, judge_configs
 
 TASKS = Page(
     "tasks",
@@ -88,7 +88,7 @@ def _write_lists(subjects: Subjects, tasks: Tasks, site: Site) -> None:
     criteria = [criterion for task in tasks.values() for criterion in task["criteria"]]
     # A page fills a template itself (`assets/prompts.js`), so that a prompt needs no room.
     used, benchmark = {each["template_hash"] for each in subjects.judgings}, subjects.scope.benchmark
-    texts = (*shipped_templates(), *(each.template for each in judgings(subjects.scope.job, benchmark)))
+    texts = (*shipped_templates(), *(each.template for each in judge_configs(subjects.scope.job, benchmark)))
     templates = {key: text for text in texts if (key := hash_of_template(text, benchmark)) in used}
     index = _about(subjects, tasks) | {
         "criteria": write_data(site, {name: [each[name] for each in criteria] for name in _CRITERION}),

@@ -17,7 +17,7 @@ from tasks.figures.columns import Row, Rows
 from tasks.figures.scope import Scope
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.rules.text.numbers import coverage_text, number, rank_notes, some
-from tasks.run.judgings import judge_target
+from tasks.run.judge_configs import judge_target
 
 _NAMED = 3
 """So many tied models are named; of the others the sentence says how many they are."""

@@ -33,7 +33,7 @@ async def _called(job: Any, context: Any, stage: str, batches: list[tuple[Any, .
 
     async def one(batch: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> None:
         async with in_hand:
-            report.add(await batch(job, *arguments, **options))
+            report.add(await batch(job, context, *arguments, **options))
 
     await asyncio.to_thread(warm_up)
     async with asyncio.TaskGroup() as group:
@@ -69,9 +69,13 @@ async def _judge(job: Any, context: Any) -> Any:
 
     missing = await asyncio.to_thread(plan_verdicts, job, retry_failed=False)
     batches: list[tuple[Any, ...]] = [
-        (judge_responses, (judging, [each.response_id for each in batch]), {"retry_failed": False, "place": place})
-        for judging, responses in missing
-        for place, batch in enumerate(_cut(responses, _RESPONSES_A_BATCH))
+        (
+            judge_responses,
+            (judge_config, [each.response_id for each in batch]),
+            {"retry_failed": False, "batch_index": index},
+        )
+        for judge_config, responses in missing
+        for index, batch in enumerate(_cut(responses, _RESPONSES_A_BATCH))
     ]
     return await _called(job, context, "judge", batches)
 
@@ -122,24 +126,24 @@ def be_the_stage() -> None:
     for name in ("flows.cli.main", "flows.execution", "tasks.judge.judge", "tasks.sample", "tasks.llm.litellm_setup"):
         importlib.import_module(name)
     sys.modules["tasks.llm.litellm_setup"].litellm()
-    assert threading.active_count() == 1
+    assert 1 == threading.active_count()
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
         command, what = json.loads(line)
-        said: Any = None
+        line_out: Any = None
         if command == "start":
-            if (said := os.fork()) == 0:
+            if (line_out := os.fork()) == 0:
                 _be_a_run(what)
         elif command == "poll":
             ended, status = os.waitpid(what, os.WNOHANG)
-            said = os.waitstatus_to_exitcode(status) if ended else None
+            line_out = os.waitstatus_to_exitcode(status) if ended else None
         else:
             _import_what_is_listed(Path(what))
-        print(json.dumps(said), flush=True)
+        print(json.dumps(line_out), flush=True)
 
 
 def _import_what_is_listed(path: Path) -> None:
     for name in path.read_text(encoding="utf-8").splitlines():
         with contextlib.suppress(Exception):  # names that only somebody's machinery has
             importlib.import_module(name)
-    assert threading.active_count() == 1
+    assert 1 == threading.active_count()

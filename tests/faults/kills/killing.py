@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.faults.answers import Answer, TakenRequest, seeded_faults
+from tests.faults.behaviours import BookedRequest, HttpResponse, seeded_faults
 from tests.faults.kills.starting import TICK_S, Run, living, recorded, tables
 from tests.faults.process import ServerProcess
 
@@ -40,11 +40,11 @@ class Kill:
 
 @dataclass
 class Figures:
-    """The sums over some kills; `again` are answers that were paid although the call had been answered before."""
+    """The sums over some kills; `again` are replies that were paid although the call had one before."""
 
     kills: int = 0
     runs: int = 0
-    answers: int = 0
+    replies: int = 0
     again: int = 0
     again_after_delivery: int = 0
     most_gap_ms: float = 0.0
@@ -55,7 +55,7 @@ class Figures:
 class Killing:
     """Runs over one prepared warehouse against one provider, killed at random instants.
 
-    An instant is drawn up to `longest_s` after the first answer of a process, or in a share of cases up to twice that
+    An instant is drawn up to `longest_s` after the first reply of a process, or in a share of cases up to twice that
     after its start.
     """
 
@@ -73,9 +73,9 @@ class Killing:
         self._draw = random.Random(self.seed)
         self._undisturbed = self._warehouse("undisturbed")
         run = (self.start_undisturbed or self.start)(self.folder, self._undisturbed)
-        assert run.wait() == 0, run.complaint
-        self._expected = Counter(line["digest"] for line in self._answers(since_s=0.0))
-        assert set(self._expected.values()) == {1, 2}, "an answer was paid twice without any kill"
+        assert 0 == run.wait(), run.complaint
+        self._expected = Counter(line["digest"] for line in self._good_replies(since_s=0.0))
+        assert {1, 2} == set(self._expected.values()), "a reply was paid twice without any kill"
 
     def kill(self, n_kills: int) -> Figures:
         """Kill so often, over as many runs as that takes; each is let come to its end and compared.
@@ -107,7 +107,7 @@ class Killing:
                 kills.append(Kill(time.monotonic(), run.members()))
                 os.killpg(run.pid, signal.SIGKILL)
             else:
-                assert run.wait() == 0, run.complaint
+                assert 0 == run.wait(), run.complaint
                 deadline_s = time.monotonic() + 20
                 while time.monotonic() < deadline_s and any(kill.gone_s == float("inf") for kill in kills):
                     self._tick(kills)
@@ -134,37 +134,37 @@ class Killing:
     def _book_bytes(self) -> int:
         return self.server.book_path.stat().st_size if self.server.book_path.exists() else 0
 
-    def _answers(self, since_s: float) -> list[dict[str, Any]]:
-        """The lines of the book that are good answers: paid, and none of the provider's faults."""
-        behaviour = seeded_faults(SEED, FAULT_RATE, then=lambda _request, _number: Answer("good"))
+    def _good_replies(self, since_s: float) -> list[dict[str, Any]]:
+        """The lines of the book that are good replies: paid, and none of the provider's faults."""
+        behaviour = seeded_faults(SEED, FAULT_RATE, then=lambda _request, _number: HttpResponse("good"))
 
         def is_good(line: dict[str, Any]) -> bool:
-            request = TakenRequest({})
+            request = BookedRequest({})
             request.digest = line["digest"]
-            return bool(line["is_paid"]) and behaviour(request, line["number"]) == Answer("good")
+            return bool(line["is_paid"]) and behaviour(request, line["number"]) == HttpResponse("good")
 
         return [line for line in self.server.read_book() if line["arrived_at_s"] >= since_s and is_good(line)]
 
     def _compare(self, warehouse: Path, since_s: float, kills: list[Kill]) -> None:
-        found, wanted = tables(warehouse), tables(self._undisturbed)
+        rows, wanted = tables(warehouse), tables(self._undisturbed)
         for name, rows in wanted.items():
-            differing = [pair for pair in itertools.zip_longest(found[name], rows) if pair[0] != pair[1]]
+            differing = [pair for pair in itertools.zip_longest(rows[name], rows) if pair[0] != pair[1]]
             assert not differing, f"{name} differ from those of the undisturbed run: {differing[:2]}"
         twice = [key for key, count in recorded(warehouse).items() if count > 1]
-        assert not twice, f"{len(twice)} answers were called for again although their commit had been acknowledged"
+        assert not twice, f"{len(twice)} replies were called for again although their commit had been acknowledged"
         by_digest = defaultdict(list)
-        for line in self._answers(since_s):
+        for line in self._good_replies(since_s):
             by_digest[line["digest"]].append(line)
         assert by_digest.keys() == self._expected.keys()
         for digest, of_request in by_digest.items():
             n_again = len(of_request) - self._expected[digest]
-            assert n_again >= 0, "a row has no answer behind it"
+            assert n_again >= 0, "a row has no reply behind it"
             gaps = sorted(min(_gap_s(line, kill) for kill in kills) if kills else 0.0 for line in of_request[:-1])
             self._count(gaps[:n_again])
-            self.figures.answers += len(of_request)
+            self.figures.replies += len(of_request)
 
     def _count(self, gaps_s: list[float]) -> None:
-        """Take in the answers to one request that were paid and lost: how long before a kill each was sent."""
+        """Take in the replies to one request that were paid and lost: how long before a kill each was sent."""
         assert all(gap_s <= self.most_gap_s for gap_s in gaps_s), f"paid again, {max(gaps_s):.3f} s before any kill"
         self.figures.again += len(gaps_s)
         self.figures.again_after_delivery += sum(gap_s > 0 for gap_s in gaps_s)
@@ -172,10 +172,10 @@ class Killing:
 
 
 def _gap_s(line: Mapping[str, Any], kill: Kill) -> float:
-    """Return the seconds from an answer to a kill; 0 if it was in flight, infinite if the kill cannot have hit it."""
+    """Return the seconds from a reply to a kill; 0 if it was in flight, infinite if the kill cannot have hit it."""
     if line["arrived_at_s"] > kill.gone_s:
         return float("inf")
-    return max(0.0, kill.at_s - line["answered_at_s"])
+    return max(0.0, kill.at_s - line["responded_at_s"])
 
 
 def provider() -> ServerProcess:

@@ -94,7 +94,7 @@ class Stages:
     def rehearse(self, folder: Path, warehouse: Path) -> None:
         """Learn from a run what else can be imported beforehand."""
         run = self.start(folder, warehouse, modules=str(folder / "modules"))
-        assert run.wait() == 0, run.complaint
+        assert 0 == run.wait(), run.complaint
         self._say("import", str(folder / "modules"))
 
     def _say(self, *line: Any) -> Any:
@@ -108,7 +108,7 @@ class Stages:
         return json.loads(self._process.stdout.readline())
 
     def __enter__(self) -> Self:
-        assert self._heard() == "ready"
+        assert "ready" == self._heard()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -198,11 +198,11 @@ def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recorded(warehouse: Path) -> Counter[str]:
-    """Return the number of answers in the ledger to each call, over all its files."""
-    found: Counter[str] = Counter()
+    """Return the number of replies in the ledger to each call, over all its files."""
+    counts: Counter[str] = Counter()
     for path in (warehouse / "ledger").glob("*.sqlite"):
         with contextlib.closing(sqlite3.connect(path)) as connection:
-            found.update(
+            counts.update(
                 dict(connection.execute("select call_key, count(*) from calls where status = 'ok' group by 1"))
             )
-    return found
+    return counts

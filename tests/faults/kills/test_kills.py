@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.answers import Answer, Behaviour, Request, is_judging, well_behaved
+from tests.faults.behaviours import Behaviour, HttpResponse, Request, is_judge_request, well_behaved
 from tests.faults.kills.killing import MOST_COLD_GAP_S, MOST_GAP_S, Killing, provider
 from tests.faults.kills.starting import Run, Stages, configured, recorded, started_stages, tables
 from tests.faults.server import FaultServer
@@ -36,13 +36,13 @@ def test_a_stage_that_is_killed_again_and_again_loses_no_recorded_reply_and_ends
         configured(tmp_path, server.api_base)
         killing = Killing(tmp_path, server, started_stages().start, most_gap_s=most_gap_s)
         figures = killing.kill(kills)
-    assert figures.kills == kills
+    assert kills == figures.kills
     assert fewest_again <= figures.again <= kills * 8
-    assert figures.answers >= 228
+    assert figures.replies >= 228
 
 
 N_CALLS = 2 * 2 * 8 + 2 * 98
-"""Two trials of two models on eight tasks; the answers of both trials are the same, and so are their judgings."""
+"""Two trials of two models on eight tasks; the responses of both trials are the same, and so are their verdicts."""
 N_RESPONSES, N_ROWS = 32, 32 + 392
 
 
@@ -52,7 +52,7 @@ def stages() -> Stages:
 
 
 def taking(delay_s: float) -> Behaviour:
-    return lambda request, number: Answer(well_behaved(request, number).text, delay_s=delay_s)
+    return lambda request, number: HttpResponse(well_behaved(request, number).text, delay_s=delay_s)
 
 
 def wait_for(condition: Callable[[], bool], timeout_s: float = 60) -> None:
@@ -67,14 +67,14 @@ def outcomes(warehouse: Path) -> list[str]:
 
 
 def is_complete(warehouse: Path) -> bool:
-    found = tables(warehouse)
-    statuses = Counter(row["status"] for name in ("responses", "verdicts") for row in found[name])
+    rows = tables(warehouse)
+    statuses = Counter(row["status"] for name in ("responses", "verdicts") for row in rows[name])
     return statuses.keys() == {"ok", "met", "unmet"} and (statuses["ok"], statuses.total()) == (N_RESPONSES, N_ROWS)
 
 
 def assert_one_line(run: Run, *parts: str) -> None:
-    assert run.code == 1
-    assert len(run.complaint.splitlines()) == 1, run.complaint
+    assert 1 == run.code
+    assert 1 == len(run.complaint.splitlines()), run.complaint
     assert all(part in run.complaint for part in ("prbench: ", *parts)), run.complaint
 
 
@@ -91,11 +91,11 @@ def test_two_runs_at_once_share_the_work_and_no_call_is_made_twice_while_readers
             rows = rows_in(data, "select count(*) as n, count(distinct verdict_id) as n_ids from verdicts")
             assert rows[0]["n"] == rows[0]["n_ids"]
             n_reads += 1
-        assert (first.code, second.code) == (0, 0), first.complaint + second.complaint
-        assert len(server.paid) == N_CALLS
+        assert (0, 0) == (first.code, second.code), first.complaint + second.complaint
+        assert N_CALLS == len(server.paid)
     assert n_reads > 2
-    assert set(recorded(data).values()) == {1}
-    assert outcomes(data) == ["done", "done"]
+    assert {1} == set(recorded(data).values())
+    assert ["done", "done"] == outcomes(data)
     assert is_complete(data)
 
 
@@ -109,37 +109,37 @@ def test_a_run_goes_on_with_what_a_killed_one_at_its_side_had_in_hand(stages: St
         os.killpg(first.pid, signal.SIGKILL)
         first.wait()
         server.behaviour = well_behaved
-        assert second.wait() == 0, second.complaint
+        assert 0 == second.wait(), second.complaint
         # What the killed run had in hand was paid and never came; all else once.
         assert len(server.paid) <= N_CALLS + 8
-    assert set(recorded(data).values()) == {1}
+    assert {1} == set(recorded(data).values())
     assert is_complete(data)
 
 
 @pytest.mark.long
 def test_a_clock_that_jumps_back_between_two_runs_loses_and_doubles_nothing(stages: Stages, tmp_path: Path) -> None:
-    def fails_at_times(request: Request, number: int) -> Answer:
+    def fails_at_times(request: Request, number: int) -> HttpResponse:
         text = request["messages"][0]["content"]
-        if is_judging(request) and sum(map(ord, text)) % 3 == 0:
-            return Answer("no verdict")
+        if is_judge_request(request) and sum(map(ord, text)) % 3 == 0:
+            return HttpResponse("no verdict")
         return well_behaved(request, number)
 
     with FaultServer(fails_at_times) as server:
         data = configured(tmp_path, server.api_base)
-        assert stages.start(tmp_path, data).wait() == 0
+        assert 0 == stages.start(tmp_path, data).wait()
         failed = [row["verdict_id"] for row in tables(data)["verdicts"] if row["status"] == "parse_error"]
         assert len(failed) > 50
         server.behaviour = well_behaved
         n_calls = len(server.book)
-        assert stages.start(tmp_path, data, clock_s=-3600.0).wait() == 0
+        assert 0 == stages.start(tmp_path, data, clock_s=-3600.0).wait()
         assert is_complete(data)
         again = Counter(entry.digest for entry in server.entries[n_calls:])
-        assert set(again.values()) == {1}
+        assert {1} == set(again.values())
         assert len(again) <= len(failed)
         n_calls = len(server.book)
-        assert stages.start(tmp_path, data, clock_s=-7200.0).wait() == 0
+        assert 0 == stages.start(tmp_path, data, clock_s=-7200.0).wait()
         assert len(server.book) == n_calls
-    assert outcomes(data) == ["done", "done", "done"]
+    assert ["done", "done", "done"] == outcomes(data)
     assert is_complete(data)
 
 
@@ -150,7 +150,7 @@ def test_a_disk_that_is_full_for_the_ledger_ends_a_run_with_one_line_and_costs_n
     with FaultServer(taking(0.02)) as server:
         data = configured(tmp_path, server.api_base)
         run = stages.start(tmp_path, data, file_bytes_when_calling=100_000)
-        assert run.wait() == 1
+        assert 1 == run.wait()
         assert_one_line(run, "calls.sqlite: cannot be written", "make room")
         n_recorded = recorded(data).total()
         assert 0 < n_recorded < N_CALLS
@@ -158,11 +158,11 @@ def test_a_disk_that_is_full_for_the_ledger_ends_a_run_with_one_line_and_costs_n
         assert lost <= 2 * 8  # those in flight, and those that began before all batches knew
         if not is_resumed_at_once:  # the disk is still full
             still = stages.start(tmp_path, data, file_bytes_at_start=4_096)
-            assert still.wait() == 1
+            assert 1 == still.wait()
             assert_one_line(still, "ledger")
-        assert stages.start(tmp_path, data).wait() == 0
+        assert 0 == stages.start(tmp_path, data).wait()
         assert len(server.paid) == N_CALLS + lost
-    assert set(recorded(data).values()) == {1}
+    assert {1} == set(recorded(data).values())
     assert is_complete(data)
 
 
@@ -171,16 +171,16 @@ def test_a_disk_that_is_full_for_a_part_ends_a_run_with_one_line_and_what_it_was
 ) -> None:
     with FaultServer() as server:
         data = configured(tmp_path, server.api_base)
-        assert stages.start(tmp_path, data).wait() == 0
+        assert 0 == stages.start(tmp_path, data).wait()
         for table in ("responses", "verdicts"):  # as after a kill between the last reply and the first part
             shutil.rmtree(data / "parts" / table)
         forget_parts(Warehouse(data))
         run = stages.start(tmp_path, data, file_bytes_when_calling=4_096)
-        assert run.wait() == 1
+        assert 1 == run.wait()
         assert_one_line(run, "File too large")
         assert not list((data / "parts").glob("*/.*.tmp"))
-        assert stages.start(tmp_path, data).wait() == 0
-        assert len(server.paid) == N_CALLS
+        assert 0 == stages.start(tmp_path, data).wait()
+        assert N_CALLS == len(server.paid)
     assert is_complete(data)
 
 
@@ -192,11 +192,11 @@ def test_a_signal_ends_a_run_within_seconds_though_its_calls_take_long(
         data = configured(tmp_path, server.api_base)
         run = stages.start(tmp_path, data)
         wait_for(lambda: server.in_hand == 8)
-        assert len(run.members()) == 1
+        assert 1 == len(run.members())
         before_s = time.monotonic()
         os.kill(run.pid, stop)
-        assert run.wait() == 130, run.complaint
+        assert 130 == run.wait(), run.complaint
         assert time.monotonic() - before_s < 30
-        assert run.complaint == "interrupted: finished work is kept; run the same command again to continue\n"
+        assert "interrupted: finished work is kept; run the same command again to continue\n" == run.complaint
         wait_for(lambda: run.members() == [], 2)
-    assert outcomes(data) == ["interrupted"]
+    assert ["interrupted"] == outcomes(data)

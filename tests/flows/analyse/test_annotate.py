@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tasks.benchmarks import load_benchmark
-from tests.faults.answers import Answer, Request, prompt_of
+from tests.faults.behaviours import HttpResponse, Request, prompt_of
 from tests.faults.server import FaultServer
 from tests.flows.conftest import Command
 from tests.kit import SHARED_DATA
@@ -30,7 +30,7 @@ def labels_in(prompt: str) -> list[str]:
     return re.findall(r"^- (.+?): ", listed, re.MULTILINE) or ["DE", "US-CA", "EU", "NONE"]
 
 
-def labelled(request: Request, _: int) -> Answer:
+def labelled(request: Request, _: int) -> HttpResponse:
     """A label by the hash of model and prompt, with a second one for every third."""
     prompt = prompt_of(request)
     labels = labels_in(prompt)
@@ -38,7 +38,7 @@ def labelled(request: Request, _: int) -> Answer:
     index = seed[0] % len(labels)
     has_second = seed[1] % 3 == 0 and "further labels, at most 0" not in prompt
     secondary = [labels[(index + 1) % len(labels)]] if has_second else []
-    return Answer(json.dumps({"explanation": "so", "primary": labels[index], "secondary": secondary}))
+    return HttpResponse(json.dumps({"explanation": "so", "primary": labels[index], "secondary": secondary}))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.faults.answers import Answer, Request, criterion_of, prompt_of
+from tests.faults.behaviours import HttpResponse, Request, criterion_of, prompt_of
 from tests.faults.server import FaultServer
 from tests.flows.conftest import Command
 from tests.kit import good_row, write_jsonl
@@ -27,14 +27,14 @@ def is_naming(request: Request) -> bool:
     return 'only key is "name"' in prompt_of(request)
 
 
-def describing(request: Request, _: int) -> Answer:
+def describing(request: Request, _: int) -> HttpResponse:
     """The topic that a criterion names, as its phrase; of a group, the words of its first phrase."""
     prompt = prompt_of(request)
     if is_naming(request):
-        return Answer(json.dumps({"name": f"Rules on {phrases_in(prompt)[0].partition(' of ')[0]}"}))
+        return HttpResponse(json.dumps({"name": f"Rules on {phrases_in(prompt)[0].partition(' of ')[0]}"}))
     title = criterion_of(prompt)
     manner = MANNERS[int(title.split()[4].rstrip(":")) % 3]
-    return Answer(json.dumps({"capability": f"Applying the {title.partition(': ')[2]} {manner}"}))
+    return HttpResponse(json.dumps({"capability": f"Applying the {title.partition(': ')[2]} {manner}"}))
 
 
 def phrases_in(prompt: str) -> list[str]:
@@ -192,9 +192,9 @@ def test_vectors_of_phrases_come_from_the_embedding_model_once(command: Command,
     assert n_calls == len(provider.book)
 
 
-def whole_criterion(request: Request, number: int) -> Answer:
+def whole_criterion(request: Request, number: int) -> HttpResponse:
     if is_naming(request):
         return describing(request, number)
     if "messages" not in request:
-        return Answer()
-    return Answer(json.dumps({"capability": criterion_of(prompt_of(request))}))
+        return HttpResponse()
+    return HttpResponse(json.dumps({"capability": criterion_of(prompt_of(request))}))

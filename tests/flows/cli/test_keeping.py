@@ -17,7 +17,7 @@ from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.replies import Reply
 from tasks.maintain.upkeep import latest_runs, spent
 from tasks.run.writing import StageReport
-from tests.faults.server import Answer, FaultServer
+from tests.faults.server import FaultServer, HttpResponse
 from tests.flows.conftest import Run
 from tests.kit import at, job_on, response, row, written
 from tests.tasks.llm.conftest import failed
@@ -146,13 +146,13 @@ def test_doctor_looks_whether_receivers_can_be_reached_and_names_no_more_than_th
     assert "secret-path" not in gone[1]
 
 
-CALLED: dict[str, tuple[Answer, bool | None, str]] = {
-    "served": (Answer("Hello."), True, "HOSTED_VLLM_API_KEY is not set; 1 call of 1 token was answered"),
+CALLED: dict[str, tuple[HttpResponse, bool | None, str]] = {
+    "served": (HttpResponse("Hello."), True, "HOSTED_VLLM_API_KEY is not set; 1 call of 1 token succeeded"),
     "key refused": (failed(401, "no"), False, "check the key: HOSTED_VLLM_API_KEY is not set"),
     "unknown model": (failed(404, "The model `m` does not exist"), False, "every call would fail: NotFoundError"),
-    "too short": (failed(400, "max_tokens must be at least 16"), True, "takes the key, but not a call of 1 token"),
+    "too short": (failed(400, "max_tokens must be at least 16"), True, "accepts the key, but not a call of 1 token"),
     "busy": (failed(429, "slow down"), None, "is busy, so its key was not tried"),
-    "broken": (failed(503, "overloaded"), False, "does not answer: ServiceUnavailableError"),
+    "broken": (failed(503, "overloaded"), False, "does not respond: ServiceUnavailableError"),
 }
 
 

@@ -12,8 +12,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from tests.faults.answers import criterion_of, prompt_of
-from tests.faults.server import Answer, Entry, FaultServer, Request, is_judging, meets, well_behaved
+from tests.faults.behaviours import criterion_of, prompt_of
+from tests.faults.server import Entry, FaultServer, HttpResponse, Request, is_judge_request, meets, well_behaved
 from tests.flows.conftest import CONCURRENCY, N_CRITERIA, PROJECT, Command, Done
 from tests.tasks.alerts.servers import Hook, Reply, serving_hook
 
@@ -37,13 +37,13 @@ class Weather:
     refused: str = ""
     """A model whose key is wrong."""
 
-    def __call__(self, request: Request, number: int) -> Answer:
+    def __call__(self, request: Request, number: int) -> HttpResponse:
         if request["model"] == self.refused:
-            return Answer(status=401, error={"message": "wrong key", "type": "auth", "code": None})
-        return Answer(self._text(request, number), delay_s=self.delay_s)
+            return HttpResponse(status=401, error={"message": "wrong key", "type": "auth", "code": None})
+        return HttpResponse(self._text(request, number), delay_s=self.delay_s)
 
     def _text(self, request: Request, number: int) -> str:
-        if is_judging(request):
+        if is_judge_request(request):
             return json.dumps({"explanation": "as the test says", "criteria_met": self.is_met(request)})
         worse = _WORSE if self.has_regressed and request["model"] == "fresh" else ""
         return f"{well_behaved(request, number).text} Take {number}.{worse}"
@@ -74,12 +74,12 @@ class Seen:
     @property
     def sampled(self) -> list[str]:
         """The models that were sampled, one for each call."""
-        return [request["model"] for request in self.calls if not is_judging(request)]
+        return [request["model"] for request in self.calls if not is_judge_request(request)]
 
     @property
     def n_judged(self) -> int:
         """The calls to judges."""
-        return sum(map(is_judging, self.calls))
+        return sum(map(is_judge_request, self.calls))
 
     @property
     def alerts(self) -> dict[str, dict[str, Any]]:
@@ -97,7 +97,7 @@ class Seen:
         for task, weight in weights.values():
             most[task] = most.get(task, Fraction(0)) + max(weight, Fraction(0))
         # Repeated requests are the control set.
-        first = [entry.request for entry in self.entries if entry.number == 0 and is_judging(entry.request)]
+        first = [entry.request for entry in self.entries if entry.number == 0 and is_judge_request(entry.request)]
         mine = [request for request in first if f" by {model}." in prompt_of(request)]
         for title, is_met in {_title(each): self.weather.is_met(each) for each in mine}.items():
             task, weight = weights[title]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.server import is_judging
+from tests.faults.server import is_judge_request
 from tests.flows.conftest import CONCURRENCY, N_CRITERIA, N_TASKS, until
 from tests.flows.nights.night_world import (
     N_CONTROL,
@@ -180,7 +180,7 @@ TROUBLED, THE_NEXT = "2026-11-06", "2026-11-07"
 def troubled(nights: Nights) -> Troubled:
     world, began = nights.world, len(nights.world.server.book)
     first = started(world, delay_s=0.3)
-    until(lambda: sum(map(is_judging, world.server.book[began:])) > 30, first)
+    until(lambda: sum(map(is_judge_request, world.server.book[began:])) > 30, first)
     again = world.night(TROUBLED, delay_s=0.3)
     second = world.night(THE_NEXT, "--json", delay_s=0.3)
     assert first.poll() is None

@@ -16,7 +16,7 @@ from flows.run.outcomes import DONE, RUNNING
 from tasks.aggregate import aggregate
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import DataRevision, Job
-from tasks.run.coverage import Covered
+from tasks.run.coverage import CoverageCell
 from tests.kit import REVISION, Rows, at, job_on, together, written
 from tests.tasks.compare.comparisons import RUBRICS, judged, tasks_of
 from warehouse import Reader, Warehouse
@@ -133,7 +133,7 @@ def test_the_record_of_a_run_gives_back_its_job(job: Job) -> None:
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 PRBENCH = load_benchmark("prbench")
-CELL = Covered("a", "base", 1, None, None, 200, 200, 120, failures=Counter(timeout=3, refused=1))
+CELL = CoverageCell("a", "base", 1, None, None, 200, 200, 120, failures=Counter(timeout=3, refused=1))
 ROW = {"started_at": NOW - timedelta(hours=1, minutes=2), "ended_at": None, "command": "prbench run", "night": None}
 
 

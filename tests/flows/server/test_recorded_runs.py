@@ -22,7 +22,7 @@ from flows.server.server_process import ADDRESS
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError
 from tasks.run.writing import StageReport
-from tests.faults.server import Answer, FaultServer, is_judging, well_behaved
+from tests.faults.server import FaultServer, HttpResponse, is_judge_request, well_behaved
 from tests.flows.conftest import N_CRITERIA, Command, until
 from tests.flows.prefect_server import browser, take_database
 from tests.kit import endpoint, job_on, shared_folder
@@ -154,8 +154,8 @@ class World:
     provider: FaultServer
 
     def slow_down(self, delay_s: float) -> None:
-        self.provider.behaviour = lambda request, number: Answer(
-            well_behaved(request, number).text, delay_s=delay_s if is_judging(request) else 0.0
+        self.provider.behaviour = lambda request, number: HttpResponse(
+            well_behaved(request, number).text, delay_s=delay_s if is_judge_request(request) else 0.0
         )
 
     @property
@@ -180,7 +180,7 @@ class World:
     def under_way(self) -> "subprocess.Popen[str]":
         """A run that has judged something and has much to do still."""
         run = self.command.start("run")
-        until(lambda: sum(map(is_judging, self.provider.book)) > 12, run)
+        until(lambda: sum(map(is_judge_request, self.provider.book)) > 12, run)
         return run
 
 

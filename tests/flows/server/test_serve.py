@@ -18,7 +18,7 @@ import pytest
 
 from flows import deployments
 from flows.server.project_server import FOLDER
-from tests.faults.server import is_judging
+from tests.faults.server import is_judge_request
 from tests.flows.conftest import N_CRITERIA, N_TASKS, PRBENCH, until
 from tests.flows.nights.night_world import NightWorld, Weather, night_world
 from tests.flows.prefect_server import browser, take_database
@@ -216,7 +216,7 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
         "select distinct task_id, model, trial from responses where trial = 2"
     )
     # Nothing was called for twice but the control set, which is to be.
-    again = sum(entry.number > 0 and is_judging(entry.request) for entry in world.server.entries)
+    again = sum(entry.number > 0 and is_judge_request(entry.request) for entry in world.server.entries)
     assert [{"n": again}] == world.command.sql("select count(*) as n from control_verdicts")
 
 
@@ -278,7 +278,7 @@ def under_way(api: Api, world: NightWorld, deployment: str, **parameters: Any) -
     world.server.behaviour = Weather(delay_s=1.0)
     before = len(world.server.book)
     run_id = api.trigger(deployment, **parameters)
-    until(lambda: sum(map(is_judging, world.server.book[before:])) > 10)
+    until(lambda: sum(map(is_judge_request, world.server.book[before:])) > 10)
     return run_id
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.faults.answers import criterion_of, prompt_of
-from tests.faults.server import Answer, Entry, FaultServer, Request, is_judging, well_behaved
+from tests.faults.behaviours import criterion_of, prompt_of
+from tests.faults.server import Entry, FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.kit import good_row, write_jsonl
 
 N_TASKS, N_CRITERIA, BLOCK = 40, 10, 20
@@ -26,13 +26,13 @@ class Script:
     version: int = 1
     """Responses of another version have another text, so that they are judged again."""
 
-    def __call__(self, request: Request, number: int) -> Answer:
-        if not is_judging(request):
+    def __call__(self, request: Request, number: int) -> HttpResponse:
+        if not is_judge_request(request):
             text = f"{well_behaved(request, number).text} Version {self.version}."
-            return Answer(text, delay_s=self.delay_s)
+            return HttpResponse(text, delay_s=self.delay_s)
         model = next(name for name in self.shares if f" by {name}." in prompt_of(request))
         met = _digit(criterion_of(prompt_of(request)), model) < self.shares[model]
-        return Answer(json.dumps({"explanation": "as scripted", "criteria_met": met}), delay_s=self.delay_s)
+        return HttpResponse(json.dumps({"explanation": "as scripted", "criteria_met": met}), delay_s=self.delay_s)
 
 
 def mean_score(model: str) -> float:
@@ -76,4 +76,4 @@ def settings(server: FaultServer, data: Path, labels: Sequence[str] = tuple(SHAR
 
 def sampled(entries: Sequence[Entry]) -> Counter[str]:
     """Return the number of requested responses, by model."""
-    return Counter(entry.request["model"] for entry in entries if not is_judging(entry.request))
+    return Counter(entry.request["model"] for entry in entries if not is_judge_request(entry.request))

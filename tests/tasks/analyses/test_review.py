@@ -11,10 +11,10 @@ import pytest
 
 from tasks.analyses.review import CHECKS, REVIEW
 from tasks.config.job import Job
-from tasks.run.asking import ask_about
+from tasks.run.calls import analyse_items
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
-from tests.faults.answers import Answer, Request, criterion_of, is_reviewing, prompt_of, review, well_behaved
+from tests.faults.behaviours import HttpResponse, Request, criterion_of, is_reviewing, prompt_of, review, well_behaved
 from tests.faults.server import FaultServer
 from tests.kit import endpoint, good_row, job_on, prepared, rows_in, write_jsonl
 from warehouse import Warehouse
@@ -35,9 +35,10 @@ def reviewed(job: Job, *, retry_failed: bool = False) -> StageReport:
             missing = REVIEW.missing(job, reader, retry_failed=retry_failed)
         if not any(missing.values()):
             return
-        async with open_run_context(job, ("reviewer",)):
+        async with open_run_context(job, ("reviewer",)) as context:
             for label, items in missing.items():
-                report.add(await ask_about(job, REVIEW, label, [i.row_id for i in items], retry_failed=retry_failed))
+                ids = [item.row_id for item in items]
+                report.add(await analyse_items(job, context, REVIEW, label, ids, retry_failed=retry_failed))
 
     asyncio.run(run())
     Warehouse(job.warehouse).publish()
@@ -130,9 +131,9 @@ def test_an_undesired_criterion_is_marked_as_one_and_no_weight_is_shown(server: 
 
 
 def test_a_reply_that_is_no_review_is_requested_once_more(server: FaultServer, tmp_path: Path) -> None:
-    def behaviour(request: Request, number: int) -> Answer:
+    def behaviour(request: Request, number: int) -> HttpResponse:
         is_broken = criterion_of(prompt_of(request)) == broken
-        return Answer(json.dumps({"atomic": True})) if is_broken else well_behaved(request, number)
+        return HttpResponse(json.dumps({"atomic": True})) if is_broken else well_behaved(request, number)
 
     job = small(server, tmp_path)
     broken = min(row["title"] for row in rows_in(job, "select title from criteria"))

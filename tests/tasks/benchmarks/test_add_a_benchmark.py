@@ -17,7 +17,7 @@ from tasks import benchmarks
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.imports.verdicts import import_verdicts
-from tests.faults.answers import Answer, Request, prompt_of
+from tests.faults.behaviours import HttpResponse, Request, prompt_of
 from tests.faults.server import FaultServer
 from tests.kit import configure, endpoint, judged, prepared, sampled, write_jsonl
 from warehouse import Reader, Warehouse
@@ -36,15 +36,15 @@ def meets(model: str, place: int) -> bool:
     return place % 2 == (model == ODD)
 
 
-def behaviour(request: Request, _number: int) -> Answer:
+def behaviour(request: Request, _number: int) -> HttpResponse:
     """Models that say who they are, and a judge who goes by that and by the criterion's place in its rubric."""
     prompt = prompt_of(request)
     if not prompt.startswith("You check minutes of a meeting."):
-        return Answer(f"Minutes of one who {request['model']}.")
+        return HttpResponse(f"Minutes of one who {request['model']}.")
     conversation, _, title = prompt.partition("Does this hold for the minutes?")
     place = next(titles.index(title.strip()) for titles in TITLES if title.strip() in titles)
     model = next(name for name in (EVEN, ODD) if name in conversation)
-    return Answer(json.dumps({"explanation": "as the test says", "criteria_met": meets(model, place)}))
+    return HttpResponse(json.dumps({"explanation": "as the test says", "criteria_met": meets(model, place)}))
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
         made = prepared(job_on(source, folder / "w", benchmark="healthbench", models=models, judges=judges))
         sampled(made)
         judged(made)
-        assert len(server.judgings) == sum(map(len, POINTS))
+        assert len(server.judge_requests) == sum(map(len, POINTS))
         meta = write_jsonl(folder / "meta.jsonl", meta_rows())
         assert import_responses(made, meta).rows == 3
         assert import_verdicts(made, meta).rows == 8

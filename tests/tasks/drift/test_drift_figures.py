@@ -29,7 +29,7 @@ def decided(of: dict[str, Any], night: str, value: float | None, failed: str) ->
     return row("control_verdicts", **given, judge_vintage=night, status=status, value=value)
 
 
-def drawn(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def rows_shown(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Members of three sets, and what became of them in four nights: equal values, failures, members not asked."""
     source = random.Random(seed)
     members = [
@@ -48,12 +48,12 @@ def drawn(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def test_agreement_and_kappa_are_those_of_the_first_and_the_new_decisions(published: Fill) -> None:
-    members, verdicts = drawn(seed=20261122)
+    members, verdicts = rows_shown(seed=20261122)
     first = {(each["set_id"], each["criterion_id"]): each["first_value"] for each in members}
-    found = published({"control_set": members, "control_verdicts": verdicts}).rows("from judge_drift")
+    figures = published({"control_set": members, "control_verdicts": verdicts}).rows("from judge_drift")
 
-    assert len(found) == 12
-    for each in found:
+    assert 12 == len(figures)
+    for each in figures:
         tonight = [v for v in verdicts if (v["set_id"], v["judge_vintage"]) == (each["set_id"], each["night"])]
         pairs = [(first[v["set_id"], v["criterion_id"]], v["value"]) for v in tonight if v["value"] is not None]
         old, new = zip(*pairs, strict=True)
@@ -71,7 +71,7 @@ def test_agreement_and_kappa_are_those_of_the_first_and_the_new_decisions(publis
 
 
 def test_limits_are_shown_only_beside_the_counts_that_they_were_worked_out_with(published: Fill) -> None:
-    members, verdicts = drawn(seed=1)
+    members, verdicts = rows_shown(seed=1)
     tonight = [v for v in verdicts if (v["set_id"], v["judge_vintage"]) == ("binary", "2026-11-01")]
     n = sum(v["value"] is not None for v in tonight)
     known = {"set_id": "binary", "night": "2026-11-01", "n_agreeing": n, "method": "m", "cause": "limit"}
@@ -80,6 +80,6 @@ def test_limits_are_shown_only_beside_the_counts_that_they_were_worked_out_with(
 
     stored = {"control_set": members, "control_verdicts": tonight}
     reader = published(stored, {"control_limits": [right]})
-    assert reader.rows(shown) == [{"cause": "limit", "method": "m", "is_out_of_control": True}]
+    assert [{"cause": "limit", "method": "m", "is_out_of_control": True}] == reader.rows(shown)
     reader = published(stored, {"control_limits": [stale]})
-    assert reader.rows(shown) == [{"cause": None, "method": None, "is_out_of_control": False}]
+    assert [{"cause": None, "method": None, "is_out_of_control": False}] == reader.rows(shown)

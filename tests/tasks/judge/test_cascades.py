@@ -4,9 +4,7 @@ import contextlib
 import hashlib
 import json
 import sqlite3
-import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,8 +16,8 @@ import pytest
 from tasks.config.job import Job
 from tasks.llm.ledger.files import ledger_path
 from tasks.plan.plan import plan
-from tests.faults.answers import prompt_of, slowed
-from tests.faults.server import Answer, FaultServer, Request, is_judging, meets, well_behaved
+from tests.faults.behaviours import prompt_of
+from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, meets, well_behaved
 from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
 
 STRONG: dict[str, Any] = {"name": "hosted_vllm/strong", "label": "strong"}
@@ -40,27 +38,27 @@ def job_at(api_base: str, folder: Path, *judges: dict[str, Any]) -> Job:
     return prepared(job_on("sample", folder, models=[endpoint("a", api_base)], judges=given, limits=limits))
 
 
-def drawn(*parts: object) -> float:
+def random_values(*parts: object) -> float:
     """A number from 0 to 1 that these decide."""
     return hashlib.sha256("|".join(map(str, parts)).encode()).digest()[0] / 256
 
 
-def two_judges(request: Request, number: int) -> Answer:
+def two_judges(request: Request, number: int) -> HttpResponse:
     """A strong judge that is always the same, and a cheap one that errs, wavers, fails and is more or less sure."""
-    if is_judging(request) and request["model"] == "cheap" and drawn("fail", prompt_of(request)) < 0.1:
-        return Answer("I cannot say.")
+    if is_judge_request(request) and request["model"] == "cheap" and random_values("fail", prompt_of(request)) < 0.1:
+        return HttpResponse("I cannot say.")
     return two_sound_judges(request, number)
 
 
-def two_sound_judges(request: Request, number: int) -> Answer:
+def two_sound_judges(request: Request, number: int) -> HttpResponse:
     """The same, but the cheap judge never fails."""
-    if not is_judging(request) or request["model"] == "strong":
+    if not is_judge_request(request) or request["model"] == "strong":
         return well_behaved(request, number)
     prompt = prompt_of(request)
     # The second repetition sends the same words once more.
-    turns = drawn("err", prompt) < 0.2 or (drawn("waver", prompt) < 0.3 and number % 2 == 1)
+    turns = random_values("err", prompt) < 0.2 or (random_values("waver", prompt) < 0.3 and number % 2 == 1)
     text = json.dumps({"explanation": "cheaply", "criteria_met": meets(prompt) != turns})
-    return replace(Answer(text), certainty=0.5 + drawn("sure", prompt) / 2)
+    return replace(HttpResponse(text), certainty=0.5 + random_values("sure", prompt) / 2)
 
 
 pytestmark = pytest.mark.slow
@@ -110,7 +108,7 @@ def calls_of(server: FaultServer) -> Counter[tuple[str, str]]:
     """(model, prompt) of all first calls for a verdict; a reminder after a reply that cannot be read is left out."""
     return Counter(
         (request["model"], request["messages"][0]["content"])
-        for request in server.judgings
+        for request in server.judge_requests
         if len(request["messages"]) == 1
     )
 
@@ -141,15 +139,15 @@ def foretold(rows: list[dict[str, Any]], when: dict[str, Any]) -> dict[tuple[str
     by_criterion: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
     for row in rows:
         by_criterion.setdefault((row["task_id"], row["criterion_id"]), {}).setdefault(row["judge"], []).append(row)
-    found = {}
+    rows = {}
     for key, judges in by_criterion.items():
         why = replayed(judges["cheap"], when)
         decided = judges["strong" if why else "cheap"][0]
-        found[key] = (decided["judge"], why or None, decided["value"], decided["explanation"], decided["status"])
-    return found
+        rows[key] = (decided["judge"], why or None, decided["value"], decided["explanation"], decided["status"])
+    return rows
 
 
-def made_by(job: Job) -> dict[tuple[str, str], tuple[Any, ...]]:
+def owner_of(job: Job) -> dict[tuple[str, str], tuple[Any, ...]]:
     """The same from the stored verdicts of the cascade."""
     columns = ("decided_by", "escalated_because", "value", "explanation", "status")
     return {
@@ -181,7 +179,7 @@ def test_a_live_cascade_makes_the_calls_and_verdicts_that_a_replay_of_both_judge
     sampled(live)
     report = judged(live)
 
-    assert expected == made_by(live)
+    assert expected == owner_of(live)
     assert len(expected) == report.rows
     calls = calls_of(server)
     assert n_foretold(expected, when) == by_model(calls)
@@ -204,39 +202,14 @@ def test_calls_that_the_judges_have_made_for_themselves_are_not_made_again_and_w
     judged(both)
 
     assert n_before == len(server.book)
-    assert foretold(rows, when) == made_by(both)
+    assert foretold(rows, when) == owner_of(both)
     assert {0} == {row["prompt_tokens"] for row in verdicts_of(both) if row["judge"] == "careful"}
 
 
-def test_a_killed_cascade_goes_on_and_pays_no_recorded_reply_twice(
-    in_full: list[dict[str, Any]], server: FaultServer, tmp_path: Path
-) -> None:
-    when = WHENS["disagreement"]
-    server.behaviour = slowed(lambda _request, _number: 0.03, then=two_judges)
-    arguments = [str(tmp_path), server.api_base, json.dumps(when)]
-    process = subprocess.Popen([sys.executable, "-m", "tests.tasks.judge.test_cascades", *arguments])
-    deadline_s = time.monotonic() + 300
-    while len(server.judgings) < 80 and process.poll() is None and time.monotonic() < deadline_s:
-        time.sleep(0.02)
-    process.kill()
-    process.wait()
-    n_before = len(server.judgings)
-
-    job = job_at(server.api_base, tmp_path, CHEAP, STRONG, cascade(**when))
-    judged(job)
-
-    expected = foretold(in_full, when)
-    # Repetitions are told apart by the order in which the provider sees them, which a kill may change.
-    assert expected.keys() == made_by(job).keys()
-    assert 80 <= n_before < sum(n_foretold(expected, when).values())
-    wanted = n_foretold(expected, when)["cheap"]
-    assert wanted <= by_model(calls_of(server))["cheap"] <= wanted + CONCURRENCY
-
-
 def test_a_second_judge_s_failure_is_the_verdict_s_and_is_tried_again(server: FaultServer, tmp_path: Path) -> None:
-    def strong_is_down(request: Request, number: int) -> Answer:
-        if is_judging(request) and request["model"] == "strong":
-            return Answer("I cannot say.")
+    def strong_is_down(request: Request, number: int) -> HttpResponse:
+        if is_judge_request(request) and request["model"] == "strong":
+            return HttpResponse("I cannot say.")
         return two_judges(request, number)
 
     server.behaviour = strong_is_down
@@ -248,7 +221,7 @@ def test_a_second_judge_s_failure_is_the_verdict_s_and_is_tried_again(server: Fa
     assert {("strong", "parse_error", None)} == {(r["decided_by"], r["status"], r["value"]) for r in failed}
     n_cheap = by_model(calls_of(server))["cheap"]
 
-    planned = {each.label: each.calls for each in plan(job) if each.role == "judge"}
+    planned = {each.label: each.calls for each in plan(job) if each.purpose == "judge"}
     assert {"cheap": 0, "strong": len(failed)} == planned
     server.behaviour = two_judges
     assert len(failed) == judged(job).rows

@@ -11,9 +11,9 @@ from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.llm.replies import MOST_TEXT_BYTES
 from tasks.plan.plan import former_template_notices, plan
-from tasks.run.judgings import Judging, judgings
+from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.writing import StageReport
-from tests.faults.server import Answer, Behaviour, FaultServer, Request, is_judging, well_behaved
+from tests.faults.server import Behaviour, FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
 from warehouse import Warehouse
 
@@ -25,18 +25,18 @@ FORMER = [
 ]
 
 
-def judging_by(benchmark: str, **judge: Any) -> Judging:
+def judge_config_of(benchmark: str, **judge: Any) -> JudgeConfig:
     job = job_on("sample", Path("nowhere"), benchmark=benchmark, judges=[{"name": "openai/gpt-4o", **judge}])
-    return judgings(job, load_benchmark(benchmark))[0]
+    return judge_configs(job, load_benchmark(benchmark))[0]
 
 
 @pytest.mark.parametrize(("benchmark", "grading", "name", "former"), FORMER)
 def test_an_earlier_template_has_the_hash_that_it_always_had_and_the_default_is_another_that_marks_its_quotes(
     benchmark: str, grading: str, name: str, former: str
 ) -> None:
-    default = judging_by(benchmark, grading=grading)
+    default = judge_config_of(benchmark, grading=grading)
 
-    assert former == judging_by(benchmark, grading=grading, template=name).template_hash != default.template_hash
+    assert former == judge_config_of(benchmark, grading=grading, template=name).template_hash != default.template_hash
     assert "<<marker>>" in default.template
     assert default.evidence_template is None or "<<marker>>" in default.evidence_template
 
@@ -44,9 +44,9 @@ def test_an_earlier_template_has_the_hash_that_it_always_had_and_the_default_is_
 def test_a_template_of_ones_own_goes_with_the_search_that_it_always_went_with(tmp_path: Path) -> None:
     own = tmp_path / "own.txt"
     own.write_text("<<conversation>>\n<<rubric_item>>", encoding="utf-8")
-    former = judging_by("researchrubrics", grading="binary", template="researchrubrics_binary_v1")
+    former = judge_config_of("researchrubrics", grading="binary", template="researchrubrics_binary_v1")
 
-    assert former.evidence_template == judging_by("researchrubrics", template=str(own)).evidence_template
+    assert former.evidence_template == judge_config_of("researchrubrics", template=str(own)).evidence_template
 
 
 @pytest.fixture
@@ -57,8 +57,8 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...
 
         def job(template: str) -> Job:
             judges = [endpoint("judge", server.api_base, template=template)]
-            found = job_on("sample", tmp_path, models=[endpoint("a", server.api_base)], judges=judges)
-            return found.model_copy(update={"limit": 1})
+            rows = job_on("sample", tmp_path, models=[endpoint("a", server.api_base)], judges=judges)
+            return rows.model_copy(update={"limit": 1})
 
         sampled(prepared(job("default")))
         yield job
@@ -66,7 +66,7 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...
 
 @pytest.mark.slow
 def test_the_plan_says_what_another_template_rejudges_and_how_to_keep_the_last(at: Callable[..., Job]) -> None:
-    assert plan(at("default"))[-1].judged_before == ""  # a first judging is judged again by nobody
+    assert "" == plan(at("default"))[-1].judged_before  # a first judging is judged again by nobody
     n_criteria = judged(at("binary_v1")).rows
     planned = plan(at("default"))[-1]
 
@@ -75,20 +75,20 @@ def test_the_plan_says_what_another_template_rejudges_and_how_to_keep_the_last(a
         f"{n_criteria} verdicts were made with template binary_v1 (`template: binary_v1` goes on with it); they "
         "are kept together with the new ones"
     )
-    assert former_template_notices(at("default")) == [f"judge: {planned.judged_before}"]
+    assert [f"judge: {planned.judged_before}"] == former_template_notices(at("default"))
     kept = plan(at("binary_v1"))[-1]
-    assert (kept.calls, kept.judged_before) == (0, "")
+    assert (0, "") == (kept.calls, kept.judged_before)
 
     judged(at("default"))
-    assert plan(at("default"))[-1].judged_before == ""
+    assert "" == plan(at("default"))[-1].judged_before
     with Warehouse(at("default").warehouse).reader() as reader:
         assert 2 * n_criteria == reader.value("select count(*) from verdicts")
 
 
-def swallows_the_tag(request: Request, number: int) -> Answer:
+def swallows_the_tag(request: Request, number: int) -> HttpResponse:
     """A server that sends thinking without its opening tag, for a judge in front of JSON, too."""
-    answer = well_behaved(request, number)
-    return replace(answer, text=f"First this.</think>\n{answer.text}")
+    http_response = well_behaved(request, number)
+    return replace(http_response, text=f"First this.</think>\n{http_response.text}")
 
 
 @pytest.mark.slow
@@ -108,48 +108,53 @@ def test_replies_are_read_without_their_thinking_and_those_that_are_stored_witho
     with Warehouse(tmp_path).reader() as reader:
         rows = reader.rows("select task_id, text, model_config_hash from responses order by task_id, len(text)")
         assert {"met", "unmet"} >= {row["status"] for row in reader.rows("select status from verdicts")}
-    assert len({row["model_config_hash"] for row in rows}) == 2
+    assert 2 == len({row["model_config_hash"] for row in rows})
     for read, as_it_came in zip(rows[::2], rows[1::2], strict=True):
-        assert as_it_came["text"] == f"First this.</think>\n{read['text']}"
+        assert f"First this.</think>\n{read['text']}" == as_it_came["text"]
 
 
-AWAY = Answer(status=307, raw=b"", headers={"Location": "http://elsewhere.example/v1/chat/completions"})
-LARGE = Answer("x" * (MOST_TEXT_BYTES + 1))
+AWAY = HttpResponse(status=307, raw=b"", headers={"Location": "http://elsewhere.example/v1/chat/completions"})
+LARGE = HttpResponse("x" * (MOST_TEXT_BYTES + 1))
 
 
-def first_fails(answer: Answer, *, is_judge: bool) -> Behaviour:
+def first_fails(http_response: HttpResponse, *, is_judge: bool) -> Behaviour:
     """A provider whose first reply to a judge, or to a model, is a failure."""
     failed: list[int] = []
 
-    def behaviour(request: Request, number: int) -> Answer:
-        is_first = is_judging(request) == is_judge and not failed
+    def behaviour(request: Request, number: int) -> HttpResponse:
+        is_first = is_judge_request(request) == is_judge and not failed
         failed.extend([1] * is_first)
-        return answer if is_first else well_behaved(request, number)
+        return http_response if is_first else well_behaved(request, number)
 
     return behaviour
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("answer", "status"), [(AWAY, "redirected"), (LARGE, "too_large")])
+@pytest.mark.parametrize(("http_response", "status"), [(AWAY, "redirected"), (LARGE, "too_large")])
 @pytest.mark.parametrize(("table", "stage"), [("responses", sampled), ("verdicts", judged)])
 def test_what_failed_so_is_a_row_that_only_retry_failed_asks_for_again(
-    table: str, stage: Callable[..., StageReport], answer: Answer, status: str, server: FaultServer, tmp_path: Path
+    table: str,
+    stage: Callable[..., StageReport],
+    http_response: HttpResponse,
+    status: str,
+    server: FaultServer,
+    tmp_path: Path,
 ) -> None:
-    server.behaviour = first_fails(answer, is_judge=stage is judged)
+    server.behaviour = first_fails(http_response, is_judge=stage is judged)
     models, judges = [endpoint("a", server.api_base)], [endpoint("judge", server.api_base)]
     limits = {"concurrency": 1, "attempts": 3}
     job = prepared(job_on("sample", tmp_path, models=models, judges=judges, limits=limits))
     sampled(job)
     stage(job)
     stage(job)  # a redirect stops the model for its run, so the others come now
-    n_asked = len(server.book)
+    n_calls = len(server.book)
     (row,) = rows_in(job, f"select status, error, attempts from {table} where error is not null")
-    assert (row["status"], row["attempts"]) == (status, 1)
-    if answer is AWAY:
+    assert (status, 1) == (row["status"], row["attempts"])
+    if http_response is AWAY:
         assert "HTTP 307" in row["error"]
         assert "elsewhere.example" in row["error"]
     stage(job)
-    assert len(server.book) == n_asked
+    assert len(server.book) == n_calls
     stage(job, retry_failed=True)
-    assert len(server.book) == n_asked + 1
-    assert rows_in(job, f"select 1 from {table} where error is not null") == []
+    assert len(server.book) == n_calls + 1
+    assert [] == rows_in(job, f"select 1 from {table} where error is not null")

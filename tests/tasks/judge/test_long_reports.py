@@ -16,17 +16,15 @@ import tiktoken
 from tasks.config.job import Job
 from tasks.config.operations import Drift
 from tasks.drift import choose_control_set, judge_control_set
-from tasks.imports.files import retract
 from tasks.imports.responses import import_responses
-from tasks.judge.criterion import Judged, VerdictRows
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.llm.request import Target, count_tokens
-from tasks.plan.estimate import Planned, in_all
+from tasks.plan.estimate import Planned, total_of
 from tasks.plan.plan import plan
 from tasks.run.writing import PartWriter, StageReport
-from tests.faults.answers import criterion_of, prompt_of
-from tests.faults.server import Answer, FaultServer, Request
+from tests.faults.behaviours import criterion_of, prompt_of
+from tests.faults.server import FaultServer, HttpResponse, Request
 from tests.kit import endpoint, job_on, judged, prepared, row, rows_in, write_jsonl
 from tests.tasks.benchmarks.research import research_row
 from warehouse import Warehouse
@@ -37,7 +35,7 @@ CRITERIA = 8
 CONTEXT = 8_192
 PROOF = "The last word is that subject 0 says 7, with figures."
 HINT = "It may be that subject 0 says 4."
-TOO_LONG = Answer(status=400, error={"message": "prompt is too long", "type": "x", "param": None, "code": None})
+TOO_LONG = HttpResponse(status=400, error={"message": "prompt is too long", "type": "x", "param": None, "code": None})
 SECTION = "## Section {0}\n\n" + "Paragraph {0} tells at length of other matters, with {0} sources. " * 12
 TEXT = "\n\n".join(SECTION.format(number) for number in range(200))
 REPORT = f"{TEXT[:79_900]}\n\n{HINT}\n\n{PROOF}"
@@ -60,18 +58,20 @@ class Judge:
     """Found in every part of the report, beside quotes."""
     encoding: Any = field(default_factory=loaded_encoding)
 
-    def __call__(self, request: Request, _number: int) -> Answer:
+    def __call__(self, request: Request, _number: int) -> HttpResponse:
         prompt = prompt_of(request)
         if len(self.encoding.encode(prompt)) > self.context:
             return TOO_LONG
         criterion = criterion_of(prompt)
         quote = next((quote for title, quote in self.quotes.items() if criterion.startswith(title)), None)
-        found = [quote] if quote and quote in prompt.split("\n\nCriterion, quoted")[0] else []
+        quotes = [quote] if quote and quote in prompt.split("\n\nCriterion, quoted")[0] else []
         if is_search(prompt):
             is_report = "of the report:" in prompt
-            return Answer(json.dumps({"evidence": found + ([self.padding] if self.padding and is_report else [])}))
-        word = {PROOF: "satisfied", HINT: "partially satisfied"}.get("".join(found), "not satisfied")
-        return Answer(json.dumps({"explanation": "as it says", "verdict": word}))
+            return HttpResponse(
+                json.dumps({"evidence": quotes + ([self.padding] if self.padding and is_report else [])})
+            )
+        word = {PROOF: "satisfied", HINT: "partially satisfied"}.get("".join(quotes), "not satisfied")
+        return HttpResponse(json.dumps({"explanation": "as it says", "verdict": word}))
 
 
 def is_search(prompt: str) -> bool:
@@ -85,17 +85,17 @@ def part_in(prompt: str) -> int:
 
 def searched_in(prompt: str) -> list[str]:
     """Return the searched texts of a prompt; none for a prompt that asks for a verdict."""
-    return [found[1] for found in re.findall(r"\[(\d+) part\]\n(.*)\n\[\1 end of the part\]", prompt, re.DOTALL)]
+    return [quotes[1] for quotes in re.findall(r"\[(\d+) part\]\n(.*)\n\[\1 end of the part\]", prompt, re.DOTALL)]
 
 
 @pytest.fixture(scope="module")
-def answered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a task, and a warehouse with a long report and a short one on it."""
-    folder = tmp_path_factory.mktemp("answered")
+    folder = tmp_path_factory.mktemp("imported")
     write_jsonl(folder / "research.jsonl", [research_row(0, CRITERIA)])
     rows = [{"task": "r0", "model": "long", "response": REPORT}, {"task": "r0", "model": "short", "response": SHORT}]
     job = prepared(job_of(folder))
-    import_responses(job, write_jsonl(folder / "answers.jsonl", rows))
+    import_responses(job, write_jsonl(folder / "responses.jsonl", rows))
     Warehouse(job.warehouse).publish()
     return folder
 
@@ -126,10 +126,10 @@ class World:
         return rows_in(self.folder / "w", query)
 
     def verdicts(self, model: str = "long") -> dict[str, dict[str, Any]]:
-        found = self.rows(
+        quotes = self.rows(
             f"select title, v.* from verdicts as v inner join criteria using (criterion_id) where model = '{model}'"
         )
-        return {row["title"][:7].strip(): row for row in found}
+        return {row["title"][:7].strip(): row for row in quotes}
 
     def evidence(self, criterion: str) -> list[dict[str, Any]]:
         verdict_id = self.verdicts()[criterion]["verdict_id"]
@@ -143,29 +143,29 @@ class World:
 
 
 @contextmanager
-def world_in(folder: Path, answered: Path) -> Iterator[World]:
-    shutil.copytree(answered, folder)
+def world_in(folder: Path, imported: Path) -> Iterator[World]:
+    shutil.copytree(imported, folder)
     with pytest.MonkeyPatch.context() as patched, FaultServer() as server:
         patched.setenv("OPENAI_API_KEY", "none")
         yield World(folder, server, Judge())
 
 
 @pytest.fixture
-def world(answered: Path, tmp_path: Path) -> Iterator[World]:
+def world(imported: Path, tmp_path: Path) -> Iterator[World]:
     """Nothing is judged yet."""
-    with world_in(tmp_path / "world", answered) as made:
-        yield made
+    with world_in(tmp_path / "world", imported) as world:
+        yield world
 
 
 @pytest.fixture(scope="module")
-def done(answered: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def done(imported: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Everything is judged."""
-    with world_in(tmp_path_factory.mktemp("done") / "world", answered) as made:
-        made.planned = in_all(planned := plan(made.job()))
-        made.notes = frozenset(each.note for each in planned)
-        report = made.judged()
-        assert (report.rows, report.failures) == (2 * CRITERIA, {})
-        yield made
+    with world_in(tmp_path_factory.mktemp("done") / "world", imported) as world:
+        world.planned = total_of(planned := plan(world.job()))
+        world.notes = frozenset(each.note for each in planned)
+        report = world.judged()
+        assert (2 * CRITERIA, {}) == (report.rows, report.failures)
+        yield world
 
 
 def test_what_stands_in_the_last_paragraph_of_a_long_report_decides(done: World) -> None:
@@ -173,8 +173,8 @@ def test_what_stands_in_the_last_paragraph_of_a_long_report_decides(done: World)
     assert statuses == dict.fromkeys(statuses, "unmet") | {"Says 7": "met", "Says 4": "partial"}
 
     last_calls = [each for each in done.prompts() if not is_search(each) and "too long to be shown" in each]
-    assert len(last_calls) == CRITERIA
-    assert sum(PROOF in each for each in last_calls) == 1
+    assert CRITERIA == len(last_calls)
+    assert 1 == sum(PROOF in each for each in last_calls)
     assert not any("Paragraph" in each for each in last_calls)
 
 
@@ -182,17 +182,17 @@ def test_every_character_is_in_one_part_for_each_criterion_and_every_prompt_leav
     n_chunks = len(done.searches("Says 7 "))
     assert n_chunks > 2
     for number in range(CRITERIA):
-        assert "".join(searched_in(each)[0] for each in done.searches(f"Says {number} ")) == REPORT
+        assert REPORT == "".join(searched_in(each)[0] for each in done.searches(f"Says {number} "))
     assert len(done.searches()) == n_chunks * CRITERIA
     assert {row["attempts"] for row in done.verdicts().values()} == {n_chunks + 1}
     assert all(len(done.judge.encoding.encode(prompt)) <= CONTEXT * 3 // 4 for prompt in done.prompts())
 
 
 def test_a_report_that_fits_takes_one_call_for_each_criterion(done: World) -> None:
-    assert sum(SHORT in prompt for prompt in done.prompts()) == CRITERIA
-    assert {row["attempts"] for row in done.verdicts("short").values()} == {1}
-    assert done.verdicts("short")["Says 7"]["status"] == "met"
-    assert done.rows("select 1 from evidence inner join responses using (response_id) where model = 'short'") == []
+    assert CRITERIA == sum(SHORT in prompt for prompt in done.prompts())
+    assert {1} == {row["attempts"] for row in done.verdicts("short").values()}
+    assert "met" == done.verdicts("short")["Says 7"]["status"]
+    assert [] == done.rows("select 1 from evidence inner join responses using (response_id) where model = 'short'")
 
 
 def test_the_plan_counts_the_calls_of_parts(done: World) -> None:
@@ -209,8 +209,8 @@ def test_all_criteria_ask_about_a_part_before_the_next_one_and_the_first_of_them
     assert parts == sorted(parts)
     for part in set(parts):
         first, second, *_ = (entry for entry, of in zip(searches, parts, strict=True) if of == part)
-        assert first.answered_at_s is not None
-        assert first.answered_at_s <= second.arrived_at_s
+        assert first.responded_at_s is not None
+        assert first.responded_at_s <= second.arrived_at_s
 
 
 def test_the_evidence_of_every_part_is_stored(done: World) -> None:
@@ -218,46 +218,38 @@ def test_the_evidence_of_every_part_is_stored(done: World) -> None:
     n_chunks = len(done.searches("Says 7 "))
 
     assert [row["chunk_number"] for row in rows] == list(range(1, n_chunks + 1))
-    assert "".join(REPORT[row["first_char"] : row["first_char"] + row["n_chars"]] for row in rows) == REPORT
+    assert REPORT == "".join(REPORT[row["first_char"] : row["first_char"] + row["n_chars"]] for row in rows)
     assert [row["evidence"] for row in rows] == [[]] * (n_chunks - 1) + [[PROOF]]
     assert {(row["round"], row["n_chunks"], row["status"]) for row in rows} == {(1, n_chunks, "ok")}
     assert all(row["prompt_tokens"] > 0 for row in rows)
     assert done.rows("select count(*) as n from evidence") == [{"n": n_chunks * CRITERIA}]
 
 
-def test_evidence_goes_with_an_import_that_is_taken_back(done: World, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(done.folder, tmp_path / "copy"))
-    copy = World(folder, done.server, done.judge)
-    (batch,) = copy.rows("select distinct import_batch from responses")
-    retract(copy.job(), batch["import_batch"])
-    assert copy.rows("select 1 from evidence") == []
-
-
 def test_a_part_that_fails_is_the_verdict_s_failure_and_the_next_run_asks_for_it_alone(world: World) -> None:
     judge = world.judge
     is_well = []
 
-    def stammers(request: Request, number: int) -> Answer:
+    def stammers(request: Request, number: int) -> HttpResponse:
         prompt = prompt_of(request)
         is_struck = criterion_of(prompt).startswith("Says 7 ") and part_in(prompt) == 2 and not is_well
-        return Answer("words") if is_struck else judge(request, number)
+        return HttpResponse("words") if is_struck else judge(request, number)
 
     world.server.behaviour = stammers
-    assert judged(world.job()).failures == {"parse_error": 1}
+    assert {"parse_error": 1} == judged(world.job()).failures
     failed = world.verdicts()["Says 7"]
-    assert (failed["status"], failed["value"], failed["attempts"]) == ("parse_error", None, 3)
+    assert ("parse_error", None, 3) == (failed["status"], failed["value"], failed["attempts"])
     assert failed["error"].startswith("chunk 2 of ")
-    assert [(row["chunk_number"], row["status"], row["evidence"]) for row in world.evidence("Says 7")] == [
+    assert [
         (1, "ok", []), (2, "parse_error", None),
-    ]  # fmt: skip
+    ] == [(row["chunk_number"], row["status"], row["evidence"]) for row in world.evidence("Says 7")]  # fmt: skip
 
     is_well.append(True)
     before = len(world.prompts())
-    assert judged(world.job()).failures == {}
+    assert {} == judged(world.job()).failures
     n_chunks = len(world.searches("Says 6 "))
-    assert world.verdicts()["Says 7"]["status"] == "met"
+    assert "met" == world.verdicts()["Says 7"]["status"]
     assert [part_in(prompt) for prompt in world.prompts()[before:]] == [*range(2, n_chunks + 1), 0]
-    assert {row["status"] for row in world.evidence("Says 7")} == {"ok"}
+    assert {"ok"} == {row["status"] for row in world.evidence("Says 7")}
 
 
 def test_no_verdict_is_on_disk_before_its_evidence(tmp_path: Path) -> None:
@@ -266,32 +258,10 @@ def test_no_verdict_is_on_disk_before_its_evidence(tmp_path: Path) -> None:
     writer = PartWriter(warehouse, "verdicts", ledger, first)
     first.add(row("evidence", verdict_id="v", round=1, chunk_number=1, n_chunks=1), Reply("ok"), is_failure=False)
     writer.add(row("verdicts", verdict_id="v"), Reply("ok"), is_failure=False)
-    assert warehouse.store.standing("evidence") == []
+    assert [] == warehouse.store.standing("evidence")
     writer.flush()
     assert len(warehouse.store.standing("evidence")) == len(warehouse.store.standing("verdicts")) == 1
     ledger.close()
-
-
-def test_a_run_that_ends_before_its_rows_are_on_disk_pays_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    write, calls = VerdictRows.write, iter(range(4))
-
-    def dies(rows: VerdictRows, verdict: Judged) -> None:
-        if verdict.searches and next(calls, None) is None:
-            raise RuntimeError("killed")
-        write(rows, verdict)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(VerdictRows, "write", dies)
-        patched.setattr(PartWriter, "flush", lambda _: None)
-        with pytest.raises(ExceptionGroup):
-            world.judged()
-    assert world.rows("select 1 from evidence") == []
-    assert len(world.searches()) > CRITERIA * 2
-
-    assert world.judged().rows == 2 * CRITERIA
-    assert world.verdicts()["Says 7"]["status"] == "met"
-    assert {entry.number for entry in world.server.entries} == {0}
-    assert world.rows("select count(distinct verdict_id) as n from evidence") == [{"n": CRITERIA}]
 
 
 def test_the_control_set_is_judged_part_by_part_too_and_its_evidence_kept(world: World) -> None:
@@ -303,45 +273,45 @@ def test_the_control_set_is_judged_part_by_part_too_and_its_evidence_kept(world:
     n_before = world.rows("select count(*) as n from evidence")[0]["n"]
     asyncio.run(judge_control_set(night))
 
-    assert world.rows(
+    assert [{"n": 2 * CRITERIA}] == world.rows(
         "select count(*) as n from control_verdicts inner join control_set using (set_id, response_id, criterion_id) "
         "where value = first_value"
-    ) == [{"n": 2 * CRITERIA}]  # fmt: skip
+    )  # fmt: skip
     again = "evidence inner join control_verdicts using (verdict_id)"
     assert world.rows(f"select count(*) as n from {again} where evidence.status = 'ok'") == [{"n": n_before}]
 
 
 def test_a_judge_of_unknown_context_says_itself_what_is_too_long(world: World) -> None:
-    assert world.judged(context_tokens=None).failures == {}
-    assert world.verdicts()["Says 7"]["status"] == "met"
+    assert {} == world.judged(context_tokens=None).failures
+    assert "met" == world.verdicts()["Says 7"]["status"]
     refused = [entry for entry in world.server.entries if entry.status == 400]
     assert len(refused) == sum(criterion_of(prompt_of(entry.request)).startswith("Says 0") for entry in refused) <= 3
-    (found,) = world.rows("select n_chunks, count(*) as n from evidence where status = 'ok' group by all")
-    assert found["n"] == found["n_chunks"] * CRITERIA
+    (quotes,) = world.rows("select n_chunks, count(*) as n from evidence where status = 'ok' group by all")
+    assert quotes["n"] == quotes["n_chunks"] * CRITERIA
 
 
 def test_a_request_that_leaves_no_room_is_a_failure_that_says_what_to_set(world: World) -> None:
     world.judge.context = 100
-    assert world.judged(context_tokens=500).failures == {"context_length": 2 * CRITERIA}
-    assert world.prompts() == []
+    assert {"context_length": 2 * CRITERIA} == world.judged(context_tokens=500).failures
+    assert [] == world.prompts()
     assert "set `context_tokens`" in world.verdicts()["Says 7"]["error"]
 
 
 def test_evidence_that_is_too_long_is_searched_again(world: World) -> None:
     world.judge.padding = "Much was found here. " * 450
-    assert world.judged().failures == {}
-    assert world.verdicts()["Says 7"]["status"] == "met"
+    assert {} == world.judged().failures
+    assert "met" == world.verdicts()["Says 7"]["status"]
     rounds = world.rows("select round, count(distinct verdict_id) as n from evidence group by round order by round")
-    assert rounds == [{"round": 1, "n": CRITERIA}, {"round": 2, "n": CRITERIA}]
+    assert [{"round": 1, "n": CRITERIA}, {"round": 2, "n": CRITERIA}] == rounds
     last = [each for each in world.prompts() if not is_search(each) and "Notes 1 of" in each]
-    assert len(last) == CRITERIA
+    assert CRITERIA == len(last)
 
 
 def test_evidence_that_the_judge_itself_finds_too_long_is_searched_again(world: World) -> None:
     world.judge.padding, judge = "Much was found here. " * 150, world.judge
     is_refused: list[str] = []
 
-    def refuses(request: Request, number: int) -> Answer:
+    def refuses(request: Request, number: int) -> HttpResponse:
         prompt = prompt_of(request)
         if "too long to be shown" in prompt and len(judge.encoding.encode(prompt)) > 2_000:
             is_refused.append(criterion_of(prompt))
@@ -349,28 +319,28 @@ def test_evidence_that_the_judge_itself_finds_too_long_is_searched_again(world: 
         return judge(request, number)
 
     world.server.behaviour = refuses
-    assert judged(world.job()).failures == {}
-    assert world.verdicts()["Says 7"]["status"] == "met"
+    assert {} == judged(world.job()).failures
+    assert "met" == world.verdicts()["Says 7"]["status"]
     assert len(is_refused) == len(set(is_refused)) == CRITERIA
-    assert world.rows("select distinct round from evidence order by round") == [{"round": 1}, {"round": 2}]
+    assert [{"round": 1}, {"round": 2}] == world.rows("select distinct round from evidence order by round")
     assert world.verdicts()["Says 7"]["attempts"] == len(world.evidence("Says 7")) + 2
 
 
 def test_evidence_that_no_round_makes_shorter_is_a_failure(world: World) -> None:
     # All that is searched is told again, word for word.
-    world.server.behaviour = lambda request, _: Answer(json.dumps({"evidence": searched_in(prompt_of(request))}))
-    assert judged(world.job()).failures["context_length"] == CRITERIA
+    world.server.behaviour = lambda request, _: HttpResponse(json.dumps({"evidence": searched_in(prompt_of(request))}))
+    assert CRITERIA == judged(world.job()).failures["context_length"]
     assert "round 2 left" in world.verdicts()["Says 7"]["error"]
 
 
 def test_batches_hold_what_a_judge_can_read_and_calls_do_the_rest(world: World) -> None:
     without = world.judged(mode="batch")
-    assert (without.skipped, without.failures) == (CRITERIA, {})
+    assert (CRITERIA, {}) == (without.skipped, without.failures)
     assert any(f"{CRITERIA} verdicts on long responses need live calls" in each for each in without.warnings)
     report = world.judged(mode="batch", allow_live=True)
-    assert report.failures == {}
+    assert {} == report.failures
     assert f"{CRITERIA} verdicts on long responses are made by live calls" in report.notes
     batched = [prompt_of(entry.request) for entry in world.server.entries if entry.path == "/v1/batches"]
-    assert len(batched) == CRITERIA
+    assert CRITERIA == len(batched)
     assert all(SHORT in prompt for prompt in batched)
-    assert world.verdicts()["Says 7"]["status"] == "met"
+    assert "met" == world.verdicts()["Says 7"]["status"]

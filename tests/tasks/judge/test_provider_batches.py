@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tasks.config.settings import Limits
 from tasks.llm.calls.batches import Submissions
-from tests.faults.server import Answer, Behaviour, FaultServer, Request, is_judging, well_behaved
+from tests.faults.server import Behaviour, FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
 
 pytestmark = pytest.mark.slow
@@ -38,20 +37,20 @@ def verdicts_of(job: Job) -> dict[str, tuple[Any, ...]]:
     return {row["verdict_id"]: (row["status"], row["value"], row["explanation"]) for row in rows_of(job)}
 
 
-def paid_judgings(server: FaultServer) -> Counter[str]:
-    return Counter(entry.path for entry in server.paid if is_judging(entry.request))
+def paid_verdicts(server: FaultServer) -> Counter[str]:
+    return Counter(entry.path for entry in server.paid if is_judge_request(entry.request))
 
 
 def test_a_batch_is_submitted_once_and_collected_by_a_later_run(server: FaultServer, tmp_path: Path) -> None:
     server.polls_until_done = 2
     job = job_at(server, tmp_path)
     first = judged(job)
-    assert (first.rows, first.skipped) == (0, N_CRITERIA)
+    assert (0, N_CRITERIA) == (first.rows, first.skipped)
     assert "98 calls" in first.warnings[0]
-    assert judged(job).rows == 0
-    assert judged(job).rows == N_CRITERIA
-    assert judged(job).rows == 0
-    assert paid_judgings(server) == {BATCH: N_CRITERIA}
+    assert 0 == judged(job).rows
+    assert N_CRITERIA == judged(job).rows
+    assert 0 == judged(job).rows
+    assert {BATCH: N_CRITERIA} == paid_verdicts(server)
 
 
 def test_a_batch_gives_the_same_verdicts_under_the_same_keys_as_calls_do(server: FaultServer, tmp_path: Path) -> None:
@@ -60,35 +59,35 @@ def test_a_batch_gives_the_same_verdicts_under_the_same_keys_as_calls_do(server:
     one_by_one = job_at(server, tmp_path / "live", mode="live")
     judged(one_by_one)
     assert verdicts_of(batched) == verdicts_of(one_by_one)
-    assert len(verdicts_of(batched)) == N_CRITERIA
+    assert N_CRITERIA == len(verdicts_of(batched))
 
 
 @pytest.mark.parametrize("kind", [503, 0])
 def test_what_a_provider_does_not_do_at_once_is_asked_again(kind: int, server: FaultServer, tmp_path: Path) -> None:
-    """If it did the work and only its answer was lost (0), it has the batch: nothing is paid twice."""
+    """If it did the work and only its response was lost (0), it has the batch: nothing is paid twice."""
     job = job_at(server, tmp_path, batch_wait_s=60.0)
-    asked: Counter[str] = Counter()
+    requested: Counter[str] = Counter()
 
     def strikes(request: str) -> int | None:
-        asked[request] += 1
-        return kind if asked[request] == 1 else None
+        requested[request] += 1
+        return kind if requested[request] == 1 else None
 
     server.strikes = strikes
-    assert judged(job).rows == N_CRITERIA
-    assert {request.split("/")[2] for request in asked if asked[request] > 1} == {"batches", "files"}
-    assert min(asked.values()) > 1 or kind == 0
-    assert paid_judgings(server) == {BATCH: N_CRITERIA}
+    assert N_CRITERIA == judged(job).rows
+    assert {"batches", "files"} == {request.split("/")[2] for request in requested if requested[request] > 1}
+    assert min(requested.values()) > 1 or kind == 0
+    assert {BATCH: N_CRITERIA} == paid_verdicts(server)
 
 
 def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(server: FaultServer, tmp_path: Path) -> None:
     job = job_at(server, tmp_path)
     server.strikes = lambda seen: 503 if seen.startswith("GET /v1/batches/") else None
     report = judged(job)
-    assert (report.rows, report.skipped) == (0, N_CRITERIA)
+    assert (0, N_CRITERIA) == (report.rows, report.skipped)
     assert "batch batch_000001 goes on with 98 calls" in report.warnings[0]
     assert "Struck" in report.warnings[0]
     server.strikes = lambda _: None
-    assert judged(job).rows == N_CRITERIA
+    assert N_CRITERIA == judged(job).rows
 
 
 @pytest.mark.parametrize("broken", [None, b"[]\n", b"[" * 100_000 + b"\n"])
@@ -101,22 +100,22 @@ def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(
     server.written = written
     job = job_at(server, tmp_path)
     report = judged(job)
-    assert (report.rows, report.failures) == (N_CRITERIA, {"provider_error": 1})
+    assert (N_CRITERIA, {"provider_error": 1}) == (report.rows, report.failures)
     (cause,) = [row["error"] for row in rows_of(job) if row["error"]]
     assert "batch batch_000001, file-000002, line 5: cannot be read" in cause
     server.written = lambda line, _: line
-    assert judged(job).rows == 1
-    assert paid_judgings(server) == {BATCH: N_CRITERIA + 1}
+    assert 1 == judged(job).rows
+    assert {BATCH: N_CRITERIA + 1} == paid_verdicts(server)
 
 
-def fails_at_first(request: Request, number: int) -> Answer:
-    is_struck = is_judging(request) and sum(map(ord, request["messages"][0]["content"])) % 5 == 0
-    return Answer(status=500) if is_struck and number == 0 else well_behaved(request, number)
+def fails_at_first(request: Request, number: int) -> HttpResponse:
+    is_struck = is_judge_request(request) and sum(map(ord, request["messages"][0]["content"])) % 5 == 0
+    return HttpResponse(status=500) if is_struck and number == 0 else well_behaved(request, number)
 
 
-def talks_at_first(request: Request, number: int) -> Answer:
-    is_first = is_judging(request) and len(request["messages"]) == 1 and number == 0
-    return Answer("Certainly!") if is_first else well_behaved(request, number)
+def talks_at_first(request: Request, number: int) -> HttpResponse:
+    is_first = is_judge_request(request) and len(request["messages"]) == 1 and number == 0
+    return HttpResponse("Certainly!") if is_first else well_behaved(request, number)
 
 
 @pytest.mark.parametrize(("behaviour", "status"), [(fails_at_first, "provider_error"), (talks_at_first, "parse_error")])
@@ -128,12 +127,14 @@ def test_calls_that_fail_in_a_batch_are_failures_until_the_next_run_s_batch(
     report = judged(job)
     failed = report.failures[status]
     assert 0 < failed == report.failures.total()
-    told = [f"{failed} calls failed in a batch; the next run submits them again"] if status == "provider_error" else []
-    assert report.warnings == told
-    assert {row["attempts"] for row in rows_of(job)} == {1}
+    printed = (
+        [f"{failed} calls failed in a batch; the next run submits them again"] if status == "provider_error" else []
+    )
+    assert report.warnings == printed
+    assert {1} == {row["attempts"] for row in rows_of(job)}
     again = judged(job)
     assert (again.rows, again.failures) == (failed, {})
-    assert set(paid_judgings(server)) == {BATCH}
+    assert {BATCH} == set(paid_verdicts(server))
 
 
 @pytest.mark.parametrize("behaviour", [fails_at_first, talks_at_first])
@@ -141,8 +142,8 @@ def test_they_are_made_live_if_allowed_and_counted(behaviour: Behaviour, server:
     server.behaviour = behaviour
     job = job_at(server, tmp_path, judge={"allow_live": True})
     report = judged(job)
-    assert (report.rows, report.failures) == (N_CRITERIA, {})
-    n_live = paid_judgings(server)[CHAT]
+    assert (N_CRITERIA, {}) == (report.rows, report.failures)
+    n_live = paid_verdicts(server)[CHAT]
     assert n_live > 0
     assert f"{n_live} calls of `mode: batch` were made live, at the live price (`allow_live`)" in report.warnings
 
@@ -158,28 +159,19 @@ def test_a_crash_between_handing_in_and_writing_it_down_pays_nothing_twice(
         patched.setattr(Submissions, "submitted", crash)
         with pytest.raises(KeyboardInterrupt):
             judged(job)
-    assert judged(job).rows == N_CRITERIA
-    assert paid_judgings(server) == {BATCH: N_CRITERIA}
+    assert N_CRITERIA == judged(job).rows
+    assert {BATCH: N_CRITERIA} == paid_verdicts(server)
 
 
-@pytest.mark.parametrize(("end", "n_answered", "said"), [
+@pytest.mark.parametrize(("end", "n_responses", "status"), [
     ("failed", 0, "ended as failed"), ("expired", 40, "58 of 98 calls have no result"),
 ])  # fmt: skip
 def test_what_a_batch_that_fails_or_expires_has_is_taken_and_the_rest_submitted_by_the_next_run(
-    end: str, n_answered: int, said: str, server: FaultServer, tmp_path: Path
+    end: str, n_responses: int, status: str, server: FaultServer, tmp_path: Path
 ) -> None:
-    server.batch_end, server.answered_before_end = end, n_answered
+    server.batch_end, server.responses_before_end = end, n_responses
     job = job_at(server, tmp_path)
     first = judged(job)
-    assert said in first.warnings[0]
+    assert status in first.warnings[0]
     server.batch_end = "completed"
-    assert first.rows + judged(job).rows == sum(paid_judgings(server).values()) == N_CRITERIA
-
-
-def test_no_batch_is_submitted_that_could_pass_the_cap(server: FaultServer, tmp_path: Path) -> None:
-    job = job_at(server, tmp_path)
-    capped = job.settings.model_copy(update={"limits": Limits(max_tokens=20_000, batch_wait_s=120.0)})
-    report = judged(job.model_copy(update={"settings": capped}))
-    assert report.is_at_budget
-    assert 0 < report.rows < N_CRITERIA
-    assert report.rows == sum(paid_judgings(server).values())
+    assert first.rows + judged(job).rows == sum(paid_verdicts(server).values()) == N_CRITERIA

@@ -17,11 +17,11 @@ from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call, Target
-from tests.faults.server import Answer, FaultServer
+from tests.faults.server import FaultServer, HttpResponse
 
 CONVERSATION = [{"role": "user", "content": "What is a bond?"}]
-Behaviour = Callable[[dict[str, Any], int], Answer]
-Serve = Callable[[Behaviour | Answer], FaultServer]
+Behaviour = Callable[[dict[str, Any], int], HttpResponse]
+Serve = Callable[[Behaviour | HttpResponse], FaultServer]
 Result = TypeVar("Result")
 ROUTES: dict[str, dict[str, Any]] = {
     "vllm": {}, "openai": {"name": "openai/candidate"}, "streamed": {"is_streamed": True},
@@ -70,7 +70,7 @@ class Calling:
 
         return asyncio.run(run())
 
-    def together(self, *calls: Call) -> list[Reply | BaseException]:
+    def at_once(self, *calls: Call) -> list[Reply | BaseException]:
         """The replies to calls that are made at once."""
         return self.inside(lambda gateway, _: asyncio.gather(*map(gateway.complete, calls), return_exceptions=True))
 
@@ -86,17 +86,17 @@ class Calling:
         return {name: endpoint.stopped for name, endpoint in self.limiter.endpoints.items()}
 
     def __call__(self, call: Call) -> Reply:
-        (reply,) = self.together(call)
+        (reply,) = self.at_once(call)
         if isinstance(reply, BaseException):
             raise reply
         return reply
 
 
-def call_to(server: FaultServer | str, question: str = "What is a bond?", cell: str = "", **target: Any) -> Call:
+def call_to(server: FaultServer | str, prompt: str = "What is a bond?", cell: str = "", **target: Any) -> Call:
     """A call to a model at a server; its cell is its question unless one is given."""
     api_base = server if isinstance(server, str) else server.api_base
     given: dict[str, Any] = {"name": "hosted_vllm/candidate", "timeout_s": 30.0} | target
-    return Call(Target(api_base=api_base, **given), [{"role": "user", "content": question}], cell or question)
+    return Call(Target(api_base=api_base, **given), [{"role": "user", "content": prompt}], cell or prompt)
 
 
 def written(folder: Path, entries: Sequence[Entry], spent: Sequence[tuple[str, int]] = ()) -> None:
@@ -111,16 +111,16 @@ def written(folder: Path, entries: Sequence[Entry], spent: Sequence[tuple[str, i
     asyncio.run(write())
 
 
-def failed(status: int, message: str = "no", code: str | None = None, kind: str = "", **headers: str) -> Answer:
+def failed(status: int, message: str = "no", code: str | None = None, kind: str = "", **headers: str) -> HttpResponse:
     """An error as OpenAI tells it; a header's name is written with underscores."""
     body = {"message": message, "type": kind or f"error_{status}", "param": None, "code": code}
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Answer(status=status, error=body, headers=named)
+    return HttpResponse(status=status, error=body, headers=named)
 
 
-def then(*answers: Answer) -> Behaviour:
-    """Give one answer after the other to the same request; the last one is kept."""
-    return lambda _request, number: answers[min(number, len(answers) - 1)]
+def then(*http_responses: HttpResponse) -> Behaviour:
+    """Give one response after the other to the same request; the last one is repeated."""
+    return lambda _request, number: http_responses[min(number, len(http_responses) - 1)]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -150,8 +150,8 @@ def _provider_key(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits between attempts that are too short to notice."""
-    monkeypatch.setattr("tasks.llm.calls.gateway._FIRST_BACKOFF_S", 0.01)
-    monkeypatch.setattr("tasks.llm.endpoint_health._FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("tasks.llm.calls.gateway.FIRST_BACKOFF_S", 0.01)
+    monkeypatch.setattr("tasks.llm.endpoint_health.FIRST_PAUSE_S", 0.01)
 
 
 @pytest.fixture
@@ -165,8 +165,8 @@ def serve() -> Iterator[Serve]:
     """Start servers that end with the test."""
     servers: list[FaultServer] = []
 
-    def start(behaviour: Behaviour | Answer) -> FaultServer:
-        server = FaultServer((lambda _r, _n: behaviour) if isinstance(behaviour, Answer) else behaviour)
+    def start(behaviour: Behaviour | HttpResponse) -> FaultServer:
+        server = FaultServer((lambda _r, _n: behaviour) if isinstance(behaviour, HttpResponse) else behaviour)
         servers.append(server.__enter__())
         return server
 

@@ -11,20 +11,20 @@ import pytest
 from tasks.llm import embedded
 from tasks.llm.calls.gateway import send
 from tasks.llm.replies import EMPTY, OK, PROVIDER_ERROR
-from tasks.llm.request import Call, Prices, Target, most_answer_tokens, most_of
-from tests.faults.answers import Answer
+from tasks.llm.request import Call, Prices, Target, most_of, most_reply_tokens
+from tests.faults.behaviours import HttpResponse
 from tests.faults.bodies import words_vector
 from tests.faults.server import FaultServer
 
 
 @pytest.mark.slow
-def test_the_server_of_the_embedded_model_answers_this_process_alone() -> None:
+def test_the_server_of_the_embedded_model_serves_this_process_alone() -> None:
     embedded.weights_path()
     parts = urlsplit(embedded.api_base())
-    assert parts.hostname == "127.0.0.1"
+    assert "127.0.0.1" == parts.hostname
     assert embedded.count_tokens("two words") > 0
 
-    def asked(method: str, path: str, **headers: str) -> http.client.HTTPResponse:
+    def requested(method: str, path: str, **headers: str) -> http.client.HTTPResponse:
         connection = http.client.HTTPConnection("127.0.0.1", parts.port or 0)
         body = json.dumps({"content": "a", "prompt": "a", "n_predict": 1}) if method == "POST" else None
         connection.request(method, path, body, headers)
@@ -32,12 +32,12 @@ def test_the_server_of_the_embedded_model_answers_this_process_alone() -> None:
 
     for headers in ({}, {"Host": "evil.example", "Origin": "http://evil.example"}, {"Authorization": "Bearer none"}):
         for path in ("/v1/chat/completions", "/completion", "/tokenize", "/lora-adapters", "/slots/0?action=erase"):
-            assert asked("POST", path, **headers, **{"Content-Type": "text/plain"}).status == 401, path
+            assert 401 == requested("POST", path, **headers, **{"Content-Type": "text/plain"}).status, path
         for path in ("/v1/models", "/props", "/slots", "/metrics"):
-            assert asked("GET", path, **headers).status == 401, path
-        assert asked("GET", "/", **headers).status in {401, 404}
+            assert 401 == requested("GET", path, **headers).status, path
+        assert requested("GET", "/", **headers).status in {401, 404}
     for origin in ("http://evil.example", "null"):
-        preflight = asked("OPTIONS", "/tokenize", Origin=origin, **{"Access-Control-Request-Method": "POST"})
+        preflight = requested("OPTIONS", "/tokenize", Origin=origin, **{"Access-Control-Request-Method": "POST"})
         assert preflight.headers["Access-Control-Allow-Origin"] not in {origin, "*"}
 
 
@@ -50,7 +50,7 @@ def target(server: FaultServer, route: str = ROUTES[0], **more: Any) -> Target:
     return Target(f"{route}text-embedding-3-small", server.api_base, parameters, prices=prices)
 
 
-def asked(to: Target, text: str) -> Any:
+def requested(to: Target, text: str) -> Any:
     call = Call(to, [{"role": "user", "content": text}], "a-cell")
     return asyncio.run(send(call, call.parameters(to.parameters)))
 
@@ -63,7 +63,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_vector_comes_back_as_json_with_its_tokens_and_cost(route: str) -> None:
     with FaultServer() as server:
-        reply = asked(target(server, route, dimensions=64), "reading long leases")
+        reply = requested(target(server, route, dimensions=64), "reading long leases")
         (request,) = server.book
 
     assert reply.failure is None
@@ -75,8 +75,8 @@ def test_a_vector_comes_back_as_json_with_its_tokens_and_cost(route: str) -> Non
 
 
 def test_a_failure_is_a_reply_with_its_cause() -> None:
-    with FaultServer(lambda request, number: Answer(status=500)) as server:
-        reply = asked(target(server), "leases")
+    with FaultServer(lambda request, number: HttpResponse(status=500)) as server:
+        reply = requested(target(server), "leases")
 
     assert (PROVIDER_ERROR, None) == (reply.status, reply.text)
     assert reply.failure is not None
@@ -86,8 +86,8 @@ def test_a_failure_is_a_reply_with_its_cause() -> None:
 @pytest.mark.parametrize("data", [[], [{"object": "embedding", "index": 0, "embedding": []}]])
 def test_a_reply_without_a_vector_is_empty(data: list[Any]) -> None:
     body = json.dumps({"object": "list", "data": data, "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}})
-    with FaultServer(lambda request, number: Answer(raw=body.encode())) as server:
-        reply = asked(target(server), "leases")
+    with FaultServer(lambda request, number: HttpResponse(raw=body.encode())) as server:
+        reply = requested(target(server), "leases")
 
     assert (EMPTY, None) == (reply.status, reply.text)
 
@@ -98,6 +98,6 @@ def test_what_a_vector_costs_at_most_is_known_before_the_call() -> None:
     call = Call(to, [{"role": "user", "content": "leases"}], "a-cell")
     most = most_of(call, to.parameters)
 
-    assert 0 == most_answer_tokens(to, to.parameters)
+    assert 0 == most_reply_tokens(to, to.parameters)
     assert most.usd is not None
     assert 0 < most.usd < 0.001

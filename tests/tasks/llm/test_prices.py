@@ -5,7 +5,7 @@ import tiktoken
 
 from tasks.llm import request
 from tasks.llm.request import NO_PRICES, Call, Prices, Target
-from tests.faults.server import Answer
+from tests.faults.server import HttpResponse
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to
 
 OWN = Prices(2.0, 0.5, 8.0, "configuration")
@@ -41,16 +41,16 @@ def test_a_model_of_the_table_has_its_published_price() -> None:
     published = pytest.approx((0.15, 0.075, 0.6))
     assert (prices.input_usd_per_mtok, prices.cached_usd_per_mtok, prices.output_usd_per_mtok) == published
     assert str(prices.price_table).startswith("litellm ")
-    assert request.most_answer_tokens(Target("openai/gpt-4o-mini"), {}) == 16384
+    assert 16384 == request.most_reply_tokens(Target("openai/gpt-4o-mini"), {})
 
 
 def test_a_name_of_another_provider_does_not_get_the_price_of_one() -> None:
-    assert request.prices_of(Target("hosted_vllm/gpt-4o-mini")) == NO_PRICES
+    assert NO_PRICES == request.prices_of(Target("hosted_vllm/gpt-4o-mini"))
 
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens", "max_output_tokens"])
-def test_the_limit_that_is_sent_bounds_the_answer(name: str) -> None:
-    assert request.most_answer_tokens(Target("openai/gpt-4o-mini"), {name: 77}) == 77
+def test_the_limit_that_is_sent_bounds_the_reply(name: str) -> None:
+    assert 77 == request.most_reply_tokens(Target("openai/gpt-4o-mini"), {name: 77})
 
 
 @pytest.mark.parametrize("text", ["", "a", "ü" * 10, "\U0001f600" * 7, "word " * 1000])
@@ -67,7 +67,9 @@ def test_the_bound_of_the_cost_is_not_below_any_real_cost() -> None:
     most = request.most_usd(target, 1000, 100)
     assert most is not None
     assert all(
-        most >= (request.cost_usd(OWN, prompt, 0, answer) or 0) for prompt in (0, 999, 1000) for answer in (0, 100)
+        most >= (request.cost_usd(OWN, prompt, 0, http_response) or 0)
+        for prompt in (0, 999, 1000)
+        for http_response in (0, 100)
     )
     assert most == pytest.approx(1000 * 2.0 / 1e6 + 100 * 8.0 / 1e6)
 
@@ -80,9 +82,9 @@ def test_a_call_costs_its_tokens_at_its_price(of_table: bool, route: str, callin
         "input_tokens_details": {"cached_tokens": 400}, "output_tokens_details": {"reasoning_tokens": 0},
     }  # fmt: skip
     own = {"name": "openai/gpt-4o-mini"} if of_table else {"prices": OWN}
-    reply = calling(call_to(serve(Answer("x", usage=usage)), **ROUTES[route] | own))
-    prompt, cached, answer = (0.15, 0.075, 0.6) if of_table else (2.0, 0.5, 8.0)
-    assert reply.cost_usd == pytest.approx((600 * prompt + 400 * cached + 100 * answer) / 1e6)
+    reply = calling(call_to(serve(HttpResponse("x", usage=usage)), **ROUTES[route] | own))
+    prompt, cached, http_response = (0.15, 0.075, 0.6) if of_table else (2.0, 0.5, 8.0)
+    assert reply.cost_usd == pytest.approx((600 * prompt + 400 * cached + 100 * http_response) / 1e6)
     assert of_table or reply.prices == OWN
 
 
@@ -90,7 +92,7 @@ def test_what_litellm_says_that_a_call_of_its_table_cost_counts_since_it_knows_t
     calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tasks.llm.calls.gateway.cost_usd", lambda *_: 1.0)
-    reply = calling(call_to(serve(Answer("x", usage=USAGE)), name="openai/gpt-4o-mini"))
+    reply = calling(call_to(serve(HttpResponse("x", usage=USAGE)), name="openai/gpt-4o-mini"))
     assert reply.cost_usd == pytest.approx((600 * 0.15 + 400 * 0.075 + 100 * 0.6) / 1e6)
 
 
@@ -113,12 +115,12 @@ def test_the_reply_has_its_room() -> None:
         return request.most_prompt_tokens_of(Target(name, parameters=parameters), context, None)
 
     assert room("hosted_vllm/nobody-knows-this") is None
-    assert room("hosted_vllm/nobody-knows-this", 8_000) == 6_000
-    assert room("hosted_vllm/nobody-knows-this", 8_000, max_tokens=500) == 7_500
-    assert room("hosted_vllm/nobody-knows-this", 8_000, max_tokens=8_000) == 4_000
-    assert room("openai/gpt-4o") == 128_000 - 16_384
-    assert room("openai/gpt-4o", 10_000) == 7_500
-    assert room("embedded/smollm2-135m-instruct") == 6_144
+    assert 6_000 == room("hosted_vllm/nobody-knows-this", 8_000)
+    assert 7_500 == room("hosted_vllm/nobody-knows-this", 8_000, max_tokens=500)
+    assert 4_000 == room("hosted_vllm/nobody-knows-this", 8_000, max_tokens=8_000)
+    assert 128_000 - 16_384 == room("openai/gpt-4o")
+    assert 7_500 == room("openai/gpt-4o", 10_000)
+    assert 6_144 == room("embedded/smollm2-135m-instruct")
 
 
 @pytest.mark.slow

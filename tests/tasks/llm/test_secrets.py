@@ -10,7 +10,7 @@ import pytest
 
 from tasks.llm.environment import filled_in, redacted, safe
 from tasks.rules.errors import UsageError
-from tests.faults.server import Answer
+from tests.faults.server import HttpResponse
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed
 
 pytestmark = pytest.mark.usefixtures("hurried")
@@ -30,14 +30,14 @@ def test_a_value_whose_variable_is_named_like_a_secret_is_taken_out(name: str, m
     monkeypatch.setenv(name, SECRET)
     monkeypatch.setenv("PRBENCH_PLACE", "somewhere-nice")
     monkeypatch.setenv("SHORT_TOKEN", "true")
-    assert redacted(f"got {SECRET}, and '{SECRET}'") == "got [redacted], and '[redacted]'"
-    assert redacted("somewhere-nice is true") == "somewhere-nice is true"
+    assert "got [redacted], and '[redacted]'" == redacted(f"got {SECRET}, and '{SECRET}'")
+    assert "somewhere-nice is true" == redacted("somewhere-nice is true")
 
 
 def test_a_value_that_the_configuration_names_is_taken_out_anyway(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRBENCH_TEAM", "blue")
-    assert filled_in("team ${PRBENCH_TEAM}!") == "team blue!"
-    assert redacted("the blue one") == "the [redacted] one"
+    assert "team blue!" == filled_in("team ${PRBENCH_TEAM}!")
+    assert "the [redacted] one" == redacted("the blue one")
     monkeypatch.delenv("PRBENCH_NOWHERE", raising=False)
     with pytest.raises(UsageError, match="PRBENCH_NOWHERE"):
         filled_in("x ${PRBENCH_NOWHERE}")
@@ -69,7 +69,7 @@ def test_a_message_is_one_short_line_without_half_a_secret(monkeypatch: pytest.M
         assert "\n" not in shown
         assert "sk-" not in shown
         assert len(shown) <= 300
-    assert safe("cut \ud83d") == "cut \ufffd"
+    assert "cut \ufffd" == safe("cut \ud83d")
 
 
 HARD_SECRET = 'sk-Planted/01+23"45\\67?&=end'
@@ -82,7 +82,7 @@ def disguised(secret: str, before: str = "user:") -> dict[str, str]:
     return {
         "literal": secret,
         "percent": percent,
-        "percent in small letters": re.sub("%..", lambda found: found[0].lower(), percent),
+        "percent in small letters": re.sub("%..", lambda match: match[0].lower(), percent),
         "base64": packed,
         "base64 for addresses": packed.replace("+", "-").replace("/", "_"),
         "percent of base64": urllib.parse.quote(packed, safe=""),
@@ -97,46 +97,50 @@ def disguised(secret: str, before: str = "user:") -> dict[str, str]:
 def test_a_secret_is_taken_out_in_every_form(form: str, secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", secret)
     for before in ("", "u", "me", "user:"):
-        told = disguised(secret, before)[form]
-        for is_answer in (False, True):
-            shown = redacted(f"got {told} of you", is_answer=is_answer)
+        planted = disguised(secret, before)[form]
+        for is_reply in (False, True):
+            shown = redacted(f"got {planted} of you", is_reply=is_reply)
             assert "[redacted]" in shown
-            assert told[len(told) // 3 : -len(told) // 3] not in shown
+            assert planted[len(planted) // 3 : -len(planted) // 3] not in shown
             assert len(shown) < len("got [redacted] of you") + 20
 
 
-def test_an_answer_keeps_ordinary_words_and_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reply_keeps_ordinary_words_and_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DB_PASSWORD", "password")
     monkeypatch.setenv("A_KEY", "20261122")
     monkeypatch.setenv("GIT_AUTHOR_NAME", "Jane Q. Public, Esq.")
     monkeypatch.setenv("PLACE", "eu-north")
-    assert filled_in("${PLACE}") == "eu-north"
+    assert "eu-north" == filled_in("${PLACE}")
     text = "the password of Jane Q. Public, Esq. of 20261122 is in https://user:pass@host"
-    assert redacted(text, is_answer=True) == text
+    assert redacted(text, is_reply=True) == text
 
 
 def test_a_text_with_many_escapes_and_no_secret_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", SECRET)
     text = json.dumps({"a": "ü\n" * 50, "b": "100%25 of \\alpha", "c": "&#x41;"})
-    assert redacted(text, is_answer=True) == text
+    assert redacted(text, is_reply=True) == text
 
 
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("form", ["literal", "base64", "json", "percent"])
-def test_a_key_in_a_good_answer_is_not_stored(
+def test_a_key_in_a_good_reply_is_not_stored(
     form: str, route: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_API_KEY", SECRET)
-    told = disguised(SECRET)[form]
+    planted = disguised(SECRET)[form]
     server = serve(
-        Answer(f"Your key is {told}.", model=f"m-{told}", fingerprint=f"fp {told}", headers={"X-Key": SECRET})
+        HttpResponse(
+            f"Your key is {planted}.", model=f"m-{planted}", fingerprint=f"fp {planted}", headers={"X-Key": SECRET}
+        )
     )
     reply = calling(call_to(server, **ROUTES[route]))
-    assert (reply.status, "[redacted]" in str(reply.text)) == ("ok", True)
+    assert ("ok", True) == (reply.status, "[redacted]" in str(reply.text))
     stored = b"".join(path.read_bytes() for path in calling.folder.rglob("*") if path.is_file())
-    assert told.encode() not in stored
+    assert planted.encode() not in stored
     assert SECRET.encode() not in stored
-    assert not any(told in str(value) for value in (reply.served_model, reply.served_fingerprint, reply.finish_reason))
+    assert not any(
+        planted in str(value) for value in (reply.served_model, reply.served_fingerprint, reply.finish_reason)
+    )
 
 
 @pytest.mark.parametrize(
@@ -149,8 +153,8 @@ def test_a_key_that_a_provider_echoes_in_an_error_is_not_stored_in_any_form(
     status: int, form: str, name: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_API_KEY", HARD_SECRET)
-    told = disguised(HARD_SECRET)[form]
-    reply = calling(call_to(serve(failed(status, f"Incorrect API key: {told}", X_Key=HARD_SECRET)), name=name))
+    planted = disguised(HARD_SECRET)[form]
+    reply = calling(call_to(serve(failed(status, f"Incorrect API key: {planted}", X_Key=HARD_SECRET)), name=name))
     assert reply.error is not None
     assert "[redacted]" in reply.error
     for each in disguised(HARD_SECRET).values():
@@ -163,11 +167,11 @@ def test_a_secret_in_the_parameters_is_put_in_at_the_call_alone(
     calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PRBENCH_GATE", SECRET)
-    server = serve(Answer("x"))
+    server = serve(HttpResponse("x"))
     given = {"extra_body": {"auth": {"token": "${PRBENCH_GATE}"}, "note": "${PRBENCH_GATE}"}}
-    assert calling(call_to(server, parameters=given)).status == "ok"
-    assert server.book[0]["auth"] == {"token": SECRET}
-    assert server.book[0]["note"] == "${PRBENCH_GATE}"
+    assert "ok" == calling(call_to(server, parameters=given)).status
+    assert {"token": SECRET} == server.book[0]["auth"]
+    assert "${PRBENCH_GATE}" == server.book[0]["note"]
     assert not traces(calling.folder, SECRET)
 
 
@@ -176,15 +180,15 @@ def test_the_values_of_headers_reach_the_server_and_nothing_else(
     route: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PRBENCH_GATE", SECRET)
-    server = serve(Answer("x"))
+    server = serve(HttpResponse("x"))
     call = call_to(server, headers={"X-Gate": "Bearer ${PRBENCH_GATE}", "X-Team": "blue"}, **ROUTES[route])
-    assert calling(call).status == "ok"
-    assert server.entries[0].headers["x-gate"] == f"Bearer {SECRET}"
-    assert server.entries[0].headers["x-team"] == "blue"
+    assert "ok" == calling(call).status
+    assert f"Bearer {SECRET}" == server.entries[0].headers["x-gate"]
+    assert "blue" == server.entries[0].headers["x-team"]
     assert not traces(calling.folder, SECRET)
     monkeypatch.setenv("PRBENCH_GATE", "another-value")
-    assert calling(call).status == "ok"
-    assert len(server.book) == 1
+    assert "ok" == calling(call).status
+    assert 1 == len(server.book)
 
 
 def test_a_reference_in_the_address_is_filled_in_at_the_call(
@@ -194,5 +198,5 @@ def test_a_reference_in_the_address_is_filled_in_at_the_call(
     monkeypatch.setenv("PRBENCH_HOST", server.api_base.split("/")[2])
     call = call_to("http://${PRBENCH_HOST}/v1")
     assert "127.0.0.1" not in str(calling(call).error)
-    assert len(server.book) == 2
+    assert 2 == len(server.book)
     assert not traces(calling.folder, "127.0.0.1")

@@ -20,9 +20,9 @@ from tasks.llm.request import Call
 from tasks.maintain.backup import backup, restore
 from tasks.maintain.upkeep import Choice, remove, spend_of_all, store_spend, tidy
 from tasks.rules.errors import UsageError
-from tasks.run.judgings import judge_target
+from tasks.run.judge_configs import judge_target
 from tests import kit
-from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
+from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.kit import imported, job_on, judged, prepared, recorded, rows_in, sampled, values_in
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
 
@@ -54,9 +54,13 @@ def record(job: Job, run_id: str, number: int) -> None:
 
 
 def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server: FaultServer, tmp_path: Path) -> None:
-    def fails_first(request: Request, number: int) -> Answer:
-        is_struck = not is_judging(request) and number == 0
-        return Answer("", usage={"prompt_tokens": 7, "completion_tokens": 0}) if is_struck else well_behaved(request, 1)
+    def fails_first(request: Request, number: int) -> HttpResponse:
+        is_struck = not is_judge_request(request) and number == 0
+        return (
+            HttpResponse("", usage={"prompt_tokens": 7, "completion_tokens": 0})
+            if is_struck
+            else well_behaved(request, 1)
+        )
 
     server.behaviour = fails_first
     job = job_at(server, tmp_path, mode="batch")
@@ -129,11 +133,11 @@ def job(server: FaultServer, tmp_path: Path) -> Job:
     return job
 
 
-def rambling(request: Request, number: int) -> Answer:
+def rambling(request: Request, number: int) -> HttpResponse:
     """The first answer to one of the questions never comes to its end."""
     said = well_behaved(request, number)
-    is_struck = not is_judging(request) and "What does t1 cost?" in request["messages"][-1]["content"]
-    return Answer("blah " * 20_000) if is_struck and number == 0 else said
+    is_struck = not is_judge_request(request) and "What does t1 cost?" in request["messages"][-1]["content"]
+    return HttpResponse("blah " * 20_000) if is_struck and number == 0 else said
 
 
 def longest(job: Job) -> dict[str, Any]:

@@ -6,23 +6,23 @@ import numpy as np
 import pytest
 
 from tasks.llm.request import Prices
-from tasks.plan.estimate import COUNTED, PerCall, Planned, in_all, planned_calls
+from tasks.plan.estimate import COUNTED, PerCall, Planned, planned_calls, total_of
 from tasks.plan.plan import is_prepared, plan, prepare
-from tasks.plan.stopping import ORDERS, _calls, _simulated
+from tasks.plan.stopping import ORDERS, expected_calls, simulated
 from tasks.rules.stopping import DIFFERENT, Rule
-from tasks.run.missing_work import ComparedModel, Progress, StoppingComparison
+from tasks.run.missing_work import ComparedModel, PlannedComparison, Progress
 from tests.kit import job_on
 
 PRICES = Prices(1.0, 0.5, 10.0)
 
 
 def test_responses_that_were_never_measured_cost_from_the_shortest_to_the_longest_that_is_assumed() -> None:
-    planned = planned_calls("sample", "a-model", 1_000, PerCall(100, basis=COUNTED), PRICES, most_answer=2_000)
+    planned = planned_calls("sample", "a-model", 1_000, PerCall(100, basis=COUNTED), PRICES, most_reply_tokens=2_000)
 
-    assert (planned.prompt_tokens, planned.completion_tokens, planned.cost_usd) == (100_000, None, None)
+    assert (100_000, None, None) == (planned.prompt_tokens, planned.completion_tokens, planned.cost_usd)
     assert planned.cost_usd_low == pytest.approx(0.1 + 500 * 0.01)
     assert planned.cost_usd_high == pytest.approx(0.1 + 2_000 * 0.01)
-    assert (planned.basis, planned.assumed) == ("assumed", "responses of 500 to 2,000 tokens")
+    assert ("assumed", "responses of 500 to 2,000 tokens") == (planned.basis, planned.assumed)
 
 
 def test_a_judge_of_responses_to_come_reads_an_assumed_length_beside_what_is_counted() -> None:
@@ -38,18 +38,18 @@ def test_without_a_price_there_is_no_range_and_the_sum_has_none_either() -> None
     unknown = planned_calls("judge", "a-judge", 10, PerCall(base_prompt=700), Prices())
     known = planned_calls("sample", "a-model", 10, PerCall(100, basis=COUNTED), PRICES)
 
-    assert (unknown.cost_usd_low, unknown.cost_usd_high) == (None, None)
-    assert unknown.note == "its price is unknown; set its `price`"
-    assert in_all([known, unknown]).cost_usd_low is None
-    assert in_all([known, known]).cost_usd_high == pytest.approx(2 * (known.cost_usd_high or 0))
+    assert (None, None) == (unknown.cost_usd_low, unknown.cost_usd_high)
+    assert "its price is unknown; set its `price`" == unknown.note
+    assert total_of([known, unknown]).cost_usd_low is None
+    assert total_of([known, known]).cost_usd_high == pytest.approx(2 * (known.cost_usd_high or 0))
 
 
 def test_what_is_free_costs_nothing_at_any_length_and_measured_lengths_have_one_cost() -> None:
     planned = planned_calls("judge", "a-judge", 10, PerCall(base_prompt=700), Prices(0.0, 0.0, 0.0, "embedded"))
-    assert (planned.cost_usd, planned.cost_usd_high, planned.assumed) == (0.0, 0.0, "")
+    assert (0.0, 0.0, "") == (planned.cost_usd, planned.cost_usd_high, planned.assumed)
     measured = planned_calls("sample", "a-model", 1_000, PerCall(100, 0, 10, "measured"), PRICES)
     assert measured.cost_usd == measured.cost_usd_low == measured.cost_usd_high == pytest.approx(0.1 + 0.1)
-    assert (measured.basis, measured.assumed) == ("measured", "")
+    assert ("measured", "") == (measured.basis, measured.assumed)
 
 
 @pytest.mark.slow
@@ -61,46 +61,49 @@ def test_a_plan_needs_no_earlier_stage_and_the_embedded_model_costs_nothing(tmp_
 
     assert is_prepared(job)
     planned = plan(job)
-    assert [(each.role, each.cost_usd, each.assumed) for each in planned] == [("sample", 0.0, ""), ("judge", 0.0, "")]
+    assert [
+        ("sample", 0.0, ""),
+        ("judge", 0.0, ""),
+    ] == [(each.purpose, each.cost_usd, each.assumed) for each in planned]
     assert all(each.calls > 0 for each in planned)
 
 
-ORDER = tuple(f"t{place:03}" for place in range(100))
-CLEAR = {task: 0.3 + 0.01 * (place % 7) for place, task in enumerate(ORDER)}
-UNCLEAR = {task: 0.2 * (-1) ** place for place, task in enumerate(ORDER)}
+ORDER = tuple(f"t{number:03}" for number in range(100))
+CLEAR = {task: 0.3 + 0.01 * (number % 7) for number, task in enumerate(ORDER)}
+UNCLEAR = {task: 0.2 * (-1) ** number for number, task in enumerate(ORDER)}
 
 
 def progress(first: str, second: str, block: int = 0, decision: str = "open") -> Progress:
     a, b = (ComparedModel(label, "a-hash", "base") for label in (first, second))
     return Progress(
-        StoppingComparison(a, b, Rule("different", 0.05, 0.02, (20, 40, 60, 80, 100)), ORDER), block, decision
+        PlannedComparison(a, b, Rule("different", 0.05, 0.02, (20, 40, 60, 80, 100)), ORDER), block, decision
     )
 
 
 def test_only_the_missing_tasks_among_those_that_are_needed_are_called() -> None:
-    needed, (compared,) = _simulated([progress("a", "b")], [CLEAR])
-    assert compared.tasks.median == 20
+    needed, (compared,) = simulated([progress("a", "b")], [CLEAR])
+    assert 20 == compared.tasks.median
     # Of the first 20 tasks, 15 are done.
     missing = [("a", task, 1) for task in ORDER[15:]]
-    assert _calls(Planned("sample", "a", 85), missing, needed).calls.median == 5
+    assert 5 == expected_calls(Planned("sample", "a", 85), missing, needed).calls.median
 
 
 def test_a_settled_comparison_needs_what_it_has_and_an_open_one_more_than_that() -> None:
     missing = [("a", task, 1) for task in ORDER[40:]]
-    needed, (compared,) = _simulated([progress("a", "b", 2, DIFFERENT)], [UNCLEAR])
-    assert (compared.tasks.median, compared.settled_share) == (40, 1)
-    assert _calls(Planned("sample", "a", 60), missing, needed).calls.high == 0
-    needed, (compared,) = _simulated([progress("a", "b", 2)], [CLEAR])
-    assert compared.tasks.low == 60
-    assert _calls(Planned("sample", "a", 60), missing, needed).calls.median == 20
+    needed, (compared,) = simulated([progress("a", "b", 2, DIFFERENT)], [UNCLEAR])
+    assert (40, 1) == (compared.tasks.median, compared.decided_share)
+    assert 0 == expected_calls(Planned("sample", "a", 60), missing, needed).calls.high
+    needed, (compared,) = simulated([progress("a", "b", 2)], [CLEAR])
+    assert 60 == compared.tasks.low
+    assert 20 == expected_calls(Planned("sample", "a", 60), missing, needed).calls.median
 
 
 def test_a_judge_is_called_for_what_each_model_needs() -> None:
-    needed, _ = _simulated(
+    needed, _ = simulated(
         [progress("a", "b", 5), progress("a", "c", 1, DIFFERENT), progress("b", "c", 1, DIFFERENT)], [UNCLEAR] * 3
     )
     # Model c needs 20 tasks with 3 criteria each, a and b all; a model that is not compared is judged in full.
     missing = [(label, task, 3) for label in ("a", "c", "alone") for task in ORDER]
-    found = _calls(Planned("judge", "a-judge", 900), missing, needed)
-    assert (found.calls.low, found.calls.median) == (660, 660)
+    rows = expected_calls(Planned("judge", "a-judge", 900), missing, needed)
+    assert (660, 660) == (rows.calls.low, rows.calls.median)
     assert np.array_equal(needed.calls([]), np.zeros(ORDERS))

@@ -10,7 +10,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.config.settings import Settings
 from tasks.rules.errors import UsageError
-from tasks.run.judgings import Judging, judgings
+from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.run_context import callees
 from tests.kit import job_on
 
@@ -27,9 +27,9 @@ def job_of(*judges: dict[str, Any], benchmark: str = "prbench") -> Job:
     return job_on("sample", Path("nowhere"), benchmark=benchmark, judges=list(judges))
 
 
-def judging_of(*judges: dict[str, Any], benchmark: str = "prbench") -> Judging:
-    (found,) = judgings(job_of(*judges, benchmark=benchmark), load_benchmark(benchmark))
-    return found
+def judge_config_of(*judges: dict[str, Any], benchmark: str = "prbench") -> JudgeConfig:
+    (judge_config,) = judge_configs(job_of(*judges, benchmark=benchmark), load_benchmark(benchmark))
+    return judge_config
 
 
 def test_judges_that_a_cascade_names_are_asked_by_it_alone() -> None:
@@ -38,7 +38,7 @@ def test_judges_that_a_cascade_names_are_asked_by_it_alone() -> None:
     assert ["careful", "other"] == [judge.label for judge in job.settings.judges]
     assert ["cheap", "strong", "other"] == [judge.label for judge in job.settings.called_judges]
     assert ["cheap", "strong", "other"] == [each.label for each in callees(job)]
-    assert ["careful", "careful", None] == [each.asked_for for each in callees(job)]
+    assert ["careful", "careful", None] == [each.cascade for each in callees(job)]
 
 
 def test_a_named_judge_that_judges_only_within_a_cascade_is_refused_with_the_name_of_the_cascade() -> None:
@@ -56,7 +56,7 @@ def test_settings_survive_being_written_down_and_read_again() -> None:
 
 def test_the_first_judge_is_asked_as_often_as_the_rule_compares() -> None:
     by_weight, by_disagreement = (
-        judging_of(CHEAP, STRONG, cascade(when=when)).cascade for when in (WHEN, {"disagreement": True})
+        judge_config_of(CHEAP, STRONG, cascade(when=when)).cascade for when in (WHEN, {"disagreement": True})
     )
     assert by_weight is not None
     assert by_disagreement is not None
@@ -65,7 +65,7 @@ def test_the_first_judge_is_asked_as_often_as_the_rule_compares() -> None:
 
 def test_a_cascade_is_known_by_its_judges_and_its_rule_and_by_nothing_else() -> None:
     hashes = {
-        judging_of(*judges).judge_config_hash
+        judge_config_of(*judges).judge_config_hash
         for judges in (
             (CHEAP, STRONG, cascade()),
             (CHEAP | {"temperature": 0.5}, STRONG, cascade()),
@@ -83,24 +83,24 @@ def test_a_cascade_is_known_by_its_judges_and_its_rule_and_by_nothing_else() -> 
         (CHEAP | {"logprobs": False, "trials": 5, "timeout_s": 1.0}, STRONG, cascade()),
         ({**CHEAP, "label": "c"}, {**STRONG, "label": "s"}, cascade(first="c", then="s")),
     ]
-    assert 1 == len({judging_of(*judges).judge_config_hash for judges in same})
+    assert 1 == len({judge_config_of(*judges).judge_config_hash for judges in same})
 
 
 def test_the_template_is_that_of_both_judges_or_made_of_both() -> None:
-    alone = judging_of(STRONG)
-    assert alone.template_hash == judging_of(CHEAP, STRONG, cascade()).template_hash
-    mixed = judging_of(CHEAP | {"template": "binary_v1"}, STRONG, cascade())
-    assert mixed.template_hash not in {alone.template_hash, judging_of(CHEAP | {"trials": 1}).template_hash}
+    alone = judge_config_of(STRONG)
+    assert alone.template_hash == judge_config_of(CHEAP, STRONG, cascade()).template_hash
+    mixed = judge_config_of(CHEAP | {"template": "binary_v1"}, STRONG, cascade())
+    assert mixed.template_hash not in {alone.template_hash, judge_config_of(CHEAP | {"trials": 1}).template_hash}
 
 
-@pytest.mark.parametrize(("judges", "said"), [
+@pytest.mark.parametrize(("judges", "printed"), [
     ([CHEAP, STRONG, cascade(first="cheep")], "judges[2].cascade.first: there is no judge 'cheep'; there are cheap"),
-    ([CHEAP, STRONG, cascade(then="cheap")], "judges[2].cascade.then: is the judge that is asked first"),
+    ([CHEAP, STRONG, cascade(then="cheap")], "judges[2].cascade.then: is the first judge too"),
     ([CHEAP, STRONG, cascade(), cascade(then="careful") | {"label": "b"}],
      "judges[3].cascade.then: 'careful' is a cascade itself"),
     ([CHEAP, STRONG, cascade(when={})], "judges[2].cascade.when: is empty; give at least one of disagreement"),
     ([CHEAP | {"trials": 1}, STRONG, cascade(when={"disagreement": True})],
-     "judges[2].cascade.when.disagreement: 'cheap' is asked once; give it `trials: 2`"),
+     "judges[2].cascade.when.disagreement: 'cheap' is called once; give it `trials: 2`"),
     ([CHEAP | {"logprobs": False}, STRONG, cascade(when={"confidence_below": 0.9})],
      "judges[2].cascade.when.confidence_below: 'cheap' does not say how sure it is; give it `logprobs: true`"),
     ([CHEAP, STRONG, cascade(when={"weight_abov": 3})], "judges[2].cascade.when.weight_abov: there is no such key"),
@@ -112,15 +112,15 @@ def test_the_template_is_that_of_both_judges_or_made_of_both() -> None:
     ([CHEAP | {"api": "responses"}], "judges[0]: `logprobs` is for `api: chat`"),
     ([CHEAP | {"mode": "batch"}], "judges[0]: `logprobs` is for `api: chat` and `mode: live`"),
 ])  # fmt: skip
-def test_what_no_cascade_can_be_is_refused_with_the_path_of_its_key(judges: list[dict[str, Any]], said: str) -> None:
+def test_what_no_cascade_can_be_is_refused_with_the_path_of_its_key(judges: list[dict[str, Any]], printed: str) -> None:
     _, problems = sound_settings({"dataset": {"source": "sample"}, "judges": judges})
-    assert any(problem.removeprefix("judges: ").startswith(said) for problem in problems), problems
+    assert any(problem.removeprefix("judges: ").startswith(printed) for problem in problems), problems
 
 
 def test_judges_that_grade_in_different_ways_are_refused_where_the_benchmark_says_how() -> None:
     judges = (CHEAP | {"grading": "binary"}, STRONG, cascade())
-    assert judging_of(*judges).grading == "binary"
+    assert "binary" == judge_config_of(*judges).grading
     with pytest.raises(
         UsageError, match="judge careful: its judges grade in different ways: cheap binary, strong tern"
     ):
-        judging_of(*judges, benchmark="researchrubrics")
+        judge_config_of(*judges, benchmark="researchrubrics")

@@ -53,8 +53,8 @@ FROZEN = {
 
 
 def digest_of(values: Iterable[Any]) -> str:
-    found = sorted(str(value) for value in values)
-    return f"{len(found)} {hashlib.sha256('|'.join(found).encode()).hexdigest()[:16]}"
+    hashes = sorted(str(value) for value in values)
+    return f"{len(hashes)} {hashlib.sha256('|'.join(hashes).encode()).hexdigest()[:16]}"
 
 
 @pytest.mark.parametrize(
@@ -71,11 +71,11 @@ def test_a_run_has_the_frozen_identities(benchmark: str, tmp_path: Path, monkeyp
         sampled(job)
         judged(job)
     with Warehouse(job.warehouse).reader() as reader:
-        found = {
+        hashes = {
             table: digest_of(tuple(row[column] for column in columns) for row in reader.rows(f"from {table}"))
             for table, columns in COLUMNS.items()
         }
     ledger = Ledger(job.warehouse / "ledger")
-    found["calls"] = digest_of(key for (key,) in ledger.rows("select call_key from calls"))
+    hashes["calls"] = digest_of(key for (key,) in ledger.rows("select call_key from calls"))
     ledger.close()
-    assert found == FROZEN[benchmark]
+    assert hashes == FROZEN[benchmark]

@@ -13,7 +13,7 @@ from tasks.imports.responses import import_responses
 from tasks.plan.plan import plan
 from tasks.rules.errors import UsageError
 from tasks.run.coverage import coverage
-from tests.faults.answers import Answer, Request, is_judging, well_behaved
+from tests.faults.behaviours import HttpResponse, Request, is_judge_request, well_behaved
 from tests.faults.server import FaultServer
 from tests.kit import endpoint, good_row, job_on, judged, prepared, sampled, write_jsonl
 from tests.tasks.dataset.rows import hub_criterion
@@ -30,11 +30,11 @@ TEMPLATE = """Another way to ask about one item of an expert's grading rubric.
 Reply with JSON: {"explanation": "...", "criteria_met": true or false}"""
 
 
-def new_each_time(request: Request, number: int) -> Answer:
-    """An answer that is another one each time the same is asked, as with a temperature; verdicts as the prompt says."""
-    if is_judging(request):
+def new_each_time(request: Request, number: int) -> HttpResponse:
+    """A response that differs each time, as with a temperature; verdicts as the prompt says."""
+    if is_judge_request(request):
         return well_behaved(request, number)
-    return Answer(f"{well_behaved(request, number).text} Take {number} at {request.get('temperature')}.")
+    return HttpResponse(f"{well_behaved(request, number).text} Take {number} at {request.get('temperature')}.")
 
 
 def rubric(task_id: str, **titles: str) -> list[dict[str, Any]]:
@@ -75,12 +75,12 @@ class World:
         return job_on("given", self.folder / "w", **self.settings).model_copy(update=narrowed)
 
     def does(self, **narrowed: Any) -> tuple[int, int]:
-        """(answers sampled, verdicts judged), each counted in the provider's book."""
-        before = len(self.server.samples), len(self.server.judgings)
+        """(responses sampled, verdicts judged), each counted in the provider's book."""
+        before = len(self.server.samples), len(self.server.judge_requests)
         job = prepared(self.job(**narrowed))
         sampled(job)
         judged(job)
-        return len(self.server.samples) - before[0], len(self.server.judgings) - before[1]
+        return len(self.server.samples) - before[0], len(self.server.judge_requests) - before[1]
 
     def count(self, table: str, where: str = "true") -> int:
         with Warehouse(self.folder / "w").reader() as reader:
@@ -89,11 +89,11 @@ class World:
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A world in which a pinned model has answered and was judged; tests work on copies of it."""
+    """A world in which a pinned model has responses with verdicts; tests work on copies of it."""
     with FaultServer(new_each_time) as server:
-        made = World(server, tmp_path_factory.mktemp("begun"))
-        assert made.does() == (TASKS, VERDICTS)
-        yield made
+        world = World(server, tmp_path_factory.mktemp("begun"))
+        assert (TASKS, VERDICTS) == world.does()
+        yield world
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(worl
     change, cost = INCREMENTS[increment]
     change(world)
     assert world.does() == cost
-    assert world.does() == (0, 0)
+    assert (0, 0) == world.does()
     assert world.count("responses") == TASKS + cost[0]
     assert world.count("verdicts") == VERDICTS + cost[1]
 
@@ -140,40 +140,40 @@ def test_a_revision_costs_only_what_reads_differently(world: World) -> None:
         t1={"rubric": heavier},
         t2={"prompt_0": "What else about finance-2?"},
     )
-    # A reworded criterion is judged anew, a new prompt is answered and judged; another weight costs nothing.
-    assert world.does() == (1, 1 + CRITERIA)
-    assert world.count("responses") == 2 * TASKS
-    assert world.count("verdicts") == 2 * VERDICTS
-    assert world.does() == (0, 0)
+    # A reworded criterion is judged again, a new prompt is sampled and judged; another weight costs nothing.
+    assert (1, 1 + CRITERIA) == world.does()
+    assert 2 * TASKS == world.count("responses")
+    assert 2 * VERDICTS == world.count("verdicts")
+    assert (0, 0) == world.does()
 
 
 def test_a_night_samples_anew_only_the_models_that_are_to_be(world: World) -> None:
     world.settings["models"].append(world.model("fresh", resample="nightly"))
-    assert world.does() == (TASKS, VERDICTS)
-    assert world.does(night="2026-11-21") == (TASKS, VERDICTS)
-    assert world.does(night="2026-11-21") == (0, 0)
-    assert world.does(night="2026-11-22") == (TASKS, VERDICTS)
-    assert world.count("responses", "model = 'pinned'") == TASKS
-    assert world.count("responses", "model = 'fresh'") == 3 * TASKS
-    found = {(each.model, each.vintage, each.judge): each.share for each in coverage(world.job(night="2026-11-22"))}
-    assert set(found.values()) == {1.0}
-    assert {(model, vintage) for model, vintage, _ in found} == {("pinned", "base"), ("fresh", "2026-11-22")}
+    assert (TASKS, VERDICTS) == world.does()
+    assert (TASKS, VERDICTS) == world.does(night="2026-11-21")
+    assert (0, 0) == world.does(night="2026-11-21")
+    assert (TASKS, VERDICTS) == world.does(night="2026-11-22")
+    assert TASKS == world.count("responses", "model = 'pinned'")
+    assert 3 * TASKS == world.count("responses", "model = 'fresh'")
+    rows = {(each.model, each.vintage, each.judge): each.share for each in coverage(world.job(night="2026-11-22"))}
+    assert {1.0} == set(rows.values())
+    assert {("pinned", "base"), ("fresh", "2026-11-22")} == {(model, vintage) for model, vintage, _ in rows}
 
 
 @pytest.mark.long
-def test_answers_that_are_the_same_text_in_two_nights_are_judged_by_the_same_calls(world: World) -> None:
+def test_responses_with_the_same_text_in_two_nights_are_judged_by_the_same_calls(world: World) -> None:
     world.settings["models"] = [world.model("steady", resample="nightly")]
     world.server.behaviour = well_behaved
     world.does(night="2026-11-21")
-    assert world.does(night="2026-11-22") == (TASKS, 0)
-    assert world.count("verdicts", "vintage = '2026-11-22'") == VERDICTS
+    assert (TASKS, 0) == world.does(night="2026-11-22")
+    assert VERDICTS == world.count("verdicts", "vintage = '2026-11-22'")
 
 
 def test_named_trials_and_tasks_are_filled_in_and_nothing_else(world: World) -> None:
-    assert world.does(named_trials=(3,), named_tasks=("finance-1",)) == (1, CRITERIA)
-    assert world.count("responses", "trial = 3") == 1
-    assert world.does(named_trials=(3,)) == (TASKS - 1, VERDICTS - CRITERIA)
-    assert world.count("responses", "trial = 2") == 0
+    assert (1, CRITERIA) == world.does(named_trials=(3,), named_tasks=("finance-1",))
+    assert 1 == world.count("responses", "trial = 3")
+    assert (TASKS - 1, VERDICTS - CRITERIA) == world.does(named_trials=(3,))
+    assert 0 == world.count("responses", "trial = 2")
 
 
 def test_a_task_that_is_not_there_is_refused_by_name(world: World) -> None:
@@ -181,13 +181,15 @@ def test_a_task_that_is_not_there_is_refused_by_name(world: World) -> None:
         world.does(named_tasks=("nobody",))
 
 
-def test_an_imported_answer_fills_its_cell_in_the_pinned_sampling_and_in_no_night(world: World, tmp_path: Path) -> None:
+def test_an_imported_response_fills_its_cell_in_the_pinned_sampling_and_in_no_night(
+    world: World, tmp_path: Path
+) -> None:
     given = tmp_path / "given.json"
-    given.write_text(json.dumps({"finance-0": "An answer that was made elsewhere."}))
+    given.write_text(json.dumps({"finance-0": "A response that was made elsewhere."}))
     world.settings["models"] = [world.model("fresh", resample="nightly")]
     import_responses(world.job(), given, "fresh")
-    assert world.does() == (TASKS - 1, VERDICTS)
-    assert world.does(night="2026-11-22") == (TASKS, VERDICTS)
+    assert (TASKS - 1, VERDICTS) == world.does()
+    assert (TASKS, VERDICTS) == world.does(night="2026-11-22")
 
 
 IMPORTED = {
@@ -212,9 +214,9 @@ def test_imported_responses_are_judged_where_they_are_listed_or_named_or_no_mode
     if named:
         job = job.model_copy(update={"settings": job.settings.model_copy(update={"models": ()})})
 
-    assert sum(each.calls for each in plan(job) if each.role == "judge") == n_judged
+    assert sum(each.calls for each in plan(job) if each.purpose == "judge") == n_judged
     assert world.does(**narrowed) == (0, n_judged)
     cells = [each for each in coverage(job) if each.model.startswith("else")]
-    assert {each.trial for each in cells} == {1}
+    assert {1} == {each.trial for each in cells}
     assert all(each.done == each.due for each in cells)
-    assert {each.wanted for each in cells} == {TASKS, VERDICTS}
+    assert {TASKS, VERDICTS} == {each.wanted for each in cells}

@@ -17,8 +17,8 @@ from tasks.llm import environment
 from tasks.llm.environment import filled_in
 from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import UsageError
-from tasks.run.judgings import target_of
-from tasks.run.run_context import CALLED_ROLES, open_run_context, refuse_unready
+from tasks.run.judge_configs import target_of
+from tasks.run.run_context import CALLED_KINDS, open_run_context, refuse_unready
 from tasks.run.stages import STAGES
 from tests.kit import admitted, criterion, job_on, response, row, written
 from warehouse import Warehouse, take_notices
@@ -37,7 +37,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
 def test_a_missing_key_is_named_before_anything_starts(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError) as refused:
         refuse_unready(job)
-    assert str(refused.value) == "model mini: OPENAI_API_KEY is not set; export the key of the provider"
+    assert "model mini: OPENAI_API_KEY is not set; export the key of the provider" == str(refused.value)
     assert not Warehouse(job.warehouse).database.exists()
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
     assert refuse_unready(job) is None
@@ -78,9 +78,9 @@ def test_a_writer_of_rubrics_needs_its_key_if_a_judge_asks(tmp_path: Path, monke
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     job = judged_by("augmented", tmp_path)
     split_of(job, "t0")
-    for roles in (CALLED_ROLES, STAGES["derive"].calls):
+    for kinds in (CALLED_KINDS, STAGES["derive"].calls):
         with pytest.raises(UsageError, match=r"^rubric_writer: OPENAI_API_KEY is not set"):
-            refuse_unready(job, roles)
+            refuse_unready(job, kinds)
     assert refuse_unready(job, STAGES["judge"].calls) is None
     assert refuse_unready(judged_by("original", tmp_path)) is None
 
@@ -118,12 +118,12 @@ def test_a_key_in_the_env_file_of_litellm_is_seen(job: Job, tmp_path: Path, monk
     library = tmp_path / "checkout" / "lib" / "litellm" / "__init__.py"
     library.parent.mkdir(parents=True)
     (tmp_path / "checkout" / ".env").write_text("OPENAI_API_KEY=from-the-file\nTEAM_TOKEN=also\n", encoding="utf-8")
-    found = SimpleNamespace(origin=str(library))
-    monkeypatch.setattr("tasks.llm.environment.importlib.util.find_spec", lambda _: found)
+    missing = SimpleNamespace(origin=str(library))
+    monkeypatch.setattr("tasks.llm.environment.importlib.util.find_spec", lambda _: missing)
     monkeypatch.setattr("os.environ", os.environ.copy())
     environment._read_env_file.cache_clear()
     assert refuse_unready(job) is None
-    assert filled_in("Bearer ${TEAM_TOKEN}") == "Bearer also"
+    assert "Bearer also" == filled_in("Bearer ${TEAM_TOKEN}")
     monkeypatch.setenv("LITELLM_MODE", "PRODUCTION")
     assert environment.env_file() is None
 
@@ -138,12 +138,12 @@ def test_the_env_file_that_is_read_is_the_one_that_litellm_reads(tmp_path: Path)
     (tmp_path / "lib" / "litellm").symlink_to(Path(str(find_spec("litellm").origin)).parent)
     (tmp_path / ".env").write_text("OPENAI_API_KEY=from-the-file\n", encoding="utf-8")
     environ = {name: value for name, value in os.environ.items() if name not in {"OPENAI_API_KEY", "LITELLM_MODE"}}
-    places = os.pathsep.join([str(tmp_path / "lib"), str(PROJECT)])
-    said = subprocess.run(
-        [sys.executable, "-c", code], env=environ | {"PYTHONPATH": places, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+    locations = os.pathsep.join([str(tmp_path / "lib"), str(PROJECT)])
+    printed = subprocess.run(
+        [sys.executable, "-c", code], env=environ | {"PYTHONPATH": locations, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
         cwd=tmp_path, check=True, capture_output=True, text=True,
     )  # fmt: skip
-    assert said.stdout.split() == ["from-the-file", "from-the-file"]
+    assert ["from-the-file", "from-the-file"] == printed.stdout.split()
 
 
 def test_senders_start_while_work_is_planned_and_not_where_nothing_is_left_to_call(
@@ -161,9 +161,9 @@ def test_senders_start_while_work_is_planned_and_not_where_nothing_is_left_to_ca
             pass
 
     asyncio.run(plan())
-    assert started == [True]
+    assert [True] == started
     # The only task of the split is not admitted.
     member = row("split_members", split="sample", task_id="t0", position=0)
     written(job.warehouse, {"split_members": [member]}, job.data.revision).publish()
     asyncio.run(plan())
-    assert started == [True]
+    assert [True] == started

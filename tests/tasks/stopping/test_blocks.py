@@ -1,15 +1,15 @@
 """The next block, and the tasks that no comparison needs."""
 
 from tasks.rules.stopping import DIFFERENT, OPEN, Rule, block_ends
-from tasks.run.missing_work import EARLIER, ComparedModel, Progress, StoppingComparison, left_out_of
+from tasks.run.missing_work import EARLIER, ComparedModel, PlannedComparison, Progress, left_out_of
 from tasks.stopping import next_block
 
 ORDER = tuple(f"t{number:02}" for number in range(50))
 
 
-def comparison(first: str, second: str, vintage: str = "base") -> StoppingComparison:
+def comparison(first: str, second: str, vintage: str = "base") -> PlannedComparison:
     rule = Rule("different", 0.01, 0.02, block_ends(len(ORDER), 20))
-    return StoppingComparison(ComparedModel(first, "hash", "base"), ComparedModel(second, "hash", vintage), rule, ORDER)
+    return PlannedComparison(ComparedModel(first, "hash", "base"), ComparedModel(second, "hash", vintage), rule, ORDER)
 
 
 A_B, A_C, B_C = comparison("a", "b"), comparison("a", "c"), comparison("b", "c")

@@ -1,4 +1,4 @@
-"""Call locks: one of all processes makes a call, the others wait for its answer without taking up anything."""
+"""Call locks: one of all processes makes a call, the others wait for its reply without holding anything."""
 
 import asyncio
 import time
@@ -13,7 +13,7 @@ from tasks.llm.ledger.call_locks import CallLocks
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import AdmissionRequest, Budget, Limiter, Outcome
 from tasks.llm.request import Call
-from tests.faults.server import Answer
+from tests.faults.server import HttpResponse
 from tests.tasks.llm.conftest import Calling, Serve, call_to
 
 pytestmark = pytest.mark.usefixtures("hurried")
@@ -34,8 +34,8 @@ def test_what_one_has_locked_no_other_gets_until_it_is_released(tmp_path: Path) 
     one, other = CallLocks(tmp_path), CallLocks(tmp_path)
     with one.holding("a") as first:
         with other.holding("a") as second, other.holding("b") as beside:
-            assert (first, second, beside) == (True, False, True)
-        assert (one.is_held("a"), other.is_held("a"), other.is_held("b")) == (True, True, False)
+            assert (True, False, True) == (first, second, beside)
+        assert (True, True, False) == (one.is_held("a"), other.is_held("a"), other.is_held("b"))
         with one.holding("a") as again:
             assert again is False
         assert other.is_held("a")  # the block that got nothing gave nothing back
@@ -62,7 +62,7 @@ def test_the_locks_of_a_process_end_with_it(tmp_path: Path) -> None:
 
 
 async def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(calling: Calling, serve: Serve) -> None:
-    server = serve(Answer("x"))
+    server = serve(HttpResponse("x"))
     calling.folder.mkdir()
     calling.concurrency = 2
     theirs = CallLocks(calling.folder)
@@ -70,40 +70,26 @@ async def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(
     in_hand = [theirs.holding(key_of(call)) for call in calls[:4]]
     assert all(each.__enter__() for each in in_hand)
     async with calling.opened() as (gateway, _):
-        asked = [asyncio.create_task(gateway.complete(call)) for call in calls]
-        await asyncio.gather(*asked[4:])
+        waiting_calls = [asyncio.create_task(gateway.complete(call)) for call in calls]
+        await asyncio.gather(*waiting_calls[4:])
         await asyncio.sleep(0.1)
-        assert [task.done() for task in asked] == [False] * 4 + [True] * 2
-        assert [endpoint.in_hand for endpoint in calling.limiter.endpoints.values()] == [0]
-        assert len(server.book) == 2
+        assert [False] * 4 + [True] * 2 == [task.done() for task in waiting_calls]
+        assert [0] == [endpoint.in_hand for endpoint in calling.limiter.endpoints.values()]
+        assert 2 == len(server.book)
         theirs.close()
-        replies = await asyncio.gather(*asked)
-    assert [(reply.status, reply.attempts) for reply in replies] == [("ok", 1)] * 6
-    assert len(server.book) == 6
-
-
-async def test_an_answer_that_another_process_got_meanwhile_needs_no_permission(calling: Calling, serve: Serve) -> None:
-    server = serve(Answer("x", delay_s=0.6, usage={"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}))
-    call = call_to(server, parameters={"max_tokens": 10})
-    calling.max_tokens = 100
-    async with calling.opened() as (gateway, _):
-        theirs = Ledger(calling.folder)
-        their_call = Gateway(Limiter(1, Budget(None, None)), theirs, "another-run").complete(call)
-        first = asyncio.create_task(their_call)
-        await asyncio.sleep(0.15)
-        assert server.in_hand == 1
-        mine = asyncio.create_task(gateway.complete(call))
-        await asyncio.sleep(0.1)
-        calling.limiter.budget.is_spent = True
-        assert (await mine).text == (await first).text == "x"
-        theirs.close()
-    assert len(server.book) == 1
+        replies = await asyncio.gather(*waiting_calls)
+    assert [("ok", 1)] * 6 == [(reply.status, reply.attempts) for reply in replies]
+    assert 6 == len(server.book)
 
 
 def test_two_runs_with_the_same_calls_make_each_once_also_if_it_fails_for_good(calling: Calling, serve: Serve) -> None:
-    def behaviour(request: dict, _number: int) -> Answer:
+    def behaviour(request: dict, _number: int) -> HttpResponse:
         number = int(request["messages"][0]["content"].split()[1])
-        return Answer(None, refusal="no", delay_s=0.02) if number % 3 == 0 else Answer(f"{number}", delay_s=0.02)
+        return (
+            HttpResponse(None, refusal="no", delay_s=0.02)
+            if number % 3 == 0
+            else HttpResponse(f"{number}", delay_s=0.02)
+        )
 
     server = serve(behaviour)
     calls = [call_to(server, f"question {number}") for number in range(30)]
@@ -127,9 +113,9 @@ def test_two_runs_with_the_same_calls_make_each_once_also_if_it_fails_for_good(c
         theirs.close()
 
     calling.inside(work)
-    assert len(server.book) == 30
+    assert 30 == len(server.book)
     calling(calls[0])  # the next run tries what failed again
-    assert len(server.book) == 31
+    assert 31 == len(server.book)
 
 
 async def test_a_permission_that_led_to_no_call_is_not_counted_against_the_requests_a_minute() -> None:

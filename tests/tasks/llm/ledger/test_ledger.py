@@ -19,9 +19,10 @@ from tasks.llm.replies import OK, Reply
 from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError
 from tasks.run.run_context import LEDGER, open_run_context
-from tests.faults.server import Answer, FaultServer
+from tests.faults.server import HttpResponse
 from tests.kit import job_on
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then, written
+from tests.tasks.llm.ledger.conftest import stored
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -29,66 +30,44 @@ DEAR = Prices(1_000_000.0, None, 1_000_000.0, "a list")
 """A dollar a token."""
 
 
-def stored(folder: Path, columns: str = "*") -> list[tuple[Any, ...]]:
-    """Return the rows that another connection reads."""
-    rows: list[tuple[Any, ...]] = []
-    for path in sorted(folder.glob("calls.sqlite")):
-        connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-        rows += connection.execute(f"select {columns} from calls order by call_key, attempt")
-        connection.close()
-    return rows
-
-
-def filled(calling: Calling, server: FaultServer, number: int = 120) -> Path:
-    """A ledger with many calls, closed, all of it in one file."""
-    calling.concurrency = 16
-    calling.together(*(call_to(server, f"question {n} " + "word " * 100) for n in range(number)))
-    path = calling.folder / "calls.sqlite"
-    connection = sqlite3.connect(path)
-    connection.execute("pragma wal_checkpoint(truncate)")
-    connection.close()
-    assert path.stat().st_size > 40_000
-    return path
-
-
 async def test_a_reply_is_on_disk_when_it_is_returned(calling: Calling, serve: Serve) -> None:
-    server = serve(lambda request, _n: Answer(request["messages"][0]["content"].upper()))
+    server = serve(lambda request, _n: HttpResponse(request["messages"][0]["content"].upper()))
     async with calling.opened() as (gateway, _):
 
-        async def one(question: str) -> None:
-            await gateway.complete(call_to(server, question))
-            assert (question.upper(),) in stored(calling.folder, "text")
+        async def one(prompt: str) -> None:
+            await gateway.complete(call_to(server, prompt))
+            assert (prompt.upper(),) in stored(calling.folder, "text")
 
         await asyncio.gather(*(one(f"question {number}") for number in range(20)))
-    assert len(stored(calling.folder)) == 20
+    assert 20 == len(stored(calling.folder))
 
 
-def test_the_next_run_makes_no_call_again_that_was_answered(calling: Calling, serve: Serve) -> None:
-    server = serve(Answer("täglich \U0001f600 \x00 end", fingerprint="fp_1", reasoning_tokens=3))
+def test_the_next_run_repeats_no_successful_call(calling: Calling, serve: Serve) -> None:
+    server = serve(HttpResponse("täglich \U0001f600 \x00 end", fingerprint="fp_1", reasoning_tokens=3))
     calls = [call_to(server, f"q{number}", name="openai/c", prices=DEAR) for number in range(5)]
-    first, again = calling.together(*calls), calling.together(*calls)
+    first, again = calling.at_once(*calls), calling.at_once(*calls)
     assert first == again
-    assert len(server.book) == 5
+    assert 5 == len(server.book)
 
 
 @pytest.mark.parametrize(
-    ("answer", "status"),
+    ("http_response", "status"),
     [
-        (Answer(None, refusal="no"), "refused"), (Answer("cut", finish_reason="length"), "truncated"),
+        (HttpResponse(None, refusal="no"), "refused"), (HttpResponse("cut", finish_reason="length"), "truncated"),
         (failed(400, "odd"), "provider_error"), (failed(400, "prompt is too long"), "context_length"),
     ],
 )  # fmt: skip
 def test_a_failure_that_does_not_pass_is_final_until_its_row_is_written(
-    answer: Answer, status: str, calling: Calling, serve: Serve
+    http_response: HttpResponse, status: str, calling: Calling, serve: Serve
 ) -> None:
-    server = serve(answer)
+    server = serve(http_response)
     call = call_to(server)
     first = calling(call)
-    assert (first.status, calling(call).status, len(server.book)) == (status, status, 1)
+    assert (status, status, 1) == (first.status, calling(call).status, len(server.book))
     calling.spend(first)
-    server.behaviour = lambda _request, _number: Answer("now")
+    server.behaviour = lambda _request, _number: HttpResponse("now")
     later = calling(call)
-    assert (later.status, later.text, later.attempts, len(server.book)) == ("ok", "now", 1, 2)
+    assert ("ok", "now", 1, 2) == (later.status, later.text, later.attempts, len(server.book))
     assert later.paid != first.paid
 
 
@@ -96,7 +75,7 @@ def test_attempts_are_numbered_on_over_failures_runs_and_written_rows(calling: C
     calling.attempts, server = 2, serve(failed(503))
     call = call_to(server)
     calling.spend(calling(call))
-    server.behaviour = then(Answer(""), Answer("now"))
+    server.behaviour = then(HttpResponse(""), HttpResponse("now"))
     calling(call)
     rows = stored(calling.folder, "attempt, status, is_final, cell, run_id")
     assert rows == [
@@ -105,47 +84,40 @@ def test_attempts_are_numbered_on_over_failures_runs_and_written_rows(calling: C
     ]
 
 
-def test_attempts_that_failed_before_a_restart_count(calling: Calling, serve: Serve) -> None:
-    calling.attempts, server = 1, serve(failed(503))
-    call = call_to(server)
-    calling(call)
-    calling.attempts = 3
-    reply = calling(call)
-    assert (reply.status, reply.attempts, len(server.book)) == ("provider_error", 3, 3)
-
-
 def test_a_call_whose_attempts_were_all_made_gets_one_more_after_a_restart(calling: Calling, serve: Serve) -> None:
-    calling.attempts, server = 2, serve(then(failed(503), failed(503), failed(503), Answer("now")))
+    calling.attempts, server = 2, serve(then(failed(503), failed(503), failed(503), HttpResponse("now")))
     call = call_to(server)
-    assert calling(call).attempts == 2
-    assert (calling(call).status, len(server.book)) == ("provider_error", 3)
-    assert (calling(call).text, len(server.book)) == ("now", 4)
+    assert 2 == calling(call).attempts
+    assert ("provider_error", 3) == (calling(call).status, len(server.book))
+    assert ("now", 4) == (calling(call).text, len(server.book))
 
 
 def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(calling: Calling, serve: Serve) -> None:
-    server = serve(Answer("one two", delay_s=0.1, cached_tokens=0))
+    server = serve(HttpResponse("one two", delay_s=0.1, cached_tokens=0))
     calls = [call_to(server, "a b c", cell=cell, prices=DEAR) for cell in "abc"]
-    for replies in (calling.together(*calls), calling.together(*calls)):
+    for replies in (calling.at_once(*calls), calling.at_once(*calls)):
         costs = [reply.cost_usd for reply in replies if isinstance(reply, Reply)]
         tokens = [(reply.prompt_tokens, reply.completion_tokens) for reply in replies if isinstance(reply, Reply)]
-        assert sorted(costs, key=str) == [0.0, 0.0, 5.0]
-        assert sorted(tokens) == [(0, 0), (0, 0), (3, 2)]
-    assert len(server.book) == 1
+        assert [0.0, 0.0, 5.0] == sorted(costs, key=str)
+        assert [(0, 0), (0, 0), (3, 2)] == sorted(tokens)
+    assert 1 == len(server.book)
 
 
 def test_discarded_attempts_are_paid_by_their_cell_also_after_a_restart(calling: Calling, serve: Serve) -> None:
-    server = serve(then(Answer("", usage={"prompt_tokens": 2, "completion_tokens": 5, "total_tokens": 7}), Answer("x")))
+    server = serve(
+        then(HttpResponse("", usage={"prompt_tokens": 2, "completion_tokens": 5, "total_tokens": 7}), HttpResponse("x"))
+    )
     call = call_to(server, "a b c", prices=DEAR)
     first, again = calling(call), calling(call)
-    assert (first.cost_usd, first.attempts, len(server.book)) == (7.0 + 4.0, 2, 2)
+    assert (7.0 + 4.0, 2, 2) == (first.cost_usd, first.attempts, len(server.book))
     assert (again.cost_usd, again.attempts) == (first.cost_usd, first.attempts)
 
 
 def test_a_longer_time_limit_or_a_stream_is_the_same_call(calling: Calling, serve: Serve) -> None:
-    server = serve(Answer("x"))
+    server = serve(HttpResponse("x"))
     for other in ({}, {"timeout_s": 99.0}, {"is_streamed": True}, {"fallback": {"temperature": 0}}, {"prices": DEAR}):
-        assert calling(call_to(server, **other)).text == "x"
-    assert len(server.book) == 1
+        assert "x" == calling(call_to(server, **other)).text
+    assert 1 == len(server.book)
 
 
 async def use(folder: Path) -> None:
@@ -158,21 +130,21 @@ async def test_a_run_that_waits_until_another_process_has_checked_the_ledger_say
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / LEDGER).mkdir()
-    said = ""
+    printed = ""
     with (tmp_path / LEDGER / "calls.lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         release = threading.Timer(20, lambda: fcntl.flock(lock, fcntl.LOCK_UN))  # so that a failing test ends
         release.start()
         async with asyncio.timeout(15):
             opening = asyncio.create_task(use(tmp_path))
-            while "waiting" not in said:
+            while "waiting" not in printed:
                 await asyncio.sleep(0.01)
-                said += capsys.readouterr().err
+                printed += capsys.readouterr().err
             assert not opening.done()
             fcntl.flock(lock, fcntl.LOCK_UN)
             await opening
         release.cancel()
-    assert said == f"{tmp_path / LEDGER / 'calls.sqlite'}: another process is checking it; waiting for that\n"
+    assert f"{tmp_path / LEDGER / 'calls.sqlite'}: another process is checking it; waiting for that\n" == printed
 
 
 async def test_a_run_that_is_cancelled_while_its_ledger_is_opened_leaves_it_to_others(tmp_path: Path) -> None:
@@ -196,9 +168,9 @@ def entry(key: str, logprobs: tuple[tuple[str, float], ...] | None, finished_at_
 
 def kept(folder: Path, key: str) -> Reply | None:
     ledger = Ledger(folder)
-    found = ledger.history(key).answer_for(f"cell of {key}")
+    reply = ledger.history(key).reply_for(f"cell of {key}")
     ledger.close()
-    return found
+    return reply
 
 
 def test_a_reply_comes_back_with_its_log_probabilities_or_without(tmp_path: Path) -> None:
@@ -220,9 +192,9 @@ def test_damaged_ones_are_unknown_and_the_reply_stands(tmp_path: Path) -> None:
     written(tmp_path, [entry("a", LOGPROBS)])
     with contextlib.closing(writer_of(ledger_path(tmp_path))) as connection:
         connection.execute("update logprobs set tokens = '[[1'")
-    found = kept(tmp_path, "a")
-    assert found is not None
-    assert ("{true}", None) == (found.text, found.logprobs)
+    reply = kept(tmp_path, "a")
+    assert reply is not None
+    assert ("{true}", None) == (reply.text, reply.logprobs)
 
 
 USED = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5, "prompt_tokens_details": {"cached_tokens": 1}}
@@ -239,38 +211,38 @@ def total(folder: Path, name: str) -> Any:
 
 
 def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: Serve) -> None:
-    server = serve(then(failed(503), Answer("", usage=USED), Answer("x", usage=USED)))
+    server = serve(then(failed(503), HttpResponse("", usage=USED), HttpResponse("x", usage=USED)))
     calling.attempts = 5
     calling(call_to(server, prices=DEAR))
     (row,) = spend_in(calling.folder)
-    assert len(row.pop("day")) == 10
-    assert row == {
+    assert 10 == len(row.pop("day"))
+    assert {
         "run_id": "a-run", "purpose": "unknown", "called_model": "hosted_vllm/candidate", "calls": 3,
         "failed_calls": 2, "unpriced_calls": 0, "prompt_tokens": 6, "cached_tokens": 2, "completion_tokens": 4,
         "cost_usd": 10.0,
-    }  # fmt: skip
+    } == row  # fmt: skip
 
 
 def test_a_call_that_nobody_knows_the_cost_of_is_counted_as_such(calling: Calling, serve: Serve) -> None:
     calling.attempts = 1
-    calling(call_to(serve(Answer("late", delay_s=2.0)), timeout_s=0.2, prices=DEAR))  # the provider may charge it
+    calling(call_to(serve(HttpResponse("late", delay_s=2.0)), timeout_s=0.2, prices=DEAR))  # the provider may charge it
     calling(call_to(serve(failed(429)), prices=DEAR))  # it was turned away
-    calling(call_to(serve(Answer("x", usage=None)), "no report", prices=DEAR))
-    calling(call_to(serve(Answer("x", usage=USED)), "no price"))
-    calling(call_to(serve(Answer("x", usage=USED)), "known", prices=DEAR))
+    calling(call_to(serve(HttpResponse("x", usage=None)), "no report", prices=DEAR))
+    calling(call_to(serve(HttpResponse("x", usage=USED)), "no price"))
+    calling(call_to(serve(HttpResponse("x", usage=USED)), "known", prices=DEAR))
     (row,) = spend_in(calling.folder)
-    assert (row["calls"], row["failed_calls"], row["unpriced_calls"], row["cost_usd"]) == (5, 2, 3, 5.0)
+    assert (5, 2, 3, 5.0) == (row["calls"], row["failed_calls"], row["unpriced_calls"], row["cost_usd"])
 
 
 def test_what_two_processes_spend_is_summed_by_run_and_model(calling: Calling, serve: Serve) -> None:
-    server = serve(Answer("x", usage=USED))
+    server = serve(HttpResponse("x", usage=USED))
     other = Ledger(calling.folder)
-    calling.together(*(call_to(server, f"q{n}", prices=DEAR) for n in range(3)))
+    calling.at_once(*(call_to(server, f"q{n}", prices=DEAR) for n in range(3)))
     other.close()
-    calling.together(*(call_to(server, f"r{n}", prices=DEAR) for n in range(4)))
+    calling.at_once(*(call_to(server, f"r{n}", prices=DEAR) for n in range(4)))
     calling(call_to(server, name="hosted_vllm/other"))
     rows = [(row["called_model"], row["calls"], row["cost_usd"]) for row in spend_in(calling.folder)]
-    assert rows == [("hosted_vllm/candidate", 7, 35.0), ("hosted_vllm/other", 1, 0.0)]
+    assert [("hosted_vllm/candidate", 7, 35.0), ("hosted_vllm/other", 1, 0.0)] == rows
     assert not [path for path in calling.folder.iterdir() if path.name.endswith(("-wal", "-shm"))]
 
 
@@ -278,18 +250,18 @@ def test_what_two_processes_spend_is_summed_by_run_and_model(calling: Calling, s
 def test_a_file_of_another_version_is_refused_with_one_line_and_left_alone(
     calling: Calling, serve: Serve, version: int, why: str
 ) -> None:
-    server = serve(Answer("x"))
+    server = serve(HttpResponse("x"))
     calling(call_to(server))
     with opened(calling.folder) as connection:
         connection.execute(f"pragma user_version = {version}")
-    with pytest.raises(PipelineError, match=rf"calls\.sqlite: is of version {version}, {why}") as told:
+    with pytest.raises(PipelineError, match=rf"calls\.sqlite: is of version {version}, {why}") as error:
         calling(call_to(server))
-    assert len(str(told.value).splitlines()) == 1
+    assert 1 == len(str(error.value).splitlines())
     with opened(calling.folder) as connection:
-        assert connection.execute("pragma user_version").fetchone() == (version,)
-        assert connection.execute("select count(*) from calls").fetchone() == (1,)
+        assert (version,) == connection.execute("pragma user_version").fetchone()
+        assert (1,) == connection.execute("select count(*) from calls").fetchone()
     assert not list(calling.folder.glob("damaged-*"))
 
 
 def test_where_there_is_no_ledger_nothing_was_spent(tmp_path: Path) -> None:
-    assert spend_in(tmp_path / "ledger") == []
+    assert [] == spend_in(tmp_path / "ledger")

@@ -24,9 +24,9 @@ from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError
-from tests.faults.server import Answer
+from tests.faults.server import HttpResponse
 from tests.tasks.llm.conftest import Calling, Serve, call_to, written
-from tests.tasks.llm.ledger.test_ledger import filled, stored
+from tests.tasks.llm.ledger.conftest import filled, stored
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -84,14 +84,14 @@ def pages_of(path: Path) -> dict[int, set[int]]:
     query = "select path, pageno, ncell, pagetype from dbstat where name = 'calls' order by path"
     with closing(sqlite3.connect(path)) as connection:
         numbers = [int(key, 16) for (key,) in connection.execute("select call_key from calls order by rowid")]
-        found = connection.execute(query).fetchall()
+        rows = connection.execute(query).fetchall()
     cells: dict[str, list[set[int]]] = {}
-    for place, page, n_cells, _ in (row for row in found if row[3] == "leaf"):
-        cells[place] = [{page} for _ in range(n_cells)]
-    for place, page, _, _ in (row for row in found if row[3] == "overflow"):
-        leaf, _, rest = place.rpartition("/")
+    for path_in_tree, page, n_cells, _ in (row for row in rows if row[3] == "leaf"):
+        cells[path_in_tree] = [{page} for _ in range(n_cells)]
+    for path_in_tree, page, _, _ in (row for row in rows if row[3] == "overflow"):
+        leaf, _, rest = path_in_tree.rpartition("/")
         cells[f"{leaf}/"][int(rest.partition("+")[0], 16)].add(page)
-    in_order = [pages for place in sorted(cells) for pages in cells[place]]
+    in_order = [pages for path_in_tree in sorted(cells) for pages in cells[path_in_tree]]
     return dict(zip(numbers, in_order, strict=True))
 
 
@@ -105,14 +105,14 @@ def repaired(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[dict[int, 
 def hit(path: Path, seed: int, n_bytes: int, first: int = 0) -> set[int]:
     """Change bytes at random; the pages that were hit."""
     dice = random.Random(seed)
-    places = sorted(dice.sample(range(first, path.stat().st_size), n_bytes))
+    offsets = sorted(dice.sample(range(first, path.stat().st_size), n_bytes))
     with path.open("r+b") as file:
-        for place in places:
-            file.seek(place)
+        for path_in_tree in offsets:
+            file.seek(path_in_tree)
             byte = file.read(1)[0]
-            file.seek(place)
+            file.seek(path_in_tree)
             file.write(bytes([byte ^ dice.randrange(1, 256)]))
-    return {place // PAGE + 1 for place in places}
+    return {path_in_tree // PAGE + 1 for path_in_tree in offsets}
 
 
 @pytest.mark.slow
@@ -124,10 +124,10 @@ def test_no_flipped_byte_makes_a_call_wrong_and_a_few_of_them_hide_no_other_call
     first = 8 * PAGE  # where the tables begin: what stands below the root of a table is lost with it
     struck = hit(path, seed, [1, 30, 300, 300][seed % 4], first=first if seed % 4 < 3 else 0)
     before, pages = calls_in(whole), pages_of(whole)
-    assert len(pages) == N_CALLS
+    assert N_CALLS == len(pages)
     after, _ = repaired(path, capsys)
     ledger = Ledger(tmp_path)
-    used = {number for number in after if ledger.history(f"{number:064x}").answer_for(f"cell-{number}")}
+    used = {number for number in after if ledger.history(f"{number:064x}").reply_for(f"cell-{number}")}
     ledger.close()
     assert {number: after[number] for number in used} == {number: before[number] for number in used}
     if seed % 4 < 3:
@@ -143,11 +143,11 @@ def test_every_call_in_what_is_left_of_a_cut_file_is_recovered(
     with path.open("r+b") as file:
         file.truncate(left)
     whole_pages = set(range(1, left // PAGE + 1))
-    after, said = repaired(path, capsys)
+    after, printed = repaired(path, capsys)
     left_whole = {number for number, pages in pages_of(whole).items() if pages <= whole_pages}
     assert len(left_whole - after.keys()) <= 1  # the call at the cut
     assert after.items() <= calls_in(whole).items()
-    assert f"{len(after)} calls were recovered" in said
+    assert f"{len(after)} calls were recovered" in printed
 
 
 def killed_in_a_run(folder: Path, n_calls: int) -> tuple[Path, Path]:
@@ -176,10 +176,10 @@ def test_damage_to_the_log_of_a_killed_run_is_told_and_what_came_before_it_is_ke
     if not seed:  # the header of the log, without which SQLite passes over all of it in silence
         hit(log, seed, 1, first=16)
     before = calls_in(running / "calls.sqlite")
-    after, said = repaired(path, capsys)
-    assert "is damaged (its log" in said
+    after, printed = repaired(path, capsys)
+    assert "is damaged (its log" in printed
     assert after == {number: before[number] for number in range(len(after))}
-    assert len(list(killed.glob("damaged-*-calls.sqlite-wal"))) == 1
+    assert 1 == len(list(killed.glob("damaged-*-calls.sqlite-wal")))
 
 
 def test_a_log_that_ends_in_a_cut_off_commit_is_no_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -187,8 +187,8 @@ def test_a_log_that_ends_in_a_cut_off_commit_is_no_damage(tmp_path: Path, capsys
     log = killed / "calls.sqlite-wal"
     with log.open("r+b") as file:
         file.truncate(log.stat().st_size - 1000)
-    after, said = repaired(killed / "calls.sqlite", capsys)
-    assert (said, list(killed.glob("damaged-*"))) == ("", [])
+    after, printed = repaired(killed / "calls.sqlite", capsys)
+    assert ("", []) == (printed, list(killed.glob("damaged-*")))
     assert len(after) >= 28
 
 
@@ -198,10 +198,10 @@ def test_a_file_that_is_empty_or_no_database_is_kept_aside_and_begun_anew(
 ) -> None:
     path = tmp_path / "calls.sqlite"
     path.write_bytes(content)
-    after, said = repaired(path, capsys)
+    after, printed = repaired(path, capsys)
     (aside,) = tmp_path.glob("damaged-*")
-    assert (after, aside.read_bytes(), len(said.splitlines())) == ({}, content, 1)
-    assert aside.name in said
+    assert ({}, content, 1) == (after, aside.read_bytes(), len(printed.splitlines()))
+    assert aside.name in printed
 
 
 def test_open_batches_and_spent_failures_and_sums_outlive_damage(
@@ -212,9 +212,9 @@ def test_open_batches_and_spent_failures_and_sums_outlive_damage(
     assert "damaged" in repaired(path, capsys)[1]
     ledger = Ledger(tmp_path)
     (open_,) = Submissions(ledger).open("an endpoint")
-    assert (open_.batch_id, [call.call_key for call in open_.calls]) == ("batch-1", ["key"])
-    assert ledger.history("a failed one").next_attempt == 4
-    assert ledger.rows("select sum(calls) from spend") == [(N_CALLS,)]
+    assert ("batch-1", ["key"]) == (open_.batch_id, [call.call_key for call in open_.calls])
+    assert 4 == ledger.history("a failed one").next_attempt
+    assert [(N_CALLS,)] == ledger.rows("select sum(calls) from spend")
     ledger.close()
 
 
@@ -228,36 +228,33 @@ def test_a_kill_in_the_middle_of_a_repair_loses_nothing(
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
+    rename, name = Path.rename, "calls.sqlite" if after == "the new file" else "repaired-calls.sqlite"
     with monkeypatch.context() as patched:
-        if after == "the new file":
-            patched.setattr(files, "_aside", killed)
-        else:
-            rename = Path.rename
-            patched.setattr(Path, "rename", lambda p, to: killed() if p.name.startswith("repaired-") else rename(p, to))
+        patched.setattr(Path, "rename", lambda p, to: killed() if p.name == name else rename(p, to))
         with pytest.raises(KeyboardInterrupt):
             Ledger(tmp_path)
     assert spend_in(tmp_path) == spend_in(whole.parent)  # read as it was left
     Ledger(tmp_path).close()
     assert calls_in(path) == calls_in(whole)
-    assert len(list(tmp_path.glob("damaged-*.sqlite"))) == 1
+    assert 1 == len(list(tmp_path.glob("damaged-*.sqlite")))
     assert not list(tmp_path.glob("repaired-*"))
 
 
 def test_a_flipped_bit_inside_a_stored_reply_is_noticed_and_the_call_made_again(
     calling: Calling, serve: Serve, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    server = serve(Answer("The answer is 42."))
+    server = serve(HttpResponse("The result is 42."))
     path = filled(calling, server, 60)
     data = bytearray(path.read_bytes())
-    data[data.index(b"The answer is 42.") + 15] ^= 1
+    data[data.index(b"The result is 42.") + 15] ^= 1
     path.write_bytes(data)
     calls = [call_to(server, f"question {n} " + "word " * 100) for n in range(60)]
     paid = len(server.book)
-    assert {reply.text for reply in calling.together(*calls) if isinstance(reply, Reply)} == {"The answer is 42."}
+    assert {"The result is 42."} == {reply.text for reply in calling.at_once(*calls) if isinstance(reply, Reply)}
     assert len(server.book) == paid + 1
-    (said,) = [line for line in capsys.readouterr().err.splitlines() if "damaged" in line]
-    assert str(path) in said
-    calling.together(*calls)
+    (printed,) = [line for line in capsys.readouterr().err.splitlines() if "damaged" in line]
+    assert str(path) in printed
+    calling.at_once(*calls)
     assert len(server.book) == paid + 1
 
 
@@ -266,15 +263,15 @@ def test_damage_that_comes_while_a_run_goes_on_is_one_line_and_the_next_run_repa
 ) -> None:
     """A file too large to be looked through at each opening is looked through when reading it has failed."""
     path = Path(shutil.copy(whole, tmp_path / "calls.sqlite"))
-    monkeypatch.setattr(files, "_MOST_CHECKED_BYTES", 0)
+    monkeypatch.setattr(files, "MOST_CHECKED_BYTES", 0)
     destroy(path, root_of(path, INDEX))
     ledger = Ledger(tmp_path)
-    with pytest.raises(PipelineError, match=r"is damaged .* run again: it is repaired") as told:
+    with pytest.raises(PipelineError, match=r"is damaged .* run again: it is repaired") as error:
         ledger.history(f"{7:064x}")
-    assert len(str(told.value).splitlines()) == 1
+    assert 1 == len(str(error.value).splitlines())
     ledger.close()
-    after, said = repaired(path, capsys)
-    assert f"{N_CALLS} calls were recovered" in said
+    after, printed = repaired(path, capsys)
+    assert f"{N_CALLS} calls were recovered" in printed
     assert after == calls_in(whole)
 
 
@@ -289,29 +286,29 @@ async def test_what_is_written_in_one_transaction_is_there_as_a_whole_or_not_at_
     half: Statement = ("insert into submissions values (?, ?)", values())
     with pytest.raises(PipelineError, match="cut off"):
         await ledger.write(half)
-    assert submissions.open("an endpoint") == []
+    assert [] == submissions.open("an endpoint")
     with pytest.raises(PipelineError):  # nothing is written after a write that failed
         await submissions.begin("an endpoint", [])
     ledger.close()
 
 
 def test_sums_that_are_lost_with_the_damage_are_those_of_the_saved_calls(calling: Calling, serve: Serve) -> None:
-    filled(calling, serve(Answer("word " * 100)))
+    filled(calling, serve(HttpResponse("word " * 100)))
     path = calling.folder / "calls.sqlite"
     destroy(path, root_of(path, "spend"))
     Ledger(calling.folder).close()
-    assert len(list(calling.folder.glob("damaged-*.sqlite"))) == 1
-    assert [(row["calls"], row["purpose"]) for row in spend_in(calling.folder)] == [(120, "unknown")]
+    assert 1 == len(list(calling.folder.glob("damaged-*.sqlite")))
+    assert [(120, "unknown")] == [(row["calls"], row["purpose"]) for row in spend_in(calling.folder)]
 
 
-def record_on(folder: Path, n_told: "Synchronized[int]") -> None:
+def record_on(folder: Path, n_acknowledged: "Synchronized[int]") -> None:
     """Record calls without end, and tell how many of them are stored."""
 
     async def run() -> None:
         ledger = Ledger(folder)
         while True:
-            await ledger.record(entry(n_told.value))
-            n_told.value += 1
+            await ledger.record(entry(n_acknowledged.value))
+            n_acknowledged.value += 1
 
     asyncio.run(run())
 
@@ -319,23 +316,23 @@ def record_on(folder: Path, n_told: "Synchronized[int]") -> None:
 @pytest.mark.slow
 def test_a_process_that_is_killed_loses_nothing_that_it_was_told_is_stored(tmp_path: Path) -> None:
     spawning = get_context("spawn")
-    n_told = spawning.Value("i", 0)
-    process = spawning.Process(target=record_on, args=(tmp_path, n_told))
+    n_acknowledged = spawning.Value("i", 0)
+    process = spawning.Process(target=record_on, args=(tmp_path, n_acknowledged))
     process.start()
-    while n_told.value < 150:
+    while n_acknowledged.value < 150:
         assert process.is_alive()
         time.sleep(0.001)
     process.kill()
     process.join()
     kept = {int(key, 16) for (key,) in stored(tmp_path, "call_key")}
-    assert kept >= set(range(n_told.value))
+    assert kept >= set(range(n_acknowledged.value))
     assert sum(row["calls"] for row in spend_in(tmp_path)) == len(kept)
 
 
 def test_a_file_that_somebody_else_has_locked_is_not_taken_for_damaged(
     calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = filled(calling, serve(Answer("word " * 100)))
+    path = filled(calling, serve(HttpResponse("word " * 100)))
     connect = sqlite3.connect
     monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: connect(*given, **named | {"timeout": 0.2}))
     holder = connect(path, isolation_level=None)
@@ -351,10 +348,10 @@ def test_a_file_that_somebody_else_has_locked_is_not_taken_for_damaged(
     assert not list(calling.folder.glob("damaged-*"))
 
 
-@pytest.mark.parametrize("place", ["a file", "below a file"])
-def test_a_folder_that_cannot_be_written_is_one_line(place: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("path_in_tree", ["a file", "below a file"])
+def test_a_folder_that_cannot_be_written_is_one_line(path_in_tree: str, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("x")
-    folder = tmp_path / "taken" / "below" if place == "below a file" else tmp_path / "taken"
+    folder = tmp_path / "taken" / "below" if path_in_tree == "below a file" else tmp_path / "taken"
     with pytest.raises(PipelineError, match="cannot be written") as caught:
         Ledger(folder)
     assert str(folder) in str(caught.value)

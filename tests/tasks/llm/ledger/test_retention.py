@@ -21,12 +21,12 @@ from tests.tasks.llm.conftest import written
 
 def prune_and_die(folder: Path) -> None:
     """Prune in steps of 50 entries, and be killed in the third."""
-    pruning._AT_ONCE = 50
-    asked: list[Collection[str]] = []
+    pruning.ROWS_AT_ONCE = 50
+    requests: list[Collection[str]] = []
 
     def stored(cells: Sequence[str]) -> dict[str, bool]:
-        asked.append(cells)
-        if len(asked) == 3:
+        requests.append(cells)
+        if len(requests) == 3:
             os.kill(os.getpid(), signal.SIGKILL)
         return dict.fromkeys(cells, True)
 
@@ -41,12 +41,12 @@ def entry(number: int, *, finished_at_s: float = 0.0, attempt: int = 1, cell: st
 
 
 def left(folder: Path) -> set[tuple[str, int]]:
-    found: set[tuple[str, int]] = set()
+    keys: set[tuple[str, int]] = set()
     for path in folder.glob("calls.sqlite"):
         with closing(sqlite3.connect(path)) as connection:
-            assert connection.execute("pragma quick_check").fetchone() == ("ok",)
-            found |= set(connection.execute("select call_key, attempt from calls"))
-    return found
+            assert ("ok",) == connection.execute("pragma quick_check").fetchone()
+            keys |= set(connection.execute("select call_key, attempt from calls"))
+    return keys
 
 
 def knowing(rows: Mapping[str, bool]) -> Stored:
@@ -58,7 +58,7 @@ def size_of(folder: Path) -> int:
 
 
 def test_only_what_ended_before_and_has_its_row_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.llm.ledger.ledger._AT_ONCE", 7)
+    monkeypatch.setattr("tasks.llm.ledger.ledger.ROWS_AT_ONCE", 7)
     draw = random.Random(5)
     entries = [
         entry(number, attempt=attempt, finished_at_s=draw.choice([10.0, 90.0]), size=20)
@@ -85,7 +85,7 @@ def test_the_disk_gets_the_space_back_and_what_was_spent_stays(tmp_path: Path) -
     written(tmp_path, [entry(number, finished_at_s=float(number)) for number in range(1_000)])
     before, spend = size_of(tmp_path), spend_in(tmp_path)
     pruned = prune(tmp_path, 900.0, lambda cells: dict.fromkeys(cells, True))
-    assert pruned.entries == 900
+    assert 900 == pruned.entries
     assert pruned.freed_bytes == before - size_of(tmp_path) > 0.85 * before
     assert spend_in(tmp_path) == spend
     assert left(tmp_path) == {(f"key-{number}", 1) for number in range(900, 1_000)}
@@ -97,7 +97,7 @@ def test_a_ledger_that_is_in_use_is_left_for_later(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
     assert prune(tmp_path, 1e12, lambda cells: dict.fromkeys(cells, True)) == Pruned(is_in_use=True)
     ledger.close()
-    assert prune(tmp_path, 1e12, lambda cells: dict.fromkeys(cells, True)).entries == 1
+    assert 1 == prune(tmp_path, 1e12, lambda cells: dict.fromkeys(cells, True)).entries
 
 
 def test_a_kill_in_the_middle_leaves_a_whole_ledger_and_the_next_time_goes_on(tmp_path: Path) -> None:
@@ -106,8 +106,8 @@ def test_a_kill_in_the_middle_leaves_a_whole_ledger_and_the_next_time_goes_on(tm
     process.start()
     process.join()
     assert process.exitcode == -signal.SIGKILL
-    assert len(left(tmp_path)) == 300
-    assert prune(tmp_path, 1e12, lambda cells: dict.fromkeys(cells, True)).entries == 300
+    assert 300 == len(left(tmp_path))
+    assert 300 == prune(tmp_path, 1e12, lambda cells: dict.fromkeys(cells, True)).entries
     assert left(tmp_path) == set()
 
 
@@ -124,7 +124,7 @@ def test_the_ledger_has_another_mark_whenever_replies_were_deleted_from_it(tmp_p
     marks.append(deletion_mark(folder))
     forget(folder, {"cell-2": 20.0})
     marks.append(deletion_mark(folder))
-    assert len(set(marks)) == 4
+    assert 4 == len(set(marks))
     forget(folder, {"cell-2": 20.0})
     assert marks[-1] == deletion_mark(folder)
 
@@ -139,5 +139,5 @@ def test_the_mark_of_deletions_outlives_a_repair(tmp_path: Path) -> None:
 
     Ledger(tmp_path).close()
 
-    assert len(list(tmp_path.glob("damaged-*"))) == 1
+    assert 1 == len(list(tmp_path.glob("damaged-*")))
     assert mark == deletion_mark(tmp_path) > 0

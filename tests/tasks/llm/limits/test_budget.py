@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tasks.llm.calls.batches import Batching, BatchOutcome
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import AdmissionRequest, Budget, BudgetSpent, Limiter, NotCalled, Outcome, SetAside
+from tasks.llm.limiter import AdmissionRequest, Budget, BudgetSpent, Limiter, NotCalled, Outcome, Reservations
 from tasks.llm.replies import Reply
 from tasks.llm.request import Prices, Usage
-from tests.faults.server import Answer, FaultServer
+from tests.faults.server import FaultServer, HttpResponse
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then
 
 pytestmark = pytest.mark.timeout(120)  # a process that is frozen hears no time limit of the event loop
@@ -42,7 +42,7 @@ def test_what_was_used_and_is_set_aside_never_pass_the_cap(cap: int, order: list
         elif open_:
             ended = open_.pop(which % len(open_))
             spent = int(ended * share)
-            budget.settle(Usage(float(ended), ended), Usage(float(spent), spent))
+            budget.release(Usage(float(ended), ended), Usage(float(spent), spent))
             used += spent
         assert (budget.used_tokens, budget.used_usd) == (used, used)
         assert used + sum(open_) <= cap
@@ -53,7 +53,7 @@ def test_fractions_of_a_dollar_leave_nothing_behind_when_all_is_given_back() -> 
     for usd in (0.15, 0.57, 0.86):
         assert budget.reserve(Usage(usd, 1))
     for usd in (0.57, 0.86, 0.15):
-        budget.settle(Usage(usd, 1), Usage(0.0, 0))
+        budget.release(Usage(usd, 1), Usage(0.0, 0))
     assert budget.reserve(Usage(2.58, 1)), "nothing is under way that could give back what this call waits for"
 
 
@@ -68,77 +68,78 @@ def test_a_call_that_may_use_any_amount_does_not_start_under_a_cap() -> None:
 def test_what_is_not_known_counts_as_what_was_set_aside() -> None:
     budget = Budget(10.0, 100)
     assert budget.reserve(Usage(4.0, 40))
-    budget.settle(Usage(4.0, 40), Usage(None, None))
-    assert (budget.used_usd, budget.used_tokens) == (4.0, 40)
+    budget.release(Usage(4.0, 40), Usage(None, None))
+    assert (4.0, 40) == (budget.used_usd, budget.used_tokens)
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_real_calls_stop_before_the_cap_on_dollars(concurrency: int, calling: Calling, serve: Serve) -> None:
     usage = {"prompt_tokens": 10, "completion_tokens": 100, "total_tokens": 110}
-    server = serve(Answer("x", usage=usage))
+    server = serve(HttpResponse("x", usage=usage))
     calling.max_usd, calling.concurrency = 0.5, concurrency
     target: dict[str, Any] = {"prices": Prices(100.0, None, 1000.0, "a list"), "parameters": {"max_tokens": 100}}
-    replies = calling.together(*(call_to(server, f"q{n}", **target) for n in range(30)))
+    replies = calling.at_once(*(call_to(server, f"q{n}", **target) for n in range(30)))
     kinds = Counter(type(reply).__name__ for reply in replies)
     assert kinds == {"Reply": len(server.book), "BudgetSpent": 30 - len(server.book)}
     assert 0.3 < len(server.book) * 0.101 <= 0.5
 
 
 def test_what_the_server_would_bill_at_most_fits_even_when_it_bills_that(calling: Calling, serve: Serve) -> None:
-    """A token a byte, and as many answer tokens as allowed: the dearest that a provider can be."""
+    """A token a byte, and as many reply tokens as allowed: the dearest that a provider can be."""
 
-    def dearest(request: dict[str, Any], _number: int) -> Answer:
+    def dearest(request: dict[str, Any], _number: int) -> HttpResponse:
         prompt = sum(len(message["content"].encode()) for message in request["messages"])
         most = request["max_tokens"]
         usage = {"prompt_tokens": prompt, "completion_tokens": most, "total_tokens": prompt + most}
-        return Answer("x", usage=usage, delay_s=0.02)
+        return HttpResponse("x", usage=usage, delay_s=0.02)
 
     server = serve(dearest)
     calling.max_tokens, calling.concurrency = 3000, 8
-    calling.together(*(call_to(server, f"täglich {'ü' * n}", parameters={"max_tokens": 50}) for n in range(60)))
+    calling.at_once(*(call_to(server, f"täglich {'ü' * n}", parameters={"max_tokens": 50}) for n in range(60)))
     billed = sum(len(r["messages"][0]["content"].encode()) + 50 for r in server.book)
     assert 1000 < billed <= 3000
 
 
 @pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize(
-    "answer",
+    "http_response",
     [
-        Answer("", usage={"prompt_tokens": 10, "completion_tokens": 90, "total_tokens": 100}), Answer("", usage=None),
-        Answer("late", delay_s=9), Answer("word " * 99, cuts_body=True),
+        HttpResponse("", usage={"prompt_tokens": 10, "completion_tokens": 90, "total_tokens": 100}),
+        HttpResponse("", usage=None),
+        HttpResponse("late", delay_s=9), HttpResponse("word " * 99, cuts_body=True),
     ],
     ids=["discarded", "without usage", "late", "cut"],
 )  # fmt: skip
 def test_attempts_count_what_they_used_and_where_nobody_knows_what_was_set_aside(
-    answer: Answer, calling: Calling, serve: Serve
+    http_response: HttpResponse, calling: Calling, serve: Serve
 ) -> None:
-    server, calling.max_tokens, calling.attempts = serve(answer), 600, 50
-    calling(call_to(server, timeout_s=0.1 if answer.delay_s else 30.0, parameters={"max_tokens": 90}))
+    server, calling.max_tokens, calling.attempts = serve(http_response), 600, 50
+    calling(call_to(server, timeout_s=0.1 if http_response.delay_s else 30.0, parameters={"max_tokens": 90}))
     assert 2 <= len(server.book) <= 600 // 90
 
 
 @pytest.mark.usefixtures("hurried")
 def test_attempts_that_the_server_refused_cost_nothing(calling: Calling, serve: Serve) -> None:
-    server = serve(then(*[failed(429)] * 5, Answer("now", usage={"prompt_tokens": 1, "completion_tokens": 1})))
+    server = serve(then(*[failed(429)] * 5, HttpResponse("now", usage={"prompt_tokens": 1, "completion_tokens": 1})))
     calling.max_tokens, calling.attempts = 150, 7
-    assert calling(call_to(server, "q", parameters={"max_tokens": 90})).text == "now"
-    assert calling.limiter.budget.used_tokens == 2
+    assert "now" == calling(call_to(server, "q", parameters={"max_tokens": 90})).text
+    assert 2 == calling.limiter.budget.used_tokens
 
 
 def test_a_call_that_is_cancelled_under_way_counts_as_what_was_set_aside(calling: Calling, serve: Serve) -> None:
-    server, calling.max_tokens, calling.patience_s = serve(Answer("x", delay_s=5)), 1000, 0.5
+    server, calling.max_tokens, calling.patience_s = serve(HttpResponse("x", delay_s=5)), 1000, 0.5
     with pytest.raises(TimeoutError):
         calling(call_to(server, parameters={"max_tokens": 90}))
-    assert len(server.book) == 1
+    assert 1 == len(server.book)
     assert calling.limiter.budget.used_tokens >= 90
 
 
-def test_what_the_ledger_answers_costs_nothing(calling: Calling, serve: Serve) -> None:
-    server, calling.max_tokens = serve(Answer("x")), 1000
+def test_a_reply_from_the_ledger_costs_nothing(calling: Calling, serve: Serve) -> None:
+    server, calling.max_tokens = serve(HttpResponse("x")), 1000
     call = call_to(server, parameters={"max_tokens": 90})
     calling(call)
     calling.max_tokens = 0
-    assert (calling(call).text, calling.limiter.budget.used_tokens) == ("x", 0)
+    assert ("x", 0) == (calling(call).text, calling.limiter.budget.used_tokens)
 
 
 def test_a_cap_with_no_room_for_one_call_says_what_a_call_could_use() -> None:
@@ -166,29 +167,29 @@ async def looked_after(folder: Path, server: FaultServer, budget: Budget, wait_s
 async def test_a_batch_that_goes_on_counts_as_used_and_a_live_call_without_room_stops_at_the_budget(
     tmp_path: Path, serve: Serve
 ) -> None:
-    server, budget = serve(Answer("x")), Budget(None, 150)
+    server, budget = serve(HttpResponse("x")), Budget(None, 150)
     server.polls_until_done = OPEN
     merged = await looked_after(tmp_path, server, budget, wait_s=0.0)
-    assert (merged.n_submitted, merged.waiting, budget.used_tokens) == (1, 1, 100)
+    assert (1, 1, 100) == (merged.n_submitted, merged.waiting, budget.used_tokens)
     with pytest.raises(NotCalled, match="100 of 150 tokens used"):
         await Limiter(4, budget).acquire(LIVE)
     assert budget.is_spent
 
 
 async def test_a_live_call_goes_when_a_batch_gives_back_what_was_set_aside(tmp_path: Path, serve: Serve) -> None:
-    server = serve(Answer("x", usage={"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}))
+    server = serve(HttpResponse("x", usage={"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}))
     server.polls_until_done, budget = 2, Budget(None, 150)
     looking = asyncio.create_task(looked_after(tmp_path, server, budget))
     while not budget._reserved:  # noqa: ASYNC110 - a budget tells only when something is given back
         await asyncio.sleep(0.01)
     await Limiter(4, budget).acquire(LIVE)
-    assert (len((await looking).replies), budget.used_tokens) == (1, 7)
+    assert (1, 7) == (len((await looking).replies), budget.used_tokens)
 
 
 async def test_calls_by_the_batch_wait_for_the_room_that_a_live_call_holds_but_no_longer_than_for_batches(
     tmp_path: Path, serve: Serve
 ) -> None:
-    server, budget = serve(Answer("x")), Budget(None, 150)
+    server, budget = serve(HttpResponse("x")), Budget(None, 150)
     limiter = Limiter(4, budget)
     admission = await limiter.acquire(LIVE)
     merged = await looked_after(tmp_path, server, budget, wait_s=0.2)
@@ -198,17 +199,17 @@ async def test_calls_by_the_batch_wait_for_the_room_that_a_live_call_holds_but_n
     await asyncio.sleep(0.2)
     assert not looking.done()
     limiter.release(admission, Outcome())
-    assert len((await looking).replies) == 1
+    assert 1 == len((await looking).replies)
 
 
 @pytest.mark.parametrize("end", ["failed", "expired"])
 async def test_what_a_batch_that_was_cut_short_did_not_come_to_costs_nothing(
     end: Any, tmp_path: Path, serve: Serve
 ) -> None:
-    server, budget = serve(Answer("x")), Budget(None, 1000)
-    server.batch_end, server.answered_before_end = end, 0
+    server, budget = serve(HttpResponse("x")), Budget(None, 1000)
+    server.batch_end, server.responses_before_end = end, 0
     await looked_after(tmp_path, server, budget)
-    assert budget.used_tokens == 0
+    assert 0 == budget.used_tokens
     assert budget.reserve(Usage(None, 1000))
 
 
@@ -245,16 +246,16 @@ class Simulation:
 
     async def batch(self, begins: int, move: Move) -> None:
         most, turns, share, ends = move
-        set_aside = SetAside(self.budget)
+        reservations = Reservations(self.budget)
         await self.turned(begins + 1)
-        while not set_aside.has_room("key", Usage(None, most)):
+        while not reservations.has_room("key", Usage(None, most)):
             if self.budget.is_spent:
                 return
             await self.turned(1)
         await self.turned(turns)
         if ends:
-            set_aside.settle("key", Usage(None, int(most * share)))
-        set_aside.count_as_used()
+            reservations.release("key", Usage(None, int(most * share)))
+        reservations.count_as_used()
         await self.turned(0)
 
 
@@ -269,6 +270,6 @@ def test_whatever_comes_in_whatever_order_ends_and_never_passes_the_cap(
                 *(world.live(number, move) for number, move in enumerate(live)),
                 *(world.batch(begins, move) for move in batched),
             )
-        assert world.budget._reserved_tokens == 0
+        assert 0 == world.budget._reserved_tokens
 
     asyncio.run(run())

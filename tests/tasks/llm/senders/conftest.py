@@ -33,8 +33,8 @@ class OneSender:
         self._receiving = asyncio.create_task(self._sender.receive(lambda: None))
 
     async def __call__(self, call: Call, parameters: Mapping[str, Any]) -> Reply:
-        made = asyncio.run_coroutine_threadsafe(self._sender.make(call, parameters), self._loop)
-        return await asyncio.wrap_future(made)
+        outcomes = asyncio.run_coroutine_threadsafe(self._sender.make(call, parameters), self._loop)
+        return await asyncio.wrap_future(outcomes)
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._receiving.cancel)

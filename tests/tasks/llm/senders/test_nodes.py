@@ -16,10 +16,10 @@ from signal import SIGCONT, SIGSTOP
 import pytest
 import yaml
 
-from tests.faults.answers import decision, digest_of, is_judging, prompt_of, well_behaved
+from tests.faults.behaviours import decision, digest_of, is_judge_request, prompt_of, well_behaved
 from tests.faults.kills.starting import PRBENCH, configured, tables
 from tests.faults.nodes import RayCluster, RayNode, ray_cluster, why_no_network
-from tests.faults.server import Answer, Entry, FaultServer, Request
+from tests.faults.server import Entry, FaultServer, HttpResponse, Request
 
 CALLS_A_MODEL, N_MODELS = 106, int(os.environ.get("PRBENCH_TEST_NODES_MODELS", "10"))
 """With 38 models there are 4,028 calls; the rate grows with them, so that each fault lasts as long."""
@@ -28,12 +28,12 @@ RPM, AT_ONCE, LATENCY_S = 40 * N_MODELS, 16 * N_MODELS // 10, 1.0
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 
 
-def naming(request: Request, number: int) -> Answer:
-    """Good answers that name the request that they answer, so that the ledger's rows can be recognized by it."""
+def naming(request: Request, number: int) -> HttpResponse:
+    """Good responses that name their request, so that the ledger's rows can be recognized by it."""
     digest = digest_of(request)
-    if is_judging(request):
-        return Answer(json.dumps({"explanation": digest, **decision(prompt_of(request))}))
-    return replace(well_behaved(request, number), text=f"An answer. {digest}")
+    if is_judge_request(request):
+        return HttpResponse(json.dumps({"explanation": digest, **decision(prompt_of(request))}))
+    return replace(well_behaved(request, number), text=f"A response. {digest}")
 
 
 @dataclass
@@ -113,7 +113,7 @@ def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alon
     one.machine.plug(is_in=False)
     world.until_requests(0.92)
     one.machine.plug(is_in=True)
-    assert world.run.wait(300) == 0, (folder / "log").read_text()
+    assert 0 == world.run.wait(300), (folder / "log").read_text()
 
     entries = list(world.server.entries)
     with closing(sqlite3.connect(warehouse / "ledger" / "calls.sqlite")) as ledger:
@@ -128,7 +128,7 @@ def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alon
         digest = json.loads(text)["explanation"] if text.startswith("{") else text.split()[-1]
         requests = by_digest[digest]
         assert len(requests) <= attempts[key], "more requests than the ledger has attempts"
-        assert max(each.arrived_at_s for each in requests) + since_epoch_s <= finished_at_s, "asked again when answered"
+        assert max(each.arrived_at_s for each in requests) + since_epoch_s <= finished_at_s, "repeated after a reply"
     assert most_in_a_minute(entries) <= 1.01 * RPM  # they arrive some milliseconds after they were let go
     assert world.server.most_in_hand <= 2 * AT_ONCE  # those of a lost sender are in hand until it ends
     assert used_after_s < 60
@@ -141,5 +141,5 @@ def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alon
     world.server.behaviour = naming
     folder, undisturbed = world.settings("undisturbed")
     command = [PRBENCH, "run", "--warehouse", undisturbed, "-q"]
-    assert subprocess.run(command, cwd=folder, check=False).returncode == 0
+    assert 0 == subprocess.run(command, cwd=folder, check=False).returncode
     assert tables(undisturbed) == tables(warehouse)

@@ -27,7 +27,7 @@ from tasks.llm.senders import cluster as nodes
 from tasks.llm.senders import pool as pools
 from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import PipelineError, UsageError
-from tests.faults.server import Answer, FaultServer
+from tests.faults.server import FaultServer, HttpResponse
 from tests.tasks.llm.conftest import call_to
 
 PROJECT = Path(__file__).parents[4]
@@ -64,12 +64,12 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 def processes(mark: str) -> list[int]:
     """The processes whose command line holds a text."""
-    found = []
+    processes = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if mark in (folder / "cmdline").read_text(errors="replace") and int(folder.name) != os.getpid():
-                found.append(int(folder.name))
-    return found
+                processes.append(int(folder.name))
+    return processes
 
 
 def addresses_listened_on() -> set[str]:
@@ -86,13 +86,13 @@ def test_a_sender_that_is_killed_costs_its_calls_in_flight_alone_and_is_replaced
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     folders: list[Path] = []
-    monkeypatch.setattr(nodes, "mkdtemp", lambda **_: _made(folders, tmp_path))
+    monkeypatch.setattr(nodes, "mkdtemp", lambda **_: _job(folders, tmp_path))
 
     async def work(gateway: Gateway, pool: SenderPool) -> tuple[list[Reply], dict[Path, str]]:
         await gateway.complete(call_to(server, "first"))
         await until(lambda: len(pool.senders) == 2)
         assert addresses_listened_on() <= {"127.0.0.1", "::ffff:127.0.0.1"}
-        assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}
+        assert {0o700} == {stat.S_IMODE(folder.stat().st_mode) for folder in folders}
         first = [sender.pid for sender in pool.senders]
         calls = [asyncio.create_task(gateway.complete(call_to(server, str(n)))) for n in range(N_CALLS)]
         await until(lambda: all(sender.in_hand for sender in pool.senders) and sum(c.done() for c in calls) >= 10)
@@ -101,18 +101,18 @@ def test_a_sender_that_is_killed_costs_its_calls_in_flight_alone_and_is_replaced
         await until(lambda: len({sender.pid for sender in pool.senders} - {first[0]}) == 2)
         return replies, {path: text for folder in folders for path, text in written_in(folder)}
 
-    with FaultServer(lambda _request, _number: Answer("yes", delay_s=0.2)) as server:
+    with FaultServer(lambda _request, _number: HttpResponse("yes", delay_s=0.2)) as server:
         replies, written = with_pool(tmp_path, call_to(server).target, work)
-    assert {reply.status for reply in replies} == {"ok"}
+    assert {"ok"} == {reply.status for reply in replies}
     again = [reply for reply in replies if reply.attempts > 1]
     assert 0 < len(again) <= AT_ONCE
     assert written
     assert [] == [path for path, text in written.items() if SECRET in text]
     assert not any(folder.exists() for folder in folders)
-    assert [processes(folder.name) for folder in folders] == [[]]
+    assert [[]] == [processes(folder.name) for folder in folders]
 
 
-def _made(folders: list[Path], tmp_path: Path) -> str:
+def _job(folders: list[Path], tmp_path: Path) -> str:
     folder = Path(f"/tmp/ray-of-{tmp_path.parent.name}-{os.getpid()}-{len(folders)}")
     folder.mkdir(mode=0o700)
     folders.append(folder)
@@ -167,9 +167,9 @@ def test_where_no_sender_can_make_a_call_the_run_ends_with_one_line_that_says_wh
     wrong(monkeypatch)
     name = "mistral/mistral-small-latest" if wrong is lacks_a_key else "hosted_vllm/candidate"
     call = replace(call_to("http://127.0.0.1:9/v1"), target=Target(name))
-    with pytest.raises(NoSender, match=why) as said:
+    with pytest.raises(NoSender, match=why) as printed:
         with_pool(tmp_path, call.target, lambda gateway, _: gateway.complete(call))
-    assert "\n" not in str(said.value)
+    assert "\n" not in str(printed.value)
     assert capsys.readouterr().err.count("is gone") == (wrong is dies)
 
 
@@ -211,11 +211,11 @@ def test_what_a_killed_driver_left_is_ended_and_removed_at_the_next_start_and_no
         living = nodes.Cluster(nodes.LOCAL)
         assert ours.wait(60) == -signal.SIGKILL
         (folder,) = tmp_path.glob("ray-*")
-        assert (stat.S_IMODE(folder.stat().st_mode), (folder / "token").is_file()) == (0o700, True)
+        assert (0o700, True) == (stat.S_IMODE(folder.stat().st_mode), (folder / "token").is_file())
         nodes.Cluster(nodes.LOCAL).close()
         assert list(tmp_path.glob("ray-*")) == [folder]
         living.close()
-        assert list(tmp_path.glob("ray-*")) == []
+        assert [] == list(tmp_path.glob("ray-*"))
         assert others.poll() is None
     finally:
         ours.kill()
@@ -228,10 +228,10 @@ def test_where_ray_does_not_start_on_this_machine_one_line_says_what_to_do(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(nodes, "ray", RayAlike)
     monkeypatch.setattr(RayAlike, "error", RuntimeError("timed out\nduring startup"))
-    with pytest.raises(PipelineError, match=r"did not start .*timed out during startup.*; run again when") as said:
+    with pytest.raises(PipelineError, match=r"did not start .*timed out during startup.*; run again when") as printed:
         nodes.Cluster(nodes.LOCAL)
-    assert said.value.exit_code == 1
-    assert list(tmp_path.iterdir()) == []
+    assert 1 == printed.value.exit_code
+    assert [] == list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(("address", "n_notices"), [(nodes.LOCAL, 0), ("auto", 1)])
@@ -240,13 +240,13 @@ async def test_where_ray_has_ended_the_run_ends_and_where_nodes_may_return_it_sa
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(nodes, "ray", RayAlike)
-    monkeypatch.setattr(pools, "_WITHOUT_NODES_S", 0.5)
-    monkeypatch.setattr(pools, "_LOOK_AT_NODES_EVERY_S", 0.2)
+    monkeypatch.setattr(pools, "WITHOUT_NODES_S", 0.5)
+    monkeypatch.setattr(pools, "LOOK_AT_NODES_EVERY_S", 0.2)
     pool = SenderPool(address, 1, [call_to("http://127.0.0.1:9/v1").target])
     with pytest.raises(NoSender, match=r"has ended; run again|has had no node with a core for 0\.5 s"):
         await pool.ready()
     await pool.close()
-    assert capsys.readouterr().err.count("no node with a core; calls wait up to 0.5 s for one") == n_notices
+    assert n_notices == capsys.readouterr().err.count("no node with a core; calls wait up to 0.5 s for one")
 
 
 @pytest.mark.parametrize("address", ["auto", "ray://127.0.0.1:{port}"])
@@ -256,26 +256,26 @@ def test_a_cluster_that_does_not_listen_is_refused_in_one_line(address: str, mon
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
         monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
-        with pytest.raises(UsageError, match=rf"Ray is not there: .*127\.0\.0\.1:{port}: .*refused") as said:
+        with pytest.raises(UsageError, match=rf"Ray is not there: .*127\.0\.0\.1:{port}: .*refused") as printed:
             nodes.Cluster(address.format(port=port))
-    assert "\n" not in str(said.value)
+    assert "\n" not in str(printed.value)
 
 
 async def test_an_attempt_that_is_cancelled_ends_where_it_is_made() -> None:
     process = nodes.SenderProcess()
-    with FaultServer(lambda _request, _number: Answer("late", delay_s=600)) as server:
+    with FaultServer(lambda _request, _number: HttpResponse("late", delay_s=600)) as server:
         await process.start([(1, call_to(server), {})], [], time.monotonic())
         (attempt,) = process._in_hand.values()
         await process.start([], [1], time.monotonic())
         await asyncio.wait([attempt])
         assert attempt.cancelled()
-        assert process._in_hand == {}
+        assert {} == process._in_hand
 
 
 async def test_an_attempt_that_reaches_a_sender_after_it_was_given_up_is_not_made() -> None:
     process = nodes.SenderProcess()
-    with FaultServer(lambda _request, _number: Answer("paid")) as server:
+    with FaultServer(lambda _request, _number: HttpResponse("paid")) as server:
         await process.start([(1, call_to(server), {})], [], time.monotonic() - nodes.SILENCE_S)
         _, outcomes = await process.outcomes()
-        assert server.book == []
+        assert [] == server.book
     assert [(number, reply.failure and reply.failure.kind) for number, reply in outcomes] == [(1, Kind.LOST)]

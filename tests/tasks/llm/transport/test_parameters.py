@@ -10,8 +10,8 @@ from tasks.config.models import Judge, Model
 from tasks.llm.calls.gateway import chat_arguments
 from tasks.llm.request import Call, Target
 from tasks.rules.verdict import reply_format
-from tasks.run.judgings import judge_target, target_of
-from tests.faults.server import Answer, FaultServer
+from tasks.run.judge_configs import judge_target, target_of
+from tests.faults.server import FaultServer, HttpResponse
 from tests.tasks.llm.conftest import Calling, Serve, call_to
 
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is a bond?"}]
@@ -26,8 +26,8 @@ def sent(
     target = call_to(
         server, name=model.name, parameters=model.parameters, headers=model.headers, is_streamed=model.stream
     ).target
-    reply = calling.together(Call(target, MESSAGES, "a-cell", shape))[0]
-    assert getattr(reply, "status", None) == "ok", reply
+    reply = calling.at_once(Call(target, MESSAGES, "a-cell", shape))[0]
+    assert "ok" == getattr(reply, "status", None), reply
     (entry,) = server.entries
     assert entry.path == ("/v1/responses" if model.api == "responses" else "/v1/chat/completions")
     return dict(entry.request)
@@ -35,17 +35,17 @@ def sent(
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_nothing_is_sent_that_was_not_configured(stream: bool, calling: Calling, serve: Serve) -> None:
-    body = sent(calling, serve(Answer("x")), stream=stream)
+    body = sent(calling, serve(HttpResponse("x")), stream=stream)
     streaming = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
     body.pop("stream", None) if not stream else None
     assert body == {"model": "gpt-5", "messages": MESSAGES, **streaming}
 
 
 def test_nothing_is_sent_to_the_responses_api_that_was_not_configured(calling: Calling, serve: Serve) -> None:
-    body = sent(calling, serve(Answer("x")), api="responses")
+    body = sent(calling, serve(HttpResponse("x")), api="responses")
     given = [(item["role"], item["content"]) for item in body.pop("input")]
-    assert given == [("system", "Be brief."), ("user", "What is a bond?")]
-    assert {name: value for name, value in body.items() if value is not None} == {"model": "gpt-5"}
+    assert [("system", "Be brief."), ("user", "What is a bond?")] == given
+    assert {"model": "gpt-5"} == {name: value for name, value in body.items() if value is not None}
 
 
 VLLM, SHAPE = "hosted_vllm/candidate", reply_format(200)
@@ -77,14 +77,14 @@ SENT_TO_RESPONSES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 def test_what_is_configured_is_sent(
     way: dict[str, Any], name: str, given: dict[str, Any], wanted: dict[str, Any], calling: Calling, serve: Serve
 ) -> None:
-    body = sent(calling, serve(Answer("x")), name=name, **way, **given)
-    assert {name: body[name] for name in wanted} == wanted
+    body = sent(calling, serve(HttpResponse("x")), name=name, **way, **given)
+    assert wanted == {name: body[name] for name in wanted}
 
 
 def test_a_thinking_budget_is_sent_as_the_library_takes_it() -> None:
     """Providers of OpenAI's interface have no field for it, so no request that the server takes could show it."""
     arguments = chat_arguments({"thinking_budget_tokens": 2048, "temperature": 1.0})
-    assert arguments == {"temperature": 1.0, "thinking": {"type": "enabled", "budget_tokens": 2048}}
+    assert {"temperature": 1.0, "thinking": {"type": "enabled", "budget_tokens": 2048}} == arguments
 
 
 @pytest.mark.parametrize("way", [{"name": "hosted_vllm/c"}, {"name": "openai/gpt-5", "api": "responses"}])
@@ -96,10 +96,10 @@ def test_a_thinking_budget_is_refused_where_it_would_not_be_sent(way: dict[str, 
 
 @pytest.mark.parametrize("way", [{}, {"stream": True}, {"api": "responses"}], ids=["chat", "streamed", "responses"])
 def test_headers_and_the_key_are_sent(way: dict[str, Any], calling: Calling, serve: Serve) -> None:
-    server = serve(Answer("x"))
+    server = serve(HttpResponse("x"))
     sent(calling, server, headers={"X-Team": "blue"}, **way)
     headers = server.entries[0].headers
-    assert (headers["x-team"], headers["authorization"]) == ("blue", "Bearer sk-of-the-tests")
+    assert ("blue", "Bearer sk-of-the-tests") == (headers["x-team"], headers["authorization"])
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_headers_and_the_key_are_sent(way: dict[str, Any], calling: Calling, ser
     ],
     ids=lambda changed: next(iter(changed)),
 )  # fmt: skip
-def test_whatever_changes_an_answer_is_part_of_the_identity(changed: dict[str, Any]) -> None:
+def test_whatever_changes_a_reply_is_part_of_the_identity(changed: dict[str, Any]) -> None:
     plain, other = (target_of(Judge.model_validate({"name": "openai/gpt-5"} | more)) for more in ({}, changed))
     assert plain.config_hash != other.config_hash
     call, another = (Call(target, MESSAGES, "c") for target in (plain, other))

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from tasks.config.models import Judge
-from tasks.judge.criterion import CriterionJudge, verdict_question
+from tasks.judge.criterion import CriterionJudge, verdict_reply_spec
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.rules.verdict import Verdict, reminder
-from tasks.run.judgings import Judging
-from tests.faults.server import Answer, FaultServer
+from tasks.run.judge_configs import JudgeConfig
+from tests.faults.server import FaultServer, HttpResponse
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then
 
 pytestmark = pytest.mark.usefixtures("hurried")
@@ -48,25 +48,26 @@ UNNOTICED = pytest.mark.xfail(strict=True, reason="LiteLLM makes the reason `sto
     ],
 )
 def test_a_stream_that_breaks_off_is_never_a_reply(broken: str, name: str, calling: Calling, serve: Serve) -> None:
-    server = serve(Answer(raw=BROKEN_STREAMS[broken], headers={"Content-Type": "text/event-stream"}))
+    server = serve(HttpResponse(raw=BROKEN_STREAMS[broken], headers={"Content-Type": "text/event-stream"}))
     reply = calling(call_to(server, name=name, is_streamed=True))
-    assert (reply.status, reply.text, len(server.book)) == ("provider_error", None, 2)
+    assert ("provider_error", None, 2) == (reply.status, reply.text, len(server.book))
 
 
-def completion(**replaced: Any) -> Answer:
+def completion(**replaced: Any) -> HttpResponse:
     choice = {"index": 0, "message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}
     usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
     body = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
-    return Answer(raw=json.dumps({**body, **replaced}).encode())
+    return HttpResponse(raw=json.dumps({**body, **replaced}).encode())
 
 
 NO_COMPLETIONS = {
-    "a list": Answer(raw=b"[]"), "a text": Answer(raw=b'"yes"'), "null": Answer(raw=b"null"), "{}": Answer(raw=b"{}"),
+    "a list": HttpResponse(raw=b"[]"), "a text": HttpResponse(raw=b'"yes"'),
+    "null": HttpResponse(raw=b"null"), "{}": HttpResponse(raw=b"{}"),
     "choices that are a text": completion(choices="x"), "choices that are null": completion(choices=None),
     "a choice without a message": completion(choices=[{}]),
     "a content that is a number": completion(choices=[{"message": {"role": "assistant", "content": 12}}]),
     "a content that is an object": completion(choices=[{"message": {"role": "assistant", "content": {"a": 1}}}]),
-    "an error in a good answer": Answer(error={"message": "overloaded", "type": "server_error", "code": 500}),
+    "an error in a good reply": HttpResponse(error={"message": "overloaded", "type": "server_error", "code": 500}),
 }  # fmt: skip
 
 
@@ -76,7 +77,7 @@ NO_COMPLETIONS = {
 def test_a_body_that_is_no_completion_is_a_provider_error(kind: str, name: str, calling: Calling, serve: Serve) -> None:
     server = serve(NO_COMPLETIONS[kind])
     reply = calling(call_to(server, name=name))
-    assert (reply.status, reply.text, len(server.book)) == ("provider_error", None, 2)
+    assert ("provider_error", None, 2) == (reply.status, reply.text, len(server.book))
 
 
 ODD_FIELDS: dict[str, dict[str, Any]] = {
@@ -97,16 +98,16 @@ def test_odd_fields_of_one_reply_do_not_keep_the_others_from_being_stored(
         lambda request, _n: completion(**(ODD_FIELDS[odd] if "odd" in request["messages"][0]["content"] else {}))
     )
     calling.patience_s = 2
-    calls = [call_to(server, name="openai/candidate", question=question) for question in ("odd", "plain")]
-    odd_reply, plain = calling.together(*calls)
+    calls = [call_to(server, name="openai/candidate", prompt=prompt) for prompt in ("odd", "plain")]
+    odd_reply, plain = calling.at_once(*calls)
     assert not isinstance(odd_reply, BaseException)
     assert not isinstance(plain, BaseException)
-    assert (plain.status, plain.text) == ("ok", "hi")
-    assert calling(calls[1]).text == "hi"
-    assert len(server.book) == 2
+    assert ("ok", "hi") == (plain.status, plain.text)
+    assert "hi" == calling(calls[1]).text
+    assert 2 == len(server.book)
 
 
-MET = Answer('{"explanation": "it says so", "criteria_met": true}')
+MET = HttpResponse('{"explanation": "it says so", "criteria_met": true}')
 NO_VERDICTS = {
     "a text": "Yes, it is met.",
     "a number for true": '{"criteria_met": 1}',
@@ -127,13 +128,13 @@ def decided(
     calling: Calling, server: FaultServer, *, omits_think_tag: bool = False, **given: Any
 ) -> tuple[Reply, Verdict | None]:
     judge = Judge(name="hosted_vllm/judge", structured_output=False, omits_think_tag=omits_think_tag)
-    judging = Judging(judge, "a-hash", "a template", "a-hash", "binary", 1)
+    judge_config = JudgeConfig(judge, "a-hash", "a template", "a-hash", "binary", 1)
     named: dict[str, Any] = {"name": "hosted_vllm/judge", "timeout_s": 20.0}
     target = call_to(server, **named | given).target
 
     async def work(gateway: Gateway, _: Ledger) -> tuple[Reply, Verdict | None]:
-        judge = CriterionJudge(gateway, target, judging, judging)
-        return await judge.ask(verdict_question(judging), "Is it met?", "a-cell", (0,))
+        judge = CriterionJudge(gateway, target, judge_config, judge_config)
+        return await judge.call_and_parse(verdict_reply_spec(judge_config), "Is it met?", "a-cell", (0,))
 
     return calling.inside(work)
 
@@ -141,7 +142,7 @@ def decided(
 @pytest.mark.parametrize("kind", VERDICTS)
 def test_one_clear_object_is_a_verdict(kind: str, calling: Calling, serve: Serve) -> None:
     text, value = VERDICTS[kind]
-    server = serve(Answer(text))
+    server = serve(HttpResponse(text))
     reply, verdict = decided(calling, server)
     assert verdict is not None
     assert (verdict.value, reply.status, len(server.book)) == (value, "ok", 1)
@@ -151,48 +152,50 @@ def test_one_clear_object_is_a_verdict(kind: str, calling: Calling, serve: Serve
 def test_thinking_without_its_opening_tag_is_left_out_where_the_judge_is_said_to_omit_it(
     calling: Calling, serve: Serve
 ) -> None:
-    server = serve(Answer('it is {"criteria_met": true}?</think>{"criteria_met": false}'))
+    server = serve(HttpResponse('it is {"criteria_met": true}?</think>{"criteria_met": false}'))
     _, verdict = decided(calling, server, omits_think_tag=True)
     assert verdict is not None
-    assert (verdict.value, len(server.book)) == (0.0, 1)
+    assert (0.0, 1) == (verdict.value, len(server.book))
 
 
 @pytest.mark.parametrize("kind", NO_VERDICTS)
 def test_anything_else_is_asked_for_once_more_and_then_is_a_parse_error(
     kind: str, calling: Calling, serve: Serve
 ) -> None:
-    server = serve(Answer(NO_VERDICTS[kind]))
+    server = serve(HttpResponse(NO_VERDICTS[kind]))
     reply, verdict = decided(calling, server)
-    assert (verdict, reply.status, reply.attempts, len(server.book)) == (None, "parse_error", 2, 2)
+    assert (None, "parse_error", 2, 2) == (verdict, reply.status, reply.attempts, len(server.book))
     assert reply.error
     assert len(reply.error) <= 300
     first, second = (request["messages"] for request in server.book)
-    said = {"role": "assistant", "content": NO_VERDICTS[kind]}
-    assert second == [*first, said, {"role": "user", "content": reminder("binary")}]
+    printed = {"role": "assistant", "content": NO_VERDICTS[kind]}
+    assert second == [*first, printed, {"role": "user", "content": reminder("binary")}]
 
 
-def test_an_answered_reminder_makes_a_verdict(calling: Calling, serve: Serve) -> None:
-    server = serve(lambda request, _n: MET if len(request["messages"]) > 1 else Answer("Well, yes."))
+def test_a_good_reply_to_a_reminder_makes_a_verdict(calling: Calling, serve: Serve) -> None:
+    server = serve(lambda request, _n: MET if len(request["messages"]) > 1 else HttpResponse("Well, yes."))
     reply, verdict = decided(calling, server)
     assert verdict is not None
-    assert (verdict.status, reply.status, reply.attempts) == ("met", "ok", 2)
-    assert len(reply.paid) == 2
+    assert ("met", "ok", 2) == (verdict.status, reply.status, reply.attempts)
+    assert 2 == len(reply.paid)
 
 
 @pytest.mark.parametrize(
-    ("answer", "status", "calls"),
-    [(Answer("{", finish_reason="length"), "truncated", 1), (failed(503), "provider_error", 2)],
+    ("http_response", "status", "calls"),
+    [(HttpResponse("{", finish_reason="length"), "truncated", 1), (failed(503), "provider_error", 2)],
 )
 def test_a_judge_that_fails_is_not_reminded(
-    answer: Answer, status: str, calls: int, calling: Calling, serve: Serve
+    http_response: HttpResponse, status: str, calls: int, calling: Calling, serve: Serve
 ) -> None:
-    server = serve(answer)
+    server = serve(http_response)
     reply, verdict = decided(calling, server)
-    assert (verdict, reply.status, len(server.book)) == (None, status, calls)
+    assert (None, status, calls) == (verdict, reply.status, len(server.book))
     assert all(len(request["messages"]) == 1 for request in server.book)
 
 
 def test_a_failed_verdict_costs_both_replies(calling: Calling, serve: Serve) -> None:
-    server = serve(then(Answer("words", usage={"prompt_tokens": 1000, "completion_tokens": 0, "total_tokens": 1000})))
+    server = serve(
+        then(HttpResponse("words", usage={"prompt_tokens": 1000, "completion_tokens": 0, "total_tokens": 1000}))
+    )
     reply, _ = decided(calling, server, prices=Prices(3.0, None, 9.0, "a list"))
     assert reply.cost_usd == pytest.approx(2 * 1000 * 3.0 / 1e6)

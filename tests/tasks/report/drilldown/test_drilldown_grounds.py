@@ -16,7 +16,7 @@ from tasks.llm.replies import Reply
 from tasks.prompts import load_template
 from tasks.rules.conversation import judge_prompt
 from tasks.rules.verdict import reminder
-from tasks.run.judgings import hash_of_template
+from tasks.run.judge_configs import hash_of_template
 from tests.kit import admitted, criterion, job_on, response, row, verdict, write_jsonl
 from tests.tasks.report.browser import Visit, visiting
 from tests.tasks.report.drilldown.drilled import answered, drill, rubric, store, tiny_job

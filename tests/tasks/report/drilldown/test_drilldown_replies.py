@@ -69,13 +69,13 @@ def site(job: Job, tmp_path: Path) -> Path:
 def looked_up(monkeypatch: pytest.MonkeyPatch) -> list[Collection[str]]:
     """The verdicts whose replies are looked up in the ledger, reading by reading."""
     found: list[Collection[str]] = []
-    given = LedgerReader.made_for
+    given = LedgerReader.replies_for
 
-    def made_for(self: LedgerReader, cells: Collection[str]) -> Iterator[KeptReply]:
+    def replies_for(self: LedgerReader, cells: Collection[str]) -> Iterator[KeptReply]:
         found.append(cells)
         return given(self, cells)
 
-    monkeypatch.setattr(LedgerReader, "made_for", made_for)
+    monkeypatch.setattr(LedgerReader, "made_for", replies_for)
     return found
 
 

@@ -18,7 +18,7 @@ from tasks.ingest import ingest
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED, response_id, verdict_id
 from tasks.rules.records import Criterion, Task
 from tasks.rules.text.characters import count_alphanumeric
-from tasks.run.judgings import judgings
+from tasks.run.judge_configs import judge_configs
 from tasks.run.missing_work import model_hashes
 from tests.kit import at, job_on, row, write_jsonl, written
 from tests.tasks.report.drilldown.drilled import tiny_job
@@ -104,7 +104,7 @@ _PERSON = {
 
 
 def _judging_columns(job: Job) -> Iterator[Row]:
-    return (judging.columns for judging in judgings(job, BENCHMARK))
+    return (judging.columns for judging in judge_configs(job, BENCHMARK))
 
 
 def _report(job: Job, key: Row, model: str, number: int, task: Task) -> Row:

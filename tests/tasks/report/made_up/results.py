@@ -9,7 +9,7 @@ from typing import Any
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED, response_id, verdict_id
 from tasks.rules.records import Criterion, Task
 from tasks.rules.text.characters import count_alphanumeric
-from tasks.run.judgings import Judging
+from tasks.run.judge_configs import JudgeConfig
 from tests.kit import row
 from tests.tasks.report.made_up.attacks import Taint
 from tests.tasks.report.made_up.contenders import CONTENDERS, OUTSIDER, Contender, decides, is_met, run_of, tokens_of
@@ -122,7 +122,7 @@ class Grader:
     usd_per_mtok: float | None = None
 
     @classmethod
-    def of_judging(cls, name: str, judging: Judging) -> "Grader":
+    def of_judging(cls, name: str, judging: JudgeConfig) -> "Grader":
         """A configured judge."""
         price = judging.judge.price
         return cls(name, judging.columns, None if price is None else price.input_usd_per_mtok)

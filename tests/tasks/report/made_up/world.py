@@ -23,7 +23,7 @@ from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest
 from tasks.measures import LABELS, renew
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
-from tasks.run.judgings import judgings
+from tasks.run.judge_configs import judge_configs
 from tasks.run.missing_work import model_hashes
 from tests.kit import written
 from tests.tasks.report.made_up.analyses import (
@@ -130,7 +130,7 @@ def _graded(
     job: Job, names: Names, sampling: Sampling, answered: list[tuple[Asked, Row]]
 ) -> Iterator[tuple[Grader, list[tuple[Asked, Row]]]]:
     """Yield the graders of a sampling, each with its responses: only the first judge has all of them."""
-    strict, mild = map(Grader.of_judging, JUDGES, judgings(job, BENCHMARK))
+    strict, mild = map(Grader.of_judging, JUDGES, judge_configs(job, BENCHMARK))
     first = [each for each in answered if each[1]["trial"] == 1]
     yield strict, answered
     if sampling.night in (_PINNED, *NIGHTS[3:]):
@@ -146,7 +146,7 @@ def _graded(
 
 def _control(job: Job, names: Names, asked: Sequence[Asked], made: dict[str, list[Row]]) -> dict[str, list[Row]]:
     """The first judge's control set, chosen of what it decided on pinned answers, and its nights."""
-    judge = judgings(job, BENCHMARK)[0].columns
+    judge = judge_configs(job, BENCHMARK)[0].columns
     own = [
         each
         for each in made["verdicts"]

@@ -9,7 +9,7 @@ from tasks.benchmarks.prbench import BENCHMARK
 from tasks.config.models import Judge
 from tasks.report.rendering.ranking import called_names, is_of, leaders, order_of, ranking_of, ticks
 from tasks.report.rendering.site import templates
-from tasks.run.judgings import judge_target
+from tasks.run.judge_configs import judge_target
 
 
 def row(model: str, rank: int | None, **more: Any) -> dict[str, Any]:

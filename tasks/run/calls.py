@@ -1,4 +1,4 @@
-"""Asking models: how a reply is read, the reminder where it cannot be read, and analyses, one call and one row each."""
+"""Calls and the reading of their replies, with a reminder if one cannot be read; analyses, one call and row each."""
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -18,69 +18,69 @@ from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, PROVIDER_ERROR, REDIREC
 from tasks.llm.request import NO_PRICES, Call, Target
 from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
-from tasks.run.judgings import target_of
+from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import PASSING, WantedTasks, wanted_tasks
-from tasks.run.run_context import run_context_of, submit_and_collect
+from tasks.run.run_context import RunContext, submit_and_collect
 from tasks.run.writing import PartWriter, StageReport, usage_columns
-from warehouse import Reader, Warehouse
+from warehouse import Reader
 
-Found = TypeVar("Found")
-Found_co = TypeVar("Found_co", covariant=True)
+Parsed = TypeVar("Parsed")
+Parsed_co = TypeVar("Parsed_co", covariant=True)
 _QUOTED_CHARS = 300
 
 
 @dataclass(frozen=True)
-class Question(Generic[Found_co]):
-    """A question to a model: how its reply is read, the structured output that is requested, and the reminder.
+class ReplySpec(Generic[Parsed_co]):
+    """What a reply must look like: how it is read, the structured output that is requested, and the reminder.
 
     The reminder is sent after a reply that cannot be read.
     """
 
-    read: Callable[[str], Found_co]
+    read: Callable[[str], Parsed_co]
     shape: Mapping[str, Any]
     reminder: str
 
 
-async def ask(gateway: Gateway, call: Call, question: Question[Found]) -> tuple[Reply, Found | None]:
-    """Ask, and once more where the reply cannot be read; what the reply says, or None and the reply of the failure.
+async def call_and_parse(gateway: Gateway, call: Call, reply_spec: ReplySpec[Parsed]) -> tuple[Reply, Parsed | None]:
+    """Call a model, and once more if its reply cannot be read; return the last reply, and what was read or None.
 
     Raises:
         NotCalled: the call was not made.
     """
     first = await gateway.complete(call)
-    reply, found = _read(first, question)
+    reply, parsed = _read(first, reply_spec)
     if reply.status != PARSE_ERROR:
-        return reply, found
+        return reply, parsed
     try:
         # The same call with the reply that could not be read and a reminder; live, where that is allowed.
-        said = [{"role": "assistant", "content": first.text or ""}, {"role": "user", "content": question.reminder}]
+        further = [{"role": "assistant", "content": first.text or ""}, {"role": "user", "content": reply_spec.reminder}]
         is_batched = call.is_batched and not call.allows_live
-        second = await gateway.complete(replace(call, messages=[*call.messages, *said], is_batched=is_batched))
+        second = await gateway.complete(replace(call, messages=[*call.messages, *further], is_batched=is_batched))
     except NotCalled:
         return reply, None
-    reply, found = _read(second, question)
-    return replace(sum_usage([first, reply], reply), paid=first.paid + second.paid), found
+    reply, parsed = _read(second, reply_spec)
+    return replace(sum_usage([first, reply], reply), paid=first.paid + second.paid), parsed
 
 
-def _read(reply: Reply, question: Question[Found]) -> tuple[Reply, Found | None]:
+def _read(reply: Reply, reply_spec: ReplySpec[Parsed]) -> tuple[Reply, Parsed | None]:
     """Return a reply and what was read from it; if it is unreadable, the reply with the reason, and None."""
     if reply.status not in {OK, EMPTY}:
         return reply, None
     try:
-        return reply, question.read(reply.text or "")
+        return reply, reply_spec.read(reply.text or "")
     except VerdictError as error:
         cause = one_line(f"{error}; reply: {(reply.text or '')[:_QUOTED_CHARS]!r}")
         return replace(reply, status=PARSE_ERROR, error=cause), None
 
 
 def sum_usage(replies: Sequence[Reply], deciding: Reply, *, with_tokens: bool = False) -> Reply:
-    """Return the deciding one of some replies, with the attempts and the cost of all, or with their tokens, too.
+    """Return the deciding reply of some, with the attempts and the cost of all, and on request with their tokens.
 
-    The cost is unknown when that of an answered call is; a call without an answer counts as far as its cost is known.
-    A number of tokens is unknown when one of them is; prices are there only where all have the same.
+    The cost is unknown if that of a call with a reply is; a call without one counts as far as its cost is known. A
+    number of tokens is unknown if one of them is; prices are given only if they are the same for all.
     """
-    unanswered = {CONTEXT_LENGTH, TIMEOUT, PROVIDER_ERROR, REDIRECTED, TOO_LARGE}
-    is_known = all(reply.cost_usd is not None for reply in replies if reply.status not in unanswered)
+    without_reply = {CONTEXT_LENGTH, TIMEOUT, PROVIDER_ERROR, REDIRECTED, TOO_LARGE}
+    is_known = all(reply.cost_usd is not None for reply in replies if reply.status not in without_reply)
     summed: dict[str, Any] = {"attempts": sum(reply.attempts for reply in replies)}
     if with_tokens:
         for name in ("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens"):
@@ -95,7 +95,7 @@ Columns = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Item:
-    """Something that an analyst is asked about.
+    """A task, criterion or phrase that an analyst is called for.
 
     `row_id` is the key of its row, a hash of all that the row depends on. `columns` are those of the row that are known
     before the call, with NULL for what a reply says. The prompts of a `group` begin alike: its first call goes alone,
@@ -105,7 +105,7 @@ class Item:
     row_id: str
     group: str
     columns: Columns
-    question: Question[Columns]
+    reply_spec: ReplySpec[Columns]
     make_prompt: Callable[[], str]
     trial: int = 1
 
@@ -117,15 +117,15 @@ class Item:
 
 @dataclass(frozen=True)
 class Analysis:
-    """An analysis: the items that a stage asks analysts about, and the table of its rows.
+    """An analysis: the items that analysts are called for, and the table of its rows.
 
-    `stage` is also the role of its calls, `role` the configuration's key of its analysts. The rows are in `table` under
-    `key`; its columns `by` and `by`_config_hash say who made them. `items_of` gives all items of an analyst for
-    some tasks, in the order in which they are asked.
+    `stage` is also the purpose of its calls, `callee` the configuration's key of its analysts. The rows are in `table`
+    under `key`; its columns `by` and `by`_config_hash say who made them. `items_of` gives all items of an analyst for
+    some tasks, in the order of their calls.
     """
 
     stage: str
-    role: str
+    callee: str
     table: str
     key: str
     items_of: Callable[[Job, WantedTasks, Reader, Analyst], Sequence[Item]]
@@ -133,24 +133,24 @@ class Analysis:
 
     @property
     def by(self) -> str:
-        """The column with the label of who was asked: named like the role, if not otherwise."""
-        return self.other_by or self.role
+        """The column with the analyst's label; its default name is `callee`."""
+        return self.other_by or self.callee
 
     def analysts(self, job: Job) -> tuple[Analyst, ...]:
         """Return the configured analysts."""
-        found: tuple[Analyst, ...] = getattr(job.settings, self.role)
-        return found
+        analysts: tuple[Analyst, ...] = getattr(job.settings, self.callee)
+        return analysts
 
     def missing(self, job: Job, reader: Reader, *, retry_failed: bool = False) -> dict[str, list[Item]]:
         """Return the items of each analyst, by label, without a row, or with a failed one that is to be retried."""
         wanted = wanted_tasks(job, reader)
-        settled = {
+        finished = {
             row[self.key]
             for row in reader.select(self.table, f"{self.key}, status", **wanted.key)
             if row["status"] == OK or not (retry_failed or row["status"] in PASSING)
         }
         return {
-            analyst.label: [item for item in self.items_of(job, wanted, reader, analyst) if item.row_id not in settled]
+            analyst.label: [item for item in self.items_of(job, wanted, reader, analyst) if item.row_id not in finished]
             for analyst in self.analysts(job)
         }
 
@@ -159,7 +159,7 @@ class Analysis:
         return any(self.missing(job, reader, retry_failed=retry_failed).values())
 
     def changed_analysts(self, job: Job, reader: Reader) -> list[dict[str, Any]]:
-        """Return the rows of `analysts` for those that are configured otherwise than when they were last called."""
+        """Return the rows of `analysts` whose configuration has changed since they were last called."""
         key = {"benchmark": job.settings.benchmark, "purpose": self.stage}
         query = "select analyst, analyst_config_hash from analysts where benchmark = ? and purpose = ?"
         stored = {row["analyst"]: row["analyst_config_hash"] for row in reader.rows(query, list(key.values()))}
@@ -171,51 +171,57 @@ class Analysis:
         ]
 
 
-async def ask_about(
-    job: Job, analysis: Analysis, label: str, row_ids: Collection[str], *, retry_failed: bool = False
+async def analyse_items(
+    job: Job,
+    context: RunContext,
+    analysis: Analysis,
+    label: str,
+    row_ids: Collection[str],
+    *,
+    retry_failed: bool = False,
 ) -> StageReport:
-    """Ask an analyst about those of its missing items that have these ids, and write their rows, failed ones too."""
-    context, report = run_context_of(job), StageReport(analysis.stage)
-    with Warehouse(job.warehouse).reader() as reader:
+    """Call an analyst for its missing items with these ids, and write their rows, failed ones too."""
+    report = StageReport(analysis.stage)
+    with context.warehouse.reader() as reader:
         missing = await asyncio.to_thread(analysis.missing, job, reader, retry_failed=retry_failed)
     items = [item for item in missing[label] if item.row_id in row_ids]
     analyst = next(each for each in analysis.analysts(job) if each.label == label)
     target = target_of(analyst)
     if analyst.mode == "batch" and not context.is_held_back(analysis.stage, label):
         await submit_and_collect(job, context, target, [_call(analyst, target, item, (0,)) for item in items], report)
-    with PartWriter(Warehouse(job.warehouse), analysis.table, context.ledger) as writer:
+    with PartWriter(context.warehouse, analysis.table, context.ledger) as writer:
 
-        async def one(item: Item, place: int) -> None:
+        async def one(item: Item, group_number: int) -> None:
             try:
-                call = _call(analyst, target, item, (place,))
-                reply, found = await ask(context.gateway(analysis.stage, label), call, item.question)
+                call = _call(analyst, target, item, (group_number,))
+                reply, parsed = await call_and_parse(context.gateway(analysis.stage, label), call, item.reply_spec)
             except NotCalled:
                 report.skipped += 1
                 return
-            is_failure = found is None
+            is_failure = parsed is None
             row = {
-                **item.columns, **usage_columns(reply), **(found or {}), analysis.key: item.row_id,
+                **item.columns, **usage_columns(reply), **(parsed or {}), analysis.key: item.row_id,
                 "status": reply.status if is_failure else OK, "run_id": job.run_id, "created_at": datetime.now(UTC),
             }  # fmt: skip
             writer.add(row, reply, is_failure=is_failure)
             report.count(row["status"], row["cost_usd"], is_failure=is_failure)
             advance(analysis.stage, label, succeeded=not is_failure)
 
-        async def first_alone(of_group: Sequence[Item], place: int) -> None:
-            await one(of_group[0], place)
+        async def first_alone(of_group: Sequence[Item], group_number: int) -> None:
+            await one(of_group[0], group_number)
             async with asyncio.TaskGroup() as others:
                 for item in of_group[1:]:
-                    others.create_task(one(item, place))
+                    others.create_task(one(item, group_number))
 
         async with asyncio.TaskGroup() as groups:
-            for place, (_, of_group) in enumerate(groupby(items, key=lambda item: item.group)):
-                groups.create_task(first_alone(list(of_group), place))
+            for group_number, (_, of_group) in enumerate(groupby(items, key=lambda item: item.group)):
+                groups.create_task(first_alone(list(of_group), group_number))
     return report
 
 
 def _call(analyst: Analyst, target: Target, item: Item, priority: tuple[int, ...]) -> Call:
     wants_shape = target.can_follow_schema if analyst.structured_output is None else analyst.structured_output
-    shape = item.question.shape if wants_shape else None
+    shape = item.reply_spec.shape if wants_shape else None
     messages = [{"role": "user", "content": item.prompt}]
     return Call(
         target, messages, item.row_id, shape, item.trial, priority=priority, is_batched=analyst.mode == "batch",

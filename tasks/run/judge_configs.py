@@ -1,4 +1,4 @@
-"""Models to call, and judgings: each judge with its template, grading and trial, which identify its verdicts."""
+"""How models are called, and judge configurations: a judge with its template, grading and trial."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -18,7 +18,7 @@ from tasks.rules.identity import IMPORTED, template_hash
 def target_of(endpoint: Endpoint) -> Target:
     """Return the target of a configured model's calls."""
     price = None if endpoint.price is None else Prices(**endpoint.price.model_dump(), price_table="configuration")
-    # What makes its answers its own beside name, address and parameters; what is not set is not there.
+    # Settings that distinguish its replies beside name, address and parameters; unset ones are left out.
     identity: dict[str, Any] = {"omits_think_tag": True} if endpoint.omits_think_tag else {}
     if isinstance(endpoint, Model) and endpoint.system_prompt is not None:
         identity["system_prompt"] = endpoint.system_prompt
@@ -48,26 +48,27 @@ def judge_target(judge: Judge) -> Target:
         conditions = {
             name: value for name, value in asdict(when).items() if value not in (None, ()) and value is not False
         }
-        asked = {"first": judge_target(first).config_hash, "repetitions": when.n_repetitions(first.trials)}
-        identity["cascade"] = {**asked, "when": conditions}
+        members = {"first": judge_target(first).config_hash, "repetitions": when.n_repetitions(first.trials)}
+        identity["cascade"] = {**members, "when": conditions}
     return replace(target, identity=identity, wants_logprobs=judge.logprobs)
 
 
 @dataclass(frozen=True)
-class CascadeJudgings:
-    """The judgings that a cascade asks: its first judge in each of the repetitions that count, then its second."""
+class CascadeJudgeConfigs:
+    """The judge configurations of a cascade: its first judge in each of the repetitions that count, then its second."""
 
-    first: tuple["Judging", ...]
-    then: "Judging"
+    first: tuple["JudgeConfig", ...]
+    then: "JudgeConfig"
     when: When
 
 
 @dataclass(frozen=True)
-class Judging:
-    """A judge with everything that makes its verdicts its own.
+class JudgeConfig:
+    """A judge with all settings that distinguish its verdicts.
 
-    With `evidence_template`, answers that are too long for the judge are searched for evidence chunk by chunk; without,
-    they are a failure (`context_length`). A cascade's judging holds those that it asks; its template is the second's.
+    With `evidence_template`, responses that are too long for the judge are searched for evidence chunk by chunk;
+    without, they are a failure (`context_length`). A cascade's configuration holds those of its judges; its template is
+    that of the second one.
     """
 
     judge: Judge
@@ -77,32 +78,32 @@ class Judging:
     grading: str
     judge_trial: int
     evidence_template: str | None = None
-    cascade: CascadeJudgings | None = None
+    cascade: CascadeJudgeConfigs | None = None
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The columns that identify the judging on a verdict."""
+        """The columns that identify the judge configuration on a verdict."""
         return {
             "judge": self.judge.label, "judge_config_hash": self.judge_config_hash,
             "template_hash": self.template_hash, "grading": self.grading, "judge_trial": self.judge_trial,
         }  # fmt: skip
 
 
-def judgings(job: Job, benchmark: Benchmark) -> list[Judging]:
+def judge_configs(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
     """Return every configured judge in every judge trial; a cascade only once."""
-    return [judging for judge in job.settings.judges for judging in _judgings_of(judge, benchmark)]
+    return [judge_config for judge in job.settings.judges for judge_config in _judge_configs_of(judge, benchmark)]
 
 
-def first_judging(job: Job, benchmark: Benchmark, stored: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return of stored judgings the first configured judge's as configured, else one of its name, else the first."""
-    asked = [judging.columns for judging in judgings(job, benchmark)]
-    by_label = [{"judge": columns["judge"]} for columns in asked]
-    fitting = (each for wanted in (*asked[:1], *by_label, {}) for each in stored if wanted.items() <= each.items())
+def first_judge_config(job: Job, benchmark: Benchmark, stored: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return the stored configuration of the first configured judge, else one of its label, else the first one."""
+    configured = [judge_config.columns for judge_config in judge_configs(job, benchmark)]
+    by_label = [{"judge": columns["judge"]} for columns in configured]
+    fitting = (each for wanted in (*configured[:1], *by_label, {}) for each in stored if wanted.items() <= each.items())
     return next(fitting, None)
 
 
-def _judgings_of(judge: Judge, benchmark: Benchmark) -> list[Judging]:
-    """Return the judgings of a judge.
+def _judge_configs_of(judge: Judge, benchmark: Benchmark) -> list[JudgeConfig]:
+    """Return the configurations of a judge, one for each judge trial.
 
     A cascade has one, whose template's identity is that of both judges if theirs differ.
     """
@@ -110,20 +111,22 @@ def _judgings_of(judge: Judge, benchmark: Benchmark) -> list[Judging]:
     if judge.cascade is not None:
         refuse_unlike_gradings(judge, benchmark)
         when = judge.cascade.when.rule
-        first, (then, *_) = (_judgings_of(member, benchmark) for member in judge.cascade.members)
-        asked = CascadeJudgings(tuple(first[: when.n_repetitions(len(first))]), then, when)
+        first, (then, *_) = (_judge_configs_of(member, benchmark) for member in judge.cascade.members)
+        members = CascadeJudgeConfigs(tuple(first[: when.n_repetitions(len(first))]), then, when)
         is_same = first[0].template_hash == then.template_hash
         words = then.template_hash if is_same else template_hash(first[0].template_hash, then.template_hash)
-        return [Judging(judge, config, then.template, words, then.grading, 1, then.evidence_template, asked)]
+        return [JudgeConfig(judge, config, then.template, words, then.grading, 1, then.evidence_template, members)]
     grading = judge.grading or benchmark.grading
     template = template_of(judge, benchmark)
     evidence = _evidence_template(template, benchmark)
     words = hash_of_template(template, benchmark)
-    return [Judging(judge, config, template, words, grading, trial, evidence) for trial in range(1, judge.trials + 1)]
+    return [
+        JudgeConfig(judge, config, template, words, grading, trial, evidence) for trial in range(1, judge.trials + 1)
+    ]
 
 
 def refuse_unlike_gradings(judge: Judge, benchmark: Benchmark) -> None:
-    """Refuse a cascade whose judges grade in different ways; nothing else is refused.
+    """Refuse a cascade whose judges grade in different ways.
 
     Raises:
         UsageError: they do.

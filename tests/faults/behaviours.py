@@ -1,4 +1,4 @@
-"""Requests of clients, answers of the provider, faults and latencies of a seed, and the book of all calls."""
+"""Requests of clients, responses of the provider, faults and latencies of a seed, and the book of all calls."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ Request = dict[str, Any]
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
-class TakenRequest(Request):
+class BookedRequest(Request):
     """A request as it arrived, with the digest of its content worked out once."""
 
     __slots__ = ("digest",)
@@ -28,7 +28,7 @@ class TakenRequest(Request):
 
 def digest_of(request: Request) -> str:
     """A hash of a request's content; the order of its keys does not count."""
-    return request.digest if isinstance(request, TakenRequest) else _content_digest(request)
+    return request.digest if isinstance(request, BookedRequest) else _content_digest(request)
 
 
 def _content_digest(request: Request) -> str:
@@ -67,7 +67,7 @@ def prompt_tokens_of(request: Request) -> int:
 
 
 def flaw_of(request: object, field: str) -> str | None:
-    """Return the flaw of a request that no provider would answer; `field` must hold the conversation."""
+    """Return the flaw of a request that no provider would accept; `field` must hold the conversation."""
     if not isinstance(request, dict):
         return "The body is not a JSON object."
     if not isinstance(request.get("model"), str):
@@ -85,8 +85,8 @@ def criterion_of(prompt: str) -> str:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """The answer of the server: a completion with this text, or an error with this status and body."""
+class HttpResponse:
+    """A response of the server: a completion with this text, or an error with this status and body."""
 
     text: str | None = ""
     finish_reason: str = "stop"
@@ -100,11 +100,11 @@ class Answer:
     model: str | None = None
     """The model that says it served; without one, the requested model at a date."""
     cuts_connection: bool = False
-    """The connection is closed without an answer."""
+    """The connection is closed without a response."""
     raw: bytes | None = None
     """Sent instead of any body that would be made, whatever the status."""
     body_delay_s: float = 0.0
-    """How long the answer stands still after its headers and half of its body."""
+    """How long the response pauses after its headers and half of its body."""
     cuts_body: bool = False
     """The connection is reset after the headers and half of the body."""
     fingerprint: str | None = None
@@ -120,18 +120,18 @@ class Answer:
 
     @property
     def is_completion(self) -> bool:
-        """True if a provider would bill this answer."""
+        """True if a provider would bill this response."""
         return self.status == 200 and self.error is None and self.raw is None and self.choices > 0
 
 
-Behaviour = Callable[[Request, int], Answer]
-"""(request, how many requests of the same content came before) -> answer. It must not block: see `Answer.delay_s`."""
+Behaviour = Callable[[Request, int], HttpResponse]
+"""(request, number of earlier requests of the same content) -> response. It must not block: `HttpResponse.delay_s`."""
 
 Latency = Callable[[Request, int], float]
 """(request, how many requests of the same content came before) -> seconds."""
 
 
-def is_judging(request: Request) -> bool:
+def is_judge_request(request: Request) -> bool:
     """Return whether a request asks for a verdict (the shipped template has these words)."""
     return "item of an expert's grading rubric" in prompt_of(request)
 
@@ -156,56 +156,58 @@ def is_reviewing(request: Request) -> bool:
 
 def review(prompt: str) -> dict[str, Any]:
     """Return the test reviewer's findings: they depend on the prompt alone, and about one check in four fails."""
-    found = hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()
+    digest = hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()
     names = ("atomic", "objective", "self_contained", "consistent", "not_given_away")
-    return {name: {"reason": f"{name}, says the test", "passes": found[i] % 4 > 0} for i, name in enumerate(names)}
+    return {name: {"reason": f"{name}, says the test", "passes": digest[i] % 4 > 0} for i, name in enumerate(names)}
 
 
-def well_behaved(request: Request, _number: int) -> Answer:
-    """Answer a conversation with a text of its own, a criterion with a verdict of its own."""
+def well_behaved(request: Request, _number: int) -> HttpResponse:
+    """Return a text for each conversation, and a verdict for each criterion, that depends on the prompt alone."""
     prompt = prompt_of(request)
-    if is_judging(request):
-        return Answer(json.dumps({"explanation": "as the test says", **decision(prompt)}))
+    if is_judge_request(request):
+        return HttpResponse(json.dumps({"explanation": "as the test says", **decision(prompt)}))
     if is_reviewing(request):
-        return Answer(json.dumps(review(prompt)))
+        return HttpResponse(json.dumps(review(prompt)))
     digest = hashlib.sha256(prompt.encode(errors="surrogatepass")).hexdigest()
-    return Answer(f"An answer to {digest[:12]} by {request['model']}.")
+    return HttpResponse(f"An answer to {digest[:12]} by {request['model']}.")
 
 
-def _failed(status: int, kind: str, message: str, **headers: str) -> Answer:
+def _failed(status: int, kind: str, message: str, **headers: str) -> HttpResponse:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Answer(status=status, error={"message": message, "type": kind, "param": None, "code": None}, headers=named)
+    return HttpResponse(
+        status=status, error={"message": message, "type": kind, "param": None, "code": None}, headers=named
+    )
 
 
-FAULTS: dict[str, Callable[[Answer], Answer]] = {
+FAULTS: dict[str, Callable[[HttpResponse], HttpResponse]] = {
     "rate_limit": lambda _: _failed(429, "rate_limit_error", "Too many requests.", Retry_After="0"),
     "server_error": lambda _: _failed(500, "server_error", "The server had an error."),
     "overloaded": lambda _: _failed(503, "server_error", "The engine is overloaded.", Retry_After="0"),
-    "cut_connection": lambda _: Answer(cuts_connection=True),
+    "cut_connection": lambda _: HttpResponse(cuts_connection=True),
     "cut_body": lambda good: replace(good, cuts_body=True),
     "no_choices": lambda good: replace(good, choices=0),
     "empty_text": lambda good: replace(good, text=""),
-    "not_json": lambda _: Answer(raw=b"<html><body>502 Bad Gateway</body></html>"),
-    "half_json": lambda _: Answer(raw=b'{"id": "chatcmpl-test", "object": "chat.completion", "choi'),
+    "not_json": lambda _: HttpResponse(raw=b"<html><body>502 Bad Gateway</body></html>"),
+    "half_json": lambda _: HttpResponse(raw=b'{"id": "chatcmpl-test", "object": "chat.completion", "choi'),
 }
-"""Kind of fault -> what it makes of a good answer. All are such as may pass when the call is made again."""
+"""Kind of fault -> what it makes of a good response. All of them may pass when the call is made again."""
 
 
 def seeded_faults(
     seed: int, rate: float, *, then: Behaviour = well_behaved, kinds: Collection[str] = tuple(FAULTS)
 ) -> Behaviour:
-    """A behaviour that has a fault in about `rate` of all calls and otherwise answers as `then` does.
+    """A behaviour that has a fault in about `rate` of all calls and otherwise responds as `then` does.
 
     Which calls those are and which fault they get depends on the seed, the request and its number alone, so it is the
     same in every run and in whatever order requests arrive. A call that is made again is decided anew.
     """
     chosen = [FAULTS[kind] for kind in kinds]
 
-    def behaviour(request: Request, number: int) -> Answer:
-        answer = then(request, number)
-        if _drawn("fault", seed, request, number) >= rate:
-            return answer
-        return chosen[int(_drawn("kind", seed, request, number) * len(chosen))](answer)
+    def behaviour(request: Request, number: int) -> HttpResponse:
+        http_response = then(request, number)
+        if _pseudorandom("fault", seed, request, number) >= rate:
+            return http_response
+        return chosen[int(_pseudorandom("kind", seed, request, number) * len(chosen))](http_response)
 
     return behaviour
 
@@ -218,25 +220,25 @@ def lognormal_latency(seed: int, mean_s: float, sigma: float) -> Latency:
     normal = NormalDist()
 
     def latency(request: Request, number: int) -> float:
-        return median_s * math.exp(sigma * normal.inv_cdf(_drawn("latency", seed, request, number)))
+        return median_s * math.exp(sigma * normal.inv_cdf(_pseudorandom("latency", seed, request, number)))
 
     return latency
 
 
 def slowed(latency: Latency, then: Behaviour = well_behaved) -> Behaviour:
-    """A behaviour that answers, or fails, as `then` does, but only after this latency."""
+    """A behaviour that responds, or fails, as `then` does, but only after this latency."""
 
-    def behaviour(request: Request, number: int) -> Answer:
-        answer = then(request, number)
-        return replace(answer, delay_s=answer.delay_s + latency(request, number))
+    def behaviour(request: Request, number: int) -> HttpResponse:
+        http_response = then(request, number)
+        return replace(http_response, delay_s=http_response.delay_s + latency(request, number))
 
     return behaviour
 
 
-def _drawn(purpose: str, seed: int, request: Request, number: int) -> float:
+def _pseudorandom(purpose: str, seed: int, request: Request, number: int) -> float:
     """A number strictly between 0 and 1, even over all calls, always the same for the same call."""
-    drawn = hashlib.sha256(f"{purpose}|{seed}|{digest_of(request)}|{number}".encode()).digest()
-    return ((int.from_bytes(drawn[:8]) >> 12) + 0.5) / 2**52
+    digest = hashlib.sha256(f"{purpose}|{seed}|{digest_of(request)}|{number}".encode()).digest()
+    return ((int.from_bytes(digest[:8]) >> 12) + 0.5) / 2**52
 
 
 @dataclass
@@ -252,21 +254,21 @@ class Entry:
     digest: str
     arrived_at_s: float
     """When the whole request was here; seconds of the monotonic clock, which all processes of a machine share."""
-    answered_at_s: float | None = None
+    responded_at_s: float | None = None
     """When the server was through with it, whether that went well or not; None while it is in hand."""
     status: int | None = None
     """The status that was sent; None when nothing was sent."""
     is_paid: bool = False
     """A completion was made for it, so it is on the bill, even if nobody received it."""
     is_delivered: bool = False
-    """The operating system took the whole answer for a client that was still there."""
+    """The operating system took the whole response for a client that was still there."""
 
     def facts(self) -> dict[str, Any]:
         """All but the texts and the headers, for a file."""
         return {
             "digest": self.digest, "number": self.number, "path": self.path, "model": self.request.get("model"),
-            "is_judging": is_judging(self.request), "status": self.status, "is_paid": self.is_paid,
-            "is_delivered": self.is_delivered, "arrived_at_s": self.arrived_at_s, "answered_at_s": self.answered_at_s,
+            "is_judge_request": is_judge_request(self.request), "status": self.status, "is_paid": self.is_paid,
+            "is_delivered": self.is_delivered, "arrived_at_s": self.arrived_at_s, "responded_at_s": self.responded_at_s,
         }  # fmt: skip
 
 
@@ -275,8 +277,8 @@ class Book:
     """All entries in order of arrival. With `keeps` off only the counts are kept, for runs of very many requests."""
 
     keeps: bool = True
-    on_answered: Callable[[Entry], None] | None = None
-    """Told of every entry at the moment it is answered."""
+    on_response: Callable[[Entry], None] | None = None
+    """Called with each entry when its response is sent."""
     entries: list[Entry] = field(default_factory=list)
     in_hand: int = 0
     most_in_hand: int = 0
@@ -284,8 +286,8 @@ class Book:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def enter(self, path: str, given: Request, headers: dict[str, str], *, in_batch: bool = False) -> Entry:
-        """A new entry for a request that just arrived. In a batch it is not in hand: nobody waits for its answer."""
-        request = TakenRequest(given)
+        """A new entry for a request that just arrived. In a batch it is not in hand: nobody waits for its response."""
+        request = BookedRequest(given)
         with self._lock:
             number = self._seen.get(request.digest, 0)
             self._seen[request.digest] = number + 1
@@ -299,9 +301,9 @@ class Book:
 
     def close(self, entry: Entry, *, in_batch: bool = False) -> None:
         """Tell that the server is through with a request."""
-        entry.answered_at_s = time.monotonic()
+        entry.responded_at_s = time.monotonic()
         with self._lock:
             if not in_batch:
                 self.in_hand -= 1
-        if self.on_answered is not None:
-            self.on_answered(entry)
+        if self.on_response is not None:
+            self.on_response(entry)
