@@ -9,7 +9,7 @@ from flows.cli.options import WAREHOUSE, Context, Group, command
 from flows.cli.output import refuse_early, report_done, write
 from tasks.rules.verdict import GRADINGS
 
-_FILE = click.Path(path_type=Path)
+_PATH = click.Path(path_type=Path)
 RESULT_FORMATS = ("prbench", "inspect", "evalscope", "simple-evals", "m42")
 """The formats of `tasks.imports.FORMATS`, which takes too long to import for a help page; a test compares them."""
 
@@ -52,7 +52,7 @@ def import_(context: Context, retract: str | None) -> int:
 @command("vintage", "as", "skip-unknown", of=import_, name="responses", texts={
     "vintage": "Vintage of rows that name none.  [default: base]",
 })  # fmt: skip
-@click.argument("source", type=_FILE, metavar="FILE|FOLDER")
+@click.argument("source", type=_PATH, metavar="FILE|FOLDER")
 @click.option("--pattern", metavar="NAMES", help="File names in a folder, without endings, made of {task}, {model}, "
               "{trial} and {vintage}.  [default: {model}/{task}; with --as: {task}]")  # fmt: skip
 @click.option("--skip-other", is_flag=True, help="Skip files in the folder that do not match, and show their number.")
@@ -89,7 +89,7 @@ def import_responses(
     "vintage": "Vintage of rows that name none.  [default: base]",
     "night": "Vintage of rows that name none, for models with `resample: nightly`.  [default: same as --vintage]",
 })  # fmt: skip
-@click.argument("file", type=_FILE)
+@click.argument("file", type=_PATH)
 @click.option("--task", metavar="ID", help="Task of rows that name none.")
 @click.option("--grading", type=click.Choice(GRADINGS), help="Grading of rows that name none.  "
               "[default: binary for true and false, else the benchmark's]")  # fmt: skip
@@ -137,7 +137,7 @@ def import_verdicts(
     "list them.",
     "vintage": "Vintage of the responses.  [default: base]",
 })  # fmt: skip
-@click.argument("files", type=_FILE, metavar="FILE", nargs=-1, required=True)
+@click.argument("files", type=_PATH, metavar="FILE", nargs=-1, required=True)
 @click.option("--format", "format_name", type=click.Choice(["auto", *RESULT_FORMATS]), default="auto",
               show_default=True, help="Harness that wrote the files; auto: recognise it by their content.")  # fmt: skip
 def import_results(
@@ -169,7 +169,7 @@ def import_results(
 
 
 @command("by", "skip-unknown", of=import_, name="reviews", texts={"by": "Reviewer of rows that name none."})
-@click.argument("files", type=_FILE, metavar="FILE", nargs=-1, required=True)
+@click.argument("files", type=_PATH, metavar="FILE", nargs=-1, required=True)
 def import_reviews(context: Context, files: tuple[Path, ...], by_label: str | None, skip_unknown: bool) -> int:
     """Import reviews of criteria that people entered in sheets of `prbench export review`.
 
@@ -201,15 +201,12 @@ def import_warehouse(context: Context, source: str) -> int:
       prbench import warehouse exported/
       prbench import warehouse s3://bucket/shared
     """
-    from tasks.bundles.stores import place
+    from tasks.bundles.stores import open_location
     from tasks.exports.tables import import_tables, opened_export
 
     job = context.job
-    with opened_export(place(source), is_quiet=job.is_quiet) as export:
+    with opened_export(open_location(source), is_quiet=job.is_quiet) as export:
         return write(context, job, lambda: [import_tables(job, export)])
-
-
-_PATH = click.Path(path_type=Path)
 
 
 class _LocationOrCommand(Group):
@@ -255,10 +252,10 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
       prbench export shared/
       prbench export tables board/ --table leaderboard
     """
-    from tasks.bundles.stores import place
+    from tasks.bundles.stores import open_location
     from tasks.exports.tables import export_tables as written
 
-    return report_done(context, written(context.job, place(target), tables, context.arguments.benchmark))
+    return report_done(context, written(context.job, open_location(target), tables, context.arguments.benchmark))
 
 
 @command("split", "model", "judge", "trial", "limit", "vintage", "night", "seed", of=export, name="labelling", texts={
@@ -291,7 +288,7 @@ def labelling(context: Context, file: Path, n_rows: int, seed: int, interval: st
       prbench export labelling sheet.csv -n 180 --for "Financial Accuracy"
       prbench import verdicts sheet.csv --skip-empty     read the sheet back
     """
-    from tasks.exports.sheets import export_drawn_labelling, export_labelling
+    from tasks.exports.sheets import export_labelling, export_sampled_labelling
 
     if interval is None:
         if context.arguments.judges:
@@ -302,7 +299,7 @@ def labelling(context: Context, file: Path, n_rows: int, seed: int, interval: st
     refuse_early(context, must_be_stored=True)
     job = context.stored_job(checked=("split", "model", "judge"))
     return write(context, job, lambda: [
-        export_drawn_labelling(job, file, drawn_for=interval, n_rows=n_rows, seed=seed,
+        export_sampled_labelling(job, file, sampled_for=interval, n_rows=n_rows, seed=seed,
                                of_latest=not (context.arguments.vintage or context.arguments.night))
     ])  # fmt: skip
 

@@ -105,12 +105,12 @@ def show_columns(columns: "Sequence[Column]", rows: "Rows", title: str | None = 
 
     if not rows:
         return
-    judgings = {row["judging"] for row in rows} if "judging" in rows[0] else set()
-    table = as_text([each for each in columns if each.name != "judging" or len(judgings) > 1], rows)
+    judges = {row["judging"] for row in rows} if "judging" in rows[0] else set()
+    table = as_text([each for each in columns if each.name != "judging" or len(judges) > 1], rows)
     boards = [(row.get("judging"), row.get("split")) for row in rows]
     show_table(table.headings, table.cells, title=title, n_least=table.n_least, groups=boards, right=table.are_numbers)
-    if len(judgings) == 1:
-        click.echo(f"Judge: {judgings.pop()}")
+    if len(judges) == 1:
+        click.echo(f"Judge: {judges.pop()}")
 
 
 @command(location=(), output=("json", "verbose"))

@@ -1,4 +1,4 @@
-"""How often the 95 % interval of the share of criteria that people agree with holds the true share.
+"""Coverage of the 95 % interval of the share of criteria that people agree with.
 
 Populations of criteria are made up: tasks with 7 to 30 criteria, whose chance of being agreed with hangs together
 within a task and differs by category, the rarest of which is the worst. Samples are drawn and weighted by the
@@ -15,7 +15,7 @@ from tasks.rules.statistics.sampling import stratified_sample
 from tests.benchmarks.figures import arguments, markdown
 
 SHARES = np.array([0.5, 0.3, 0.15, 0.05])
-"""How many criteria have which of four categories."""
+"""Shares of criteria in four categories."""
 DESIGNS = ("simple random", "by category", "whole tasks")
 
 

@@ -1,4 +1,4 @@
-"""How well planted weaknesses are found, and how often something is confirmed where nothing is planted.
+"""Detection of planted weaknesses, and false confirmations without a planted one.
 
 All phrases and verdicts are made up. A task has criteria of several topics, each topic belongs to an area, and a phrase
 has words of both and of neither.
