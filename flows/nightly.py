@@ -25,7 +25,7 @@ from tasks.alerts.findings import (
 )
 from tasks.alerts.sending import Delivery, deliver, delivered, ping, store
 from tasks.compare.differences import compare
-from tasks.compare.pairs import question_of
+from tasks.compare.pairs import comparison_of
 from tasks.compare.rows import rows_of
 from tasks.config.job import Job
 from tasks.console import notice
@@ -227,7 +227,7 @@ def _differences(job: Job, reader: Reader, row: Mapping[str, Any]) -> list[dict[
     """Return the differences of one model's vintage (`night`) to the one before under one judge, by split."""
     narrowed = job.model_copy(update={"named_models": (row["model"],), "named_judges": (row["judge"],)})
     nights = (row["last_vintage"], row["night"])
-    comparison = question_of(narrowed, nights, "vintage", score=None, is_hard=False, vintage=None)
+    comparison = comparison_of(narrowed, nights, "vintage", score=None, is_hard=False, vintage=None)
     try:
         rows = rows_of(compare(reader, comparison))
     except PipelineError as error:

@@ -18,7 +18,7 @@ with wanted as (
         chunks is not null or decided_by is not null as is_in_chunks,
         verdict_id
     from shown_grounds
-    semi join chosen_responses using (entry, task_id)
+    semi join wanted_entry_tasks using (entry, task_id)
     where source = 'judged'
         and grading <> 'ternary_as_binary'
         and ($is_all or status not in ('met', 'partial', 'unmet'))
@@ -272,7 +272,7 @@ with entry_responses as (
             text: text
         }) order by trial, is_older, response_id) as responses
     from shown_responses
-    semi join chosen_responses using (entry, task_id)
+    semi join wanted_entry_tasks using (entry, task_id)
     group by task_id, entry
 ),
 
@@ -303,7 +303,7 @@ verdicts as (
                 and (asked is not null or chunks is not null or decided_by is not null)
         )) as grounds
     from shown_grounds
-    semi join chosen_responses using (entry, task_id)
+    semi join wanted_entry_tasks using (entry, task_id)
     group by task_id, entry
 ),
 
@@ -325,7 +325,7 @@ points as (
             n_wanted: n_wanted
         } order by trial, judging)) as points
     from shown_points
-    semi join chosen_responses using (entry, task_id)
+    semi join wanted_entry_tasks using (entry, task_id)
     group by task_id, entry
 )
 

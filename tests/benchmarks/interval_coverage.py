@@ -129,7 +129,7 @@ def every_method(scores: np.ndarray, samples: np.ndarray) -> dict[str, np.ndarra
 
 def wider(scores: np.ndarray, samples: np.ndarray) -> dict[str, np.ndarray]:
     """The intervals that this project gives."""
-    return {"wider": intervals.mean_intervals(scores, drawn=samples)}
+    return {"wider": intervals.mean_intervals(scores, sampled=samples)}
 
 
 def cell(
