@@ -204,10 +204,10 @@ def seeded_faults(
     chosen = [FAULTS[kind] for kind in kinds]
 
     def behaviour(request: Request, number: int) -> HttpResponse:
-        http_response = then(request, number)
+        reply = then(request, number)
         if _pseudorandom("fault", seed, request, number) >= rate:
-            return http_response
-        return chosen[int(_pseudorandom("kind", seed, request, number) * len(chosen))](http_response)
+            return reply
+        return chosen[int(_pseudorandom("kind", seed, request, number) * len(chosen))](reply)
 
     return behaviour
 
@@ -229,8 +229,8 @@ def slowed(latency: Latency, then: Behaviour = well_behaved) -> Behaviour:
     """A behaviour that responds, or fails, as `then` does, but only after this latency."""
 
     def behaviour(request: Request, number: int) -> HttpResponse:
-        http_response = then(request, number)
-        return replace(http_response, delay_s=http_response.delay_s + latency(request, number))
+        reply = then(request, number)
+        return replace(reply, delay_s=reply.delay_s + latency(request, number))
 
     return behaviour
 
