@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -204,10 +203,6 @@ USED = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5, "prompt_t
 def opened(folder: Path) -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(folder / "calls.sqlite", isolation_level=None)) as connection:
         yield connection
-
-
-def total(folder: Path, name: str) -> Any:
-    return sum(row[name] for row in spend_in(folder))
 
 
 def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: Serve) -> None:
