@@ -53,8 +53,8 @@ def test_the_next_run_repeats_no_successful_call(calling: Calling, serve: Serve)
     ("http_response", "status"),
     [
         (HttpResponse(None, refusal="no"), "refused"), (HttpResponse("cut", finish_reason="length"), "truncated"),
-        (failed(400, "odd"), "provider_error"), (failed(400, "prompt is too long"), "context_length"),
-    ],
+        (failed(400, "odd"), "provider_error"), (failed(400, "prompt is too long"), "context_length")
+    ]
 )  # fmt: skip
 def test_a_failure_that_does_not_pass_is_final_until_its_row_is_written(
     http_response: HttpResponse, status: str, calling: Calling, serve: Serve
