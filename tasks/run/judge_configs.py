@@ -1,4 +1,4 @@
-"""How models are called, and judge configurations: a judge with its template, grading and trial."""
+"""The targets of models, and judge configurations: a judge with its template, grading and trial."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
