@@ -34,7 +34,7 @@ from tasks.llm.litellm_setup import collect_seldom
 from tasks.maintain.upkeep import store_spend, total_cost_usd
 from tasks.run.run_context import LEDGER, refuse_uninstalled, refuse_unready, used_by
 from tasks.run.writing import StageReport
-from warehouse import TABLES, Warehouse, lines_on, take_notices
+from warehouse import TABLES, Warehouse, lines_on, pop_notices
 
 
 @dataclass
@@ -121,7 +121,7 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost
 def damage_reports(job: Job) -> list[StageReport]:
     """Print the notices on repaired and lost files, and return a report on them, if there are any."""
     warehouse = Warehouse(job.warehouse)
-    notices, losses = take_notices(warehouse.root), warehouse.losses()
+    notices, losses = pop_notices(warehouse.root), warehouse.losses()
     lines = [*(notice.line for notice in notices), *lines_on(losses)]
     for line in lines:
         notice(line)

@@ -51,4 +51,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _no_earlier_damage_notices() -> None:
     """Commands of this test report no damage that an earlier test found."""
     if "warehouse.files" in sys.modules:
-        sys.modules["warehouse.files"].take_notices()
+        sys.modules["warehouse.files"].pop_notices()

@@ -6,7 +6,7 @@ Only DuckDB, Polars and PyArrow are used here, and nothing of the stages or flow
 from warehouse.build import Derivation
 from warehouse.columns import COLUMNS
 from warehouse.errors import WarehouseBusy, WarehouseError, WarehouseOutdated, nothing_in, refusal_of_disk
-from warehouse.files import sync, take_notices, write_atomically
+from warehouse.files import pop_notices, sync, write_atomically
 from warehouse.listing import FILE, refuse_other_version
 from warehouse.locks import file_lock
 from warehouse.owner import refuse_if_lost
@@ -14,12 +14,12 @@ from warehouse.publish import DAMAGED, lines_on
 from warehouse.reader import DATABASE, Reader, reporting_damage
 from warehouse.rows import is_removed, quoted, rests_on_response
 from warehouse.samples import sample_path
-from warehouse.tables import DECIDED_STATUSES, TABLES, Table
+from warehouse.tables import DECIDED_STATUSES, TABLES, StoredTable
 from warehouse.warehouse import Warehouse, content_of, other_content
 
 __all__ = [
-    "COLUMNS", "DAMAGED", "DATABASE", "DECIDED_STATUSES", "FILE", "TABLES", "Derivation", "Reader", "Table",
+    "COLUMNS", "DAMAGED", "DATABASE", "DECIDED_STATUSES", "FILE", "TABLES", "Derivation", "Reader", "StoredTable",
     "Warehouse", "WarehouseBusy", "WarehouseError", "WarehouseOutdated", "content_of", "file_lock", "is_removed",
-    "lines_on", "nothing_in", "other_content", "quoted", "refusal_of_disk", "refuse_if_lost", "refuse_other_version",
-    "reporting_damage", "rests_on_response", "sample_path", "sync", "take_notices", "write_atomically",
+    "lines_on", "nothing_in", "other_content", "pop_notices", "quoted", "refusal_of_disk", "refuse_if_lost",
+    "refuse_other_version", "reporting_damage", "rests_on_response", "sample_path", "sync", "write_atomically",
 ]  # fmt: skip

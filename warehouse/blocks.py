@@ -1,4 +1,4 @@
-"""The blocks of a DuckDB file: whether each is there and has the checksum that was written with it."""
+"""Check the blocks of a DuckDB file: each must exist and have the checksum that was written with it."""
 
 import os
 from pathlib import Path
@@ -10,14 +10,14 @@ from warehouse.errors import refuse_unreadable
 
 _HEADER_BYTES, _HEADERS = 4096, 3
 _BLOCK_COUNT, _BLOCK_BYTES, _ITERATION = 4, 5, 1
-"""Places in a database header, in words of 8 bytes."""
+"""Positions in a database header, in words of 8 bytes."""
 _SEED, _FACTOR = np.uint64(5381), np.uint64(0xBF58476D1CE4E5B9)
 """DuckDB's checksum of a block: its words, each times the factor, XORed with the seed."""
 _AT_ONCE_BYTES = 64 * 2**20
 
 
 def fill_up(path: Path) -> None:
-    """Give a DuckDB file all blocks that it counts: DuckDB cuts unused ones off at its end, as a damage might do."""
+    """Extend a DuckDB file to the number of blocks in its header: DuckDB cuts off unused ones, as damage could."""
     with path.open("r+b") as file:
         n_blocks, block_bytes = _blocks(np.frombuffer(file.read(_HEADERS * _HEADER_BYTES), dtype=np.uint64))
         n_bytes = _HEADERS * _HEADER_BYTES + n_blocks * block_bytes
@@ -26,10 +26,10 @@ def fill_up(path: Path) -> None:
 
 
 def are_blocks_whole(path: Path) -> bool:
-    """Return whether every block of a published file is there and has the checksum that was written with it.
+    """Return whether every block of a published file exists and has the checksum that was written with it.
 
-    DuckDB itself looks at a block when a query needs it, so damage may stay unseen for long. This reads the file once,
-    much faster than queries could. A block of zeros is one that was never used.
+    DuckDB checks a block only when a query reads it, so damage can stay unnoticed for a long time. This function reads
+    the file once, much faster than queries. A block of zeros was never used.
     """
     try:
         file = np.memmap(path, dtype=np.uint8, mode="r")
@@ -61,8 +61,8 @@ def _blocks(headers: NDArray[np.uint64]) -> tuple[int, int]:
 
 
 def _are_sound(blocks: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Of each block whether its first word is the checksum of the others."""
-    with np.errstate(over="ignore"):  # it is meant to
+    """Return for each block whether its first word is the checksum of the others."""
+    with np.errstate(over="ignore"):  # the checksum is modulo 2**64
         checksums = np.bitwise_xor.reduce(blocks[:, 1:] * _FACTOR, axis=1) ^ _SEED
     sound: NDArray[np.bool_] = (checksums == blocks[:, 0]) | ~blocks.any(axis=1)
     return sound

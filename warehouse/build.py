@@ -1,4 +1,4 @@
-"""Building a database: its empty tables and their meanings, taking rows in, and the models of `sql/` on them."""
+"""Build a database: empty tables with descriptions, the rows of parts, and the models of `sql/`."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,21 +20,21 @@ from warehouse.tables import TABLES
 STORAGE_VERSION = "v1.2.0"
 """The oldest DuckDB that can open the published file."""
 
-_MADE: dict[str, bytes] = {}
-"""The last one that this process made, by its stamp: making it takes as long as publishing some thousand rows."""
+_EMPTY: dict[str, bytes] = {}
+"""The last empty database of this process, by its stamp: building it takes as long as publishing some thousand rows."""
 
 
 def put_empty(building: Path, stamp: str) -> None:
-    """Put an empty database in place, which says that it was made from what `stamp` stands for."""
-    if stamp not in _MADE:
+    """Write an empty database with this stamp."""
+    if stamp not in _EMPTY:
         _make(building, stamp)
-        _MADE.clear()
-        _MADE[stamp] = building.read_bytes()
-    building.write_bytes(_MADE[stamp])
+        _EMPTY.clear()
+        _EMPTY[stamp] = building.read_bytes()
+    building.write_bytes(_EMPTY[stamp])
 
 
 def attach(connection: duckdb.DuckDBPyConnection, building: Path) -> None:
-    """Work on a database file, new or not, under the name `building`."""
+    """Attach a database file, new or existing, as `building`, and use it."""
     connection.execute(f"attach {quoted(building)} as building (storage_version {quoted(STORAGE_VERSION)})")
     connection.execute("use building")
 
@@ -60,7 +60,7 @@ def _make(building: Path, stamp: str) -> None:
 
 
 def _describe(connection: duckdb.DuckDBPyConnection) -> None:
-    """Put the meaning of every table, view and column into the database itself."""
+    """Store the meaning of every table, view and column in the database itself."""
     models = [model for model in sql.models() if model.kind != "step"]
     own = {model.name: model.columns for model in models}
     statements = [f"comment on {model.kind} {model.name} is {quoted(model.meaning)}" for model in models]
@@ -72,23 +72,22 @@ def _describe(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 _MOST_INDEXED = 6_000_000
-"""Rows up to which a table is indexed: an index has to fit into that memory while it is built, rows do not."""
+"""Number of rows up to which a table is indexed: an index must fit into memory while it is built, rows need not."""
 _SMALL_BYTES = 16_000_000
-"""Size up to which rows are taken in with others in one transaction, and all texts are stored without FSST: learning
-its symbols would take longer than writing all else.
+"""Size up to which several tables are loaded in one transaction and texts are stored without FSST, whose symbols would
+take longer to learn than everything else to write.
 """
 _LARGE_BYTES = 200_000_000
-"""Size of the parts from which taking rows in gets all the memory: ten million verdicts do not fit into less."""
+"""Size of the parts from which loading may use all the memory: ten million verdicts do not fit into less."""
 _LARGE_ROWS = 100_000
-"""Rows from which on a model is committed before the next one is computed."""
+"""Number of rows from which a model is committed before the next one is computed."""
 
 
 def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_copy: bool) -> dict[Kind, int]:
-    """Take the missing parts into a database file, a copy of the last one or else a new one, and compute its models.
+    """Load the missing parts into a database file, compute its models, and return the number of rows of each kind.
 
-    Returns how many rows of each kind it holds.
-
-    What is defined and described in a copy is right: it was made by the same contracts and models.
+    The file is new, or with `is_copy` a copy of the last database, whose definitions and descriptions come from the
+    same contracts and models.
     """
     if not is_copy:
         put_empty(building, stamp)
@@ -100,7 +99,7 @@ def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_
         # Few transactions: a statement that commits by itself costs more than the work it does.
         connection.execute(f"set memory_limit = {quoted(memory(n_bytes, to_load=n_bytes < _LARGE_BYTES))}")
         connection.execute("begin")
-        taken_in = _take_in(connection, standing, missing)
+        loaded = _load_parts(connection, standing, missing)
         # Merged parts are noted by their own name.
         names = sorted(names_in(standing))
         held = "select unnest(?::varchar[]) as table_name, unnest(?::varchar[]) as part"
@@ -108,16 +107,16 @@ def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_
         connection.execute(f"create or replace table {PARTS} as {held}", given)
         connection.execute("commit")
         connection.execute(f"set memory_limit = {quoted(memory(n_bytes))}")
-        # Rows have to be committed: on others an index takes twice as long to build.
-        for table in (TABLES[name] for name in taken_in):
+        # Rows are committed first: an index on uncommitted rows takes twice as long to build.
+        for table in (TABLES[name] for name in loaded):
             (n_rows,) = connection.execute(f"select count(*) from {table.name}").fetchone() or (0,)
             for column in table.indexes:
                 name, is_small = f"{table.name}_{column}", n_rows <= _MOST_INDEXED
                 create = f"create index if not exists {name} on {table.name} ({column})"
                 connection.execute(create if is_small else f"drop index if exists {name}")
         connection.execute("begin")
-        # What stands on tables that took nothing in is right.
-        compute_models(connection, sql.behind({name for name, is_read in taken_in.items() if is_read}))
+        # Models above tables without new rows are up to date.
+        compute_models(connection, sql.behind({name for name, is_read in loaded.items() if is_read}))
         connection.execute("commit")
         of_kinds = {tuple(kind): n for *kind, n in connection.execute(count_query()).fetchall()}
         connection.execute("use memory")
@@ -125,27 +124,27 @@ def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_
     return of_kinds
 
 
-def _take_in(connection: duckdb.DuckDBPyConnection, standing: Standing, missing: Names) -> dict[str, bool]:
-    """Take the missing parts in; the tables that have any, with whether models read something of them."""
-    taken_in = {}
+def _load_parts(connection: duckdb.DuckDBPyConnection, standing: Standing, missing: Names) -> dict[str, bool]:
+    """Load the missing parts; return the tables that have any, each with whether models read any of the new rows."""
+    loaded = {}
     for table in in_order():
         paths = [part.path for part in standing[table.name] if (table.name, part.name) in missing]
         if paths:
             load(connection, table, paths, standing)
             if sum(path.stat().st_size for path in paths) > _SMALL_BYTES:
-                # What is not committed stays in memory, and the next table finds none.
+                # Uncommitted rows stay in memory and leave none for the next table.
                 connection.execute("commit")
                 connection.execute("begin")
             condition = table.models_read
-            taken_in[table.name] = not condition or holds(connection, f"select 1 from {ARRIVED} where {condition}")
-    return taken_in
+            loaded[table.name] = not condition or holds(connection, f"select 1 from {ARRIVED} where {condition}")
+    return loaded
 
 
 def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.Model]) -> None:
-    """Compute the rows of models. A view needs nothing, and a table keeps its columns and what is said of them.
+    """Compute the rows of models; views need no computation, and tables keep their columns with descriptions.
 
-    Large tables are committed at once: what is not committed stays in memory, and DuckDB plans later queries without
-    knowing how large it is.
+    Large tables are committed at once: uncommitted rows stay in memory, and DuckDB plans later queries without knowing
+    their number.
     """
     for model in models:
         if model.kind == "step":
@@ -160,22 +159,22 @@ def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.Model
 
 
 _LIKE_PARQUET = 5
-"""JSON Lines are so many times as large as the Parquet files that the engine's memory is reckoned by."""
+"""JSON Lines files are this many times as large as Parquet files, by whose size the memory limit is set."""
 
 
 class Derivation:
-    """A database file of its own, with some given rows and the models of `sql/` that the wanted ones rest on."""
+    """A database file with given rows and the models of `sql/` that the wanted models depend on."""
 
     def __init__(self, database: Path, wanted: Collection[str]) -> None:
         self._database, self._wanted = database, set(wanted)
         self._given: set[str] = set()
         self._n_bytes = 0
 
-    def take_in(self, files: Mapping[str, Path], same: Mapping[str, str]) -> None:
-        """Take in the rows of JSON Lines files, one a table.
+    def load_files(self, files: Mapping[str, Path], same: Mapping[str, str]) -> None:
+        """Load the rows of JSON Lines files, one file a table.
 
-        A file may also stand for a model that is built as a table, which then is not computed. A column that a file
-        lacks is NULL. `same` are the values of columns that are the same in all rows and stand in no file.
+        A file may also replace a model that is built as a table; that model is then not computed. A column that a file
+        lacks is NULL. `same` holds the columns with one value for all rows, which no file contains.
 
         Raises:
             WarehouseError: a file holds something else than rows of its table.
@@ -193,11 +192,11 @@ class Derivation:
                 try:
                     connection.execute(f"insert into {name} by name select {constant}, * from {rows}")
                 except duckdb.Error as error:
-                    said = first_line(error)
-                    raise WarehouseError(f"{path.name}: holds what is no row of {name} ({said})") from error
+                    reason = first_line(error)
+                    raise WarehouseError(f"{path.name}: holds what is no row of {name} ({reason})") from error
 
     def compute(self) -> None:
-        """Compute the models from the rows that were taken in.
+        """Compute the models from the loaded rows.
 
         Raises:
             WarehouseError: nothing can be computed from them.
@@ -220,12 +219,12 @@ class Derivation:
             compute_models(connection, [each for each in sql.leading_to(self._wanted) if each.name in behind])
 
     def reader(self) -> Reader:
-        """Read what was computed."""
+        """Open the computed database."""
         return Reader(self._database)
 
     @contextmanager
     def _opened(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Work on the file in one transaction."""
+        """Open the file for one transaction."""
         with engine(self._database.with_suffix(".spill")) as connection:
             connection.execute(f"set memory_limit = {quoted(memory(self._n_bytes // _LIKE_PARQUET))}")
             attach(connection, self._database)

@@ -1,12 +1,11 @@
-"""Rewriting parts: many small ones become few large ones, and removed responses leave those that hold them.
+"""Rewriting parts: many small parts become few large ones, and removed responses are left out.
 
-Nobody who reads meanwhile sees a row twice or not at all. The new parts are written into a folder of their own, the
-switch is the rename of the manifest, and the files that they replace are deleted when nobody can be reading them any
-more. A kill at any instant leaves the parts as they were or as they are to be; what it left behind is removed by the
-next compaction.
+A concurrent reader never sees a row twice or not at all. New parts are written into a folder of their own, the rename
+of the manifest switches to them, and the replaced files are deleted when no reader can still need them. A kill at any
+moment leaves the old or the new parts; the next compaction removes leftovers.
 
-A row in `removals` leaves out the response and all that rests on it, as far as it was made until that moment; what is
-made of the cell later stands. A text may be too large to be read, so the parts that hold it are rewritten at once.
+A row in `removals` excludes the response and all rows that depend on it, if they were made before the removal; later
+rows of the cell count. A text may be too large to read, so the parts with it are rewritten at once.
 """
 
 import hashlib
@@ -31,12 +30,12 @@ from warehouse.errors import WarehouseError, cause_of
 from warehouse.files import HASH_HEX, is_whole, sync
 from warehouse.parts import Manifest, Part, PartStore, generation_folder, read_manifest, replace_parts, write_manifest
 from warehouse.rows import BATCH, BY_MOMENT, REMOVALS, REPLACED, engine, is_removed, note_replaced, view_parts
-from warehouse.tables import TABLES, Table
+from warehouse.tables import TABLES, StoredTable
 
 LARGE_ROWS = 500_000
-"""Rows from which on a part is left as it is."""
+"""Number of rows from which a part is left as it is."""
 GRACE_S = 3600.0
-"""How long a replaced file stays for those who have looked up where it is and are still reading."""
+"""How long a replaced file is kept for readers that have already looked up its path."""
 
 
 @dataclass(frozen=True)
@@ -82,31 +81,31 @@ def compact(store: PartStore, *, large_rows: int = LARGE_ROWS, grace_s: float = 
 def _runs(parts: Sequence[Part], large_rows: int) -> Iterator[list[Part]]:
     """Yield the runs of contiguous small parts that are worth merging; a run ends when it is large.
 
-    Parts of one moment stay together: between them the merged part would not keep its place in the order.
+    Parts of one moment stay in one run: a merged part could not keep its position between them.
     """
     run: list[Part] = []
     n_rows = 0
     for _, same_moment in itertools.groupby(parts, key=lambda part: part.moment):
-        together = list(same_moment)
-        sizes = [int(pq.read_metadata(part.path).num_rows) for part in together]
+        of_moment = list(same_moment)
+        sizes = [int(pq.read_metadata(part.path).num_rows) for part in of_moment]
         if n_rows >= large_rows or max(sizes) >= large_rows:
             yield from [run] if len(run) > 1 else []
             run, n_rows = [], 0
         if max(sizes) < large_rows:
-            run += together
+            run += of_moment
             n_rows += sum(sizes)
     yield from [run] if len(run) > 1 else []
 
 
 def _delete_replaced(folder: Path, manifest: Manifest, grace_s: float) -> None:
-    """Delete what was replaced long ago, and what a killed compaction left; change the manifest.
+    """Delete files that were replaced long ago and leftovers of a killed compaction; update the manifest.
 
-    The names that parts replaced before are forgotten: the list of parts, written since, names the merged ones.
+    The manifest forgets which parts the merged ones replaced: the list of parts, written since, names the merged ones.
     """
     due = [path for path, moment_s in manifest.retired.items() if moment_s + grace_s <= time.time()]
     for path in due:
         (folder / path).unlink(missing_ok=True)
-    # A replaced file that the manifest has forgotten would stand again, so it is gone for sure before that.
+    # A replaced file that the manifest forgets would be current again, so its deletion is synced first.
     for parent in {(folder / path).parent for path in due if (folder / path).parent.is_dir()}:
         sync(parent)
     kept = {path: moment_s for path, moment_s in manifest.retired.items() if path not in due}
@@ -114,7 +113,7 @@ def _delete_replaced(folder: Path, manifest: Manifest, grace_s: float) -> None:
     if (kept, merged) != (manifest.retired, manifest.merged):
         manifest.retired, manifest.merged = kept, merged
         write_manifest(folder, manifest)
-    # Nobody else is compacting, so what is not named is nobody's work.
+    # No other compaction is running, so files without a name in the manifest are leftovers.
     named = {generation_folder(folder, part["generation"]) / name for name, part in merged.items()}
     named |= {folder / path for path in kept}
     for generation in folder.glob("g[0-9]*"):
@@ -129,28 +128,28 @@ _GROUP_ROWS = 122_880
 _GROUP_BYTES = 64 * 2**20
 _BATCH_ROWS = 16_384
 _LARGE_GROUP_BYTES = 4 * _GROUP_BYTES
-"""A row group that is larger than this holds texts that no group of ours would be filled with."""
+"""A row group larger than this holds huge texts, so its rows are read one at a time."""
 
 
-def merge(connection: duckdb.DuckDBPyConnection, table: Table, parts: Sequence[Part], folder: Path) -> Part:
-    """Write what stands of contiguous parts as one part into a folder; the same parts give the same bytes.
+def merge(connection: duckdb.DuckDBPyConnection, table: StoredTable, parts: Sequence[Part], folder: Path) -> Part:
+    """Write the current rows of contiguous parts as one part into a folder; the same parts give the same bytes.
 
-    It has the moment of the last of them, so that it has their place in the order.
+    The new part gets the moment of the last one, so it keeps their position in the order.
     """
     view_parts(connection, table, [part.path for part in parts], "run")
     note_replaced(connection, table, "run", [*table.key, *([BATCH] if BATCH in table.columns else [])])
-    given_way = f"select part, list(part_row order by part_row) as places from {REPLACED} group by part"
-    return rewritten(table, parts, folder, _places(connection, given_way))
+    given_way = f"select part, list(part_row order by part_row) as positions from {REPLACED} group by part"
+    return rewritten(table, parts, folder, _positions(connection, given_way))
 
 
-def _places(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, pa.Array]:
+def _positions(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, pa.Array]:
     """Return the positions of rows, by the name of their part."""
-    found = connection.sql(query).to_arrow_table()
-    return {name: rows.values for name, rows in zip(found["part"].to_pylist(), found["places"], strict=True)}
+    table = connection.sql(query).to_arrow_table()
+    return {name: rows.values for name, rows in zip(table["part"].to_pylist(), table["positions"], strict=True)}
 
 
-def rewritten(table: Table, parts: Sequence[Part], folder: Path, gone: Mapping[str, pa.Array]) -> Part:
-    """Write the rows of parts as one part, without those at the places `gone` (by the part's name)."""
+def rewritten(table: StoredTable, parts: Sequence[Part], folder: Path, gone: Mapping[str, pa.Array]) -> Part:
+    """Write the rows of parts as one part, without those at the positions `gone` (by the part's name)."""
     folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / f".{uuid.uuid4().hex}.tmp"
     try:
@@ -167,8 +166,8 @@ def rewritten(table: Table, parts: Sequence[Part], folder: Path, gone: Mapping[s
     return Part(name, folder / name)
 
 
-def _rows(table: Table, parts: Sequence[Part], given_way: Mapping[str, pa.Array]) -> Iterator[pa.Table]:
-    """Yield the rows that count, in their order, with the contract's schema."""
+def _rows(table: StoredTable, parts: Sequence[Part], given_way: Mapping[str, pa.Array]) -> Iterator[pa.Table]:
+    """Yield the current rows, in their order, with the contract's schema."""
     for part in parts:
         gone = given_way.get(part.name)
         with pq.ParquetFile(part.path, memory_map=True) as file:
@@ -182,8 +181,8 @@ def _rows(table: Table, parts: Sequence[Part], given_way: Mapping[str, pa.Array]
                 nulls = pa.nulls(batch.num_rows)
                 rows = pa.table([given.get(each.name, nulls).cast(each.type) for each in table.schema], table.schema)
                 if gone is not None:
-                    places = pa.array(range(first, first + batch.num_rows), gone.type)
-                    rows = rows.filter(pc.invert(pc.is_in(places, value_set=gone)))
+                    positions = pa.array(range(first, first + batch.num_rows), gone.type)
+                    rows = rows.filter(pc.invert(pc.is_in(positions, value_set=gone)))
                 first += batch.num_rows
                 for column in table.key:
                     rows = rows.filter(pc.is_valid(rows[column]))
@@ -191,7 +190,7 @@ def _rows(table: Table, parts: Sequence[Part], given_way: Mapping[str, pa.Array]
 
 
 def _row_groups(pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """Pieces put together until they are a row group."""
+    """Yield row groups, each concatenated from several pieces."""
     group: list[pa.Table] = []
     n_rows = n_bytes = 0
     for piece in pieces:
@@ -204,17 +203,20 @@ def _row_groups(pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
         yield pa.concat_tables(group)
 
 
+_VIEW = "stored_responses"
+
+
 @contextmanager
-def _answers(store: PartStore, error_text: str) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Work on a view `answers` of all stored responses, of which there are some, and a table of removals.
+def _stored_responses(store: PartStore, error_text: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a database with a view `stored_responses` of all stored responses (at least one) and a table of removals.
 
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses.
     """
-    answers, removals = ([part.path for part in store.standing(name)] for name in ("responses", REMOVALS))
+    responses, removals = ([part.path for part in store.standing(name)] for name in ("responses", REMOVALS))
     with engine(store.root / ".removal.spill") as connection:
         try:
-            view_parts(connection, TABLES["responses"], answers, "answers")
+            view_parts(connection, TABLES["responses"], responses, _VIEW)
             noted = f"select null::varchar as response_id, null::timestamptz as {BY_MOMENT} where false"
             if removals:
                 view_parts(connection, TABLES[REMOVALS], removals, "noted")
@@ -226,7 +228,7 @@ def _answers(store: PartStore, error_text: str) -> Iterator[duckdb.DuckDBPyConne
 
 
 def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the stored responses that fit a condition and are not removed, the largest first; no text is read.
+    """Return the stored responses that meet a condition and are not removed, the largest first; no text is read.
 
     Raises:
         WarehouseError: a part cannot be read.
@@ -235,17 +237,17 @@ def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> 
         return []
     shown = "response_id, benchmark, model, task_id, trial, vintage, source, status, chars_alnum"
     query = sql.template(
-        "warehouse/answers_that_fit", columns=shown, condition=condition, is_removed=is_removed("answers")
+        "warehouse/matching_responses", columns=shown, condition=condition, is_removed=is_removed(_VIEW)
     )
-    with _answers(store, "cannot be searched") as connection:
+    with _stored_responses(store, "cannot be searched") as connection:
         rows = connection.execute(query, list(values)).fetchall()
     return [dict(zip(shown.split(", "), row, strict=True)) for row in rows]
 
 
 def clean(store: PartStore) -> int:
-    """Rewrite the parts that hold removed responses; how many. The caller holds the publish lock.
+    """Rewrite the parts that hold removed responses, and return their number. The caller holds the publish lock.
 
-    The parts before stay for the time of grace and are deleted by compaction.
+    The old parts stay for the grace period; compaction deletes them.
 
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
@@ -253,13 +255,11 @@ def clean(store: PartStore) -> int:
     if not store.standing(REMOVALS) or not store.standing("responses"):
         return 0
     table, folder = TABLES["responses"], store.root / "responses"
-    with _answers(store, "cannot be rewritten") as connection:
-        removed = sql.template(
-            "warehouse/removed_rows", view="answers", moment=BY_MOMENT, is_removed=is_removed("answers")
-        )
-        gone = _places(connection, removed)
+    with _stored_responses(store, "cannot be rewritten") as connection:
+        removed = sql.template("warehouse/removed_rows", view=_VIEW, moment=BY_MOMENT, is_removed=is_removed(_VIEW))
+        gone = _positions(connection, removed)
         dirty = [part for part in store.standing(table.name) if part.name in gone]
-        # What is made of a damaged one would carry the damage on under a hash of its own.
+        # A rewritten damaged part would carry the damage under a valid hash.
         if damaged := next((part.path for part in dirty if not is_whole(part.path)), None):
             raise WarehouseError(f"{damaged}: is damaged; `prbench aggregate` sets it aside and restores what it can")
         replace_parts(folder, [[part] for part in dirty], lambda run, into: rewritten(table, run, into, gone))

@@ -8,13 +8,13 @@ from pathlib import Path
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _PROTECTED = {errno.EROFS, errno.EACCES, errno.EPERM}
-# DuckDB and SQLite repeat what the system said.
+# DuckDB and SQLite repeat the system's message.
 _SAYS_FULL = re.compile(r"no space left on device|disk is full|quota exceeded", re.IGNORECASE)
 _SAYS_PROTECTED = re.compile(r"read-?only (file system|database)|permission denied|unable to open", re.IGNORECASE)
 _FORBIDDEN = {errno.EACCES, errno.EPERM}
 _NOT_OF_THE_FILE = _FORBIDDEN | {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _LEAST_BYTES = 20_000_000
-"""What a first run of a small data set takes up, the report included."""
+"""Disk space of a first run on a small data set, report included."""
 
 
 class WarehouseError(Exception):
@@ -30,7 +30,7 @@ class WarehouseOutdated(WarehouseError):
 
 
 class DamagedManifest(WarehouseError):
-    """A manifest is not what was written; repair makes one of the parts that are there."""
+    """A manifest is not what was written; repair builds a new one from the existing parts."""
 
 
 def cause_of(error: Exception, path: Path) -> str:

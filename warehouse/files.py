@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all; small JSON files, parts and databases that show when they were damaged."""
+"""Atomic writes, and files whose damage can be detected: small JSON files, parts and databases."""
 
 import hashlib
 import json
@@ -68,7 +68,7 @@ def write_named(folder: Path, content: bytes, name: Callable[[], str]) -> str:
         refuse_if_lost(folder)
         temporary.replace(folder / chosen)
     except OSError as error:
-        error.filename = error.filename or str(folder)  # a file that is open does not say its name
+        error.filename = error.filename or str(folder)  # an error on an open file does not name it
         raise
     finally:
         temporary.unlink(missing_ok=True)
@@ -117,31 +117,31 @@ def is_database_whole(path: Path) -> bool:
 
 
 @dataclass(frozen=True)
-class Notice:
-    """A notice of damage and its repair, for people. With `is_mended`, nothing that anybody needs was lost."""
+class DamageNotice:
+    """A line for users about damage and its repair; with `is_mended`, no row was lost."""
 
     line: str
     is_mended: bool = False
 
 
-_NOTICES: dict[Path, list[Notice]] = defaultdict(list)
-"""What this process found and nobody has reported yet, by the warehouse's folder."""
+_NOTICES: dict[Path, list[DamageNotice]] = defaultdict(list)
+"""The notices that were not reported yet, by the warehouse's folder."""
 
 
 def note(root: Path, line: str, *, is_mended: bool = False) -> None:
-    """Keep a line about damage until somebody reports it."""
-    _NOTICES[root.resolve()].append(Notice(line, is_mended))
+    """Keep a line about damage until it is reported."""
+    _NOTICES[root.resolve()].append(DamageNotice(line, is_mended))
 
 
 def has_damage(root: Path) -> bool:
-    """Return whether a notice that is not taken yet is of damage that is not repaired."""
+    """Return whether an unreported notice is about damage that is not repaired."""
     return any(not notice.is_mended for notice in _NOTICES.get(root.resolve(), ()))
 
 
-def take_notices(root: Path | None = None) -> list[Notice]:
-    """Return the notices since the last time, of one warehouse or of all; the caller reports them."""
+def pop_notices(root: Path | None = None) -> list[DamageNotice]:
+    """Return and forget the notices of one warehouse or of all; the caller reports them."""
     if root is not None:
         return _NOTICES.pop(root.resolve(), [])
-    found = [notice for notices in _NOTICES.values() for notice in notices]
+    drained = [notice for notices in _NOTICES.values() for notice in notices]
     _NOTICES.clear()
-    return found
+    return drained

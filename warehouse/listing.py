@@ -1,8 +1,7 @@
 """The list of the expected parts with the number of their rows, losses, and the version of the warehouse.
 
-`list.json` is written before the database that was built from the parts is put in place, so a part that it names was
-whole then. A part that is not in it was written since, and what such a part holds is in the ledger or with whoever
-writes it.
+`list.json` is written before a new database replaces the old one, so every part that it names was whole then. A part
+that it does not name was written later; its rows are also in the ledger or with its writer.
 """
 
 from dataclasses import dataclass
@@ -15,14 +14,14 @@ from warehouse.tables import TABLES
 
 FILE, LIST = "warehouse.json", "list.json"
 VERSION = 4
-"""What this code writes; version 4 is of November 2026. The published database is no part of it."""
+"""The version that this code writes; version 4 is that of November 2026. It does not cover the published database."""
 Names = set[tuple[str, str]]
-"""Tables and names of parts."""
+"""Pairs of a table and the name of a part."""
 
 
 @dataclass(frozen=True)
 class Loss:
-    """Rows of one kind that are lost: how many there are less than there were."""
+    """Lost rows of one kind; `n_rows` is their number."""
 
     table: str
     benchmark: str | None
@@ -42,18 +41,18 @@ class Loss:
 
 
 Kind = tuple[Any, ...]
-"""A table and what distinguishes kinds of its rows, where it has it: benchmark, model, judge, vintage, import batch."""
+"""A table, then benchmark, model, judge, vintage and import batch of its rows (None where it has no such column)."""
 
 
 class Listing(NamedTuple):
-    """The parts that should be there; of each kind how many rows that stand were published of them, and should be."""
+    """The expected parts, and for each kind of row the published and the expected number."""
 
     parts: frozenset[tuple[str, str]]
     rows: dict[Kind, tuple[int, int]]
 
     @property
     def losses(self) -> list[Loss]:
-        """The kinds of which there are fewer rows than there should be."""
+        """The kinds with fewer rows than expected."""
         return [Loss(*(*kind, should - n)) for kind, (n, should) in self.rows.items() if n < should]
 
 
@@ -68,7 +67,7 @@ def count_query() -> str:
 
 
 def write_list(parts_root: Path, listing: Listing) -> None:
-    """Put the list in place, with the version of the warehouse, whose own file may be damaged one day."""
+    """Write the list, with a second copy of the version of the warehouse."""
     by_table: dict[str, list[str]] = {}
     for table, part in sorted(listing.parts):
         by_table.setdefault(table, []).append(part)
@@ -78,9 +77,9 @@ def write_list(parts_root: Path, listing: Listing) -> None:
 
 
 def read_list(parts_root: Path) -> Listing | None:
-    """Return the list; None if there is none. Lists of November 2026 had no numbers of rows.
+    """Return the list; None if there is none. Early lists of November 2026 have no numbers of rows.
 
-    Tables that are gone are left out: what they held is computed again.
+    Tables that no longer exist are left out: their rows are computed again.
 
     Raises:
         Unsound: it is damaged.
@@ -131,7 +130,7 @@ def refuse_other_version(root: Path) -> int | None:
 
 
 def begin(root: Path) -> None:
-    """Note the version of a warehouse where nothing notes it: before its first part, or since the file was damaged."""
+    """Write the version of a warehouse if it is missing: before its first part, or after its file was damaged."""
     version, path = refuse_other_version(root), root / FILE
     if version_in(path) is None:
         if version is not None:

@@ -1,6 +1,6 @@
-"""The locks of a warehouse (see the README): runs, those who must be alone, publishers, and life signs of runs.
+"""The locks of a warehouse (see the README): shared ones of runs, exclusive ones, and life signs.
 
-The kernel gives a lock back when its holder ends, however it ends. A life sign is a lock on a file of its own.
+The kernel releases a lock when its process ends, in whatever way. A life sign is a lock on a file of its own.
 """
 
 import fcntl
@@ -17,12 +17,12 @@ from warehouse.errors import WarehouseBusy
 def file_lock(
     path: Path, *, wait: bool, is_shared: bool = False, sharers: Callable[[], Sequence[int]] = tuple
 ) -> Iterator[None]:
-    """Hold a lock on a file: alone, or with others who share it.
+    """Hold a lock on a file, exclusive or shared.
 
-    With `wait` a lock that is held otherwise is waited for. `sharers` are the process ids of those who share it.
+    With `wait`, wait for a conflicting holder. `sharers` returns the process ids of shared holders.
 
     Raises:
-        WarehouseBusy: without `wait`, when it is held otherwise; the message names the process ids of the holders.
+        WarehouseBusy: without `wait`, if a conflicting lock is held; the message names the holders' process ids.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+") as file:
@@ -45,7 +45,7 @@ def file_lock(
 
 @contextmanager
 def life_sign(folder: Path, name: str) -> Iterator[None]:
-    """Give a life sign under a name that is used once; the file appears locked, and is removed at the end."""
+    """Hold a life sign under a unique name; its file appears locked, and is removed at the end."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{quote(name, safe='')}.lock"
     with path.with_suffix(".tmp").open("w") as file:
@@ -60,12 +60,12 @@ def life_sign(folder: Path, name: str) -> Iterator[None]:
 
 
 def processes_at_work(folder: Path) -> list[int]:
-    """Return the ids of the processes that give a life sign; the files of dead ones are removed."""
-    found = set()
+    """Return the ids of the processes with a life sign; the files of dead ones are removed."""
+    ids = set()
     for path in filter(is_held, folder.glob("*.lock")):
         with suppress(FileNotFoundError):  # it ended at this instant
-            found.add(int(path.read_text(encoding="utf-8")))
-    return sorted(found)
+            ids.add(int(path.read_text(encoding="utf-8")))
+    return sorted(ids)
 
 
 def is_held(path: Path) -> bool:

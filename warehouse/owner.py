@@ -1,8 +1,8 @@
-"""Only one machine writes a warehouse: a file there says which, and a time in it that it still does.
+"""One machine at a time writes a warehouse: a file names it, and is rewritten while the machine is at work.
 
-Machines that share a folder need neither locks that reach from one to the other nor clocks that agree. Processes of one
-machine share its place; the kernel's locks sort out what they do. Who finds another machine's file looks whether it
-changes, and takes over where it stands still for long. Who is not the owner any more writes nothing more.
+This needs neither locks between machines nor synchronised clocks. All processes of the owning machine may write; locks
+of the kernel coordinate them. A process that finds another machine's file watches it, and takes over if the file does
+not change for long enough. A process whose machine is no longer the owner writes nothing more.
 """
 
 import fcntl
@@ -25,9 +25,9 @@ Tell = Callable[[str], object]
 
 
 class Machine(NamedTuple):
-    """A machine between two starts of it.
+    """A machine from one boot to the next.
 
-    Containers of one host have one `kernel`, as they share its locks. `started_at_s` is by its own clock (Unix time).
+    Containers of one host share its `kernel` and its locks. `started_at_s` is Unix time by the machine's own clock.
     """
 
     kernel: str
@@ -55,13 +55,13 @@ class Owner:
     """A process of the machine that writes a warehouse.
 
     Attributes:
-        every_s: the file is written so often; it is looked at at this distance, too.
-        take_over_after_s: how long it has to stay the same; 0 with `--take-over`. Network file systems may show a file
-            as it was 60 s ago.
-        settling_s: how long one that takes over waits, to see whether another machine did so at the same moment.
+        every_s: seconds between two writes of the file, and between two looks at it.
+        takeover_after_s: seconds for which another machine's file must not change before a takeover; 0 with
+            `--take-over`. Network file systems may show a file as it was 60 s ago.
+        settling_s: seconds to wait after a takeover, to see whether another machine took over at the same moment.
     """
 
-    every_s, take_over_after_s, settling_s = 10.0, 120.0, 70.0
+    every_s, takeover_after_s, settling_s = 10.0, 120.0, 70.0
     sleep: Callable[[float], object] = staticmethod(time.sleep)
     clock: Callable[[], float] = staticmethod(_elapsed_s)
 
@@ -71,10 +71,10 @@ class Owner:
         self._one_at_a_time, self._has_ended = threading.Lock(), threading.Event()
 
     def begin(self, tell: Tell | None = None) -> None:
-        """Have this machine be the one that writes; `end` ends it.
+        """Make this machine the one that writes, until `end`.
 
-        Another machine's file is watched if there is somebody to `tell` why that takes time; otherwise, or if it
-        changes, this is refused.
+        With `tell`, which gets lines about the wait, another machine's file is watched first; without it, or if the
+        file changes, the call is refused.
 
         Raises:
             WarehouseBusy: another machine writes.
@@ -85,73 +85,73 @@ class Owner:
             with (self._root / "claim.lock").open("a+") as claims:
                 fcntl.flock(claims, fcntl.LOCK_EX)
                 fcntl.flock(self._processes, fcntl.LOCK_SH)
-                while (found := self._read()) is None or found.get("kernel") != self._machine.kernel:
-                    self._claim(found, tell)
-                self._id = found.get("id", "")
-            self._write()
+                while (holder := self._read()) is None or holder.get("kernel") != self._machine.kernel:
+                    self._claim(holder, tell)
+                self._id = holder.get("id", "")
+            self.write_file()
         except BaseException:
             self.end()
             raise
-        threading.Thread(target=self._go_on, name="owner", daemon=True).start()
+        threading.Thread(target=self.keep_alive, name="owner", daemon=True).start()
 
-    def _claim(self, found: dict[str, Any] | None, tell: Tell | None) -> None:
-        """Make the file, or take it over where it is of this machine before its start, or another one stopped."""
-        if found is None:
+    def _claim(self, holder: dict[str, Any] | None, tell: Tell | None) -> None:
+        """Create the file, or take it over from this machine's earlier boot or from a machine that stopped writing."""
+        if holder is None:
             with suppress(FileExistsError), self._path.open("x"):
                 try:
-                    self._write()
+                    self.write_file()
                 except OSError:
                     self._path.unlink()  # an empty one would be taken for another machine's
                     raise
             return
-        if found["host"] == self._machine.host and found.get("at_s", math.inf) < self._machine.started_at_s:
-            self._write()
+        if holder["host"] == self._machine.host and holder.get("at_s", math.inf) < self._machine.started_at_s:
+            self.write_file()
             return
-        where = f"{self._root}: {found['host']}"
+        where = f"{self._root}: {holder['host']}"
         if tell is None:
             raise WarehouseBusy(
                 f"{where} writes this warehouse, or did so until it failed; run this command there, or "
                 "`prbench aggregate` here to take over"
             )
-        tell(f"{where} wrote here last; waiting up to {self.take_over_after_s:.0f} s to see whether it still does")
-        for _ in range(round(self.take_over_after_s / self.every_s)):
+        tell(f"{where} wrote here last; waiting up to {self.takeover_after_s:.0f} s to see whether it still does")
+        for _ in range(round(self.takeover_after_s / self.every_s)):
             self.sleep(self.every_s)
             if (now := self._read()) is None:
                 return
-            if now != found:
+            if now != holder:
                 raise WarehouseBusy(
                     f"{self._root}: {now['host']} writes this warehouse, and only one machine can at a time; wait for "
                     "it, run this command there, or use another --warehouse"
                 )
         tell(f"{where} no longer writes here; this machine takes over in {self.settling_s:.0f} s")
         # Of machines that take over at once, the last to write stays; all others see that when they look again.
-        self._write()
+        self.write_file()
         self.sleep(self.settling_s)
 
     def why_lost(self, *, must_write: bool = False) -> str | None:
-        """See whether this machine is the owner still, and write the time if that is due.
+        """Return why this process must not write any more, in one line; None if it may write.
 
-        Return why this process must not write any more, in one line; None where it may.
+        The file is rewritten if that is due.
         """
         with self._one_at_a_time:
             try:
-                found = self._read()
+                holder = self._read()
                 if self._why_lost or self._has_ended.is_set():
-                    pass  # what is there now is of somebody else
-                elif found is None:
+                    pass  # the present file is another owner's
+                elif holder is None:
                     self._why_lost = f"{self._path} was deleted, or another machine took over this warehouse and ended"
-                elif found.get("id", "") != self._id:
-                    self._why_lost = f"{self._root}: {found['host']} took over this warehouse"
-                # One that was stopped for long may be about to be followed: it is seen to go on before it writes.
-                elif must_write or self.clock() - self._seen_s > self.take_over_after_s / 2:
-                    self._write()
+                elif holder.get("id", "") != self._id:
+                    self._why_lost = f"{self._root}: {holder['host']} took over this warehouse"
+                # After a long pause another machine may be taking over: it must see this one before that writes.
+                elif must_write or self.clock() - self._seen_s > self.takeover_after_s / 2:
+                    self.write_file()
             except OSError as error:
                 return f"{self._path}: cannot be read or written ({error.strerror}); another machine may take over"
             why = f"{self._why_lost}; nothing more is written, run again when no other machine writes"
             return why if self._why_lost else None
 
     def end(self) -> None:
-        """Stop; the file goes with the last process of this machine, so that another machine need not wait."""
+        """Stop writing; the last process of this machine removes the file, so that another machine need not wait."""
         self._has_ended.set()
         with self._processes, self._one_at_a_time, suppress(OSError):
             fcntl.flock(self._processes, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -160,8 +160,8 @@ class Owner:
 
     def elsewhere(self) -> str | None:
         """Return the other machine that writes, or did so until it failed; None if there is none."""
-        found = self._read()
-        return None if found is None or found.get("kernel") == self._machine.kernel else str(found["host"])
+        holder = self._read()
+        return None if holder is None or holder.get("kernel") == self._machine.kernel else str(holder["host"])
 
     def _read(self) -> dict[str, Any] | None:
         with suppress(FileNotFoundError):
@@ -169,17 +169,19 @@ class Owner:
             try:
                 return {"host": "another machine", **json.loads(content)}
             except (ValueError, TypeError):
-                return {"host": "another machine", "content": content}  # it has to change, or it is followed
+                return {"host": "another machine", "content": content}  # it must change, or it is taken over
         return None
 
-    def _write(self) -> None:
+    def write_file(self) -> None:
+        """Write the file with this process's id and the time."""
         now_s, temporary = self.clock(), self._path.with_name(f".{uuid.uuid4().hex}.machine.lock")
         own = {"id": self._id, "host": self._machine.host, "kernel": self._machine.kernel, "at_s": time.time()}
         temporary.write_text(json.dumps(own), encoding="utf-8")
         temporary.replace(self._path)
-        self._seen_s = now_s  # as of the beginning: how long it took until others could see it is not known
+        self._seen_s = now_s  # the time before the write, since it is unknown when others could see the file
 
-    def _go_on(self) -> None:
+    def keep_alive(self) -> None:
+        """Rewrite the file from time to time until `end`."""
         while not self._has_ended.wait(self.every_s):
             self.why_lost(must_write=True)
 
@@ -191,20 +193,20 @@ os.register_at_fork(after_in_child=_kept.clear)
 
 @contextmanager
 def only_machine(root: Path, tell: Tell | None = None) -> Iterator[None]:
-    """Be of the only machine that writes this warehouse; other processes of it may write, too.
+    """Write as a process of the only machine that writes this warehouse; its other processes may write too.
 
     Raises:
         WarehouseBusy: another machine writes; see `Owner.begin` for `tell`.
     """
-    place = _place(root)
+    path = _resolved(root)
     with _lock:
-        if (owner := _kept.get(place)) is None:
+        if (owner := _kept.get(path)) is None:
             owner = Owner(root)
             try:
                 owner.begin(tell)
             except OSError as error:
                 raise WarehouseError(f"{root}: cannot be written: {cause_of(error, root)}") from error
-            _kept[place] = owner
+            _kept[path] = owner
         owner.n_users += 1
     try:
         yield
@@ -215,12 +217,12 @@ def only_machine(root: Path, tell: Tell | None = None) -> Iterator[None]:
     finally:
         with _lock:
             owner.n_users -= 1
-            if owner.n_users == 0 and place in _kept:
-                _kept.pop(place).end()
+            if owner.n_users == 0 and path in _kept:
+                _kept.pop(path).end()
 
 
 def refuse_if_lost(path: Path) -> None:
-    """Write nothing more below this path where another machine took over.
+    """Refuse to write below this path if another machine took over.
 
     Raises:
         WarehouseBusy: one has.
@@ -234,12 +236,12 @@ def why_lost(path: Path) -> str | None:
 
     None if writing is allowed.
     """
-    place = _place(path)
-    kept = [owner for root, owner in list(_kept.items()) if place == root or root in place.parents]
+    resolved = _resolved(path)
+    kept = [owner for root, owner in list(_kept.items()) if resolved == root or root in resolved.parents]
     return next((why for owner in kept if (why := owner.why_lost())), None)
 
 
 @lru_cache(256)
-def _place(path: Path) -> Path:
+def _resolved(path: Path) -> Path:
     """Return the resolved path of a folder; it is cached, since every call needs it."""
     return path.resolve()

@@ -1,8 +1,8 @@
-"""Parquet parts: immutable files, named by time and content, and the manifests that say which of them count.
+"""Parquet parts: immutable files, named by time and content, and the manifests that say which of them are current.
 
-Merged parts lie in a folder of their generation (`g0001/`) beside the parts as they were written. A table's manifest
-says which of them stand and which files are replaced; it is swapped in by one rename, so every instant shows either the
-parts before a compaction or those after it. A part that it does not name stands: writers need not know it.
+Merged parts are in the folder of their generation (`g0001/`) beside the original parts. A table's manifest lists the
+current merged parts and the replaced files. One rename swaps it in, so readers see either the parts before a compaction
+or those after it. A part that the manifest does not name is current: writers need not know the manifest.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ _IN_FOLDER = re.compile(r"(?:g\d+/)?[^/]+\.parquet")
 
 
 class Part(NamedTuple):
-    """A part that stands: its name, where it lies, and the names of the parts whose rows it has in their place."""
+    """A current part: its name, its path, and the names of the parts that it replaced."""
 
     name: str
     path: Path
@@ -39,7 +39,7 @@ class Part(NamedTuple):
 
 
 Standing = Mapping[str, Sequence[Part]]
-"""Table -> the parts that stand, oldest first."""
+"""Table -> its current parts, oldest first."""
 
 
 def names_in(standing: Standing) -> Names:
@@ -53,10 +53,8 @@ class Manifest:
 
     Attributes:
         generation: number of the last compaction.
-        merged: the merged parts that stand, by name: generation, and names of the parts they replace that `list.json`
-            may still name.
-        retired: files that are replaced and may still be there, by their path in the table's folder, with the moment
-            (seconds since 1970) of the switch.
+        merged: the current merged parts by name: generation, and the replaced parts that `list.json` may still name.
+        retired: replaced files that may still exist, by path in the table's folder, with the Unix time of the switch.
     """
 
     generation: int = 0
@@ -65,16 +63,16 @@ class Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of a table's folder; an empty one where nothing was ever merged.
+    """Return the manifest of a table's folder; an empty one if nothing was ever merged.
 
     Raises:
         DamagedManifest: it is damaged, or names a file outside of the table's folder.
     """
     why: object = None
     try:
-        found = Manifest(**read_sealed(folder / MANIFEST))
+        manifest = Manifest(**read_sealed(folder / MANIFEST))
         # What is named is read, and deleted once it is replaced.
-        if not all(map(_IN_FOLDER.fullmatch, [*found.merged, *found.retired])):
+        if not all(map(_IN_FOLDER.fullmatch, [*manifest.merged, *manifest.retired])):
             why = "it names what is not a part in this folder"
     except FileNotFoundError:
         return Manifest()
@@ -82,11 +80,11 @@ def read_manifest(folder: Path) -> Manifest:
         why = error
     if why is not None:
         raise DamagedManifest(f"{folder / MANIFEST}: is damaged ({why}); `prbench aggregate` rebuilds it")
-    return found
+    return manifest
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Switch to a manifest: whoever looks at the parts after this sees what it says, also after a power cut."""
+    """Write a manifest, which switches all later readers to its parts, also after a power cut."""
     write_sealed(folder / MANIFEST, vars(manifest))
 
 
@@ -100,32 +98,32 @@ def replace_parts(
 ) -> list[Part]:
     """Write one new part for each run of parts, and switch the table to the new parts by one rename of the manifest.
 
-    A kill leaves the table as it was or as it is to be. The old files stay for the time of grace, and compaction
-    deletes them. The caller holds the publish lock.
+    A kill leaves the old or the new parts. The old files stay for the grace period, and compaction deletes them. The
+    caller holds the publish lock.
     """
     if not runs:
         return []
     manifest = read_manifest(folder)
     manifest.generation += 1
     into = generation_folder(folder, manifest.generation)
-    made = [(run, write(run, into)) for run in runs]
+    written = [(run, write(run, into)) for run in runs]
     sync(into)
     sync(folder)
-    for run, part in made:
+    for run, part in written:
         for old in run:
             manifest.merged.pop(old.name, None)
             manifest.retired[str(old.path.relative_to(folder))] = time.time()
         replaces = {name for old in run for name in (old.name, *old.replaces)}
         manifest.merged[part.name] = {"generation": manifest.generation, "replaces": sorted(replaces)}
     write_manifest(folder, manifest)
-    return [part for _, part in made]
+    return [part for _, part in written]
 
 
 class PartStore:
     """The parts of every stored table below `root`, one folder a table.
 
     A part's name is `<milliseconds>-<content hash>.parquet`: sorted names are the order of writing, and the same
-    content is not written twice. Compaction puts merged parts in the place of many.
+    content is not written twice. Compaction replaces many parts by merged ones.
     """
 
     def __init__(self, root: Path) -> None:
@@ -134,8 +132,8 @@ class PartStore:
     def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> str | None:
         """Write rows as one part and return its name; None when there are no rows.
 
-        The part is on disk, under its final name, when this returns. Where a part of this content stands already,
-        its name is returned and nothing is written.
+        The part is on disk, under its final name, when this returns. If a current part has this content already, its
+        name is returned and nothing is written.
 
         Raises:
             WarehouseError: a row does not fit the table's contract, or the disk refuses.
@@ -151,8 +149,8 @@ class PartStore:
             return present
 
         def name() -> str:
-            # Milliseconds of the clock, or more: a part comes after those that stand, also when the clock went back.
-            # Named when it is on the disk, so that hardly any part appears after one with a later name.
+            # At least the clock's milliseconds, and later than every current part, also when the clock went back.
+            # The name is chosen after the write, so parts almost always appear in the order of their names.
             last = max((int(part.moment) for part in self.standing(table_name)), default=0)
             return f"{max(time.time_ns() // 1_000_000, last + 1):015d}-{content_hash}.parquet"
 
@@ -164,9 +162,9 @@ class PartStore:
             raise WarehouseError(f"{folder}: a part cannot be written: {cause_of(error, folder)}") from error
 
     def standing(self, table_name: str) -> list[Part]:
-        """Return a table's parts, oldest first, all as of one instant.
+        """Return a table's current parts, oldest first, all as of one instant.
 
-        The manifest is read before the folder: what it names stays on the disk for the time of grace.
+        The manifest is read before the folder: the files that it names stay on the disk for the grace period.
         """
         folder = self.root / table_name
         manifest = read_manifest(folder)
@@ -178,7 +176,7 @@ class PartStore:
         return [parts[name] for name in sorted(parts)]
 
     def all_standing(self) -> dict[str, list[Part]]:
-        """Return the parts of every table."""
+        """Return the current parts of every table."""
         return {table_name: self.standing(table_name) for table_name in TABLES}
 
     def parts(self, table_name: str) -> list[str]:
@@ -186,16 +184,16 @@ class PartStore:
         return [part.name for part in self.standing(table_name)]
 
     def put_back(self, table_name: str, rows: pa.Table, moment: str) -> None:
-        """Write rows as a part that has the place in the order that another one had."""
+        """Write rows as a part with the moment, and so the position, of a lost part."""
         content, content_hash = _serialised(rows)
         name = f"{moment}-{content_hash}.parquet"
         (self.root / table_name).mkdir(parents=True, exist_ok=True)
-        # What comes back may be, byte for byte, a part that was merged away; it stands again.
+        # The restored part may equal a part that was merged away; it becomes current again.
         self.forget(table_name, name)
         write_named(self.root / table_name, content, lambda: name)
 
     def forget(self, table_name: str, name: str) -> None:
-        """Take a part that is gone off the manifest, if it is a merged or a replaced one."""
+        """Remove a lost part from the manifest, if it is named there."""
         manifest = read_manifest(self.root / table_name)
         if name in manifest.merged or name in manifest.retired:
             manifest.merged.pop(name, None)
@@ -225,7 +223,7 @@ def _as_arrow(table_name: str, rows: list[Mapping[str, Any]]) -> pa.Table:
     for row in rows:
         if odd := sorted(set(row) ^ known):
             raise WarehouseError(f"{table_name}: a row does not have the contract's columns: {', '.join(odd)}")
-        # Arrow would cut off what is behind the point without a word.
+        # Arrow would drop the fraction silently.
         if wrong := [name for name in whole if isinstance(row[name], float)]:
             raise WarehouseError(f"{table_name}: {wrong[0]} is {row[wrong[0]]!r} and has to be a whole number")
     try:

@@ -1,14 +1,13 @@
-"""Publishing: the parts become one consistent DuckDB file, built beside the old one and swapped in by rename.
+"""Publishing: the parts become one consistent DuckDB file, which is built beside the old one and renamed into place.
 
-The new file starts as a copy of the last one and takes in the parts that it lacks; the models of `sql/` that stand on
-them are built again. Nobody ever holds the published file open for writing, so readers are never locked out, and one
-that opened the old file goes on reading it.
+The new file starts as a copy of the last one and loads the parts that it lacks; the models of `sql/` above them are
+computed again. The published file is never open for writing, so readers are not locked out, and a reader of the old
+file goes on reading it.
 
-Damaged and missing files are set aside, and their rows restored from the last database. It is a second copy of all rows
-that stood in the parts that it was built from, and DuckDB keeps a checksum of each of its blocks. So the rows that it
-has, and that the intact parts of those do not come to, are what the lost ones held of what is read. They are put back
-as a part with the lost part's place in the order. What was not published yet comes back from the ledger; what neither
-has is counted in the list of parts.
+Damaged and missing files are set aside, and their rows are restored from the last database: it is a second copy of all
+current rows, and DuckDB keeps a checksum of each of its blocks. Its rows that the intact parts do not have are those
+that the lost parts held. They are written as a part with the lost part's position in the order. Rows that were not
+published yet come from the ledger; rows that neither has are counted as lost in the list of parts.
 """
 
 import shutil
@@ -29,7 +28,7 @@ from warehouse.owner import refuse_if_lost
 from warehouse.parts import MANIFEST, Manifest, PartStore, Standing, names_in, read_manifest, write_manifest
 from warehouse.reader import PARTS, Reader, is_damaged, stamp, what_is_published
 from warehouse.rows import REMOVALS, decided, engine, quoted, standing_rows, view_parts
-from warehouse.tables import TABLES, Table
+from warehouse.tables import TABLES, StoredTable
 
 DAMAGED = "damaged"
 """The folder in a warehouse to which damaged files are moved."""
@@ -49,7 +48,7 @@ def lines_on(losses: Sequence[Loss]) -> list[str]:
 
 
 def aside(root: Path, path: Path, sub: str = "") -> str:
-    """Move a damaged file of a warehouse into its folder for these, and return where it lies now.
+    """Move a damaged file into the warehouse's folder for such files, and return its new path.
 
     It is never deleted. The caller holds the publish lock.
     """
@@ -103,9 +102,9 @@ def manifest_of_files(folder: Path) -> Manifest:
 
 
 def manifests_damaged(store: PartStore, listing: Listing | None) -> Iterator[tuple[str, str]]:
-    """Tables whose manifest is damaged, or missing beside merged parts that should stand; and what is wrong.
+    """Yield tables whose manifest is damaged, or missing beside merged parts that should be current; with the problem.
 
-    Merged parts without a manifest may also be what a compaction that was killed left; the list does not name those.
+    Merged parts without a manifest may also be leftovers of a killed compaction; the list does not name those.
     """
     for table_name in TABLES:
         folder = store.root / table_name
@@ -120,17 +119,17 @@ def manifests_damaged(store: PartStore, listing: Listing | None) -> Iterator[tup
 
 
 def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | None) -> bool:
-    """Set those of the parts aside whose content is not what their names say; whether there were any.
+    """Set aside the parts whose content does not have the hash in their names, and return whether there were any.
 
-    Merged ones that are gone are no longer named. The caller holds the publish lock.
+    Missing merged parts are removed from the manifest. The caller holds the publish lock.
     """
-    root, found = store.root.parent, False
+    root, has_damage = store.root.parent, False
     for table_name, parts in standing.items():
         for part in parts:
             is_there = part.path.exists()
             if is_there and is_whole(part.path):
                 continue
-            found = True
+            has_damage = True
             if is_there:
                 line = f"{part.path}: is damaged, since its content is not what its name says; it is now "
                 line += aside(root, part.path, table_name)
@@ -140,13 +139,13 @@ def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | N
                     line += "; it was not published yet: the next `prbench run` brings back what the ledger holds of it"
                 note(root, line)
             store.forget(table_name, part.name)
-    return found
+    return has_damage
 
 
 def restore_rows(store: PartStore, database: Path, standing: Standing, gone: Names) -> None:
-    """Write the rows that parts held which are gone as new parts, as far as the last database has them.
+    """Write the rows of lost parts as new parts, as far as the last database has them.
 
-    It is used only if every block of it is whole.
+    The database is used only if every block of it is whole.
     """
     last = _listed_by(database) if is_database_whole(database) else None
     with engine(database.with_name(f".{database.name}.restoring.tmp.spill")) as connection:
@@ -157,7 +156,7 @@ def restore_rows(store: PartStore, database: Path, standing: Standing, gone: Nam
             held = {part for table, part in last.parts if table == table_name} if last else set()
             left = [part.path for part in standing[table_name] if held & {part.name, *part.replaces}]
             for rows, is_decided in _lost_rows(connection, TABLES[table_name], left) if held else ():
-                # A decided row stood before those of later parts, and any other one behind those of earlier parts.
+                # A decided row precedes those of later parts; any other row follows those of earlier parts.
                 store.put_back(table_name, rows, lost[0 if is_decided else -1].partition("-")[0])
                 n_rows += rows.num_rows
             done = f"{n_rows} rows were restored from the last published database"
@@ -166,9 +165,9 @@ def restore_rows(store: PartStore, database: Path, standing: Standing, gone: Nam
 
 
 def _lost_rows(
-    connection: duckdb.DuckDBPyConnection, table: Table, left: list[Path]
+    connection: duckdb.DuckDBPyConnection, table: StoredTable, left: list[Path]
 ) -> Iterator[tuple[pa.Table, bool]]:
-    """Yield rows of the last database's table that the parts `left` do not give, and whether they are decided."""
+    """Yield the rows of the last database's table that the parts `left` do not have, and whether they are decided."""
     # Other code may have built the database, before a column was added.
     known = {name for name, *_ in connection.execute(f"describe last.{table.name}").fetchall()}
     own = [f'"{column}"' for column in table.columns]
@@ -180,35 +179,36 @@ def _lost_rows(
     condition = decided() if table.keeps == "decided" else "false"
     for is_decided in (True, False):
         of_kind = condition if is_decided else f"not {condition}"
-        found = connection.sql(f"select * from ({lost}) where {of_kind} order by {', '.join(table.key)}")
-        for batch in found.to_arrow_reader(_ROWS_A_PART):
+        lost_rows = connection.sql(f"select * from ({lost}) where {of_kind} order by {', '.join(table.key)}")
+        for batch in lost_rows.to_arrow_reader(_ROWS_A_PART):
             if batch.num_rows:
                 yield pa.Table.from_batches([batch]).select(list(table.columns)).cast(table.schema), is_decided
 
 
 def damage_of(store: PartStore, database: Path) -> list[str]:
     """Return the damage and the missing files, in words; nothing is changed."""
-    found, listing, standing, version = [], None, {}, store.root.parent / FILE
+    damage, listing, standing, version = [], None, {}, store.root.parent / FILE
     if store.root.is_dir() and version_in(version) is None:
-        found.append(f"{version}: is damaged or missing")
+        damage.append(f"{version}: is damaged or missing")
     try:
         listing = read_list(store.root) or _listed_by(database)
     except Unsound as error:
-        found.append(f"{store.root / LIST}: is damaged ({error})")
+        damage.append(f"{store.root / LIST}: is damaged ({error})")
     if damaged := dict(manifests_damaged(store, listing)):
-        found += damaged.values()
+        damage += damaged.values()
     for table_name in TABLES.keys() - damaged.keys():
         standing[table_name] = store.standing(table_name)
-        found += [f"{part.path}: is damaged" for part in standing[table_name] if not is_whole(part.path)]
-    return found + [f"{store.root / table / name}: is missing" for table, name in sorted(gone_from(standing, listing))]
+        damage += [f"{part.path}: is damaged" for part in standing[table_name] if not is_whole(part.path)]
+    return damage + [f"{store.root / table / name}: is missing" for table, name in sorted(gone_from(standing, listing))]
 
 
 def publish(store: PartStore, database: Path, *, must_rebuild: bool = False, must_verify: bool = False) -> bool:
-    """Bring `database` up to the parts of `store`; True if it was renewed, False if it was up to date.
+    """Bring `database` up to date with the parts, and return whether that changed it.
 
-    With `must_rebuild` it is built from the parts alone also where adding to it would do. Every part is verified before
-    it is read, with `must_verify` all that stand, and manifests. What is damaged is set aside, and what it held is
-    restored as far as the last database has it; `take_notices` reports it. The caller holds the publish lock.
+    With `must_rebuild` it is built from the parts even where adding to it would do. Every part is verified before it is
+    read; with `must_verify`, all current parts and the manifests are verified. Damaged files are set aside, and their
+    rows restored as far as the last database has them (`pop_notices` has the report). The caller holds the publish
+    lock.
 
     Raises:
         WarehouseError: the database cannot be built; the published one stays as it is.
@@ -236,21 +236,21 @@ def _publish(
     while True:
         standing = store.all_standing()
         gone, everything = gone_from(standing, listing), names_in(standing)
-        # Contracts or models that changed, and parts that went away, ask for a build from the parts alone.
+        # Changed contracts or models and lost parts require a build from the parts alone.
         published = None if must_rebuild or gone else what_is_published(database)
         is_current = published is not None and published.parts == everything
         if (is_current and not must_verify) or not set_aside_damaged(store, standing, listing):
             break
     if is_current:
-        # It was damaged or deleted.
+        # The list was damaged or deleted.
         if listing and (listing.parts != everything or not (store.root / LIST).exists()):
             write_list(store.root, Listing(frozenset(everything), listing.rows))
         return False
     is_copy, missing = False, everything
     if published and published.parts < everything:
-        # Adding the missing parts gives the rows that a build from all parts gives when none comes before a published
-        # one of its table, and nothing changes in what is removed or retracted. Where an import is retracted, a new
-        # response may take the place of one of it, and verdicts turn with that.
+        # Adding the missing parts gives the same rows as a build from all parts if no new part precedes a published
+        # one of its table, and no removal or retraction changes. While an import is retracted, a new response may
+        # replace one of it, which changes the verdicts that count.
         new = everything - published.parts
         tables = {table for table, _ in new}
         turns = tables & {"retractions", REMOVALS, *(["responses"] if published.has_retractions else [])}
@@ -261,11 +261,11 @@ def _publish(
         restore_rows(store, database, standing, gone)
         standing = store.all_standing()
         missing = names_in(standing)
-    _put_in_place(store, database, standing, missing, gone, listing, is_copy=is_copy)
+    _swap_in(store, database, standing, missing, gone, listing, is_copy=is_copy)
     return True
 
 
-def _put_in_place(
+def _swap_in(
     store: PartStore, database: Path, standing: Standing, missing: Names, gone: Names, listing: Listing | None,
     *, is_copy: bool,
 ) -> None:  # fmt: skip
@@ -279,7 +279,7 @@ def _put_in_place(
     n_rows = build(standing, building, missing, stamp(), is_copy=is_copy)
     fill_up(building)
     sync(building)
-    # Of tables whose parts are gone, and of kinds that were lost before, there should be as many rows as there were.
+    # Tables with lost parts and kinds with earlier losses should have as many rows as before.
     tables, rows = {table for table, _ in gone}, {kind: (n, n) for kind, n in n_rows.items()}
     for kind, (n, should) in listing.rows.items() if listing else ():
         if kind[0] in tables or n < should:
@@ -292,7 +292,7 @@ def _put_in_place(
 
 
 def _remove_leftovers(store: PartStore, database: Path) -> None:
-    """Remove what unfinished publishing left (under the lock nobody else is building), and old files of writers."""
+    """Remove leftovers of unfinished publishing (the lock excludes other builders) and of old writes."""
     for leftover in database.parent.glob(f".{database.name}.*.tmp*"):
         shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
     for leftover in store.root.glob("*/.*.tmp"):

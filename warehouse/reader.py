@@ -1,4 +1,4 @@
-"""Reading the published database: one consistent state, never a lock on it; and what that says of itself."""
+"""Read the published database: one consistent state, without a lock; and what it states about itself."""
 
 import atexit
 import contextlib
@@ -18,12 +18,12 @@ from warehouse.tables import TABLES
 
 DATABASE = "prbench.duckdb"
 PARTS = "published_parts"
-"""The table of a database that names the parts that it holds."""
+"""The table of a database with the names of the parts that it contains."""
 STAMP = "published_from"
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
 _IDLE: list[duckdb.DuckDBPyConnection] = []
-"""Databases in memory that no reader uses now: to make one takes several times as long as to attach a file to it."""
+"""Unused in-memory databases: creating one takes several times as long as attaching a file."""
 _MOST_IDLE = 2
 _OF_QUERIES = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.SyntaxException)
 
@@ -31,8 +31,8 @@ _OF_QUERIES = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogExc
 class Reader:
     """A read-only view of the state that was published when it was opened.
 
-    The file is attached to a database in memory of its own, so a reader in the same process as a publisher sees
-    what is published at the moment it is opened. Several threads may ask it at once. Close it, or use it in a `with`
+    The file is attached to an in-memory database of its own, so a reader in the same process as a publisher sees what
+    is published at the moment it is opened. Several threads may query it at once. Close it, or use it in a `with`
     block.
     """
 
@@ -128,11 +128,11 @@ class Reader:
 
 @contextlib.contextmanager
 def reporting_damage(path: Path) -> Iterator[None]:
-    """Turn what DuckDB says of a damaged file into one line that says what to do."""
+    """Turn DuckDB's errors on a damaged file into one line that says what to do."""
     try:
         yield
     except duckdb.Error as error:
-        # What is wrong with a query says nothing about the file.
+        # An error in a query is not about the file.
         if isinstance(error, _OF_QUERIES) or is_database_whole(path):
             raise
         raise WarehouseError(_unreadable(path, error)) from error
@@ -145,37 +145,34 @@ def _unreadable(path: Path, error: duckdb.Error) -> str:
 
 
 def _base(spill: Path | None) -> duckdb.DuckDBPyConnection:
-    """Return a database in memory to attach a file to.
+    """Return an in-memory database to attach a file to.
 
     With `spill` it is for one reader only: others would find its folder gone.
     """
     if spill is None:
         with contextlib.suppress(IndexError):
             return _IDLE.pop()
-    made = duckdb.connect(config={"temp_directory": str(spill), "memory_limit": memory()} if spill else {})
-    quieten(made)
-    return made
+    database = duckdb.connect(config={"temp_directory": str(spill), "memory_limit": memory()} if spill else {})
+    quieten(database)
+    return database
 
 
 @atexit.register
 def _close_idle() -> None:
-    # DuckDB's binding prints pages about what is still there at the end.
+    # DuckDB's binding prints pages about databases that are open at exit.
     while _IDLE:
         _IDLE.pop().close()
 
 
 class Published(NamedTuple):
-    """The content that a database notes: its parts, and whether it knows of a retracted import."""
+    """The content of a database by its own account: its parts, and whether an import is retracted."""
 
     parts: Names
     has_retractions: bool
 
 
 def what_is_published(database: Path) -> Published | None:
-    """Return the content that a database notes.
-
-    None if the database must be rebuilt: the parts are the source then, not a damaged or foreign file.
-    """
+    """Return the content of a database by its own account; None if it is missing or must be rebuilt from the parts."""
     if not database.exists():
         return None
     with contextlib.suppress(WarehouseError, duckdb.Error), Reader(database) as reader:
@@ -197,7 +194,7 @@ def is_damaged(database: Path) -> bool:
 
 
 def stamp() -> str:
-    """Changes when a contract, a model or DuckDB (whose hashes are keys) does."""
+    """Return a hash that changes with the contracts, the models and DuckDB (whose hashes are keys)."""
     tables = sorted(TABLES.values(), key=lambda table: table.name)
     macros = [sql.read(f"warehouse/{name}") for name in ("macros", "counts_as_judge")]
     texts = [duckdb.__version__, *macros, *(table.text for table in tables)]
@@ -208,7 +205,7 @@ def stamp() -> str:
 def stamp_of(reader: Reader) -> str | None:
     """Return the stamp that a database was published with; None if it has none."""
     try:
-        found = reader.value(f"select stamp from {STAMP}")
+        value = reader.value(f"select stamp from {STAMP}")
     except duckdb.CatalogException:
         return None
-    return str(found)
+    return str(value)

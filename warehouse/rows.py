@@ -1,11 +1,10 @@
-"""The row that counts of several with one key, and loading parts into tables, by the DuckDB of the warehouse.
+"""The rule for the current one of several rows with one key, and the loading of parts into tables.
 
-The rows of a table are one sequence: parts in the order of their names, rows in the order of their part. Of a table
-that keeps the `latest`, the last part's row stands; of one that keeps `decided` rows, the first decided row, and
-without any the last failed one. Both choices are associative, so what stands of a contiguous run of parts can take the
-run's place and nothing that is read changes. Rows of different imports do not give way to each other in a merged
-part, since one of the imports may be retracted later. This is the one definition that publishing, late parts and
-compaction share.
+The rows of a table are one sequence: parts in the order of their names, rows in the order of their part. In a table
+that keeps the `latest`, the row of the last part is current; in one that keeps `decided` rows, the first decided row,
+or else the last failed one. Both choices are associative, so the current rows of contiguous parts can replace these
+parts without any change for readers. In a merged part, rows of different imports do not replace each other, since an
+import may be retracted later. Publishing, late parts and compaction share this one definition.
 """
 
 import contextlib
@@ -19,18 +18,18 @@ import duckdb
 import sql
 from warehouse.columns import COLUMNS
 from warehouse.parts import Standing
-from warehouse.tables import DECIDED_STATUSES, TABLES, Table
+from warehouse.tables import DECIDED_STATUSES, TABLES, StoredTable
 
 _MEMORY_BYTES = 1_200_000_000
 _MEMORY_OF_SIZE = 0.6
 _MEMORY_TO_LOAD = 2 / 3
-"""The share with which taking a few rows in is as fast; it takes all that it may."""
+"""The share of the memory with which loading few rows is as fast; DuckDB uses all that it may."""
 
 
 def memory(n_bytes: int = 0, *, to_load: bool = False) -> str:
-    """Return the memory limit of work on parts of `n_bytes` in total, since other work runs beside it.
+    """Return the memory limit for work on parts of `n_bytes` in total; other work runs beside it.
 
-    What is larger goes by way of the disk, but joins of more than 30 million verdicts (2 GB) need more to go there.
+    Larger data spills to disk, but joins of more than 30 million verdicts (2 GB) need more memory even for that.
     """
     most = max(_MEMORY_BYTES, round(_MEMORY_OF_SIZE * n_bytes))
     return f"{round(most * (_MEMORY_TO_LOAD if to_load else 1) / 1e6)}MB"
@@ -38,7 +37,7 @@ def memory(n_bytes: int = 0, *, to_load: bool = False) -> str:
 
 @contextmanager
 def engine(spill: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database in memory that writes to the folder `spill`, and removes it, when the memory does not suffice."""
+    """Open an in-memory database that spills to the folder `spill`, which is removed at the end."""
     try:
         with duckdb.connect() as connection:
             quieten(connection)
@@ -73,10 +72,10 @@ def quoted(text: object) -> str:
 BATCH = "import_batch"
 REMOVALS, BY_MOMENT = "removals", "created_at"
 REPLACED = "replaced_rows"
-"""The table of the rows of parts (`part`, `part_row`) that another row with the same key comes before."""
+"""The table of the rows (`part`, `part_row`) that another row with the same key replaces."""
 
 
-def rests_on_response(table: Table) -> bool:
+def rests_on_response(table: StoredTable) -> bool:
     """Return whether a table's rows are removed together with their response."""
     return {"response_id", BY_MOMENT} <= set(table.columns) and table.name != REMOVALS
 
@@ -86,7 +85,7 @@ def is_removed(rows: str) -> str:
     return sql.template("warehouse/is_removed", removals=REMOVALS, rows=rows, moment=BY_MOMENT)
 
 
-def definition(table: Table) -> str:
+def definition(table: StoredTable) -> str:
     """Return the columns of a table with their types in SQL."""
     types = {
         "string": "varchar", "int64": "bigint", "double": "double", "bool": "boolean",
@@ -100,24 +99,24 @@ def decided(of: str = "") -> str:
     return f"coalesce({of}status in ({', '.join(map(quoted, DECIDED_STATUSES))}), false)"
 
 
-def standing_order(table: Table) -> str:
-    """Return the order of rows with one key, the one that counts first (over the columns of `view_parts`)."""
+def standing_order(table: StoredTable) -> str:
+    """Return the order of rows with one key, the current one first (over the columns of `view_parts`)."""
     if table.keeps == "latest":
         return "part desc, part_row"
     return f"{decided()} desc, if({decided()}, part, null), part desc, if({decided()}, part_row, -part_row)"
 
 
-def standing_rows(table: Table, view: str, columns: str) -> str:
-    """Return the query for the rows that count of a view of parts, one a key."""
+def standing_rows(table: StoredTable, view: str, columns: str) -> str:
+    """Return the query for the current rows of a view of parts, one a key."""
     key = ", ".join(table.key)
-    place = f"row_number() over (partition by {key} order by {standing_order(table)})"
-    return f"select {columns} from {view} qualify {place} = 1"
+    rank = f"row_number() over (partition by {key} order by {standing_order(table)})"
+    return f"select {columns} from {view} qualify {rank} = 1"
 
 
 def note_replaced(
-    connection: duckdb.DuckDBPyConnection, table: Table, view: str, key: Sequence[str], condition: str = "true"
+    connection: duckdb.DuckDBPyConnection, table: StoredTable, view: str, key: Sequence[str], condition: str = "true"
 ) -> bool:
-    """Note in the table `REPLACED` which rows of a view of parts do not stand; whether there are any.
+    """List the replaced rows of a view of parts in the table `REPLACED`, and return whether there are any.
 
     Whole rows are not sorted, since they would not fit into memory.
     """
@@ -128,11 +127,11 @@ def note_replaced(
     return holds(connection, f"from {REPLACED}")
 
 
-def view_parts(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Path], name: str) -> None:
-    """Make a view of the rows of parts: the contract's columns, the part's name `part` and the place in it `part_row`.
+def view_parts(connection: duckdb.DuckDBPyConnection, table: StoredTable, paths: Sequence[Path], name: str) -> None:
+    """Create a view of the rows of parts: contract columns, `part` (its name) and `part_row` (position in it).
 
-    Columns are found by name, so that a part that an earlier version wrote may lack one or have others; a row without
-    a key is of a table that is no more, and left out.
+    Columns are found by name, so that a part that an earlier version wrote may lack one or have others; a row without a
+    key belongs to a former table and is left out.
     """
     files = ", ".join(quoted(path) for path in paths)
     columns = ", ".join(f'"{column}"' for column in table.columns)
@@ -144,19 +143,19 @@ def view_parts(connection: duckdb.DuckDBPyConnection, table: Table, paths: Seque
 
 
 ARRIVED = "new_parts"
-"""The view of the parts that were taken in last."""
-_ON_ANSWERS = ("verdicts", "evidence")
+"""The view of the parts that were loaded last."""
+_ON_RESPONSES = ("verdicts", "evidence")
 """Tables whose rows quote or judge a response."""
 RETRACTED = "select import_batch from retractions where is_retracted"
 
 
-def in_order() -> list[Table]:
+def in_order() -> list[StoredTable]:
     """Return the tables in the order of loading: retractions and removals come first, since they affect all others."""
     return sorted(TABLES.values(), key=lambda table: {"retractions": 0, REMOVALS: 0, "responses": 1}.get(table.name, 2))
 
 
-def load(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Path], standing: Standing) -> None:
-    """Take new parts into a table that may hold rows; tables come `in_order`."""
+def load(connection: duckdb.DuckDBPyConnection, table: StoredTable, paths: Sequence[Path], standing: Standing) -> None:
+    """Load new parts into a table that may hold rows; tables must come `in_order`."""
     view_parts(connection, table, paths, ARRIVED)
     condition = _not_retracted(connection, table, standing)
     if rests_on_response(table) and holds(connection, f"select 1 from {REMOVALS}"):
@@ -166,7 +165,7 @@ def load(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Pa
         rows += f" and (part, part_row) not in (from {REPLACED})"
     if holds(connection, f"select 1 from {table.name}"):
         connection.execute(f"create or replace temp table incoming as {rows}")
-        # What the incoming ones replace goes, and of those what does not replace a decision.
+        # Drop incoming rows that do not replace a decision, then the rows that the others replace.
         same = " and ".join(f"stored.{column} = incoming.{column}" for column in table.key)
         if table.keeps == "decided":
             stands = f"select 1 from {table.name} as stored where {same} and {decided('stored.')}"
@@ -177,13 +176,13 @@ def load(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Pa
     connection.execute("drop table if exists temp.incoming")
 
 
-def _not_retracted(connection: duckdb.DuckDBPyConnection, table: Table, standing: Standing) -> str:
+def _not_retracted(connection: duckdb.DuckDBPyConnection, table: StoredTable, standing: Standing) -> str:
     """Return the condition that leaves out retracted imports and the rows on their responses."""
-    if (BATCH not in table.columns and table.name not in _ON_ANSWERS) or not holds(connection, RETRACTED):
+    if (BATCH not in table.columns and table.name not in _ON_RESPONSES) or not holds(connection, RETRACTED):
         return "true"
     condition = f"({BATCH} is null or {BATCH} not in ({RETRACTED}))" if BATCH in table.columns else "true"
-    if table.name not in _ON_ANSWERS or not standing["responses"]:
+    if table.name not in _ON_RESPONSES or not standing["responses"]:
         return condition
-    view_parts(connection, TABLES["responses"], [part.path for part in standing["responses"]], "answers")
-    connection.execute(sql.template("warehouse/withdrawn_answers", batch=BATCH, retracted=RETRACTED))
+    view_parts(connection, TABLES["responses"], [part.path for part in standing["responses"]], "stored_responses")
+    connection.execute(sql.template("warehouse/withdrawn_responses", batch=BATCH, retracted=RETRACTED))
     return f"{condition} and coalesce(response_id not in (from withdrawn), true)"

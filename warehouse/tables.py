@@ -9,7 +9,7 @@ import pyarrow as pa
 from warehouse.columns import COLUMNS
 
 _TASK = "benchmark dataset_revision task_id"
-_JUDGING = "judge judge_config_hash template_hash grading judge_trial"
+_BY_JUDGE = "judge judge_config_hash template_hash grading judge_trial"
 _USAGE = "prompt_tokens cached_tokens completion_tokens"
 _WRITER = "model model_config_hash served_model served_fingerprint template_hash"
 _OUTCOME = (
@@ -19,20 +19,20 @@ _OUTCOME = (
 
 
 @dataclass(frozen=True)
-class Table:
-    """A stored table: what one row is, its columns in order, its key, and which of two rows with one key stands.
+class StoredTable:
+    """A stored table: what one row is, its columns in order, its key, and which of two rows with one key is current.
 
-    `keeps` is `latest` (the newer part's row stands) or `decided` (a row with a usable status stands; a failed one
-    gives way to a newer). `indexes` are the columns by which single rows are looked up. `models_read` is the condition
-    on the rows that models of `sql/` read, where it is not all: a part without such a row changes no model.
+    `keeps` is `latest` (the newer part's row is current) or `decided` (a row with a usable status stays; a failed one
+    is replaced by a newer one). `indexes` are the columns by which single rows are looked up. `models_read` is the
+    condition on the rows that models of `sql/` read, where it is not all: a part without such a row changes no model.
     """
 
     name: str
     meaning: str
     columns: tuple[str, ...]
     key: tuple[str, ...]
-    keeps: Literal["latest", "decided"] = "latest"
     indexes: tuple[str, ...] = ()
+    keeps: Literal["latest", "decided"] = "latest"
     models_read: str | None = None
 
     @property
@@ -42,15 +42,16 @@ class Table:
 
     @cached_property
     def text(self) -> str:
-        """All that is said of the table and its columns."""
+        """The full definition of the table and its columns, as text."""
         return repr((self, [(column, str(COLUMNS[column])) for column in self.columns]))
 
 
 def _table(
     name: str, meaning: str, columns: str, key: str, keeps: Literal["latest", "decided"] = "latest", indexes: str = "",
     models_read: str | None = None,
-) -> Table:  # fmt: skip
-    return Table(name, meaning, tuple(columns.split()), tuple(key.split()), keeps, tuple(indexes.split()), models_read)
+) -> StoredTable:  # fmt: skip
+    split = [tuple(text.split()) for text in (columns, key, indexes)]
+    return StoredTable(name, meaning, split[0], split[1], split[2], keeps, models_read)
 
 
 _TABLES = (
@@ -65,7 +66,7 @@ _TABLES = (
     _table("criterion_variants", "A criterion in other words, with a link to the one that it was made from.",
            f"{_TASK} rubric criterion_id original_id original_hash title content_hash status {_WRITER} {_USAGE} "
            f"{_OUTCOME}", f"{_TASK} rubric original_id original_hash", "decided"),
-    _table("conversation_turns", "A user turn of a task as ingested, with references and the assistant's answer.",
+    _table("conversation_turns", "A user turn of a task as ingested, with references and the assistant's reply.",
            f"{_TASK} position prompt reference_texts response", f"{_TASK} position"),
     _table("task_labels", "A label of a task, of a kind that only some benchmarks have.",
            f"{_TASK} kind label", f"{_TASK} kind label"),
@@ -80,7 +81,7 @@ _TABLES = (
            "benchmark score_name"),
     _table("message_rows", "A conversation turn as sent.",
            f"{_TASK} conversation_id position role content", f"{_TASK} conversation_id position"),
-    _table("responses", "One model's answer to one task in one trial and vintage.",
+    _table("responses", "One model's response to one task in one trial and vintage.",
            f"response_id {_TASK} conversation_id model model_config_hash served_model served_fingerprint trial vintage "
            f"source import_batch status text chars_alnum finish_reason degraded {_USAGE} reasoning_tokens {_OUTCOME}",
            "response_id", "decided", indexes="response_id"),
@@ -147,14 +148,14 @@ _TABLES = (
     _table("capability_members", "A criterion in a node of a tree of capabilities, in each node above it too.",
            f"tree_id node_id {_TASK} criterion_id criterion_hash is_leaf", "tree_id node_id task_id criterion_id"),
     _table("capability_analyses", "What was compared last under a judging, with a fingerprint of what it rests on.",
-           f"benchmark dataset_revision {_JUDGING} analysis_id method created_at",
-           f"benchmark dataset_revision {_JUDGING}"),
+           f"benchmark dataset_revision {_BY_JUDGE} analysis_id method created_at",
+           f"benchmark dataset_revision {_BY_JUDGE}"),
     _table("capability_measures", "A model's score in a node of a tree of capabilities, with its interval.",
-           f"analysis_id tree_id node_id benchmark dataset_revision {_JUDGING} vintage model model_config_hash value "
+           f"analysis_id tree_id node_id benchmark dataset_revision {_BY_JUDGE} vintage model model_config_hash value "
            "ci_low ci_high is_small n_tasks n_criteria n_decided created_at",
            "analysis_id tree_id node_id vintage model model_config_hash"),
     _table("weakness_candidates", "A node in which a model was found weak, with what the other tasks say about it.",
-           f"analysis_id tree_id node_id benchmark dataset_revision {_JUDGING} vintage model model_config_hash "
+           f"analysis_id tree_id node_id benchmark dataset_revision {_BY_JUDGE} vintage model model_config_hash "
            "compared_key compared_model compared_vintage compared_config_hash value compared_value gap gap_ci_low "
            "gap_ci_high is_small n_tasks p_confirmed is_confirmed found_gap n_tasks_found p_found method created_at",
            "analysis_id tree_id node_id vintage model model_config_hash compared_key"),
@@ -163,14 +164,14 @@ _TABLES = (
     _table("condition_sets", "A model with its conditions, as configured.",
            "benchmark shared_model condition_names condition_models created_at", "benchmark shared_model"),
     _table("stopping_looks", "A comparison after one block of tasks, in a run that stops when comparisons are settled.",
-           f"stopping_id benchmark dataset_revision {_JUDGING} score_name model model_config_hash vintage "
+           f"stopping_id benchmark dataset_revision {_BY_JUDGE} score_name model model_config_hash vintage "
            "compared_model compared_config_hash compared_vintage block n_tasks n_tasks_evaluated n_tasks_planned "
            "mean_difference unbiased_difference sequence_low sequence_high comparison_alpha least_difference decision "
            "run_id created_at", "stopping_id model vintage compared_model compared_vintage block"),
     _table("stopping_scores", "A model's score on the random part of a split that was evaluated when a run stopped.",
-           f"benchmark dataset_revision split {_JUDGING} vintage model model_config_hash score_name stopping_id "
+           f"benchmark dataset_revision split {_BY_JUDGE} vintage model model_config_hash score_name stopping_id "
            "n_tasks n_tasks_evaluated n_tasks_skipped sequence_low sequence_high unbiased_mean_score run_id created_at",
-           f"benchmark dataset_revision split {_JUDGING} vintage model model_config_hash score_name"),
+           f"benchmark dataset_revision split {_BY_JUDGE} vintage model model_config_hash score_name"),
     _table("review_samples", "A criterion that a sheet for reviewers samples, and how probable that was.",
            f"sample_id {_TASK} criterion_id criterion_hash population_id n_population design stratum probability "
            "run_id created_at", "sample_id task_id criterion_id"),
@@ -190,7 +191,7 @@ _TABLES = (
            f"sheet_id {_TASK} response_id criterion_id criterion_hash probability is_known",
            "sheet_id response_id criterion_id criterion_hash"),
     _table("control_set", "A verdict that is judged again every night, with what it was at first; never changed.",
-           f"set_id {_TASK} {_JUDGING} verdict_id response_id conversation_id criterion_id criterion_hash model trial "
+           f"set_id {_TASK} {_BY_JUDGE} verdict_id response_id conversation_id criterion_id criterion_hash model trial "
            "vintage first_value run_id created_at",
            "set_id verdict_id"),
     _table("control_verdicts", "What a judge decided in one night on a member of its control set; never scored.",
@@ -214,5 +215,5 @@ _TABLES = (
            "run_id day purpose called_model"),
 )  # fmt: skip
 
-TABLES: dict[str, Table] = {table.name: table for table in _TABLES}
+TABLES: dict[str, StoredTable] = {table.name: table for table in _TABLES}
 DECIDED_STATUSES = ("ok", "met", "partial", "unmet")

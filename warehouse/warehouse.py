@@ -21,14 +21,14 @@ from warehouse.publish import damage_of, listing_of, publish
 from warehouse.reader import DATABASE, Reader, is_damaged, stamp, stamp_of, what_is_published
 
 _REST = 20
-"""Publishing now and then takes at most one part in so many of the time."""
+"""Periodic publishing takes at most one part in this many of the time."""
 
 _MARKS = (FILE, DATABASE)
 """What makes a folder a warehouse, also where only the database was copied."""
 _BEFORE_MARKS = {"parts", "living", "prefect"}
-"""What may be in a new one that was killed before it had a mark, beside hidden files and locks."""
+"""Names, beside hidden files and locks, in a new warehouse that was killed before it had a mark."""
 _PROCESS = "process-"
-"""What begins the life sign of a process that writes."""
+"""Prefix of the life signs of processes that write."""
 
 
 def content_of(folder: Path) -> list[str]:
@@ -41,7 +41,7 @@ def content_of(folder: Path) -> list[str]:
 
 
 def other_content(folder: Path) -> str | None:
-    """Something in a folder that is neither empty nor a warehouse; None where it is one of them."""
+    """Return a name in a folder that is neither empty nor a warehouse; None for an empty folder or a warehouse."""
     if any((folder / mark).exists() for mark in _MARKS):
         return None
     return next((name for name in content_of(folder) if name not in _BEFORE_MARKS), None)
@@ -82,10 +82,10 @@ class Warehouse:
         return is_new
 
     def verify(self) -> bool:
-        """Verify all that is stored, mend what can be mended, and publish; True if there was something to publish.
+        """Verify all that is stored, repair it as far as possible, and publish; True if there was something to publish.
 
         Damaged parts are set aside (`damaged/`), and their rows restored as far as the last database has them. A
-        damaged database is rebuilt. What was found is reported by `take_notices`, what stays lost by `losses`.
+        damaged database is rebuilt. `pop_notices` returns what was found, `losses` what stays lost.
         """
         if refuse_other_version(self.root) is None:
             return False  # nothing was ever stored
@@ -98,14 +98,14 @@ class Warehouse:
             return publish(self.store, self.database, must_rebuild=must_rebuild, must_verify=True)
 
     def renew_if_damaged(self) -> None:
-        """Rebuild a damaged database, for what has to read it before anything is verified."""
+        """Rebuild a damaged database, for commands that read it before they verify anything."""
         if is_damaged(self.database):
             self.verify()
 
     def damage(self) -> list[str]:
         """Return the damage and the missing files, in words; nothing is changed."""
-        found = damage_of(self.store, self.database)
-        return [*found, f"{self.database}: is damaged"] if is_damaged(self.database) else found
+        damage = damage_of(self.store, self.database)
+        return [*damage, f"{self.database}: is damaged"] if is_damaged(self.database) else damage
 
     def losses(self) -> list[Loss]:
         """Return the rows that were lost by damage and are not restored, as far as they were counted."""
@@ -120,7 +120,7 @@ class Warehouse:
         return bool(self.losses()) or has_damage(self.root)
 
     def accept_losses(self) -> None:
-        """Forget what is lost, so that it can be requested again."""
+        """Accept the losses, so that the missing rows can be requested again."""
         with self.publishing():
             listing = listing_of(self.store, self.database)
             if listing and listing.losses:
@@ -128,9 +128,10 @@ class Warehouse:
                 write_list(self.store.root, Listing(listing.parts, rows))
 
     def publish_if_due(self, least_s: float, most_s: float) -> bool:
-        """Publish when this object was made, or last did so, long enough ago; True if there was something to publish.
+        """Publish if the last publishing of this object is long enough ago; True if there was something to publish.
 
-        Long enough is `_REST` times what that took, within the bounds: where publishing is fast, readers see news soon.
+        Long enough is `_REST` times its duration, within the bounds: where publishing is fast, readers see new rows
+        soon.
         """
         due_s = min(most_s, max(least_s, _REST * self._publishing_took_s))
         return time.monotonic() - self._published_at_s > due_s and self.publish()
@@ -182,9 +183,9 @@ class Warehouse:
             WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
         """
         refuse_other_version(self.root)
-        self.clean()  # what a removal that was killed left
+        self.clean()  # finishes a removal that was killed
         with self.publishing():
-            # What is merged would carry damage on under a hash of its own.
+            # A merged damaged part would carry the damage under a valid hash.
             publish(self.store, self.database, must_verify=True)
             before = self.database.stat().st_size
             done = compact(self.store, large_rows=large_rows, grace_s=grace_s)
@@ -192,7 +193,7 @@ class Warehouse:
             return replace(done, database_bytes_before=before, database_bytes_after=self.database.stat().st_size)
 
     def clean(self) -> int:
-        """Rewrite the parts that hold removed responses, so that nothing reads them any more; how many.
+        """Rewrite the parts that hold removed responses, so that nothing reads them any more, and return their number.
 
         Raises:
             WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
@@ -201,10 +202,10 @@ class Warehouse:
             return clean(self.store)
 
     def only_machine(self, tell: Tell | None = None) -> AbstractContextManager[None]:
-        """Be of the only machine that writes this warehouse.
+        """Write as a process of the only machine that writes this warehouse.
 
-        With somebody to `tell` what is waited for, another machine's file is watched, and its place taken if that
-        does not change; otherwise one is refused at once.
+        With `tell`, which gets lines about the wait, another machine's file is watched, and taken over if it does not
+        change; otherwise the call is refused at once.
 
         Raises:
             WarehouseBusy: another machine writes, or may do so.
@@ -224,7 +225,7 @@ class Warehouse:
 
     @contextmanager
     def writing(self, tell: Tell | None = None) -> Iterator[None]:
-        """Be one of the runs that are at work on this warehouse.
+        """Work on this warehouse beside other runs.
 
         Raises:
             WarehouseBusy: somebody is alone on it, or another machine writes (see `only_machine` for `tell`).
@@ -232,34 +233,34 @@ class Warehouse:
         """
         refuse_other_version(self.root)
         with self.only_machine(tell):
-            processes_at_work(self._living)  # clears away what killed ones left
+            processes_at_work(self._living)  # removes the files of killed ones
             own, lock = f"{_PROCESS}{os.getpid()}-{uuid.uuid4().hex[:8]}", self.root / "run.lock"
             with file_lock(lock, wait=False, is_shared=True), life_sign(self._living, own):
                 yield
 
     @contextmanager
     def alone(self, tell: Tell | None = None) -> Iterator[None]:
-        """Be alone on this warehouse (see `only_machine`); refused in one line while a run is at work on it."""
+        """Work alone on this warehouse (see `only_machine`); refused in one line while a run is at work on it."""
         lock = file_lock(self.root / "run.lock", wait=False, sharers=lambda: processes_at_work(self._living))
         with self.only_machine(tell), lock:
             yield
 
     def only_one(self, name: str, *, wait: bool) -> AbstractContextManager[None]:
-        """Be the only one under this name (such as `night`), beside whom runs go on.
+        """Hold the lock of this name (such as `night`); runs go on beside it.
 
         Raises:
-            WarehouseBusy: without `wait`, when somebody else is; the message names the process id.
+            WarehouseBusy: without `wait`, if another process holds it; the message names the process id.
         """
         return file_lock(self.root / f"{name}.lock", wait=wait)
 
     @contextmanager
     def publishing(self) -> Iterator[None]:
-        """Be the only one who publishes or changes which parts stand; others on this machine are waited for."""
+        """Hold the lock for publishing and for changing the current parts; wait for other processes of this machine."""
         with self.only_machine(), self.only_one("publish", wait=True):
             yield
 
     def living(self, run_id: str) -> AbstractContextManager[None]:
-        """Give a sign that a run goes on, until the block or the process ends."""
+        """Hold the life sign of a run until the block or the process ends."""
         return life_sign(self._living, run_id)
 
     def is_living(self, run_id: str) -> bool:

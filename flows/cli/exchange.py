@@ -201,11 +201,11 @@ def import_warehouse(context: Context, source: str) -> int:
       prbench import warehouse exported/
       prbench import warehouse s3://bucket/shared
     """
-    from tasks.bundles.stores import place
+    from tasks.bundles.stores import open_location
     from tasks.exports.tables import import_tables, opened_export
 
     job = context.job
-    with opened_export(place(source), is_quiet=job.is_quiet) as export:
+    with opened_export(open_location(source), is_quiet=job.is_quiet) as export:
         return write(context, job, lambda: [import_tables(job, export)])
 
 
@@ -255,10 +255,10 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
       prbench export shared/
       prbench export tables board/ --table leaderboard
     """
-    from tasks.bundles.stores import place
+    from tasks.bundles.stores import open_location
     from tasks.exports.tables import export_tables as written
 
-    return report_done(context, written(context.job, place(target), tables, context.arguments.benchmark))
+    return report_done(context, written(context.job, open_location(target), tables, context.arguments.benchmark))
 
 
 @command("split", "model", "judge", "trial", "limit", "vintage", "night", "seed", of=export, name="labelling", texts={
@@ -291,7 +291,7 @@ def labelling(context: Context, file: Path, n_rows: int, seed: int, interval: st
       prbench export labelling sheet.csv -n 180 --for "Financial Accuracy"
       prbench import verdicts sheet.csv --skip-empty     read the sheet back
     """
-    from tasks.exports.sheets import export_drawn_labelling, export_labelling
+    from tasks.exports.sheets import export_labelling, export_sampled_labelling
 
     if interval is None:
         if context.arguments.judges:
@@ -302,7 +302,7 @@ def labelling(context: Context, file: Path, n_rows: int, seed: int, interval: st
     refuse_early(context, must_be_stored=True)
     job = context.stored_job(checked=("split", "model", "judge"))
     return write(context, job, lambda: [
-        export_drawn_labelling(job, file, drawn_for=interval, n_rows=n_rows, seed=seed,
+        export_sampled_labelling(job, file, sampled_for=interval, n_rows=n_rows, seed=seed,
                                of_latest=not (context.arguments.vintage or context.arguments.night))
     ])  # fmt: skip
 

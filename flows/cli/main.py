@@ -101,7 +101,7 @@ def main(arguments: Sequence[str]) -> int:
         code, line = _outcome(list(arguments))
         # If no warehouse was opened, there is no damage to report, and importing its libraries takes long.
         damage = sys.modules.get("warehouse.files")
-        for notice in damage.take_notices() if damage else ():
+        for notice in damage.pop_notices() if damage else ():
             # A run shows damage in its reports; this is for all other commands.
             click.echo(f"prbench: {notice.line}", err=True)
             if code == 0 and not notice.is_mended:

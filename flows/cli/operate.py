@@ -180,10 +180,10 @@ def backup(context: Context, target: str, verify: bool) -> int:
       prbench backup /mnt/backup/prbench --verify    also check earlier copies
       prbench backup s3://bucket/prbench             in a store
     """
-    from tasks.bundles.stores import place
+    from tasks.bundles.stores import open_location
     from tasks.maintain.backup import backup as copied
 
-    return report_done(context, copied(context.job, place(target), must_verify=verify))
+    return report_done(context, copied(context.job, open_location(target), must_verify=verify))
 
 
 @command(location=WAREHOUSE)
@@ -197,10 +197,10 @@ def restore(context: Context, source: str) -> int:
       prbench restore /mnt/backup/prbench --warehouse restored/
       prbench restore s3://bucket/prbench --warehouse restored/
     """
-    from tasks.bundles.stores import place
+    from tasks.bundles.stores import open_location
     from tasks.maintain.backup import restore as restored
 
-    return report_done(context, restored(context.job, place(source)))
+    return report_done(context, restored(context.job, open_location(source)))
 
 
 @command(location=WAREHOUSE, output=RUNS)
@@ -233,10 +233,10 @@ def publish(context: Context, target: str, n_kept: int | None) -> int:
       prbench publish s3://bucket/results --keep 30    delete older publications
       prbench publish /mnt/shared/results
     """
-    from tasks.bundles.stores import place
+    from tasks.bundles.stores import open_location
     from tasks.exports.tables import publish as published
 
-    return report_done(context, published(context.job, place(target), n_kept=n_kept))
+    return report_done(context, published(context.job, open_location(target), n_kept=n_kept))
 
 
 @command()
@@ -294,10 +294,10 @@ def verify(context: Context, target: str, digest: str | None, texts: tuple[Path,
       prbench verify figures.zip --texts exported/
       prbench verify s3://bucket/prbench               not only certificates
     """
-    from tasks.bundles.stores import place
+    from tasks.bundles.stores import open_location
     from tasks.certify import verifying
 
-    given = place(target)
+    given = open_location(target)
     if not isinstance(given, Path) or given.is_dir():
         if digest or texts:
             raise click.UsageError("--digest and --texts are for certificates")
@@ -357,11 +357,11 @@ def remove_response(
       prbench remove response 4f1c2a9be0d37788 --reason 'endless repetition'
       prbench remove response --model gpt-5-high --task t17 --trial 2
     """
-    from tasks.maintain.upkeep import Choice, chosen
+    from tasks.maintain.upkeep import ResponseChoice, chosen
     from tasks.maintain.upkeep import remove as removed
 
     given = context.arguments
-    choice = Choice(response_ids, given.models, given.tasks, given.trial_numbers, given.vintage, longer_than)
+    choice = ResponseChoice(response_ids, given.models, given.tasks, given.trial_numbers, given.vintage, longer_than)
     if dry_run:
         shown = [tuple(row[name] for name in _SHOWN) for row in chosen(context.job, choice)]
         if shown or context.as_json:

@@ -195,7 +195,7 @@ def aggregate(context: Context, replaces_owner: bool) -> int:
     if replaces_owner:
         from warehouse.owner import Owner
 
-        Owner.take_over_after_s = 0.0
+        Owner.takeover_after_s = 0.0
     return _stage(context, "aggregate")
 
 

@@ -1,5 +1,5 @@
--- Whether a row, or the answer that it rests on, was made until the answer was
--- removed.
+-- True for a row that was made, or whose response was made, before the response
+-- was removed.
 exists (
     select 1
     from {removals} as removed

@@ -112,7 +112,7 @@ def _items_of_field(
     labels, most, template = vocabulary.labels_of(field), vocabulary.most_secondary, load_analysis_template(TEMPLATE)
     listed = "".join(f"- {label}: {meaning}\n" for label, meaning in labels.items())
     begin = {  # what all prompts of a field and kind begin with
-        "<<question>>": vocabulary.question,
+        "<<question>>": vocabulary.instruction,
         "<<labels>>": f"Labels:\n{listed}\n" if vocabulary.is_listed else "",
         "<<most_secondary>>": str(most),
     }

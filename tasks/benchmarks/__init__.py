@@ -1,6 +1,6 @@
-"""The benchmarks, one module each; a module is loaded when its name is asked for.
+"""The benchmarks, one module each; a module is loaded when its name is used.
 
-Beside those in this folder there may be others, in folders that the environment names (see the README).
+Further benchmarks may be in folders that an environment variable names (see the README).
 """
 
 import os
@@ -15,16 +15,16 @@ from tasks.rules.text.characters import one_line
 
 FOLDER = Path(__file__).parent
 OWN_FOLDERS = "PRBENCH_BENCHMARKS"
-"""The variable of the environment, which every process of a run has, with folders of further benchmarks."""
+"""The environment variable, shared by all processes of a run, with folders of further benchmarks."""
 _SHARED = {"base", "rows"}
-"""Modules that are no benchmark."""
+"""Modules that are not benchmarks."""
 
 
 def benchmark_names() -> list[str]:
     """Return the names of all benchmarks, sorted.
 
     Raises:
-        UsageError: a folder of further benchmarks is not there, or has one of a name that is taken.
+        UsageError: a folder of further benchmarks does not exist, or contains a name that is taken.
     """
     return sorted(_folders())
 
@@ -70,14 +70,14 @@ def load_benchmark(name: str) -> Benchmark:
 
 
 def _folders() -> dict[str, Path]:
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for named in (str(FOLDER), *filter(None, os.environ.get(OWN_FOLDERS, "").split(os.pathsep))):
         folder = from_home(named, OWN_FOLDERS)
         # A process that a schedule starts has another working directory.
         if not folder.is_absolute() or not folder.is_dir():
             raise UsageError(f"{OWN_FOLDERS}: {named} is not the absolute path of a folder; correct it, or unset it")
         for name in (module.name for module in iter_modules([str(folder)]) if not module.name.startswith("_")):
-            if name in found:
+            if name in folders:
                 raise UsageError(f"{folder / name}.py: there is a {name} already; give it another name")
-            found[name] = folder
-    return {name: folder for name, folder in found.items() if name not in _SHARED}
+            folders[name] = folder
+    return {name: folder for name, folder in folders.items() if name not in _SHARED}

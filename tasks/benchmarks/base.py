@@ -1,4 +1,4 @@
-"""The declaration of a benchmark. The stages take all that they know of a benchmark from here."""
+"""The declaration of a benchmark: the only source of what stages know about one."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,13 +9,13 @@ from tasks.rules.verdict import GRADINGS
 
 Row = Mapping[str, Any]
 ANY_FIELD = ""
-"""Stands for every field, in the vocabularies of a benchmark whose labels are the same in all."""
+"""The key for all fields, in vocabularies that are the same for every field."""
 
 BREAKDOWNS = (
     "category", "topic", "expert", "turns", "decision_type", "economic_pathway", "severity", "reference_texts",
     "subset",
 )  # fmt: skip
-"""What divides tasks and rubrics of every benchmark (`task_breakdowns` and `rubric_weights` of sql/intermediate)."""
+"""Labels of tasks and rubrics that every benchmark has (`task_breakdowns` and `rubric_weights` of sql/intermediate)."""
 
 
 class RowError(ValueError):
@@ -24,13 +24,13 @@ class RowError(ValueError):
 
 @dataclass(frozen=True)
 class Reference:
-    """A mean of the primary score that the benchmark's own paper gives; it stands beside the same split and judge only.
+    """A mean of the primary score from the benchmark's own paper; it is shown beside the same split and judge only.
 
     Attributes:
         split: the split of the data set.
-        n_tasks: how many tasks it had; a sample of a split is another one.
+        n_tasks: its number of tasks; a sample of a split is a different one.
         judge: the judge's name, without its provider.
-        model: who was evaluated, as the paper says it.
+        model: the evaluated model, as the paper names it.
         value: the mean score.
         source: where in the paper it is, and how it was measured.
     """
@@ -49,14 +49,14 @@ class Vocabulary:
 
     Attributes:
         title: what the labels are, as a heading.
-        question: what a label answers, as the annotator reads it.
+        instruction: which label to give, as the annotator reads it.
         labels: for each field (or `ANY_FIELD`), each label with a few words on what it covers.
         most_secondary: how many labels a task may have beside its primary one.
-        is_listed: whether the annotator reads the labels; otherwise the question says how they are written.
+        is_listed: whether the annotator reads the labels; otherwise the instruction says how they are written.
     """
 
     title: str
-    question: str
+    instruction: str
     labels: Mapping[str, Mapping[str, str]]
     most_secondary: int = 1
     is_listed: bool = True
@@ -84,27 +84,27 @@ class Benchmark:
     """One benchmark: how its rows become tasks, what must hold for them, how they are graded and scored.
 
     Attributes:
-        columns: those that the rows must have.
+        columns: the columns that the rows must have.
         invariants: the checks on its tasks and criteria, each with its bounds (`expectations/README.md`).
-        gradings: the judge template of each grading, `binary` or `ternary`; the first one is what is done by default.
-        vocabularies: for each field (or `ANY_FIELD`) and kind of label, what the label may be. Kinds are `category` of
+        gradings: the judge template of each grading, `binary` or `ternary`; the first one is the default.
+        vocabularies: for each field (or `ANY_FIELD`) and kind of label, the allowed labels. Kinds are `category` of
             criteria, `decision_type` and `economic_pathway` of tasks, and those of `breakdowns`.
-        annotations: kind -> what a model may say of a task (`prbench annotate`); where rows carry labels of a kind,
-            theirs count.
-        licence: under which licence the hub has the data set, by the hub's name for it; None where it is not known.
+        annotations: kind -> the labels that a model may give a task (`prbench annotate`); labels in the data set's
+            rows take precedence.
+        licence: the licence of the data set, by the hub's name for it; None if it is not known.
         severities: each weight class's lowest and highest weight.
         hard_splits: by field, the split of the data set that holds its own choice of hard tasks.
         common_breakdowns: those of `BREAKDOWNS` whose labels its tasks and rubrics have.
-        breakdowns: kind -> title of the labels that tasks and criteria of this benchmark carry beside those of all.
-        figure_sources: figure of the report -> where the benchmark's own paper shows the like; stands behind "See".
+        breakdowns: kind -> title of the further labels of its tasks and criteria.
+        figure_sources: figure of the report -> where the benchmark's own paper shows a similar one; follows "See".
         references: scores that the paper gives, for the report's ranking.
-        review_reference: what the paper says of reviews of its criteria, beside one's own.
-        evidence_template: the template that asks for the evidence in a chunk of an answer that is too long for a judge;
-            None: answers are judged whole, and one that is too long is a failure (`context_length`).
+        review_reference: the paper's result of reviews of its criteria, shown beside one's own.
+        evidence_template: the template that asks for the evidence in a chunk of a response too long for a judge;
+            None: responses are judged whole, and one that is too long is a failure (`context_length`).
         graded_rows: makes a reader of graded rows in the benchmark's own shape, which turns each into rows that imports
-            know (none where it says nothing); rows in the imports' shape pass as they are.
-        id_columns: names of the column with a row's id, in the order of preference; prompts that come in a file of
-            their own are found by it.
+            know (none if it has no decision); rows in the imports' shape are passed on unchanged.
+        id_columns: names of the column with a row's id, in the order of preference; prompts in a separate file are
+            found by it.
     """
 
     name: str
@@ -130,7 +130,7 @@ class Benchmark:
     graded_rows: Callable[[], Callable[[Row], Iterable[Row]]] = lambda: lambda row: (row,)
 
     def __post_init__(self) -> None:
-        """Refuse what no stage could work with.
+        """Refuse contradictory declarations.
 
         Raises:
             ValueError: a declaration contradicts itself.
@@ -151,7 +151,7 @@ class Benchmark:
 
     @property
     def own_breakdowns(self) -> dict[str, str]:
-        """Kind -> title of the labels that not every benchmark has, those of annotators included."""
+        """Kind -> title of the labels that not every benchmark has, including annotators' labels."""
         own = {kind: vocabulary.title for kind, vocabulary in self.annotations.items() if kind not in BREAKDOWNS}
         return {**self.breakdowns, **{kind: title for kind, title in own.items() if kind not in self.breakdowns}}
 
@@ -167,5 +167,5 @@ class Benchmark:
 
     @property
     def criteria_score(self) -> ScoreDefinition:
-        """The score of some of a rubric's criteria: one that negative weights alone have too, else the primary one."""
+        """The score for some criteria of a rubric: one defined for negative weights alone, else the primary one."""
         return next((score for score in self.scores if score.denominator_negative), self.primary_score)

@@ -20,9 +20,9 @@ AXES = frozenset({
     "accuracy", "completeness", "context_awareness", "communication_quality", "instruction_following",
 })  # fmt: skip
 _TAG = "tag"
-"""Kind of a tag that names none."""
+"""Kind of a tag without a kind of its own."""
 META_MODEL = "meta-evaluation"
-"""Label of the models whose answers physicians graded, which the data does not name, where nobody else does."""
+"""Label of the models whose responses physicians graded: the data does not name them."""
 
 
 def parse_row(row: Row) -> Task:
@@ -51,15 +51,15 @@ def _conversation(messages: Sequence[Any]) -> tuple[Turn, ...]:
         role, content = as_text(message.get("role")), as_text(message.get("content"))
         if role not in ("user", "assistant"):
             raise RowError(f"a message has the role {role!r}; it is user or assistant")
-        answers_last = role == "assistant" and turns and turns[-1].response is None
-        prompt = turns.pop().prompt if answers_last else content if role == "user" else None
+        responds_to_last = role == "assistant" and turns and turns[-1].response is None
+        prompt = turns.pop().prompt if responds_to_last else content if role == "user" else None
         turns.append(Turn(prompt, (), content if role == "assistant" else None))
     return tuple(turns)
 
 
 def _criteria(items: Sequence[Any]) -> tuple[Criterion, ...]:
     seen: Counter[str] = Counter()
-    found = []
+    criteria = []
     for position, item in enumerate(map(as_mapping, items)):
         title, stored = as_text(item.get("criterion")) or "", item.get("points")
         labels = _labels(item.get("tags"))
@@ -68,12 +68,12 @@ def _criteria(items: Sequence[Any]) -> tuple[Criterion, ...]:
         seen[content] += 1
         criterion_id = content if seen[content] == 1 else f"{content}-{seen[content]}"
         category = next((label for kind, label in labels if kind == "axis"), None)
-        found.append(criterion_from(criterion_id, position, title, stored, category=category, labels=labels))
-    return tuple(found)
+        criteria.append(criterion_from(criterion_id, position, title, stored, category=category, labels=labels))
+    return tuple(criteria)
 
 
 def _labels(tags: Any) -> tuple[Label, ...]:
-    """`theme:hedging` as kind and label."""
+    """Return tags such as `theme:hedging` as kind and label."""
     parts = [tag.partition(":") for tag in map(as_text, as_list(tags)) if tag is not None and not is_blank(tag)]
     return tuple((kind, label) if colon else (_TAG, kind) for kind, colon, label in parts)
 
@@ -82,8 +82,8 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
     """Return a reader of meta-evaluation rows: a completion, one criterion, and each physician's decision.
 
     The completions of a prompt are numbered as trials in the order of their first appearance, and the physicians of a
-    row as graders in its order; who it was stands in the explanation. Results of simple-evals are read by `prbench
-    import results`.
+    row as graders in its order; their ids are in the explanation. Results of simple-evals are read by `prbench import
+    results`.
     """
     trials: dict[str, dict[str, int]] = {}
 
@@ -97,12 +97,12 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
         trial = of_prompt.setdefault(completion, len(of_prompt) + 1)
         judge = as_text(row.get("judge")) or "physician"
         who = as_list(row.get("anonymized_physician_ids"))
-        for place, decided in enumerate(as_list(row.get("binary_labels"))):
+        for index, decided in enumerate(as_list(row.get("binary_labels"))):
             yield {
                 "task": task, "model": as_text(row.get("model")) or META_MODEL,
                 "trial": row.get("trial") or trial, "response": row.get("completion"),
-                "criterion": row.get("rubric"), "judge": f"{judge} {place + 1}", "criteria_met": decided,
-                "grading": "binary", "explanation": f"by {who[place]}" if place < len(who) else None,
+                "criterion": row.get("rubric"), "judge": f"{judge} {index + 1}", "criteria_met": decided,
+                "grading": "binary", "explanation": f"by {who[index]}" if index < len(who) else None,
             }  # fmt: skip
 
     return read

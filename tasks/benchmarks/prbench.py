@@ -100,7 +100,7 @@ ANNOTATIONS = {
         {ANY_FIELD: _JURISDICTIONS}, most_secondary=4, is_listed=False,
     ),
 }  # fmt: skip
-"""Kind of label -> what an annotator may say. The released rows have no jurisdictions."""
+"""Kind of label -> the labels that an annotator may give. The released rows have no jurisdictions."""
 
 
 TURNS = 10
@@ -144,8 +144,8 @@ VOCABULARIES: dict[str, dict[str, frozenset[str]]] = {
 def parse_row(row: Mapping[str, Any]) -> Task:
     """Return a row in the hub's shape as a task.
 
-    What can be wrong with a rubric or a conversation is carried along for the checks to find. The author's
-    scratchpad and the names of the models that wrote earlier turns are not read.
+    Errors in a rubric or a conversation are kept for the checks to find. The author's scratchpad and the names of the
+    models that wrote earlier turns are not read.
 
     Raises:
         RowError: the row has no task id.
@@ -241,8 +241,8 @@ REFERENCES = (
         for split, n_tasks, value in (("finance", 600, 0.51), ("legal", 500, 0.50))
     ),
     *(
-        Reference(split, n_tasks, _JUDGE, model, values[place], f"table 5 of {_PAPER}, one run without tools")
-        for place, (split, n_tasks) in enumerate((("finance_hard", 300), ("legal_hard", 250)))
+        Reference(split, n_tasks, _JUDGE, model, values[index], f"table 5 of {_PAPER}, one run without tools")
+        for index, (split, n_tasks) in enumerate((("finance_hard", 300), ("legal_hard", 250)))
         for model, values in _HARD.items()
     ),
 )

@@ -12,7 +12,7 @@ from tasks.rules.text.characters import is_blank
 from tasks.rules.text.json_text import read_json
 
 ID_COLUMNS = ("sample_id", "qid")
-"""The hub's name of the id, and that of the files that keep the prompts apart."""
+"""The hub's name of the id, and its name in files whose prompts are in a separate file."""
 
 AXES = frozenset({
     "Explicit Criteria", "Implicit Criteria", "Synthesis of Information", "Communication Quality",
@@ -50,7 +50,7 @@ ANNOTATIONS = {
         most_secondary=0,
     ),
 }  # fmt: skip
-"""How hard a task is, in three ways (paper, section 3): its rows say so, or else a model."""
+"""How hard a task is, in three ways (paper, section 3); the labels are in its rows, or a model gives them."""
 LEVELS = {kind: frozenset(vocabulary.labels[ANY_FIELD]) for kind, vocabulary in ANNOTATIONS.items()}
 
 SEVERITIES = {
@@ -61,7 +61,7 @@ SEVERITIES = {
     "detrimental": (-3.0, -2.0),
     "critically detrimental": (-5.0, -4.0),
 }
-"""Weight class -> lowest and highest weight (paper, section 3); the data gives the weight alone."""
+"""Weight class -> lowest and highest weight (paper, section 3); the data contains only the weight."""
 
 
 Row = Mapping[str, Any]
@@ -112,16 +112,16 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
         elif "rubric_title" in row:
             # Evaluations of one report name the task by its id and know two steps, those of all reports know three.
             is_of_one = "sample_id" in row and "task_name" not in row
-            made = {
+            graded_row = {
                 **row, "task": row.get("task_name") or row.get("sample_id") or row.get("task"),
                 "model": as_text(row.get("model") or row.get("pdf") or row.get("pdf_name")),
                 "criterion": row.get("rubric_title"), "explanation": row.get("reasoning"),
                 "verdict": _decided(row.get("verdict")) if row.get("success", True) in _TRUE else None,
                 "grading": row.get("grading") or ("binary" if is_of_one else None),
             }  # fmt: skip
-            place = tuple(as_text(made.get(name)) for name in _PLACE)
-            seen[place] += 1
-            yield {**made, "occurrence": seen[place]}
+            key = tuple(as_text(graded_row.get(name)) for name in _KEY)
+            seen[key] += 1
+            yield {**graded_row, "occurrence": seen[key]}
         else:
             yield row
 
@@ -129,13 +129,13 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
 
 
 _TRUE = (True, "True", "true", 1, "1")
-_PLACE = ("task", "model", "trial", "vintage", "judge", "judge_trial", "grading", "criterion")
+_KEY = ("task", "model", "trial", "vintage", "judge", "judge_trial", "grading", "criterion")
 
 
 def _of_compiled(row: Row) -> Iterator[Row]:
     """Yield the verdicts on all models' reports, in the order of the rubric; a cell holds both as JSON.
 
-    They are people's unless a column `judge` says whose: the published code writes a judge's in the same shape.
+    They are people's verdicts unless a column `judge` names a judge: the published code writes both in the same shape.
     """
     rubrics = as_list(_decoded(row, "rubrics"))
     presence = as_mapping(_decoded(row, "final_presence"))
@@ -158,10 +158,7 @@ def _of_compiled(row: Row) -> Iterator[Row]:
 
 
 def _decided(verdict: Any) -> Any:
-    """Return a verdict, or None.
-
-    A failed call, or a reply without a verdict, has a word of its own there, which is not a verdict.
-    """
+    """Return a verdict, or None for the words that stand for a failed call or a reply without a verdict."""
     return None if verdict in ("Error", "Unknown") else verdict
 
 

@@ -1,6 +1,6 @@
-"""Reading values out of rows that came through JSON, Parquet, pandas or the hub: tolerant of form, not of content.
+"""Readers of values in rows from JSON, Parquet, pandas or the hub, tolerant of form but not of content.
 
-And what they make: tasks and criteria of rows that state no more than most do.
+The module also makes tasks and criteria from rows.
 """
 
 import math
@@ -64,7 +64,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def as_text(value: Any) -> str | None:
-    """Return a text that can be stored, or None; a number becomes the text that JSON users would write."""
+    """Return a text that can be stored, or None; a number becomes its text in JSON."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     return storable(value if isinstance(value, str) else str(value))
@@ -95,10 +95,10 @@ def as_whole_number(value: Any) -> int | None:
 
 
 def split_labels(text: str | None, vocabulary: Collection[str]) -> tuple[str, ...]:
-    """Return the labels of a comma-joined list, some of which hold commas themselves.
+    """Return the labels of a comma-joined list, some of which contain commas themselves.
 
-    Known labels are matched first, the longest first, at the place where a label begins; what is not known is
-    kept up to the next comma, so that a new label is seen and not lost.
+    Known labels are matched first, the longest first, from the beginning of a label; an unknown label extends to the
+    next comma, so that it is kept.
     """
     labels: list[str] = []
     rest = (text or "").strip()

@@ -1,7 +1,7 @@
 """Bundles: files in a folder or a store, and a manifest of their sizes and hashes, which is written last.
 
-Backups, exports, publications and certificates are bundles, each of a kind. Files without a manifest are no bundle, so
-what a kill leaves is none. The last value of a manifest is a hash of all others.
+Backups, exports, publications and certificates are kinds of bundles. Files without a manifest are not a bundle, so a
+killed write leaves none. The last value of a manifest is a hash of all others.
 """
 
 import hashlib
@@ -29,12 +29,12 @@ Checked = TypeVar("Checked")
 
 
 class Damaged(PipelineError):
-    """Files are not what their manifest says, or it cannot be used; nothing of them was taken over."""
+    """Files are not what their manifest says, or the manifest cannot be used; nothing was imported."""
 
 
 @dataclass(frozen=True)
 class File:
-    """A file of a bundle: its path there, its size, and the SHA-256 of its content."""
+    """A file of a bundle: its path in it, its size, and the SHA-256 of its content."""
 
     name: str
     n_bytes: int
@@ -67,28 +67,28 @@ def hash_of(path: Path) -> str:
 
 
 def file_at(path: Path, name: str) -> File:
-    """Return a file of this machine as it stands in a bundle under a name."""
+    """Return the entry of a file of this machine in a bundle, under a name."""
     return File(name, path.stat().st_size, hash_of(path))
 
 
 def write_bundle(
-    place: Folder | Store, kind: Kind, files: Mapping[File, Path | None], meta: Mapping[str, Any], *,
+    location: Folder | Store, kind: Kind, files: Mapping[File, Path | None], meta: Mapping[str, Any], *,
     name: str | None = None, is_quiet: bool = True,
 ) -> Bundle:  # fmt: skip
-    """Put files in a place, and then the manifest, which makes them a bundle.
+    """Put files in a location, and then the manifest, which makes them a bundle.
 
     Args:
-        place: where the bundle is to be.
+        location: the folder or store of the bundle.
         kind: one of `KINDS`.
-        files: each file with its path on this machine; None: it lies in the place already.
-        meta: what the manifest says beside the files.
-        name: another name of the manifest than that of the kind.
+        files: each file with its path on this machine; None if it is at the location already.
+        meta: further entries of the manifest.
+        name: the manifest's name, if it is not that of the kind.
         is_quiet: show no progress.
     """
-    place.put({file.name: path for file, path in files.items() if path is not None}, is_quiet=is_quiet)
+    location.put({file.name: path for file, path in files.items() if path is not None}, is_quiet=is_quiet)
     document = {"format": f"prbench-{kind}", "version": VERSION, **meta, "files": [asdict(file) for file in files]}
     sealed = {**document, "sha256": _hash_of(document)}
-    place.write(name or manifest_of(kind), json.dumps(sealed, indent=1, ensure_ascii=False).encode())
+    location.write(name or manifest_of(kind), json.dumps(sealed, indent=1, ensure_ascii=False).encode())
     return Bundle(kind, tuple(files), dict(meta))
 
 
@@ -96,22 +96,22 @@ def _hash_of(document: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
-def read_bundle(place: Folder | Store, *kinds: Kind) -> Bundle:
-    """Return the bundle in a place, which is of one of these kinds; its files are not looked at.
+def read_bundle(location: Folder | Store, *kinds: Kind) -> Bundle:
+    """Return the bundle at a location, which is of one of these kinds; its files are not read.
 
     Raises:
         Damaged: there is none, or its manifest cannot be used.
     """
     names = dict.fromkeys(map(manifest_of, kinds))
     for name in names:
-        if (text := place.read(name)) is not None:
-            return parse_manifest(text, f"{place}/{name}", *kinds)
-    found = f"is not a complete {' or '.join(kinds)}, {' or '.join(names)} is missing"
-    raise Damaged(f"{place}: {found}; check the path, or write it again")
+        if (text := location.read(name)) is not None:
+            return parse_manifest(text, f"{location}/{name}", *kinds)
+    problem = f"is not a complete {' or '.join(kinds)}, {' or '.join(names)} is missing"
+    raise Damaged(f"{location}: {problem}; check the path, or write it again")
 
 
 def parse_manifest(text: bytes, path: str, *kinds: Kind) -> Bundle:
-    """Return the bundle that a manifest describes; `path` is where it was found.
+    """Return the bundle that a manifest describes; `path` is the manifest's path, for messages.
 
     Raises:
         Damaged: it is of another kind or a newer version, was changed, cannot be read, or names files elsewhere.
@@ -154,7 +154,7 @@ def checked(kind: type[Checked], value: Any, path: str) -> Checked:
 
 
 def _of_november(document: dict[str, Any]) -> dict[str, Any]:
-    """Bring a manifest of version 1 into today's form: each kind listed its files in a way of its own.
+    """Convert a manifest of version 1, in which each kind listed its files in its own way, to the present form.
 
     A publication was an export with `others`.
     """
@@ -166,93 +166,95 @@ def _of_november(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_inside(name: str) -> bool:
-    """Return whether a name is a path that stays in its folder, in its plainest form."""
+    """Return whether a name is a relative path that stays in its folder, in its plainest form."""
     path = PurePosixPath(name)
     return str(path) == name != "." and not path.is_absolute() and ".." not in path.parts
 
 
-def missing_from(place: Folder | Store, files: Iterable[File]) -> list[str]:
-    """Return the names of the files that are not in a place in their sizes."""
-    there = place.files()
+def missing_from(location: Folder | Store, files: Iterable[File]) -> list[str]:
+    """Return the names of the files that are not at a location in their sizes."""
+    there = location.files()
     return [file.name for file in files if there.get(file.name) != file.n_bytes]
 
 
-def is_complete(place: Folder | Store, *kinds: Kind) -> bool:
-    """Return whether a place holds a bundle of one of these kinds, with all files in their sizes.
+def is_complete(location: Folder | Store, *kinds: Kind) -> bool:
+    """Return whether a location holds a bundle of one of these kinds, with all files in their sizes.
 
     Raises:
         Damaged: its manifest cannot be used.
     """
-    return place.read(manifest_of(kinds[0])) is not None and not missing_from(place, read_bundle(place, *kinds).files)
+    has_manifest = location.read(manifest_of(kinds[0])) is not None
+    return has_manifest and not missing_from(location, read_bundle(location, *kinds).files)
 
 
-def verify_bundle(place: Folder | Store, bundle: Bundle) -> None:
-    """Read all files of a bundle in a place, and see that they are what its manifest says.
-
-    Raises:
-        Damaged: one is missing or has other content.
-        NotInside: one is a link that leads out of its folder.
-    """
-    _refuse(place, bundle, missing_from(place, bundle.files))
-    _refuse(place, bundle, [file.name for file in bundle.files if place.hash_of(file.name) != file.sha256])
-
-
-def fetch_bundle(place: Folder | Store, bundle: Bundle, paths: Mapping[str, Path], *, is_quiet: bool) -> None:
-    """Copy the files of a bundle to this machine, each to its path, and see that they are what its manifest says.
+def verify_bundle(location: Folder | Store, bundle: Bundle) -> None:
+    """Read all files of a bundle at a location, and compare them with its manifest.
 
     Raises:
         Damaged: one is missing or has other content.
         NotInside: one is a link that leads out of its folder.
     """
-    _refuse(place, bundle, missing_from(place, bundle.files))
-    place.get(paths, bundle.n_bytes, is_quiet=is_quiet)
-    _refuse(place, bundle, [file.name for file in bundle.files if hash_of(paths[file.name]) != file.sha256])
+    _refuse(location, bundle, missing_from(location, bundle.files))
+    _refuse(location, bundle, [file.name for file in bundle.files if location.hash_of(file.name) != file.sha256])
+
+
+def fetch_bundle(location: Folder | Store, bundle: Bundle, paths: Mapping[str, Path], *, is_quiet: bool) -> None:
+    """Copy the files of a bundle to this machine, each to its path, and compare them with its manifest.
+
+    Raises:
+        Damaged: one is missing or has other content.
+        NotInside: one is a link that leads out of its folder.
+    """
+    _refuse(location, bundle, missing_from(location, bundle.files))
+    location.get(paths, bundle.n_bytes, is_quiet=is_quiet)
+    _refuse(location, bundle, [file.name for file in bundle.files if hash_of(paths[file.name]) != file.sha256])
 
 
 @contextmanager
-def verified(place: Folder | Store, bundle: Bundle, *, is_quiet: bool) -> Iterator[Path]:
-    """The folder of this machine with a bundle's files, which are what its manifest says; of a store a temporary one.
+def verified(location: Folder | Store, bundle: Bundle, *, is_quiet: bool) -> Iterator[Path]:
+    """Yield a folder of this machine with a bundle's verified files; for a store it is a temporary one.
 
     Raises:
         Damaged: one is missing or has other content.
         NotInside: one is a link that leads out of its folder.
     """
-    if isinstance(place, Folder):
-        verify_bundle(place, bundle)
-        yield place.path
+    if isinstance(location, Folder):
+        verify_bundle(location, bundle)
+        yield location.path
         return
     with TemporaryDirectory(prefix="prbench-") as temporary:
-        fetch_bundle(place, bundle, {file.name: Path(temporary, file.name) for file in bundle.files}, is_quiet=is_quiet)
+        paths = {file.name: Path(temporary, file.name) for file in bundle.files}
+        fetch_bundle(location, bundle, paths, is_quiet=is_quiet)
         yield Path(temporary)
 
 
-def _refuse(place: Folder | Store, bundle: Bundle, names: list[str]) -> None:
+def _refuse(location: Folder | Store, bundle: Bundle, names: list[str]) -> None:
     if names:
         advice = "use another copy" + (", or `prbench backup --verify`" if bundle.kind == "backup" else "")
-        raise Damaged(f"{place}: {some(names)}: missing, or not what was written; {advice}")
+        raise Damaged(f"{location}: {some(names)}: missing, or not what was written; {advice}")
 
 
 POINTER, FOLDER = "current.json", "publications"
 PUBLICATION = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
-"""What the folder of a publication is called: when it was made, and a hash of what."""
+"""The name of a publication's folder: its time, and a hash of its content."""
 
 
 @dataclass(frozen=True)
 class Pointer:
-    """The latest publication: its place below the target, a hash of what it was made from, and when that was (UTC)."""
+    """The latest publication: its path below the target, a hash of its content, and its time (UTC)."""
 
     publication: str
     content: str
     published_at: str
 
 
-def read_pointer(place: Folder | Store) -> Pointer | None:
-    """Return the pointer at a target; None: nothing has been published there.
+def read_pointer(location: Folder | Store) -> Pointer | None:
+    """Return the pointer at a target; None if nothing has been published there.
 
     Raises:
         Damaged: the file is none, or names something else than a publication at this target.
     """
-    text, path = place.read(POINTER), f"{place}/{POINTER}"
+    text, path = location.read(POINTER), f"{location}/{POINTER}"
     if text is None:
         return None
     pointer = checked(Pointer, parse_manifest(text, path, "publication").meta, path)
@@ -262,7 +264,7 @@ def read_pointer(place: Folder | Store) -> Pointer | None:
     return pointer
 
 
-def published_in(place: Folder | Store) -> Folder | Store:
-    """Return the place of the latest publication at a target; of an export, the place itself."""
-    pointer = read_pointer(place)
-    return place if pointer is None else place.below(pointer.publication)
+def published_in(location: Folder | Store) -> Folder | Store:
+    """Return the location of the latest publication at a target; for an export, the location itself."""
+    pointer = read_pointer(location)
+    return location if pointer is None else location.below(pointer.publication)

@@ -1,6 +1,6 @@
-"""Stores: any file system that fsspec supports, for what is kept or published elsewhere, and folders of this machine.
+"""Stores (any file system that fsspec supports) and folders of this machine, as locations of bundles.
 
-Putting a single object in place is whole or not at all in S3, GCS and Azure.
+In S3, GCS and Azure, a single object is written whole or not at all.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ _MEGABYTE = 1_000_000
 
 
 class _Megabytes(Callback):  # type: ignore[misc]  # fsspec ships without types
-    """Counts the bytes of all files; what fsspec says of itself is how many files are done."""
+    """Count the bytes of all files; fsspec itself counts only finished files."""
 
     def __init__(self, what: str, label: str) -> None:
         super().__init__()
@@ -44,12 +44,9 @@ class _Megabytes(Callback):  # type: ignore[misc]  # fsspec ships without types
             advance(self._what, self._label, succeeded=True)
 
 
-_CHUNK_BYTES = 1 << 22
-
-
 @contextmanager
 def in_one_line(address: str) -> Iterator[None]:
-    """Turn whatever a store's library raises into one line."""
+    """Turn any error of a store's library into one line."""
     try:
         yield
     except PipelineError:
@@ -66,7 +63,7 @@ def in_one_line(address: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Store:
-    """A prefix in a store: its address as it was given, the file system of fsspec, and its path there."""
+    """A prefix in a store: the address as the user gave it, the file system of fsspec, and the path there."""
 
     address: str
     filesystem: Any
@@ -84,15 +81,15 @@ class Store:
         with in_one_line(self.address):
             self.filesystem.invalidate_cache()
             try:
-                found = self.filesystem.find(self.root, detail=True)
+                details_by_path = self.filesystem.find(self.root, detail=True)
             except FileNotFoundError:
                 return {}
             above = f"{self.root}/"
             return {
                 # Some stores, such as HTTP servers, list names without sizes.
                 path.removeprefix(above): int(details["size"] or self.filesystem.size(path))
-                for path, details in found.items()
-                # What ends with a slash is made by consoles to show an empty folder.
+                for path, details in details_by_path.items()
+                # Web consoles create names that end with a slash to show an empty folder.
                 if path.startswith(above) and not path.endswith("/") and details["type"] == "file"
             }
 
@@ -105,7 +102,7 @@ class Store:
                 return None
 
     def write(self, name: str, content: bytes) -> None:
-        """Put a small file in place, or another one in its place."""
+        """Write a small file, or replace it."""
         with in_one_line(self.address):
             self.filesystem.pipe_file(self._path(name), content)
 
@@ -115,13 +112,13 @@ class Store:
         self._copy("upload", list(map(str, files.values())), list(map(self._path, files)), n_bytes, is_quiet=is_quiet)
 
     def get(self, files: Mapping[str, Path], n_bytes: int, *, is_quiet: bool) -> None:
-        """Copy the files of these names to this machine; the caller has seen that they stay where they should."""
+        """Copy the files of these names to this machine; the caller has checked that the paths are safe."""
         self._copy("download", list(map(self._path, files)), list(map(str, files.values())), n_bytes, is_quiet=is_quiet)
 
     def _copy(self, what: str, sources: list[str], targets: list[str], n_bytes: int, *, is_quiet: bool) -> None:
         """Copy files, and show the progress if they are large."""
         copy, label = self.filesystem.put if what == "upload" else self.filesystem.get, f"{self.address} (MB)"
-        # Less than this is over before anybody wonders.
+        # Smaller copies end soon.
         totals = {label: n_bytes // _MEGABYTE} if n_bytes >= 10 * _MEGABYTE else {}
         with in_one_line(self.address), progress(what, totals, is_quiet=is_quiet):
             if sources:
@@ -133,7 +130,7 @@ class Store:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def remove(self, names: Collection[str]) -> None:
-        """Remove files that are there."""
+        """Remove existing files."""
         if names:
             with in_one_line(self.address):
                 self.filesystem.rm([self._path(name) for name in names])
@@ -144,9 +141,9 @@ class Store:
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder in which every file appears whole or not at all, and is on the disk when it is there.
+    """A folder in which every file appears whole or not at all, and is then on the disk.
 
-    `shown` is what messages call it, if not by its path.
+    `shown` is its name in messages, if that is not its path.
     """
 
     path: Path
@@ -161,28 +158,27 @@ class Folder:
 
     def files(self) -> dict[str, int]:
         """Return the names of all files, and their sizes in bytes."""
-        found = {}
+        sizes = {}
         for path in (Path(folder, name) for folder, _, names in os.walk(self.path) for name in names):
             with suppress(FileNotFoundError):  # another writer renamed or removed it since it was listed
-                found[path.relative_to(self.path).as_posix()] = path.stat().st_size
-        return found
+                sizes[path.relative_to(self.path).as_posix()] = path.stat().st_size
+        return sizes
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a small file; None: there is no such file."""
-        path = self.path / name
-        if not path.exists():
+        if not (path := self.path / name).exists():
             return None
         with open_regular(path) as file:
             return file.read()
 
     def write(self, name: str, content: bytes) -> None:
-        """Put a small file in place, or another one in its place."""
+        """Write a small file, or replace it."""
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
 
     def put(self, files: Mapping[str, Path], *, is_quiet: bool) -> None:
-        """Copy files of this machine to these names; one that is made there already stays."""
+        """Copy files of this machine to these names; a file that is at its target already stays."""
         files = {name: source for name, source in files.items() if source != self.path / name}
         for name, source in files.items():
             target = self.path / name
@@ -198,12 +194,12 @@ class Folder:
         """Copy the files of these names elsewhere on this machine; no link that leads out of the folder is followed.
 
         Raises:
-            NotInside: there is one.
+            NotInside: a name is such a link.
         """
         for name, target in files.items():
             target.parent.mkdir(parents=True, exist_ok=True)
             with open_inside(self.path, name) as source, target.open("wb") as copy:
-                shutil.copyfileobj(source, copy, _CHUNK_BYTES)
+                shutil.copyfileobj(source, copy, 1 << 22)
 
     def hash_of(self, name: str) -> str:
         """Read a file and return its SHA-256."""
@@ -211,7 +207,7 @@ class Folder:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def remove(self, names: Collection[str]) -> None:
-        """Remove files that are there, and the folders that are empty then."""
+        """Remove files, and the folders that become empty."""
         for name in names:
             path = self.path / name
             path.unlink(missing_ok=True)
@@ -222,9 +218,9 @@ class Folder:
 
 @contextmanager
 def work_folder(warehouse: Warehouse, name: str) -> Iterator[Path]:
-    """An empty folder on the disk of the warehouse, which may have no room elsewhere.
+    """Yield an empty folder on the disk of the warehouse, since other disks may lack room.
 
-    The caller is the only one on this machine who uses this name; what a killed one left in it is removed.
+    Only one caller on this machine uses a name at a time; leftovers of a killed one are removed.
     """
     folder = warehouse.root / f".{name}-{socket.gethostname()}"
     shutil.rmtree(folder, ignore_errors=True)
@@ -236,7 +232,7 @@ def work_folder(warehouse: Warehouse, name: str) -> Iterator[Path]:
 
 
 def kept_as(source: Path, target: Path) -> None:
-    """Give a file that is replaced, never changed, a second name; where the disk does not allow that, copy it."""
+    """Give a file that is replaced but never changed a second name; copy it where the disk does not allow links."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.link(source, target)
@@ -245,13 +241,13 @@ def kept_as(source: Path, target: Path) -> None:
 
 
 _KEYS = re.compile(r"[^@]*:[^@]*@|.*\?")
-"""What holds a password (`key:secret@bucket`), or may hold a signature (`?sig=...`)."""
+"""Matches a password (`key:secret@bucket`) or a possible signature (`?sig=...`)."""
 _LOCAL = ("file", "local")
 _PATTERN = re.compile(r"[*\[\]]")
-"""Where files are removed, fsspec takes these for patterns of names."""
+"""Characters that fsspec interprets as patterns of names when it removes files."""
 
 
-def place(given: str) -> Path | Store:
+def open_location(given: str) -> Path | Store:
     """Return the path or store of a path, or of an address such as `s3://bucket/prefix`; `file://` is a path.
 
     Raises:

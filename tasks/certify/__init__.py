@@ -1,1 +1,1 @@
-"""Certify: figures that others can recheck, in one file without texts."""
+"""Certificates: figures that others can recheck, in one file without texts."""

@@ -1,6 +1,6 @@
-"""Certificates: the rows that figures rest on, without texts, with the figures and their SQL, in one file.
+"""Certificates: the rows from which figures are computed, without texts, with the figures and their SQL, in one file.
 
-The file is a bundle as a ZIP archive that ends with its digest, the SHA-256 of all bytes before.
+The file is a bundle as a ZIP archive that ends with its digest, the SHA-256 of all bytes before it.
 """
 
 import hashlib
@@ -22,28 +22,28 @@ import sql
 from tasks.bundles.bundle import MANIFEST, Bundle, Damaged, file_at, read_bundle, verify_bundle, write_bundle
 from tasks.bundles.stores import Folder
 from tasks.config.job import Job
-from tasks.dataset.foreign_files import ZIP_ERRORS, TooLarge, member_chunks, refuse_bomb
+from tasks.dataset.foreign_files import ZIP_ERRORS, FileTooLarge, member_chunks, refuse_bomb
 from tasks.measures import SCORE
 from tasks.rules.errors import PipelineError, UsageError, disk_errors
 from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED
 from warehouse import TABLES, Reader, Warehouse, quoted
 
 INTERVALS = {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.95}
-"""How this version draws intervals, which the manifest says."""
+"""How this version draws intervals, as stated in the manifest."""
 _OF_DATA_SET = "benchmark = $benchmark and dataset_revision = $revision"
 _ORDERS = {"responses": "response_id", "verdicts": "task_id, criterion_id, response_id, verdict_id"}
-"""What the rows of large tables are sorted by, since all columns would take longer; others by all columns."""
+"""The order of the rows of large tables, for which sorting by all columns would take longer; others use all columns."""
 RUNS = "runs"
 LEADERBOARDS = ("leaderboard", "hard_leaderboard", "breakdown_leaderboard", "severity_leaderboard")
 """The figures: these marts, whole."""
 MODELS = (*LEADERBOARDS, "trial_scores")
-"""The models that figures rest on, with those that these rest on; intervals over trials are drawn from trial scores."""
+"""The models on which figures depend; intervals over trials are drawn from trial scores."""
 SQL = "sql"
-_MADE = ("responses", "verdicts")
-"""The tables whose rows runs made."""
+_TABLES_OF_RUNS = ("responses", "verdicts")
+"""The tables whose rows were made by runs."""
 _LIBRARIES = ("prbench-pipeline", "duckdb", "numpy", "scipy")
 _NAME = re.compile(r"manifest\.json|(rows|figures)/[a-z_]+\.jsonl|sql/[a-z_.]+\.sql")
-"""What members are called: another name could lead out of the folder, or be a file that a library reads."""
+"""Allowed names of members: others could lead out of the folder, or be files that a library reads."""
 _DIGEST_HEX = 64
 _AT_A_TIME = 1 << 20
 
@@ -71,10 +71,10 @@ _COLUMNS = {
                        "model_config_hash, score_name, n_tasks, n_tasks_evaluated, n_tasks_skipped, sequence_low, "
                        "sequence_high, unbiased_mean_score",
 }  # fmt: skip
-"""The tables that figures are computed from, with what is certified of them: no texts."""
+"""The tables from which figures are computed, with the certified columns: no texts."""
 ROWS = tuple(_COLUMNS)
 KEYS = {**{name: TABLES[name].key for name in ROWS if name in TABLES}, "tasks": ("task_id",)}
-"""What no two rows have in common, of benchmark and revision; a label of a task may be given twice."""
+"""The unique columns of each table, within a benchmark and revision; a label of a task may occur twice."""
 
 
 def member_of(name: str) -> str:
@@ -89,7 +89,7 @@ def rows_of(path: Path) -> Iterator[Any]:
 
 
 def write_rows(reader: Reader, names: Sequence[str], folder: Path, benchmark: str, revision: str) -> dict[str, int]:
-    """Write tables as members into a folder; how many rows each has."""
+    """Write tables as members into a folder, and return the number of rows of each."""
     given, n_rows = {"benchmark": benchmark, "revision": revision}, {}
     for name in names:
         path, query = folder / member_of(name), query_of(name)
@@ -106,8 +106,8 @@ def query_of(name: str) -> str:
     if name == RUNS:
         # Those that made rows of the data set, with their configuration as it is stored: without secrets.
         columns = f"run_id, command, config, git_commit, {_time('started_at')}, {_time('ended_at')}, outcome"
-        made = (f"select run_id from {table} where {_OF_DATA_SET}" for table in _MADE)
-        condition = f"run_id in ({' union '.join(made)})"
+        of_runs = (f"select run_id from {table} where {_OF_DATA_SET}" for table in _TABLES_OF_RUNS)
+        condition = f"run_id in ({' union '.join(of_runs)})"
     elif name == "hard_subset":
         latest = f"select (field, selection_id) from intermediate.latest_selections where {_OF_DATA_SET}"
         condition += f" and (field, selection_id) in ({latest})"
@@ -117,13 +117,13 @@ def query_of(name: str) -> str:
 
 
 def model_texts() -> dict[str, str]:
-    """Member -> the SQL of a model that the leaderboards are made by, in the order of building."""
+    """Return the SQL of each model behind the leaderboards, by member, in the order of building."""
     return {f"{SQL}/{model.name}.sql": model.query + "\n" for model in sql.leading_to(MODELS, ROWS)}
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """The certificate that was written: its file and size, its digest, and the number of rows of each table in it."""
+    """A written certificate: its file and size, its digest, and the number of rows of each table in it."""
 
     file: str
     n_bytes: int
@@ -137,7 +137,7 @@ def certify(job: Job, file: Path) -> Certificate:
     """Write the certificate of the published figures of a job's data set.
 
     Raises:
-        UsageError: the file is there already, or its folder is not.
+        UsageError: the file exists already, or its folder does not.
         PipelineError: nothing is judged yet, figures lack their intervals, or the file cannot be written.
     """
     with TemporaryDirectory(prefix="prbench-") as temporary:
@@ -163,9 +163,9 @@ def certify(job: Job, file: Path) -> Certificate:
 
 
 def _about(reader: Reader, job: Job) -> dict[str, Any]:
-    """Return the entries of the manifest beside the members; none of them changes while the rows stay the same."""
+    """Return the entries of the manifest beside the members; they change only with the rows."""
     given = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
-    times = " union all ".join(f"select created_at from {name} where {_OF_DATA_SET}" for name in _MADE)
+    times = " union all ".join(f"select created_at from {name} where {_OF_DATA_SET}" for name in _TABLES_OF_RUNS)
     latest = f"select max(created_at) as created_at from ({times})"
     return {
         "benchmark": job.settings.benchmark, "dataset_revision": job.data.revision,
@@ -196,7 +196,7 @@ def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, An
 
 
 class Refused(PipelineError):
-    """A file is no certificate, or not the one that was published."""
+    """A file is not a certificate, or not the one that was published."""
 
 
 def write_archive(path: Path, folder: Path, members: Iterable[str]) -> str:
@@ -222,18 +222,18 @@ def write_archive(path: Path, folder: Path, members: Iterable[str]) -> str:
 
 def _hash_before_digest(file: BinaryIO, n_bytes: int) -> str:
     """Return the SHA-256 of all bytes of a file except the digest at its end."""
-    found, left = hashlib.sha256(), n_bytes - _DIGEST_HEX
+    hasher, left = hashlib.sha256(), n_bytes - _DIGEST_HEX
     while left > 0 and (chunk := file.read(min(_AT_A_TIME, left))):
-        found.update(chunk)
+        hasher.update(chunk)
         left -= len(chunk)
-    return found.hexdigest()
+    return hasher.hexdigest()
 
 
 def verified_digest(path: Path, published: str | None) -> str:
     """Return the digest at the end of a file, after checking it against the bytes and the published digest, if given.
 
     Raises:
-        Refused: it is another one.
+        Refused: a digest is different.
         OSError: the file cannot be read.
     """
     with path.open("rb") as file:
@@ -268,7 +268,7 @@ def unpack(path: Path, folder: Path) -> None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with target.open("wb") as file:
                     file.writelines(member_chunks(archive, info))
-    except TooLarge as error:
+    except FileTooLarge as error:
         raise Damaged(str(error)) from error
     except ZIP_ERRORS as error:
         reason = str(error) or type(error).__name__
@@ -276,7 +276,7 @@ def unpack(path: Path, folder: Path) -> None:
 
 
 def _refuse_other_bytes(path: Path, archive: zipfile.ZipFile) -> None:
-    """Refuse a file with bytes that belong to no member, to the table of contents or to the digest."""
+    """Refuse a file with bytes that are not in a member, the table of contents or the digest."""
     end = 0
     with path.open("rb") as file:
         for info in sorted(archive.infolist(), key=attrgetter("header_offset")):
@@ -291,17 +291,17 @@ def _refuse_other_bytes(path: Path, archive: zipfile.ZipFile) -> None:
 
 
 def opened(path: Path, folder: Path) -> Bundle:
-    """Unpack a certificate whose digest was verified into a folder, and return what its manifest says.
+    """Unpack a certificate whose digest was verified into a folder, and return the content of its manifest.
 
     Raises:
         Damaged: it does not hold exactly what its manifest lists.
     """
     unpack(path, folder)
-    place = Folder(folder, str(path))
-    bundle = read_bundle(place, "certificate")
-    if place.files().keys() != {MANIFEST, *(file.name for file in bundle.files)}:
+    location = Folder(folder, str(path))
+    bundle = read_bundle(location, "certificate")
+    if location.files().keys() != {MANIFEST, *(file.name for file in bundle.files)}:
         raise Damaged(f"{path}: its members are not those that the manifest lists; get it again")
-    verify_bundle(place, bundle)
+    verify_bundle(location, bundle)
     if not isinstance(bundle.meta.get("benchmark"), str) or not isinstance(bundle.meta.get("dataset_revision"), str):
         raise Damaged(f"{path}: {MANIFEST} does not say benchmark and dataset_revision; get it again")
     return bundle

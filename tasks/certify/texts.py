@@ -1,4 +1,4 @@
-"""Texts and ids: given texts held against the hashes of a certificate, and its ids against what they are hashes of."""
+"""Comparison of given texts with the hashes of a certificate, and of its ids with the data that they are hashes of."""
 
 import hashlib
 from collections import Counter, defaultdict
@@ -26,12 +26,12 @@ from tasks.rules.text.numbers import some
 from warehouse import DATABASE, Reader
 
 Of = tuple[Any, ...]
-"""The kind of a text and what it is of: a task; a task and a position; task, model, trial and vintage."""
+"""The kind of a text and its subject: a task; a task and a position; task, model, trial and vintage."""
 _RESPONSE = ("task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage")
 _VERDICT = (
     "criterion_id", "criterion_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial",
 )  # fmt: skip
-"""What the ids of rows are hashes of, beside the data set and the response."""
+"""The parts of the ids of rows, beside the data set and the response."""
 CONVERSATION, CRITERION, RESPONSE = "conversation", "criterion", "response"
 OF_RESPONSE = ("task_id", "model", "trial", "vintage")
 _STORED = ("conversation_turns", "criteria", "responses")
@@ -45,14 +45,14 @@ _NAMED = {
 
 @dataclass(frozen=True)
 class Texts:
-    """The result of checking given texts against a certificate.
+    """The result of comparing given texts with a certificate.
 
     Attributes:
         n_checked: kind of text -> how many were compared with the certificate.
         n_certified: the same kinds -> how many are certified.
-        differing: those that are not what is certified, in words.
-        missing: the certified ones of these kinds that were not given, in words.
-        n_others: how many given ones are of something that the certificate does not have.
+        differing: descriptions of the texts that differ from the certified ones.
+        missing: descriptions of the certified texts of these kinds that were not given.
+        n_others: how many given texts are about something that the certificate does not have.
     """
 
     n_checked: dict[str, int]
@@ -66,12 +66,12 @@ class Texts:
         """The result in words."""
         counts = ", ".join(f"{n} of {self.n_certified[kind]} {_SEVERAL[kind]}" for kind, n in self.n_checked.items())
         outcome = f"{len(self.differing)} differ" if self.differing else "all match"
-        found = [f"texts: {counts or 'nothing'} checked; {outcome}"]
+        lines = [f"texts: {counts or 'nothing'} checked; {outcome}"]
         if self.missing:
-            found.append(f"not given: {some(self.missing)}")
+            lines.append(f"not given: {some(self.missing)}")
         if self.n_others:
-            found.append(f"{self.n_others} given texts are of tasks or models that are not certified")
-        return found
+            lines.append(f"{self.n_others} given texts are of tasks or models that are not certified")
+        return lines
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Ids:
     Attributes:
         n_checked: kind of row -> how many ids were computed.
         n_unchecked: how many verdicts are on responses whose texts were not given.
-        differing: the rows whose ids are others, in words.
+        differing: descriptions of the rows whose ids are different.
     """
 
     n_checked: dict[str, int]
@@ -93,17 +93,17 @@ class Ids:
         """The result in words."""
         counts = " and ".join(f"{n} {kind}" for kind, n in self.n_checked.items())
         outcome = f"{len(self.differing)} differ" if self.differing else "all equal"
-        found = [f"ids: of {counts} recomputed; {outcome}"]
+        lines = [f"ids: of {counts} recomputed; {outcome}"]
         if self.n_unchecked:
-            found.append(
+            lines.append(
                 f"ids: of {self.n_unchecked} verdicts not recomputed, so the judge of these may be another one; that "
                 "needs the texts of their responses (--texts)"
             )
-        return found
+        return lines
 
 
 def check_texts(folder: Path, benchmark: str, revision: str, texts: Iterable[Path]) -> tuple[Texts, dict[str, str]]:
-    """Compare given texts with the hashes of an unpacked certificate; with the certified responses by their hashes."""
+    """Compare texts with the hashes of an unpacked certificate; also return the certified responses by hash."""
     certified: dict[Of, set[Any]] = defaultdict(set)  # one label of imported responses may be of several
     for row in rows_of(folder / member_of("tasks")):
         certified[CONVERSATION, row["task_id"]].add(row["conversation_id"])
@@ -131,7 +131,7 @@ def check_texts(folder: Path, benchmark: str, revision: str, texts: Iterable[Pat
 
 
 def check_ids(folder: Path, benchmark: str, revision: str, texts: Mapping[str, str]) -> Ids:
-    """Compute the ids of an unpacked certificate again; those of verdicts need the responses, given by their hashes."""
+    """Recompute the ids of an unpacked certificate; those of verdicts need the responses, given by their hashes."""
     differing: list[str] = []
     hashes: dict[str, str] = {}
     for row in rows_of(folder / member_of("responses")):
@@ -157,7 +157,7 @@ def _named(of: Of) -> str:
 
 
 class Given(NamedTuple):
-    """A text: what it is of, what a certificate would say of it, where it was, and a response itself."""
+    """A text: its subject, its value in a certificate, its source, and for a response the text itself."""
 
     of: Of
     value: Any
@@ -169,7 +169,7 @@ def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
     """Return the texts in a data-set file or folder, a file of responses, a folder of `prbench export`, or a warehouse.
 
     Raises:
-        UsageError: there is nothing of that name, or it is none of these.
+        UsageError: the path does not exist, or is none of these.
         PipelineError: it cannot be read.
     """
     if (path / DATABASE).is_file():
@@ -222,12 +222,12 @@ def _of_responses(path: Path, benchmark: Benchmark) -> Iterator[Given]:
 
 
 def _hash(text: str | None) -> str | None:
-    """Return a response's hash; None for a response that shows nothing: it is failed and has no text."""
+    """Return a response's hash; None for a response without visible text, which is a failure and has no text."""
     return None if text is None or shows_nothing(text) else hashlib.sha256(text.encode()).hexdigest()
 
 
 def _of_tables(where: str, tables: Mapping[str, Iterable[Row]]) -> Iterator[Given]:
-    """Texts as a warehouse holds them."""
+    """Yield texts from the tables of a warehouse."""
     turns = sorted(tables["conversation_turns"], key=itemgetter("task_id", "position"))
     for task_id, of_task in groupby(turns, key=itemgetter("task_id")):
         conversation = [Turn(row["prompt"], tuple(row["reference_texts"] or ()), row["response"]) for row in of_task]

@@ -1,4 +1,4 @@
-"""Verifying: the figures of a certificate computed again, from its rows alone, beside the certified ones."""
+"""Verification: the figures of a certificate, recomputed from its rows alone and compared with the certified ones."""
 
 import json
 import math
@@ -22,19 +22,19 @@ KEY = (
     "split", "is_own_hard", "breakdown", "label", "judge", "judge_config_hash", "template_hash", "grading",
     "judge_trial", "vintage", "model", "model_config_hash", "score_name",
 )  # fmt: skip
-"""The columns that say what a row of a leaderboard is about."""
+"""The columns that identify a row of a leaderboard."""
 _UNLIKE = """
     select status, value
     from verdicts
     where value is distinct from case status when 'met' then 1 when 'partial' then 0.5 when 'unmet' then 0 end
     limit 1
 """
-"""A verdict whose value is not that of its status; failures have none."""
+"""Finds a verdict whose value does not match its status; failures have no value."""
 
 
 @dataclass(frozen=True)
-class Difference:
-    """A figure that comes out differently; `column` is None where the whole row is on one side only."""
+class FigureDifference:
+    """A figure with a different recomputed value; `column` is None if the whole row is on one side only."""
 
     leaderboard: str
     row: dict[str, Any]
@@ -49,36 +49,36 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Compared:
+class BoardComparison:
     """The number of rows and figures that were compared, and the figures that differ."""
 
     n_rows: int
     n_figures: int
-    differences: list[Difference]
+    differences: list[FigureDifference]
 
 
-def compare(leaderboard: str, certified: Path, recomputed: Path, *, is_same_sql: bool) -> Compared:
-    """Compare the rows of a leaderboard, each a line; by other SQL they may have columns more than are certified.
+def compare(leaderboard: str, certified: Path, recomputed: Path, *, is_same_sql: bool) -> BoardComparison:
+    """Compare the rows of a leaderboard, one a line; rows of other SQL may have columns that are not certified.
 
     Raises:
-        ValueError: a row is no JSON, or two rows are about the same.
-        TypeError: a row is no object.
+        ValueError: a row is not JSON, or two rows have the same key.
+        TypeError: a row is not an object.
     """
-    ours, theirs = _by_key(recomputed), _by_key(certified)
-    n_figures, found = 0, []
-    for key in sorted(theirs.keys() | ours.keys(), key=repr):
-        stated, made = theirs.get(key), ours.get(key)
-        about = {column: value for column, value in (stated or made or {}).items() if column in KEY}
-        if stated is None or made is None:
-            sides = ("present", "absent") if made is None else ("absent", "present")
-            found.append(Difference(leaderboard, about, None, *sides))
+    own_rows, certified_rows = _by_key(recomputed), _by_key(certified)
+    n_figures, differences = 0, []
+    for key in sorted(certified_rows.keys() | own_rows.keys(), key=repr):
+        stated, own = certified_rows.get(key), own_rows.get(key)
+        about = {column: value for column, value in (stated or own or {}).items() if column in KEY}
+        if stated is None or own is None:
+            sides = ("present", "absent") if own is None else ("absent", "present")
+            differences.append(FigureDifference(leaderboard, about, None, *sides))
             continue
-        columns = [column for column in dict.fromkeys([*stated, *(made if is_same_sql else ())]) if column not in KEY]
+        columns = [column for column in dict.fromkeys([*stated, *(own if is_same_sql else ())]) if column not in KEY]
         n_figures += len(columns)
         for column in columns:
-            if not is_same(column, stated.get(column), made.get(column)):
-                found.append(Difference(leaderboard, about, column, stated.get(column), made.get(column)))
-    return Compared(len(theirs), n_figures, found)
+            if not is_same(column, stated.get(column), own.get(column)):
+                differences.append(FigureDifference(leaderboard, about, column, stated.get(column), own.get(column)))
+    return BoardComparison(len(certified_rows), n_figures, differences)
 
 
 def _by_key(path: Path) -> dict[tuple[Any, ...], Row]:
@@ -93,13 +93,13 @@ def _by_key(path: Path) -> dict[tuple[Any, ...], Row]:
     return rows
 
 
-def is_same(column: str, stated: Any, made: Any) -> bool:
-    """Return whether two figures are the same, except for the last digits of a mean."""
-    if type(stated) is float and type(made) is float:
+def is_same(column: str, stated: Any, own: Any) -> bool:
+    """Return whether two figures are equal, except for the last digits of a mean."""
+    if type(stated) is float and type(own) is float:
         # Sums depend on the order of adding; resamples, of which ends are made, are computed in single precision.
         close = 1e-6 if column.endswith(("ci_low", "ci_high")) else 1e-9
-        return math.isclose(stated, made, rel_tol=close, abs_tol=close)
-    return type(stated) is type(made) and bool(stated == made)
+        return math.isclose(stated, own, rel_tol=close, abs_tol=close)
+    return type(stated) is type(own) and bool(stated == own)
 
 
 @dataclass(frozen=True)
@@ -107,26 +107,26 @@ class Verification:
     """The result of verifying a certificate.
 
     Attributes:
-        digest: that of the file, which its bytes have.
-        about: benchmark, revision and versions, as the certificate says.
-        compared: leaderboard -> its figures beside those computed here.
+        digest: the digest of the file, which matches its bytes.
+        about: benchmark, revision and versions, as the certificate states them.
+        compared: leaderboard -> the comparison of its certified and recomputed figures.
+        ids: the result of recomputing ids.
         other_sql: the models whose SQL here is not that of the certificate.
-        ids: what computing ids again came to.
-        notes: what could not be checked of weights, in words.
-        texts: what the texts came to that were given; None without any.
+        notes: descriptions of the weights that could not be checked.
+        texts: the result of comparing given texts; None without any.
     """
 
     digest: str
     about: dict[str, Any]
-    compared: dict[str, Compared]
+    compared: dict[str, BoardComparison]
     ids: Ids
     other_sql: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     texts: Texts | None = None
 
     @property
-    def differences(self) -> list[Difference]:
-        """The figures of all leaderboards that come out differently."""
+    def differences(self) -> list[FigureDifference]:
+        """The figures of all leaderboards that differ."""
         return [each for compared in self.compared.values() for each in compared.differences]
 
     @property
@@ -136,14 +136,14 @@ class Verification:
         n_rows, n_figures = sum(each.n_rows for each in filled), sum(each.n_figures for each in filled)
         outcome = f"{len(self.differences)} differ" if self.differences else "all equal"
         rows = f"{n_figures} figures in {n_rows} rows of {len(filled)} leaderboards"
-        found = [f"verify: certificate, {rows} recomputed; {outcome}"]
+        lines = [f"verify: certificate, {rows} recomputed; {outcome}"]
         if self.other_sql:
             names = ", ".join(name.removeprefix("sql/").removesuffix(".sql") for name in self.other_sql)
-            found.append(f"The certificate has other SQL than this version, whose SQL was used: {names}")
-        if (drawn := self.about.get("intervals")) != certifying.INTERVALS:
-            found.append(f"The certificate's intervals were drawn in another way than this version's: {drawn}")
+            lines.append(f"The certificate has other SQL than this version, whose SQL was used: {names}")
+        if (intervals := self.about.get("intervals")) != certifying.INTERVALS:
+            lines.append(f"The certificate's intervals were drawn in another way than this version's: {intervals}")
         texts = self.texts.lines if self.texts else ()
-        return [*found, *self.notes, *self.ids.lines, *texts, f"digest: {self.digest}"]
+        return [*lines, *self.notes, *self.ids.lines, *texts, f"digest: {self.digest}"]
 
     @property
     def as_json(self) -> dict[str, Any]:
@@ -164,12 +164,12 @@ class Verification:
 
 
 def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = ()) -> Verification:
-    """Compute the figures of a certificate again and compare them; with `texts`, check these against its hashes too.
+    """Recompute the figures of a certificate and compare them; with `texts`, compare these with its hashes too.
 
     Raises:
-        UsageError: there is no such file.
-        Refused: its bytes do not have its digest, or not the one that was published.
-        Damaged: it does not hold what a certificate does.
+        UsageError: the file does not exist.
+        Refused: its bytes do not have its digest, or not the published one.
+        Damaged: its content is not that of a certificate.
     """
     if not file.is_file():
         raise UsageError(f"{file}: is not a file; check the path")
@@ -198,26 +198,26 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
 
 
 def verify_files(source: Path | Store) -> StageReport:
-    """Read all files of a backup, an export or the latest publication at a target, and say which of these it is.
+    """Read all files of a backup, an export or the latest publication at a target, and report its kind.
 
     Raises:
         Damaged: it is none of these, or a file is not what its manifest says.
     """
-    place = published_in(Folder(source) if isinstance(source, Path) else source)
-    bundle = read_bundle(place, *KINDS)
-    verify_bundle(place, bundle)
+    location = published_in(Folder(source) if isinstance(source, Path) else source)
+    bundle = read_bundle(location, *KINDS)
+    verify_bundle(location, bundle)
     size = f"{len(bundle.files)} files ({bundle.n_bytes / 1e6:.1f} MB)"
     return StageReport("verify", len(bundle.files), notes=[f"{bundle.kind}, {size} are as its manifest says"])
 
 
 def _recomputed(
     folder: Path, manifest: Mapping[str, Any], *, is_same_sql: bool
-) -> tuple[dict[str, Compared], list[str]]:
+) -> tuple[dict[str, BoardComparison], list[str]]:
     benchmark, revision = manifest["benchmark"], manifest["dataset_revision"]
-    (made := folder / "recomputed").mkdir()
-    derivation = Derivation(made / "figures.duckdb", certifying.MODELS)
+    (work := folder / "recomputed").mkdir()
+    derivation = Derivation(work / "figures.duckdb", certifying.MODELS)
     same = {"benchmark": benchmark, "dataset_revision": revision}
-    derivation.take_in({name: folder / certifying.member_of(name) for name in certifying.ROWS}, same)
+    derivation.load_files({name: folder / certifying.member_of(name) for name in certifying.ROWS}, same)
     with derivation.reader() as reader:
         notes = _refuse_odd(reader, manifest)
     derivation.compute()
@@ -225,18 +225,18 @@ def _recomputed(
         intervals = [*SCORE.fresh(reader), *TRIALS.fresh(reader)]
     derivation.add("measures", intervals)
     with derivation.reader() as reader:
-        certifying.write_rows(reader, certifying.LEADERBOARDS, made, benchmark, revision)
+        certifying.write_rows(reader, certifying.LEADERBOARDS, work, benchmark, revision)
     compared = {
-        name: compare(name, *(each / certifying.member_of(name) for each in (folder, made)), is_same_sql=is_same_sql)
+        name: compare(name, *(each / certifying.member_of(name) for each in (folder, work)), is_same_sql=is_same_sql)
         for name in certifying.LEADERBOARDS
     }
     return compared, notes
 
 
 def _refuse_odd(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
-    """Refuse verdicts whose value is not their status's, rows that are there twice, and weights out of bounds.
+    """Refuse verdicts whose value does not match their status, duplicate rows, and weights out of bounds.
 
-    Where the benchmark's bounds are not known here, or the configuration only warns of weights, a line says so.
+    Return notes on weights: the benchmark's bounds are not known here, or the configuration only warns of such weights.
     """
     for row in reader.rows(_UNLIKE):
         status, value = (json.dumps(row[name]) for name in ("status", "value"))
@@ -252,7 +252,7 @@ def _refuse_odd(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
         return []
     of_admitted = "from criteria join tasks using (task_id) where is_admitted and weight not between ? and ?"
     n_odd = reader.value(f"select count(*) {of_admitted}", [bounds["lowest"], bounds["highest"]])
-    said = f"{n_odd} weights are not from {bounds['lowest']:g} to {bounds['highest']:g}, as those of {name} are"
+    problem = f"{n_odd} weights are not from {bounds['lowest']:g} to {bounds['highest']:g}, as those of {name} are"
     if n_odd and manifest["configuration"]["quality"]["policies"].get("weight_range") != "warn":
-        raise ValueError(said)
-    return [f"{said}; the certified configuration only warns of them"] if n_odd else []
+        raise ValueError(problem)
+    return [f"{problem}; the certified configuration only warns of them"] if n_odd else []

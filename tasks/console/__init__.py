@@ -1,4 +1,4 @@
-"""Text for terminals and logs. `printing` stands by itself: it needs Rich, which `--help` does not wait for."""
+"""Text for terminals and logs. `printing` is separate because it needs Rich, which `--help` should not wait for."""
 
 import contextlib
 import logging
@@ -13,7 +13,7 @@ from tasks.rules.text.characters import visible
 
 
 def rewrite_log_records(mark: str, rewritten: Callable[[str], str]) -> None:
-    """Have messages and tracebacks of log records rewritten from now on, once for each `mark`."""
+    """Rewrite messages and tracebacks of all later log records, once for each `mark`."""
     make = logging.getLogRecordFactory()
     if getattr(make, mark, False):
         return
@@ -30,14 +30,14 @@ def rewrite_log_records(mark: str, rewritten: Callable[[str], str]) -> None:
             record.msg, record.args, record.exc_info = "\n".join(filter(None, kept)), (), None
         return record
 
-    vars(guarded).update({**vars(make), mark: True})  # what it is recognised by stays known
+    vars(guarded).update({**vars(make), mark: True})  # earlier marks stay known
     logging.setLogRecordFactory(guarded)
 
 
 class Shown:
-    """A standard stream on which everything is made visible; `exact` is the stream below, for what machines read.
+    """A standard stream that makes control characters visible; `exact` is the stream below, for machines.
 
-    It has no `buffer`, through which others would write past it.
+    It has no `buffer`, since writes to that would bypass it.
     """
 
     def __init__(self, exact: TextIO) -> None:
@@ -49,7 +49,7 @@ class Shown:
         return getattr(self.exact, name)
 
     def write(self, text: str, /) -> int:
-        """Write text as people may see it."""
+        """Write text with its control characters made visible."""
         self.exact.write(visible(text))
         return len(text)
 
@@ -59,14 +59,14 @@ class Shown:
             self.write(line)
 
     def flush(self) -> None:
-        """Pass on what was written."""
+        """Flush the stream below, unless it is closed."""
         if not self.exact.closed:
             self.exact.flush()
 
 
 @contextlib.contextmanager
 def shown_visibly() -> Iterator[None]:
-    """Let everything that is printed on the standard streams meanwhile be made visible."""
+    """Make everything that is printed on the standard streams visible, until the block ends."""
     before = sys.stdout, sys.stderr
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -88,7 +88,7 @@ def exact(stream: TextIO) -> TextIO:
 
 
 def guard_log_records() -> None:
-    """Make every log record of this process visible, also where other programs will show it."""
+    """Make every log record of this process visible, also when other programs show it."""
     rewrite_log_records("is_visible", visible)
 
 
@@ -101,7 +101,7 @@ class Tally:
     total: int
     done: int = 0
     failed: int = 0
-    said_at_s: float = field(default_factory=time.monotonic)
+    printed_at_s: float = field(default_factory=time.monotonic)
 
     @property
     def name(self) -> str:
@@ -110,7 +110,7 @@ class Tally:
 
 
 class _Screen:
-    """Shows tallies: on a terminal a bar each; where nobody watches a line now and then, and one at the end."""
+    """Shows tallies: on a terminal a bar each; elsewhere a line from time to time, and one at the end."""
 
     def __init__(self) -> None:
         self._ending = ExitStack()
@@ -124,7 +124,7 @@ class _Screen:
             columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
             failures = TextColumn("{task.fields[failures]}")
             self._bars = self._ending.enter_context(Progress(*columns, failures, console=VisibleConsole(stderr=True)))
-            # What is printed meanwhile goes through Rich, which would obey it.
+            # Other output goes through Rich, which would obey control characters.
             self._ending.enter_context(shown_visibly())
 
     def show(self, tally: Tally) -> None:
@@ -135,8 +135,8 @@ class _Screen:
             if (name := tally.name) not in self._numbers:
                 self._numbers[name] = self._bars.add_task(escape(visible(name)), total=tally.total, failures="")
             self._bars.update(self._numbers[name], completed=tally.done, failures=failures)
-        elif tally.done >= tally.total or time.monotonic() - tally.said_at_s > 20:
-            tally.said_at_s = time.monotonic()
+        elif tally.done >= tally.total or time.monotonic() - tally.printed_at_s > 20:
+            tally.printed_at_s = time.monotonic()
             notice(", ".join(filter(None, (f"{tally.name}: {tally.done} of {tally.total}", failures))))
 
     def close(self) -> None:
@@ -145,12 +145,12 @@ class _Screen:
 
 _tallies: dict[tuple[str, str], Tally] = {}
 _screens: list[_Screen] = []
-"""The one screen that all work shares while any is shown: a terminal has room for one set of bars."""
+"""The one screen for all work while any is shown: a terminal has room for one set of bars."""
 _shown: set[tuple[str, str]] = set()
 
 
 def advance(what: str, label: str = "", *, succeeded: bool) -> None:
-    """Tell that one more unit of a stage's work on a model has finished; where nobody counts it, nothing happens."""
+    """Count one more finished unit of a stage's work on a model; without a tally for it, do nothing."""
     tally = _tallies.get((what, label))
     if tally is not None:
         tally.done += 1
@@ -161,7 +161,7 @@ def advance(what: str, label: str = "", *, succeeded: bool) -> None:
 
 @contextmanager
 def progress(what: str, totals: Mapping[str, int], *, is_quiet: bool = False) -> Iterator[list[Tally]]:
-    """Count, and show, what `advance` reports of a stage's work while the block runs; `totals` are by model."""
+    """Count and show the units that `advance` reports for a stage, until the block ends; `totals` are by model."""
     tallies = {(what, label): Tally(what, label, total) for label, total in totals.items() if total}
     _tallies.update(tallies)
     if not is_quiet and tallies:
@@ -181,6 +181,6 @@ def progress(what: str, totals: Mapping[str, int], *, is_quiet: bool = False) ->
 
 
 def notice(line: str) -> None:
-    """Print a line for people on standard error. That nobody reads it any more stops no work."""
+    """Print a line for people on standard error; a closed stream is ignored."""
     with suppress(BrokenPipeError):
         print(visible(line), file=sys.stderr, flush=True)

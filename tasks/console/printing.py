@@ -1,4 +1,4 @@
-"""Drawing on a terminal: Rich's own commands reach it, and those in texts are shown."""
+"""Drawing on a terminal: Rich's own control codes reach it, and those in texts are made visible."""
 
 import sys
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from tasks.rules.text.characters import visible
 class VisibleConsole(Console):
     """A console on standard output or standard error.
 
-    Texts are best made visible before they are given to it, so that they are as wide as they look; what was not, is
+    Texts should be made visible before they are passed to it, so that their width is known; all others are made visible
     here.
     """
 

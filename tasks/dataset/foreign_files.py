@@ -1,6 +1,6 @@
-"""Files that came from elsewhere: regular ones of bounded size, and no name or link in a folder leads out of it.
+"""Files from elsewhere: only regular files of bounded size, and no name or link that leads out of a folder.
 
-How deep JSON may be nested is in `tasks/rules/text/json_text.py`.
+The bound on nested JSON is in `tasks/rules/text/json_text.py`.
 """
 
 import os
@@ -16,12 +16,12 @@ from pathlib import Path, PurePath
 from tasks.rules.errors import PipelineError
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Opening a pipe would wait for somebody at its other end.
+# Opening a pipe would wait for a process at its other end.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 MOST_BYTES = 2 * 2**30
-"""What is held in memory of one file, or of the results in one folder."""
+"""The most bytes held in memory of one file, or of the results in one folder."""
 _MOST_PER_BYTE, _MOST_BESIDE, _MOST_MEMBERS = 200, 20_000_000, 100_000
 """What an archive or a Parquet file may unpack to: real ones unpack to 5 to 30 times their size, small ones to more."""
 
@@ -29,11 +29,11 @@ ZIP_ERRORS = (
     zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, LookupError, TypeError, AttributeError,
     ArithmeticError, RuntimeError, struct.error,
 )  # fmt: skip
-"""What the standard library raises at an archive that is damaged, or that somebody made by hand."""
+"""Errors of the standard library on an archive that is damaged or was made by hand."""
 
 
-class TooLarge(PipelineError):
-    """A file is larger than what is read, or unpacks to more."""
+class FileTooLarge(PipelineError):
+    """A file is larger than the bound, or unpacks to more."""
 
 
 class NotInside(PipelineError):
@@ -41,12 +41,12 @@ class NotInside(PipelineError):
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file of bounded size for reading; a link may stand for it.
+    """Open a regular file of bounded size for reading; links are followed.
 
     Raises:
         NotInside: it is a pipe, a device or a folder.
-        TooLarge: it has more than `MOST_BYTES`.
-        OSError: it is not there, or cannot be read.
+        FileTooLarge: it has more than `MOST_BYTES`.
+        OSError: it does not exist, or cannot be read.
     """
     opened = os.open(path, _FILE & ~os.O_NOFOLLOW)
     if not stat.S_ISREG(os.fstat(opened).st_mode):
@@ -56,15 +56,15 @@ def open_regular(path: Path) -> BufferedReader:
 
 
 def bounded(file: BufferedReader, shown: PurePath | str) -> BufferedReader:
-    """Return an open file if all of it may be held in memory; otherwise close it.
+    """Return an open file if it is small enough to be held in memory; otherwise close it.
 
     Raises:
-        TooLarge: it has more than `MOST_BYTES`.
+        FileTooLarge: it has more than `MOST_BYTES`.
     """
-    n_bytes = os.fstat(file.fileno()).st_size
-    if n_bytes > MOST_BYTES:
+    if (n_bytes := os.fstat(file.fileno()).st_size) > MOST_BYTES:
         file.close()
-        raise TooLarge(f"{shown}: is too large ({n_bytes / 1e9:.1f} GB of at most {MOST_BYTES / 1e9:.1f}); split it")
+        size = f"{n_bytes / 1e9:.1f} GB of at most {MOST_BYTES / 1e9:.1f}"
+        raise FileTooLarge(f"{shown}: is too large ({size}); split it")
     return file
 
 
@@ -72,20 +72,20 @@ def refuse_bomb(shown: PurePath | str, n_bytes: int, unpacked: Iterable[int]) ->
     """Refuse an archive, by its size and the sizes that its members unpack to, before anything is unpacked.
 
     Raises:
-        TooLarge: it has too many members, or they are too large.
+        FileTooLarge: it has too many members, or they are too large.
     """
     sizes = list(unpacked)
     if len(sizes) > _MOST_MEMBERS:
-        raise TooLarge(f"{shown}: has {len(sizes):,} members, more than {_MOST_MEMBERS:,}; split it")
-    if sum(sizes) > _MOST_PER_BYTE * n_bytes + _MOST_BESIDE:
-        raise TooLarge(f"{shown}: it would unpack to {sum(sizes) / 1e6:,.0f} MB, far more than its size; get it again")
+        raise FileTooLarge(f"{shown}: has {len(sizes):,} members, more than {_MOST_MEMBERS:,}; split it")
+    if (n := sum(sizes)) > _MOST_PER_BYTE * n_bytes + _MOST_BESIDE:
+        raise FileTooLarge(f"{shown}: it would unpack to {n / 1e6:,.0f} MB, far more than its size; get it again")
 
 
 def member_chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:
     """Yield the unpacked content of a member in chunks, at most its stated size, which may be false.
 
     Raises:
-        zipfile.BadZipFile: it is compressed in a way that unpacks all at once, or is not what the archive says it is.
+        zipfile.BadZipFile: its compression would unpack all at once, or it does not match the archive's entry.
     """
     if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         raise zipfile.BadZipFile(f"{member.filename} is compressed in a way that is not read")
@@ -95,14 +95,14 @@ def member_chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator
 
 
 def open_inside(folder: Path, name: PurePath | str) -> BufferedReader:
-    """Open a regular file within a folder for reading; a link may stand for it if it stays within the folder.
+    """Open a regular file within a folder for reading; a link is followed if it stays within the folder.
 
-    The way from the folder to the file is gone step by step without following links, so that what is opened is what
-    was looked at, whatever is put in its place meanwhile.
+    The path from the folder to the file is opened one part at a time without following links, so that the opened file
+    is the one that was checked, even if a name is replaced meanwhile.
 
     Raises:
-        NotInside: it lies elsewhere, or is a pipe, a device or a folder.
-        OSError: it is not there, or cannot be read.
+        NotInside: it is elsewhere, or is a pipe, a device or a folder.
+        OSError: it does not exist, or cannot be read.
     """
     shown = folder / name
     try:
@@ -124,21 +124,21 @@ def open_inside(folder: Path, name: PurePath | str) -> BufferedReader:
 
 
 def files_inside(folder: Path) -> list[Path]:
-    """Return all files of a folder and its subfolders, in the order of their names.
+    """Return all files of a folder and its subfolders, sorted by name.
 
     Raises:
-        NotInside: one of them is a link that leads out of it or to a folder, or no regular file.
+        NotInside: one is a link that leads out of the folder or to a folder, or is not a regular file.
         OSError: a folder cannot be read.
     """
 
     def stop(error: OSError) -> None:
         raise error
 
-    found = []
+    files = []
     for root, folders, names in os.walk(folder, onerror=stop):
         if link := next((Path(root, name) for name in folders if Path(root, name).is_symlink()), None):
             raise NotInside(f"{link}: is a link to a folder; put the folder itself there, or remove the link")
         for name in names:
             open_inside(folder, Path(root, name).relative_to(folder)).close()
-            found.append(Path(root, name))
-    return sorted(found)
+            files.append(Path(root, name))
+    return sorted(files)

@@ -26,7 +26,7 @@ def resolve_revision(dataset_id: str, revision: str) -> str:
     A commit is returned unchanged without any network access; a branch or tag is looked up at the
     hub. Raises HubError when the hub does not know it, cannot be reached or refuses access.
     """
-    return revision if re.compile(r"[0-9a-f]{40}").fullmatch(revision) else _ask_hub(dataset_id, revision)
+    return revision if re.compile(r"[0-9a-f]{40}").fullmatch(revision) else _commit_at_hub(dataset_id, revision)
 
 
 def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any]]:
@@ -39,16 +39,16 @@ def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any
     import datasets
     from huggingface_hub import constants
 
-    # The hub is asked first even for a commit, because `datasets` answers a hub that is down with
-    # 23 s of retries, and a refusal with an exception that has lost its cause.
-    commit = (resolve_revision if constants.is_offline_mode() else _ask_hub)(dataset_id, revision)
+    # The hub is called first even for a commit, because `datasets` retries for 23 s if the hub is
+    # down, and after a refusal raises an exception that has lost its cause.
+    commit = (resolve_revision if constants.is_offline_mode() else _commit_at_hub)(dataset_id, revision)
     with _explained(dataset_id, commit), _quiet():
         splits = datasets.load_dataset(
             # The prefix keeps a local folder of the same name from being read instead.
             f"hf://datasets/{dataset_id}",
             revision=commit,
-            # When the hub fails, `datasets` takes the newest revision it finds in its cache,
-            # whichever was asked for. In a cache of its own that can only be this commit.
+            # When the hub fails, `datasets` loads the newest revision in its cache, whichever
+            # was requested. A cache for this commit alone can only hold this one.
             cache_dir=str(Path(datasets.config.HF_DATASETS_CACHE) / "commits" / commit),
         )
     if split not in splits:
@@ -68,7 +68,7 @@ def fetch(dataset_id: str, commit: str, file: str) -> Path:
         return Path(hf_hub_download(dataset_id, file, repo_type="dataset", revision=commit))
 
 
-def _ask_hub(dataset_id: str, revision: str) -> str:
+def _commit_at_hub(dataset_id: str, revision: str) -> str:
     """Return the commit of a revision according to the hub: one request, no retries."""
     from huggingface_hub import HfApi, constants
 
@@ -81,24 +81,24 @@ def _ask_hub(dataset_id: str, revision: str) -> str:
 
 @contextmanager
 def _explained(dataset_id: str, revision: str) -> Iterator[None]:
-    """Report whatever is raised in one line, with the error as its cause."""
+    """Turn any error into one line, with the original error as its cause."""
     from huggingface_hub.errors import HfHubHTTPError
 
     try:
         yield
     except Exception as error:
-        # The libraries hide the reason in a chain of errors: an answer of the hub, or what was named as the cause.
+        # The libraries hide the reason in a chain of errors: an HTTP error of the hub, or the last named cause.
         links, root = list(causes_of(error)), error
         while isinstance(root.__cause__, Exception):
             root = root.__cause__
         root = next((link for link in links if isinstance(link, HfHubHTTPError)), root)
-        said = textwrap.shorten(f"{type(root).__name__}: {root}", 400)
-        raise _failure(dataset_id, revision, f"{said}; {_ADVICE}") from error
+        reason = textwrap.shorten(f"{type(root).__name__}: {root}", 400)
+        raise _failure(dataset_id, revision, f"{reason}; {_ADVICE}") from error
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No progress bars and no log lines from the libraries: what matters reaches the caller."""
+    """Suppress progress bars and log lines of the libraries; the caller reports errors."""
     import datasets
     from huggingface_hub.utils.tqdm import disable_progress_bars
 

@@ -1,6 +1,6 @@
 """Sources of a data set's rows: the hub, Parquet and JSON Lines files, or the sample that ships.
 
-Prompts may come in a file of their own.
+Prompts may be in a separate file.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from tasks.benchmarks import folder_of, load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import DataRevision, Job
 from tasks.config.settings import Dataset
-from tasks.dataset.foreign_files import MOST_BYTES, TooLarge, open_regular, refuse_bomb
+from tasks.dataset.foreign_files import MOST_BYTES, FileTooLarge, open_regular, refuse_bomb
 from tasks.rules.errors import PipelineError, UsageError, from_home
 from tasks.rules.identity import digest
 from tasks.rules.text.json_text import KeyTwice, read_json
@@ -30,7 +30,7 @@ SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 
 class SourceError(PipelineError):
-    """A data set cannot be read; the message names the file and the line where there is one."""
+    """A data set cannot be read; the message names the file, and the line if there is one."""
 
 
 def read_rows(path: Path) -> Iterator[Row]:
@@ -46,7 +46,7 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 
 def kind_of(path: Path) -> str:
-    """`parquet` or `jsonl`, by the name of a file.
+    """Return `parquet` or `jsonl`, by the name of a file.
 
     Raises:
         UsageError: it is neither.
@@ -63,7 +63,7 @@ def parquet_batches(
     """Yield the rows of a Parquet file in batches of `n_rows`; all batches have at most `most_bytes` in total.
 
     Raises:
-        TooLarge: they have more, or the file unpacks to far more than its size.
+        FileTooLarge: they have more, or the file unpacks to far more than its size.
         ArrowException: it is damaged.
     """
     import pyarrow as pa
@@ -73,13 +73,13 @@ def parquet_batches(
         groups = [file.metadata.row_group(n).total_byte_size for n in range(file.metadata.num_row_groups)]
         refuse_bomb(path, path.stat().st_size, groups)
         for batch in file.iter_batches(n_rows, columns=columns):
-            # What a row takes beside its values.
+            # 64 bytes a row beside its values.
             most_bytes -= 64 * batch.num_rows + sum(
                 (column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column).nbytes
                 for column in batch.columns
             )
             if most_bytes < 0:
-                raise TooLarge(f"{path}: it would unpack to more than {MOST_BYTES / 1e9:.1f} GB; split it")
+                raise FileTooLarge(f"{path}: it would unpack to more than {MOST_BYTES / 1e9:.1f} GB; split it")
             yield batch
 
 
@@ -104,7 +104,7 @@ def json_rows(where: object, lines: Iterable[str]) -> Iterator[Row]:
     """Yield the objects of JSON Lines.
 
     Raises:
-        SourceError: a line is no JSON object.
+        SourceError: a line is not a JSON object.
     """
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -117,8 +117,8 @@ def json_rows(where: object, lines: Iterable[str]) -> Iterator[Row]:
                     f"{where}:{number}: not a JSON object ({error}); correct or remove the line"
                 ) from error
             if not isinstance(row, dict):
-                found = type(row).__name__
-                raise SourceError(f"{where}:{number}: not a JSON object but {found}; correct or remove the line")
+                kind = type(row).__name__
+                raise SourceError(f"{where}:{number}: not a JSON object but {kind}; correct or remove the line")
             yield row
 
 
@@ -126,7 +126,7 @@ PROMPTS = ".tsv"
 
 
 def read_prompts(path: Path) -> dict[str, str]:
-    """Return the prompts of a file with a line for each: the task's id, a tab, the prompt as it is (no quoting).
+    """Return the prompts of a file with one line each: the task's id, a tab, the prompt as it is (no quoting).
 
     Raises:
         SourceError: a line has no tab, or an id appears twice.
@@ -151,10 +151,10 @@ def read_prompts(path: Path) -> dict[str, str]:
 
 
 def with_prompts(rows: Iterable[Row], prompts: Mapping[str, str], id_columns: Iterable[str]) -> Iterator[Row]:
-    """Yield rows with the prompt of their id; a row with a prompt keeps it, and one without any stays without."""
+    """Yield rows with the prompt of their id; a row with a prompt keeps it, and a row without a match is unchanged."""
     for row in rows:
-        found = next((prompts[row[name]] for name in id_columns if row.get(name) in prompts), None)
-        yield row if found is None or row.get("prompt") else {**row, "prompt": found}
+        prompt = next((prompts[row[name]] for name in id_columns if row.get(name) in prompts), None)
+        yield row if prompt is None or row.get("prompt") else {**row, "prompt": prompt}
 
 
 _REVISION_HEX = 40
@@ -164,8 +164,8 @@ _REVISION_HEX = 40
 class Source:
     """A data set that can be read: its pinned revision, and how to get the rows of each split.
 
-    `files` are read from here, `hub_files` from the hub's repository at the commit. `prompts` is a file with the
-    prompts of rows that lack them, which belong to a row by one of the `id_columns`.
+    `files` are local, `hub_files` are in the hub's repository at the commit. `prompts` is a file with the prompts of
+    rows that lack them, matched by one of the `id_columns`.
     """
 
     name: str
@@ -192,13 +192,13 @@ class Source:
 
 
 def with_revision(job: Job) -> Job:
-    """Return the job, which looks up the revision of its data set when it is first needed."""
+    """Return the job with a lookup of its data set's revision, which runs when the revision is first needed."""
     dataset, benchmark = job.settings.dataset, job.settings.benchmark
 
     def find() -> DataRevision:
-        # A split that is not there is missed by those who need its tasks.
-        found = _located(dataset, load_benchmark(benchmark))
-        return DataRevision(name=found.name, revision=found.revision, splits=dataset.splits or found.splits)
+        # A missing split is reported by the commands that need its tasks.
+        source = _located(dataset, load_benchmark(benchmark))
+        return DataRevision(name=source.name, revision=source.revision, splits=dataset.splits or source.splits)
 
     return job.looking_up(find)
 
@@ -222,10 +222,7 @@ def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
 
 
 def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
-    """Return the source that a configuration names, with all its splits.
-
-    For the hub, these are the configured ones.
-    """
+    """Return the source that a configuration names, with all its splits; for the hub, with the configured ones."""
     if dataset.source == "hub":
         from tasks.dataset.hub import resolve_revision
 
@@ -234,7 +231,7 @@ def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
         commit = resolve_revision(name, dataset.revision)
         for file in dataset.files.values():
             kind_of(Path(file))
-        # Some of its files are a data set of their own, as other files may have other rubrics.
+        # A choice of its files is a data set of its own, since files may differ in their rubrics.
         revision = digest(commit, *sorted(dataset.files.values())) if dataset.files else commit
         return Source(name, revision, dataset.splits or tuple(dataset.files), commit=commit, hub_files=dataset.files)
     path = sample_of(benchmark.name) if dataset.source == "sample" else from_home(dataset.source, "dataset.source")
@@ -245,7 +242,7 @@ def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
         prompts = _prompts(dataset, path)
         revision = _content_revision(files if prompts is None else {**files, prompts.name: prompts})
     except OSError as error:
-        # What fails in the middle of a file does not say which one it was.
+        # An error in the middle of a file does not name the file.
         where, why = error.filename or path, error.strerror or error
         raise SourceError(f"dataset.source: {where}: {why}; check the path and its permissions") from error
     return Source(str(path), revision, tuple(files), files, prompts=prompts, id_columns=benchmark.id_columns)
@@ -259,9 +256,9 @@ def sample_of(benchmark: str) -> Path | None:
 
 def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
     if path.is_dir():
-        found = [file for file in sorted(path.iterdir()) if file.suffix in SUFFIXES]
-        files = {file.stem: file for file in found}
-        if not files or len(files) < len(found):
+        candidates = [file for file in sorted(path.iterdir()) if file.suffix in SUFFIXES]
+        files = {file.stem: file for file in candidates}
+        if not files or len(files) < len(candidates):
             has = "two files for one split; keep one of them" if files else "no .parquet or .jsonl file"
             raise UsageError(f"dataset.source: {path} has {has}")
         return files
@@ -273,23 +270,20 @@ def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
 
 
 def _prompts(dataset: Dataset, path: Path) -> Path | None:
-    """Return the file of prompts that is configured, or the one in the data set's folder."""
+    """Return the configured file of prompts, or the one in the data set's folder."""
     if dataset.prompts is not None:
         prompts = from_home(dataset.prompts, "dataset.prompts")
         if not prompts.is_file():
             raise UsageError(f"dataset.prompts: {prompts} is not a file; give one of lines `id<TAB>prompt`")
         return prompts
-    found = sorted(path.glob(f"*{PROMPTS}")) if path.is_dir() else []
-    if len(found) > 1:
-        raise UsageError(f"dataset.source: {path} holds {len(found)} {PROMPTS} files; name one as `dataset.prompts`")
-    return found[0] if found else None
+    files = sorted(path.glob(f"*{PROMPTS}")) if path.is_dir() else []
+    if len(files) > 1:
+        raise UsageError(f"dataset.source: {path} holds {len(files)} {PROMPTS} files; name one as `dataset.prompts`")
+    return files[0] if files else None
 
 
 def _content_revision(files: Mapping[str, Path]) -> str:
-    """Return the revision of files: the hash of a single file's bytes.
-
-    For a folder it is the hash of all its files, whichever splits are chosen.
-    """
+    """Return the revision of files: the hash of one file's bytes, or of all files of a folder, whatever the splits."""
     hashes = {}
     for split, file in files.items():
         with open_regular(file) as opened:

@@ -1,1 +1,1 @@
-"""Exchange: tables to a folder or store and back into another warehouse, publications, sheets for human graders."""
+"""Exports: tables to a folder or store and into another warehouse, publications, sheets for human graders."""

@@ -20,7 +20,7 @@ from warehouse import write_atomically
 
 SUFFIXES = (".csv", ".xlsx")
 _OF_DATA = ("benchmark", "dataset_revision")
-"""Columns in front of a leaderboard's own, since a file goes where nobody knows what it is about."""
+"""Columns in front of a leaderboard's own, since a file must say what it is about."""
 _MARTS = ("leaderboard", "severity_leaderboard", "breakdown_leaderboard")
 _WIDEST, _CREATED = 60, datetime(2026, 1, 1)
 """Width of a column in characters; the same time in every file, so that the same rows give the same bytes."""
@@ -38,16 +38,12 @@ def write_board(
     """Write a figure as CSV, with a second file for its columns, or as Excel, with a second sheet.
 
     Args:
-        job: what the leaderboard is about.
+        job: the job of the leaderboard.
         table: its columns and rows.
-        file: ends in .csv or .xlsx; what is there is replaced.
+        file: ends in .csv or .xlsx; an existing file is replaced.
         by: the breakdown whose labels it has.
-        name: the figure's.
-        relation: where its rows are from, if that is one relation.
-
-    Raises:
-        UsageError: the file has another ending, or there is no row.
-        PipelineError: it cannot be written.
+        name: the figure's name.
+        relation: the relation of its rows, if there is only one.
     """
     refuse_other_suffix(file)
     if not table.rows:
@@ -72,7 +68,7 @@ def write_board(
         if file.suffix == ".csv":
             for path, titles, cells in sheets.values():
                 text = as_csv(titles, [dict(zip(titles, row, strict=True)) for row in cells], mark=not_run)
-                # With a byte order mark, without which spreadsheets assume another encoding.
+                # Without a byte order mark, spreadsheets assume another encoding.
                 write_atomically(path, text.encode("utf-8-sig"))
         else:
             import xlsxwriter
@@ -99,15 +95,15 @@ def refuse_other_suffix(file: Path) -> None:
 
 
 def _write_sheet(workbook: Any, name: str, titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """A sheet with a heading that stays in view, each value in its own type."""
+    """Write a sheet with a heading that stays in view, each value in its own type."""
     sheet = workbook.add_worksheet(name)
     heading, marked = workbook.add_format({"bold": True}), workbook.add_format({"quote_prefix": True})
     for column, title in enumerate(titles):
         sheet.write_string(0, column, title, heading)
-        for place, row in enumerate(rows, start=1):
+        for row_number, row in enumerate(rows, start=1):
             value = row[column]
             # A text is never a formula, also after it was edited.
-            sheet.write(place, column, value, marked if isinstance(value, str) and may_run(value) else None)
+            sheet.write(row_number, column, value, marked if isinstance(value, str) and may_run(value) else None)
         widest = max(len(str(each)) for each in (title, *(row[column] for row in rows)) if each is not None)
         sheet.set_column(column, column, min(widest + 1, 2 * _WIDEST if name == "columns" else _WIDEST))
     sheet.freeze_panes(1, 0)

@@ -19,18 +19,18 @@ from tasks.run.writing import StageReport
 from warehouse import Warehouse, sample_path
 
 USUAL = ("leaderboard", "tasks", "criteria", "messages", "responses", "verdicts", "scores")
-"""What is exported if nothing is named; the first one is what `load_dataset(FOLDER)` loads."""
+"""The default tables; `load_dataset(FOLDER)` loads the first one."""
 SPLIT = "test"
-"""The split that every table is: results are for evaluation, and not for training."""
+"""The split of every table: results are for evaluation, not for training."""
 NAME = "README.md"
 _OF_SAMPLES, _UNKNOWN = "apache-2.0", "unknown"
 _ABOUT = """\
 # Results on {title}
 
-**Do not train on this data.** It holds the tasks of a benchmark with answers and verdicts; a model that has seen them
+**Do not train on this data.** It holds the tasks of a benchmark with responses and verdicts; a model that has seen them
 can no longer be evaluated with them. The data set marks its rows with canaries, so that they can be kept out of
 training data. Canaries are left out here, since they belong to the data set itself and are never put beside other
-texts. Whoever passes this on should keep this notice, and put the files where crawlers do not reach them.
+texts. If you pass the data on, keep this notice, and put the files where crawlers do not reach them.
 
 {licence}
 
@@ -59,40 +59,39 @@ The Arrow files are a copy of the Parquet files; `--exclude "*.arrow"` leaves th
 
 
 def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> StageReport:
-    """Write tables and views of the job's benchmark and revision to a folder that is empty or not there.
+    """Write tables and views of the job's benchmark and revision to a folder that is empty or does not exist.
 
-    A table without rows is left out.
-
-    Each is a folder with Parquet files, for `datasets.load_dataset(folder, name)`, and an Arrow copy of them, for
-    `datasets.load_from_disk(folder / name)`. The card is written last.
+    Tables without rows are left out. Each other table is a folder with Parquet files, for
+    `datasets.load_dataset(folder, name)`, and an Arrow copy of them, for `datasets.load_from_disk(folder / name)`. The
+    card is written last.
 
     Raises:
-        UsageError: the folder holds something, there is no such table, or none of them has a row.
+        UsageError: the folder is not empty, a table does not exist, or none of them has a row.
         PipelineError: a file cannot be written.
     """
     import yaml
 
     exported.refuse_filled(folder)
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
-    licence, said = _licence_of(job, benchmark)
+    licence, licence_note = _licence_of(job, benchmark)
     with Warehouse(job.warehouse).reader() as reader:
-        asked, key = (
+        requested, key = (
             exported.chosen_tables(reader, names or USUAL),
             {"benchmark": benchmark.name, "dataset_revision": data.revision},
         )
-        columns = {name: reader.table(f"from {name} limit 0")[0] for name in asked}
-        own = {name: {column: value for column, value in key.items() if column in columns[name]} for name in asked}
+        columns = {name: reader.table(f"from {name} limit 0")[0] for name in requested}
+        own = {name: {column: value for column, value in key.items() if column in columns[name]} for name in requested}
         # `load_dataset` cannot load a table without rows.
-        chosen = [name for name in asked if reader.select(name, "count(*) as n", **own[name])[0]["n"]]
+        chosen = [name for name in requested if reader.select(name, "count(*) as n", **own[name])[0]["n"]]
         if not chosen:
             raise UsageError(f"{folder}: no row of {benchmark.name} in these tables; see `prbench status`")
         with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             written = exported.write_tables(reader, folder, chosen, benchmark.name, revision=data.revision, root="")
             arrow = {table.name: _copied(folder, written, table, licence) for table in written.tables}
-            # What makes the copies one `DatasetDict`.
+            # This file makes the copies one `DatasetDict`.
             (folder / "dataset_dict.json").write_text(json.dumps({"splits": chosen}), encoding="utf-8")
-            # What the hub and `datasets` read.
+            # The hub and `datasets` read this header.
             header = {
                 "license": licence,
                 "pretty_name": f"Results on {benchmark.title}",
@@ -104,19 +103,19 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
                 ],
             }  # fmt: skip
             card = f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n" + _ABOUT.format(
-                title=benchmark.title, licence=said, benchmark=benchmark.name, revision=data.revision,
+                title=benchmark.title, licence=licence_note, benchmark=benchmark.name, revision=data.revision,
                 splits=", ".join(data.splits), version=importlib.metadata.version("prbench-pipeline"), split=SPLIT,
                 shown="verdicts" if "verdicts" in chosen else chosen[0],
             )  # fmt: skip
             (folder / NAME).write_text(card + "\n".join(_described(written, arrow)), encoding="utf-8")
     size = f"{written.n_bytes() / 1e6:.1f} MB of Parquet, {sum(arrow.values()) / 1e6:.1f} MB of Arrow"
     notes = [f"{counted(written.n_rows, 'row')} of {counted(len(chosen), 'table')} in {folder} ({size})"]
-    if empty := [name for name in asked if name not in chosen]:
+    if empty := [name for name in requested if name not in chosen]:
         notes.append(f"empty, left out: {', '.join(empty)}")
     return StageReport("export", rows=written.n_rows, notes=notes)
 
 
-def _copied(folder: Path, written: exported.Written, table: exported.Exported, licence: str) -> int:
+def _copied(folder: Path, written: exported.TableFiles, table: exported.Exported, licence: str) -> int:
     """Write an Arrow copy of a table's Parquet files beside them, and return its size in bytes."""
     import datasets  # imports for seconds
 
@@ -130,7 +129,7 @@ def _copied(folder: Path, written: exported.Written, table: exported.Exported, l
     return sum(path.stat().st_size for path in (folder / table.name).glob("*.arrow"))
 
 
-def _described(written: exported.Written, arrow_bytes: dict[str, int]) -> Iterator[str]:
+def _described(written: exported.TableFiles, arrow_bytes: dict[str, int]) -> Iterator[str]:
     """Yield the lines of the card on the tables, and on the columns of each."""
     for table in written.tables:
         sizes = (written.n_bytes(table.files), arrow_bytes[table.name])

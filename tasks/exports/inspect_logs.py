@@ -25,9 +25,9 @@ from warehouse import Reader, Warehouse
 Row = Mapping[str, Any]
 Document = dict[str, Any]
 _TASKS_AT_ONCE = 500
-"""So many tasks are in memory at a time, with all their answers and verdicts of one model run."""
-NOTICE = "Benchmark data with answers to it: do not train models on it. Markers against that (canaries) are left out."
-_SAID = (
+"""Number of tasks in memory at a time, with all their responses and verdicts of one model run."""
+NOTICE = "Benchmark data with responses to it: do not train models on it. Markers against that (canaries) are left out."
+_IDENTITY = (
     "judge", "judge_config_hash", "template_hash", "grading", "rubric", "judge_trial", "model_config_hash", "vintage",
     "dataset_revision",
 )  # fmt: skip
@@ -39,7 +39,7 @@ _OF_TASKS = ("coverage", "n_tasks", "n_tasks_wanted", "is_complete", "mean_lower
 VERSION = 2
 SUFFIX = ".eval"
 GRADER = "grader"
-"""The role of the judge; Inspect calls judges so."""
+"""The role of the judge in Inspect."""
 _STOPPED = {"truncated": "max_tokens", "context_length": "model_length", "refused": "content_filter"}
 _MOST_SHOWN = 1_000
 """Characters of a text in a summary."""
@@ -54,15 +54,15 @@ _DECIDED = ("met", "partial", "unmet")
 
 
 def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageReport:
-    """Write a log for each model and judge (each model run) to a folder that is empty or not there.
+    """Write a log for each model and judge (each model run) to a folder that is empty or does not exist.
 
     Args:
         job: its models and judges, all of them if it names none, on its splits.
         folder: where the logs are written.
-        vintage: of which vintage the answers are; None for the latest of each model, `all` for a log of each.
+        vintage: the vintage of the responses; None for the latest of each model, `all` for a log of each.
 
     Raises:
-        UsageError: the folder holds something, or nothing was judged in the selection.
+        UsageError: the folder is not empty, or nothing was judged in the selection.
         PipelineError: a file cannot be written.
     """
     refuse_filled(folder)
@@ -79,14 +79,14 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
         with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             n_samples = sum(_write_log(reader, wanted, model_run, folder) for model_run in model_runs)
-    said = f"{len(model_runs)} logs with {n_samples} samples in {folder}"
-    return StageReport("export", rows=n_samples, notes=[said, f"`inspect view --log-dir {folder}` shows them"])
+    summary = f"{len(model_runs)} logs with {n_samples} samples in {folder}"
+    return StageReport("export", rows=n_samples, notes=[summary, f"`inspect view --log-dir {folder}` shows them"])
 
 
 def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path) -> int:
     """Write the log of one model run, and return the number of its samples."""
     title, task_ids = wanted.benchmark.title, list(wanted.task_ids)
-    # What was evaluated: Inspect's `EvalSpec`. Ids are hashes of what the log is about. Answers are one generation.
+    # Inspect's `EvalSpec`. Ids are hashes of what the log is about. A response is one generation.
     about = {"plan": {"name": "plan", "steps": [{"solver": "generate"}]}, "eval": {
         "eval_id": _id_of(model_run, "inspect eval"), "run_id": _id_of(model_run, "inspect run"),
         "created": model_run["first_answered_at"].isoformat(), "task": model_run["benchmark"],
@@ -97,7 +97,7 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
         "model": model_run["model"], "model_roles": {GRADER: {"model": model_run["judge"]}},
         "config": {"epochs": model_run["n_trials"], "epochs_reducer": ["mean"]},
         "packages": {"prbench-pipeline": importlib.metadata.version("prbench-pipeline")},
-        "metadata": {name: model_run[name] for name in (*_SAID, "may_hide_failures")} | {"notice": NOTICE},
+        "metadata": {name: model_run[name] for name in (*_IDENTITY, "may_hide_failures")} | {"notice": NOTICE},
     }}  # fmt: skip
     primary, n_scored, summaries = wanted.benchmark.primary_score.score_name, 0, []
     temporary = folder / f".{uuid4().hex}.tmp"
@@ -113,7 +113,7 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
                 "model_run": model_run["model_run_id"],
             })  # fmt: skip
             _put(log, "summaries.json", summaries)
-            # When the first answer and the last verdict were stored, and the usage of all samples.
+            # The times of the first response and the last verdict, and the usage of all samples.
             stats = {
                 "started_at": model_run["first_answered_at"].isoformat(),
                 "completed_at": max((each["completed_at"] for each in summaries), default=""),
@@ -123,7 +123,7 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
             results = _results(figures, len(summaries), n_failed, n_scored)
             header = {"version": VERSION, "status": "success", **about, "results": results, "stats": stats}
             _put(log, "header.json", header)
-        # Labels may hold anything, so the id tells apart what looks alike. A log has its name once it is complete.
+        # Different labels may give the same name, so it contains the id. A log gets its name when it is complete.
         parts = (model_run["benchmark"], model_run["model"], model_run["judge"], about["eval"]["eval_id"][:8])
         name = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part)[:40] for part in parts)
         temporary.replace(folder / f"{name}{SUFFIX}")
@@ -133,7 +133,7 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
 
 
 def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> None:
-    """Write a member; a float that is no number as `NaN`, which is how Inspect marks a sample without a score."""
+    """Write a member; a float that is not a number as `NaN`, as Inspect marks a sample without a score."""
     member = ZipInfo(name, (1980, 1, 1, 0, 0, 0))  # a zip cannot do without a time
     member.compress_type = ZIP_DEFLATED
     log.writestr(member, json.dumps(document, ensure_ascii=False))
@@ -161,23 +161,23 @@ def _samples(reader: Reader, wanted: WantedTasks, model_run: Row) -> Iterator[Do
 
 
 def _by_response(rows: Sequence[Row]) -> Mapping[str, list[Row]]:
-    found: dict[str, list[Row]] = defaultdict(list)
+    by_response: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        found[row["response_id"]].append(row)
-    return found
+        by_response[row["response_id"]].append(row)
+    return by_response
 
 
 def _id_of(model_run: Row, what: str) -> str:
-    return digest(what, *(model_run[name] for name in ("benchmark", "model", *_SAID)))[:22]
+    return digest(what, *(model_run[name] for name in ("benchmark", "model", *_IDENTITY)))[:22]
 
 
 def _results(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: int) -> Document:
     """Return the results: for each score its figures on each split, as the leaderboard shows them.
 
     Args:
-        figures: the rows of the leaderboard, the main score first; a figure that is not known has no metric.
-        n_samples: how many samples the log has.
-        n_failed: those of them without an answer.
+        figures: the rows of the leaderboard, the main score first; an unknown figure has no metric.
+        n_samples: the number of samples in the log.
+        n_failed: those of them without a response.
         n_scored: those with a score.
     """
     has_group = len({row["split"] for row in figures}) > 1
@@ -207,20 +207,20 @@ def _sample_of(
     """Return a sample: conversation, response, scores with every criterion, usage; the error without a response.
 
     Args:
-        model_run: who answered and who judged.
-        response: the answer with its task's labels, or how it failed.
-        messages: the conversation that was sent.
+        model_run: the model and the judge.
+        response: the response with its task's labels, or its failure.
+        messages: the conversation as sent.
         criteria: every criterion of the task, with the verdict on this response.
         scores: the response's scores, the main one first; empty for a failed response.
     """
-    judging = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
-    uid = digest("inspect sample", response["response_id"], *(model_run[name] for name in judging))[:22]
+    judge_columns = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+    uid = digest("inspect sample", response["response_id"], *(model_run[name] for name in judge_columns))[:22]
     turns = [
-        {"id": f"{uid}-{place}", "role": role, "content": text, **({"source": "input"} if role == "user" else {})}
-        for place, (role, text) in enumerate(messages)
+        {"id": f"{uid}-{index}", "role": role, "content": text, **({"source": "input"} if role == "user" else {})}
+        for index, (role, text) in enumerate(messages)
     ]
-    answer = None if response["text"] is None else {
-        "id": f"{uid}-answer", "role": "assistant", "content": response["text"], "source": "generate",
+    response_message = None if response["text"] is None else {
+        "id": f"{uid}-response", "role": "assistant", "content": response["text"], "source": "generate",
         "model": response["served_model"] or model_run["model"],
     }  # fmt: skip
     calls = [row for row in criteria if row["status"] not in {"not_judged", "no_response"}]
@@ -228,66 +228,63 @@ def _sample_of(
     sampled, judged = _usage_of(response), _added(map(_usage_of, calls), [row["cost_usd"] for row in calls])
     return {
         "id": response["task_id"], "epoch": response["trial"], "input": turns, "target": "",
-        "messages": [*turns, *([answer] if answer else [])],
+        "messages": [*turns, *([response_message] if response_message else [])],
         "output": {
             "model": response["served_model"] or model_run["model"], "completion": response["text"] or "",
             "choices": [{
-                "message": answer or {"role": "assistant", "content": ""},
-                "stop_reason": _STOPPED.get(response["status"], "stop" if answer else "unknown"),
+                "message": response_message or {"role": "assistant", "content": ""},
+                "stop_reason": _STOPPED.get(response["status"], "stop" if response_message else "unknown"),
             }],
-            "usage": sampled, "time": response["latency_s"], "error": None if answer else cause,
+            "usage": sampled, "time": response["latency_s"], "error": None if response_message else cause,
         },
-        "scores": _scores(criteria, scores) if answer else {},
+        "scores": _scores(criteria, scores) if response_message else {},
         "metadata": {name: response[name] for name in (*_OF_TASK, *_OF_RESPONSE)},
         # Model and judge may have one name.
         "model_usage": _usage_by_name([{model_run["model"]: sampled}, {model_run["judge"]: judged}]),
         "role_usage": {GRADER: judged} if judged else {},
-        "completed_at": max(made for row in (response, *criteria) if (made := row["created_at"])).isoformat(),
+        "completed_at": max(row["created_at"] for row in (response, *criteria) if row["created_at"]).isoformat(),
         "uuid": uid,
-        "error": None if answer else dict.fromkeys(("message", "traceback", "traceback_ansi"), cause),
+        "error": None if response_message else dict.fromkeys(("message", "traceback", "traceback_ansi"), cause),
     }  # fmt: skip
 
 
 def _summary_of(sample: Document) -> Document:
     """Return the entry of a sample in the list of samples; long texts are cut."""
-    asked = next((turn["content"] for turn in reversed(sample["input"]) if turn["role"] == "user"), "")
+    prompt = next((turn["content"] for turn in reversed(sample["input"]) if turn["role"] == "user"), "")
     scores = {
         name: {"value": score["value"], "explanation": score["explanation"][:_MOST_SHOWN]}
         for name, score in sample["scores"].items()
     }
     kept = ("id", "epoch", "target", "metadata", "model_usage", "role_usage", "completed_at", "uuid")
     return {
-        **{name: sample[name] for name in kept}, "input": asked[:_MOST_SHOWN], "scores": scores,
+        **{name: sample[name] for name in kept}, "input": prompt[:_MOST_SHOWN], "scores": scores,
         "error": sample["error"] and sample["error"]["message"], "completed": True,
         "message_count": len(sample["messages"]),
     }  # fmt: skip
 
 
 def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Document]:
-    """Each score by its name; the first one carries the criteria."""
+    """Return each score by its name; the first one carries the criteria."""
     # A judge's call failed, or is still to be made.
     undecided = {row["status"] for row in criteria} - set(_DECIDED)
     reason = None if not undecided else "not_judged" if undecided == {"not_judged"} else "grader_failed"
-    found = {}
-    for place, score in enumerate(scores):
+    documents = {}
+    for index, score in enumerate(scores):
         value = score["value"]
         bounds = {} if value is not None else {name: score[name] for name in ("value_lower", "value_upper")}
-        more = {"criteria": [{name: row[name] for name in _OF_CRITERION} for row in criteria]} if place == 0 else {}
-        found[score["score_name"]] = {
+        more = {"criteria": [{name: row[name] for name in _OF_CRITERION} for row in criteria]} if index == 0 else {}
+        documents[score["score_name"]] = {
             # By this Inspect knows a sample that no metric counts.
             "value": float("nan") if value is None else value,
-            "explanation": explanation_of(criteria) if place == 0 else "",
+            "explanation": explanation_of(criteria) if index == 0 else "",
             "reason": reason if value is None else None,
             "metadata": {**bounds, **more},
         }
-    return found
+    return documents
 
 
 def explanation_of(criteria: Sequence[Row]) -> str:
-    """Return a line that counts the verdicts, and a Markdown table of the criteria.
-
-    The table has explanations where there are any.
-    """
+    """Return a line that counts the verdicts, and a Markdown table of the criteria, with their explanations."""
     counted = Counter(row["status"] for row in criteria)
     order = [*_DECIDED, *sorted(counted.keys() - set(_DECIDED))]
     line = ", ".join(f"{counted[status]} {status.replace('_', ' ')}" for status in order if counted[status])
@@ -304,7 +301,7 @@ def explanation_of(criteria: Sequence[Row]) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text for one cell of a table, with nothing in it that Markdown would interpret.
+    """Return a text for one cell of a table, with all characters escaped that Markdown would interpret.
 
     Inspect View escapes HTML itself.
     """
@@ -314,7 +311,7 @@ def _text(text: str) -> str:
 def _usage_of(row: Row) -> Usage | None:
     """Return the usage of one call, as Inspect's `ModelUsage`; None if the provider reported no tokens.
 
-    `input_tokens` leaves out those that came from the provider's cache, which count in `input_tokens_cache_read`.
+    `input_tokens` excludes tokens from the provider's cache, which are in `input_tokens_cache_read`.
     """
     prompt, completion = row["prompt_tokens"], row["completion_tokens"]
     if prompt is None or completion is None:
@@ -329,17 +326,17 @@ def _usage_of(row: Row) -> Usage | None:
 
 def _usage_by_name(usages: Iterable[Mapping[str, Usage | None]]) -> dict[str, Usage]:
     """Return the sum of the usages of each name."""
-    found: dict[str, list[Usage | None]] = defaultdict(list)
+    by_name: dict[str, list[Usage | None]] = defaultdict(list)
     for each in usages:
         for name, usage in each.items():
-            found[name].append(usage)
-    return {name: sums for name, of_name in found.items() if (sums := _added(of_name))}
+            by_name[name].append(usage)
+    return {name: sums for name, of_name in by_name.items() if (sums := _added(of_name))}
 
 
 def _added(usages: Iterable[Usage | None], costs: Sequence[float | None] | None = None) -> Usage | None:
     """Return the sum of the reported usages; None if there are none. An unknown cost makes the sum unknown.
 
-    `costs` are those of all calls, also of such whose tokens were not reported.
+    `costs` are those of all calls, including calls whose tokens were not reported.
     """
     known = [usage for usage in usages if usage is not None]
     if not known:

@@ -1,7 +1,7 @@
-"""Sheets for people to fill in: a CSV file that spreadsheets open as it is meant, one row a criterion.
+"""Sheets for people to fill in: a CSV file that every spreadsheet opens correctly, one row a criterion.
 
-A sheet for human graders is imported as verdicts: it has either whole responses, or single verdicts that are drawn with
-known probabilities, so that what people say of them can correct a judge's scores (`drawing.py`).
+A sheet for human graders is imported as verdicts: it has either whole responses, or single verdicts that are sampled
+with known probabilities, so that people's labels can correct a judge's scores (`label_sampling.py`).
 
 A sheet for experts is imported as reviews. The paper's validation (arXiv 2511.11562, appendix E): experts who did not
 write the task agree or disagree that a criterion is well-constructed, accurate and relevant. Criteria are sampled with
@@ -19,7 +19,7 @@ from typing import Any
 import sql
 from tasks.assemble import complete_conversations
 from tasks.config.job import Job
-from tasks.exports import drawing
+from tasks.exports import label_sampling
 from tasks.figures.rendering import as_csv
 from tasks.imports.verdicts import SHEET_COLUMN
 from tasks.rules.errors import UsageError, disk_errors
@@ -35,14 +35,14 @@ from warehouse import Reader, Warehouse, write_atomically
 Row = dict[str, Any]
 SUFFIX = ".csv"
 _CELL_CHARS = 32_000
-"""Spreadsheets hold a little more in a cell, and put the rest of a longer one into other rows."""
+"""Spreadsheets hold slightly more in a cell, and move the rest of a longer text into other rows."""
 
 
-def refuse_place(file: Path) -> None:
-    """Refuse a place where no sheet can be, or one with a sheet that may be filled in.
+def refuse_target(file: Path) -> None:
+    """Refuse a path that cannot be a sheet, or where a sheet exists that may be filled in.
 
     Raises:
-        UsageError: it is such a place.
+        UsageError: it is such a path.
     """
     if file.suffix != SUFFIX:
         raise UsageError(f"{file}: the sheet must end in {SUFFIX}")
@@ -51,7 +51,7 @@ def refuse_place(file: Path) -> None:
 
 
 def readable(conversations: Mapping[str, Conversation]) -> dict[str, str]:
-    """Task id -> its conversation as one text that fits into a cell; of a longer one the middle is left out."""
+    """Return each task's conversation as one text that fits into a cell; the middle of a longer one is left out."""
     texts, half = {}, _CELL_CHARS // 2 - 50
     for task_id, conversation in conversations.items():
         text = "\n\n".join(map(": ".join, conversation.messages))
@@ -64,7 +64,7 @@ def write_sheet(
     file: Path, columns: Sequence[str], how: str, by_people: Sequence[str], rows: Iterable[Row],
     conversations: Mapping[str, Conversation],
 ) -> None:  # fmt: skip
-    """Write rows as CSV, each with its task's conversation, how it is filled in, and empty cells for people.
+    """Write rows as CSV, each with its task's conversation, instructions, and empty cells for people.
 
     Raises:
         PipelineError: the file cannot be written.
@@ -72,7 +72,7 @@ def write_sheet(
     texts, empty = readable(conversations), {SHEET_COLUMN: how, **dict.fromkeys(by_people)}
     given = ({**row, **empty, "conversation": texts[row["task"]]} for row in rows)
     cells = [{name: "" if row.get(name) is None else str(row[name]) for name in columns} for row in given]
-    # All quoted, since some spreadsheets separate cells by semicolons; with a byte order mark, without which they
+    # All cells are quoted, since some spreadsheets separate them by semicolons; without a byte order mark they
     # assume another encoding.
     content = as_csv(columns, cells, must_quote=True).encode("utf-8-sig")
     with disk_errors(file):
@@ -84,16 +84,16 @@ LABELLING_COLUMNS = (
     "task", "model", "trial", "vintage", "criterion", "judge", "criteria_met", "explanation", SHEET_COLUMN,
     "title", "response", "conversation", "field", "topic",
 )  # fmt: skip
-"""What identifies a row, what a grader fills in (judge, criteria_met, explanation) and how, and what is to be read.
+"""The columns that identify a row, those that a grader fills in (judge, criteria_met, explanation), and those to read.
 
-Where three steps are asked for, the decision is in words and its column `verdict`.
+For ternary grading, the decision is in words, in the column `verdict`.
 """
 _DECISIONS = {BINARY: ("criteria_met", "yes or no"), TERNARY: ("verdict", ", ".join(WORDS))}
 
 
 @dataclass
 class LabellingReport(StageReport):
-    """The report of an export of a drawn sheet, with its id and the expected widths of the interval it narrows."""
+    """The report of an export of a sampled sheet, with its id and the expected widths of the interval it narrows."""
 
     sheet_id: str = ""
     expected_widths: list[Row] = field(default_factory=list)
@@ -102,13 +102,13 @@ class LabellingReport(StageReport):
 def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> StageReport:
     """Write a CSV sheet of `n_rows` rows, if there are as many: sampled responses with their criteria.
 
-    All but the last response have all their criteria. Each model's responses are of the vintage that the job is about.
-    The sample is spread evenly over tasks and models, and is the same for the same responses and seed.
+    All but the last response have all their criteria. Each model's responses are of the job's vintage. The sample is
+    spread evenly over tasks and models, and is the same for the same responses and seed.
 
     Raises:
-        UsageError: the file is there already, has another ending than .csv, or there is no response to grade.
+        UsageError: the file exists already or does not end in .csv, or there is no response to grade.
     """
-    refuse_place(file)
+    refuse_target(file)
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
         ordered = list(spread(_usable(job, reader, wanted, file), seed))
@@ -120,65 +120,65 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
         conversations = complete_conversations(reader, wanted, {row["task"] for row in rows})
     how = _write(file, wanted, rows, conversations)
     n_tasks, n_models = (len({each[name] for each in chosen}) for name in ("task_id", "model"))
-    said = f"{len(rows)} criteria of {len(chosen)} responses ({n_tasks} tasks, {n_models} models) in {file}"
-    notes = [said, *([f"the last response lacks {n_cut} of its criteria"] if n_cut else []), f"fill in {how}"]
+    summary = f"{len(rows)} criteria of {len(chosen)} responses ({n_tasks} tasks, {n_models} models) in {file}"
+    notes = [summary, *([f"the last response lacks {n_cut} of its criteria"] if n_cut else []), f"fill in {how}"]
     return StageReport("export", rows=len(rows), notes=notes)
 
 
-def export_drawn_labelling(
-    job: Job, file: Path, *, drawn_for: str, n_rows: int, seed: int = 0, of_latest: bool = True
+def export_sampled_labelling(
+    job: Job, file: Path, *, sampled_for: str, n_rows: int, seed: int = 0, of_latest: bool = True
 ) -> LabellingReport:
-    """Write a CSV sheet of the verdicts whose labels narrow an interval most, and store how they were drawn.
+    """Write a CSV sheet of the verdicts whose labels narrow an interval most, and store how they were sampled.
 
-    Each verdict without a label is drawn with a probability in proportion to what it adds to the chosen score and to
-    the error that is expected of the judge there. The same verdicts, number and seed draw the same sheet.
+    The probability of each verdict without a label is in proportion to its contribution to the chosen score and to the
+    expected error of the judge. The same verdicts, number and seed give the same sheet.
 
     Args:
-        job: its wanted tasks, models, trials and vintage are what the sheet is drawn from.
+        job: the sheet is sampled from its wanted tasks, models, trials and vintage.
         file: a new file that ends in .csv.
-        drawn_for: `leaderboard`, two models with a space between them, or a category.
+        sampled_for: `leaderboard`, two models with a space between them, or a category.
         n_rows: number of verdicts; all if there are fewer.
-        seed: another one draws another sheet.
-        of_latest: draw each model's latest vintage, which leaderboards show, instead of the job's; two models are
-            compared in the job's in any case.
+        seed: each seed gives another sheet.
+        of_latest: sample each model's latest vintage, which leaderboards show, instead of the job's; two models are
+            always compared in the job's.
 
     Raises:
-        UsageError: the file is there already, nothing has the name, or there is nothing to label.
+        UsageError: the file exists already, `sampled_for` names nothing, or there is nothing to label.
         PipelineError: the file cannot be written.
     """
-    refuse_place(file)
+    refuse_target(file)
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
         usable = _usable(job, reader, wanted, file, is_any_vintage=of_latest)
-        purpose = drawing.purpose_of(drawn_for, reader, wanted, sorted({each["model"] for each in usable}))
+        purpose = label_sampling.purpose_of(sampled_for, reader, wanted, sorted({each["model"] for each in usable}))
         if purpose.is_difference and of_latest:
             of_latest, usable = False, _usable(job, reader, wanted, file)
         ids = [each["response_id"] for each in usable if each["model"] in purpose.models]
-        population = drawing.population_of(job, reader, wanted, purpose, ids, of_latest=of_latest)
-        drawn = drawing.draw(population, wanted, purpose, n_rows, seed)
-        sheet, draws = drawing.sheet_rows(job, wanted, purpose, population, drawn, seed)
-        widths = drawing.expected_widths(reader, wanted, purpose, population, len(drawn.places))
-        taken = [population.rows[place] for place in drawn.places]
-        chosen = {(row["response_id"], row["criterion_id"]) for row in taken}
+        population = label_sampling.population_of(job, reader, wanted, purpose, ids, of_latest=of_latest)
+        sampled = label_sampling.draw(population, wanted, purpose, n_rows, seed)
+        sheet, draws = label_sampling.sheet_rows(job, wanted, purpose, population, sampled, seed)
+        widths = label_sampling.expected_widths(reader, wanted, purpose, population, len(sampled.indices))
+        sampled_rows = [population.rows[index] for index in sampled.indices]
+        chosen = {(row["response_id"], row["criterion_id"]) for row in sampled_rows}
         of_responses = _rows(reader, wanted, sorted({response_id for response_id, _ in chosen}))
         rows = [row for row in of_responses if (row["response_id"], row["criterion"]) in chosen]
         conversations = complete_conversations(reader, wanted, {row["task"] for row in rows})
-        is_stored = bool(reader.rows("select 1 from label_sheets where sheet_id = ?", [drawn.sheet_id]))
+        is_stored = bool(reader.rows("select 1 from label_sheets where sheet_id = ?", [sampled.sheet_id]))
     if not is_stored:
         warehouse.write("label_sheets", [sheet])
         warehouse.write("label_draws", draws)
         warehouse.publish()
     how = _write(file, wanted, rows, conversations)
-    notes = [f"{sheet['design']}, in {file}", f"fill in {how}", _said(widths, population, len(drawn.places))]
+    notes = [f"{sheet['design']}, in {file}", f"fill in {how}", _forecast(widths, population, len(sampled.indices))]
     return LabellingReport(
-        "export", rows=len(rows), notes=notes, sheet_id=drawn.sheet_id,
+        "export", rows=len(rows), notes=notes, sheet_id=sampled.sheet_id,
         expected_widths=[each._asdict() for each in widths],
     )  # fmt: skip
 
 
-def _said(widths: Sequence[drawing.Width], population: drawing.Population, n_rows: int) -> str:
-    """Return in a line how many labels are needed, and how wide the interval is expected to become."""
+def _forecast(widths: Sequence[label_sampling.Width], population: label_sampling.Population, n_rows: int) -> str:
+    """Return a line with the number of labels that are needed and the expected width of the interval."""
     now, then = widths[0].width, next(each for each in widths if each.n_labels == n_rows)
     if now is not None:
         return f"the interval is {now:.3f} wide now, and with {n_rows} more labels about {then.width:.3f}"
@@ -190,7 +190,7 @@ def _said(widths: Sequence[drawing.Width], population: drawing.Population, n_row
     n_models = len(set(population.models.tolist()))
     return (
         f"each model needs {FEWEST_LABELS} labels in {FEWEST_LABELLED_TASKS} tasks; {counted(n_models, 'model')} "
-        f"need{'s' * (n_models == 1)} about {drawing.n_needed(population)}; with {n_rows}"
+        f"need{'s' * (n_models == 1)} about {label_sampling.n_needed(population)}; with {n_rows}"
         f"{'' if then.is_enough else ' (too few)'} the interval is about {then.width:.2f} wide"
     )
 
@@ -214,15 +214,15 @@ def _usable(job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any
 
 
 def _rows(reader: Reader, wanted: WantedTasks, response_ids: Sequence[str]) -> list[Row]:
-    """Return the criteria of some responses, in the order of these."""
-    places = {response_id: place for place, response_id in enumerate(response_ids)}
+    """Return the criteria of some responses, in the order of the responses."""
+    positions = {response_id: position for position, response_id in enumerate(response_ids)}
     given = {"benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "response_ids": [*response_ids]}
     rows = reader.rows(sql.read("queries/exports/labelling_rows"), given)
-    return sorted(rows, key=lambda row: places[row["response_id"]])
+    return sorted(rows, key=lambda row: positions[row["response_id"]])
 
 
 def _write(file: Path, wanted: WantedTasks, rows: Iterable[Row], conversations: Mapping[str, Conversation]) -> str:
-    """Write a sheet for graders, and return what is to be filled in."""
+    """Write a sheet for graders, and return its instructions."""
     decision, entered = _DECISIONS[wanted.benchmark.grading]
     how = f"judge: your name; {decision}: {entered}; explanation: if you like"
     columns = [decision if name == "criteria_met" else name for name in LABELLING_COLUMNS]
@@ -233,7 +233,7 @@ def _write(file: Path, wanted: WantedTasks, rows: Iterable[Row], conversations: 
 def spread(candidates: Iterable[Mapping[str, Any]], seed: int) -> Iterator[Mapping[str, Any]]:
     """Yield all candidates: every task once before any task twice, with models as balanced as that allows.
 
-    Among equals a hash of seed and response decides.
+    Ties are decided by a hash of seed and response.
     """
     order = {each["response_id"]: digest("labelling", seed, each["response_id"]) for each in candidates}
     of_task: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
@@ -254,9 +254,10 @@ REVIEW_COLUMNS = (
     "sample", "task", "criterion", "criterion_hash", "reviewer", "decision", "reason", "better_wording",
     SHEET_COLUMN, "title", "describes", "severity", "category", "conversation", "field", "topic",
 )  # fmt: skip
-"""What identifies a row, what a reviewer fills in (reviewer, decision, reason, better_wording) and how, and what is to
-be read. The weight is left out: experts are not asked about the number. Its severity and sign are there, because a
-criterion that describes something undesired is right if that is wrong to do.
+"""The columns that identify a row, those that a reviewer fills in (`_BY_REVIEWERS`), and those to read.
+
+The weight is left out: experts are not asked about the number. Its severity and sign are included, because a criterion
+that describes something undesired is right if that is wrong to do.
 """
 _BY_REVIEWERS = ("reviewer", "decision", "reason", "better_wording")
 HOW = (
@@ -270,25 +271,24 @@ def export_review(
 ) -> StageReport:
     """Write a CSV sheet of sampled criteria, and store the sample with its probabilities.
 
-    The sample is a simple random one of `n_criteria` criteria; with `by` as many from each stratum as from the others,
-    as far as they have them; with `n_tasks` all criteria of that many tasks. It is the same for the same criteria,
+    The sample is a simple random one of `n_criteria` criteria; with `by` it has equally many from each stratum, as far
+    as they have them; with `n_tasks` it has all criteria of that many tasks. It is the same for the same criteria,
     numbers and seed, and is then stored once.
 
     Args:
         job: its wanted tasks are the population.
         target: a file that ends in .csv, or a folder, where the sheet is named after its sample.
-        n_criteria: how many criteria; all of them if there are fewer.
-        n_tasks: whole tasks instead of single criteria.
+        n_criteria: number of criteria; all of them if there are fewer.
+        n_tasks: sample so many whole tasks instead of single criteria.
         by: strata: every combination of these labels (category, severity, field, topic) is one.
-        seed: another one draws another sample.
+        seed: each seed gives another sample.
 
     Raises:
-        UsageError: the file is there already, there is no criterion, or there are more strata than criteria to sample.
+        UsageError: the file exists already, there is no criterion, or there are more strata than criteria to sample.
         PipelineError: the file cannot be written.
     """
-    is_file = target.suffix == SUFFIX
-    if is_file:
-        refuse_place(target)
+    if is_file := target.suffix == SUFFIX:
+        refuse_target(target)
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
@@ -296,15 +296,15 @@ def export_review(
         population = reader.rows(sql.read("queries/exports/review_population"), given)
         if not population:
             raise UsageError("no admitted task with a criterion in the chosen splits; see `prbench check`")
-        design, drawn = _sample(population, n_criteria, n_tasks, by, seed)
+        design, sampled = _sample(population, n_criteria, n_tasks, by, seed)
         listed = sorted((row["task"], row["criterion"], row["criterion_hash"]) for row in population)
         population_id = digest("review population", *wanted.key.values(), listed)
         sample_id = digest("review sample", population_id, design)
-        chosen = [population[each.place] for each in drawn]
+        chosen = [population[each.place] for each in sampled]
         conversations = complete_conversations(reader, wanted, {row["task"] for row in chosen})
         is_stored = bool(reader.rows("select 1 from review_samples where sample_id = ? limit 1", [sample_id]))
     file = target if is_file else target / f"review-{sample_id[:8]}{SUFFIX}"
-    refuse_place(file)
+    refuse_target(file)
     if not is_stored:
         common = {
             **wanted.key, "sample_id": sample_id, "population_id": population_id, "n_population": len(population),
@@ -313,7 +313,7 @@ def export_review(
         warehouse.write("review_samples", [
             common | {"task_id": row["task"], "criterion_id": row["criterion"], "stratum": each.stratum,
                       "criterion_hash": row["criterion_hash"], "probability": each.probability}
-            for each, row in zip(drawn, chosen, strict=True)
+            for each, row in zip(sampled, chosen, strict=True)
         ])  # fmt: skip
         warehouse.publish()
     cells = [
@@ -322,21 +322,21 @@ def export_review(
     ]
     write_sheet(file, REVIEW_COLUMNS, HOW, _BY_REVIEWERS, cells, conversations)
     n_of = len({row["task"] for row in chosen})
-    notes = [f"{len(chosen)} of {len(population)} criteria ({n_of} tasks) in {file}", f"{design}", f"fill in {HOW}"]
+    notes = [f"{len(chosen)} of {len(population)} criteria ({n_of} tasks) in {file}", design, f"fill in {HOW}"]
     return StageReport("export", rows=len(chosen), notes=notes)
 
 
 def _sample(
     population: Sequence[Row], n_criteria: int, n_tasks: int | None, by: Sequence[str], seed: int
 ) -> tuple[str, list[Drawn]]:
-    """Return the design of a sample in words, and the criteria drawn."""
+    """Return the design of a sample in words, and the sampled criteria."""
     if n_tasks is not None:
         if by:
             raise UsageError("--by: goes with -n, not with --tasks, which samples whole tasks")
         tasks = list(dict.fromkeys(row["task"] for row in population))
         of_task = {tasks[each.place]: each for each in stratified_sample(tasks, ["all"] * len(tasks), n_tasks, seed)}
-        drawn = [each._replace(place=i) for i, row in enumerate(population) if (each := of_task.get(row["task"]))]
-        return f"all criteria of {len(of_task)} of {len(tasks)} tasks, seed {seed}", drawn
+        sampled = [each._replace(place=i) for i, row in enumerate(population) if (each := of_task.get(row["task"]))]
+        return f"all criteria of {len(of_task)} of {len(tasks)} tasks, seed {seed}", sampled
     strata = [" / ".join(row[label] or "(none)" for label in by) or "all" for row in population]
     if n_criteria < (n_strata := len(set(strata))):
         raise UsageError(
@@ -344,6 +344,6 @@ def _sample(
             f"use -n {n_strata} or more"
         )
     keys = [digest(row["task"], row["criterion"]) for row in population]
-    drawn = stratified_sample(keys, strata, n_criteria, seed)
+    sampled = stratified_sample(keys, strata, n_criteria, seed)
     how = f"stratified by {' and '.join(by)}" if by else "simple random"
-    return f"{how} sample of {len(drawn)} of {len(population)} criteria, seed {seed}", drawn
+    return f"{how} sample of {len(sampled)} of {len(population)} criteria, seed {seed}", sampled

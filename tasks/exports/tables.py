@@ -1,7 +1,7 @@
-"""Tables as Parquet files in a folder or a store, and back into another warehouse: the rows that are not there yet.
+"""Tables as Parquet files in a folder or a store, and their import into another warehouse.
 
-A publication has the database and the report beside them. All of it is of one state, is put under a prefix that nothing
-is ever written to again, and is there before the pointer names it.
+A publication also has the database and the report. All of it is of one state, is written once under a prefix of its
+own, and is complete before the pointer names it.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from warehouse import (
     DECIDED_STATUSES,
     TABLES,
     Reader,
-    Table,
+    StoredTable,
     Warehouse,
     content_of,
     quoted,
@@ -36,23 +36,23 @@ from warehouse import (
 from warehouse.rows import is_removed, rests_on_response
 
 NOT_EXPORTED = ("retractions", "removals")
-"""Retractions and removals are not exported: each warehouse decides on its own."""
+"""Tables that are not exported: each warehouse decides on its own retractions and removals."""
 ROWS_A_FILE = 500_000
 _MEMORY = "1GB"
 _GROUP = 20_000
 _OWN = {
-    # The canary stays with the data set: whoever has that can ingest it, and nobody else is to hold it beside texts.
+    # The canary stays with the data set: its users can ingest it, and nobody else should have it beside texts.
     "split_members": "select * replace (null::varchar as canary) from split_members",
-    # A run that is not finished is no result.
+    # An unfinished run is not a result.
     "runs": "select * from runs where outcome <> 'running'",
 }
 
 
 def refuse_filled(target: Path | Store) -> None:
-    """Refuse a place that holds something.
+    """Refuse a location that is not empty.
 
     Raises:
-        UsageError: it does.
+        UsageError: it is not.
     """
     if isinstance(target, Store):
         if target.files():
@@ -72,8 +72,8 @@ class Exported:
     files: tuple[str, ...]
 
 
-class Written(NamedTuple):
-    """Tables as files: each file with its path here, and what a manifest says beside the files."""
+class TableFiles(NamedTuple):
+    """Tables as files: each file with its local path, and the further entries of a manifest."""
 
     tables: tuple[Exported, ...]
     files: dict[bundles.File, Path]
@@ -90,10 +90,10 @@ class Written(NamedTuple):
 
 
 def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
-    """Return the named tables and views, each once; all of them are known and may be exported.
+    """Return the named tables and views, each once, after checking that they exist and may be exported.
 
     Raises:
-        UsageError: one is not.
+        UsageError: one does not exist or may not be exported.
     """
     query = "select table_name as name from information_schema.tables where table_schema = 'main'"
     known = {row["name"] for row in reader.rows(query)} - set(NOT_EXPORTED)
@@ -106,13 +106,13 @@ def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
 def write_tables(
     reader: Reader, folder: Path, names: Sequence[str], benchmark: str | None = None,
     *, revision: str | None = None, rows_a_file: int = ROWS_A_FILE, root: str | None = None,
-) -> Written:  # fmt: skip
+) -> TableFiles:  # fmt: skip
     """Write tables and views to a folder, whole or of one benchmark, or of one revision of its data set.
 
     With a `root` each has a folder of its own below it, with at least one file, so that readers can name all its files
     by one pattern.
     """
-    made_at = datetime.now(UTC).isoformat()
+    created_at = datetime.now(UTC).isoformat()
     reader.value(f"set memory_limit = {quoted(_MEMORY)}")
     tables, files = [], {}
     for name in names:
@@ -138,34 +138,34 @@ def write_tables(
             paths.append(path.relative_to(folder).as_posix())
             files[bundles.file_at(path, paths[-1])] = path
         tables.append(Exported(name, name not in TABLES, columns, n_rows, tuple(paths)))
-    found = reader.rows("select distinct benchmark from task_rows order by benchmark")
-    benchmarks = tuple(row["benchmark"] for row in found if benchmark in {None, row["benchmark"]})
-    meta = {"made_at": made_at, "benchmarks": benchmarks, "tables": [asdict(table) for table in tables]}
-    return Written(tuple(tables), files, meta)
+    stored_benchmarks = reader.rows("select distinct benchmark from task_rows order by benchmark")
+    benchmarks = tuple(row["benchmark"] for row in stored_benchmarks if benchmark in {None, row["benchmark"]})
+    meta = {"made_at": created_at, "benchmarks": benchmarks, "tables": [asdict(table) for table in tables]}
+    return TableFiles(tuple(tables), files, meta)
 
 
 def export_tables(
     job: Job, target: Path | Store, names: Sequence[str] = (), benchmark: str | None = None,
     *, rows_a_file: int = ROWS_A_FILE,
 ) -> StageReport:  # fmt: skip
-    """Write tables to a folder, or a prefix of a store, that is empty or not there.
+    """Write tables to a folder, or a prefix of a store, that is empty or does not exist.
 
-    Without names all stored ones, whole or of one benchmark. Views and computed tables may be named too; they are
-    marked as derived, and not imported again.
+    Without names, all stored tables are written, whole or of one benchmark. Views and computed tables may be named too;
+    they are marked as derived, and not imported.
 
     Raises:
-        UsageError: the target holds something, or there is no such table.
+        UsageError: the target is not empty, or a table does not exist.
         PipelineError: a file cannot be written.
     """
     refuse_filled(target)
     with Warehouse(job.warehouse).reader() as reader:
         chosen = chosen_tables(reader, names or [name for name in TABLES if name not in NOT_EXPORTED])
-        place = Folder(target) if isinstance(target, Path) else target
+        location = Folder(target) if isinstance(target, Path) else target
         here = nullcontext(target) if isinstance(target, Path) else TemporaryDirectory(prefix="prbench-")
         with disk_errors(target), here as folder:
             written = write_tables(reader, Path(folder), chosen, benchmark, rows_a_file=rows_a_file)
             meta = {"canaries": "left out", **written.meta}
-            bundles.write_bundle(place, "export", written.files, meta, is_quiet=job.is_quiet)
+            bundles.write_bundle(location, "export", written.files, meta, is_quiet=job.is_quiet)
     filled = sum(1 for table in written.tables if table.n_rows)
     size = f"{written.n_bytes() / 1e6:.1f} MB"
     note = f"{counted(written.n_rows, 'row')} of {counted(filled, 'table')} in {target} ({size})"
@@ -179,10 +179,7 @@ def meaning_of_table(name: str) -> str:
 
 
 def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
-    """Return the meaning of a column in the first of some tables that describes it, else in any table.
-
-    None if it is not described.
-    """
+    """Return the meaning of a column in the first table that describes it, else in any table; None without one."""
     described = (sql.schema()["marts"].get(name) or {} for name in marts)
     everywhere = COLUMNS[column][1] if column in COLUMNS else None
     return next((str(mart["columns"][column]) for mart in described if column in mart.get("columns", {})), everywhere)
@@ -193,11 +190,11 @@ _REPLACED = {
     "intervals", "agreement_measures", "reliability_measures", "condition_tests", "prediction_measures",
     "debiased_measures",
 }  # fmt: skip
-"""Tables in exports of November that `measures` replaced: `prbench aggregate` computes what they hold."""
+"""Tables in exports of November that `measures` replaced: `prbench aggregate` computes their content."""
 
 
 class Export(NamedTuple):
-    """A whole export: its folder, and the tables in it that are stored elsewhere too."""
+    """A whole export: its folder, and its tables that are stored in other warehouses too."""
 
     folder: Path
     tables: Sequence[Exported]
@@ -205,31 +202,31 @@ class Export(NamedTuple):
 
 @contextmanager
 def opened_export(source: Path | Store, *, is_quiet: bool = True) -> Iterator[Export]:
-    """Open the stored tables of an export, or of the latest publication at a target; every file of them is verified.
+    """Open the stored tables of an export, or of the latest publication at a target; each of their files is verified.
 
     An export in a store is downloaded into a temporary folder.
 
     Raises:
-        Damaged: the source is no whole export, or of a newer format.
+        Damaged: the source is not a whole export, or is of a newer format.
     """
-    place = bundles.published_in(Folder(source) if isinstance(source, Path) else source)
-    bundle = bundles.read_bundle(place, "export", "publication")
-    listed = bundles.checked(list[Exported], bundle.meta.get("tables"), str(place))
+    location = bundles.published_in(Folder(source) if isinstance(source, Path) else source)
+    bundle = bundles.read_bundle(location, "export", "publication")
+    listed = bundles.checked(list[Exported], bundle.meta.get("tables"), str(location))
     tables = [each for each in listed if not each.is_derived and each.name not in _REPLACED]
     names = {name for table in tables for name in table.files}
     if unlisted := names - {file.name for file in bundle.files}:
-        raise bundles.Damaged(f"{place}: {min(unlisted)} is of a table and not among the files; export again")
+        raise bundles.Damaged(f"{location}: {min(unlisted)} is of a table and not among the files; export again")
     of_tables = replace(bundle, files=tuple(file for file in bundle.files if file.name in names))
-    with bundles.verified(place, of_tables, is_quiet=is_quiet) as folder:
+    with bundles.verified(location, of_tables, is_quiet=is_quiet) as folder:
         yield Export(folder, tables)
 
 
 def import_tables(job: Job, export: Export) -> StageReport:
-    """Take in what an export holds and is not here yet: rows with another key, decided rows in place of failed ones.
+    """Import the missing rows of an export: rows with new keys, and decided rows that replace failed ones.
 
-    Rows that are here stay as they are. So do the checks of a data-set revision that was checked here, and what was
-    retracted here stays away. Computed rows with a fingerprint (measures) come along: they
-    show where they fit, and `prbench aggregate` computes what has none.
+    Existing rows stay as they are. So do the checks of a data-set revision that was checked here, and retracted rows
+    stay away. Computed rows with a fingerprint (measures) are imported: they are shown where they fit, and `prbench
+    aggregate` computes missing ones.
 
     Raises:
         Damaged: a table lacks its key.
@@ -238,7 +235,7 @@ def import_tables(job: Job, export: Export) -> StageReport:
     report = StageReport("import")
     warehouse = Warehouse(job.warehouse)
     warehouse.publish()
-    taken: dict[str, int] = {}
+    n_imported: dict[str, int] = {}
     with warehouse.reader() as reader:
         # Checks last: a data-set revision counts as checked as soon as its checks are here.
         for exported in sorted(given, key=lambda table: table.name == "checks"):
@@ -248,39 +245,39 @@ def import_tables(job: Job, export: Export) -> StageReport:
                 continue
             if lacking := {*TABLES[name].key} - exported.columns.keys():
                 raise bundles.Damaged(f"{folder}: {name} lacks its key {min(lacking)}; export again")
-            taken[name] = 0
+            n_imported[name] = 0
             for file in exported.files:
                 for rows in _new_rows(reader, folder / file, TABLES[name], set(exported.columns)):
                     warehouse.write(name, rows)
-                    taken[name] += len(rows)
+                    n_imported[name] += len(rows)
         was_checked = reader.value("select count(*) from checks") > 0
     warehouse.publish()
-    report.rows = sum(taken.values())
+    report.rows = sum(n_imported.values())
     n_here = sum(table.n_rows for table in given) - report.rows
-    said = ", ".join(f"{number} {name}" for name, number in taken.items() if number) or "0 rows"
-    report.notes.append(f"{said} imported, {n_here} rows already present or excluded")
-    if was_checked and taken.get("task_rows"):
+    summary = ", ".join(f"{number} {name}" for name, number in n_imported.items() if number) or "0 rows"
+    report.notes.append(f"{summary} imported, {n_here} rows already present or excluded")
+    if was_checked and n_imported.get("task_rows"):
         report.warnings.append("the imported tasks are not checked yet: run `prbench check`")
     return report
 
 
-def _new_rows(reader: Reader, path: Path, table: Table, given: set[str]) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of a file to load, some thousand at a time; a column that the file lacks is NULL."""
+def _new_rows(reader: Reader, path: Path, table: StoredTable, given: set[str]) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows of a file to import, some thousand at a time; a column that the file lacks is NULL."""
     import numpy as np
 
-    places = reader.arrays(_places(path, table, given))["place"]
+    positions = reader.arrays(_positions(path, table, given))["position"]
     start = 0
     columns = [column for column in table.columns if column in given]
     for batch in parquet_batches(path, _ROWS_AT_ONCE, columns):
-        first, last = np.searchsorted(places, [start, start + batch.num_rows])
+        first, last = np.searchsorted(positions, [start, start + batch.num_rows])
         if last > first:
-            rows = batch.take(places[first:last] - start).to_pylist()
+            rows = batch.take(positions[first:last] - start).to_pylist()
             yield [{column: row.get(column) for column in table.columns} for row in rows]
         start += batch.num_rows
 
 
-def _places(path: Path, table: Table, given: set[str]) -> str:
-    """Return the positions of the rows to load in the file."""
+def _positions(path: Path, table: StoredTable, given: set[str]) -> str:
+    """Return the query for the positions of the rows to import in the file."""
     same = " and ".join(f"stored.{column} = given.{column}" for column in table.key)
     if table.keeps == "decided":
         decided = ", ".join(map(quoted, DECIDED_STATUSES))
@@ -295,61 +292,61 @@ def _places(path: Path, table: Table, given: set[str]) -> str:
         stays_away.append(f"(given.benchmark, given.dataset_revision) in (select {revision} from checks)")
     has_key = " and ".join(f"given.{column} is not null" for column in table.key)
     return (
-        "select file_row_number as place "
+        "select file_row_number as position "
         f"from read_parquet({quoted(path)}, file_row_number = true) as given "
-        f"where {has_key} and not coalesce({' or '.join(stays_away)}, false) order by place"
+        f"where {has_key} and not coalesce({' or '.join(stays_away)}, false) order by position"
     )
 
 
 _KINDS: tuple[bundles.Kind, ...] = ("publication", "export")
-"""What manifests of publications say that they are; of November it is an export."""
+"""The kinds in manifests of publications; those of November are exports."""
 
 
 def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> StageReport:
-    """Publish the state that the database holds now, unless the latest publication is of the same.
+    """Publish the present state of the database, unless the latest publication has the same state.
 
     A kill at any time leaves the last publication as the latest. With `n_kept` only so many publications stay.
 
     Raises:
-        WarehouseError: nothing is stored, or another publication of this warehouse is at work.
-        Damaged: the target has a pointer that is none of ours.
+        WarehouseError: nothing is stored, or another publication of this warehouse is in progress.
+        Damaged: the target has a pointer that prbench did not write.
         PipelineError: a file cannot be read or written.
     """
-    warehouse, place = Warehouse(job.warehouse), Folder(target) if isinstance(target, Path) else target
+    warehouse, location = Warehouse(job.warehouse), Folder(target) if isinstance(target, Path) else target
     with warehouse.reader():
-        pass  # where nothing can be read, nothing is made
+        pass  # fails before anything is created if nothing can be read
     report = StageReport("publish")
     with (
         disk_errors(target, "the last publication is unchanged"), warehouse.only_one("publication", wait=False),
         work_folder(warehouse, "publication") as stage,
     ):  # fmt: skip
-        _publish_from(job, warehouse, stage, place, report)
-        n_removed = remove_old(place, n_kept) if n_kept is not None else 0
+        _publish_from(job, warehouse, stage, location, report)
+        n_removed = remove_old(location, n_kept) if n_kept is not None else 0
     if n_removed:
         report.notes.append(f"{n_removed} older publications removed")
     return report
 
 
-def _publish_from(job: Job, warehouse: Warehouse, stage: Path, place: Folder | Store, report: StageReport) -> None:
+def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder | Store, report: StageReport) -> None:
     """Publish by way of an empty folder on the warehouse's disk."""
     from tasks.report.rendering.site import only_writer, report_files
 
     database = stage / warehouse.database.name
     kept_as(warehouse.database, database)
-    found, site = {database.name: database}, job.report_folder
+    paths, site = {database.name: database}, job.report_folder
     if (site / "index.html").is_file():
         with only_writer(site):  # the files are kept as they are now, under names at which they stay
             for each in report_files(site):
-                found[f"report/{each}"] = stage / "report" / each
-                kept_as(site / each, found[f"report/{each}"])
-    files = {bundles.file_at(path, name): path for name, path in sorted(found.items())}
+                paths[f"report/{each}"] = stage / "report" / each
+                kept_as(site / each, paths[f"report/{each}"])
+    files = {bundles.file_at(path, name): path for name, path in sorted(paths.items())}
     content = hashlib.sha256(json.dumps({file.name: file.sha256 for file in files}).encode()).hexdigest()
-    latest = bundles.read_pointer(place)
-    if latest and latest.content == content and bundles.is_complete(place.below(latest.publication), *_KINDS):
+    latest = bundles.read_pointer(location)
+    if latest and latest.content == content and bundles.is_complete(location.below(latest.publication), *_KINDS):
         report.notes.append(f"unchanged since {latest.published_at[:16]} UTC; nothing was published")
         return
-    made_at = datetime.now(UTC)
-    name = f"{bundles.FOLDER}/{made_at:%Y%m%dT%H%M%SZ}-{content[:8]}"
+    published_at = datetime.now(UTC)
+    name = f"{bundles.FOLDER}/{published_at:%Y%m%dT%H%M%SZ}-{content[:8]}"
     with Reader(database) as reader:
         public = [*(name for name in TABLES if name not in NOT_EXPORTED), *sql.schema()["marts"]]
         tables = write_tables(reader, stage, public, root="tables/")
@@ -358,30 +355,31 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, place: Folder | S
         "canaries": "in the database only", "content": content, "state_of": state_of and state_of.isoformat(),
         "warehouse_version": refuse_other_version(warehouse.root), **tables.meta,
     }  # fmt: skip
-    made = bundles.write_bundle(place.below(name), "publication", files | tables.files, meta, is_quiet=job.is_quiet)
-    if not bundles.is_complete(place.below(name), *_KINDS):
-        raise PipelineError(f"{place.below(name)}: files are missing; somebody else removed them, so publish again")
-    # Readers see the one before or this one.
-    pointer = {"publication": name, "content": content, "published_at": made_at.isoformat()}
-    bundles.write_bundle(place, "publication", {}, pointer, name=bundles.POINTER)
+    target = location.below(name)
+    bundle = bundles.write_bundle(target, "publication", files | tables.files, meta, is_quiet=job.is_quiet)
+    if not bundles.is_complete(target, *_KINDS):
+        raise PipelineError(f"{target}: files are missing; somebody else removed them, so publish again")
+    # Readers see the earlier publication or this one.
+    pointer = {"publication": name, "content": content, "published_at": published_at.isoformat()}
+    bundles.write_bundle(location, "publication", {}, pointer, name=bundles.POINTER)
     report.rows = tables.n_rows
-    report.notes.append(f"{counted(len(made.files), 'file')} ({made.n_bytes / 1e6:.1f} MB) in {place.below(name)}")
+    report.notes.append(f"{counted(len(bundle.files), 'file')} ({bundle.n_bytes / 1e6:.1f} MB) in {target}")
     if len(files) == 1:
         report.notes.append("without a report: there is none")
 
 
-def remove_old(place: Folder | Store, n_kept: int) -> int:
-    """Remove all but the newest publications, and what killed ones left; how many.
+def remove_old(location: Folder | Store, n_kept: int) -> int:
+    """Remove all but the newest publications, and leftovers of killed ones; return the number of removed ones.
 
-    The one that the pointer names stays, and so do unfinished ones of the last day, which others may be at work on.
+    The publication that the pointer names stays, and so do unfinished ones of the last day, which may be in progress.
     """
-    shelf, pointer = place.below(bundles.FOLDER), bundles.read_pointer(place)
+    shelf, pointer = location.below(bundles.FOLDER), bundles.read_pointer(location)
     names = shelf.files()
-    found = {name.partition("/")[0] for name in names if bundles.PUBLICATION.match(name)}
-    whole = sorted(each for each in found if f"{each}/{bundles.MANIFEST}" in names)
+    publications = {name.partition("/")[0] for name in names if bundles.PUBLICATION.match(name)}
+    whole = sorted(each for each in publications if f"{each}/{bundles.MANIFEST}" in names)
     latest = pointer.publication.partition("/")[2] if pointer else ""
     a_day_ago = f"{datetime.now(UTC) - timedelta(days=1):%Y%m%dT%H%M%SZ}"
-    unfinished = {each for each in found - set(whole) if each > a_day_ago}
-    removed = found - {*whole[-n_kept:], latest} - unfinished
+    unfinished = {each for each in publications - set(whole) if each > a_day_ago}
+    removed = publications - {*whole[-n_kept:], latest} - unfinished
     shelf.remove([name for name in names if name.partition("/")[0] in removed])
     return len(removed)

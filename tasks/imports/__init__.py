@@ -1,1 +1,1 @@
-"""Import: responses and verdicts that were made elsewhere, human labels among them, and reviews of rubrics."""
+"""Import of responses and verdicts made elsewhere, human labels included, and of reviews of rubrics."""

@@ -1,6 +1,6 @@
-"""Documents, turned into Markdown: each in a process of its own, so that what one does to it harms nothing else.
+"""Conversion of documents to Markdown, each in a process of its own, so that a harmful file affects nothing else.
 
-That process is `python -m tasks.imports.documents KIND < FILE`, within limits of memory and time. It prints JSON.
+The process is `python -m tasks.imports.documents KIND < FILE`, with limits of memory and time. It prints JSON.
 """
 
 import json
@@ -24,12 +24,12 @@ from tasks.rules.errors import PipelineError, UsageError, install_extra
 _LIBRARIES = {".pdf": ("pdfplumber",), ".docx": ("mammoth", "markdownify")}
 _PLAIN = (".md", ".markdown", ".txt")
 SUFFIXES = (*_PLAIN, *_LIBRARIES)
-"""Endings of files that are documents, in lower case."""
-_LONGEST_S = 300.0
+"""File endings of documents, in lower case."""
+LONGEST_S = 300.0
 
 
 class DocumentRefused(PipelineError):
-    """A document cannot be read as it is; the message says why, and what to do."""
+    """A document cannot be converted; the message gives the reason and the remedy."""
 
 
 class Converted(NamedTuple):
@@ -53,11 +53,11 @@ class Converted(NamedTuple):
 def convert(files: Sequence[Path], folder: Path | None = None, *, is_quiet: bool = False) -> dict[Path, Converted]:
     """Convert every file to Markdown, as many at a time as there are processors.
 
-    Files of a folder that came from elsewhere are read within it.
+    Files of a `folder` from elsewhere are opened within it.
 
     Raises:
         UsageError: the libraries for one are not installed.
-        DocumentRefused: one cannot be read; the message names it.
+        DocumentRefused: one cannot be converted; the message names it.
     """
     for file in files:
         if any(find_spec(name) is None for name in _LIBRARIES.get(file.suffix.lower(), ())):
@@ -73,10 +73,7 @@ def convert(files: Sequence[Path], folder: Path | None = None, *, is_quiet: bool
 
 
 def converters(files: Sequence[Path]) -> list[str]:
-    """Return the libraries, with their versions, that convert these files to Markdown.
-
-    Text files need none.
-    """
+    """Return the libraries, with their versions, that convert these files to Markdown; text files need none."""
     names = {name for file in files for name in _LIBRARIES.get(file.suffix.lower(), ())}
     return [f"{name} {version(name)}" for name in sorted(names)]
 
@@ -87,7 +84,7 @@ def _converted(file: Path, folder: Path | None) -> Converted:
         with bounded(open_inside(root, file.relative_to(root)), file) as content:
             if kind not in _PLAIN:
                 return _converted_apart(content, kind)
-            # With or without a byte order mark; which other encoding one is in, nobody knows.
+            # With or without a byte order mark; another encoding cannot be detected.
             text = content.read().decode("utf-8-sig")
     except DocumentRefused as error:
         raise DocumentRefused(f"{file}: {error}") from error
@@ -101,21 +98,19 @@ def _converted(file: Path, folder: Path | None) -> Converted:
 
 
 def _converted_apart(content: BinaryIO, kind: str) -> Converted:
-    """Convert a file of a kind, `.pdf` or `.docx`, in a process of its own."""
+    """Convert a `.pdf` or `.docx` file in a process of its own."""
     command = [sys.executable, "-m", "tasks.imports.documents", kind]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
-        process = subprocess.run(
-            command, check=False, capture_output=True, stdin=content, timeout=_LONGEST_S, env=environment
-        )
+        process = subprocess.run(command, check=False, capture_output=True, stdin=content, timeout=LONGEST_S, env=env)
     except subprocess.TimeoutExpired as error:
-        raise DocumentRefused(f"not converted within {_LONGEST_S:.0f} s; give its text as Markdown") from error
+        raise DocumentRefused(f"not converted within {LONGEST_S:.0f} s; give its text as Markdown") from error
     if process.returncode:
         raise DocumentRefused(f"its conversion failed (exit {process.returncode}); give its text as Markdown")
-    said = json.loads(process.stdout)
-    if "refused" in said:
-        raise DocumentRefused(said["refused"])
-    return Converted(**said)
+    result = json.loads(process.stdout)
+    if "refused" in result:
+        raise DocumentRefused(result["refused"])
+    return Converted(**result)
 
 
 _MOST_MEMORY_BYTES = 2 * 2**30
@@ -128,14 +123,14 @@ def docx_to_markdown(file: Path) -> Converted:
     Mammoth reads it into HTML, markdownify writes that as Markdown.
 
     Raises:
-        DocumentRefused: the file is protected by a password, or of old Word.
-        TooLarge: it would unpack to far more than a report.
+        DocumentRefused: the file is protected by a password, or in the format of Word before 2007.
+        FileTooLarge: it would unpack to far more than a report.
     """
     import mammoth
     from markdownify import ATX, MarkdownConverter
 
     class Converter(MarkdownConverter):
-        """Writes of a picture what describes it, and bars within cells so that they end none."""
+        """Writes the description of a picture, and escapes bars within cells."""
 
         def convert_img(self, el: Any, text: str, parent_tags: Any) -> str:
             description = " ".join((el.get("alt") or "").split())
@@ -147,18 +142,18 @@ def docx_to_markdown(file: Path) -> Converted:
         convert_th = convert_td
 
     with file.open("rb") as document:
-        # So files begin that hold an encrypted document, and those of Word before 2007.
+        # Encrypted documents, and those of Word before 2007, begin with these bytes.
         if document.read(8) == bytes.fromhex("d0cf11e0a1b11ae1"):
             raise DocumentRefused("protected by a password, or not a DOCX; save it as DOCX without a password")
         with ZipFile(document) as archive:
             refuse_bomb("the document", file.stat().st_size, (member.file_size for member in archive.infolist()))
             for member in archive.infolist():
                 for _ in member_chunks(archive, member):
-                    pass  # Mammoth unpacks each member at once, so that it is what it says must be known before
+                    pass  # Mammoth unpacks a member all at once, so its true size is checked before
         styles = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => h2:fresh"
         pictures = mammoth.images.img_element(lambda _: {"src": ""})
         result = mammoth.convert_to_html(document, style_map=styles, convert_image=pictures)
-    # A judge reads the text as it is: without marks against being taken for Markdown, as the text of a PDF is.
+    # A judge reads the plain text, so characters of Markdown are not escaped, as in the text of a PDF.
     converter = Converter(
         heading_style=ATX, bullets="-", table_infer_header=True, escape_asterisks=False, escape_underscores=False,
         escape_misc=False,
@@ -169,7 +164,7 @@ def docx_to_markdown(file: Path) -> Converted:
 
 
 def outcome(file: Path, kind: str) -> dict[str, Any]:
-    """Return the result of converting a `.pdf` or `.docx` file: the parts of a `Converted`, or why it was `refused`."""
+    """Return the result of converting a `.pdf` or `.docx` file: the fields of `Converted`, or why it was `refused`."""
     try:
         to_markdown = docx_to_markdown if kind == ".docx" else import_module("tasks.imports.pdf").to_markdown
         return to_markdown(file)._asdict()

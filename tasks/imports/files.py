@@ -1,4 +1,4 @@
-"""Reading files of rows, what all imports share, and retracting an import."""
+"""Reading files of rows, functions that all imports share, and retracting an import."""
 
 import csv
 import hashlib
@@ -27,7 +27,7 @@ from warehouse import Reader, Warehouse, refuse_other_version
 Given = Mapping[str, Any]
 Row = dict[str, Any]
 Offered = TypeVar("Offered")
-Found = TypeVar("Found")
+Subject = TypeVar("Subject")
 _SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 BATCH_HEX = 16
 _MOST_TRIALS, _DIGITS = 10_000, re.compile("[0-9]{1,19}")
@@ -38,16 +38,16 @@ class ImportRefused(PipelineError):
 
 
 class NotHere(ImportRefused):
-    """A row is about a task or a criterion that the data set does not have."""
+    """A row is about a task or a criterion that the data set does not contain."""
 
 
 def refuse_early(
     job: Job, sources: Iterable[Path], *, kinds: Collection[str] = _SUFFIXES, may_be_folder: bool = False
 ) -> None:
-    """Refuse an import before anything is stored, and before a warehouse is made for it.
+    """Refuse an import before anything is stored, and before a warehouse is created for it.
 
     Raises:
-        UsageError: a source is not there, or nothing that can be imported.
+        UsageError: a source does not exist, or cannot be imported.
         ImportRefused: nothing was ever ingested.
         OSError: a source cannot be read.
     """
@@ -58,12 +58,12 @@ def refuse_early(
 
 
 def refuse_unreadable(source: Path, *, kinds: Collection[str] = _SUFFIXES, may_be_folder: bool = False) -> None:
-    """Refuse what is no readable file of a known kind; without `kinds` any is known.
+    """Refuse a path that is not a readable file of a known kind; without `kinds` every kind is allowed.
 
     Raises:
-        UsageError: there is nothing of that name, or its kind is unknown.
+        UsageError: the path does not exist, or its kind is unknown.
         NotInside: it is a pipe or a device.
-        TooLarge: it is larger than what is read.
+        FileTooLarge: it is larger than the bound.
         OSError: it cannot be read.
     """
     if source.is_dir():
@@ -78,7 +78,7 @@ def refuse_unreadable(source: Path, *, kinds: Collection[str] = _SUFFIXES, may_b
 
 
 def refuse_not_ingested(job: Job, rows: object) -> None:
-    """Refuse an import into a data set of which no rows are stored.
+    """Refuse an import into a data set without stored rows.
 
     Raises:
         ImportRefused: it has none.
@@ -94,10 +94,10 @@ def key_of(job: Job) -> dict[str, str]:
 
 
 def batch_of(file: Path, *options: str | None) -> str:
-    """Identity of an import: the hash of the file and of the options that were given.
+    """Return the identity of an import: the hash of the file and of the given options.
 
     Raises:
-        UsageError: there is no such file, or its ending is unknown.
+        UsageError: the file does not exist, or its ending is unknown.
         OSError: it cannot be read.
     """
     refuse_unreadable(file)
@@ -157,8 +157,8 @@ def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
 
     Spreadsheets in many languages separate them by semicolons.
 
-    Not read by Polars (2.1), which fills short rows and finds no row where lines end in a carriage return, nor by
-    PyArrow (26), which joins lines where a quote is closed too late. Neither reports it.
+    Polars (2.1) is not used because it fills short rows and finds no row where lines end in a carriage return; PyArrow
+    (26) joins lines where a quote is closed too late. Neither reports it.
     """
     csv.field_size_limit(2**31 - 1)  # a response is one cell
     try:
@@ -178,7 +178,7 @@ def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
 
 
 def required_text(where: str, row: Given, name: str, option: str = "") -> str:
-    """Return a text that must be in the row, or be given to all rows by an option."""
+    """Return a text that must be in the row; an option may give it to all rows."""
     text = as_text(row.get(name))
     if text is None or is_blank(text):
         how = f" ({option} gives it to all rows)" if option else ""
@@ -187,9 +187,9 @@ def required_text(where: str, row: Given, name: str, option: str = "") -> str:
 
 
 def of_what_is_here(
-    rows: Iterable[Offered], find: Callable[[Offered], Found], *, skip_unknown: bool
-) -> Iterator[tuple[Offered, Found]]:
-    """Yield rows with their subjects; rows on what the data set does not have are refused, or left out."""
+    rows: Iterable[Offered], find: Callable[[Offered], Subject], *, skip_unknown: bool
+) -> Iterator[tuple[Offered, Subject]]:
+    """Yield rows with their subjects; rows on subjects that the data set lacks are refused, or left out."""
     for row in rows:
         try:
             yield row, find(row)
@@ -199,10 +199,10 @@ def of_what_is_here(
 
 
 def number_of(where: str, row: Given, name: str, first: int = 1) -> int:
-    """Return a trial number, 1 if the row names none; rows count from `first`.
+    """Return a trial number, 1 if the row has none; rows count from `first`.
 
     Raises:
-        ImportRefused: it is no whole number, or so large that it is none of a trial.
+        ImportRefused: it is not a whole number, or too large for a trial.
     """
     given, last = row.get(name), first + _MOST_TRIALS - 1
     if given is None or given == "":
@@ -219,30 +219,30 @@ def vintage_in(row: Given) -> str | None:
     return None if is_blank(text) else text
 
 
-_SAID = {
+_CONTENT = {
     "responses": ("text", "model {model}, trial {trial}"), "verdicts": ("value", "judge {judge}, value {value:g}"),
 }  # fmt: skip
-"""The column of a table that is NULL for a failure, and what names a row in it."""
+"""The column of a table that is NULL for a failure, and a format that names a row of the table."""
 
 
 def stored_cells(reader: Reader, table: str) -> dict[str, Row]:
     """Return the imported rows of a table by id, with their batch."""
     identity = f"{table[:-1]}_id"
-    rows = reader.select(table, f"{identity}, {_SAID[table][0]}, import_batch", order=identity, source="imported")
+    rows = reader.select(table, f"{identity}, {_CONTENT[table][0]}, import_batch", order=identity, source="imported")
     return {row[identity]: row for row in rows}
 
 
 class Cells:
-    """The rows of one table that an import brings, by id, held against those that are stored or were brought before.
+    """The imported rows of one table, by id, compared with rows that are stored or were imported before.
 
     Attributes:
-        new: those that are to be stored.
-        given: the ids of all.
+        new: the rows that are to be stored.
+        given: the ids of all rows.
         n_hidden: decisions that were left out, since the call is known to have failed and they may hide that.
     """
 
     def __init__(self, table: str, known: dict[str, Row], batch: str, *, gives_way: bool = False) -> None:
-        """`known` are the rows that are stored or were brought before, to which the new ones are added.
+        """Start with the rows that are stored or were imported before, `known`, to which the new ones are added.
 
         With `gives_way` a failure is left out where a text or a decision is known; otherwise it is refused there.
         """
@@ -252,22 +252,22 @@ class Cells:
         self.n_hidden = 0
 
     def put(self, where: str, row: Row) -> Row:
-        """Put a row in its place, where a text or a decision replaces a failure; the row that is to be stored there.
+        """Add a row; a text or a decision replaces a failure. Return the row that is to be stored.
 
         Raises:
-            ImportRefused: something else is in its place.
+            ImportRefused: a different row with this id exists.
         """
-        kind, (column, named) = self._table[:-1], _SAID[self._table]
-        identity, said = row[f"{kind}_id"], row[column]
+        kind, (column, named) = self._table[:-1], _CONTENT[self._table]
+        identity, content = row[f"{kind}_id"], row[column]
         self.given.add(identity)
         before = self._known.get(identity)
         if before is not None and before[column] is not None:
-            if said != before[column] and not (said is None and self._gives_way):
+            if content != before[column] and not (content is None and self._gives_way):
                 about = f"{named.format(**{**row, **before})}, {origin_of(before, self._batch)}"
                 raise ImportRefused(f"{where}: a different {kind} already exists ({about}); use another label or trial")
-        elif before is not None and said is not None and row.get("may_hide_failures"):
+        elif before is not None and content is not None and row.get("may_hide_failures"):
             self.n_hidden += 1
-        elif before is None or said is not None:
+        elif before is None or content is not None:
             self._known[identity] = self.new[identity] = row
         return self.new.get(identity, row)
 
@@ -280,9 +280,9 @@ def origin_of(row: Mapping[str, Any], batch: str) -> str:
 def store(
     job: Job, batch: str, tables: Mapping[str, Collection[Row]], n_given: int, *, called: str | None = None
 ) -> StageReport:
-    """Write the new rows of each table and report what was done; a retracted batch counts again.
+    """Write the new rows of each table and report on them; a retracted batch counts again.
 
-    `n_given` counts the rows of all tables with those that are stored already. `called` is what people call the rows,
+    `n_given` counts the rows of all tables with those that are stored already. `called` is the rows' name in messages,
     if that is not the name of the table.
     """
     warehouse = Warehouse(job.warehouse)
@@ -337,7 +337,7 @@ def retraction_row(job: Job, batch: str, *, is_retracted: bool) -> dict[str, Any
 
 
 def refuse_retraction(job: Job, batch: str) -> None:
-    """Refuse to retract from a warehouse in which nothing was ever stored, before one is made.
+    """Refuse to retract from a warehouse in which nothing was ever stored, before one is created.
 
     Raises:
         UsageError: it is one.
@@ -349,10 +349,10 @@ def refuse_retraction(job: Job, batch: str) -> None:
 def retract(job: Job, batch: str) -> StageReport:
     """Retract an import: its responses with all verdicts on them, and its verdicts.
 
-    Nothing is deleted. Importing the same file again restores all of it, with the verdicts that a judge made.
+    Nothing is deleted. Importing the same file again restores all of it, including the verdicts of judges.
 
     Raises:
-        UsageError: there is no such batch.
+        UsageError: the batch does not exist.
     """
     warehouse = Warehouse(job.warehouse)
     warehouse.publish()

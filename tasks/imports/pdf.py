@@ -1,4 +1,4 @@
-"""PDF to Markdown: pdfplumber reads words, tables and links with their places; headings and lists come of these."""
+"""PDF to Markdown: pdfplumber reads words, tables and links with positions, from which headings and lists follow."""
 
 import re
 from collections import Counter
@@ -26,7 +26,7 @@ _BULLET = re.compile(r"^[•◦▪▫‣●○■□∙·\uf0b7\uf0a7]\s*(?=\S)"
 
 
 class Line(NamedTuple):
-    """A line of a page, or a table of it, which is as many lines of Markdown."""
+    """A line of a page, or a table in it, which has several lines of Markdown."""
 
     text: str
     size: float
@@ -62,7 +62,7 @@ def to_markdown(file: Path) -> Converted:
 
 
 def _refuse_damaged(pdf: PDF) -> None:
-    """Refuse a file of which a part is missing: what is left would be taken for the whole report."""
+    """Refuse a file with a missing part: the rest would be taken for the whole report."""
     if any(isinstance(index, PDFXRefFallback) for index in pdf.doc.xrefs):
         raise DocumentRefused("damaged (its index is broken, so parts may be missing); save it again")
     n_stated = resolve1(resolve1(pdf.doc.catalog["Pages"])["Count"])
@@ -76,17 +76,17 @@ def _refuse_damaged(pdf: PDF) -> None:
 
 def _lines(page: Page) -> Iterator[Line]:
     """Yield the lines and tables of a page; a table comes at the position of its first word."""
-    # From this gap between letters on, in their size, they are of two words; text that is set tightly has no more.
-    drawn = page.extract_words(use_text_flow=True, x_tolerance_ratio=0.15)
-    words = [{**word, "text": text} for word in drawn if (text := _cleaned(word["text"]))]
+    # Letters with this gap, relative to their size, are in two words; tightly set text has no larger gaps.
+    extracted = page.extract_words(use_text_flow=True, x_tolerance_ratio=0.15)
+    words = [{**word, "text": text} for word in extracted if (text := _cleaned(word["text"]))]
     links: dict[tuple[float, ...] | None, Any] = {
         (link["x0"], link["top"], link["x1"], link["bottom"]): link.get("uri") for link in page.hyperlinks
     }
-    # A page with more lines is a drawing, in which looking for tables would take minutes.
+    # A page with more lines is a drawing, in which the search for tables would take minutes.
     tables = [] if len(page.edges) > 3_000 else [table for table in page.find_tables() if _holds(table, words)]
     for word in words:
-        word["uri"] = links.get(_place(word, filter(None, links)))
-        word["table"] = _place(word, [table.bbox for table in tables])
+        word["uri"] = links.get(_box_of(word, filter(None, links)))
+        word["table"] = _box_of(word, [table.bbox for table in tables])
     unseen = {table.bbox: table for table in tables}
     for box, run in groupby(words, lambda word: word["table"]):
         if box is None:
@@ -98,12 +98,12 @@ def _lines(page: Page) -> Iterator[Line]:
 
 def _holds(table: Table, words: Iterable[Word]) -> bool:
     """Return whether a table contains text: at least two rows and columns, and no word outside its cells."""
-    used = {_place(word, table.cells) for word in words if _place(word, [table.bbox])}
+    used = {_box_of(word, table.cells) for word in words if _box_of(word, [table.bbox])}
     return len(table.rows) > 1 and len(table.columns) > 1 and len(used) > 1 and None not in used
 
 
 def _table(table: Table, words: Iterable[Word]) -> str:
-    words = [{**word, "cell": _place(word, table.cells)} for word in words]
+    words = [{**word, "cell": _box_of(word, table.cells)} for word in words]
     rows = []
     for row in table.rows:
         inside = ([word for word in words if cell is not None and word["cell"] == cell] for cell in row.cells)
@@ -112,21 +112,21 @@ def _table(table: Table, words: Iterable[Word]) -> str:
     return "\n".join((head, "|" + " --- |" * len(rows[0]), *body))
 
 
-def _place(word: Word, boxes: Iterable[tuple[float, ...]]) -> tuple[float, ...] | None:
+def _box_of(word: Word, boxes: Iterable[tuple[float, ...]]) -> tuple[float, ...] | None:
     """Return the first of these boxes that contains the middle of a word."""
     x, y = (word["x0"] + word["x1"]) / 2, (word["top"] + word["bottom"]) / 2
     return next((box for box in boxes if box[0] <= x <= box[2] and box[1] <= y <= box[3]), None)
 
 
 def _cleaned(text: str) -> str:
-    """Return a word without what is not a character, and with U+FFFD for what cannot be read."""
-    # 127: what unused codes stand for in the encodings of PDF.
+    """Return a word without control characters, and with U+FFFD for unreadable ones."""
+    # 127: the bullet that unused codes stand for in the encodings of PDF.
     text = re.sub(r"\(cid:(\d+)\)", lambda match: "•" if match[1] == "127" else "\ufffd", text)
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", storable(text))
 
 
 def lines_of(words: Iterable[Word], page: int) -> Iterator[Line]:
-    """Yield the lines of words, in the order in which the page draws them; linked words as links."""
+    """Yield the lines of words, in the drawing order of the page; linked words become links."""
     for line in _runs(words, _is_beside):
         sizes: Counter[float] = Counter()
         for word in line:
@@ -141,11 +141,11 @@ def lines_of(words: Iterable[Word], page: int) -> Iterator[Line]:
 
 
 def markdown_of(lines: Sequence[Line]) -> str:
-    """Markdown of a document's lines: large ones are headings by their size, and what stands apart is a paragraph."""
+    """Return the Markdown of a document's lines: large lines are headings by their size, gaps separate paragraphs."""
     letters: Counter[int] = Counter()
     for line in lines:
         letters[round(line.size)] += 0 if line.is_table else len(line.text)
-    # A heading's letters are so much larger than the body's.
+    # A heading's letters are larger than the body's by this factor.
     least = letters.most_common(1)[0][0] * 1.15 if letters else 0
     paragraphs = list(_runs(lines, _goes_on))
     large = {round(each[0].size) for each in paragraphs if _may_be_heading(each, least)}
@@ -171,13 +171,10 @@ def _runs(items: Iterable[_Item], goes_on: Callable[[list[_Item], _Item], bool])
 
 
 def _is_beside(line: list[Word], word: Word) -> bool:
-    """Return whether a word is on a line.
-
-    It is if it shares enough of the lower one's height with the line, which also holds for raised letters.
-    """
+    """Return whether a word is on a line: whether they share enough of the lower one's height, as raised letters do."""
     last = max(line, key=_height)
     shared = min(last["bottom"], word["bottom"]) - max(last["top"], word["top"])
-    # So much of the lower one's height is beside the other.
+    # The share of the lower one's height that is beside the other.
     return bool(word["upright"] and last["upright"] and shared >= 0.3 * min(_height(last), _height(word)))
 
 
@@ -186,15 +183,12 @@ def _height(word: Word) -> float:
 
 
 def _joined(words: Sequence[Word]) -> str:
-    """Return the text of words.
-
-    Between two words is a space, or a tab if they are in two columns; there is nothing before a raised word.
-    """
+    """Return the text of words, separated by a space, or by a tab between columns; a raised word follows directly."""
     text = str(words[0]["text"])
     for before, word in pairwise(words):
         gap = (word["x0"] - before["x1"]) / _height(word) if _height(word) else 0.0
         is_raised = abs(before["bottom"] - word["bottom"]) > 1 or abs(before["top"] - word["top"]) > 1
-        # By the space between, in heights of a word, a raised one belongs to the one before, or is in a new column.
+        # The gap, in heights of a word, decides whether a raised word follows directly or is in a new column.
         text += "" if is_raised and abs(gap) < 0.15 else "\t" if gap > 1.5 else " "
         text += word["text"]
     return text
@@ -214,5 +208,5 @@ def _goes_on(paragraph: list[Line], line: Line) -> bool:
     gap = line.top - before.bottom
     if before.page != line.page or gap < -line.size:  # the next page, or the next column
         return line.text[:1].islower()
-    # From this space between two lines on, in heights of a line, they are two paragraphs.
+    # Lines with a larger gap, in heights of a line, are in two paragraphs.
     return gap < 0.6 * line.size

@@ -1,4 +1,4 @@
-"""Importing responses: texts in rows, and documents, which a row or the name of a file in a folder names."""
+"""Importing responses: texts in rows, and documents that a row names or whose file names identify them."""
 
 import hashlib
 import re
@@ -27,22 +27,22 @@ FIELDS = ("task", "model", "trial", "vintage")
 
 
 class Pattern(NamedTuple):
-    """A path without its ending, cut into literal text and names of fields, in turn and beginning with text."""
+    """A path without its ending, split into literal text and names of fields, alternating and beginning with text."""
 
     text: str
     parts: tuple[str, ...]
 
     def readings(self, path: PurePath) -> list[dict[str, str]]:
-        """Return all ways in which the name of a file fits.
+        """Return all ways in which a file name matches.
 
-        A field is one or more characters within the name of one folder or file. Several ways are possible where the
-        text between two fields also occurs in one of them.
+        A field is one or more characters within the name of one folder or file. Several ways are possible if the text
+        between two fields also occurs in one of them.
         """
         return list(_readings(self.parts, path.with_suffix("").as_posix(), {}))
 
 
 def pattern_of(text: str | None, model: str | None) -> Pattern:
-    """Return the requested pattern, or the usual one.
+    """Return the requested pattern, or the default.
 
     Raises:
         UsageError: it lacks the task or the model, or is ambiguous.
@@ -63,23 +63,23 @@ def pattern_of(text: str | None, model: str | None) -> Pattern:
     return Pattern(text, parts)
 
 
-def _readings(parts: Sequence[str], rest: str, found: dict[str, str]) -> Iterator[dict[str, str]]:
+def _readings(parts: Sequence[str], rest: str, fields: dict[str, str]) -> Iterator[dict[str, str]]:
     if not rest.startswith(parts[0]):
         return
     rest = rest.removeprefix(parts[0])
     if len(parts) == 1:
         if not rest:
-            yield found
+            yield fields
         return
     name = parts[1]
     for length in range(1, len(rest.partition("/")[0]) + 1):
         value = rest[:length]
-        if found.get(name, value) == value:
-            yield from _readings(parts[2:], rest[length:], found | {name: value})
+        if fields.get(name, value) == value:
+            yield from _readings(parts[2:], rest[length:], fields | {name: value})
 
 
 class Offered(NamedTuple):
-    """A row, its place, and the document with its response, if that is not in the row."""
+    """A row, its location, and the document with its response, if the response is not in the row."""
 
     where: str
     row: Given
@@ -87,9 +87,9 @@ class Offered(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """All rows; `batch` is the same for the same files, `n_left_out` the number of files of a folder not among them.
+    """All rows to import; `n_left_out` is the number of files of a folder that are not among them.
 
-    All documents lie in `folder`. A batch is the hash of all that was given: a file, with the documents that it names,
+    All documents are in `folder`. `batch` is the hash of all that was given: a file, with the documents that it names,
     or a folder's documents with their names and the pattern.
     """
 
@@ -103,13 +103,13 @@ def offer_of(
     source: Path, model: str | None, pattern: str | None, benchmark: Benchmark, *, skip_other: bool,
     tasks: Collection[str],
 ) -> Offer:  # fmt: skip
-    """Return the responses that a file or a folder offers.
+    """Return the responses in a file or a folder.
 
-    `benchmark` knows its own shape of rows, `tasks` decides how a name is read.
+    `benchmark` reads its own shape of rows; `tasks` decides between several readings of a file name.
 
     Raises:
-        UsageError: there is nothing of that name, or an option does not go with it.
-        ImportRefused: a file of the folder fits no name, or a row names what is no document.
+        UsageError: the path does not exist, or an option does not apply to it.
+        ImportRefused: a file of the folder does not match the pattern, or a row names a file that is not a document.
     """
     if source.is_dir():
         return _of_folder(source, pattern_of(pattern, model), model, skip_other=skip_other, tasks=tasks)
@@ -161,18 +161,15 @@ def _of_folder(folder: Path, pattern: Pattern, model: str | None, *, skip_other:
 
 
 def _named(folder: Path, file: Path, pattern: Pattern, tasks: Collection[str]) -> dict[str, str] | None:
-    """Return the fields in a file's name, read so that the task is one of the data set if possible.
-
-    None if the name does not fit.
-    """
+    """Return the fields in a file's name, preferring a reading with a known task; None if it does not match."""
     if file.suffix.lower() not in SUFFIXES:
         return None
     readings = pattern.readings(file.relative_to(folder))
     known = [reading for reading in readings if reading["task"] in tasks] or readings
     if len(known) > 1:
-        said = " or ".join(f"task {reading['task']!r}" for reading in known[:2])
+        both = " or ".join(f"task {reading['task']!r}" for reading in known[:2])
         raise ImportRefused(
-            f"{file}: its name fits {said}; list it in a table with a column `file`, or use a pattern with folders"
+            f"{file}: its name fits {both}; list it in a table with a column `file`, or use a pattern with folders"
         )
     return known[0] if known else None
 
@@ -190,30 +187,30 @@ def import_responses(
     job: Job, source: Path, model: str | None = None, *, pattern: str | None = None, skip_other: bool = False,
     skip_unknown: bool = False,
 ) -> StageReport:  # fmt: skip
-    """Bring responses in: rows `task, model, response[, trial, vintage]`, or one object `{task: response}` and `model`.
+    """Import responses: rows `task, model, response[, trial, vintage]`, or one object `{task: response}` and `model`.
 
-    A row may name a document in `file` instead of having a response. Each document of a folder is such a row, as its
-    name says by the pattern; with `skip_other` other files of the folder are left out, with `skip_unknown` rows and
-    documents on tasks that the data set does not have. A row without a vintage is of the job's. Texts are stored as
-    given. Every row is looked at before the first is stored. Tasks that are not admitted are taken too: should the
-    policy change, their answers are here.
+    A row may name a document in `file` instead of having a response. Each document of a folder is such a row, with the
+    fields in its name; with `skip_other` other files of the folder are left out, with `skip_unknown` rows and documents
+    on tasks that the data set lacks. A row without a vintage gets the job's. Texts are stored unchanged. Every row is
+    checked before the first is stored. Responses to tasks that are not admitted are imported too: the policy may
+    change.
 
     Raises:
-        ImportRefused: a row is of an unknown task or lacks something, or another text is stored in its place.
-        DocumentRefused: a document cannot be read.
+        ImportRefused: a row is of an unknown task or lacks a field, or a different text is stored for it.
+        DocumentRefused: a document cannot be converted.
     """
     files.refuse_unreadable(source, may_be_folder=True)
     benchmark, key = load_benchmark(job.settings.benchmark), files.key_of(job)
     with Warehouse(job.warehouse).reader() as reader:
-        found = reader.select("tasks", "task_id, conversation_id", **key)
+        tasks = reader.select("tasks", "task_id, conversation_id", **key)
         stored = files.stored_cells(reader, "responses")
-    conversations = {row["task_id"]: row["conversation_id"] for row in found}
+    conversations = {row["task_id"]: row["conversation_id"] for row in tasks}
     files.refuse_not_ingested(job, conversations)
     offer = offer_of(source, model, pattern, benchmark, skip_other=skip_other, tasks=conversations)
     given = list(
         files.of_what_is_here(offer.rows, lambda row: _cell(job, key, row, conversations), skip_unknown=skip_unknown)
     )
-    # What the same documents became stays, also where another version of a library would convert them otherwise.
+    # Documents that are imported already are not converted again, since another library version may differ.
     same = {identity for identity, row in stored.items() if row["import_batch"] == offer.batch}
     new = [(o, cell) for o, cell in given if o.document is None or cell["response_id"] not in same]
     texts = convert(_documents([offered for offered, _ in new]), offer.folder, is_quiet=job.is_quiet)
@@ -222,8 +219,8 @@ def import_responses(
         text, cause = as_text(row.get("response")), None
         if document is not None:
             text, cause = texts[document].text, f"{document.name} holds no text: it is empty, or pictures only"
-        said = answered(None if text is None or shows_nothing(text) else text, EMPTY, cause)
-        cells.put(where, cell | said | {"import_batch": offer.batch})
+        columns = content_columns(None if text is None or shows_nothing(text) else text, EMPTY, cause)
+        cells.put(where, cell | columns | {"import_batch": offer.batch})
     n_given = len({cell["response_id"] for _, cell in given})
     report = files.store(job, offer.batch, {"responses": cells.new.values()}, n_given)
     report.notes += _notes(texts, offer.n_left_out, len(offer.rows) - len(given))
@@ -256,15 +253,15 @@ def response_cell(
     }  # fmt: skip
 
 
-def answered(text: str | None, failure: str, cause: str | None) -> Row:
-    """Return the columns of a text, or of the failure in its place."""
+def content_columns(text: str | None, failure: str, cause: str | None) -> Row:
+    """Return the columns of a text, or of the failure if there is none."""
     if text is None:
         return {"status": failure, "text": None, "chars_alnum": None, "error": cause}
     return {"status": OK, "text": text, "chars_alnum": count_alphanumeric(text), "error": None}
 
 
 def _notes(texts: Mapping[Path, Converted], n_left_out: int, n_unknown: int) -> Iterator[str]:
-    """Yield notes on what was read and what was not."""
+    """Yield notes on converted documents and on skipped rows and files."""
     if texts:
         libraries = converters(list(texts))
         yield f"{len(texts)} documents read" + (f" with {', '.join(libraries)}" if libraries else "")

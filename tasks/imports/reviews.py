@@ -24,18 +24,18 @@ _WORDS = {value: word for word, value in _DECISIONS.items()}
 def import_reviews(
     job: Job, sheets: Sequence[Path], *, reviewer: str | None = None, skip_unknown: bool = False
 ) -> list[StageReport]:
-    """Bring reviews in: rows `task, criterion, decision[, reviewer, reason, better_wording, sample, criterion_hash]`.
+    """Import reviews: rows `task, criterion, decision[, reviewer, reason, better_wording, sample, criterion_hash]`.
 
-    Every row of every file is looked at before the first is stored. Rows without a decision are left out and counted.
-    `reviewer` stands in where a row names none; `criterion` is an id or a criterion's text. A row that names a sample
-    must be in it. With `skip_unknown` rows on tasks or criteria that the data set does not have are left out.
+    Every row of every file is checked before the first is stored. Rows without a decision are left out and counted.
+    `reviewer` is the default for rows without one; `criterion` is an id or a criterion's text. A row that names a
+    sample must be in it. With `skip_unknown` rows on tasks or criteria that the data set lacks are left out.
 
     Returns:
         A report for each file.
 
     Raises:
-        ImportRefused: a row fits no criterion, is about another wording, does not say what it must, or differs from a
-            stored review of the same criterion by the same reviewer.
+        ImportRefused: a row matches no criterion, is about another wording, lacks a field, or differs from a stored
+            review of the same criterion by the same reviewer.
     """
     with Warehouse(job.warehouse).reader() as reader:
         sampled = {tuple(r.values()) for r in reader.select("review_samples", "sample_id, task_id, criterion_id")}
@@ -55,7 +55,7 @@ def import_reviews(
 
 
 class _Known(NamedTuple):
-    """The data that reviews are checked against: criteria, samples and what is in them, reviews stored or just read."""
+    """The data that reviews are checked against: criteria, samples with their criteria, reviews stored or just read."""
 
     common: Row
     criteria: Criteria
@@ -64,54 +64,54 @@ class _Known(NamedTuple):
 
 
 def _read(known: _Known, batch: str, file: Path, reviewer: str | None, *, skip_unknown: bool) -> tuple[int, list[str]]:
-    """Add the reviews of a file to the known ones, and return their number and notes on what was left out."""
+    """Add the reviews of a file to the known ones, and return their number and notes on skipped rows."""
     given = list(files.given_rows(file, reviewer=reviewer))
     if given and not any("decision" in row for _, row in given):
         raise ImportRefused(f"{file}: no column `decision`; import a sheet that `prbench export review` wrote")
     decided = [each for each in given if not is_blank(as_text(each[1].get("decision")))]
-    placed = list(files.of_what_is_here(decided, lambda each: known.criteria.of(*each), skip_unknown=skip_unknown))
-    found = set()
-    for (where, row), wording in placed:
-        made = _review_row(known, batch, where, row, wording)
-        before = known.reviews.setdefault(made["review_id"], made)
-        if any(made[name] != before[name] for name in ("value", "explanation", "better_wording")):
+    matched = list(files.of_what_is_here(decided, lambda each: known.criteria.of(*each), skip_unknown=skip_unknown))
+    review_ids = set()
+    for (where, row), wording in matched:
+        review = _review_row(known, batch, where, row, wording)
+        before = known.reviews.setdefault(review["review_id"], review)
+        if any(review[name] != before[name] for name in ("value", "explanation", "better_wording")):
             raise ImportRefused(
-                f"{where}: a different review already exists ({made['reviewer']}: {_WORDS[before['value']]}, "
+                f"{where}: a different review already exists ({review['reviewer']}: {_WORDS[before['value']]}, "
                 f"{files.origin_of(before, batch)}); to replace it, correct the file or retract that batch"
             )
-        found.add(made["review_id"])
+        review_ids.add(review["review_id"])
     notes = []
     if undecided := [row for _, row in given if is_blank(as_text(row.get("decision")))]:
         n_noted = sum(any(_entered(row, name) for name in ("reason", "better_wording")) for row in undecided)
         noted = f", {n_noted} of them with a reason or a wording" if n_noted else ""
         notes.append(f"{len(undecided)} rows without a decision skipped{noted}")
-    if n_unknown := len(decided) - len(placed):
+    if n_unknown := len(decided) - len(matched):
         notes.append(f"{n_unknown} rows skipped whose task or criterion is not in the data set")
-    return len(found), notes
+    return len(review_ids), notes
 
 
 def _review_row(known: _Known, batch: str, where: str, given: Given, wording: Wording) -> Row:
     if wording.rubric != ORIGINAL:
         raise ImportRefused(f"{where}: {wording.criterion_id} is a rewritten criterion; reviews are of original ones")
-    place = f"criterion {wording.criterion_id} of task {wording.task_id}"
-    # They were changed in the sheet, or in the data set.
+    subject = f"criterion {wording.criterion_id} of task {wording.task_id}"
+    # The text may have been changed in the sheet, or in the data set.
     hash_given, title = (as_text(given.get("criterion_hash")) or "").strip(), as_text(given.get("title")) or ""
     is_other = hash_given and wording.content_hash not in readings(hash_given)
     if is_other or not (is_blank(title) or shows(title, wording.title)):
         raise ImportRefused(
-            f"{where}: {place} has other words in the data set than in the sheet; export a new sheet, and enter "
+            f"{where}: {subject} has other words in the data set than in the sheet; export a new sheet, and enter "
             "proposals as `better_wording`"
         )
     sample = (as_text(given.get("sample")) or "").strip() or None
     if sample and (sample, wording.task_id, wording.criterion_id) not in known.sampled:
         raise ImportRefused(
-            f"{where}: {place} is not in sample {sample[:40]!r}; leave the columns `sample`, `task` and `criterion` "
+            f"{where}: {subject} is not in sample {sample[:40]!r}; leave the columns `sample`, `task` and `criterion` "
             "as they were written"
         )
-    said = (as_text(given.get("decision")) or "").strip()
-    value = _DECISIONS.get(said.lower())
+    decision = (as_text(given.get("decision")) or "").strip()
+    value = _DECISIONS.get(decision.lower())
     if value is None:
-        raise ImportRefused(f"{where}: `decision` is {said[:40]!r}; enter {' or '.join(_DECISIONS)}")
+        raise ImportRefused(f"{where}: `decision` is {decision[:40]!r}; enter {' or '.join(_DECISIONS)}")
     reviewer, reason = files.required_text(where, given, "reviewer", "--by NAME").strip(), _entered(given, "reason")
     if not value and reason is None:
         raise ImportRefused(f"{where}: disagrees without a `reason`; enter why")

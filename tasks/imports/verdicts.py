@@ -1,6 +1,6 @@
-"""Importing verdicts: another judge's, or people's labels, with whose they are and how they were sampled.
+"""Importing verdicts of another judge, or people's labels with their author and how they were sampled.
 
-And the criteria and the stored answers that imported verdicts are about.
+The module also finds the criteria and the stored responses of imported verdicts.
 """
 
 import re
@@ -46,7 +46,7 @@ class Criteria:
     """The criteria of a data set, in every wording."""
 
     def __init__(self, job: Job, reader: Reader) -> None:
-        """Read those of the job's data set.
+        """Read the criteria of the job's data set.
 
         Raises:
             ImportRefused: it has none.
@@ -71,11 +71,11 @@ class Criteria:
     def of(self, where: str, given: Given) -> Wording:
         """Return the criterion of a row: `criterion` is its id or its exact text.
 
-        Where a task says the same several times, `category` (or `axis`) says which is meant, or else `occurrence`: 1
-        for the first of them in the rubric.
+        If a task has the same text several times, `category` (or `axis`) identifies the criterion, or else
+        `occurrence`: 1 for the first of them in the rubric.
 
         Raises:
-            NotHere: there is no such task, or it has no such criterion.
+            NotHere: the task does not exist, or has no such criterion.
             ImportRefused: it has several.
         """
         tasks = list(readings(files.required_text(where, given, "task", "--task ID")))
@@ -86,9 +86,10 @@ class Criteria:
         for reading in readings(named):
             if (task_id, reading) in self._by_id:
                 return self._by_id[task_id, reading]
-        found = next(filter(None, (self.alike(task_id, reading) for reading in readings(named))), ())
-        if len(found) > 1:
-            of_category = [w for w in found if w.category and w.category in (given.get("category"), given.get("axis"))]
+        wordings = next(filter(None, (self.alike(task_id, reading) for reading in readings(named))), ())
+        if len(wordings) > 1:
+            categories = {given.get("category"), given.get("axis")} - {None, ""}
+            of_category = [wording for wording in wordings if wording.category in categories]
             if len(of_category) == 1:
                 return of_category[0]
             if given.get("occurrence") in {None, ""}:
@@ -96,64 +97,65 @@ class Criteria:
                     f"{where}: task {task_id} has the criterion {named[:80]!r} twice; give its id, its `category` or "
                     "its `occurrence`"
                 )
-            # It counts all with these words, and distinguishes them where a category is none of theirs.
+            # It counts all with this text, and is also used where the category matches none of them.
             occurrence = files.number_of(where, given, "occurrence")
-            found = found[occurrence - 1 : occurrence]
-        if not found:
+            wordings = wordings[occurrence - 1 : occurrence]
+        if not wordings:
             raise NotHere(f"{where}: task {task_id} has no criterion {named[:80]!r}")
-        return found[0]
+        return wordings[0]
 
 
-class Answers:
-    """The usable answers to a data set in the vintages that the rows of a file name and in those of the job."""
+_CELL = ("task_id", "model", "trial", "vintage")
+
+
+class StoredResponses:
+    """The usable responses to a data set, in the vintages that the rows of a file name and in those of the job."""
 
     def __init__(self, job: Job, reader: Reader, rows: Iterable[Given]) -> None:
-        """Read them."""
+        """Read the responses."""
         self._job = job
         named = {read for row in rows if (cell := files.vintage_in(row)) is not None for read in readings(cell)}
-        place: dict[str, Any] = {**files.key_of(job), "vintage": sorted({*named, *job.vintages}), "status": OK}
-        self._by_place: dict[tuple[str, str, int, str], list[dict[str, Any]]] = defaultdict(list)
+        key: dict[str, Any] = {**files.key_of(job), "vintage": sorted({*named, *job.vintages}), "status": OK}
+        self._by_cell: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         columns = "response_id, task_id, model, trial, vintage, text"
-        for answer in reader.select("responses", columns, order="response_id", **place):
-            self._by_place[answer["task_id"], answer["model"], answer["trial"], answer["vintage"]].append(answer)
+        for response in reader.select("responses", columns, order="response_id", **key):
+            self._by_cell[tuple(response[name] for name in _CELL)].append(response)
 
     def of(self, where: str, given: Given, task_id: str) -> dict[str, Any]:
-        """Return the response to a task that a row is about.
-
-        It is of the row's vintage, or of the job's if the row has none.
+        """Return the response to a task that a row is about, of the row's vintage or else the job's.
 
         Raises:
-            ImportRefused: there is none, or several, or the row shows another text than the stored one.
+            ImportRefused: there is none, or several, or the row has another text than the stored one.
         """
         model = files.required_text(where, given, "model", "--as LABEL")
         trial, cell = files.number_of(where, given, "trial"), files.vintage_in(given)
-        found: list[dict[str, Any]] = []
+        candidates: list[dict[str, Any]] = []
         for label in readings(model):
             for vintage in (self._job.vintage_named(label),) if cell is None else readings(cell):
-                found = found or self._by_place.get((task_id, label, trial, vintage), [])
-        place = f"{model} to task {task_id}, trial {trial}, in vintage {cell or self._job.vintage_named(model)}"
-        if not found:
+                candidates = candidates or self._by_cell.get((task_id, label, trial, vintage), [])
+        about = f"{model} to task {task_id}, trial {trial}, in vintage {cell or self._job.vintage_named(model)}"
+        if not candidates:
             raise ImportRefused(
-                f"{where}: no usable response of {place}; import it first (`prbench import responses`), or name its "
+                f"{where}: no usable response of {about}; import it first (`prbench import responses`), or name its "
                 "vintage (`--vintage`, or a column `vintage`)"
             )
-        if len(found) > 1:
+        if len(candidates) > 1:
             raise ImportRefused(
-                f"{where}: {len(found)} responses of {place}; import responses under a label of their own"
+                f"{where}: {len(candidates)} responses of {about}; import responses under a label of their own"
             )
         shown = as_text(given.get("response"))
-        if shown is not None and not is_blank(shown) and not shows(shown, found[0]["text"]):
+        if shown is not None and not is_blank(shown) and not shows(shown, candidates[0]["text"]):
             raise ImportRefused(
-                f"{where}: `response` is not the stored response of {place}, so the verdict is on another text; "
+                f"{where}: `response` is not the stored response of {about}, so the verdict is on another text; "
                 "name the vintage that was graded (if only the program that saved the file changed the text, "
                 "remove the column `response`)"
             )
-        return found[0]
+        return candidates[0]
 
 
 _STATUS = {value: status for status, value in VALUES.items()}
 SHEET_COLUMN = "how_to_fill_in"
-"""The column by which a sheet for human graders, or for reviewers of criteria, is known."""
+"""The column that identifies a sheet for human graders, or for reviewers of criteria."""
 _WORDS = {
     "true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "1": 1.0, "1.0": 1.0, "0.5": 0.5, "0": 0.0, "0.0": 0.0,
     **VALUES,
@@ -164,20 +166,21 @@ def import_verdicts(
     job: Job, file: Path, model: str | None = None, *, task: str | None = None, judge: str | None = None,
     grading: str | None = None, skip_empty: bool = False, skip_unknown: bool = False, is_random_sample: bool = False,
 ) -> StageReport:  # fmt: skip
-    """Bring verdicts in: rows `task, model, criterion, criteria_met` (or `value` 0, 0.5, 1, or `verdict` in words)
-    `[, judge, trial, vintage, judge_trial, grading, category, occurrence, explanation, confidence, response]`, or rows
-    in the benchmark's own shape. `task`, `model`, `judge` (else `imported`) and `grading` stand in where a row has
-    none; `criterion` is an id or a criterion's text.
+    """Import verdicts: rows `task, model, criterion` with a decision, or rows in the benchmark's own shape.
 
-    Every row is looked at before the first is stored. With `skip_empty` rows without a decision are left out, as in a
-    sheet that is filled in halfway; with `skip_unknown` those on tasks or criteria that the data set does not have. A
-    row without a vintage is of the job's; `response` is what was read, and is held against the stored answer. With
+    A decision is `criteria_met`, `value` (0, 0.5, 1) or `verdict` in words. Further columns are `judge, trial, vintage,
+    judge_trial, grading, category, occurrence, explanation, confidence, response`. `task`, `model`, `judge` (else
+    `imported`) and `grading` are defaults for rows without a value; `criterion` is an id or a criterion's text.
+
+    Every row is checked before the first is stored. With `skip_empty` rows without a decision are left out, as in a
+    partly filled sheet; with `skip_unknown` rows on tasks or criteria that the data set lacks. A row without a vintage
+    gets the job's; `response`, the text that the grader read, is compared with the stored response. With
     `is_random_sample` the user states that the rows are a simple random sample of all verdicts of their models.
 
     Raises:
-        ImportRefused: a row fits no stored response or criterion, shows another text than the stored answer, or another
-            decision is stored in its place.
-    """  # fmt: skip  # noqa: D205 - the list of columns takes three lines
+        ImportRefused: a row matches no stored response or criterion, has another text than the stored response, or a
+            different decision is stored for it.
+    """
     batch = files.batch_of(file, "verdicts", task, model, judge, grading)
     benchmark, key = load_benchmark(job.settings.benchmark), files.key_of(job)
     rows_of_file = files.given_rows(file, task=task, model=model, judge=judge, grading=grading)
@@ -185,20 +188,20 @@ def import_verdicts(
     decided = [each for each in given if not skip_empty or _stated(each[1])]
     with Warehouse(job.warehouse).reader() as reader:
         criteria, cells = Criteria(job, reader), files.Cells("verdicts", files.stored_cells(reader, "verdicts"), batch)
-        answers = Answers(job, reader, (row for _, row in decided))
-        placed = list(files.of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown))
+        responses = StoredResponses(job, reader, (row for _, row in decided))
+        matched = list(files.of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown))
         rows: dict[str, Row] = {}
         of_sheet: set[str] = set()
-        for (where, row), wording in placed:
-            answer = key | answers.of(where, row, wording.task_id)
-            made = _verdict_row(job, benchmark, batch, where, row, answer, wording)
-            rows[identity := made["verdict_id"]] = cells.put(where, made)
+        for (where, row), wording in matched:
+            response = key | responses.of(where, row, wording.task_id)
+            verdict = _verdict_row(job, benchmark, batch, where, row, response, wording)
+            rows[identity := verdict["verdict_id"]] = cells.put(where, verdict)
             if is_random_sample or SHEET_COLUMN in row:
                 of_sheet.add(identity)
-        # Who decided only what one sheet drew filled it in, unless known as a judge.
+        # A name that decided only verdicts of one sheet filled it in, unless it is known as a judge.
         named = {"benchmark": job.settings.benchmark}
-        found = reader.select("verdicts", "distinct judge, import_batch", **named)
-        judges = {row["judge"] for row in found if row["import_batch"] != batch}
+        known_judges = reader.select("verdicts", "distinct judge, import_batch", **named)
+        judges = {row["judge"] for row in known_judges if row["import_batch"] != batch}
         judges -= {row["judge"] for row in reader.select("labellers", "judge", **named)}
         judges |= {judge.label for judge in job.settings.judges}
         of_judge: dict[str, list[Row]] = defaultdict(list)
@@ -215,7 +218,8 @@ def import_verdicts(
     if skip_empty:
         report.notes.append(f"{len(given) - len(decided)} rows without a decision skipped")
     if skip_unknown:
-        report.notes.append(f"{len(decided) - len(placed)} rows skipped whose task or criterion is not in the data set")
+        n_unknown = len(decided) - len(matched)
+        report.notes.append(f"{n_unknown} rows skipped whose task or criterion is not in the data set")
     return report
 
 
@@ -224,9 +228,9 @@ def _verdict_row(
 ) -> Row:
     judge_trial, judge = files.number_of(where, given, "judge_trial"), (as_text(given.get("judge")) or "").strip()
     if not judge and SHEET_COLUMN in given and _stated(given):
-        # Two graders would be taken for one.
+        # Without a name, two graders would be one judge.
         raise ImportRefused(f"{where}: `judge` is empty; enter the grader's name, or give it with --by NAME")
-    # What is said where there are two answers and no third.
+    # These words belong to binary grading.
     is_yes_or_no = (as_text(given.get("criteria_met")) or "").strip().lower() in {"true", "false", "yes", "no"}
     grading = as_text(given.get("grading")) or (BINARY if is_yes_or_no else benchmark.grading)
     if grading not in GRADINGS:
@@ -240,10 +244,10 @@ def _verdict_row(
     value = values.pop() if len(values) == 1 else None
     if value is None or (value == 0.5 and grading == BINARY):
         criterion = shorten(as_text(given.get("criterion")) or "", 60, placeholder=" …")
-        said = " and ".join(map(repr, stated)) or "missing (--skip-empty leaves such rows out)"
+        text = " and ".join(map(repr, stated)) or "missing (--skip-empty leaves such rows out)"
         allowed = "true or false, yes or no, or 1 or 0" if grading == BINARY else f"0, 0.5 or 1, or {', '.join(WORDS)}"
         raise ImportRefused(
-            f"{where}, {response['model']} on {criterion!r}: the decision is {said}; a {grading} verdict is {allowed}"
+            f"{where}, {response['model']} on {criterion!r}: the decision is {text}; a {grading} verdict is {allowed}"
         )
     return verdict_cell(job, response, wording, judge or IMPORTED, judge_trial, grading) | {
         "import_batch": batch, "status": _STATUS[value], "value": value,
@@ -276,7 +280,7 @@ def _stated(given: Given) -> list[Any]:
 
 
 def as_value(raw: Any, words: Mapping[str, float] = _WORDS) -> float | None:
-    """Return a decision as 1, 0.5 or 0, for which some words stand; None for anything else."""
+    """Return a decision as 1, 0.5 or 0, also in words; None for anything else."""
     if isinstance(raw, bool):
         return float(raw)
     if isinstance(raw, str):
@@ -287,12 +291,12 @@ def as_value(raw: Any, words: Mapping[str, float] = _WORDS) -> float | None:
 
 
 def _are_of_a_sheet(reader: Reader, rows: Sequence[Row]) -> bool:
-    """Return whether one sheet drew all of these verdicts."""
+    """Return whether one sheet contains all of these verdicts."""
     cells = {_cell(row) for row in rows}
-    drawn: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    by_sheet: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     for row in reader.rows(sql.read("queries/imports/drawn_verdicts"), {"responses": sorted({c[0] for c in cells})}):
-        drawn[row["sheet_id"]].add(_cell(row))
-    return any(cells <= of_sheet for of_sheet in drawn.values())
+        by_sheet[row["sheet_id"]].add(_cell(row))
+    return any(cells <= of_sheet for of_sheet in by_sheet.values())
 
 
 def _cell(row: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -302,13 +306,13 @@ def _cell(row: Mapping[str, Any]) -> tuple[str, str, str]:
 def _label_tables(
     job: Job, reader: Reader, file: Path, batch: str, rows: Sequence[Row], *, is_random_sample: bool
 ) -> dict[str, list[Row]]:
-    """Return the rows on people's labels: whose they are, and how they were sampled if the user states it.
+    """Return the rows on people's labels: their authors, and how they were sampled if the user states it.
 
-    A simple random sample is one of each model in one vintage: the labelled verdicts are so many of all on its usable
-    answers to admitted tasks.
+    A simple random sample is one for each model in one vintage: the labelled verdicts out of all verdicts on its usable
+    responses to admitted tasks.
 
     Raises:
-        ImportRefused: every row was drawn by one sheet, whose probabilities are stored.
+        ImportRefused: every row is of one sampled sheet, whose probabilities are stored.
     """
     now = {"import_batch": batch, "created_at": datetime.now(UTC)}
     stored = {(row["benchmark"], row["judge"]) for row in reader.select("labellers", import_batch=batch)}
@@ -329,14 +333,14 @@ def _label_tables(
     draws: list[Row] = []
     for key, cells in sorted(of_model.items()):
         given = dict(zip(("benchmark", "revision", "model", "vintage"), key, strict=True))
-        answers = reader.rows(sql.read("queries/imports/answers_of_model"), given)
-        n_population = sum(row["n_criteria"] for row in answers)
+        responses = reader.rows(sql.read("queries/imports/answers_of_model"), given)
+        n_population = sum(row["n_criteria"] for row in responses)
         sheet = {"benchmark": key[0], "dataset_revision": key[1], "sheet_id": digest("stated sample", batch, *key)}
         sheets.append({
             **sheet, "design": f"stated to be a simple random sample of {len(cells)} of {n_population} verdicts on "
             f"{given['model']} in vintage {given['vintage']}",
             "covered_breakdown": "all", "covered_label": "", "n_population": n_population, "n_drawn": len(cells),
-            "covered_responses": [row["response_id"] for row in answers], "seed": None, "run_id": job.run_id, **now,
+            "covered_responses": [row["response_id"] for row in responses], "seed": None, "run_id": job.run_id, **now,
         })  # fmt: skip
         draws += [
             {**sheet, "task_id": row["task_id"], "response_id": cell[0], "criterion_id": cell[1],

@@ -1,10 +1,10 @@
-"""Backup of a warehouse while runs go on, in a folder or in a store; and restoring it into an empty one.
+"""Backup of a warehouse during runs, to a folder or a store; and restoring it into an empty warehouse.
 
-The ledger is copied first and then the parts: whatever was paid is in one of them. A reply is in the ledger before it
-is in a part, and leaves the ledger only when its row is in a part. Parts never change, so a second backup into the same
-place copies only new ones. The published database is left out: it is built from the parts.
+The ledger is copied first and then the parts, so every paid reply is in one of them: a reply is in the ledger before it
+is in a part, and leaves the ledger only when its row is in a part. Parts never change, so a second backup to the same
+location copies only new ones. The published database is left out: it is built from the parts.
 
-A restore copies and verifies all files of the bundle before anything is put in place.
+A restore copies and verifies all files of the bundle before it moves any into place.
 """
 
 import contextlib
@@ -30,15 +30,15 @@ from warehouse.locks import file_lock
 
 _RECORD = "backup.json"
 _FILES = "files/"
-"""The folder of all copies; what lies in it and is in no manifest is removed."""
+"""The folder of all copies; files in it that no manifest names are removed."""
 _LOCK = "backup.lock"
 _LOOKS = 3
 _STAGE = ".restoring"
-"""Where the copies are made by a restore; a manifest in it says that they are whole."""
+"""The folder of the copies during a restore; a manifest in it marks them as complete."""
 
 
 def _path_of(file: File) -> str:
-    """Return the path of a copy in a warehouse; names of files that may change contain their hash."""
+    """Return the path of a copy in a warehouse; the names of copies of changing files contain their hash."""
     return file.name.removeprefix(_FILES).removesuffix(_mark(file.sha256))
 
 
@@ -48,7 +48,7 @@ def _mark(sha256: str) -> str:
 
 @dataclass
 class _Copies:
-    """The copies of a backup: the whole ones of the last backup by their paths, and new ones, which are staged."""
+    """The copies of a backup: the intact ones of the last backup by their paths, and new ones, which are staged."""
 
     stage: Path
     last: Mapping[str, File]
@@ -57,7 +57,7 @@ class _Copies:
     def keep(self, root: Path, source: Path, *, may_change: bool = False, name: str = "") -> File:
         """Keep a file of the warehouse at `root`.
 
-        Of one that may change, earlier copies stay: the last backup needs them until this one is whole.
+        If it `may_change`, earlier copies stay: the last backup needs them until this one is complete.
         """
         path = name or source.relative_to(root).as_posix()
         last = self.last.get(path)
@@ -66,68 +66,69 @@ class _Copies:
         staged = self.stage / path
         staged.unlink(missing_ok=True)
         kept_as(source, staged)
-        found = file_at(staged, f"{_FILES}{path}")
-        if last is not None and last.sha256 == found.sha256:
+        copy = file_at(staged, f"{_FILES}{path}")
+        if last is not None and last.sha256 == copy.sha256:
             return last
         if may_change:
-            found = File(found.name + _mark(found.sha256), found.n_bytes, found.sha256)
-        self.new[found.name] = staged
-        return found
+            copy = File(copy.name + _mark(copy.sha256), copy.n_bytes, copy.sha256)
+        self.new[copy.name] = staged
+        return copy
 
 
 def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> StageReport:
-    """Copy the warehouse to a folder, or a prefix of a store, that is empty, not there, or holds an earlier backup.
+    """Copy the warehouse to a folder, or a prefix of a store, that is empty, does not exist, or has an earlier backup.
 
-    Runs go on meanwhile. A kill at any time leaves the last whole backup as it was. With `must_verify` earlier copies
-    are read as well, and renewed where they are damaged; without, they are looked at by their size.
+    Runs go on meanwhile. A kill at any time leaves the last complete backup as it was. With `must_verify` earlier
+    copies are read as well, and renewed if they are damaged; without, only their sizes are checked.
 
     Raises:
-        UsageError: the target holds something else, or lies in the warehouse, or there is nothing to copy.
-        PipelineError: a file cannot be read or written, or another backup is at work.
+        UsageError: the target holds something else, or is in the warehouse, or there is nothing to copy.
+        PipelineError: a file cannot be read or written, or another backup is in progress.
     """
-    warehouse, place = Warehouse(job.warehouse), Folder(target) if isinstance(target, Path) else target
+    warehouse, location = Warehouse(job.warehouse), Folder(target) if isinstance(target, Path) else target
     if not any((warehouse.root / name).is_dir() for name in ("parts", LEDGER)):
         raise UsageError(f"{warehouse.root}: there is nothing to back up here; check --warehouse")
-    made_at = datetime.now(UTC).isoformat()
-    _refuse_others(warehouse, place)
-    # A store has no locks, so the warehouse's own lets one backup at a time into stores.
-    lock = warehouse.root / _LOCK if isinstance(place, Store) else place.path / _LOCK
+    started_at = datetime.now(UTC).isoformat()
+    _refuse_others(warehouse, location)
+    # A store has no locks, so a lock of the warehouse allows one backup to stores at a time.
+    lock = warehouse.root / _LOCK if isinstance(location, Store) else location.path / _LOCK
     with (
         disk_errors(target, "the last backup is unchanged"), warehouse.writing(notice), file_lock(lock, wait=False),
         work_folder(warehouse, "backup") as stage,
     ):  # fmt: skip
-        there = place.files()
-        last = read_bundle(place, "backup").files if _RECORD in there else ()
+        there = location.files()
+        last = read_bundle(location, "backup").files if _RECORD in there else ()
         copies = _Copies(stage, {
                 _path_of(file): file for file in last if there.get(file.name) == file.n_bytes
-                and (not must_verify or place.hash_of(file.name) == file.sha256)
+                and (not must_verify or location.hash_of(file.name) == file.sha256)
             })  # fmt: skip
         files = _files(warehouse, copies)
         n_new_bytes = sum(path.stat().st_size for path in copies.new.values())
         refuse_if_lost(warehouse.root)
         copied = {file: copies.new.get(file.name) for file in files}
-        made = write_bundle(place, "backup", copied, {"made_at": made_at}, is_quiet=job.is_quiet)
+        bundle = write_bundle(location, "backup", copied, {"made_at": started_at}, is_quiet=job.is_quiet)
         needed = {file.name for file in files}
-        place.remove([name for name in there if name.startswith(_FILES) and name not in needed])
-    note = f"{len(files)} files ({made.n_bytes / 1e6:.1f} MB) in {target}, {len(copies.new)} of them copied now"
+        location.remove([name for name in there if name.startswith(_FILES) and name not in needed])
+    note = f"{len(files)} files ({bundle.n_bytes / 1e6:.1f} MB) in {target}, {len(copies.new)} of them copied now"
     return StageReport("backup", rows=len(copies.new), notes=[f"{note} ({n_new_bytes / 1e6:.1f} MB)"])
 
 
-def _refuse_others(warehouse: Warehouse, place: Folder | Store) -> None:
-    if isinstance(place, Folder) and place.path.resolve().is_relative_to(warehouse.root.resolve()):
-        raise UsageError(f"{place}: is inside the warehouse; name a folder elsewhere, best on another disk")
-    names = {name.partition("/")[0] for name in place.files()} if isinstance(place, Store) else content_of(place.path)
-    # An upload that was killed before its manifest was written has left copies alone.
-    if _RECORD not in names and {*names} - {_FILES.rstrip("/")}:
-        raise UsageError(f"{place}: holds files that are not a backup; name an empty place")
+def _refuse_others(warehouse: Warehouse, location: Folder | Store) -> None:
+    if isinstance(location, Folder) and location.path.resolve().is_relative_to(warehouse.root.resolve()):
+        raise UsageError(f"{location}: is inside the warehouse; name a folder elsewhere, best on another disk")
+    paths = location.files() if isinstance(location, Store) else content_of(location.path)
+    names = {name.partition("/")[0] for name in paths}
+    # An upload that was killed before its manifest was written leaves only copies.
+    if _RECORD not in names and names - {_FILES.rstrip("/")}:
+        raise UsageError(f"{location}: holds files that are not a backup; name an empty place")
 
 
 def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
-    """Return the files of a warehouse, each with a copy that is whole.
+    """Return the files of a warehouse, each with an intact copy.
 
     Raises:
         PipelineError: one cannot be copied, or is damaged.
-        WarehouseError: parts are merged again and again meanwhile.
+        WarehouseError: parts are merged repeatedly meanwhile.
     """
     source = readable_path(warehouse.root / LEDGER)
     ledger = [_ledger_copy(copies, source)] if source else []
@@ -142,12 +143,11 @@ def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
             parts = [copies.keep(warehouse.root, path) for path in listed]
             break
         except FileNotFoundError as error:
-            # Compaction has put others in the place of parts that were listed long ago.
+            # Compaction replaced parts that were listed long ago.
             if look == _LOOKS - 1:
                 raise WarehouseError(f"{error.filename}: was merged meanwhile, as others before; try again") from error
-    if damaged := [
-        path for path, part in zip(listed, parts, strict=True) if not is_named_after(path.name, part.sha256)
-    ]:
+    copied = zip(listed, parts, strict=True)
+    if damaged := [path for path, copy in copied if not is_named_after(path.name, copy.sha256)]:
         raise Damaged(
             f"{damaged[0]}: is damaged; `prbench aggregate` sets it aside and restores its rows, then back up again; "
             "the last backup is unchanged"
@@ -156,7 +156,7 @@ def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
 
 
 def _ledger_copy(copies: _Copies, source: Path) -> File:
-    """Copy a database that others may write to: SQLite sees to it that the copy is of one moment."""
+    """Copy a database that others may write to; SQLite makes the copy of one moment."""
     copied = copies.stage / "ledger.copy"
     copied.unlink(missing_ok=True)
     try:
@@ -171,35 +171,35 @@ def _ledger_copy(copies: _Copies, source: Path) -> File:
 
 
 def restore(job: Job, source: Path | Store) -> StageReport:
-    """Bring a backup from a folder or a store into a warehouse folder that is empty or not there, and publish it.
+    """Restore a backup from a folder or a store into a warehouse folder that is empty or missing, and publish it.
 
-    A restore that was cut short is finished, or started over, by the same command.
+    The same command finishes, or starts over, a restore that was cut short.
 
     Raises:
-        Damaged: the source holds no whole backup, or files of it are not what was copied; nothing was restored.
+        Damaged: the source is not a complete backup, or its files are not what was copied; nothing was restored.
         UsageError: the warehouse is not empty.
-        WarehouseBusy: somebody is at work on it.
+        WarehouseBusy: a run is in progress on it.
         WarehouseError: the backup is of a warehouse of another version.
     """
-    place = Folder(source) if isinstance(source, Path) else source
-    made, warehouse = read_bundle(place, "backup"), Warehouse(job.warehouse)
-    if not all(is_inside(_path_of(file)) for file in made.files):
-        raise Damaged(f"{place}/{_RECORD}: names files outside of the warehouse; use another copy")
+    location = Folder(source) if isinstance(source, Path) else source
+    bundle, warehouse = read_bundle(location, "backup"), Warehouse(job.warehouse)
+    if not all(is_inside(_path_of(file)) for file in bundle.files):
+        raise Damaged(f"{location}/{_RECORD}: names files outside of the warehouse; use another copy")
     _refuse_filled(warehouse.root)
     with disk_errors(warehouse.root, "make room and restore again"), warehouse.alone(notice):
         _refuse_filled(warehouse.root)
         stage = warehouse.root / _STAGE
         if not (stage / _RECORD).exists():
-            _stage(job, place, made, stage)
-        elif read_bundle(Folder(stage), "backup") != made:
+            _stage(job, location, bundle, stage)
+        elif read_bundle(Folder(stage), "backup") != bundle:
             raise UsageError(f"{warehouse.root}: another backup was being restored here; empty the folder first")
-        _put_in_place(stage, warehouse.root)
+        _install(stage, warehouse.root)
         warehouse.publish()
         (stage / _RECORD).unlink()
         shutil.rmtree(stage)
-    when = str(made.meta.get("made_at"))[:16]
-    note = f"{len(made.files)} files ({made.n_bytes / 1e6:.1f} MB) of {when} UTC in {warehouse.root}"
-    return StageReport("restore", rows=len(made.files), notes=[note])
+    when = str(bundle.meta.get("made_at"))[:16]
+    note = f"{len(bundle.files)} files ({bundle.n_bytes / 1e6:.1f} MB) of {when} UTC in {warehouse.root}"
+    return StageReport("restore", rows=len(bundle.files), notes=[note])
 
 
 def _refuse_filled(root: Path) -> None:
@@ -209,24 +209,24 @@ def _refuse_filled(root: Path) -> None:
         raise UsageError(f"{root}: is not empty ({held[0]}); name an empty or new folder with --warehouse")
 
 
-def _stage(job: Job, place: Folder | Store, made: Bundle, stage: Path) -> None:
-    """Copy all files to where they are moved from, with the manifest once they are verified."""
+def _stage(job: Job, location: Folder | Store, bundle: Bundle, stage: Path) -> None:
+    """Copy all files to the stage, and write the manifest when they are verified."""
     shutil.rmtree(stage, ignore_errors=True)
     stage.mkdir(parents=True)
-    paths = {file.name: stage / _path_of(file) for file in made.files}
+    paths = {file.name: stage / _path_of(file) for file in bundle.files}
     try:
-        fetch_bundle(place, made, paths, is_quiet=job.is_quiet)
+        fetch_bundle(location, bundle, paths, is_quiet=job.is_quiet)
     except PipelineError:
         shutil.rmtree(stage)
         raise
     refuse_other_version(stage)
     for each in {*paths.values(), *(path.parent for path in paths.values())}:
         sync(each)
-    write_bundle(Folder(stage), "backup", dict.fromkeys(made.files), made.meta)
+    write_bundle(Folder(stage), "backup", dict.fromkeys(bundle.files), bundle.meta)
 
 
-def _put_in_place(stage: Path, root: Path) -> None:
-    """Move what was verified into the warehouse; the parts last, since they make it one."""
+def _install(stage: Path, root: Path) -> None:
+    """Move the verified files into the warehouse; the parts last, since they make it one."""
     for name in (VERSION_FILE, DAMAGED, LEDGER, "parts"):
         if (stage / name).exists():
             if name != VERSION_FILE and (root / name).exists():

@@ -1,10 +1,10 @@
 """Upkeep: spend, tidying a warehouse, removing single responses, and disk use.
 
-Spend goes from the ledger's sums into the table `spend`; what runs came to is asked of `run_costs` (`sql/marts/`) over
-the sums as they stand now, killed runs and those that go on included.
+Spend goes from the ledger's sums into the table `spend`; the costs of runs come from `run_costs` (`sql/marts/`) over
+the present sums, including killed and running ones.
 
-Small files become large ones, and raw replies that were kept long enough go. Of a removed response, such as one that is
-far too long, the cell is missing, and the next run fills it.
+Tidying merges small files and deletes old raw replies. When a response is removed, such as one that is far too long,
+its cell is missing, and the next run fills it.
 """
 
 import json
@@ -36,10 +36,10 @@ FIGURES = SPEND_COLUMNS[len(SPEND_KEY) :]
 
 
 def store_spend(job: Job) -> int:
-    """Write the rows of all runs in the ledger, killed ones too, that are new or other than published; how many.
+    """Write the spend of all runs in the ledger, killed ones too, that is new or changed; return the number of rows.
 
-    They are read after the next `publish`. Where the ledger knows less than what is published, since it was deleted or
-    damaged, the published row stands.
+    The rows are read after the next `publish`. If the ledger has less than the published row, since it was deleted or
+    damaged, the published row stays.
 
     Raises:
         PipelineError: the ledger cannot be read.
@@ -48,7 +48,7 @@ def store_spend(job: Job) -> int:
     published = _published(warehouse)
     try:
         known = _known_by_ledger(job, published)
-    except PipelineError:  # damaged, perhaps: what cannot be mended either is reported now
+    except PipelineError:  # possibly damaged: a second failure is raised
         mend(job.warehouse / LEDGER)
         known = _known_by_ledger(job, published)
     changed = [
@@ -62,7 +62,7 @@ def store_spend(job: Job) -> int:
 
 
 def spend_of_all(job: Job) -> list[Row]:
-    """Return the spend of all runs, even of running ones: what the ledger knows, and else what is published.
+    """Return the spend of all runs, running ones included, from the ledger, or else from the published rows.
 
     Raises:
         PipelineError: the ledger cannot be read.
@@ -80,7 +80,7 @@ def _published(warehouse: Warehouse) -> dict[_Key, Row]:
 def _known_by_ledger(job: Job, published: Mapping[_Key, Row]) -> dict[_Key, Row]:
     """Return the ledger's rows of spend, except those with fewer calls than the published ones.
 
-    If another machine writes, its ledger is left alone: two machines that open one SQLite file damage it.
+    If another machine writes, its ledger is not opened: two machines that open one SQLite file damage it.
     """
     if Warehouse(job.warehouse).elsewhere():
         return {}
@@ -98,15 +98,15 @@ MOST_RUNS = 20
 def spent(job: Job, since: datetime | None = None) -> list[Row]:
     """Return the spend of each day (UTC) and called model, latest day first.
 
-    It covers all attempts, discarded ones included. It is read from the ledger, so it includes current calls; where the
-    ledger knows less than is published, because a file of it is gone or the rows came from another warehouse, the
-    published spend counts. `since` takes whole days.
+    It covers all attempts, discarded ones included. It is read from the ledger, so it includes current calls; if the
+    ledger has less than is published, because a file of it is gone or the rows came from another warehouse, the
+    published spend counts. `since` selects whole days.
 
     Raises:
         PipelineError: a file of the ledger cannot be read.
     """
     first_day = "" if since is None else since.astimezone(UTC).date().isoformat()
-    return _asked(job, "daily_spend", {"first_day": first_day})
+    return _cost_rows(job, "daily_spend", {"first_day": first_day})
 
 
 def run_cost(job: Job, run_id: str) -> list[Row]:
@@ -115,7 +115,7 @@ def run_cost(job: Job, run_id: str) -> list[Row]:
     Raises:
         PipelineError: a file of the ledger cannot be read.
     """
-    return _asked(job, "run_cost", {"run_id": run_id})
+    return _cost_rows(job, "run_cost", {"run_id": run_id})
 
 
 def total_cost_usd(job: Job, run_id: str) -> float | None:
@@ -124,41 +124,41 @@ def total_cost_usd(job: Job, run_id: str) -> float | None:
     Raises:
         PipelineError: a file of the ledger cannot be read.
     """
-    (row,) = _asked(job, "total_cost", {"run_id": run_id})
+    (row,) = _cost_rows(job, "total_cost", {"run_id": run_id})
     cost_usd: float | None = row["cost_usd"]
     return cost_usd
 
 
 def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
-    """Return the latest runs, or all since a moment; a run whose process is gone is `killed`.
+    """Return the latest runs, or all since a moment; a run whose process has ended without an outcome is `killed`.
 
     Raises:
         WarehouseError: nothing is published.
         PipelineError: a file of the ledger cannot be read.
     """
     warehouse = Warehouse(job.warehouse)
-    rows = _asked(job, "runs", {"since": since, "n_most": MOST_RUNS if since is None else None})
+    rows = _cost_rows(job, "runs", {"since": since, "n_most": MOST_RUNS if since is None else None})
     for row in rows:
         if row["outcome"] == "running" and not warehouse.is_living(row["run_id"]):
             row["outcome"] = "killed"
     return rows
 
 
-def _asked(job: Job, question: str, given: Mapping[str, Any]) -> list[Row]:
+def _cost_rows(job: Job, query_name: str, given: Mapping[str, Any]) -> list[Row]:
     """Return the rows of a query on `run_costs`, with the current spend of the ledger."""
     spend = [{name: row[name] for name in SPEND_COLUMNS} for row in spend_of_all(job)]
     warehouse = Warehouse(job.warehouse)
     if spend and not warehouse.database.exists():
-        warehouse.publish()  # it is lost, or nothing was stored yet when the run that called was killed
+        warehouse.publish()  # it is lost, or the run was killed before anything was stored
     types = dict.fromkeys(SPEND_KEY, "VARCHAR") | {"cost_usd": "DOUBLE"}
     structure = json.dumps([{name: types.get(name, "BIGINT") for name in SPEND_COLUMNS}])
     with warehouse.reader() as reader:
-        query = sql.read(f"queries/maintain/{question}")
+        query = sql.read(f"queries/maintain/{query_name}")
         return reader.rows(query, {"spend": json.dumps(spend), "structure": structure, **given})
 
 
 @dataclass(frozen=True)
-class Choice:
+class ResponseChoice:
     """A choice of responses: those that meet all given conditions. `longer_than` counts letters and digits."""
 
     response_ids: Sequence[str] = ()
@@ -170,7 +170,7 @@ class Choice:
 
     @property
     def conditions(self) -> dict[str, Any]:
-        """The conditions on the columns of `responses`, with their values; empty where nothing is given."""
+        """The conditions on the columns of `responses`, with their values; empty if nothing is given."""
         given = {
             "list_contains(?, response_id)": [*self.response_ids] or None, "vintage = ?": self.vintage,
             "list_contains(?, model)": [*self.models] or None, "chars_alnum > ?": self.longer_than,
@@ -179,11 +179,11 @@ class Choice:
         return {condition: value for condition, value in given.items() if value is not None}
 
 
-def chosen(job: Job, choice: Choice) -> list[Row]:
+def chosen(job: Job, choice: ResponseChoice) -> list[Row]:
     """Return the chosen responses, the longest first; no text is read.
 
     Raises:
-        UsageError: nothing says which, or a response that is named is not here.
+        UsageError: no condition is given, or a response that is named does not exist.
         WarehouseError: a part cannot be read.
     """
     if not choice.conditions:
@@ -197,7 +197,7 @@ def chosen(job: Job, choice: Choice) -> list[Row]:
 
 
 def forget_removed(job: Job) -> Pruned:
-    """Delete the replies in the ledger that removed responses were made of.
+    """Delete the replies in the ledger from which removed responses were made.
 
     Raises:
         PipelineError: the ledger cannot be opened or written.
@@ -207,18 +207,18 @@ def forget_removed(job: Job) -> Pruned:
     return forget(job.warehouse / LEDGER, removed) if removed else Pruned()
 
 
-def remove(job: Job, choice: Choice, reason: str) -> StageReport:
-    """Remove responses with all verdicts on them, for good; the next run samples the cells by new calls.
+def remove(job: Job, choice: ResponseChoice, reason: str) -> StageReport:
+    """Remove responses with all verdicts on them permanently; the next run samples the cells by new calls.
 
     Raises:
-        UsageError: nothing says which, or a response that is named is not here.
-        WarehouseBusy: a run is at work on the warehouse.
+        UsageError: no condition is given, or a response that is named does not exist.
+        WarehouseBusy: a run is in progress on the warehouse.
         WarehouseError: a part cannot be read, or the disk refuses.
         PipelineError: the ledger cannot be written.
     """
     warehouse = Warehouse(job.warehouse)
     if refuse_other_version(warehouse.root) is None:
-        chosen(job, choice)  # an id that is not there is the mistake to name
+        chosen(job, choice)  # reports an unknown id first
         raise UsageError(f"{warehouse.root}: nothing is stored there, so nothing can be removed")
     with warehouse.alone(notice):
         if damage := warehouse.damage():
@@ -229,7 +229,7 @@ def remove(job: Job, choice: Choice, reason: str) -> StageReport:
             {"response_id": row["response_id"], "reason": reason, "run_id": job.run_id, "created_at": moment}
             for row in rows
         ])  # fmt: skip
-        # From here on they are gone; what follows is done again by the next compaction if it is cut off.
+        # From here on they are removed; if the rest is cut off, the next compaction does it.
         warehouse.clean()
         warehouse.publish()
         freed = forget_removed(job)
@@ -240,25 +240,21 @@ def remove(job: Job, choice: Choice, reason: str) -> StageReport:
     ])  # fmt: skip
 
 
-_MANY_PARTS = 400
-"""Parts from which on a night compacts: about a week of nights, and far fewer than slow a reader down."""
+MANY_PARTS = 400
+"""Number of parts from which a night compacts: about a week of nights, far fewer than slow a reader down."""
 
 
 def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
-    """Compact the tables and prune the ledger, and say what came of it; what is read stays the same.
+    """Compact the tables and prune the ledger, and report on both; what is read stays the same.
 
     Args:
-        job: its `retention.replies_days` says which replies go; null: none.
-        only_if_needed: compact only where there are many parts, as a night does.
-
-    Raises:
-        WarehouseError: a part cannot be read, or the disk refuses.
-        PipelineError: the ledger cannot be opened or written.
+        job: its `retention.replies_days` selects the replies to delete; null: none.
+        only_if_needed: compact only if there are many parts, as a night does.
     """
     report = StageReport("compact")
     warehouse = Warehouse(job.warehouse)
     n_parts = warehouse.n_parts()
-    if only_if_needed and n_parts <= _MANY_PARTS:
+    if only_if_needed and n_parts <= MANY_PARTS:
         report.notes.append(f"{counted(n_parts, 'file')}, no need to merge")
     else:
         done = warehouse.compact()
@@ -267,7 +263,7 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
             f"{done.parts_before} files merged into {done.parts_after} ({_mb(done.bytes_before, done.bytes_after)})",
             f"database rebuilt ({_mb(done.database_bytes_before, done.database_bytes_after)})",
         ]
-        forget_removed(job)  # what a removal that was killed left
+        forget_removed(job)  # finishes a removal that was killed
     if (days := job.settings.retention.replies_days) is not None:
         warehouse.publish()
         with warehouse.reader() as reader:
@@ -280,7 +276,7 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
 
 
 def _stored(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:
-    """Of some cells those that are rows, each with whether the row is decided."""
+    """Return those of some cells that are rows, each with whether the row is decided."""
     parameters = {"cells": list(cells), "decided": list(DECIDED_STATUSES)}
     rows = reader.rows(sql.read("queries/maintain/stored_calls"), parameters)
     return {row["cell"]: row["is_decided"] for row in rows}
@@ -293,7 +289,7 @@ def _mb(*n_bytes: int) -> str:
 def disk_use(job: Job) -> list[Row]:
     """Return the files and bytes of a warehouse: each table, the ledger, the database, and everything else.
 
-    Parts that compaction has replaced belong to the rest until they are deleted.
+    Parts that compaction has replaced count as other files until they are deleted.
     """
     warehouse = Warehouse(job.warehouse)
     heads = {part.path: f"table {table}" for table in TABLES for part in warehouse.store.standing(table)}
@@ -303,6 +299,6 @@ def disk_use(job: Job) -> list[Row]:
         what = heads.get(path) or (LEDGER if (warehouse.root / LEDGER) in path.parents else "other")
         head = used.setdefault(what, {"what": what, "n_files": 0, "n_bytes": 0})
         head["n_files"] += 1
-        with suppress(FileNotFoundError):  # it has gone since it was listed
+        with suppress(FileNotFoundError):  # it was deleted since it was listed
             head["n_bytes"] += path.stat().st_size
     return sorted(used.values(), key=lambda each: (-each["n_bytes"], each["what"]))

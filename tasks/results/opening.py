@@ -1,4 +1,4 @@
-"""Finding the database of a place, and what it is about."""
+"""Finding the database at a location, and its benchmark and revision."""
 
 import tempfile
 from collections.abc import Sequence
@@ -8,21 +8,21 @@ from typing import Any
 
 import sql
 from tasks.bundles.bundle import published_in
-from tasks.bundles.stores import Folder, Store, place
+from tasks.bundles.stores import Folder, Store, open_location
 from tasks.config.job import DataRevision, Job
 from tasks.config.settings import Settings
 from tasks.rules.errors import UsageError
 from warehouse import DATABASE, Warehouse
 
 _SHOWN = 12
-"""So many characters of a revision identify it."""
+"""Number of characters of a revision that identify it."""
 
 
 def opened(given: str, benchmark: str | None, revision: str | None) -> tuple[Job, ExitStack]:
     """Return a job on the data published at a location, and the resources to close.
 
     Raises:
-        UsageError: there is no such place, benchmark or revision.
+        UsageError: the location, benchmark or revision does not exist.
         WarehouseError: nothing is published there.
     """
     with ExitStack() as closing:
@@ -38,19 +38,19 @@ def opened(given: str, benchmark: str | None, revision: str | None) -> tuple[Job
 
 def _folder(given: str, closing: ExitStack) -> Path:
     """Return the folder with the database; a temporary one for a store, or for a file with another name."""
-    found = place(given)
-    if isinstance(found, Path) and not found.is_file():
-        if not found.is_dir():
+    source = open_location(given)
+    if isinstance(source, Path) and not source.is_file():
+        if not source.is_dir():
             raise UsageError(f"{given}: there is no such folder or file; to have results here, run `prbench run` first")
-        published = published_in(Folder(found))
-        return published.path if isinstance(published, Folder) else found
-    if isinstance(found, Path) and found.name == DATABASE:
-        return found.parent
+        published = published_in(Folder(source))
+        return published.path if isinstance(published, Folder) else source
+    if isinstance(source, Path) and source.name == DATABASE:
+        return source.parent
     folder = Path(closing.enter_context(tempfile.TemporaryDirectory()))
-    if isinstance(found, Path):
-        (folder / DATABASE).symlink_to(found.resolve())
+    if isinstance(source, Path):
+        (folder / DATABASE).symlink_to(source.resolve())
         return folder
-    store = published_in(found)
+    store = published_in(source)
     assert isinstance(store, Store), "a store has its publications in itself"
     files = store.files()
     if DATABASE not in files:
@@ -62,7 +62,7 @@ def _folder(given: str, closing: ExitStack) -> Path:
 def _chosen(
     given: str, stored: Sequence[dict[str, Any]], benchmark: str | None, revision: str | None
 ) -> dict[str, Any]:
-    """Return the chosen revision: the one with the most verdicts of those that fit."""
+    """Return the chosen revision: of those that match, the one with the most verdicts."""
     fitting = [
         row for row in stored
         if benchmark in {None, row["benchmark"]} and row["dataset_revision"].startswith(revision or "")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tasks.config.job import Job
     from warehouse import Reader
 
-# Whatever is heavy is imported where it is used, so that a notebook's first cell answers at once.
+# Heavy libraries are imported where they are used, so that a notebook's first cell is fast.
 
 _DIFFERENCE = (
     ("text", "first second split score"),
@@ -27,13 +27,13 @@ Format = Literal["polars", "arrow", "pandas"]
 
 
 class Results:
-    """The published results of a warehouse; made by `open_results`.
+    """The published results of a warehouse; created by `open_results`.
 
-    Every method returns a Polars data frame, or a PyArrow table or a pandas data frame where `format` says so. Each
-    call reads what is published at that moment, and nothing is ever written. Close it, or use it in a `with` block.
+    Every method returns a Polars data frame, or a PyArrow table or a pandas data frame as `format` says. Each call
+    reads what is published at that moment, and nothing is ever written. Close it, or use it in a `with` block.
 
     Attributes:
-        benchmark: the benchmark that `leaderboard` and `diff` are about.
+        benchmark: the benchmark of `leaderboard` and `diff`.
         revision: the revision of its data set.
         splits: the splits of that revision.
     """
@@ -62,12 +62,9 @@ class Results:
             return _frame(reader, f"from main.{name.lower()}", None, format)
 
     def sql(
-        self,
-        query: str,
-        parameters: Sequence[Any] | Mapping[str, Any] | None = None,
-        *,
+        self, query: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None, *,
         format: Format = "polars",  # noqa: A002
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Return the rows of a query in DuckDB's SQL.
 
         Args:
@@ -115,7 +112,7 @@ class Results:
         """Return the rows of `prbench diff`: the first name compared with each of the others, paired by task.
 
         One row a comparison and split: both means, the second minus the first with its interval, the p-value and the
-        corrected one, a sentence that says it, and which model, vintage and judge each side is.
+        corrected one, a sentence with the result, and the model, vintage and judge of each side.
 
         Args:
             names: two or more models, judges, vintages, ...
@@ -127,7 +124,7 @@ class Results:
             judges: only these, by label.
 
         Raises:
-            UsageError: fewer than two names, or nothing has them.
+            UsageError: fewer than two names, or a name does not exist.
         """
         import pyarrow as pa
 
@@ -138,13 +135,13 @@ class Results:
         if len(names) < 2:
             raise UsageError("diff: give at least two names to compare, such as two models")
         job = self._narrowed(models, judges)
-        question = question_of(job, names, of, score=score, is_hard=is_hard, vintage=vintage)
+        comparison = question_of(job, names, of, score=score, is_hard=is_hard, vintage=vintage)
         with self._reader() as reader:
-            answer = compare(reader, question)
+            result = compare(reader, comparison)
         # Columns have their types even where no value is known, or no row.
         types = {"text": pa.string(), "number": pa.float64(), "count": pa.int64(), "flag": pa.bool_()}
         schema = pa.schema([(name, types[kind]) for kind, names in _DIFFERENCE for name in names.split()])
-        return _as(pa.Table.from_pylist(rows_of(answer), schema=schema), format)
+        return _as(pa.Table.from_pylist(rows_of(result), schema=schema), format)
 
     def close(self) -> None:
         """Close the database, and delete what was copied from a store."""
@@ -177,23 +174,25 @@ class Results:
         return on_stored_data(job, {"model": models, "judge": judges, "vintage": [each for each in vintages if each]})
 
 
-def open_results(place: str | PathLike[str], *, benchmark: str | None = None, revision: str | None = None) -> Results:
-    """Open what a warehouse has published.
+def open_results(
+    location: str | PathLike[str], *, benchmark: str | None = None, revision: str | None = None
+) -> Results:
+    """Open the published results at a location.
 
     Args:
-        place: the folder of a warehouse; the folder or address of what `prbench publish` wrote, such as
+        location: the folder of a warehouse; the folder or address of a publication of `prbench publish`, such as
             `s3://bucket/board`; or a `.duckdb` file. From an address the database is copied to a temporary folder,
             which `close` deletes.
-        benchmark: needed where the warehouse holds several.
+        benchmark: needed if the warehouse holds several.
         revision: that of the data set, or its beginning; default the one with most verdicts.
 
     Raises:
-        UsageError: there is no such place, benchmark or revision.
+        UsageError: the location, benchmark or revision does not exist.
         WarehouseError: nothing is published there, or the database is damaged.
     """
     from tasks.results.opening import opened
 
-    return Results(*opened(str(place), benchmark, revision))
+    return Results(*opened(str(location), benchmark, revision))
 
 
 def _listed() -> tuple[str, dict[str, Any]]:
@@ -223,7 +222,7 @@ def _refuse_writing(query: str) -> None:
     """Refuse a query that does more than read.
 
     Raises:
-        UsageError: it is none, or several, or one that changes something.
+        UsageError: it is not a single query that reads.
     """
     import duckdb
 

@@ -14,7 +14,7 @@ from tests.flows.conftest import PROJECT, Command, until
 from warehouse.owner import Machine, Owner
 
 pytestmark = pytest.mark.slow
-FAST = {"every_s": 0.3, "take_over_after_s": 2.7, "settling_s": 2.1}
+FAST = {"every_s": 0.3, "takeover_after_s": 2.7, "settling_s": 2.1}
 NODE7 = Machine("kernel of node7", "node7", 0.0)
 FASTER = f"""
 import sys

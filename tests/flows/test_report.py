@@ -23,7 +23,7 @@ SAMPLES = PROJECT / "warehouse/samples"
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse with the sample, its responses and labels, and no model to call."""
     job = prepared(job_on("sample", tmp_path_factory.mktemp("filled") / "data"))
-    import_responses(job, SAMPLES / "answers.jsonl")
+    import_responses(job, SAMPLES / "responses.jsonl")
     import_verdicts(job, SAMPLES / "labels.csv")
     aggregate(job)
     return job.warehouse

@@ -20,6 +20,25 @@ from warehouse.tables import TABLES
 Row = dict[str, Any]
 
 
+def flip(path: Path, offset: int | None = None, *, bit: int = 0) -> None:
+    """Change one bit of a file."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 if offset is None else offset] ^= 1 << bit
+    path.write_bytes(content)
+
+
+DAMAGES = {
+    "a flipped bit": flip, "cut short": lambda path: path.write_bytes(path.read_bytes()[:-9]),
+    "empty": lambda path: path.write_bytes(b""), "deleted": Path.unlink,
+}  # fmt: skip
+
+
+def rows_of(warehouse: Warehouse) -> dict[str, list[tuple[Any, ...]]]:
+    """Return all rows of all stored tables, as published."""
+    with warehouse.reader() as reader:
+        return {name: sorted(reader.table(f"from {name}")[1], key=repr) for name in TABLES}
+
+
 def put(root: Path, table_name: str, moment: int, rows: Sequence[Row]) -> str:
     """Write a part as if it had been named at a moment (in milliseconds), however late it appears."""
     begin(root)
@@ -55,15 +74,15 @@ def stored(store: PartStore, table_name: str) -> list[Row]:
 
 def standing(table_name: str, rows: Iterable[Row], retracted: Iterable[str] = ()) -> list[Row]:
     """Return the rows of a sequence that count, sorted by key."""
-    table, found = TABLES[table_name], {}
+    table, by_key = TABLES[table_name], {}
     for row in rows:
         key = tuple(row[column] for column in table.key)
         if row.get("import_batch") is not None and row["import_batch"] in retracted:
             continue
-        if table.keeps == "decided" and key in found and found[key]["status"] in {"ok", "met", "unmet", "partial"}:
+        if table.keeps == "decided" and key in by_key and by_key[key]["status"] in {"ok", "met", "unmet", "partial"}:
             continue
-        found[key] = row
-    return [found[key] for key in sorted(found)]
+        by_key[key] = row
+    return [by_key[key] for key in sorted(by_key)]
 
 
 def published(warehouse: Warehouse, table_name: str) -> list[Row]:

@@ -62,7 +62,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
 
 def columns_of(reader: Reader, table_name: str) -> set[str]:
     rows = reader.rows("select column_name from information_schema.columns where table_name = ?", [table_name])
-    return {found["column_name"] for found in rows}
+    return {each["column_name"] for each in rows}
 
 
 def test_the_promised_columns_are_there(published: Reader) -> None:
@@ -84,18 +84,18 @@ def test_every_table_view_and_column_says_in_the_database_what_it_is(published: 
     )
 
     assert [] == [
-        (found["name"], found["part"])
-        for found in silent
-        if found["name"] not in INTERNAL and not (found["comment"] or "").strip()
+        (each["name"], each["part"])
+        for each in silent
+        if each["name"] not in INTERNAL and not (each["comment"] or "").strip()
     ]
 
 
 def test_every_table_and_model_is_in_the_database_and_users_see_tables_and_marts_alone(published: Reader) -> None:
-    found = published.rows(
+    each = published.rows(
         "select table_schema, table_name from information_schema.tables where table_catalog = 'published'"
     )
-    present = {f"{each['table_schema']}.{each['table_name']}".removeprefix("main.") for each in found}
-    shown = {found["name"] for found in published.rows("show tables")}
+    present = {f"{each['table_schema']}.{each['table_name']}".removeprefix("main.") for each in each}
+    shown = {each["name"] for each in published.rows("show tables")}
 
     assert {*TABLES, *(model.name for model in KEPT), *INTERNAL} == present
     assert {*TABLES, *sql.schema()["marts"], *INTERNAL} == shown
@@ -121,7 +121,7 @@ def test_every_column_of_the_contracts_has_a_meaning_and_is_used() -> None:
     used = {column for table in TABLES.values() for column in table.columns}
 
     assert [] == [name for name, (_, meaning) in COLUMNS.items() if not meaning.strip()]
-    assert used == set(COLUMNS)
+    assert set(COLUMNS) == used
 
 
 def test_every_column_that_schema_yml_describes_exists(published: Reader) -> None:
@@ -139,7 +139,7 @@ def test_no_table_that_holds_a_text_of_a_task_holds_its_canary(published: Reader
     texts = {"prompt", "content", "title", "text", "response_text", "scratchpad"}
     tables = {*TABLES, *(model.name.rpartition(".")[2] for model in sql.models())}
 
-    assert [] == [name for name in tables if "canary" in (found := columns_of(published, name)) and found & texts]
+    assert [] == [name for name in tables if "canary" in (each := columns_of(published, name)) and each & texts]
 
 
 OLDEST_CLIENT = ["--with", "duckdb==1.2.2", "--with", "pytz"]
@@ -167,5 +167,5 @@ def test_the_oldest_client_reads_every_table_and_view(tmp_path: Path) -> None:
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
-    assert (client.returncode, client.stderr) == (0, "")
+    assert (0, "") == (client.returncode, client.stderr)
     assert held == set(client.stdout.split())

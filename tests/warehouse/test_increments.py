@@ -30,11 +30,11 @@ def verdict_row(verdict: str, of_response: str, status: str, **values: Any) -> R
 def expected(warehouse: Warehouse) -> dict[str, list[Row]]:
     """Return the rows to publish from the parts, computed without SQL."""
     rows = {name: stored(warehouse.store, name) for name in ("runs", "retractions", "responses", "verdicts")}
-    gone = {found["import_batch"] for found in standing("retractions", rows["retractions"]) if found["is_retracted"]}
+    gone = {each["import_batch"] for each in standing("retractions", rows["retractions"]) if each["is_retracted"]}
     responses = standing("responses", rows["responses"], gone)
-    withdrawn = {found["response_id"] for found in rows["responses"] if found["import_batch"] in gone}
-    withdrawn -= {found["response_id"] for found in responses}
-    verdicts = [found for found in rows["verdicts"] if found["response_id"] not in withdrawn]
+    withdrawn = {each["response_id"] for each in rows["responses"] if each["import_batch"] in gone}
+    withdrawn -= {each["response_id"] for each in responses}
+    verdicts = [each for each in rows["verdicts"] if each["response_id"] not in withdrawn]
     return {
         "runs": standing("runs", rows["runs"]), "responses": responses, "verdicts": standing("verdicts", verdicts, gone)
     }  # fmt: skip
@@ -100,56 +100,3 @@ def test_whatever_was_written_merged_or_retracted_in_any_order_is_published_as_f
         warehouse.publish()
         event(f"with additions: {any(copies)}")
         assert_as_from_anew(warehouse)
-
-
-# retractions
-
-
-def import_answers(warehouse: Warehouse, batch: str, *task_ids: str) -> None:
-    answers = [response(task_id, import_batch=batch) for task_id in task_ids]
-    warehouse.write("responses", answers)
-    judged = [verdict_row(f"v-{found['response_id']}", found["response_id"], "met") for found in answers]
-    warehouse.write("verdicts", judged)
-
-
-def tasks_of(warehouse: Warehouse) -> tuple[list[str], list[str]]:
-    """The published responses' tasks, and the published verdicts' responses' tasks."""
-    warehouse.publish()
-    return (
-        sorted(found["task_id"] for found in published(warehouse, "responses")),
-        sorted(found["response_id"].partition("/")[0] for found in published(warehouse, "verdicts")),
-    )
-
-
-def test_a_retracted_import_is_not_published_nor_are_verdicts_on_it(warehouse: Warehouse, seen: list[bool]) -> None:
-    import_answers(warehouse, "import-1", "a", "b")
-    import_answers(warehouse, "import-2", "c")
-    warehouse.write("responses", [response("d")])
-    warehouse.write("verdicts", [verdict_row("imported", "d/a-model/1", "met", import_batch="import-1")])
-    assert (["a", "b", "c", "d"], ["a", "b", "c", "d"]) == tasks_of(warehouse)
-    warehouse.write("retractions", [retraction("import-1", True)])
-
-    assert (["c", "d"], ["c"]) == tasks_of(warehouse)
-    assert_as_from_anew(warehouse)
-
-
-def test_what_was_retracted_is_back_with_its_verdicts_when_reimported(warehouse: Warehouse, seen: list[bool]) -> None:
-    import_answers(warehouse, "import-1", "a")
-    warehouse.write("retractions", [retraction("import-1", True)])
-    assert ([], []) == tasks_of(warehouse)
-    warehouse.compact()
-    warehouse.write("responses", [response("a", import_batch="import-1", created_at=at(9))])
-    warehouse.write("retractions", [{**retraction("import-1", False), "created_at": at(9)}])
-
-    assert (["a"], ["a"]) == tasks_of(warehouse)
-    assert_as_from_anew(warehouse)
-
-
-def test_a_response_that_another_import_brought_stays_with_verdicts(warehouse: Warehouse, seen: list[bool]) -> None:
-    import_answers(warehouse, "import-1", "a")
-    warehouse.write("responses", [response("a", import_batch="import-2", error="of the second")])
-    warehouse.compact()
-    warehouse.write("retractions", [retraction("import-1", True)])
-
-    assert (["a"], ["a"]) == tasks_of(warehouse)
-    assert ["of the second"] == [found["error"] for found in published(warehouse, "responses")]

@@ -114,21 +114,3 @@ def test_the_runs_that_go_on_are_known_before_anything_of_them_is_stored(warehou
     with warehouse.writing(), warehouse.living("a run/1"), warehouse.living("b"):
         assert ["a run/1", "b"] == warehouse.living_runs()
     assert [] == warehouse.living_runs() == list((warehouse.root / "living").iterdir())
-
-
-LOOK_FOR_EVER = """
-import sys
-from warehouse import Warehouse
-
-warehouse = Warehouse(sys.argv[1])
-print("held", flush=True)
-while True:
-    warehouse.living_runs()
-"""
-
-
-def test_looking_for_life_signs_never_takes_one_away(warehouse: Warehouse, start: Start) -> None:
-    holding(start, LOOK_FOR_EVER, warehouse)
-    for number in range(300):
-        with warehouse.living(f"r{number}"):
-            assert warehouse.is_living(f"r{number}")

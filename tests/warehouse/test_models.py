@@ -27,11 +27,11 @@ def _tables(node: Any, steps: frozenset[str]) -> list[str]:
     if not isinstance(node, dict):
         return []
     steps |= {entry["key"] for entry in node.get("cte_map", {}).get("map", [])}
-    found = [name for each in node.values() for name in _tables(each, steps)]
+    names = [name for each in node.values() for name in _tables(each, steps)]
     if node.get("type") != "BASE_TABLE":
-        return found
+        return names
     name = ".".join(filter(None, (node["catalog_name"], node["schema_name"], node["table_name"])))
-    return found if name in steps else [*found, name]
+    return names if name in steps else [*names, name]
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit import row
 from warehouse import Warehouse, WarehouseBusy
-from warehouse import owner as one_machine
 from warehouse.owner import Machine, Owner
 
 FILE = "machine.lock"
@@ -48,9 +48,9 @@ def beat(process: Owner) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No counter goes on by itself."""
-    monkeypatch.setattr(Owner, "_go_on", lambda _: None)
+def _no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is rewritten only when a test does so."""
+    monkeypatch.setattr(Owner, "keep_alive", lambda _: None)
 
 
 @pytest.fixture
@@ -68,14 +68,14 @@ def test_processes_of_one_machine_write_side_by_side_and_the_last_takes_the_hear
     second.begin(world.tell)
     first.end()
     beat(second)
-    assert (second.why_lost(), FILE in files(world)) == (None, True)
+    assert (None, True) == (second.why_lost(), FILE in files(world))
     second.end()
 
-    assert files(world) == {"processes.lock", "claim.lock"}
+    assert {"processes.lock", "claim.lock"} == files(world)
     other = world.process_on("b")
     other.begin()
-    assert (other.why_lost(), other.elsewhere(), first.elsewhere()) == (None, None, "b")
-    assert (world.now_s, world.lines) == (0.0, [])
+    assert (None, None, "b") == (other.why_lost(), other.elsewhere(), first.elsewhere())
+    assert (0.0, []) == (world.now_s, world.lines)
 
 
 def test_a_machine_is_refused_in_one_line_while_another_one_writes(world: World) -> None:
@@ -86,7 +86,7 @@ def test_a_machine_is_refused_in_one_line_while_another_one_writes(world: World)
 
     assert "node7 writes this warehouse, and only one machine can at a time; wait for it" in line
     assert [f"{world.root}: node7 wrote here last; waiting up to 120 s to see whether it still does"] == world.lines
-    assert world.now_s == 10
+    assert 10 == world.now_s
     assert writing.why_lost() is None
 
 
@@ -96,7 +96,7 @@ def test_who_does_not_want_to_wait_is_refused_at_once_and_told_how_to_take_over(
     with pytest.raises(WarehouseBusy, match=r"or did so until it failed; .* `prbench aggregate` here to take over"):
         world.process_on("b").begin()
 
-    assert world.now_s == 0
+    assert 0 == world.now_s
 
 
 def test_the_heartbeat_of_a_machine_that_failed_is_taken_over_by_the_readers_own_clock(world: World) -> None:
@@ -104,9 +104,9 @@ def test_the_heartbeat_of_a_machine_that_failed_is_taken_over_by_the_readers_own
     failed.begin()
     other.begin(world.tell)
 
-    assert world.now_s == 120 + 70
-    assert world.lines[1:] == [f"{world.root}: a no longer writes here; this machine takes over in 70 s"]
-    assert (failed.elsewhere(), other.why_lost()) == ("b", None)
+    assert 120 + 70 == world.now_s
+    assert [f"{world.root}: a no longer writes here; this machine takes over in 70 s"] == world.lines[1:]
+    assert ("b", None) == (failed.elsewhere(), other.why_lost())
 
 
 def test_who_was_stopped_for_so_long_that_another_machine_took_over_writes_nothing_more(world: World) -> None:
@@ -141,7 +141,7 @@ def test_a_machine_that_was_started_again_does_not_wait_for_itself(world: World)
     again = world.process_on("a", kernel="after", started_at_s=written_at_s + 1)
     again.begin(world.tell)
 
-    assert (world.now_s, again.why_lost()) == (0.0, None)
+    assert (0.0, None) == (world.now_s, again.why_lost())
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1, 2]", b'{"host": "newer", "format": 2}'])
@@ -151,7 +151,7 @@ def test_a_heartbeat_that_cannot_be_read_is_another_machines_until_it_expires(wo
     assert process.elsewhere() in {"another machine", "newer"}
     process.begin(world.tell)
 
-    assert (world.now_s, process.elsewhere()) == (190.0, None)
+    assert (190.0, None) == (world.now_s, process.elsewhere())
 
 
 def test_a_heartbeat_that_cannot_be_written_lets_nothing_be_written(world: World) -> None:
@@ -181,28 +181,26 @@ def test_who_only_reads_is_not_refused_and_takes_no_life_sign_away(warehouse: Wa
     (warehouse.root / "living").mkdir(exist_ok=True)
     (warehouse.root / "living" / "r.lock").touch()
 
-    assert warehouse.elsewhere() == "node7"
-    assert warehouse.reader().value("select count(*) from runs") == 0
-    assert (warehouse.is_living("r"), warehouse.is_living("s"), warehouse.living_runs()) == (True, False, ["r"])
+    assert "node7" == warehouse.elsewhere()
+    assert 0 == warehouse.reader().value("select count(*) from runs")
+    assert (True, False, ["r"]) == (warehouse.is_living("r"), warehouse.is_living("s"), warehouse.living_runs())
 
 
 def test_a_process_that_lost_its_place_writes_no_part_and_publishes_nothing(warehouse: Warehouse) -> None:
-    row = {"benchmark": "b", "dataset_revision": "r", "split": "s", "task_id": "t", "position": 1, "canary": None}
+    member = row("split_members", split="s", task_id="t", position=1)
     with warehouse.writing():
-        warehouse.write("split_members", [row])
+        warehouse.write("split_members", [member])
         before = sorted(warehouse.root.rglob("*.parquet"))
         (warehouse.root / FILE).unlink()
         foreign(warehouse)
-        (owner,) = one_machine._kept.values()
-        beat(owner)
-        for write in (lambda: warehouse.write("split_members", [row | {"task_id": "u"}]), warehouse.publish):
+        assert "took over" in (warehouse.why_lost() or "")
+        for write in (lambda: warehouse.write("split_members", [member | {"task_id": "u"}]), warehouse.publish):
             with pytest.raises(WarehouseBusy, match="took over"):
                 write()
-        assert "took over" in (warehouse.why_lost() or "")
 
-    assert sorted(warehouse.root.rglob("*.parquet")) == before
+    assert before == sorted(warehouse.root.rglob("*.parquet"))
     assert not warehouse.database.exists()
-    assert warehouse.elsewhere() == "node7"
+    assert "node7" == warehouse.elsewhere()
 
 
 def test_of_machines_that_take_over_at_once_the_last_to_write_stays(world: World) -> None:
@@ -211,7 +209,7 @@ def test_of_machines_that_take_over_at_once_the_last_to_write_stays(world: World
 
     def follow() -> None:
         if world.now_s == 190:  # it had looked before the first one wrote, and writes now
-            second._write()
+            second.write_file()
         if world.now_s >= 190:
             beat(second)
 
@@ -228,14 +226,14 @@ def test_what_a_process_of_the_machine_takes_over_the_others_wait_for(world: Wor
     first.begin(world.tell)
     joining.join(60)
 
-    assert (first.why_lost(), second.why_lost(), world.now_s) == (None, None, 190.0)
+    assert (None, None, 190.0) == (first.why_lost(), second.why_lost(), world.now_s)
 
 
 def test_told_to_take_over_nobody_watches(world: World) -> None:
     failed, other = world.process_on("a"), world.process_on("b")
     failed.begin()
-    other.take_over_after_s = 0.0
+    other.takeover_after_s = 0.0
     other.begin(world.tell)
 
-    assert (world.now_s, other.why_lost()) == (70.0, None)
+    assert (70.0, None) == (world.now_s, other.why_lost())
     assert "b took over" in (failed.why_lost() or "")

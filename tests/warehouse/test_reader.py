@@ -18,11 +18,11 @@ def publish(warehouse: Warehouse, run_id: str) -> None:
 
 def held_files(folder: Path) -> list[str]:
     """The files of a folder that this process has open, deleted ones too."""
-    found = []
+    actual = []
     for link in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(OSError):  # the one that lists them is gone
-            found.append(str(link.readlink()))
-    return [path for path in found if path.startswith(str(folder))]
+            actual.append(str(link.readlink()))
+    return [path for path in actual if path.startswith(str(folder))]
 
 
 def test_readers_beside_each_other_see_the_state_in_which_they_were_opened(warehouse: Warehouse) -> None:
@@ -44,12 +44,12 @@ def test_several_threads_can_ask_one_reader_at_once(warehouse: Warehouse) -> Non
     query = "select {0} + count(*) + 0 * count(x) from runs, range(20000) as numbers (x)"
 
     with warehouse.reader() as reader, ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda number: reader.value(query.format(number)), range(40)))
+        actual = list(pool.map(lambda number: reader.value(query.format(number)), range(40)))
 
-    assert [20_000 + number for number in range(40)] == found
+    assert [20_000 + number for number in range(40)] == actual
 
 
-def test_a_reader_that_was_closed_holds_no_file_and_answers_nobody(warehouse: Warehouse) -> None:
+def test_a_closed_reader_holds_no_file_and_cannot_be_used(warehouse: Warehouse) -> None:
     publish(warehouse, "r")
     reader = warehouse.reader()
     assert held_files(warehouse.root)

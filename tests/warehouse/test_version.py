@@ -26,7 +26,7 @@ def test_a_warehouse_of_november_is_opened_as_it_is(warehouse: Warehouse) -> Non
         warehouse.verify()
         warehouse.write("runs", [row("runs", run_id="now")])
         warehouse.publish()
-    assert ["now", "then"] == [found["run_id"] for found in published(warehouse, "runs")]
+    assert ["now", "then"] == [each["run_id"] for each in published(warehouse, "runs")]
     assert before == (warehouse.root / "warehouse.json").read_bytes()
 
 
@@ -90,4 +90,4 @@ def test_another_code_s_database_is_told_in_a_line_and_renewed_by_publishing(war
         "model call"
     ) == str(caught.value)
     assert warehouse.publish()
-    assert ["r"] == [found["run_id"] for found in published(warehouse, "runs")]
+    assert ["r"] == [each["run_id"] for each in published(warehouse, "runs")]

@@ -1,1 +1,1 @@
-"""Import of what other harnesses wrote: answers and verdicts of one log in one step."""
+"""Import of other harnesses' logs: the responses and verdicts of one log in one step."""

@@ -1,8 +1,8 @@
-"""The formats that are known, which of them a file is in, and all of them but Inspect's.
+"""The known formats of logs, the recognition of a file's format, and readers for all formats except Inspect's.
 
 Output folders of EvalScope have `predictions`, `reviews` and `reports` of its adapters that judge each criterion. A
-judge call that fails is kept as an attempt with its cause, and the whole sample has no score then. A sample whose
-prediction failed leaves no row.
+judge call that fails is kept as an attempt with its cause, and the whole sample then has no score. A sample whose
+prediction failed has no row.
 """
 
 import ast
@@ -19,54 +19,54 @@ from tasks.dataset.source import json_rows
 from tasks.imports.files import ImportRefused, number_of
 from tasks.imports.results import records
 from tasks.imports.results.inspect_log import is_inspect, read_inspect
-from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Answer, Decision, Grading, Log, Source
+from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Decision, Grading, Log, LoggedResponse, LogSource
 from tasks.llm.replies import PROVIDER_ERROR
 from tasks.rules.errors import UsageError
 from tasks.rules.verdict import PARSE_ERROR
 
 _MOST_OF_TASK = 1000
-"""Each is compared with those before it."""
+"""A bound, since each response is compared with those before it."""
 Row = Mapping[str, Any]
 
 
-def told_apart(answers: Iterable[tuple[str, Answer]]) -> list[Answer]:
-    """Answers of runs, in the order of their parts, with the trials that they are over all parts of their run.
+def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> list[LoggedResponse]:
+    """Return the responses of runs, in the order of their parts, with trials that are unique over all parts of a run.
 
-    An answer of a further part that says the same as one of another part is that response (of several, the one with
-    its own number), one that says something else is a further trial of it. A judge who decided otherwise on the same
-    response judged it once more.
+    A response with the same content as one of another part is that response (of several, the one with its own number);
+    one with other content is a further trial. If a judge decided differently on the same response, it judged it once
+    more.
     """
-    by_task: dict[Hashable, list[Answer]] = defaultdict(list)
-    found = []
-    for run, answer in answers:
-        known = by_task[run, answer.model, answer.task_id, tuple(answer.messages or ())]
+    by_task: dict[Hashable, list[LoggedResponse]] = defaultdict(list)
+    numbered = []
+    for run, response in responses:
+        known = by_task[run, response.model, response.task_id, tuple(response.messages or ())]
         if len(known) == _MOST_OF_TASK:
-            raise ImportRefused(f"{answer.where}: more than {_MOST_OF_TASK:,} responses to one task; split the folder")
-        known.append(_placed(answer, known))
-        found.append(known[-1])
-    return found
+            raise ImportRefused(f"{response.where}: over {_MOST_OF_TASK:,} responses to one task; split the folder")
+        known.append(_with_trial(response, known))
+        numbered.append(known[-1])
+    return numbered
 
 
-def _placed(answer: Answer, known: Sequence[Answer]) -> Answer:
-    elsewhere = [each for each in known if each.group != answer.group]
+def _with_trial(response: LoggedResponse, known: Sequence[LoggedResponse]) -> LoggedResponse:
+    elsewhere = [each for each in known if each.group != response.group]
     if not elsewhere:
-        return answer
-    taken = {each.trial for each in known if each.group == answer.group}
-    said = answer.text, answer.status
-    same = [each.trial for each in elsewhere if (each.text, each.status) == said and each.trial not in taken]
+        return response
+    taken = {each.trial for each in known if each.group == response.group}
+    content = response.text, response.status
+    same = [each.trial for each in elsewhere if (each.text, each.status) == content and each.trial not in taken]
     if not same:
-        return replace(answer, trial=1 + max(each.trial or 0 for each in known))
-    trial = answer.trial if answer.trial in same else same[0]
+        return replace(response, trial=1 + max(each.trial or 0 for each in known))
+    trial = response.trial if response.trial in same else same[0]
     gradings = [grading for each in known if each.trial == trial for grading in each.gradings]
     n_before = len(gradings)
-    for grading in answer.gradings:
-        # The same judge may have decided the same before.
+    for grading in response.gradings:
+        # The same judge may have the same decisions in another part.
         decided = {each.judge_trial: _decided(each) for each in gradings if each.judge == grading.judge}
         again = [number for number, decisions in decided.items() if decisions == _decided(grading)]
         if grading.judge_trial in decided and grading.judge_trial not in again:
             grading = replace(grading, judge_trial=again[0] if again else 1 + max(decided))  # noqa: PLW2901
         gradings.append(grading)
-    return replace(answer, trial=trial, gradings=gradings[n_before:])
+    return replace(response, trial=trial, gradings=gradings[n_before:])
 
 
 def _decided(grading: Grading) -> tuple[Hashable, ...]:
@@ -74,10 +74,10 @@ def _decided(grading: Grading) -> tuple[Hashable, ...]:
 
 
 _SCORES = {"clipped_score": PRIMARY, "overall_score": PRIMARY, "normalized_score": MIN_NORMALIZED}
-_PLACE = "rubric_"
+_CASE = "rubric_"
 
 
-def read_evalscope(source: Source) -> Log:
+def read_evalscope(source: LogSource) -> Log:
     """Return the responses of all models, with each judge's decisions.
 
     Raises:
@@ -85,77 +85,78 @@ def read_evalscope(source: Source) -> Log:
     """
     rows: dict[tuple[str, str, str, int], dict[str, Row]] = defaultdict(dict)
     for name, content in source.files.items():
-        if place := _place(name):
-            run, folder, model, part = place
+        if key := _file_key(name):
+            run, folder, model, part = key
             for row in json_rows(source.path / name, content.decode("utf-8-sig").split("\n")):
                 rows[run, model, part, as_whole_number(row.get("index")) or 0][folder] = row
-    answers = told_apart(
-        (run, _answer(f"{source.path / run}: {model}, {part}, index {index}", model, part, of.get("predictions", {}),
+    responses = with_trials(
+        (run, _response(f"{source.path / run}: {model}, {part}, index {index}", model, part, of.get("predictions", {}),
                       of.get("reviews", {})))
         for (run, model, part, index), of in sorted(rows.items(), key=lambda item: item[0])
     )  # fmt: skip
-    # Where one model has a task and another has not, its prediction failed and left no row.
+    # If another model has a task that a model lacks, its prediction failed and left no row.
     tasks: dict[str | None, set[str]] = defaultdict(set)
-    for answer in answers:
-        tasks[answer.model].add(answer.task_id or "")
+    for response in responses:
+        tasks[response.model].add(response.task_id or "")
     every = set().union(*tasks.values())
     notes = [f"{m} has no prediction on {', '.join(sorted(every - of))}" for m, of in tasks.items() if every - of]
     reviewed = {model for (_, model, _, _), of in rows.items() if "reviews" in of}
     unreviewed = sorted({model for _, model, _, _ in rows} - reviewed)
     notes += [f"{model} has predictions and no reviews, so no verdict" for model in unreviewed]
-    return Log("EvalScope", answers, notes)
+    return Log("EvalScope", responses, notes)
 
 
-def _place(name: str) -> tuple[str, str, str, str] | None:
-    """Run, folder, model and part (data set and subset) of a file; the run is the folders above."""
+def _file_key(name: str) -> tuple[str, str, str, str] | None:
+    """Return run, folder, model and part (data set and subset) of a file; the run is the folders above."""
     *above, folder, model, file = ["", "", *name.split("/")]
     if folder not in ("predictions", "reviews") or not file.endswith(".jsonl"):
         return None
     return "/".join(filter(None, above)), folder, model, file.removesuffix(".jsonl")
 
 
-def _answer(where: str, model: str, part: str, prediction: Row, review: Row) -> Answer:
+def _response(where: str, model: str, part: str, prediction: Row, review: Row) -> LoggedResponse:
     scored = as_mapping(review.get("sample_score"))
     score = as_mapping(scored.get("score"))
     metadata = {**as_mapping(prediction.get("metadata")), **as_mapping(scored.get("sample_metadata"))}
     output = as_mapping(prediction.get("model_output"))
     messages = records.messages_of(prediction.get("messages") or review.get("messages"))
-    # One adapter has the answer judged without its thinking, the other as it came.
+    # One adapter sends the judge the response without its thinking, the other the whole response.
     judged = score.get("extracted_prediction" if "task" in metadata else "prediction")
     text = as_text(judged) or records.text_of(output)
     status, error = records.finished(output, text)
-    gradings, together = _gradings(where, score, as_list(metadata.get("rubrics")))
+    gradings, combined = _gradings(where, score, as_list(metadata.get("rubrics")))
     # The last user turn is the end of what was sent.
-    n_asked = max((place for place, (role, _) in enumerate(messages, start=1) if role == "user"), default=0)
-    return Answer(
+    n_sent = max((index for index, (role, _) in enumerate(messages, start=1) if role == "user"), default=0)
+    return LoggedResponse(
         where, as_text(prediction.get("model")) or model, as_text(metadata.get("task") or metadata.get("prompt_id")),
         text, status=status, error=error, trial=number_of(where, scored, "generation_index", first=0),
-        messages=[message for message in messages if message[0] != "tool"][:n_asked], group=part,
-        usage=records.usage_of(output), gradings=gradings, scores_together=together,
+        messages=[message for message in messages if message[0] != "tool"][:n_sent], group=part,
+        usage=records.usage_of(output), gradings=gradings, combined_scores=combined,
     )  # fmt: skip
 
 
 def _gradings(where: str, score: Row, rubric: Sequence[Any]) -> tuple[Sequence[Grading], Mapping[str, float]]:
-    """Return the decisions of each judge, each time; the scores of all judges together if there are several."""
+    """Return the decisions of each judge and repetition, and the combined scores if there are several judges."""
     by_judge: dict[tuple[str, int], dict[int, Decision]] = defaultdict(dict)
     for attempt in map(as_mapping, as_list(as_mapping(score.get("metadata")).get("judge_attempts"))):
         case = as_text(attempt.get("case_id")) or ""
-        if not case.removeprefix(_PLACE).isdecimal():
+        if not case.removeprefix(_CASE).isdecimal():
             continue
-        place = int(case.removeprefix(_PLACE))
+        position = int(case.removeprefix(_CASE))
         judge = (as_text(attempt.get("judge_id")) or "", number_of(where, attempt, "repeat_id", first=0))
-        by_judge[judge][place] = _decision(attempt, place, as_mapping(rubric[place]) if place < len(rubric) else {})
-    # Its scores are of all judges and repetitions together.
+        item = as_mapping(rubric[position]) if position < len(rubric) else {}
+        by_judge[judge][position] = _decision(attempt, position, item)
+    # Its scores combine all judges and repetitions.
     stated = as_mapping(score.get("value"))
     scores = {_SCORES[name]: value for name in _SCORES if (value := as_number(stated.get(name))) is not None}
-    own, together = (scores, {}) if len(by_judge) == 1 else ({}, scores)
+    own, combined = (scores, {}) if len(by_judge) == 1 else ({}, scores)
     return [
         Grading(judge or None, list(decisions.values()), judge_trial, may_hide_failures=False, own_scores=own)
         for (judge, judge_trial), decisions in by_judge.items()
-    ], together
+    ], combined
 
 
-def _decision(attempt: Row, place: int, item: Row) -> Decision:
+def _decision(attempt: Row, position: int, item: Row) -> Decision:
     parsed = as_mapping(attempt.get("parsed_value"))
     met = parsed.get("criteria_met")
     is_decided = attempt.get("status") == "success" and isinstance(met, bool)
@@ -163,7 +164,7 @@ def _decision(attempt: Row, place: int, item: Row) -> Decision:
     cause = as_text(attempt.get("error")) or as_text(attempt.get("status"))
     return Decision(
         as_text(item.get("id")) or as_text(item.get("title") or item.get("criterion")),
-        float(met) if is_decided and isinstance(met, bool) else None, place,
+        float(met) if is_decided and isinstance(met, bool) else None, position,
         status=PARSE_ERROR if output else records.call_failure(cause) or PROVIDER_ERROR,
         explanation=as_text(parsed.get("explanation")) if is_decided else None,
         error=None if is_decided else cause,
@@ -173,10 +174,10 @@ def _decision(attempt: Row, place: int, item: Row) -> Decision:
     )  # fmt: skip
 
 
-def read_published(source: Source) -> Log:
+def read_published(source: LogSource) -> Log:
     """Return the responses and grades of all models in a trial (github.com/scaleapi/PRBench).
 
-    The harness stores a failed judge call as `false` and an answer that could not be sampled as `N/A`.
+    The harness stores a failed judge call as `false` and a response that could not be sampled as `N/A`.
 
     Raises:
         ImportRefused: a part of it is missing or has another form.
@@ -185,7 +186,7 @@ def read_published(source: Source) -> Log:
     config = as_mapping(document["config"])
     named = re.search(r"_trial_(\d+)_", path.name) if config.get("trial_number") is None else None
     trial = number_of(str(path), {"trial_number": named[1]} if named else config, "trial_number", first=0)
-    answers = []
+    responses = []
     for model, outputs in as_mapping(document["outputs"]).items():
         # Its points stand in the order of its outputs; a task that the data set has twice is one output.
         points = {
@@ -193,17 +194,17 @@ def read_published(source: Source) -> Log:
             for kind, name in (("clipped", PRIMARY), ("normalized", MIN_NORMALIZED))
             if len(of := as_list(as_mapping(document.get(f"points_{kind}")).get(model))) == len(as_mapping(outputs))
         }
-        for place, (task, output) in enumerate(as_mapping(outputs).items()):
+        for index, (task, output) in enumerate(as_mapping(outputs).items()):
             where, given = f"{path}: {model}, task {task}", as_mapping(output)
-            own = {name: value for name, of in points.items() if (value := as_number(of[place])) is not None}
+            own = {name: value for name, of in points.items() if (value := as_number(of[index])) is not None}
             judge = as_text(config.get("judge_model_name"))
-            answers.append(Answer(
+            responses.append(LoggedResponse(
                 where, model, as_text(given.get("id")) or task, None, trial=trial,
                 transcript=as_text(given.get("convo")) or "", failure_texts={"N/A": PROVIDER_ERROR},
                 gradings=(Grading(judge, _grades(where, given), own_scores=own, may_hide_failures=True),),
             ))  # fmt: skip
     notes = ["the models had web search; --as gives them labels of their own"] if config.get("web_search") else []
-    return Log("published PRBench harness", answers, notes)
+    return Log("published PRBench harness", responses, notes)
 
 
 def _grades(where: str, output: Mapping[str, Any]) -> Sequence[Decision]:
@@ -211,29 +212,29 @@ def _grades(where: str, output: Mapping[str, Any]) -> Sequence[Decision]:
     weights = as_list(output.get("weights")) or [None] * len(texts)
     if not len(texts) == len(grades) == len(weights):
         raise ImportRefused(f"{where}: has {len(texts)} rubric_texts, {len(grades)} grades and {len(weights)} weights")
-    found = []
+    decisions = []
     for text, grade, weight in zip(texts, grades, weights, strict=True):
         value = {"true": 1.0, "false": 0.0}.get(str(grade).strip().lower())
         if value is None:
             raise ImportRefused(f"{where}: a grade is {grade!r}; it is true or false")
-        found.append(Decision(as_text(text), value, weight=as_number(weight)))
-    return found
+        decisions.append(Decision(as_text(text), value, weight=as_number(weight)))
+    return decisions
 
 
 _UNANSWERED = {"No response (bad request).": PROVIDER_ERROR}
 _USAGE = {"prompt_tokens": "input_tokens", "cached_tokens": "input_cached_tokens", "completion_tokens": "output_tokens",
           "reasoning_tokens": "output_reasoning_tokens"}  # fmt: skip
 _SECTION = "<h3>Prompt conversation</h3>"
-_ANSWER, _RESULTS, _GRADES = "<h3>Sampled message</h3>", "<h3>Results</h3>", "<p>Rubrics with grades: "
-_MESSAGE, _ROLE = '<div class="message ', '<div class="role">'
+_RESPONSE, _RESULTS, _GRADES = "<h3>Sampled message</h3>", "<h3>Results</h3>", "<p>Rubrics with grades: "
+_MESSAGE, _SPEAKER = '<div class="message ', '<div class="role">'
 _NUMBER = r"(-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)"
 _SCORE = re.compile(rf"<p>Score: {_NUMBER}</p>")
 
 
-def is_simple(source: Source) -> bool:
+def is_simple(source: LogSource) -> bool:
     """Return whether a file is of simple-evals.
 
-    It is the JSON with all results, its examples one per line, or the HTML report. The file with metrics alone has no
+    It is the JSON with all results, its examples one per line, or the HTML report. The file with only metrics has no
     responses, and is refused.
     """
     if "example_level_metadata" in as_mapping(source.document.get("metadata")):
@@ -243,31 +244,31 @@ def is_simple(source: Source) -> bool:
     return _SECTION in source.text and _GRADES in source.text
 
 
-def read_simple(source: Source) -> Log:
-    """Its examples, of one model and one judge, which the files do not name.
+def read_simple(source: LogSource) -> Log:
+    """Return the examples, of one model and one judge, which the files do not name.
 
-    A judge's reply that cannot be read is asked for again until it can, so nothing is hidden; a question that the
-    provider refused has a text of the harness as its answer.
+    The harness repeats a judge's call until it can read the reply, so nothing is hidden; for a call that the provider
+    refused it stores a text of its own as the response.
     """
     if examples := as_list(as_mapping(source.document.get("metadata")).get("example_level_metadata")):
-        answers = [_of_example(f"{source.path}: example {n}", as_mapping(e)) for n, e in enumerate(examples, 1)]
+        responses = [_of_example(f"{source.path}: example {n}", as_mapping(e)) for n, e in enumerate(examples, 1)]
     elif source.rows:
-        answers = [_of_example(f"{source.path}: row {n}", row) for n, row in enumerate(source.rows, start=1)]
+        responses = [_of_example(f"{source.path}: row {n}", row) for n, row in enumerate(source.rows, start=1)]
     else:
-        answers = list(_of_report(source.path, source.text))
-    return Log("simple-evals", records.numbered(answers))
+        responses = list(_of_report(source.path, source.text))
+    return Log("simple-evals", records.numbered(responses))
 
 
-def _of_example(where: str, example: Mapping[str, Any]) -> Answer:
-    said = example.get("completion")
-    text = records.messages_of(said)[-1][1] if as_list(said) else as_text(said)
+def _of_example(where: str, example: Mapping[str, Any]) -> LoggedResponse:
+    completion = example.get("completion")
+    text = records.messages_of(completion)[-1][1] if as_list(completion) else as_text(completion)
     usage = as_mapping(example.get("usage"))
     decisions = [
         Decision(as_text(item.get("criterion")), records.decided(item.get("criteria_met")),
                  explanation=as_text(item.get("explanation")), weight=as_number(item.get("points")))
         for item in map(as_mapping, as_list(example.get("rubric_items")))
     ]  # fmt: skip
-    return Answer(
+    return LoggedResponse(
         where, None, as_text(example.get("prompt_id")), text, failure_texts=_UNANSWERED,
         messages=records.messages_of(example.get("prompt")) or None,
         usage={column: as_whole_number(usage.get(name)) for column, name in _USAGE.items()},
@@ -275,27 +276,27 @@ def _of_example(where: str, example: Mapping[str, Any]) -> Answer:
     )  # fmt: skip
 
 
-def _of_report(path: Path, text: str) -> Iterator[Answer]:
+def _of_report(path: Path, text: str) -> Iterator[LoggedResponse]:
     """Yield the examples of an HTML report, which has no ids: their conversations identify their tasks.
 
     Messages are escaped; the part with the grades is not.
     """
     for number, section in enumerate(text.split(_SECTION)[1:], start=1):
-        asked, _, rest = section.partition(_ANSWER)
-        said, _, results = rest.partition(_RESULTS)
-        found, score = next(_messages(said), None), _SCORE.search(results)
+        conversation, _, rest = section.partition(_RESPONSE)
+        sampled, _, results = rest.partition(_RESULTS)
+        message, score = next(_messages(sampled), None), _SCORE.search(results)
         grades = results.partition(_GRADES)[2].rpartition("</p>")[0].replace("<br>", "\n").strip("\n")
         decisions = records.marked(grades, {"True": 1.0, "False": 0.0}, "\n\tExplanation: ")
-        yield Answer(
-            f"{path}: example {number}", None, None, found[1] if found else None, messages=list(_messages(asked)),
+        yield LoggedResponse(
+            f"{path}: example {number}", None, None, message and message[1], messages=list(_messages(conversation)),
             failure_texts=_UNANSWERED, gradings=(_grading(decisions, float(score[1]) if score else None),),
         )  # fmt: skip
 
 
 def _messages(part: str) -> Iterator[tuple[str, str]]:
-    """Role and text of each message, byte for byte: HTML parsers drop a line feed that begins a text."""
+    """Yield the role and text of each message, byte for byte: HTML parsers drop a line feed that begins a text."""
     for message in part.split(_MESSAGE)[1:]:
-        role, _, rest = message.partition(_ROLE)[2].partition("<pre>")
+        role, _, rest = message.partition(_SPEAKER)[2].partition("<pre>")
         text, end, _ = rest.partition("</pre>")
         if end and role.strip():
             yield role.split(None, 1)[0].partition("<")[0], html.unescape(text)
@@ -306,20 +307,20 @@ def _grading(decisions: Sequence[Decision], score: float | None) -> Grading:
     return Grading(None, decisions, may_hide_failures=False, own_scores=own)
 
 
-def read_m42(source: Source) -> Log:
-    """Its rows, of one model and one judge, which the files do not name.
+def read_m42(source: LogSource) -> Log:
+    """Return the rows, of one model and one judge, which the files do not name.
 
-    Where a judge's reply cannot be read 30 times, it guesses from the words in it and gives `None` as the explanation:
+    If a judge's reply cannot be read 30 times, the harness guesses from its words and stores the explanation `None`:
     such a decision is a failure here.
 
     Raises:
-        ImportRefused: what a judge said does not fit the rubric, or is no text of a Python list.
+        ImportRefused: the judge's decisions do not match the rubric, or are not the text of a Python list.
     """
-    answers = [_of_row(f"{source.path}: row {n}", row) for n, row in enumerate(source.rows, start=1)]
-    return Log("m42", records.numbered(answers))
+    responses = [_of_row(f"{source.path}: row {n}", row) for n, row in enumerate(source.rows, start=1)]
+    return Log("m42", records.numbered(responses))
 
 
-def _of_row(where: str, row: Mapping[str, Any]) -> Answer:
+def _of_row(where: str, row: Mapping[str, Any]) -> LoggedResponse:
     rubric, stated = as_list(row.get("rubrics")), row.get("responses")
     try:
         graded = as_list(ast.literal_eval(stated)) if isinstance(stated, str) else as_list(stated)
@@ -330,16 +331,15 @@ def _of_row(where: str, row: Mapping[str, Any]) -> Answer:
     decisions = []
     for item, each in zip(map(as_mapping, rubric), map(as_mapping, graded), strict=False):
         reply = as_mapping(each.get("response_dict"))
-        explanation = as_text(reply.get("explanation"))
-        is_guess = explanation == "None"
+        is_guess = (explanation := as_text(reply.get("explanation"))) == "None"
         decisions.append(Decision(
             as_text(item.get("criterion")), None if is_guess else records.decided(reply.get("criteria_met")),
             explanation=None if is_guess else explanation, weight=as_number(item.get("points")),
             error="the harness guessed from a reply that it could not read" if is_guess else None,
         ))  # fmt: skip
-    said = records.messages_of(row.get("prompt_response"))
-    return Answer(
-        where, None, as_text(row.get("prompt_id")), said[-1][1] if said else None,
+    messages = records.messages_of(row.get("prompt_response"))
+    return LoggedResponse(
+        where, None, as_text(row.get("prompt_id")), messages[-1][1] if messages else None,
         messages=records.messages_of(row.get("prompt")),
         gradings=(_grading(decisions, as_number(row.get("score"))),) if decisions else (),
     )  # fmt: skip
@@ -350,39 +350,35 @@ _M42 = {"prompt_id", "prompt", "prompt_response", "rubrics"}
 
 
 class Format(NamedTuple):
-    """A format: how its content is recognised, and how it is read."""
+    """A format: functions that recognise and read its files."""
 
     title: str
-    is_of: Callable[[Source], bool]
-    read: Callable[[Source], Log]
+    is_of: Callable[[LogSource], bool]
+    read: Callable[[LogSource], Log]
 
 
 FORMATS: Mapping[str, Format] = {
-    "prbench": Format(
-        "a result of the published PRBench harness",
-        lambda source: {"outputs", "config", "points_clipped"} <= source.document.keys(),
-        read_published,
-    ),
+    "prbench": Format("a result of the published PRBench harness",
+                      lambda source: {"outputs", "config", "points_clipped"} <= source.document.keys(), read_published),
     "inspect": Format("a log of Inspect AI", is_inspect, read_inspect),
-    "evalscope": Format("an output folder of EvalScope", lambda source: any(map(_place, source.files)), read_evalscope),
+    "evalscope": Format("an output folder of EvalScope", lambda log: any(map(_file_key, log.files)), read_evalscope),
     "simple-evals": Format("a result of simple-evals", is_simple, read_simple),
     "m42": Format("a result file of m42's code", lambda source: any(row.keys() >= _M42 for row in source.rows[:1]),
                   read_m42),
 }  # fmt: skip
-"""The name of a format -> how it is read; the first that recognises a file is its own."""
+"""The name of a format -> its functions; the first one that recognises a file is used."""
 
 
-def format_of(source: Source, name: str = AUTO) -> Format:
-    """Return the format of a source, or the one that is named.
+def format_of(source: LogSource, name: str = AUTO) -> Format:
+    """Return the format of a source, or the named one.
 
     Raises:
         UsageError: no format recognises it, or the named one does not, or it is damaged.
     """
     tried = list(FORMATS.values()) if name == AUTO else [FORMATS[name]]
-    if found := next((each for each in tried if each.is_of(source)), None):
-        return found
+    if known_format := next((each for each in tried if each.is_of(source)), None):
+        return known_format
     if source.damage is not None:
         raise UsageError(f"{source.path}: is damaged or cut off ({source.damage}); copy it again")
     known = ("one of: " if len(tried) > 1 else "") + ", ".join(each.title for each in tried)
-    advice = "tables are read by `prbench import responses` and `import verdicts`"
-    raise UsageError(f"{source.path}: is not {known}; {advice}")
+    raise UsageError(f"{source.path}: is not {known}; `prbench import responses` and `import verdicts` read tables")

@@ -8,7 +8,7 @@ from typing import Any
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text
 from tasks.imports.files import ImportRefused, number_of
 from tasks.imports.results import records
-from tasks.imports.results.records import Answer, Archive, Decision, Grading, Log, Source
+from tasks.imports.results.records import Archive, Decision, Grading, Log, LoggedResponse, LogSource
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, TIMEOUT
 from tasks.rules.text.characters import is_blank, one_line
 from tasks.rules.verdict import PARSE_ERROR
@@ -20,28 +20,28 @@ _DECIDED_BY = {*_DECISIONS, "error"}
 _EXPLANATIONS = ("explanation", "reason", "rationale")
 _FAILURES = records.FAILURES - {EMPTY} | {PARSE_ERROR}
 _OPEN = {"not_judged", "no_response"}
-"""What is no decision yet, in the logs that `prbench export inspect` writes."""
+"""Statuses without a decision, in the logs that `prbench export inspect` writes."""
 _DONE = {"ok", "success", "completed", "complete", "done", "scored", "graded", "judged"}
-"""What a status may say beside a decision."""
+"""Words of a status that stand beside a decision."""
 _HIDES = "may_hide_failures"
 _UNREADABLE = ("Invalid grading response format", "Could not parse grading response", "Failed to parse judge response")
 _BY_CRITERION = ("criteria", "verdicts", "decisions", "grades", "results", "met", "criteria_met")
-"""Of several mappings of booleans, the one that these name has the decisions."""
+"""Names that mark the mapping with the decisions, if there are several mappings of booleans."""
 Row = Mapping[str, Any]
-Found = tuple[list[Decision], bool | None]
+Decisions = tuple[list[Decision], bool | None]
 
 
-def decisions_of(score: Row, sample: Row) -> Found | None:
+def decisions_of(score: Row, sample: Row) -> Decisions | None:
     """Return the decisions in a score, and whether the scorer may hide failures (None: unknown).
 
     The result is None if the score stores no decisions. Decisions may be a list of objects in its metadata, a list
-    `grades` in the order of the rubric, in the explanation behind marks, or by criterion, in the value or in the
-    metadata; these places may also hold something else.
+    `grades` in the order of the rubric, after marks in the explanation, or by criterion, in the value or in the
+    metadata; each of these may also hold something else.
     """
     metadata = as_mapping(score.get("metadata"))
     for name, stated in metadata.items():
         if items := _items(stated):
-            # Where a scorer of inspect_evals (see the README) keeps criteria, a call without a decision is unmet.
+            # In this list of a scorer of inspect_evals (see the README), a call without a decision is unmet.
             may_hide = True if name == "detailed_results" else _may_hide(items)
             return [_decision(item) for item in items if item.get("status") not in _OPEN], may_hide
     grades, weights = metadata.get("grades"), as_list(metadata.get("weights"))
@@ -51,13 +51,13 @@ def decisions_of(score: Row, sample: Row) -> Found | None:
         names = [records.first_text(item, _NAMES) for item in rubric]
         return [
             Decision(
-                names[place] if len(names) == len(grades) else None, records.decided(grade), place,
-                weight=as_number(weights[place]) if len(weights) == len(grades) else None,
+                names[position] if len(names) == len(grades) else None, records.decided(grade), position,
+                weight=as_number(weights[position]) if len(weights) == len(grades) else None,
             )
-            for place, grade in enumerate(grades)
+            for position, grade in enumerate(grades)
         ], True  # fmt: skip
-    if found := records.marked(as_text(score.get("explanation")) or "", {"✓": 1.0, "✗": 0.0}, "\n  ", _UNREADABLE):
-        return found, True
+    if marked := records.marked(as_text(score.get("explanation")) or "", {"✓": 1.0, "✗": 0.0}, "\n  ", _UNREADABLE):
+        return marked, True
     items = [{"criterion_id": name, **item} for name, item in _by_criterion(score, metadata).items()]
     return ([replace(_decision(item), is_guess=True) for item in items], _may_hide(items)) if items else None
 
@@ -69,16 +69,13 @@ def _by_criterion(score: Row, metadata: Row) -> Mapping[str, Row]:
         return {name: {"met": each} for name, each in value.items()}
     objects = {name: as_mapping(each) for name, each in metadata.items()}
     with_decisions = {n for n, of in objects.items() if all(_DECIDED_BY & as_mapping(e).keys() for e in of.values())}
-    stated = {n: found for n, of in objects.items() if (found := _flags(of) or (of if n in with_decisions else {}))}
-    named = [found for name, found in stated.items() if len(stated) == 1 or name in _BY_CRITERION]
+    stated = {n: flags for n, of in objects.items() if (flags := _flags(of) or (of if n in with_decisions else {}))}
+    named = [flags for name, flags in stated.items() if len(stated) == 1 or name in _BY_CRITERION]
     return named[0] if len(named) == 1 else _flags({k: v for k, v in metadata.items() if isinstance(v, bool)})
 
 
 def _flags(stated: Any) -> Mapping[str, Row]:
-    """Return a mapping of decisions that are not numbers, since weights are numbers too.
-
-    None is a missing decision.
-    """
+    """Return a mapping of decisions that are not numbers, since weights are numbers too; None is a missing decision."""
     flags = {name: {"met": each} for name, each in as_mapping(stated).items()}
     known = [each["met"] for each in flags.values() if each["met"] is not None]
     return flags if known and all(isinstance(e, bool | str) and records.decided(e) is not None for e in known) else {}
@@ -109,7 +106,7 @@ def _may_hide(items: Sequence[Row]) -> bool | None:
 
 
 def _stated(item: Row) -> Any:
-    """Return the value under the first key of a decision; a status may only say that there is one."""
+    """Return the value under the first key of a decision, ignoring a status that only says that there is one."""
     names = (name for name in _DECISIONS if name in item)
     return next((item[name] for name in names if name != "status" or not _is_done(item[name])), None)
 
@@ -125,7 +122,7 @@ def _is_unreadable(item: Row) -> bool:
 
 
 def _failure(item: Row) -> tuple[str, str] | None:
-    """Return the failure that an item states, with its cause: an error, or a status that is no decision."""
+    """Return the failure that an item states, with its cause: an error, or a status that is not a decision."""
     status, error = as_text(item.get("status")), as_text(item.get("error"))
     is_other = not (is_blank(status) or _is_done(status) or records.decided(item.get("status")) is not None)
     if is_blank(error) and not is_other:
@@ -135,19 +132,19 @@ def _failure(item: Row) -> tuple[str, str] | None:
 
 
 def _decision(item: Row) -> Decision:
-    # What is asked may be an object of its own.
-    asked = next((inner for name in _NAMES if (inner := as_mapping(item.get(name)))), item)
+    # The criterion may be an object of its own.
+    criterion = next((inner for name in _NAMES if (inner := as_mapping(item.get(name)))), item)
     stated, explanation = _stated(item), records.first_text(item, _EXPLANATIONS)
-    value, failure, stated_of = records.decided(stated), _failure(item), {**asked, **item}
+    value, failure, stated_of = records.decided(stated), _failure(item), {**criterion, **item}
     if failure is None and _is_unreadable(item):
         failure, explanation = (records.call_failure(explanation) or PARSE_ERROR, explanation or ""), None
     if failure is None and value is None:
         cause = f"the log has {one_line(str(stated))[:80]!r}, which is neither met, partly met nor unmet"
         failure = PARSE_ERROR, "the log has no decision" if stated is None else cause
     return Decision(
-        records.first_text(asked, _NAMES), value if failure is None else None, explanation=explanation,
+        records.first_text(criterion, _NAMES), value if failure is None else None, explanation=explanation,
         status=failure[0] if failure else PARSE_ERROR, error=failure[1] if failure else None,
-        weight=as_number(stated_of.get("weight", stated_of.get("points"))), text=records.first_text(asked, _TEXTS),
+        weight=as_number(stated_of.get("weight", stated_of.get("points"))), text=records.first_text(criterion, _TEXTS),
         usage={_HIDES: item[_HIDES]} if isinstance(item.get(_HIDES), bool) else {},
     )  # fmt: skip
 
@@ -155,13 +152,13 @@ def _decision(item: Row) -> Decision:
 _HEADER, _START, _SAMPLES = "header.json", "_journal/start.json", "samples/"
 _ATTACHED = "attachment://"
 _TASK_NAMES = ("task_id", "task", "prompt_id", "sample_id")
-_JUDGE_ROLES = ("judge", "grader", "scorer")
+_JUDGE_NAMES = ("judge", "grader", "scorer")
 _JUDGE_OPTIONS = ("judge", "judge_model", "grader_model", "grader", "scorer_model", "model")
 _LIMITS = {"token": records.TRUNCATED, "context": CONTEXT_LENGTH, "time": TIMEOUT, "working": TIMEOUT}
 _OURS = (records.PRIMARY, records.MIN_NORMALIZED)
 
 
-def is_inspect(source: Source) -> bool:
+def is_inspect(source: LogSource) -> bool:
     """Return whether a file is a log of Inspect."""
     if source.is_zip:
         names = set(Archive(source.path, source.content).names)
@@ -169,11 +166,11 @@ def is_inspect(source: Source) -> bool:
     return {"version", "eval", "status"} <= source.document.keys() and "model" in as_mapping(source.document["eval"])
 
 
-def read_inspect(source: Source) -> Log:
-    """Its samples.
+def read_inspect(source: LogSource) -> Log:
+    """Return the samples.
 
     Raises:
-        ImportRefused: the log is damaged or holds no samples.
+        ImportRefused: the log is damaged or has no samples.
     """
     if source.is_zip:
         archive = Archive(source.path, source.content)
@@ -185,73 +182,73 @@ def read_inspect(source: Source) -> Log:
     if not samples:
         raise ImportRefused(f"{source.path}: the log has no samples; log them (`log_samples`) and evaluate again")
     spec = as_mapping(header.get("eval"))
-    answers = [_answer(f"{source.path}: sample {s.get('id')}, epoch {s.get('epoch')}", spec, s) for s in samples]
+    responses = [_response(f"{source.path}: sample {s.get('id')}, epoch {s.get('epoch')}", spec, s) for s in samples]
     status = as_text(header.get("status")) or "started"
     notes = [] if status == "success" else [f"the log's status is {status}, so it may lack samples"]
-    return Log("Inspect AI", answers, notes)
+    return Log("Inspect AI", responses, notes)
 
 
-def _answer(where: str, spec: Row, sample: Row) -> Answer:
+def _response(where: str, spec: Row, sample: Row) -> LoggedResponse:
     attached = as_mapping(sample.get("attachments"))
     output = as_mapping(sample.get("output"))
     text = _with_attached(records.text_of(output), attached)
-    # The cause of a sample's error stands behind the request that failed.
+    # The cause of a sample's error follows the request that failed.
     error = as_text(as_mapping(sample.get("error")).get("message"))
     error = error and re.split(r"\n\n|\\n\\n", error.strip())[-1]
     status, cause = records.finished(output, text, error)
     if (kind := as_text((limit := as_mapping(sample.get("limit"))).get("type"))) is not None:
         reason = as_text(limit.get("reason")) or f"limit of {limit.get('limit')}"
         status, cause = _LIMITS.get(kind, PROVIDER_ERROR), one_line(f"stopped at the {kind} limit: {reason}")
-    said = records.messages_of(sample.get("input"))
-    asked = [(role, _with_attached(content, attached) or "") for role, content in said]
+    messages = records.messages_of(sample.get("input"))
+    conversation = [(role, _with_attached(content, attached) or "") for role, content in messages]
     names = {**as_mapping(sample.get("metadata")), "sample_id": sample.get("id")}
-    return Answer(
+    return LoggedResponse(
         where, as_text(spec.get("model")), records.first_text(names, _TASK_NAMES), text, status=status, error=cause,
-        trial=number_of(where, sample, "epoch"), messages=asked,
+        trial=number_of(where, sample, "epoch"), messages=conversation,
         usage=records.usage_of(output, prompt_lacks_cached=True), gradings=list(_gradings(spec, sample)),
     )  # fmt: skip
 
 
 def _with_attached(text: str | None, attached: Row) -> str | None:
-    """Return a text, from the attachments if it was moved there."""
+    """Return a text, or the attachment that it refers to."""
     if text is None or not text.startswith(_ATTACHED):
         return text
     return as_text(attached.get(text.removeprefix(_ATTACHED))) or text
 
 
 def _gradings(spec: Row, sample: Row) -> Iterator[Grading]:
-    """Yield the scores that store criteria, each as a judge's decisions; one without decisions if none does."""
+    """Yield the scores with criteria, each as a judge's decisions; a grading without decisions if no score has any."""
     scores = {name: as_mapping(score) for name, score in as_mapping(sample.get("scores")).items()}
     by_scorer = {name: decisions_of(score, sample) for name, score in scores.items()}
-    found = {name: of for name, of in by_scorer.items() if of is not None}
-    certain = {name for name, (decisions, _) in found.items() if not any(each.is_guess for each in decisions)}
-    for name, (decisions, may_hide) in found.items():
+    with_decisions = {name: of for name, of in by_scorer.items() if of is not None}
+    certain = {name for name, (decisions, _) in with_decisions.items() if not any(each.is_guess for each in decisions)}
+    for name, (decisions, may_hide) in with_decisions.items():
         value = scores[name].get("value")
         judge = as_text(as_mapping(scores[name].get("metadata")).get("judge")) or _judge_of(spec, sample, name)
-        # Two scorers with one judge are two judges: they may ask in other words.
-        is_only = len(found) == 1 or certain == {name}
+        # Two scorers with one judge are two judges: their prompts may differ.
+        is_only = len(with_decisions) == 1 or certain == {name}
         label = judge if is_only else f"{judge} ({name})" if judge else name
         stated = {records.PRIMARY: value} | {other: scores[other].get("value") for other in _OURS if other in scores}
-        # Of a value of several those with our names count, or the only one that is called a score.
+        # Of several values, those with our names count, or else the only one that is called a score.
         inner = as_mapping(value)
         called = [each for known, each in inner.items() if known.endswith("_score")]
         ours = {known: inner[known] for known in _OURS if known in inner}
         stated |= ours or ({records.PRIMARY: called[0]} if len(called) == 1 else {})
         own = {known: number for known, each in stated.items() if (number := as_number(each)) is not None}
         yield Grading(label, decisions, may_hide_failures=may_hide, own_scores=own)
-    if scores and not found:
+    if scores and not with_decisions:
         yield Grading(None, ())
 
 
 def _judge_of(spec: Row, sample: Row, scorer: str) -> str | None:
     """Return the judge's model.
 
-    It is named by the log's metadata, by a role, by an option of the scorer, or it is the only other model.
+    It is named by the log's metadata, by a role or by an option of the scorer, or it is the only other model.
     """
-    roles = as_mapping(spec.get("model_roles"))
-    stated = {role: as_mapping(roles.get(role)).get("model") for role in _JUDGE_ROLES}
+    models = as_mapping(spec.get("model_roles"))
+    stated = {name: as_mapping(models.get(name)).get("model") for name in _JUDGE_NAMES}
     stated[""] = as_mapping(spec.get("metadata")).get("judge")
-    if named := records.first_text(stated, ("", *_JUDGE_ROLES)):
+    if named := records.first_text(stated, ("", *_JUDGE_NAMES)):
         return named
     for each in map(as_mapping, as_list(spec.get("scorers"))):
         named = records.first_text(as_mapping(each.get("options")), _JUDGE_OPTIONS)

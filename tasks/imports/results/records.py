@@ -1,4 +1,4 @@
-"""The content of another harness's log, in the same terms for all harnesses; its files, and readers of its parts."""
+"""Records of a log's content that are the same for all harnesses; its files, and readers of its parts."""
 
 import hashlib
 import re
@@ -26,7 +26,7 @@ from tasks.rules.text.json_text import read_json
 from tasks.rules.verdict import PARSE_ERROR, VALUES
 
 PRIMARY = "score"
-"""The score that benchmarks of this kind rank by: points over positive points."""
+"""The score that ranks in benchmarks of this kind: points over positive points."""
 MIN_NORMALIZED = "min_normalized"
 
 
@@ -34,10 +34,10 @@ MIN_NORMALIZED = "min_normalized"
 class Decision:
     """A decision on one criterion: `value` 1, 0.5 or 0, or None and the `status` of a failure.
 
-    `criterion` is an id or a criterion's exact text, `text` its text beside an id that may be the harness's own; where
-    a log names none, `position` is the place in the rubric.
-    With `is_guess` the name may be something else than a criterion, and then it is no decision. `usage` are columns of
-    a verdict. With `is_reordered` decisions do not stand in the order of the rubric.
+    `criterion` is an id or a criterion's exact text, `text` its text beside an id that may be the harness's own; if a
+    log has neither, `position` is the position in the rubric. With `is_guess` the name may not be a criterion, and then
+    this is not a decision. `usage` are columns of a verdict. With `is_reordered` decisions are not in the order of the
+    rubric.
     """
 
     criterion: str | None
@@ -68,13 +68,13 @@ class Grading:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A model's answer to a conversation, or the failure in its place (`text` None, `status` and `error`).
+class LoggedResponse:
+    """A model's response to a conversation, or its failure (`text` None, `status` and `error`).
 
-    The conversation is `messages`, or `transcript`: one text of `role: content` turns that ends with the answer.
-    `failure_texts` are texts that the harness stores where a call failed. `usage` are columns of a response; `group`
-    is the part of the data set that the harness reports on; `scores_together` are the scores that the harness made of
-    all gradings together.
+    The conversation is `messages`, or `transcript`: one text of `role: content` turns that ends with the response.
+    `failure_texts` are texts that the harness stores when a call failed. `usage` are columns of a response; `group` is
+    the part of the data set that the harness reports on; `combined_scores` are the scores that the harness computed
+    from all gradings.
     """
 
     where: str
@@ -90,33 +90,33 @@ class Answer:
     failure_texts: Mapping[str, str] = field(default_factory=dict)
     usage: Mapping[str, Any] = field(default_factory=dict)
     group: str = ""
-    scores_together: Mapping[str, float] = field(default_factory=dict)
+    combined_scores: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Log:
-    """All of a log. `title` is what wrote it."""
+    """The content of a log. `title` names the tool that wrote it."""
 
     title: str
-    answers: Sequence[Answer]
+    responses: Sequence[LoggedResponse]
     notes: Sequence[str] = ()
 
 
-def numbered(answers: Iterable[Answer]) -> list[Answer]:
-    """Answers with their trials: those without one are counted by model and task, in their order."""
+def numbered(responses: Iterable[LoggedResponse]) -> list[LoggedResponse]:
+    """Return the responses with trials: those without one are counted by model and task, in their order."""
     seen: dict[tuple[Any, ...], int] = {}
-    found = []
-    for answer in answers:
-        place = (answer.model, answer.task_id, tuple(answer.messages or ()))
-        seen[place] = seen.get(place, 0) + 1
-        found.append(answer if answer.trial is not None else replace(answer, trial=seen[place]))
-    return found
+    numbered = []
+    for response in responses:
+        key = (response.model, response.task_id, tuple(response.messages or ()))
+        seen[key] = seen.get(key, 0) + 1
+        numbered.append(response if response.trial is not None else replace(response, trial=seen[key]))
+    return numbered
 
 
 TRUNCATED, REFUSED = "truncated", "refused"
 FAILURES = {REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY, TIMEOUT, PROVIDER_ERROR}
 _STOPPED = {"max_tokens": TRUNCATED, "content_filter": REFUSED, "model_length": CONTEXT_LENGTH}
-"""Why a model stopped -> the failure that this is here."""
+"""Why a model stopped -> the corresponding failure."""
 _HTTP = re.compile(r"\b(?:HTTP|status|code)\w*\W{0,4}([45]\d\d)\b|\b([45]\d\d) (?:Client|Server) Error", re.IGNORECASE)
 _TIMED_OUT = re.compile(r"time[ds]?[ _-]?out", re.IGNORECASE)
 _NO_REPLY = re.compile(
@@ -137,7 +137,7 @@ def plain(content: Any) -> str:
 
 
 def messages_of(given: Any) -> list[Message]:
-    """Role and text of each message of a list, or one user turn."""
+    """Return the role and text of each message of a list, or one user turn."""
     if isinstance(given, str):
         return [("user", given)]
     return [(str(m.get("role")), plain(m.get("content"))) for m in map(as_mapping, as_list(given))]
@@ -152,7 +152,7 @@ def text_of(output: Mapping[str, Any]) -> str | None:
 
 
 def finished(output: Mapping[str, Any], text: str | None, error: Any = None) -> tuple[str | None, str | None]:
-    """Return the failure of an output with its cause, if it is one: an error, no text, or a text that was cut off."""
+    """Return the failure of an output with its cause, if it failed: an error, no text, or a text that was cut off."""
     choice = as_mapping(next(iter(as_list(output.get("choices"))), None))
     reason = as_text(choice.get("stop_reason"))
     if reason in _STOPPED:
@@ -166,7 +166,7 @@ def finished(output: Mapping[str, Any], text: str | None, error: Any = None) -> 
 
 
 def call_failure(cause: str | None) -> str | None:
-    """Return the failure of a call that a cause names in words; None if it names none."""
+    """Return the failure of a call that the words of a cause describe; None if they describe none."""
     if status := _HTTP.search(cause or ""):
         code = int(status[1] or status[2])
         return TIMEOUT if code == 408 else failure_of_status(code, cause or "").status
@@ -179,13 +179,13 @@ def usage_of(output: Mapping[str, Any], *, prompt_lacks_cached: bool = False) ->
     """Return the columns on a call: the model that served it, tokens, cost and seconds."""
     usage = as_mapping(output.get("usage"))
     names = ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write", "output_tokens", "reasoning_tokens")
-    prompt, cached, written, said, thought = (as_whole_number(usage.get(name)) for name in names)
+    prompt, cached, written, completion, thought = (as_whole_number(usage.get(name)) for name in names)
     if prompt_lacks_cached and prompt is not None:
         prompt += (cached or 0) + (written or 0)
     choice = as_mapping(next(iter(as_list(output.get("choices"))), None))
     return {
         "served_model": as_text(output.get("model")) if choice else None,
-        "prompt_tokens": prompt, "cached_tokens": cached, "completion_tokens": said, "reasoning_tokens": thought,
+        "prompt_tokens": prompt, "cached_tokens": cached, "completion_tokens": completion, "reasoning_tokens": thought,
         "cost_usd": as_number(usage.get("total_cost")), "latency_s": as_number(output.get("time")),
         "finish_reason": as_text(choice.get("stop_reason")),
     }  # fmt: skip
@@ -195,25 +195,25 @@ decided = partial(as_value, words=_WORDS)
 
 
 def marked(text: str, marks: Mapping[str, float], before_reason: str, unreadable: Sequence[str] = ()) -> list[Decision]:
-    """Return the decisions in a text. Criteria are separated by a blank line; `before_reason` precedes an explanation.
+    """Return the decisions in a text of criteria with marks, separated by blank lines.
 
-    Such texts have what is not met first, so the order of criteria with the same words says nothing.
-
-    An explanation that begins with one of `unreadable` says that the judge's reply could not be read.
+    `before_reason` precedes an explanation. Such texts list unmet criteria first, so the order of criteria with the
+    same words is unknown. An explanation that begins with one of `unreadable` states that the judge's reply could not
+    be read.
     """
     either = "|".join(map(re.escape, marks))
     begin = re.compile(rf"(?:\A|\n\n)\[({either})\] (?:\[(-?[0-9]+(?:\.[0-9]+)?)\] )?")
-    found, heads = [], list(begin.finditer(text))
+    decisions, heads = [], list(begin.finditer(text))
     for head, following in zip(heads, [*heads[1:], None], strict=False):
         item = text[head.end() : following.start() if following else len(text)]
         title, _, reason = item.rpartition(before_reason)
         is_lost = any(reason.startswith(start) for start in unreadable)
-        found.append(Decision(
+        decisions.append(Decision(
             title or item, None if is_lost else marks[head[1]], weight=float(head[2]) if head[2] else None,
             explanation=reason.strip() or None if not is_lost else None, error=reason.strip() if is_lost else None,
             is_reordered=True,
         ))  # fmt: skip
-    return found
+    return decisions
 
 
 def first_text(item: Mapping[str, Any], names: Sequence[str]) -> str | None:
@@ -225,20 +225,20 @@ _RESULTS = {"predictions", "reviews", "reports"}
 """The folders in which a harness keeps results."""
 
 
-class Source:
-    """A file or a folder that is offered, with what it holds.
+class LogSource:
+    """A file or a folder to import, with its content.
 
     Attributes:
-        content: the bytes of a file; a folder has none.
-        files: the results in a folder, which are JSON and JSON Lines, by their names in it; a file has none.
-        text: the text of a file, or an empty one where it holds none.
-        document: the object that a file of JSON is, or an empty one.
+        content: the bytes of a file; empty for a folder.
+        files: the JSON and JSON Lines files with results in a folder, by their names in it; empty for a file.
+        text: the text of a file, or an empty one if it has none.
+        document: the object in a file of JSON, or an empty one.
         rows: the objects of a file of JSON Lines, or none.
         damage: why a file that begins as JSON can be read neither as an object nor as JSON Lines; None for any other.
     """
 
     def __init__(self, path: Path) -> None:
-        """Read a path that exists."""
+        """Read an existing path."""
         self.path = path
         self.files = _results_in(path) if path.is_dir() else {}
         self.content, self.text = b"", ""
@@ -262,27 +262,26 @@ class Source:
                     self.damage = one_line(str(error))
 
     def batch_with(self, *options: str | None) -> str:
-        """Return the hash of all offered data and of the given options."""
-        found = hashlib.sha256(self.content)
+        """Return the hash of all content and of the given options."""
+        hasher = hashlib.sha256(self.content)
         for name, content in self.files.items():
-            found.update(f"\n{name}\n{hashlib.sha256(content).hexdigest()}".encode(errors="surrogateescape"))
+            hasher.update(f"\n{name}\n{hashlib.sha256(content).hexdigest()}".encode(errors="surrogateescape"))
         if any(option is not None for option in options):
-            found.update(repr(options).encode())
-        return found.hexdigest()[:BATCH_HEX]
+            hasher.update(repr(options).encode())
+        return hasher.hexdigest()[:BATCH_HEX]
 
 
 def _results_in(folder: Path) -> Mapping[str, bytes]:
-    found, n_bytes = {}, 0
+    contents, n_bytes = {}, 0
     for file in foreign_files.files_inside(folder):
         name = file.relative_to(folder).as_posix()
         if name.endswith((".json", ".jsonl")) and _RESULTS & set(file.parts):
             with foreign_files.bounded(foreign_files.open_inside(folder, name), file) as opened:
-                found[name] = opened.read()
-            n_bytes += len(found[name])
-            if n_bytes > foreign_files.MOST_BYTES:
+                contents[name] = opened.read()
+            if (n_bytes := n_bytes + len(contents[name])) > foreign_files.MOST_BYTES:
                 most_gb = foreign_files.MOST_BYTES / 1e9
-                raise foreign_files.TooLarge(f"{folder}: holds more than {most_gb:.1f} GB of results; split it")
-    return found
+                raise foreign_files.FileTooLarge(f"{folder}: holds more than {most_gb:.1f} GB of results; split it")
+    return contents
 
 
 class Archive:
@@ -293,7 +292,7 @@ class Archive:
 
         Raises:
             ImportRefused: it is damaged.
-            TooLarge: it would unpack to too much.
+            FileTooLarge: it would unpack to too much.
         """
         self._path, self._content = path, content
         try:
@@ -301,7 +300,7 @@ class Archive:
         except foreign_files.ZIP_ERRORS as error:
             raise ImportRefused(f"{path}: is a damaged archive ({error}); copy it again") from error
         foreign_files.refuse_bomb(path, len(content), (member.file_size for member in self._opened.infolist()))
-        # A member that was written again stands at the end.
+        # Of members with one name, the last one is current.
         self._members = {member.filename: member for member in self._opened.infolist()}
         self.names = list(self._members)
 

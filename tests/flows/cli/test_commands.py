@@ -146,7 +146,7 @@ def test_a_split_that_the_data_set_does_not_have_is_refused_with_those_it_has(na
     (["plan", "--vintage", "all"], "--vintage all: works only for leaderboards and reports"),
     (["plan", "--model", "nope"], "--model nope: is neither configured nor"),
     (["plan", "--judge", "nope"], "--judge nope: is not configured"),
-    (["import", "responses", str(SAMPLES / "answers.jsonl")], "no data set is ingested there; run `prbench ingest`"),
+    (["import", "responses", str(SAMPLES / "responses.jsonl")], "no data set is ingested there; run `prbench ingest`"),
     (["import", "verdicts", str(SAMPLES / "labels.csv")], "no data set is ingested there; run `prbench ingest`"),
     (["import", "verdicts", str(SAMPLES)], "is a folder; name a file in it"),
     (["import", "responses", str(PROJECT / "README.md")], "unknown kind of file; use one of .jsonl"),

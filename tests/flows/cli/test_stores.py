@@ -32,7 +32,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse with the samples, judged by a person, and a report."""
     folder = tmp_path_factory.mktemp("stores") / "data"
     for line in (
-        "ingest -q", f"import responses {SAMPLES}/answers.jsonl", f"import verdicts {SAMPLES}/labels.csv",
+        "ingest -q", f"import responses {SAMPLES}/responses.jsonl", f"import verdicts {SAMPLES}/labels.csv",
         "aggregate -q", "report -q",
     ):  # fmt: skip
         assert 0 == main([*line.split(), "--warehouse", str(folder)])

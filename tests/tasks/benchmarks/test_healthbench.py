@@ -1,8 +1,8 @@
 """HealthBench from rows to figures, against the formulas of its paper, and physicians' verdicts taken in."""
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -33,8 +33,8 @@ def health_row(number: int, **changed: Any) -> dict[str, Any]:
             {"role": "user", "content": "Yesterday."},
         ],
         "rubrics": [
-            {"criterion": f"Says {place} of {number}.", "points": points, "tags": TAGS[place]}
-            for place, points in enumerate(POINTS[number])
+            {"criterion": f"Says {index} of {number}.", "points": points, "tags": TAGS[index]}
+            for index, points in enumerate(POINTS[number])
         ],
         "example_tags": [f"theme:{THEMES[number % 2]}", "physician_agreed_category:enough-context", "loose"],
         "ideal_completions_data": None,
@@ -48,10 +48,10 @@ def meta_rows() -> list[dict[str, Any]]:
     return [
         {
             "prompt_id": prompt, "prompt": health_row(number)["prompt"], "completion": f"Completion {completion}.",
-            "completion_id": completion, "rubric": f"Says {place} of {number}.", "category": "cluster:c1",
+            "completion_id": completion, "rubric": f"Says {index} of {number}.", "category": "cluster:c1",
             "binary_labels": [labels & 1 == 1, labels & 2 == 2], "anonymized_physician_ids": ["ada", "bo"],
         }
-        for prompt, number, completion, place, labels in [
+        for prompt, number, completion, index, labels in [
             ("h0", 0, "x", 0, 3), ("h0", 0, "y", 0, 1), ("h0", 0, "x", 1, 2), ("h1", 1, "z", 2, 0),
         ]
     ]  # fmt: skip
@@ -63,16 +63,16 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
     with FaultServer() as server:
         source = write_jsonl(folder / "oss.jsonl", [health_row(i) for i in range(len(POINTS))])
         models, judges = ([endpoint(label, server.api_base)] for label in ("helper", "reader"))
-        made = prepared(job_on(source, folder / "w", benchmark="healthbench", models=models, judges=judges))
-        sampled(made)
-        judged(made)
+        job_on_health = prepared(job_on(source, folder / "w", benchmark="healthbench", models=models, judges=judges))
+        sampled(job_on_health)
+        judged(job_on_health)
         assert len(server.judge_requests) == sum(map(len, POINTS))
         meta = write_jsonl(folder / "meta.jsonl", meta_rows())
-        assert import_responses(made, meta).rows == 3
-        assert import_verdicts(made, meta).rows == 8
-        assert import_responses(made, meta).rows == import_verdicts(made, meta).rows == 0
-        aggregate(made)
-        yield made
+        assert 3 == import_responses(job_on_health, meta).rows
+        assert 8 == import_verdicts(job_on_health, meta).rows
+        assert import_responses(job_on_health, meta).rows == import_verdicts(job_on_health, meta).rows == 0
+        aggregate(job_on_health)
+        yield job_on_health
 
 
 @pytest.fixture
@@ -90,32 +90,21 @@ def met(reader: Reader) -> dict[tuple[int, int], bool]:
     return {(int(row["task_id"][1:]), row["position"]): row["value"] == 1 for row in rows}
 
 
-def mean(values: list[float]) -> float:
-    return max(0.0, math.fsum(values) / len(values))
-
-
 def test_the_score_is_points_over_positive_points_and_its_mean_is_clipped(reader: Reader) -> None:
     decided = met(reader)
     expected = {
-        number: sum(p for place, p in enumerate(points) if decided[number, place]) / sum(p for p in points if p > 0)
+        number: sum(p for i, p in enumerate(points) if decided[number, i]) / sum(p for p in points if p > 0)
         for number, points in enumerate(POINTS)
     }
+    by_theme = {theme: [expected[i] for i in range(4) if THEMES[i % 2] == theme] for theme in THEMES}
     scores = {int(r["task_id"][1:]): r["value"] for r in reader.rows("from scores where judge = 'reader'")}
-    board = reader.rows("from leaderboard where judge = 'reader' order by n_tasks desc")
-    by_theme = reader.rows(
-        "from breakdown_leaderboard where judge = 'reader' and breakdown = 'theme' and not is_own_hard"
-    )
+    board = reader.rows("select label, mean_score from breakdown_leaderboard where judge = 'reader' "
+                        "and breakdown = 'theme' and not is_own_hard")  # fmt: skip
 
-    assert scores == pytest.approx(expected)
-    assert [(row["score_name"], row["n_tasks"], row["mean_score"] is None) for row in board] == [
-        ("score", 4, False),
-        # It was sampled, and no verdict of this judge is on it.
-        ("score", 0, True),
-    ]
-    assert board[0]["mean_score"] == pytest.approx(mean(list(expected.values())))
-    assert {row["label"]: row["mean_score"] for row in by_theme} == pytest.approx(
-        {theme: mean([expected[number] for number in range(4) if THEMES[number % 2] == theme]) for theme in THEMES}
-    )
+    assert pytest.approx(expected) == scores
+    assert pytest.approx({theme: max(0.0, fmean(values)) for theme, values in by_theme.items()}) == {
+        row["label"]: row["mean_score"] for row in board
+    }
 
 
 def test_physicians_verdicts_are_those_of_the_meta_evaluation(reader: Reader) -> None:
@@ -125,26 +114,23 @@ def test_physicians_verdicts_are_those_of_the_meta_evaluation(reader: Reader) ->
         "inner join criteria using (task_id, criterion_id) where model = ? order by all",
         [META_MODEL],
     )
-    found = {(r["task_id"], r["trial"], r["title"], r["judge"]): (r["value"], r["explanation"]) for r in rows}
+    decisions = {(r["task_id"], r["trial"], r["title"], r["judge"]): (r["value"], r["explanation"]) for r in rows}
 
     assert 8 == len(rows)
-    assert (1.0, "by ada") == found["h0", 1, "Says 0 of 0.", "physician 1"]
-    assert (0.0, "by bo") == found["h0", 2, "Says 0 of 0.", "physician 2"]
+    assert (1.0, "by ada") == decisions["h0", 1, "Says 0 of 0.", "physician 1"]
+    assert (0.0, "by bo") == decisions["h0", 2, "Says 0 of 0.", "physician 2"]
     assert {("h0", 1): "Completion x.", ("h0", 2): "Completion y.", ("h1", 1): "Completion z."} == {
         (row["task_id"], row["trial"]): row["text"] for row in rows
     }
-    agreement = reader.rows("from judge_agreement where grader_a = 'physician 1' and grader_b = 'physician 2'")
-    assert [(4, 0.5)] == [(row["n"], row["agreement"]) for row in agreement]
 
 
-def test_a_criterion_that_stands_twice_has_two_ids_which_do_not_depend_on_points_and_tags() -> None:
-    twice = parse_row(health_row(0, rubrics=[health_row(0)["rubrics"][0]] * 2))
+def test_a_repeated_criterion_has_an_id_of_its_own_which_does_not_depend_on_points_and_tags() -> None:
+    item = health_row(0)["rubrics"][0]
+    twice = parse_row(health_row(0, rubrics=[item, item])).criteria
+    (again,) = parse_row(health_row(0, rubrics=[item | {"points": 2, "tags": ["axis:other"]}])).criteria
 
-    again = parse_row(health_row(0, rubrics=[health_row(0)["rubrics"][0] | {"points": 2, "tags": ["axis:other"]}]))
-
-    assert again.criteria[0].criterion_id == twice.criteria[0].criterion_id
-    assert 2 == len({criterion.criterion_id for criterion in twice.criteria})
-    assert 1 == len({criterion.content_hash for criterion in twice.criteria})
+    assert again.criterion_id == twice[0].criterion_id != twice[1].criterion_id
+    assert again.content_hash == twice[1].content_hash
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,12 @@ from typing import Any
 import pytest
 
 from tasks.aggregate import aggregate
+from tasks.benchmarks.base import RowError
 from tasks.benchmarks.researchrubrics import graded_rows
-from tasks.compare.differences import compare
-from tasks.compare.pairs import Question
 from tasks.config.job import Job
-from tasks.figures.leaderboard import Choice, leaderboard
 from tasks.imports.verdicts import import_verdicts
 from tasks.judge.rubric_variants import derive
 from tasks.plan.plan import plan
-from tasks.rules.errors import PipelineError
 from tests.faults.behaviours import HttpResponse, Request, criterion_of, prompt_of, well_behaved
 from tests.faults.server import FaultServer
 from tests.kit import copied, endpoint, job_on, judged, prepared, sampled, values_in, write_jsonl
@@ -66,43 +63,30 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Judged in three steps and in two, in other words, and by a person."""
+    """Judged in three steps, in two, and in other words."""
     with FaultServer(behaviour) as server:
-        made = World(server, tmp_path_factory.mktemp("research"))
-        three = made.endpoint("three")
-        assert made.does(three) == TASKS * CRITERIA
-        assert made.does(three) == 0
-        later = plan(made.job([made.endpoint("later", name="hosted_vllm/three", rubric="augmented")]))
+        research_world = World(server, tmp_path_factory.mktemp("research"))
+        three = research_world.endpoint("three")
+        assert TASKS * CRITERIA == research_world.does(three)
+        assert 0 == research_world.does(three)
+        later = plan(
+            research_world.job([research_world.endpoint("later", name="hosted_vllm/three", rubric="augmented")])
+        )
         # Nothing is in other words yet: only the writer has calls that can be counted.
         assert [("derive", TASKS * CRITERIA), ("judge", 0)] == [
             (p.purpose, p.calls) for p in later if p.purpose != "sample"
         ]
         assert f"{TASKS * CRITERIA} criteria that are not rewritten yet" in later[-1].note
-        two = made.endpoint("two", name="hosted_vllm/three", grading="binary")
-        assert made.does(three, two) == TASKS * CRITERIA
+        two = research_world.endpoint("two", name="hosted_vllm/three", grading="binary")
+        assert TASKS * CRITERIA == research_world.does(three, two)
         # A criterion without examples is the same in the other wording: its call was made.
-        removed = made.endpoint("removed", name="hosted_vllm/three", rubric="examples_removed")
-        assert made.does(three, two, removed) == TASKS * WITH_EXAMPLES
-        augmented = made.endpoint("augmented", name="hosted_vllm/three", rubric="augmented")
-        assert made.does(three, two, removed, augmented) == TASKS * CRITERIA - 1
-        job = made.job([three, two, removed, augmented])
-        import_verdicts(job, people(made))
+        removed = research_world.endpoint("removed", name="hosted_vllm/three", rubric="examples_removed")
+        assert TASKS * WITH_EXAMPLES == research_world.does(three, two, removed)
+        augmented = research_world.endpoint("augmented", name="hosted_vllm/three", rubric="augmented")
+        assert TASKS * CRITERIA - 1 == research_world.does(three, two, removed, augmented)
+        job = research_world.job([three, two, removed, augmented])
         aggregate(job)
-        yield made
-
-
-def people(world: World) -> Path:
-    """A sheet in which a person decides in three steps, in the data set's words and on criteria by their text."""
-    words = ("Satisfied", "Partially Satisfied", "Not Satisfied")
-    rows = [
-        {
-            "task": f"r{task}", "model": "reporter", "criterion": each["criterion"], "judge": "person",
-            "verdict": words[(task + 3 * i) % 5 % 3],
-        }
-        for task in range(TASKS)
-        for i, each in enumerate(research_row(task)["rubrics"])
-    ]  # fmt: skip
-    return write_jsonl(world.folder / "people.jsonl", rows)
+        yield research_world
 
 
 @pytest.fixture
@@ -113,95 +97,42 @@ def reader(world: World) -> Iterator[Reader]:
 
 def verdicts_of(reader: Reader, judge: str) -> dict[str, dict[int, float]]:
     """Return a judge's decisions, by task and position in the rubric, from the stored rows alone."""
-    found: dict[str, dict[int, float]] = defaultdict(dict)
+    by_task: dict[str, dict[int, float]] = defaultdict(dict)
     query = "select task_id, position, value from verdicts join criteria using (task_id, criterion_id) where judge = ?"
     for row in reader.rows(query, [judge]):
-        found[row["task_id"]][row["position"]] = row["value"]
-    return found
+        by_task[row["task_id"]][row["position"]] = row["value"]
+    return by_task
 
 
-def test_both_scores_are_those_of_their_formulas(reader: Reader) -> None:
-    positive = sum(w for w in WEIGHTS if w > 0)
-    absolute = sum(map(abs, WEIGHTS))
-    expected = {}
-    for task, values in verdicts_of(reader, "three").items():
-        points = sum(WEIGHTS[place] * value for place, value in values.items())
-        expected[task, "compliance"] = points / positive
-        expected[task, "paper_score"] = points / absolute
-    rows = reader.rows("select task_id, score_name, value from scores where judge = 'three' and grading = 'ternary'")
-
-    assert {(r["task_id"], r["score_name"]): r["value"] for r in rows} == pytest.approx(expected)
-    assert {0.0, 0.5, 1.0} == {v for of_task in verdicts_of(reader, "three").values() for v in of_task.values()}
-
-
-def test_three_steps_are_read_as_two_without_a_call(reader: Reader, world: World) -> None:
+def test_three_steps_are_read_as_two_without_a_call(reader: Reader) -> None:
     positive = sum(w for w in WEIGHTS if w > 0)
     expected = {
-        task: sum(WEIGHTS[place] for place, value in values.items() if value == 1) / positive
+        task: sum(WEIGHTS[position] for position, value in values.items() if value == 1) / positive
         for task, values in verdicts_of(reader, "three").items()
     }
     rows = reader.rows(
         "select task_id, value from scores where judge = 'three' and grading = 'ternary_as_binary' "
         "and score_name = 'compliance'"
     )
-    gradings = reader.rows("select judge, grading from intermediate.model_runs order by all")
 
-    assert {row["task_id"]: row["value"] for row in rows} == pytest.approx(expected)
-    assert ("two", "binary") in {(row["judge"], row["grading"]) for row in gradings}
+    assert pytest.approx(expected) == {row["task_id"]: row["value"] for row in rows}
+    assert {0.0, 0.5, 1.0} == {v for of_task in verdicts_of(reader, "three").values() for v in of_task.values()}
     assert 0 == reader.value("select count(*) from verdicts where grading = 'ternary_as_binary'")
-
-
-def test_failures_of_an_axis_are_what_was_asked_for_and_missing_and_what_was_wrong_and_there(reader: Reader) -> None:
-    failed: dict[str, int] = defaultdict(int)
-    n_of: dict[str, int] = defaultdict(int)
-    for values in verdicts_of(reader, "three").values():
-        for place, value in values.items():
-            axis = research_row(0)["rubrics"][place]["axis"]
-            n_of[axis] += 1
-            failed[axis] += value == (0 if WEIGHTS[place] > 0 else 1)
-    rows = reader.rows("from failure_rates where judge = 'three' and grading = 'ternary'")
-
-    assert {r["category"]: r["failure_rate"] for r in rows} == pytest.approx({a: failed[a] / n_of[a] for a in n_of})
-    assert 1 == pytest.approx(sum(row["failure_share"] for row in rows))
 
 
 def test_a_criterion_in_other_words_has_its_own_id_and_stands_for_the_original(reader: Reader) -> None:
     variants = reader.rows("from criterion_variants order by rubric, task_id")
-    made = [row for row in variants if row["status"] == "ok"]
+    rewritten = [row for row in variants if row["status"] == "ok"]
     refused = [row for row in variants if row["status"] != "ok"]
 
     assert 2 * TASKS * CRITERIA == len(variants)
     assert [("augmented", "parse_error")] == [(row["rubric"], row["status"]) for row in refused]
     assert "no more than the original" in refused[0]["error"]
-    assert all(row["criterion_id"] != row["original_id"] for row in made)
-    assert not any("e.g." in row["title"] for row in made if row["rubric"] == "examples_removed")
+    assert all(row["criterion_id"] != row["original_id"] for row in rewritten)
+    assert not any("e.g." in row["title"] for row in rewritten if row["rubric"] == "examples_removed")
     boards = reader.rows("select judge, coverage from leaderboard where score_name = 'compliance'")
     coverage = {row["judge"]: row["coverage"] for row in boards}
     assert {"three": 1, "removed": 1, "augmented": 1 - 1 / (TASKS * CRITERIA)}.items() <= coverage.items()
-
-
-def test_readings_of_a_verdict_are_told_apart_on_boards_and_compared_once(world: World, reader: Reader) -> None:
-    rows = leaderboard(world.job([]), Choice()).records
-    compared = compare(reader, Question("researchrubrics", ("three", "removed"), "judge", score="compliance"))
-
-    assert {("three", "ternary"), ("three", "ternary_as_binary"), ("two", "binary")} <= {
-        (row["judge"], row["grading"]) for row in rows
-    }
-    assert len(rows) == len({(row["judge"], row["grading"], row["judge_config_hash"]) for row in rows})
-    assert ["ternary"] == [each.pair.first.model_run.grading for each in compared.differences]
-
-
-def test_people_are_compared_with_each_wording_and_grading(reader: Reader) -> None:
-    rows = reader.rows("from variant_agreement where breakdown = 'all' and reference = 'person'")
-    compared = {(row["rubric"], row["grading"]): row for row in rows}
-
-    assert {("original", "ternary"), ("examples_removed", "ternary"), ("augmented", "ternary")} == compared.keys()
-    assert TASKS * CRITERIA == compared["original", "ternary"]["n"]
-    assert TASKS * CRITERIA - 1 == compared["augmented", "ternary"]["n"]
-    as_binary = reader.rows("from variant_agreement where breakdown = 'all' and reference = 'person (as binary)'")
-    assert {("original", "binary"), ("original", "ternary_as_binary")} <= {
-        (row["rubric"], row["grading"]) for row in as_binary
-    }
 
 
 def test_what_the_published_code_writes_is_read_as_verdicts() -> None:
@@ -237,42 +168,25 @@ def test_what_the_published_code_writes_is_read_as_verdicts() -> None:
     assert ["ternary"] == [row["grading"] for row in read(alone | {"grading": "ternary"})]
 
 
-@pytest.mark.parametrize(
-    ("cells", "cause"),
-    [
-        ({"final_presence": '{"gemini_present": {"val'}, "`final_presence` is not JSON"),
-        ({"final_presence": None}, "`final_presence` holds nothing"),
-        ({"rubrics": "[]"}, "`rubrics` holds nothing"),
-        (
-            {"final_presence": json.dumps({"gemini_present": {"values": ["Satisfied"], "null_count": 1}})},
-            "gemini_present has 1 values for 2 criteria, so it is not known on which",
-        ),
-    ],
-)
-def test_a_table_that_does_not_say_what_was_decided_on_what_is_refused(
-    world: World, tmp_path: Path, cells: dict[str, Any], cause: str
-) -> None:
-    whole = {
-        "task_name": "r0", "rubrics": json.dumps([{"title": "a"}, {"title": "b"}]),
-        "final_presence": json.dumps({"gemini_present": {"values": ["Satisfied", "Not Satisfied"]}}),
-    }  # fmt: skip
-    with pytest.raises(PipelineError, match=f"row 2: {cause}.*; correct the row"):
-        import_verdicts(
-            world.job([]), write_jsonl(tmp_path / "compiled.jsonl", [{"task": "x"}, whole | cells]), skip_empty=True
-        )
+def test_a_table_that_does_not_say_what_was_decided_on_what_is_refused(cells: dict[str, Any], cause: str) -> None:
+    presence = {"gemini_present": {"values": ["Satisfied", "Not Satisfied"]}}
+    whole = {"task_name": "r0", "rubrics": '[{"title": "a"}, {"title": "b"}]', "final_presence": json.dumps(presence)}
+
+    with pytest.raises(RowError, match=cause):
+        list(graded_rows()(whole | cells))
 
 
 def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(world: World, tmp_path: Path) -> None:
     first, *others = (each["criterion"] for each in research_row(1)["rubrics"])
-    said: list[dict[str, Any]] = [
+    decisions: list[dict[str, Any]] = [
         {"criteria_met": True}, {"criteria_met": "false"}, {"value": 1}, {"verdict": "partially satisfied"},
     ]  # fmt: skip
     rows = [
         {"task": "r1", "model": "reporter", "criterion": criterion, "judge": "another", **decision}
-        for criterion, decision in zip([first, *others], said, strict=False)
+        for criterion, decision in zip([first, *others], decisions, strict=False)
     ]
     job = copied(world.job([]), tmp_path / "w")
     import_verdicts(job, write_jsonl(tmp_path / "labels.jsonl", rows))
 
-    found = values_in(job, "select grading, value from verdicts where judge = 'another' order by all")
-    assert [("binary", 0.0), ("binary", 1.0), ("ternary", 0.5), ("ternary", 1.0)] == found
+    actual = values_in(job, "select grading, value from verdicts where judge = 'another' order by all")
+    assert [("binary", 0.0), ("binary", 1.0), ("ternary", 0.5), ("ternary", 1.0)] == actual

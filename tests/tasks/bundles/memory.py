@@ -7,12 +7,12 @@ from typing import Any
 import fsspec
 import pytest
 
-from tasks.bundles.stores import Store, place
+from tasks.bundles.stores import Store, open_location
 
 
 @contextmanager
 def memory_store() -> Iterator[Store]:
-    store = place("memory://bucket/prefix")
+    store = open_location("memory://bucket/prefix")
     assert isinstance(store, Store)
     _forget(store)
     yield store

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import t as student_t
 
-JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+JUDGE_CONFIG = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 SAMPLING = ("model", "model_config_hash", "vintage")
 ORIGINAL, VARIANT = ("task_id", "original_id", "original_hash"), ("task_id", "criterion_id", "content_hash")
 ALL = ("all", "")
@@ -51,7 +51,7 @@ def draws(n_tasks, seed, resamples):
     return np.concatenate([generator.multinomial(n_tasks, shares, size=size) for size in sizes]).astype(float)
 
 
-def interval(numerators, denominators, drawn):
+def interval(numerators, denominators, counts):
     """Low and high of a ratio of sums; with denominators of 1 it is a mean."""
     each = np.sort(numerators / denominators)
     runs = np.split(each, np.flatnonzero(np.diff(each) > 1e-9 * np.abs(each).max()) + 1)
@@ -62,9 +62,9 @@ def interval(numerators, denominators, drawn):
     excess = numerators - ratio * denominators
     spread = math.sqrt((excess**2).sum())
     excess /= spread
-    drawn = drawn[drawn @ denominators > 0]
-    moved, off = drawn @ excess, (drawn @ excess) / (drawn @ denominators)
-    squares = drawn @ excess**2 - 2 * off * (drawn @ (excess * denominators)) + off**2 * (drawn @ denominators**2)
+    counts = counts[counts @ denominators > 0]
+    moved, off = counts @ excess, (counts @ excess) / (counts @ denominators)
+    squares = counts @ excess**2 - 2 * off * (counts @ (excess * denominators)) + off**2 * (counts @ denominators**2)
     below, above = np.quantile(moved / np.sqrt(np.maximum(squares, 1e-6)), [0.025, 0.975])
     least = student(n_differing - 1) * math.sqrt(n / (n - 1))
     most, error = max(2 * student(n - 1), least), spread / denominators.sum()
@@ -89,52 +89,52 @@ def labels_of_criteria(tables, tasks):
 
 def tasks_under(tables, tasks, hard):
     """A label of tasks -> the tasks under it."""
-    found = defaultdict(set)
+    by_label = defaultdict(set)
     for task, row in tasks.items():
         labels = [(kind, "(none)" if row[kind] is None else str(row[kind])) for kind in ("topic", "expert", "turns")]
         labels += [("reference_texts", "with" if row["has_reference_texts"] else "without"), ("subset", "full")]
         for label in [ALL, *labels, *[("subset", "hard")] * (task in hard)]:
-            found[label].add(task)
+            by_label[label].add(task)
     for row in tables["labelled_tasks"]:
-        found[row["kind"], row["label"]].add(row["task_id"])
-    return {label: under & tasks.keys() for label, under in found.items()}
+        by_label[row["kind"], row["label"]].add(row["task_id"])
+    return {label: under & tasks.keys() for label, under in by_label.items()}
 
 
 def verdicts_of(tables, criteria):
-    """(judging, response) -> label -> its sums; judgings not imported; what may hide failures; what failed."""
-    found, other, hiding = defaultdict(lambda: defaultdict(lambda: NOTHING)), set(), defaultdict(set)
+    """(judge run, response) -> label -> its sums; runs not imported; runs that may hide failures; failures."""
+    sums_of, other, hiding = defaultdict(lambda: defaultdict(lambda: NOTHING)), set(), defaultdict(set)
     failed = set()
     originals = {tuple(map(row.get, VARIANT)): tuple(map(row.get, ORIGINAL)) for row in tables["criterion_variants"]}
     for row in tables["verdicts"]:
         key = row["task_id"], row["criterion_id"], row["criterion_hash"]
         weight, labels = criteria.get(originals.get(key, key), (None, ()))
         for grading in ["ternary", "ternary_as_binary"] if row["grading"] == "ternary" else [row["grading"]]:
-            judging, value = (*(row[name] for name in JUDGING[:3]), grading, row["judge_trial"]), row["value"]
-            other |= {judging} if row["source"] != "imported" else set()
+            judge_config, value = (*(row[name] for name in JUDGE_CONFIG[:3]), grading, row["judge_trial"]), row["value"]
+            other |= {judge_config} if row["source"] != "imported" else set()
             is_own, mark = row["source"] == "judged", row["may_hide_failures"]
-            hiding[judging, row["response_id"]].add(False if is_own and mark is None else mark)
-            failed |= {(judging, row["response_id"])} if value is None else set()
+            hiding[judge_config, row["response_id"]].add(False if is_own and mark is None else mark)
+            failed |= {(judge_config, row["response_id"])} if value is None else set()
             value = 0.0 if value == 0.5 and grading == "ternary_as_binary" else value
             more = (0.0, 0, value or 0.0, 0.0, 0.0)
             if None not in (value, weight):
                 more = weight * value, 1, value, max(weight, 0.0), min(weight, 0.0)
             for label in labels:
-                sums = found[judging, row["response_id"]]
+                sums = sums_of[judge_config, row["response_id"]]
                 sums[label] = tuple(map(add, sums[label], more))
-    return found, other, hiding, failed
+    return sums_of, other, hiding, failed
 
 
-def runs_of(tables, tasks, rubrics, found, other, hiding, failed):
-    """Run -> (trials, answer times, marks, failed tasks); (run, task, label) -> trial -> its sums."""
+def runs_of(tables, tasks, rubrics, sums_of, other, hiding, failed):
+    """Run -> (trials, response times, marks, failed tasks); (run, task, label) -> trial -> its sums."""
     responses = {row["response_id"]: row for row in tables["responses"] if row["task_id"] in tasks}
     sampled, runs, sums, labels = defaultdict(list), {}, defaultdict(dict), defaultdict(list)
     for row in responses.values():
         sampled[tuple(row[name] for name in SAMPLING)].append(row)
     for task, label in rubrics:
         labels[task].append(label)
-    for judging, response in found:
+    for judge_config, response in sums_of:
         row = responses[response]
-        run = (*(row[name] for name in SAMPLING), *judging)
+        run = (*(row[name] for name in SAMPLING), *judge_config)
         trials, first, *_ = runs.setdefault(run, (set(), set(), set(), set()))
         trials.add(row["trial"])
         first.add(row["created_at"])
@@ -144,7 +144,7 @@ def runs_of(tables, tasks, rubrics, found, other, hiding, failed):
             hides.update(hiding.get((run[3:], row["response_id"]), ()))
             has_failed = row["status"] != "ok" or (run[3:], row["response_id"]) in failed
             failing.update({row["task_id"]} if has_failed else ())
-            decided = found.get((run[3:], row["response_id"]), {})
+            decided = sums_of.get((run[3:], row["response_id"]), {})
             for label in labels[row["task_id"]]:
                 sums[run, row["task_id"], label][row["trial"]] = decided.get(label, NOTHING)
     return runs, sums
@@ -164,8 +164,8 @@ def check_ids(manifest, tables, texts):
         assert row["response_id"] == own, row
         of[own] = by_hash.get(row["text_sha256"])
     for row in (row for row in tables["verdicts"] if of[row["response_id"]] is not None):
-        asked = [row[name] for name in ("criterion_id", "criterion_hash", *JUDGING)]
-        assert row["verdict_id"] == digest("verdict", row["response_id"], of[row["response_id"]], *asked, "base"), row
+        fields = [row[name] for name in ("criterion_id", "criterion_hash", *JUDGE_CONFIG)]
+        assert row["verdict_id"] == digest("verdict", row["response_id"], of[row["response_id"]], *fields, "base"), row
 
 
 class Figures:
@@ -192,79 +192,81 @@ class Figures:
         divisor = factors["denominator_positive"] * positive + factors["denominator_negative"] * negative
         if divisor <= 0:
             return None
-        found, least, trials = {}, factors["numerator_negative"] * negative, self.sums.get((run, task, label), {})
+        by_trial, least, trials = {}, factors["numerator_negative"] * negative, self.sums.get((run, task, label), {})
         for trial in self.runs[run][0]:
             points, decided, _, plus, minus = trials.get(trial, NOTHING)
             low, high = points + negative - minus, points + positive - plus
             score, low, high = ((each + least) / divisor for each in (points, low, high))
-            found[trial] = score if decided == n else None, low, high, decided, n
-        return found
+            by_trial[trial] = score if decided == n else None, low, high, decided, n
+        return by_trial
 
     @cache  # noqa: B019 - the world lives as long as its figures
-    def known(self, run, place, label, score):
+    def known(self, run, task_set, label, score):
         """Task -> its responses by trial, of the tasks that have such a score."""
         rubric = ALL if label in self.under else label
-        chosen = [task for task in self.sets[place] if task in self.under.get(label, [task])]
-        found = {task: self.responses(run, task, rubric, score) for task in chosen}
-        return {task: trials for task, trials in found.items() if trials is not None}
+        chosen = [task for task in self.sets[task_set] if task in self.under.get(label, [task])]
+        by_task = {task: self.responses(run, task, rubric, score) for task in chosen}
+        return {task: trials for task, trials in by_task.items() if trials is not None}
 
     def all_rows(self):
-        """What there are figures of: each run that answered a task which has the score under the label."""
-        answered, labels = {key[:2] for key in self.sums}, {label for _, label in self.rubrics} | self.under.keys()
+        """Return the rows with figures: each run that responded to a task which has the score under the label."""
+        responding, labels = {key[:2] for key in self.sums}, {label for _, label in self.rubrics} | self.under.keys()
         every = product(self.runs, self.sets, labels, self.scores)
-        return {key for key in every if any((key[0], task) in answered for task in self.known(*key))}
+        return {key for key in every if any((key[0], task) in responding for task in self.known(*key))}
 
     @cache  # noqa: B019 - the world lives as long as its figures
-    def of_tasks(self, run, place, label, score):
+    def of_tasks(self, run, task_set, label, score):
         """Task -> its scores by trial, and the label of the rubric that they are of."""
-        found = {
+        scores = {
             task: {trial: each[0] for trial, each in trials.items() if each[0] is not None}
-            for task, trials in self.known(run, place, label, score).items()
+            for task, trials in self.known(run, task_set, label, score).items()
         }
-        return found, ALL if label in self.under else label
+        return scores, ALL if label in self.under else label
 
     @cache  # noqa: B019 - as above
-    def unranked(self, run, place, label, score):
+    def unranked(self, run, task_set, label, score):
         """The figures of a row that has a score, but for its ranks."""
-        by_task, rubric = self.of_tasks(run, place, label, score)
+        by_task, rubric = self.of_tasks(run, task_set, label, score)
         trials, floor = self.runs[run][0], self.floor(score)
         means = {task: sum(each.values()) / len(each) for task, each in by_task.items() if each}
-        found = {"n_tasks": len(means), "n_tasks_wanted": len(by_task), "n_trials": len(trials)}
-        found["n_tasks_full"] = sum(len(each) == len(trials) for each in by_task.values())
-        every = [each for of in self.known(run, place, label, score).values() for each in of.values()]
+        figures = {"n_tasks": len(means), "n_tasks_wanted": len(by_task), "n_trials": len(trials)}
+        figures["n_tasks_full"] = sum(len(each) == len(trials) for each in by_task.values())
+        every = [each for of in self.known(run, task_set, label, score).values() for each in of.values()]
         _, lower, upper, decided, wanted = zip(*every, strict=True)
-        found |= {"coverage": sum(decided) / sum(wanted), "is_complete": found["n_tasks_full"] == len(by_task)}
-        found |= {"mean_lower": max(np.mean(lower), floor), "mean_upper": max(np.mean(upper), floor)}
+        figures |= {"coverage": sum(decided) / sum(wanted), "is_complete": figures["n_tasks_full"] == len(by_task)}
+        figures |= {"mean_lower": max(np.mean(lower), floor), "mean_upper": max(np.mean(upper), floor)}
         raw = sum(means.values()) / len(means) if means else None
-        found |= {"raw_mean_score": raw, "mean_score": None if raw is None else max(raw, floor)}
+        figures |= {"raw_mean_score": raw, "mean_score": None if raw is None else max(raw, floor)}
         met = np.array([sum(self.sums[run, task, rubric][t][2] for t in by_task[task]) for task in means])
         judged = np.array([float(self.rubrics[task, rubric][2] * len(by_task[task])) for task in means])
-        drawn = draws(len(self.sets[place]), self.seed, self.resamples)[:, [self.sets[place].index(t) for t in means]]
+        counts = draws(len(self.sets[task_set]), self.seed, self.resamples)[
+            :, [self.sets[task_set].index(t) for t in means]
+        ]
         ends = {"raw_ci": (None, None), "met_ci": (None, None), "trials_ci": (None, None)}
-        found |= {"met_share": None, "n_judged": None, "trials_mean": None}
+        figures |= {"met_share": None, "n_judged": None, "trials_mean": None}
         if means:
-            found |= {"met_share": met.sum() / judged.sum(), "n_judged": int(judged.sum())}
-            ends["raw_ci"] = interval(np.array([*means.values()]), np.ones(len(means)), drawn)
-            ends["met_ci"] = interval(met, judged, drawn)
-        part = self.stopped.get((run, place, label, score), {})
+            figures |= {"met_share": met.sum() / judged.sum(), "n_judged": int(judged.sum())}
+            ends["raw_ci"] = interval(np.array([*means.values()]), np.ones(len(means)), counts)
+            ends["met_ci"] = interval(met, judged, counts)
+        part = self.stopped.get((run, task_set, label, score), {})
         n_left = part.get("n_tasks_evaluated", 0) + part.get("n_tasks_skipped", 0)
         n_left -= len(means) + len((by_task.keys() - means.keys()) & self.runs[run][3])
         part = part if part.get("n_tasks_skipped") and n_left > 0 else {}
         skipped = min(n_left, part["n_tasks_skipped"]) if part else None
-        found |= {"n_tasks_skipped": skipped, "unbiased_mean_score": part.get("unbiased_mean_score")}
+        figures |= {"n_tasks_skipped": skipped, "unbiased_mean_score": part.get("unbiased_mean_score")}
         if part:
             holds = skipped == part["n_tasks_skipped"]
             ends["raw_ci"] = (part["sequence_low"], part["sequence_high"]) if holds else (None, None)
         ends["ci"] = [None if end is None else max(end, floor) for end in ends["raw_ci"]]
-        each = np.array([mean for _, mean in self.trial_scores(run, place, label, score).values()])
-        if len(each) and found["n_tasks"] == found["n_tasks_full"]:
-            found["trials_mean"] = each.mean()
+        each = np.array([mean for _, mean in self.trial_scores(run, task_set, label, score).values()])
+        if len(each) and figures["n_tasks"] == figures["n_tasks_full"]:
+            figures["trials_mean"] = each.mean()
             if len(each) > 1:
                 half = student(len(each) - 1) * each.std(ddof=1) / math.sqrt(len(each))
                 ends["trials_ci"] = each.mean() - half, each.mean() + half
         for name, (low, high) in ends.items():
-            found |= {f"{name}_low": low, f"{name}_high": high}
-        return found | {"is_latest": self.is_latest(run), "may_hide_failures": mark_of(self.runs[run][2])}
+            figures |= {f"{name}_low": low, f"{name}_high": high}
+        return figures | {"is_latest": self.is_latest(run), "may_hide_failures": mark_of(self.runs[run][2])}
 
     def row(self, stated):
         """The figures of a row that has a score."""
@@ -275,17 +277,17 @@ class Figures:
         return self.unranked(run, *of) | ranks | self.rank(run, latest, "latest_rank", "n_tasks_latest_ranked", *of)
 
     def compared(self, stated):
-        """How many figures of a row were recomputed, and those that differ."""
-        found, about = self.row(stated), self.about(stated)
-        return len(found), [
+        """Return how many figures of a row were recomputed, and those that differ."""
+        figures, about = self.row(stated), self.about(stated)
+        return len(figures), [
             (about, name, stated[name], value)
-            for name, value in found.items()
+            for name, value in figures.items()
             if not is_same(name, stated[name], value)
         ]
 
-    def trial_scores(self, run, place, label, score):
+    def trial_scores(self, run, task_set, label, score):
         """Trial -> the number of tasks that are complete in it, and the score over them."""
-        values, floor = self.of_tasks(run, place, label, score)[0].values(), self.floor(score)
+        values, floor = self.of_tasks(run, task_set, label, score)[0].values(), self.floor(score)
         trials = {trial: [of[trial] for of in values if trial in of] for trial in self.runs[run][0]}
         return {trial: (len(each), max(np.mean(each), floor)) for trial, each in trials.items() if each}
 
@@ -294,8 +296,8 @@ class Figures:
 
     def about(self, row):
         label = (row["breakdown"], row["label"]) if "breakdown" in row else ALL
-        place = next(key for key in self.sets if key[0] == row["split"] and row.get("is_own_hard", key[1]) == key[1])
-        return tuple(row[name] for name in (*SAMPLING, *JUDGING)), place, label, row["score_name"]
+        task_set = next(key for key in self.sets if key[0] == row["split"] and row.get("is_own_hard", key[1]) == key[1])
+        return tuple(row[name] for name in (*SAMPLING, *JUDGE_CONFIG)), task_set, label, row["score_name"]
 
     def is_latest(self, run):
         same = [other for other in self.runs if (other[:2], other[3:]) == (run[:2], run[3:])]
@@ -315,8 +317,8 @@ class Figures:
         ends = {other: each for other, each in ends.items() if None not in (*each, *ends[run])}
         above = sum(low > ends[run][1] for low, _ in ends.values())
         below = sum(high < ends[run][0] for _, high in ends.values())
-        found = {name: rank, n_name: len(shared), f"{name}_low": min(1 + above, rank)}
-        return found | {f"{name}_high": max(len(ranked) - below, rank)}
+        ranks = {name: rank, n_name: len(shared), f"{name}_low": min(1 + above, rank)}
+        return ranks | {f"{name}_high": max(len(ranked) - below, rank)}
 
 
 def mark_of(marks):
@@ -324,10 +326,10 @@ def mark_of(marks):
     return True if True in marks else None if None in marks else False
 
 
-def is_same(figure, stated, found):
+def is_same(figure, stated, recomputed):
     off = 2e-6 if "ci_" in figure else 1e-9
-    is_near = None not in (stated, found) and math.isclose(stated, found, rel_tol=off, abs_tol=off)
-    return stated == found if isinstance(stated, int) else is_near or stated is found is None
+    is_near = None not in (stated, recomputed) and math.isclose(stated, recomputed, rel_tol=off, abs_tol=off)
+    return stated == recomputed if isinstance(stated, int) else is_near or stated is recomputed is None
 
 
 def check(path, digest=None, resamples=None):
@@ -337,8 +339,8 @@ def check(path, digest=None, resamples=None):
     figures, n, wrong = Figures(manifest, tables, resamples), 0, []
     for name in ("leaderboard", "hard_leaderboard", "breakdown_leaderboard"):
         for stated in (row for row in tables[name] if row["is_judged"]):
-            n_found, differing = figures.compared(stated)
-            n += n_found
+            n_compared, differing = figures.compared(stated)
+            n += n_compared
             wrong += [(name, *each) for each in differing]
     return n, wrong
 

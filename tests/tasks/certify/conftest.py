@@ -29,7 +29,7 @@ from warehouse import Warehouse, sample_path
 RESEARCH_RESAMPLES, WORLD_RESAMPLES = 200, 500
 """Of the made-up warehouses (`research.py`, `world.py`)."""
 SAMPLE = sample_path("prbench")
-ANSWERS, LABELS = (SAMPLE.parent / name for name in ("answers.jsonl", "labels.csv"))
+RESPONSES, LABELS = (SAMPLE.parent / name for name in ("responses.jsonl", "labels.csv"))
 RESPONSE = (
     "benchmark", "dataset_revision", "task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage",
 )  # fmt: skip
@@ -43,14 +43,14 @@ Spoil = Callable[[dict[str, Any]], None]
 
 @pytest.fixture(scope="session")
 def sample_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """The sample with the example answers and labels; look, do not write."""
+    """The sample with the example responses and labels; tests must not write to it."""
     job = job_on("sample", tmp_path_factory.mktemp("certified"))
     Warehouse(job.warehouse).write("checks", [row(
         "checks", benchmark="prbench", dataset_revision=job.data.revision, suite="ingest", table_name="rubrics",
         check_name="any", expectation="any", severity="quarantine", success=True, n_evaluated=8, n_failed=0,
     )])  # fmt: skip
     ingest(job)
-    import_responses(job, ANSWERS)
+    import_responses(job, RESPONSES)
     import_verdicts(job, LABELS)
     aggregate(job)
     return job

@@ -18,17 +18,9 @@ from tasks.config.job import Job
 from tasks.exports.tables import export_tables
 from tasks.rules.errors import UsageError
 from tests.kit import one_line, write_jsonl
-from tests.tasks.certify import conftest as made
+from tests.tasks.certify import conftest as certificates
 from tests.tasks.certify.checker import Figures, check, check_ids, read
-from tests.tasks.certify.conftest import ANSWERS, Members, forged, members_of, with_row
-
-
-def test_all_figures_of_a_certificate_are_recomputed_and_equal(certificate: Path) -> None:
-    found = verify(certificate)
-
-    assert found.is_confirmed
-    assert "certificate, 5156 figures in 124 rows of 3 leaderboards recomputed; all equal" in found.lines[0]
-    assert [] == found.other_sql
+from tests.tasks.certify.conftest import RESPONSES, Members, forged, members_of, with_row
 
 
 def test_a_certificate_of_november_is_verified_and_its_intervals_named(certificate: Path, tmp_path: Path) -> None:
@@ -36,16 +28,18 @@ def test_a_certificate_of_november_is_verified_and_its_intervals_named(certifica
         manifest.update(version=1, members=manifest.pop("files"))
         manifest["intervals"]["method"] = "bootstrap-t-2"
 
-    found = verify(forged(certificate, tmp_path / "older.zip", lambda _: None, older))
-    assert found.is_confirmed
-    assert any("in another way than this version's" in line and "bootstrap-t-2" in line for line in found.lines)
+    result = verify(forged(certificate, tmp_path / "older.zip", lambda _: None, older))
+    assert result.is_confirmed
+    assert any("in another way than this version's" in line and "bootstrap-t-2" in line for line in result.lines)
     assert not any("in another way" in line for line in verify(certificate).lines)
 
 
-def test_a_certificate_with_the_published_digest_is_accepted_and_one_with_another_is_not(certificate: Path) -> None:
-    digest = verify(certificate).digest
+def test_all_figures_are_recomputed_and_equal_if_the_digest_is_the_published_one(certificate: Path) -> None:
+    result = verify(certificate)
 
-    assert digest == verify(certificate, digest=digest.upper()).digest
+    assert result.is_confirmed
+    assert "certificate, 5156 figures in 124 rows of 3 leaderboards recomputed; all equal" in result.lines[0]
+    assert result.digest == verify(certificate, digest=result.digest.upper()).digest
     with pytest.raises(Refused, match="is not the certificate that was published"):
         verify(certificate, digest="0" * 64)
 
@@ -54,13 +48,13 @@ def test_a_flipped_bit_is_found_at_every_single_place(certificate: Path, tmp_pat
     content, bits = certificate.read_bytes(), random.Random(7)
     (copy := tmp_path / "copy.zip").write_bytes(content)
     with copy.open("r+b", buffering=0) as file:
-        for place in range(len(content)):
-            file.seek(place)
-            file.write(bytes([content[place] ^ (1 << bits.randrange(8))]))
+        for offset in range(len(content)):
+            file.seek(offset)
+            file.write(bytes([content[offset] ^ (1 << bits.randrange(8))]))
             with pytest.raises(Refused):
                 verified_digest(copy, None)
-            file.seek(place)
-            file.write(content[place : place + 1])
+            file.seek(offset)
+            file.write(content[offset : offset + 1])
     assert verified_digest(copy, None)
 
 
@@ -71,19 +65,19 @@ def test_a_changed_verdict_shows_in_exactly_the_figures_that_rest_on_it(research
     other = forged(research, tmp_path / "other.zip", with_row("rows/verdicts.jsonl", met, status="unmet", value=0))
 
     assert verify(research).is_confirmed
-    found = verify(other)
+    result = verify(other)
 
     # The checker recomputes them by itself.
-    _, wrong = check(other, resamples=made.RESEARCH_RESAMPLES)
-    figures = Figures(*read(other), made.RESEARCH_RESAMPLES)
+    _, wrong = check(other, resamples=certificates.RESEARCH_RESAMPLES)
+    figures = Figures(*read(other), certificates.RESEARCH_RESAMPLES)
     checked = {each[2] for each in wrong} | {"mean_score", "rank", "coverage", "n_tasks"}
-    ours = {(each.leaderboard, figures.about(each.row), each.column) for each in found.differences
+    ours = {(each.leaderboard, figures.about(each.row), each.column) for each in result.differences
             if each.leaderboard != "severity_leaderboard" and each.column in checked}  # fmt: skip
     assert {(leaderboard, about, figure) for leaderboard, about, figure, *_ in wrong} == ours
     assert len(ours) > 20
-    assert not found.is_confirmed
-    assert 1 == len({each.row["judge"] for each in found.differences if each.column == "mean_score"})
-    assert research.read_bytes()[-64:].decode() != found.digest
+    assert not result.is_confirmed
+    assert 1 == len({each.row["judge"] for each in result.differences if each.column == "mean_score"})
+    assert research.read_bytes()[-64:].decode() != result.digest
 
 
 def test_a_figure_that_was_changed_is_the_only_one_that_differs(certificate: Path, tmp_path: Path) -> None:
@@ -102,11 +96,11 @@ def test_other_sql_is_named_and_never_run(certificate: Path, tmp_path: Path) -> 
         members["sql/leaderboard.sql"] += b"-- a comment\n"
         members["sql/intermediate.more.sql"] = f"copy (select 1) to '{stolen}'".encode()
 
-    found = verify(forged(certificate, tmp_path / "other.zip", change))
+    result = verify(forged(certificate, tmp_path / "other.zip", change))
 
-    assert ["sql/intermediate.more.sql", "sql/leaderboard.sql"] == found.other_sql
-    assert "other SQL than this version, whose SQL was used: intermediate.more, leaderboard" in found.lines[1]
-    assert found.is_confirmed
+    assert ["sql/intermediate.more.sql", "sql/leaderboard.sql"] == result.other_sql
+    assert "other SQL than this version, whose SQL was used: intermediate.more, leaderboard" in result.lines[1]
+    assert result.is_confirmed
     assert not stolen.exists()
 
 
@@ -129,27 +123,27 @@ FIGURES = tuple(f"figures/{name}.jsonl" for name in LEADERBOARDS)
 def test_a_renamed_judge_shows_in_the_ids_once_the_texts_are_given(certificate: Path, tmp_path: Path) -> None:
     other = forged(certificate, tmp_path / "other.zip", _renamed("judge", "rows/verdicts.jsonl", *FIGURES))
 
-    without, found = verify(other), verify(other, texts=(ANSWERS,))
+    without, result = verify(other), verify(other, texts=(RESPONSES,))
 
     assert ([], 46, {"responses": 4, "verdicts": 0}) == (
         without.ids.differing, without.ids.n_unchecked, without.ids.n_checked,
     )  # fmt: skip
     assert any(line.startswith("ids: of 46 verdicts not recomputed, so the judge") for line in without.lines)
-    assert ([], False) == (found.differences, found.is_confirmed)
-    assert 46 == len(found.ids.differing) == found.ids.n_checked["verdicts"]
-    assert found.ids.differing[0].startswith("verdict of the honest ")
-    assert "ids: of 4 responses and 46 verdicts recomputed; all equal" in verify(certificate, texts=(ANSWERS,)).lines
+    assert ([], False) == (result.differences, result.is_confirmed)
+    assert 46 == len(result.ids.differing) == result.ids.n_checked["verdicts"]
+    assert result.ids.differing[0].startswith("verdict of the honest ")
+    assert "ids: of 4 responses and 46 verdicts recomputed; all equal" in verify(certificate, texts=(RESPONSES,)).lines
     with pytest.raises(AssertionError):
-        check_ids(*read(other), [json.loads(line)["response"] for line in ANSWERS.read_text("utf-8").splitlines()])
+        check_ids(*read(other), [json.loads(line)["response"] for line in RESPONSES.read_text("utf-8").splitlines()])
 
 
 def test_a_renamed_model_shows_in_the_ids_without_any_text(certificate: Path, tmp_path: Path) -> None:
     other = forged(certificate, tmp_path / "other.zip", _renamed("model", "rows/responses.jsonl", *FIGURES))
 
-    found = verify(other)
+    result = verify(other)
 
-    assert ([], False, 4) == (found.differences, found.is_confirmed, len(found.ids.differing))
-    assert "does not have the id of its task, conversation, model" in found.ids.differing[0]
+    assert ([], False, 4) == (result.differences, result.is_confirmed, len(result.ids.differing))
+    assert "does not have the id of its task, conversation, model" in result.ids.differing[0]
     with pytest.raises(AssertionError):
         check_ids(*read(other), [])
 
@@ -163,8 +157,8 @@ def test_weights_unknown_to_the_benchmark_are_refused_unless_it_only_warned(cert
     def warned(manifest: dict[str, Any]) -> None:
         manifest["configuration"]["quality"]["policies"]["weight_range"] = "warn"
 
-    found = verify(forged(certificate, tmp_path / "warned.zip", change, warned))
-    assert any("as those of prbench are; the certified configuration only warns" in line for line in found.lines)
+    result = verify(forged(certificate, tmp_path / "warned.zip", change, warned))
+    assert any("as those of prbench are; the certified configuration only warns" in line for line in result.lines)
 
 
 @pytest.mark.parametrize("add", [
@@ -183,10 +177,6 @@ def test_other_bytes_are_refused(add: Callable[[bytes, int], bytes], certificate
         verify(other)
 
 
-def _without_verdicts(members: Members) -> None:
-    del members["rows/verdicts.jsonl"]
-
-
 def _with(name: str, content: bytes = b"{}\n") -> Callable[[Members], None]:
     return lambda members: members.update({name: content})
 
@@ -200,7 +190,7 @@ def _twice(name: str) -> Callable[[Members], None]:
     return lambda members: members.update({name: members[name] + members[name].splitlines(keepends=True)[0]})
 
 
-@pytest.mark.parametrize(("change", "manifest", "said"), [
+@pytest.mark.parametrize(("change", "manifest", "reason"), [
     (_without_rows, None, "holds no figures"),
     (with_row("rows/verdicts.jsonl", 0, status="parse_error", value=1), None, 'status "parse_error" and the value 1.0'),
     (with_row("rows/verdicts.jsonl", 0, status="parse_error", value=0), None, 'status "parse_error" and the value 0.0'),
@@ -212,7 +202,7 @@ def _twice(name: str) -> Callable[[Members], None]:
     (_twice("rows/criteria.jsonl"), None, "task_id, position"),
     (_twice("rows/tasks.jsonl"), None, "two rows of tasks have the same task_id"),
     (_twice("rows/score_definitions.jsonl"), None, "two rows of score_definitions have the same benchmark, score_name"),
-    (_without_verdicts, None, "lacks rows/verdicts.jsonl"),
+    (lambda members: members.pop("rows/verdicts.jsonl"), None, "lacks rows/verdicts.jsonl"),
     (_with("../escaped.jsonl"), None, "is no name of a member"),
     (_with("/tmp/escaped.jsonl"), None, "is no name of a member"),
     (_with("recomputed/figures.duckdb.wal"), None, "is no name of a member"),
@@ -220,18 +210,18 @@ def _twice(name: str) -> Callable[[Members], None]:
     (_with("rows/criteria.jsonl", b'{"weight": "heavy"}\n'), None, "holds what is no row of criteria"),
     (_with("figures/leaderboard.jsonl", b"[]\n"), None, "a row of a leaderboard is no object"),
     (_with("rows/tasks.jsonl", b" " * 60_000_000), None, "it would unpack to"),
-    (_with("rows/other.jsonl"), lambda found: found["files"].pop(), "its members are not those that"),
-    (_with("rows/other.jsonl"), lambda found: found["files"][0].update(sha256="0"), "missing, or not what was written"),
-    (_with("rows/other.jsonl"), lambda found: found.update(benchmark=None), "does not say benchmark"),
-    (_with("rows/other.jsonl"), lambda found: found.update(format=1), "other.zip/manifest.json: is not a prbench-cert"),
+    (_with("rows/other.jsonl"), lambda manifest: manifest["files"].pop(), "its members are not those that"),
+    (_with("rows/other.jsonl"), lambda manifest: manifest["files"][0].update(sha256="0"), "missing, or not what was"),
+    (_with("rows/other.jsonl"), lambda manifest: manifest.update(benchmark=None), "does not say benchmark"),
+    (_with("rows/other.jsonl"), lambda manifest: manifest.update(format=1), "manifest.json: is not a prbench-cert"),
 ])  # fmt: skip
 def test_an_archive_that_somebody_made_by_hand_is_refused_in_one_line(
-    change: Callable[[Members], None], manifest: Callable[[dict[str, Any]], None] | None, said: str, certificate: Path,
-    tmp_path: Path,
+    change: Callable[[Members], None], manifest: Callable[[dict[str, Any]], None] | None, reason: str,
+    certificate: Path, tmp_path: Path,
 ) -> None:  # fmt: skip
     other = forged(certificate, tmp_path / "other.zip", change, manifest)
 
-    with pytest.raises(Damaged, match=one_line(said)):
+    with pytest.raises(Damaged, match=one_line(reason)):
         verify(other)
 
     assert ["other.zip"] == [path.name for path in tmp_path.iterdir()]
@@ -241,7 +231,7 @@ def test_what_is_no_certificate_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not a file; check the path"):
         verify(tmp_path / "nosuch.zip")
     with pytest.raises(Damaged, match="cannot be read as a certificate"):
-        verify(made.zipped({"a": b"b"}, tmp_path / "other.zip"))
+        verify(certificates.zipped({"a": b"b"}, tmp_path / "other.zip"))
 
 
 Rows = list[dict[str, Any]]
@@ -253,34 +243,26 @@ def rows_of(path: Path) -> Rows:
 
 
 def checked(certificate: Path, *texts: Path) -> Texts:
-    found = verify(certificate, texts=texts)
-    assert found.texts is not None
-    assert found.is_confirmed == (not found.texts.differing)
-    return found.texts
+    result = verify(certificate, texts=texts)
+    assert result.texts is not None
+    assert result.is_confirmed == (not result.texts.differing)
+    return result.texts
 
 
 def test_a_data_set_and_responses_match(certificate: Path) -> None:
-    found = checked(certificate, made.SAMPLE, ANSWERS)
+    result = checked(certificate, certificates.SAMPLE, RESPONSES)
 
-    assert EVERYTHING == found.n_checked == found.n_certified
-    assert ([], [], 0) == (found.differing, found.missing, found.n_others)
-    assert ["texts: 8 of 8 conversations, 98 of 98 criteria, 4 of 4 responses checked; all match"] == found.lines
+    assert EVERYTHING == result.n_checked == result.n_certified
+    assert ([], [], 0) == (result.differing, result.missing, result.n_others)
+    assert ["texts: 8 of 8 conversations, 98 of 98 criteria, 4 of 4 responses checked; all match"] == result.lines
 
 
 def test_an_export_and_a_warehouse_match(sample_job: Job, certificate: Path, tmp_path: Path) -> None:
     export_tables(sample_job, tmp_path / "exported")
 
-    for place in (tmp_path / "exported", sample_job.warehouse):
-        found = checked(certificate, place)
-        assert (EVERYTHING, []) == (found.n_checked, found.differing)
-
-
-def _prompt(rows: Rows) -> None:
-    rows[0]["prompt_0"] += " "
-
-
-def _title(rows: Rows) -> None:
-    rows[0]["rubric"][2]["title"] += "!"
+    for source in (tmp_path / "exported", sample_job.warehouse):
+        result = checked(certificate, source)
+        assert (EVERYTHING, []) == (result.n_checked, result.differing)
 
 
 def _weight(rows: Rows) -> None:
@@ -288,18 +270,15 @@ def _weight(rows: Rows) -> None:
     notes[notes["weight_class"].replace(" ", "_") + "_weight"] += 1
 
 
-def _response(rows: Rows) -> None:
-    rows[1]["response"] += "."
-
-
-@pytest.mark.parametrize(("source", "change", "said"), [
-    (made.SAMPLE, _prompt, "row 1: conversation of task sample-fin-1 is not what is certified"),
-    (made.SAMPLE, _title, "row 1: criterion 2 of task sample-fin-1 is not what is certified"),
-    (made.SAMPLE, _weight, "row 1: criterion 2 of task sample-fin-1 is not what is certified"),
-    (ANSWERS, _response, "(trial 1, vintage base) is not what is certified"),
+@pytest.mark.parametrize(("source", "change", "problem"), [
+    (certificates.SAMPLE, lambda rows: rows[0].update(prompt_0="Another."), "row 1: conversation of task sample-fin-1"),
+    (certificates.SAMPLE, lambda rows: rows[0]["rubric"][2].update(title="Other."),
+     "row 1: criterion 2 of task sample-fin-1"),
+    (certificates.SAMPLE, _weight, "row 1: criterion 2 of task sample-fin-1"),
+    (RESPONSES, lambda rows: rows[1].update(response="Other."), "(trial 1, vintage base)"),
 ])  # fmt: skip
 def test_one_text_or_weight_that_was_changed_is_the_one_that_is_listed(
-    source: Path, change: Callable[[Rows], None], said: str, certificate: Path, tmp_path: Path
+    source: Path, change: Callable[[Rows], None], problem: str, certificate: Path, tmp_path: Path
 ) -> None:
     rows = rows_of(source)
     change(rows)
@@ -307,18 +286,18 @@ def test_one_text_or_weight_that_was_changed_is_the_one_that_is_listed(
     (line,) = checked(certificate, write_jsonl(tmp_path / "changed.jsonl", rows)).differing
 
     assert line.startswith(f"{tmp_path / 'changed.jsonl'}: row ")
-    assert line.endswith(said)
+    assert line.endswith(f"{problem} is not what is certified")
 
 
 def test_what_is_missing_is_named_and_what_is_not_certified_is_counted(certificate: Path, tmp_path: Path) -> None:
-    rows = rows_of(ANSWERS)
+    rows = rows_of(RESPONSES)
     given = [*rows[1:], {**rows[0], "model": "stranger"}]
 
-    found = checked(certificate, write_jsonl(tmp_path / "some.jsonl", given))
+    result = checked(certificate, write_jsonl(tmp_path / "some.jsonl", given))
 
     first = f"response of {rows[0]['model']} to task {rows[0]['task']} (trial 1, vintage base)"
-    assert ([first], 1, {"response": 3}) == (found.missing, found.n_others, found.n_checked)
-    assert f"not given: {first}" in found.lines
+    assert ([first], 1, {"response": 3}) == (result.missing, result.n_others, result.n_checked)
+    assert f"not given: {first}" in result.lines
 
 
 def test_a_row_that_was_left_out_or_added_is_named(certificate: Path, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ _FILE = re.compile(rf"/datasets/{_ID}/resolve/(?P<rev>[^/]+)/(?P<path>.+)")
 
 @dataclass(frozen=True)
 class Refusal:
-    """An error answer: status, `X-Error-Code`, and the text a path must contain to get it."""
+    """An error response: status, `X-Error-Code`, and the text that a path must contain to get it."""
 
     status: int
     code: str | None = None
@@ -43,8 +43,8 @@ BROKEN = Refusal(500)
 
 
 @dataclass(frozen=True)
-class Answer:
-    """Status, headers and body of one answer; a HEAD request gets it without the body."""
+class HttpResponse:
+    """Status, headers and body of one HTTP response; a HEAD request gets it without the body."""
 
     status: int
     body: bytes = b""
@@ -105,19 +105,19 @@ class HubServer:
         self._commits |= {(dataset_id, name): commit for name in (commit, *names)}
 
     def refuse(self, dataset_id: str, refusal: Refusal) -> None:
-        """Answer requests about `dataset_id` with an error from now on."""
+        """Respond to requests about `dataset_id` with an error from now on."""
         self._refusals[dataset_id] = refusal
 
-    def answer(self, path: str) -> Answer:
-        """Return the hub's answer to a path without its query."""
+    def respond(self, path: str) -> HttpResponse:
+        """Return the hub's HTTP response to a path without its query."""
         for pattern, reply in ((_INFO, _info), (_TREE, _tree), (_FILE, _file)):
             if match := pattern.fullmatch(path):
                 inside = unquote(match.groupdict().get("path") or "")
-                found = self._find(path, match["id"], unquote(match["rev"] or "main"))
-                return found if isinstance(found, Answer) else reply(found, inside)
-        return Answer(501, b"the test server does not speak this part of the protocol")
+                snapshot = self._find(path, match["id"], unquote(match["rev"] or "main"))
+                return snapshot if isinstance(snapshot, HttpResponse) else reply(snapshot, inside)
+        return HttpResponse(501, b"the test server does not speak this part of the protocol")
 
-    def _find(self, path: str, dataset_id: str, revision: str) -> Snapshot | Answer:
+    def _find(self, path: str, dataset_id: str, revision: str) -> Snapshot | HttpResponse:
         """The content of a data set at a revision, or the error in its place."""
         refusal = self._refusals.get(dataset_id)
         if refusal and refusal.paths in path:
@@ -130,19 +130,19 @@ class HubServer:
         return Snapshot(dataset_id, commit, self._files[dataset_id, commit])
 
 
-def _error(status: int, code: str | None) -> Answer:
-    """An error answer; the hub tells the kind of error in a header, not in the status."""
-    return Answer(status, headers={"X-Error-Code": code} if code else {})
+def _error(status: int, code: str | None) -> HttpResponse:
+    """Return an error response; the hub states the kind of error in a header, not in the status."""
+    return HttpResponse(status, headers={"X-Error-Code": code} if code else {})
 
 
-def _info(snapshot: Snapshot, _: str) -> Answer:
+def _info(snapshot: Snapshot, _: str) -> HttpResponse:
     """The description of a data set at a commit."""
     siblings = [{"rfilename": name} for name in sorted(snapshot.files)]
     info = {"id": snapshot.dataset_id, "sha": snapshot.commit, "siblings": siblings, "tags": []}
-    return Answer(200, json.dumps(info).encode())
+    return HttpResponse(200, json.dumps(info).encode())
 
 
-def _tree(snapshot: Snapshot, folder: str) -> Answer:
+def _tree(snapshot: Snapshot, folder: str) -> HttpResponse:
     """The entries of one folder, the repository's root when `folder` is empty."""
     prefix = f"{folder}/" if folder else ""
     entries: dict[str, dict[str, Any]] = {}
@@ -151,16 +151,16 @@ def _tree(snapshot: Snapshot, folder: str) -> Answer:
         if name.startswith(prefix):
             kind, size, oid = ("directory", 0, child) if rest else ("file", len(body), _etag(body))
             entries[prefix + child] = {"type": kind, "path": prefix + child, "size": size, "oid": oid}
-    return Answer(200, json.dumps(list(entries.values())).encode()) if entries else _error(404, "EntryNotFound")
+    return HttpResponse(200, json.dumps(list(entries.values())).encode()) if entries else _error(404, "EntryNotFound")
 
 
-def _file(snapshot: Snapshot, path: str) -> Answer:
+def _file(snapshot: Snapshot, path: str) -> HttpResponse:
     """One file's bytes, with the headers by which the client's cache knows its version."""
     commit = {"X-Repo-Commit": snapshot.commit}
     if path not in snapshot.files:
-        return Answer(404, headers=commit | {"X-Error-Code": "EntryNotFound"})
+        return HttpResponse(404, headers=commit | {"X-Error-Code": "EntryNotFound"})
     body = snapshot.files[path]
-    return Answer(200, body, commit | {"ETag": f'"{_etag(body)}"'})
+    return HttpResponse(200, body, commit | {"ETag": f'"{_etag(body)}"'})
 
 
 def _etag(body: bytes) -> str:
@@ -170,7 +170,7 @@ def _etag(body: bytes) -> str:
 
 @contextmanager
 def serving_hub() -> Iterator[HubServer]:
-    """A hub that answers until the block ends."""
+    """A hub that runs until the block ends."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -178,13 +178,13 @@ def serving_hub() -> Iterator[HubServer]:
         def do_GET(self) -> None:
             path = urlsplit(self.path).path
             hub.requests.append(f"{self.command} {path}")
-            answer = hub.answer(path)
-            self.send_response(answer.status)
-            for name, value in {**answer.headers, "Content-Length": str(len(answer.body))}.items():
+            http_response = hub.respond(path)
+            self.send_response(http_response.status)
+            for name, value in {**http_response.headers, "Content-Length": str(len(http_response.body))}.items():
                 self.send_header(name, value)
             self.end_headers()
             if self.command == "GET":
-                self.wfile.write(answer.body)
+                self.wfile.write(http_response.body)
 
         do_HEAD = do_GET  # noqa: N815 - the name that http.server calls
 

@@ -1,4 +1,4 @@
-"""A small world with all that can become of an answer and of a verdict, and its logs as plain documents."""
+"""A small world with every outcome of a response and of a verdict, and its logs as plain documents."""
 
 import json
 from pathlib import Path
@@ -26,39 +26,39 @@ def values_of(model: str, judge: str, task: int, trial: int) -> tuple[float | No
 
 
 def rows_of_world() -> dict[str, list[dict[str, Any]]]:
-    """Two models in two trials under two judges; `t7` is not answered in time, `t6` is not judged by everybody."""
+    """Two models in two trials under two judges; `t7` times out, `t6` is not judged by everybody."""
     rows = dict(admitted(TASKS, topic="A topic", expert="Expert"))
     rows["split_members"] += [row("split_members", split="finance_hard", task_id=task, position=0) for task in HARD]
     for member in rows["split_members"]:
         member["canary"] = CANARY
-    rows["criteria"] = [criterion(task, place, weight) for task in TASKS for place, weight in enumerate(WEIGHTS)]
+    rows["criteria"] = [criterion(task, position, weight) for task in TASKS for position, weight in enumerate(WEIGHTS)]
     rows["message_rows"] = [
-        row("message_rows", task_id=task, position=place, role=role, content=f"{role} says {place} about {task}")
-        for task in TASKS for place, role in enumerate(("user", "assistant", "user"))
+        row("message_rows", task_id=task, position=position, role=role, content=f"{role} says {position} about {task}")
+        for task in TASKS for position, role in enumerate(("user", "assistant", "user"))
     ]  # fmt: skip
     rows["responses"], rows["verdicts"] = [], []
     for model in ("good", "poor"):
         for number, task in enumerate(TASKS):
             for trial in (1, 2):
                 failed = number == 7 and model == "poor"
-                answer = response(
+                sampled = response(
                     task, model, trial, "timeout" if failed else "ok", **({} if failed else CALL),
                     served_model=f"{model}-2026", error="no reply in 60 s" if failed else None, latency_s=1.5,
                 )  # fmt: skip
-                answer["created_at"] = at(60 * number + trial)
-                rows["responses"].append(answer)
+                sampled["created_at"] = at(60 * number + trial)
+                rows["responses"].append(sampled)
                 if failed:
                     continue
                 for judge in JUDGES:
                     if number == 6 and judge == "mild":
                         continue
                     decided = values_of(model, judge, number, trial)
-                    made_at = {"judge": judge, "created_at": at(3600 + number)}
-                    asked = [each for each in rows["criteria"] if each["task_id"] == task]
+                    judged_by = {"judge": judge, "created_at": at(3600 + number)}
+                    criteria = [each for each in rows["criteria"] if each["task_id"] == task]
                     rows["verdicts"] += [
-                        verdict(answer, item, value, **made_at, explanation=f"because of {value} | <b>it</b>",
+                        verdict(sampled, item, value, **judged_by, explanation=f"because of {value} | <b>it</b>",
                                 **(CALL if value is not None else {"cost_usd": None}))
-                        for item, value in zip(asked, decided, strict=True)
+                        for item, value in zip(criteria, decided, strict=True)
                     ]  # fmt: skip
     return rows
 

@@ -66,10 +66,10 @@ def test_csv_keeps_numbers_and_dates_and_marks_only_spreadsheet_code(odd: tuple[
     write_board(*odd, tmp_path / "odd.csv")
 
     _, row = lines(tmp_path / "odd.csv")
-    assert row[2:] == [
+    assert [
         f"'{FORMULA}", "'-3 %", "2026-11-22", "plain", "7", "-0.25", "True", "", "a, b", "2026-01-02T03:04:05+00:00",
         "2026-01-02",
-    ]  # fmt: skip
+    ] == row[2:]  # fmt: skip
 
 
 def test_excel_has_each_value_in_its_type_and_no_formula(odd: tuple[Job, Table], tmp_path: Path) -> None:
@@ -86,19 +86,9 @@ def test_excel_has_each_value_in_its_type_and_no_formula(odd: tuple[Job, Table],
     assert [datetime(2026, 1, 2, 3, 4, 5), datetime(2026, 1, 2)] == times
 
 
-def test_the_same_rows_give_the_same_bytes(job: Job, board: Table, tmp_path: Path) -> None:
-    for name in ("board.csv", "board.xlsx"):
-        write_board(job, board, tmp_path / "first" / name)
-        write_board(job, board, tmp_path / "second" / name)
-        assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
-
-
-@pytest.mark.parametrize(("name", "rows", "said"), [
-    ("board.txt", 1, "must end in .csv or .xlsx"), ("board.csv", 0, "no model has a verdict in this selection"),
-])  # fmt: skip
-def test_another_ending_and_an_empty_leaderboard_are_refused(
-    job: Job, board: Table, tmp_path: Path, name: str, rows: int, said: str
-) -> None:
-    with pytest.raises(UsageError, match=said):
-        write_board(job, Table(board.columns, board.rows[:rows]), tmp_path / name)
+def test_another_ending_and_an_empty_leaderboard_are_refused(job: Job, board: Table, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"must end in \.csv or \.xlsx"):
+        write_board(job, board, tmp_path / "board.txt")
+    with pytest.raises(UsageError, match="no model has a verdict in this selection"):
+        write_board(job, Table(board.columns, []), tmp_path / "board.csv")
     assert [] == list(tmp_path.iterdir())

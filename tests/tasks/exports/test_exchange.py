@@ -18,7 +18,6 @@ from tasks.bundles.bundle import file_at, read_bundle, read_pointer, verify_bund
 from tasks.bundles.stores import Store
 from tasks.config.job import Job
 from tasks.exports.tables import export_tables, publish
-from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tests import kit
 from tests.kit import admitted, criterion, imported, job_on, one_line, response, row, rows_in, verdict, written
@@ -75,10 +74,12 @@ def test_an_empty_warehouse_that_imports_an_export_has_every_row_except_canaries
 ) -> None:
     report = imported(empty, exported)
 
-    for wanted, found in zip(rows_in(filled, LEADERBOARD), rows_in(empty, LEADERBOARD), strict=True):
+    for wanted, actual in zip(rows_in(filled, LEADERBOARD), rows_in(empty, LEADERBOARD), strict=True):
         # The order of rows, and so the last digit of a sum, is not kept.
-        assert wanted == {name: pytest.approx(x, rel=1e-12) if isinstance(x, float) else x for name, x in found.items()}
-    assert rows_in(empty, "select count(ci_low) > 0 as has from leaderboard") == [{"has": True}]
+        assert wanted == {
+            name: pytest.approx(x, rel=1e-12) if isinstance(x, float) else x for name, x in actual.items()
+        }
+    assert [{"has": True}] == rows_in(empty, "select count(ci_low) > 0 as has from leaderboard")
     for table in ("task_rows", "criteria", "responses", "verdicts", "measures", "checks"):
         query = f"select * from {table} order by all"
         assert rows_in(filled, query) == rows_in(empty, query)
@@ -90,26 +91,19 @@ def test_an_empty_warehouse_that_imports_an_export_has_every_row_except_canaries
     assert parts == sorted(empty.warehouse.rglob("*.parquet"))
 
 
-def test_what_an_export_of_november_holds_of_measures_is_left_out_without_a_warning(copy: Path, empty: Job) -> None:
-    names = {"measures": "intervals"}
-    tables = [each | {"name": names.get(each["name"], each["name"])} for each in file_list_of(copy)["tables"]]
-    rewritten(copy, tables=tables)
+def test_an_export_of_november_is_imported_without_its_former_tables_and_columns(copy: Path, empty: Job) -> None:
+    table = pq.read_table(copy / "task_rows.parquet").drop_columns(["expert"])
+    pq.write_table(table, copy / "task_rows.parquet")
+    listed = file_list_of(copy)
+    by_name = {each["name"]: each for each in listed["tables"]}
+    by_name["task_rows"]["columns"].pop("expert")
+    by_name["measures"]["name"] = "intervals"
+    files = [asdict(file_at(copy / each["name"], each["name"])) for each in listed["files"]]
+    rewritten(copy, tables=listed["tables"], files=files)
     report = imported(empty, copy)
 
     assert ([], []) == (report.warnings, rows_in(empty, "from measures"))
-
-
-@pytest.mark.slow
-def test_tasks_without_their_canary_are_as_usable_and_ingesting_brings_it_back(tmp_path: Path) -> None:
-    source = kit.write_jsonl(tmp_path / "finance.jsonl", [kit.good_row("t1", canary="secret")])
-    here, there = job_on(source, tmp_path / "here"), job_on(source, tmp_path / "there")
-    ingest(here)
-    export_tables(here, tmp_path / "exported")
-    imported(there, tmp_path / "exported")
-
-    assert b"secret" not in b"".join(path.read_bytes() for path in (tmp_path / "exported").iterdir())
-    ingest(there)
-    assert [{"canary": "secret"}] == rows_in(there, "select canary from split_members")
+    assert [{"n": 13, "expert": None}] == rows_in(empty, "select count(*) as n, any_value(expert) as expert from tasks")
 
 
 def test_a_large_table_is_cut_into_files_that_together_hold_it(filled: Job, tmp_path: Path) -> None:
@@ -128,9 +122,9 @@ def test_what_cannot_be_written_is_refused_before_anything_is(filled: Job, store
     assert [] == list(tmp_path.iterdir())
     (tmp_path / "notes.txt").write_text("mine")
     store.write("notes.txt", b"mine")
-    for place, said in ((tmp_path, "not an empty folder"), (store, "is not empty; name a new prefix")):
-        with pytest.raises(UsageError, match=said):
-            export_tables(filled, place)
+    for target, reason in ((tmp_path, "not an empty folder"), (store, "is not empty; name a new prefix")):
+        with pytest.raises(UsageError, match=reason):
+            export_tables(filled, target)
     assert ["notes.txt"] == [path.name for path in tmp_path.iterdir()]
 
 
@@ -184,40 +178,18 @@ def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_o
 
 
 @pytest.mark.slow
-def test_checks_of_a_revision_that_was_checked_here_stay_as_they_are(tmp_path: Path) -> None:
+def test_checks_of_a_revision_that_was_checked_here_stay_and_retracted_rows_stay_away(tmp_path: Path) -> None:
+    responses = [{**RESPONSE, "import_batch": "a-file", "source": "imported"}]
+    retractions = [row("retractions", import_batch="a-file", is_retracted=True)]
     refusal = row("refusals", task_id="t1", check_name="any", severity="quarantine", created_at=kit.at(9))
     checks = [{**admitted([])["checks"][0], "run_id": "later", "created_at": kit.at(9)}]
-    here, other = warehouse_with(tmp_path / "a"), warehouse_with(tmp_path / "b", checks=checks, refusals=[refusal])
+    here = warehouse_with(tmp_path / "a", responses=responses, retractions=retractions)
+    other = warehouse_with(tmp_path / "b", responses=responses, checks=checks, refusals=[refusal])
     export_tables(other, tmp_path / "exported")
     imported(here, tmp_path / "exported")
 
-    assert [] == rows_in(here, "from refusals")
+    assert ([], []) == (rows_in(here, "from refusals"), rows_in(here, "from responses"))
     assert [{"is_admitted": True}] == rows_in(here, "select is_admitted from tasks")
-
-
-@pytest.mark.slow
-def test_what_was_retracted_here_stays_away(tmp_path: Path) -> None:
-    brought = [{**RESPONSE, "import_batch": "a-file", "source": "imported"}]
-    taken_back = [row("retractions", import_batch="a-file", is_retracted=True)]
-    other = warehouse_with(tmp_path / "other", responses=brought)
-    here = warehouse_with(tmp_path / "here", responses=brought, retractions=taken_back)
-    export_tables(other, tmp_path / "exported")
-
-    assert 0 == imported(here, tmp_path / "exported").rows
-    assert [] == rows_in(here, "from responses")
-
-
-@pytest.mark.slow
-def test_columns_that_an_earlier_export_lacks_are_null(copy: Path, empty: Job) -> None:
-    table = pq.read_table(copy / "task_rows.parquet").drop_columns(["expert"])
-    pq.write_table(table, copy / "task_rows.parquet")
-    listed = file_list_of(copy)
-    next(each for each in listed["tables"] if each["name"] == "task_rows")["columns"].pop("expert")
-    files = [asdict(file_at(copy / each["name"], each["name"])) for each in listed["files"]]
-    rewritten(copy, tables=listed["tables"], files=files)
-    imported(empty, copy)
-
-    assert [{"n": 13, "expert": None}] == rows_in(empty, "select count(*) as n, any_value(expert) as expert from tasks")
 
 
 # damage
@@ -259,9 +231,9 @@ def add_response(job: Job, task_id: str) -> None:
 
 def named(store: Store) -> str:
     """The publication that the pointer names."""
-    found = read_pointer(store)
-    assert found is not None
-    return found.publication
+    actual = read_pointer(store)
+    assert actual is not None
+    return actual.publication
 
 
 def latest(store: Store) -> Store:
@@ -340,12 +312,9 @@ def test_keep_removes_the_oldest_and_what_was_cut_off_and_never_what_the_pointer
     publish(job, store)
     own = named(store).split("/")[1]
     other, cut_off = "20991231T235959Z-00000000", "20200101T000000Z-00000000"
-    shelf = store.below("publications")
-    shelf.write(f"{other}/manifest.json", b"{}")
-    shelf.write(f"{cut_off}/prbench.duckdb", b"half")
     begun = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-00000000"
-    shelf.write(f"{begun}/prbench.duckdb", b"half, and somebody is at work on it")
-    shelf.write("notes/mine.txt", b"not a publication")
+    for name in (f"{other}/manifest.json", f"{cut_off}/prbench.duckdb", f"{begun}/prbench.duckdb", "notes/mine.txt"):
+        store.below("publications").write(name, b"content")
 
     assert "1 older publications removed" in publish(job, store, n_kept=1).line
     assert {own, other, begun, "notes"} == publications(store)
@@ -354,18 +323,18 @@ def test_keep_removes_the_oldest_and_what_was_cut_off_and_never_what_the_pointer
 POINTER = {"format": "prbench-publication", "version": 1, "content": "x", "published_at": "x"}
 
 
-@pytest.mark.parametrize(("pointer", "said"), [
+@pytest.mark.parametrize(("pointer", "reason"), [
     (POINTER | {"publication": "../elsewhere"}, "which is not a publication"),
     (POINTER | {"publication": "publications/../../elsewhere"}, "which is not a publication"),
     ({"mine": True}, "is not a prbench-publication"),
 ])  # fmt: skip
 def test_a_pointer_that_leads_elsewhere_or_is_of_others_is_left_alone(
-    pointer: dict[str, Any], said: str, job: Job, store: Store
+    pointer: dict[str, Any], reason: str, job: Job, store: Store
 ) -> None:
     store.write("current.json", json.dumps(pointer).encode())
 
     for use in (lambda: publish(job, store), lambda: imported(job, store)):
-        with pytest.raises(PipelineError, match=said):
+        with pytest.raises(PipelineError, match=reason):
             use()
     assert (json.dumps(pointer).encode(), 1) == (store.read("current.json"), len(store.files()))
 
@@ -381,6 +350,6 @@ def test_of_the_report_folder_what_a_report_wrote_is_published_and_nothing_else(
         path.write_text(path.name)
     publish(job, store)
 
-    found = {name for name in latest(store).files() if name.startswith("report/")}
+    actual = {name for name in latest(store).files() if name.startswith("report/")}
     pages = {"report/index.html", "report/prbench/index.html"}
-    assert pages | {"report/report.json", "report/prbench/report.json"} == found
+    assert pages | {"report/report.json", "report/prbench/report.json"} == actual

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tasks.exports.inspect_logs import export_inspect
-from tests.tasks.exports.inspected import HARD, TASKS, job_of_world
+from tests.tasks.exports.inspected import TASKS, job_of_world
 
 VERSION = "inspect-ai==0.3.285"
 READER = Path(__file__).with_name("inspect_reader.py")
@@ -45,9 +45,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def read(interpreter: list[str], folder: Path) -> list[dict[str, Any]]:
-    splits = json.dumps({"finance": TASKS, "finance_hard": HARD})
-    done = subprocess.run([*interpreter, str(READER), str(folder), splits], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = subprocess.run([*interpreter, str(READER), str(folder)], capture_output=True, text=True, check=False)
+    assert 0 == done.returncode, done.stderr
     documents: list[dict[str, Any]] = json.loads(done.stdout)
     return documents
 
@@ -62,13 +61,6 @@ def test_inspect_reads_every_log_and_sample(read: list[dict[str, Any]]) -> None:
             (each["id"], each["epoch"]) for each in log["samples"]
         ]
         assert 16 == log["n_summaries"]
-
-
-def test_inspects_own_mean_and_standard_error_are_ours(read: list[dict[str, Any]]) -> None:
-    for log in read:
-        for split, figures in log["recomputed"].items():
-            for name, value in figures.items():
-                assert log["metrics"][f"{split} {name}"] == pytest.approx(value, abs=1e-12)
 
 
 def test_inspect_sees_failures_as_errors_and_as_samples_without_a_score(read: list[dict[str, Any]]) -> None:

@@ -1,6 +1,5 @@
 """Sheets for human graders: what is sampled, what a spreadsheet may do to it, and what comes back."""
 
-import csv
 from collections import Counter
 from itertools import pairwise, product
 from pathlib import Path
@@ -16,6 +15,7 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.cells import as_before, defused, shows
 from tests.kit import copied, good_row, job_on, prepared, rows_in, write_jsonl
+from tests.tasks.exports.conftest import save_sheet, sheet_rows
 
 N_TASKS, N_CRITERIA = 6, 10
 FORMULA = '=HYPERLINK("https://example.org","x")'
@@ -24,39 +24,25 @@ MODELS = ("ada", FORMULA)
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Six tasks (one's id looks like a formula) answered by two models (one's name is one)."""
+    """Six tasks (one's id looks like a formula) with responses of two models (one's name is one)."""
     folder = tmp_path_factory.mktemp("labelling")
     tasks = ["-t0", *(f"t{i}" for i in range(1, N_TASKS))]
     job = prepared(job_on(write_jsonl(folder / "finance.jsonl", map(good_row, tasks)), folder / "warehouse"))
-    answers = [{"task": t, "model": m, "response": f"- an answer\nto {t}"} for t in tasks for m in MODELS]
-    import_responses(job, write_jsonl(folder / "responses.jsonl", answers))
+    responses = [{"task": t, "model": m, "response": f"- a response\nto {t}"} for t in tasks for m in MODELS]
+    import_responses(job, write_jsonl(folder / "responses.jsonl", responses))
     return job
-
-
-def sheet(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8-sig", newline="") as lines:
-        return list(csv.DictReader(lines))
-
-
-def saved(path: Path, rows: list[dict[str, str]], *, separator: str = ",", encoding: str = "utf-8") -> Path:
-    """The sheet as a spreadsheet program would save it."""
-    with path.open("w", encoding=encoding, newline="") as lines:
-        writer = csv.DictWriter(lines, list(rows[0]), delimiter=separator)
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
 
 
 def test_a_sheet_has_the_rows_that_were_asked_for_and_whole_responses_but_the_last(shared: Job, tmp_path: Path) -> None:
     report = export_labelling(shared, tmp_path / "sheet.csv", n_rows=25)
-    rows = sheet(tmp_path / "sheet.csv")
+    rows = sheet_rows(tmp_path / "sheet.csv")
     counts = Counter((row["task"], row["model"]) for row in rows)
 
     assert [N_CRITERIA, N_CRITERIA, 5] == list(counts.values())
     assert len(rows) == report.rows == 25
     assert "the last response lacks 5 of its criteria" in report.line
     assert "judge: your name; criteria_met: yes or no; explanation: if you like" in report.line
-    assert {row["how_to_fill_in"] in report.line for row in rows} == {True}
+    assert {True} == {row["how_to_fill_in"] in report.line for row in rows}
     assert all(row["title"] and row["conversation"] and row["response"] and row["field"] for row in rows)
     assert {("", "", "")} == {(row["judge"], row["criteria_met"], row["explanation"]) for row in rows}
     # A person reads a response once: its rows stand together.
@@ -65,43 +51,33 @@ def test_a_sheet_has_the_rows_that_were_asked_for_and_whole_responses_but_the_la
 
 def test_no_cell_begins_a_formula_and_the_filled_sheet_comes_back_with_its_ids(job: Job, tmp_path: Path) -> None:
     export_labelling(job, tmp_path / "sheet.csv", n_rows=10_000)
-    rows = sheet(tmp_path / "sheet.csv")
+    rows = sheet_rows(tmp_path / "sheet.csv")
     assert not [cell for row in rows for cell in row.values() if cell[:1] and cell[0] in "=+-@\t\r\n"]
     for number, row in enumerate(rows):
         row |= {"judge": "eva", "criteria_met": str(number % 2 == 0).upper(), "explanation": "so"}
-    report = import_verdicts(job, saved(tmp_path / "filled.csv", rows))
+    report = import_verdicts(job, save_sheet(tmp_path / "filled.csv", rows))
 
     assert N_TASKS * len(MODELS) * N_CRITERIA == report.rows
-    found = rows_in(job, "select task_id, model, judge, count(*) as n, sum(value) as met from verdicts group by all")
-    assert {("-t0", FORMULA, "eva", 10, 5.0), ("t1", "ada", "eva", 10, 5.0)} <= {tuple(r.values()) for r in found}
-    assert N_TASKS * len(MODELS) == len(found)
+    actual = rows_in(job, "select task_id, model, judge, count(*) as n, sum(value) as met from verdicts group by all")
+    assert {("-t0", FORMULA, "eva", 10, 5.0), ("t1", "ada", "eva", 10, 5.0)} <= {tuple(r.values()) for r in actual}
+    assert N_TASKS * len(MODELS) == len(actual)
 
 
-def test_rows_without_a_decision_are_left_out_on_demand_and_counted(job: Job, tmp_path: Path) -> None:
+def test_rows_without_a_decision_are_left_out_on_demand_and_a_decision_names_its_grader(
+    job: Job, tmp_path: Path
+) -> None:
     export_labelling(job, tmp_path / "sheet.csv", n_rows=10)
-    rows = sheet(tmp_path / "sheet.csv")
-    rows[0] |= {"judge": "eva", "criteria_met": "true"}
-    rows[1] |= {"judge": "eva", "criteria_met": " "}
-    file = saved(tmp_path / "filled.csv", rows)
+    rows = sheet_rows(tmp_path / "sheet.csv")
+    rows[0]["criteria_met"], rows[1]["criteria_met"] = "yes", " "
+    file = save_sheet(tmp_path / "filled.csv", rows)
 
     with pytest.raises(PipelineError, match=r"row 2, .*: the decision is missing \(--skip-empty"):
-        import_verdicts(job, file)
-    report = import_verdicts(job, file, skip_empty=True)
+        import_verdicts(job, file, judge="eva")
+    with pytest.raises(PipelineError, match=r"row 1: `judge` is empty; enter the grader's name, or give it with --by"):
+        import_verdicts(job, file, skip_empty=True)
+    report = import_verdicts(job, file, judge="eva", skip_empty=True)
     assert 1 == report.rows
     assert "9 rows without a decision skipped" in report.line
-
-
-def test_a_sheet_takes_yes_no_1_and_0_and_names_its_grader(job: Job, tmp_path: Path) -> None:
-    export_labelling(job, tmp_path / "sheet.csv", n_rows=8)
-    said = ("yes", "No", "1", "0", "YES", " no ", "true", "FALSE")
-    rows = [row | {"criteria_met": s} for row, s in zip(sheet(tmp_path / "sheet.csv"), said, strict=True)]
-    file = saved(tmp_path / "filled.csv", rows)
-
-    with pytest.raises(PipelineError, match=r"row 1: `judge` is empty; enter the grader's name, or give it with --by"):
-        import_verdicts(job, file)
-    assert import_verdicts(job, file, judge="eva").rows == 8
-    found = rows_in(job, "select judge, grading, count(*) as n, sum(value) as met from verdicts group by all")
-    assert [tuple(row.values()) for row in found] == [("eva", "binary", 8, 4.0)]
 
 
 def test_the_same_seed_samples_the_same_and_no_sheet_is_ever_written_over(shared: Job, tmp_path: Path) -> None:
@@ -122,41 +98,41 @@ NIGHT = "2026-11-03"
 
 
 @pytest.fixture(scope="module")
-def answered_twice(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """One task; `fresh` is sampled nightly and answered in two vintages, `pinned` in two as well."""
+def in_two_vintages(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """One task; `fresh` is sampled nightly and has two vintages, and so has `pinned`."""
     folder = tmp_path_factory.mktemp("vintages")
     models = [{"name": "m/fresh", "label": "fresh", "resample": "nightly"}, {"name": "m/pinned", "label": "pinned"}]
     file = write_jsonl(folder / "finance.jsonl", [good_row("t0")])
     job = prepared(job_on(file, folder / "warehouse", models=models))
-    answers = [
+    responses = [
         {"task": "t0", "model": model, "vintage": vintage, "response": f"- {model}\nin {vintage}"}
         for model in ("fresh", "pinned")
         for vintage in ("base", NIGHT)
     ]
-    import_responses(job, write_jsonl(folder / "responses.jsonl", answers))
+    import_responses(job, write_jsonl(folder / "responses.jsonl", responses))
     return job
 
 
 @pytest.fixture
-def twice(answered_twice: Job, tmp_path: Path) -> Job:
-    return copied(answered_twice, tmp_path / "warehouse")
+def twice(in_two_vintages: Job, tmp_path: Path) -> Job:
+    return copied(in_two_vintages, tmp_path / "warehouse")
 
 
-def filled(job: Job, folder: Path, **asked: object) -> list[dict[str, str]]:
+def filled(job: Job, folder: Path, **options: object) -> list[dict[str, str]]:
     """The sheet of a job that asks for something, with every criterion met."""
-    export_labelling(job.model_copy(update=asked), folder / "sheet.csv", n_rows=100)
-    return [row | {"judge": "eva", "criteria_met": "TRUE"} for row in sheet(folder / "sheet.csv")]
+    export_labelling(job.model_copy(update=options), folder / "sheet.csv", n_rows=100)
+    return [row | {"judge": "eva", "criteria_met": "TRUE"} for row in sheet_rows(folder / "sheet.csv")]
 
 
 def graded(job: Job) -> dict[tuple[str, str], str]:
-    """(model, vintage) -> the text of the answer that verdicts are on."""
+    """(model, vintage) -> the text of the response that verdicts are on."""
     rows = rows_in(
         job, "select distinct v.model, v.vintage, r.text from verdicts v join responses r using (response_id)"
     )
     return {(row["model"], row["vintage"]): row["text"] for row in rows}
 
 
-ASKED: dict[str, tuple[dict[str, object], set[tuple[str, str]]]] = {
+CASES: dict[str, tuple[dict[str, object], set[tuple[str, str]]]] = {
     "nothing": ({}, {("fresh", "base"), ("pinned", "base")}),
     "a vintage": ({"vintage": NIGHT}, {("fresh", NIGHT), ("pinned", NIGHT)}),
     "a night": ({"night": NIGHT}, {("fresh", NIGHT), ("pinned", "base")}),
@@ -164,14 +140,14 @@ ASKED: dict[str, tuple[dict[str, object], set[tuple[str, str]]]] = {
 }
 
 
-@pytest.mark.parametrize("case", ASKED)
-def test_verdicts_land_on_the_answers_that_were_read_in_every_case(twice: Job, tmp_path: Path, case: str) -> None:
-    asked, expected = ASKED[case]
-    rows = filled(twice, tmp_path, **asked)
-    import_verdicts(twice, saved(tmp_path / "filled.csv", rows))
+@pytest.mark.parametrize("case", CASES)
+def test_verdicts_land_on_the_responses_that_were_read_in_every_case(twice: Job, tmp_path: Path, case: str) -> None:
+    options, expected = CASES[case]
+    rows = filled(twice, tmp_path, **options)
+    import_verdicts(twice, save_sheet(tmp_path / "filled.csv", rows))
     import_verdicts(twice.model_copy(update={"night": "2026-11-09"}), tmp_path / "filled.csv")
 
-    assert {place: f"- {place[0]}\nin {place[1]}" for place in expected} == graded(twice)
+    assert {cell: f"- {cell[0]}\nin {cell[1]}" for cell in expected} == graded(twice)
     assert len(expected) * N_CRITERIA == len(rows_in(twice, "select 1 from verdicts"))
 
 
@@ -182,16 +158,16 @@ def test_a_date_may_lose_its_mark_and_a_file_without_vintages_is_of_those_of_the
     assert {f"'{NIGHT}", "base"} == {row["vintage"] for row in rows}
     bare = [{name: cell.removeprefix("'").replace("\n", "\r\n") for name, cell in row.items()} for row in rows]
     without = [{name: cell for name, cell in row.items() if name not in {"vintage", "response"}} for row in rows]
-    import_verdicts(twice, saved(tmp_path / "bare.csv", bare))
+    import_verdicts(twice, save_sheet(tmp_path / "bare.csv", bare))
     assert {("fresh", NIGHT), ("pinned", "base")} == graded(twice).keys()
-    import_verdicts(twice.model_copy(update={"night": NIGHT}), saved(tmp_path / "without.csv", without))
+    import_verdicts(twice.model_copy(update={"night": NIGHT}), save_sheet(tmp_path / "without.csv", without))
     assert {("fresh", NIGHT), ("pinned", "base")} == graded(twice).keys()
 
 
 def test_a_verdict_on_another_text_than_the_stored_one_is_refused_in_one_line(twice: Job, tmp_path: Path) -> None:
     rows = filled(twice, tmp_path, vintage=NIGHT, named_models=("fresh",))
     without = [{name: cell for name, cell in row.items() if name != "vintage"} for row in rows]
-    file = saved(tmp_path / "filled.csv", without)
+    file = save_sheet(tmp_path / "filled.csv", without)
 
     expected = r"row 1: `response` is not the stored response of fresh .* in vintage base, "
     with pytest.raises(PipelineError, match=expected) as why:
@@ -242,4 +218,4 @@ def test_a_cell_that_was_cut_where_spreadsheets_end_shows_its_text_and_a_shorter
     assert shows(text[:32_767], text)
     assert not shows(text[:31_000], text)
     assert not shows("x" + text[:32_766], text)
-    assert not shows("an answer", "another answer")
+    assert not shows("a response", "another response")

@@ -1,6 +1,5 @@
 """Sheets for reviewers of rubrics: what is sampled and shown, what a spreadsheet may do to it, and what comes back."""
 
-import csv
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +11,9 @@ from tasks.config.job import Job
 from tasks.exports.sheets import export_review
 from tasks.imports.reviews import import_reviews
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import good_row, job_on, prepared, rows_in, write_jsonl
-from tests.tasks.exports.test_labelling import saved, sheet
+from tests.kit import good_row, job_on, prepared, rows_in, values_in, write_jsonl
+from tests.tasks.exports.conftest import save_sheet, sheet_rows
 
-csv.field_size_limit(2**31 - 1)
 N_TASKS, N_CRITERIA = 4, 10
 FORMULA = '=HYPERLINK("https://example.org","x")'
 Row = dict[str, str]
@@ -36,10 +34,10 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     return prepared(job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse"))
 
 
-def exported(job: Job, folder: Path, **asked: object) -> list[Row]:
-    given = {"n_criteria": 20} | asked
+def exported(job: Job, folder: Path, **options: object) -> list[Row]:
+    given = {"n_criteria": 20} | options
     export_review(job, folder / "sheet.csv", **given)  # type: ignore[arg-type]  # as each test asks
-    return sheet(folder / "sheet.csv")
+    return sheet_rows(folder / "sheet.csv")
 
 
 def agreeing(rows: list[Row], reviewer: str = "eva") -> list[Row]:
@@ -53,10 +51,10 @@ def test_a_sheet_shows_what_a_reviewer_needs_and_leaves_out_weights_and_canaries
     rows = exported(job, tmp_path, n_criteria=1_000)
     text = (tmp_path / "sheet.csv").read_text(encoding="utf-8-sig")
 
-    assert len(rows) == N_TASKS * N_CRITERIA
+    assert N_TASKS * N_CRITERIA == len(rows)
     assert all(row["title"] and row["conversation"] and row["category"] and row["severity"] for row in rows)
     assert {("", "", "", "")} == {(r["reviewer"], r["decision"], r["reason"], r["better_wording"]) for r in rows}
-    assert Counter(row["describes"] for row in rows) == {"something desired": 39, "something undesired": 1}
+    assert {"something desired": 39, "something undesired": 1} == Counter(row["describes"] for row in rows)
     assert "weight" not in rows[0]
     assert "prbench:sample" not in text
     assert not [cell for row in rows for cell in row.values() if cell[:1] and cell[0] in "=+-@\t\r\n"]
@@ -76,15 +74,15 @@ DESIGNS: dict[str, tuple[dict[str, Any], list[tuple[str, int, float]], str]] = {
 
 @pytest.mark.parametrize("case", DESIGNS)
 def test_the_probability_of_each_criterion_is_stored(case: str, job: Job, tmp_path: Path) -> None:
-    asked, strata, design = DESIGNS[case]
-    rows = exported(job, tmp_path, **asked)
+    options, strata, design = DESIGNS[case]
+    rows = exported(job, tmp_path, **options)
     members = rows_in(job, "select * from review_samples")
 
     assert {(m["task_id"], m["criterion_id"]) for m in members} == {
         (row["task"].removeprefix("'"), row["criterion"].removeprefix("'")) for row in rows
     }
-    found = Counter((m["stratum"], m["probability"]) for m in members)
-    assert strata == sorted((stratum, n, probability) for (stratum, probability), n in found.items())
+    actual = Counter((m["stratum"], m["probability"]) for m in members)
+    assert strata == sorted((stratum, n, probability) for (stratum, probability), n in actual.items())
     assert {(design, 40)} == {(m["design"], m["n_population"]) for m in members}
     if "tasks" in case:
         assert [N_CRITERIA] * 3 == list(Counter(row["task"] for row in rows).values())
@@ -96,16 +94,16 @@ def test_the_same_sample_is_stored_once_and_another_seed_is_another_sample(job: 
     texts = [(tmp_path / f"{name}.csv").read_bytes() for name in "abc"]
 
     assert texts[0] == texts[1] != texts[2]
-    assert 24 == len(rows_in(job, "select 1 from review_samples"))
-    assert 2 == len(rows_in(job, "select distinct sample_id from review_samples"))
-    assert 1 == len(rows_in(job, "select distinct population_id from review_samples"))
+    assert [(24, 2, 1)] == values_in(
+        job, "select count(*), count(distinct sample_id), count(distinct population_id) from review_samples"
+    )
 
 
 def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(job: Job, tmp_path: Path) -> None:
     export_review(job, tmp_path / "sheets", n_criteria=5)
     (file,) = (tmp_path / "sheets").iterdir()
 
-    assert file.stem == f"review-{sheet(file)[0]['sample'][:8]}"
+    assert f"review-{sheet_rows(file)[0]['sample'][:8]}" == file.stem
     with pytest.raises(UsageError, match="may be filled in"):
         export_review(job, tmp_path / "sheets", n_criteria=5)
     with pytest.raises(UsageError, match=r"-n 1: by category there are 2 strata, .* use -n 2 or more"):
@@ -130,14 +128,14 @@ def test_reviews_come_back_with_ids_reasons_and_wordings(job: Job, tmp_path: Pat
     rows = agreeing(exported(job, tmp_path, n_criteria=1_000))
     rows[3] |= {"decision": " Disagree ", "reason": "'=vague", "better_wording": "Says 5."}
     rows[4] |= {"decision": "AGREE", "reason": "fine"}
-    (report,) = import_reviews(job, [saved(tmp_path / "filled.csv", rows)])
-    found = rows_in(job, "select * from criterion_reviews where explanation is not null order by value")
+    (report,) = import_reviews(job, [save_sheet(tmp_path / "filled.csv", rows)])
+    actual = rows_in(job, "select * from criterion_reviews where explanation is not null order by value")
 
-    assert report.rows == N_TASKS * N_CRITERIA
-    assert [(row["value"], row["status"], row["explanation"], row["better_wording"]) for row in found] == [
+    assert N_TASKS * N_CRITERIA == report.rows
+    assert [
         (0.0, "fail", "=vague", "Says 5."), (1.0, "pass", "fine", None),
-    ]  # fmt: skip
-    assert {(row["source"], row["reviewer"], row["review_check"]) for row in found} == {("imported", "eva", "agree")}
+    ] == [(row["value"], row["status"], row["explanation"], row["better_wording"]) for row in actual]  # fmt: skip
+    assert {("imported", "eva", "agree")} == {(row["source"], row["reviewer"], row["review_check"]) for row in actual}
     assert {"-t0", "t1"} <= {row["task_id"] for row in rows_in(job, "select task_id from expert_reviews")}
 
 
@@ -145,7 +143,7 @@ def test_rows_without_a_decision_are_counted_and_those_that_repeat_count_once(jo
     rows = exported(job, tmp_path)
     rows[0] |= {"reviewer": "eva", "decision": "agree"}
     rows[1] |= {"reviewer": "eva", "reason": "not sure"}
-    file = saved(tmp_path / "filled.csv", [*rows, rows[0]])
+    file = save_sheet(tmp_path / "filled.csv", [*rows, rows[0]])
     (report,) = import_reviews(job, [file])
 
     assert 1 == report.rows
@@ -157,8 +155,8 @@ def test_rows_without_a_decision_are_counted_and_those_that_repeat_count_once(jo
 
 def test_several_reviewers_may_review_a_criterion_and_all_files_are_read_first(job: Job, tmp_path: Path) -> None:
     rows = exported(job, tmp_path)
-    eva = saved(tmp_path / "eva.csv", agreeing(rows, "eva"))
-    ben = saved(tmp_path / "ben.csv", agreeing(rows, ""))
+    eva = save_sheet(tmp_path / "eva.csv", agreeing(rows, "eva"))
+    ben = save_sheet(tmp_path / "ben.csv", agreeing(rows, ""))
     with pytest.raises(PipelineError, match=r"ben.csv: row 1: `reviewer` is missing; add it \(--by NAME"):
         import_reviews(job, [eva, ben])
     assert [] == rows_in(job, "select 1 from expert_reviews")
@@ -206,7 +204,7 @@ def test_an_impossible_row_is_refused_in_one_line_and_nothing_is_stored(case: st
     rows = agreeing(exported(job, tmp_path, n_tasks=1))
     spoil(rows)
     with pytest.raises(PipelineError, match=expected) as why:
-        import_reviews(job, [saved(tmp_path / "filled.csv", rows)])
+        import_reviews(job, [save_sheet(tmp_path / "filled.csv", rows)])
 
     assert 1 == len(str(why.value).splitlines())
     assert [] == rows_in(job, "select 1 from expert_reviews")

@@ -14,7 +14,7 @@ from tasks.imports.responses import import_responses, pattern_of
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import good_row, job_on, one_line, rows_in, write_jsonl
-from tests.tasks.imports.made_documents import body, heading, write_docx, write_locked_pdf, write_pdf, write_scan
+from tests.tasks.imports.written_documents import body, heading, write_docx, write_locked_pdf, write_pdf, write_scan
 
 pytestmark = pytest.mark.slow
 
@@ -114,8 +114,8 @@ def test_a_scan_is_an_empty_response_with_its_cause(job: Job, folder: Path) -> N
     write_scan(folder / "ada" / "t1.pdf")
     report = import_responses(job, folder)
 
-    found = stored(job, "select status, text, error from responses")
-    assert [["empty", None, "t1.pdf holds no text: it is empty, or pictures only"]] == found
+    actual = stored(job, "select status, text, error from responses")
+    assert [["empty", None, "t1.pdf holds no text: it is empty, or pictures only"]] == actual
     assert "1 of them without text" in report.line
     assert 0 == import_responses(job, folder).rows
     write_pdf(folder / "ada" / "t1.pdf", [body("Read by a machine.")])
@@ -126,15 +126,12 @@ def test_a_scan_is_an_empty_response_with_its_cause(job: Job, folder: Path) -> N
 def test_the_same_folder_again_converts_nothing(job: Job, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_docx(folder / "ada" / "t1.docx", "From Word.")
     assert 1 == import_responses(job, folder).rows
-    monkeypatch.setattr(documents, "_LONGEST_S", 0.0)
+    monkeypatch.setattr(documents, "LONGEST_S", 0.0)
 
-    report = import_responses(job, folder)
-
-    assert (0, 1) == (report.rows, len(stored(job)))
-    assert "0 responses imported, 1 already present" in report.line
+    assert "0 responses imported, 1 already present" in import_responses(job, folder).line
 
 
-def test_two_files_for_one_place_are_refused_unless_they_say_the_same(job: Job, folder: Path) -> None:
+def test_two_files_for_one_response_are_refused_unless_they_are_equal(job: Job, folder: Path) -> None:
     write(folder, ada__t1="A.")
     (folder / "ada" / "t1.txt").write_text("A.", encoding="utf-8")
     assert 1 == import_responses(job, folder).rows
@@ -151,10 +148,10 @@ def test_a_table_is_another_batch_once_a_document_changes(job: Job, tmp_path: Pa
     retract(job, batch[0])
     write(tmp_path, a="B.")
     import_responses(job, table)
-    found = stored(job, "select import_batch, text from responses")
+    actual = stored(job, "select import_batch, text from responses")
 
-    assert [["B."]] == [row[1:] for row in found]
-    assert batch[0] != found[0][0]
+    assert [["B."]] == [row[1:] for row in actual]
+    assert batch[0] != actual[0][0]
 
 
 def _row(**values: Any) -> Callable[[Path], Path]:

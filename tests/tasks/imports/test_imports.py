@@ -19,7 +19,7 @@ from tests.kit import good_row, good_rubric, job_on, one_line, rows_in, values_i
 
 Given = dict[str, Any]
 Write = Callable[[list[Given]], Path]
-RESPONSE = {"task": "t1", "model": "ada", "response": "An answer."}
+RESPONSE = {"task": "t1", "model": "ada", "response": "A response."}
 VERDICT = {"task": "t1", "model": "ada", "criterion": "t1-c0", "criteria_met": True}
 
 
@@ -57,10 +57,10 @@ def refuse(job: Job, bring_in: Callable[[Job, Path], object], file: Path, reason
 
 def test_a_row_is_stored_once_as_given_and_marked_as_imported(shared: Job, file: Write) -> None:
     assert 0 == import_responses(shared, file([RESPONSE])).rows == import_verdicts(shared, file([VERDICT])).rows
-    (found,) = rows_in(shared, "select model, trial, text, status, source, chars_alnum, attempts from responses")
+    (actual,) = rows_in(shared, "select model, trial, text, status, source, chars_alnum, attempts from responses")
     (verdict,) = rows_in(shared, "select judge, judge_config_hash, template_hash, source, judge_trial from verdicts")
 
-    assert ["ada", 1, "An answer.", "ok", "imported", 8, 0] == list(found.values())
+    assert ["ada", 1, "A response.", "ok", "imported", 9, 0] == list(actual.values())
     assert ["imported", "imported", "imported", "imported", 1] == list(verdict.values())
 
 
@@ -108,8 +108,8 @@ def test_a_response_is_of_the_vintage_of_its_row_or_else_of_the_job_and_failed_w
     rows = [RESPONSE | {"model": "bell", "vintage": vintage, "response": vintage} for vintage in ("2026-11-03", " ")]
     import_responses(job.model_copy(update={"vintage": "later"}), file(rows))
 
-    found = values_in(job, "select vintage, status, text from responses where model = 'bell' order by vintage")
-    assert [("2026-11-03", "ok", "2026-11-03"), ("later", "empty", None)] == found
+    actual = values_in(job, "select vintage, status, text from responses where model = 'bell' order by vintage")
+    assert [("2026-11-03", "ok", "2026-11-03"), ("later", "empty", None)] == actual
 
 
 def _twice() -> bytes:
@@ -157,8 +157,8 @@ def test_a_csv_cell_is_the_text_that_is_written_there(job: Job, tmp_path: Path, 
     (tmp_path / "x.csv").write_bytes(end.join(lines).encode())
     import_responses(job, tmp_path / "x.csv")
 
-    found = values_in(job, "select model, text from responses where task_id = 't2' order by model")
-    assert [*((f"{number:03}", text) for number, text in enumerate(AS_WRITTEN)), ("empty", None)] == found
+    actual = values_in(job, "select model, text from responses where task_id = 't2' order by model")
+    assert [*((f"{number:03}", text) for number, text in enumerate(AS_WRITTEN)), ("empty", None)] == actual
 
 
 # verdicts
@@ -169,13 +169,13 @@ DECISIONS: list[tuple[Given, float]] = [
 ]  # fmt: skip
 
 
-def test_a_decision_is_read_in_every_way_of_writing_it_beside_the_answer_that_was_read(job: Job, file: Write) -> None:
-    without = {name: of for name, of in VERDICT.items() if name != "criteria_met"} | {"response": "An answer."}
+def test_a_decision_is_read_in_every_way_of_writing_it_beside_the_response_that_was_read(job: Job, file: Write) -> None:
+    without = {name: of for name, of in VERDICT.items() if name != "criteria_met"} | {"response": "A response."}
     rows = [without | decision | {"judge": f"judge-{i}"} for i, (decision, _) in enumerate(DECISIONS)]
     import_verdicts(job, file(rows))
 
-    found = values_in(job, "select value, status from verdicts where judge <> 'imported' order by judge")
-    assert [(value, "met" if value else "unmet") for _, value in DECISIONS] == found
+    actual = values_in(job, "select value, status from verdicts where judge <> 'imported' order by judge")
+    assert [(value, "met" if value else "unmet") for _, value in DECISIONS] == actual
 
 
 WORDS = {
@@ -189,8 +189,8 @@ def test_a_decision_in_three_steps_is_read_in_every_way_of_writing_its_word(job:
     rows = [{**VERDICT, "criteria_met": None, column: word, "judge": f"judge-{i:02}"} for i, word in enumerate(WORDS)]
     import_verdicts(job, file(rows), grading="ternary")
 
-    found = values_in(job, "select value from verdicts where judge <> 'imported' order by judge")
-    assert list(WORDS.values()) == [value for (value,) in found]
+    actual = values_in(job, "select value from verdicts where judge <> 'imported' order by judge")
+    assert list(WORDS.values()) == [value for (value,) in actual]
     with pytest.raises(PipelineError, match="the decision is 'unsatisfied'"):
         import_verdicts(job, file([{**VERDICT, "criteria_met": None, column: "unsatisfied"}]), grading="ternary")
 
@@ -210,11 +210,11 @@ REFUSED_VERDICTS: dict[str, tuple[list[Given], str]] = {
     "an unknown criterion": ([{**VERDICT, "criterion": "t2-c0"}], "no criterion 't2-c0'"),
     "an unknown model": ([{**VERDICT, "model": "bell"}], "bell"),
     "a judging that nobody made": ([{**VERDICT, "judge_trial": 10**9}], "row 1: `judge_trial` is 1000000000"),
-    "a vintage without an answer": (
+    "a vintage without a response": (
         [{**VERDICT, "vintage": "2026-11-03"}],
         "no usable response of ada to task t1, trial 1, in vintage 2026-11-03; import it first",
     ),
-    "another text": ([{**VERDICT, "response": "Another answer."}], "`response` is not the stored response of ada"),
+    "another text": ([{**VERDICT, "response": "Another response."}], "`response` is not the stored response of ada"),
     "half a value": ([{**VERDICT, "criteria_met": None, "value": 0.5}], "0.5"),
     "a word": ([{**VERDICT, "criteria_met": "maybe"}], "maybe"),
     "nothing": ([{**VERDICT, "criteria_met": None}], "missing"),
@@ -236,8 +236,8 @@ def test_verdicts_that_do_not_fit_are_refused_in_one_line_and_not_stored(shared:
 
 
 def test_rows_on_tasks_and_criteria_that_are_not_here_are_left_out_where_that_is_asked(job: Job, file: Write) -> None:
-    answers = file([RESPONSE | {"task": task, "model": "bell"} for task in ("t9", "t1", "t8")])
-    report = import_responses(job, answers, skip_unknown=True)
+    responses = file([RESPONSE | {"task": task, "model": "bell"} for task in ("t9", "t1", "t8")])
+    report = import_responses(job, responses, skip_unknown=True)
     assert (1, "2 rows skipped whose task is not in the data set") == (report.rows, report.notes[-1])
 
     verdicts = file([VERDICT | {"model": "bell", **other} for other in ({"task": "t9"}, {}, {"criterion": "t2-c0"})])

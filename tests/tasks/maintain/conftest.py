@@ -1,4 +1,4 @@
-"""A warehouse that was evaluated, and the provider that answered."""
+"""A warehouse that was evaluated, and the provider of its models."""
 
 from collections.abc import Iterator
 

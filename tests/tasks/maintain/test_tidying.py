@@ -24,15 +24,15 @@ def job_with(folder: Path, n_parts: int, **settings: object) -> Job:
     return job
 
 
-@pytest.mark.parametrize(("most", "is_compacted"), [(4, True), (5, False)])
+@pytest.mark.parametrize(("most", "n_parts", "note"), [(4, 1, "5 files merged into 1 "), (5, 5, "5 files, no need to")])
 def test_a_night_compacts_when_there_are_many_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, is_compacted: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, n_parts: int, note: str
 ) -> None:
-    monkeypatch.setattr("tasks.maintain.upkeep._MANY_PARTS", most)
+    monkeypatch.setattr("tasks.maintain.upkeep.MANY_PARTS", most)
     report = tidy(job_with(tmp_path, 5), only_if_needed=True)
 
-    assert (1 if is_compacted else 5) == Warehouse(tmp_path).n_parts()
-    assert ("5 files merged into 1 " if is_compacted else "5 files, no need to merge") in report.line
+    assert n_parts == Warehouse(tmp_path).n_parts()
+    assert note in report.line
 
 
 def record(job: Job, cell: str, finished_at_s: float) -> None:
@@ -42,11 +42,11 @@ def record(job: Job, cell: str, finished_at_s: float) -> None:
 
 
 def entries(job: Job) -> set[str]:
-    found: set[str] = set()
+    cells: set[str] = set()
     for path in (job.warehouse / "ledger").glob("calls.sqlite"):
         with sqlite3.connect(path) as ledger:
-            found |= {cell for (cell,) in ledger.execute("select cell from calls")}
-    return found
+            cells |= {cell for (cell,) in ledger.execute("select cell from calls")}
+    return cells
 
 
 ROW, NO_ROW = "t0/a-model/1", "t9/a-model/1"

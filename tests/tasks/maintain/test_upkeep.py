@@ -1,30 +1,29 @@
 """The spend of every run, killed ones included; and responses that are removed for good and sampled again."""
 
-import asyncio
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
+import pyarrow.parquet as pq
 import pytest
 
 from flows.cli.main import main
 from tasks.config.job import Job
 from tasks.exports.tables import export_tables
-from tasks.llm.calls.batches import Batching, BatchOutcome
 from tasks.llm.ledger.entries import Entry
-from tasks.llm.ledger.ledger import Ledger, spend_in
-from tasks.llm.limiter import Budget
+from tasks.llm.ledger.ledger import Pruned
 from tasks.llm.replies import Reply
-from tasks.llm.request import Call
 from tasks.maintain.backup import backup, restore
-from tasks.maintain.upkeep import Choice, remove, spend_of_all, store_spend, tidy
+from tasks.maintain.upkeep import ResponseChoice, remove, spend_of_all, store_spend, tidy
 from tasks.rules.errors import UsageError
-from tasks.run.judge_configs import judge_target
 from tests import kit
 from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.kit import imported, job_on, judged, prepared, recorded, rows_in, sampled, values_in
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
+from warehouse.compaction import compact
 
 pytestmark = pytest.mark.slow
 
@@ -66,18 +65,18 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server:
     job = job_at(server, tmp_path, mode="batch")
     sampled(prepared(job))
     judged(job)
-    assert store_spend(job) == 2
+    assert 2 == store_spend(job)
     judging, sampling = stored(job)
     with Warehouse(job.warehouse).reader() as reader:
         paid = reader.rows("select (select sum(cost_usd) from responses) r, (select sum(cost_usd) from verdicts) v")[0]
         n_responses = reader.value("select count(*) from responses")
-    assert (judging["purpose"], judging["called_model"]) == ("judge", "openai/judge")
-    assert (judging["calls"], judging["failed_calls"], judging["unpriced_calls"]) == (N_CRITERIA, 0, 0)
-    assert (sampling["purpose"], sampling["called_model"]) == ("sample", "hosted_vllm/a")
+    assert ("judge", "openai/judge") == (judging["purpose"], judging["called_model"])
+    assert (N_CRITERIA, 0, 0) == (judging["calls"], judging["failed_calls"], judging["unpriced_calls"])
+    assert ("sample", "hosted_vllm/a") == (sampling["purpose"], sampling["called_model"])
     assert (sampling["calls"], sampling["failed_calls"]) == (2 * n_responses, n_responses)
-    assert (judging["cost_usd"], sampling["cost_usd"]) == pytest.approx((paid["v"], paid["r"]))
+    assert pytest.approx((paid["v"], paid["r"])) == (judging["cost_usd"], sampling["cost_usd"])
     assert paid["v"] > 0
-    assert store_spend(job) == 0
+    assert 0 == store_spend(job)
 
 
 def test_rows_are_written_for_every_run_and_only_when_they_are_news_and_this_machine_may_read_them(
@@ -86,26 +85,26 @@ def test_rows_are_written_for_every_run_and_only_when_they_are_news_and_this_mac
     job = job_at(server, tmp_path)
     Warehouse(job.warehouse).write("criteria", [kit.criterion("t", 0, 1.0)])
     Warehouse(job.warehouse).publish()
-    assert store_spend(job) == 0
+    assert 0 == store_spend(job)
     record(job, "killed", 1)
-    assert store_spend(job) == 1
-    assert [(row["run_id"], row["calls"], row["cost_usd"]) for row in stored(job)] == [("killed", 1, 0.5)]
+    assert 1 == store_spend(job)
+    assert [("killed", 1, 0.5)] == [(row["run_id"], row["calls"], row["cost_usd"]) for row in stored(job)]
     record(job, "killed", 2)
     record(job, "next", 1)
-    assert store_spend(job) == 2
+    assert 2 == store_spend(job)
     known = [(row["run_id"], row["calls"], row["cost_usd"]) for row in stored(job)]
-    assert known == [("killed", 2, 1.0), ("next", 1, 0.5)]
+    assert [("killed", 2, 1.0), ("next", 1, 0.5)] == known
     record(job, "next", 2)
-    assert [row["calls"] for row in spend_of_all(job)] == [2, 2]
+    assert [2, 2] == [row["calls"] for row in spend_of_all(job)]
     with monkeypatch.context() as patched:
         # Two machines that open one ledger damage it.
         patched.setattr(Warehouse, "elsewhere", lambda _: "node7")
-        assert [row["calls"] for row in spend_of_all(job)] == [2, 1]
-        assert store_spend(job) == 0
+        assert [2, 1] == [row["calls"] for row in spend_of_all(job)]
+        assert 0 == store_spend(job)
     shutil.rmtree(job.warehouse / "ledger")
     record(job, "killed", 3)
-    assert store_spend(job) == 0
-    assert [row["calls"] for row in stored(job)] == [2, 1]
+    assert 0 == store_spend(job)
+    assert [2, 1] == [row["calls"] for row in stored(job)]
 
 
 COUNTS = """
@@ -125,7 +124,7 @@ def job_of_two(server: FaultServer, folder: Path) -> Job:
 
 @pytest.fixture
 def job(server: FaultServer, tmp_path: Path) -> Job:
-    """Sampled and judged, one answer of it far too long."""
+    """A sampled and judged job with one response that is far too long."""
     server.behaviour = rambling
     job = job_of_two(server, tmp_path / "warehouse")
     sampled(prepared(job))
@@ -134,10 +133,9 @@ def job(server: FaultServer, tmp_path: Path) -> Job:
 
 
 def rambling(request: Request, number: int) -> HttpResponse:
-    """The first answer to one of the questions never comes to its end."""
-    said = well_behaved(request, number)
+    """The first response to one of the tasks never ends."""
     is_struck = not is_judge_request(request) and "What does t1 cost?" in request["messages"][-1]["content"]
-    return HttpResponse("blah " * 20_000) if is_struck and number == 0 else said
+    return HttpResponse("blah " * 20_000) if is_struck and number == 0 else well_behaved(request, number)
 
 
 def longest(job: Job) -> dict[str, Any]:
@@ -149,118 +147,92 @@ def in_ledger(job: Job, text: str) -> bool:
     return any(text.encode() in path.read_bytes() for path in files)
 
 
-def test_a_removed_answer_goes_with_its_verdicts_and_the_next_run_makes_a_new_one(
+def test_a_removed_response_goes_with_its_verdicts_and_the_next_run_samples_a_new_one(
     job: Job, server: FaultServer
 ) -> None:
-    (before,) = rows_in(job, COUNTS)
+    ((n_responses, n_verdicts, _),) = before = values_in(job, COUNTS)
     bad = longest(job)
-    assert bad["chars_alnum"] > 50_000
     of_bad = f"where response_id = '{bad['response_id']}'"
-    n_verdicts = rows_in(job, f"select count(*) as n from verdicts {of_bad}")[0]["n"]
-    spend = rows_in(job, "select count(*) as n, sum(cost_usd) as usd from run_costs")
+    ((n_of_bad,),) = values_in(job, f"select count(*) from verdicts {of_bad}")
+    spend = "select count(*) as n, sum(cost_usd) as usd from run_costs"
+    spent = values_in(job, spend)
 
-    report = remove(job, Choice([bad["response_id"]]), "never ends")
-    assert report.rows == 1
-    (after,) = rows_in(job, COUNTS)
-    assert (after["responses"], after["verdicts"]) == (before["responses"] - 1, before["verdicts"] - n_verdicts)
-    assert rows_in(job, f"select count(*) as n from verdict_details {of_bad} and status <> 'not_judged'") == [{"n": 0}]
-    assert values_in(job, "select response_id, reason from removals") == [(bad["response_id"], "never ends")]
+    assert 1 == remove(job, ResponseChoice([bad["response_id"]]), "never ends").rows
+    assert [(n_responses - 1, n_verdicts - n_of_bad)] == [row[:2] for row in values_in(job, COUNTS)]
+    assert [] == values_in(job, f"select 1 from verdict_details {of_bad} and status <> 'not_judged'")
+    assert [(bad["response_id"], "never ends")] == values_in(job, "select response_id, reason from removals")
     assert not in_ledger(job, "blah blah")
-    assert rows_in(job, "select count(*) as n, sum(cost_usd) as usd from run_costs") == spend
+    assert spent == values_in(job, spend)
 
-    calls = len(server.book)
-    assert sampled(job).rows == 1
-    assert judged(job).rows == n_verdicts
-    assert len(server.book) == calls + 1 + n_verdicts
-    new = rows_in(job, f"select * from responses {of_bad}")[0]
-    assert new["text"] != bad["text"]
-    assert rows_in(job, COUNTS) == [before]
-    assert rows_in(job, f"select count(*) as n from verdicts {of_bad}") == [{"n": n_verdicts}]
+    n_calls = len(server.book)
+    assert (1, n_of_bad) == (sampled(job).rows, judged(job).rows)
+    assert n_calls + 1 + n_of_bad == len(server.book)
+    assert [(bad["text"],)] != values_in(job, f"select text from responses {of_bad}")
     Warehouse(job.warehouse).database.unlink()
     Warehouse(job.warehouse).publish()
-    assert rows_in(job, COUNTS) == [before]
-    assert (sampled(job).rows, judged(job).rows, len(server.book)) == (0, 0, calls + 1 + n_verdicts)
+    assert before == values_in(job, COUNTS)
+    assert (0, 0, n_calls + 1 + n_of_bad) == (sampled(job).rows, judged(job).rows, len(server.book))
 
 
-def test_a_removed_answer_is_in_no_part_backup_or_export_and_its_space_comes_back(
+def test_a_removed_response_is_in_no_part_backup_or_export_and_its_space_is_freed(
     job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     export_tables(job, tmp_path / "before")
     bad = longest(job)
-    remove(job, Choice([bad["response_id"]]), "")
-    (expected,) = rows_in(job, COUNTS)
+    remove(job, ResponseChoice([bad["response_id"]]), "")
+    expected = rows_in(job, COUNTS)
 
     backup(job, tmp_path / "backup")
-    restored = job.model_copy(update={"warehouse": tmp_path / "restored"})
+    restored, other = (job.model_copy(update={"warehouse": tmp_path / name}) for name in ("restored", "other"))
     restore(restored, tmp_path / "backup")
-    assert rows_in(restored, COUNTS) == [expected]
+    export_tables(job, tmp_path / "exported")
+    imported(other, tmp_path / "exported")
+    imported(job, tmp_path / "before")
+    assert expected == rows_in(restored, COUNTS) == rows_in(other, COUNTS) == rows_in(job, COUNTS)
     assert not in_ledger(restored, "blah blah")
 
-    export_tables(job, tmp_path / "exported")
-    other = job.model_copy(update={"warehouse": tmp_path / "other"})
-    imported(other, tmp_path / "exported")
-    assert rows_in(other, COUNTS) == [expected]
-    imported(job, tmp_path / "before")
-    assert rows_in(job, COUNTS) == [expected]
-
-    monkeypatch.setattr("warehouse.warehouse.compact", _without_grace)
-    monkeypatch.setattr("warehouse.compaction.GRACE_S", 0.0)
-    tidy(job)
-    tidy(job)
-    assert rows_in(job, COUNTS) == [expected]
-    assert bad["response_id"] not in _stored_ids(job)
+    monkeypatch.setattr("warehouse.warehouse.compact", partial(compact, grace_s=0.0))
+    Warehouse(job.warehouse).compact()
+    Warehouse(job.warehouse).compact()
+    parts = (job.warehouse / "parts" / "responses").rglob("*.parquet")
+    stored_ids = {each for part in parts for each in pq.read_table(part)["response_id"].to_pylist()}
+    assert bad["response_id"] not in stored_ids
     Warehouse(job.warehouse).database.unlink()
     Warehouse(job.warehouse).publish()
-    assert rows_in(job, COUNTS) == [expected]
-
-
-def _without_grace(*given: Any, **named: Any) -> Any:
-    from warehouse.compaction import compact
-
-    return compact(*given, **named | {"grace_s": 0.0})
-
-
-def _stored_ids(job: Job) -> set[str]:
-    import pyarrow.parquet as pq
-
-    parts = (job.warehouse / "parts" / "responses").rglob("*.parquet")
-    return {each for part in parts for each in pq.read_table(part, columns=["response_id"])["response_id"].to_pylist()}
+    assert expected == rows_in(job, COUNTS)
 
 
 def test_a_kill_after_a_noted_removal_is_made_good_by_compaction(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    def killed(_: object) -> None:
-        raise KeyboardInterrupt
-
     bad = longest(job)
     with monkeypatch.context() as patched:
-        patched.setattr(Warehouse, "clean", killed)
+        patched.setattr(Warehouse, "clean", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            remove(job, Choice([bad["response_id"]]), "")
+            remove(job, ResponseChoice([bad["response_id"]]), "")
     tidy(job)
-    assert rows_in(job, f"select 1 from responses where response_id = '{bad['response_id']}'") == []
+
+    assert [] == rows_in(job, f"select 1 from responses where response_id = '{bad['response_id']}'")
     assert not in_ledger(job, "blah blah")
-    standing = Warehouse(job.warehouse).store.standing("responses")
-    assert all("blah" not in str(part.path.read_bytes()) for part in standing)
+    assert not any(b"blah" in part.path.read_bytes() for part in Warehouse(job.warehouse).store.standing("responses"))
 
 
 def test_what_is_removed_is_chosen_by_all_that_is_given(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
-    def said(*arguments: str, code: int = 0) -> str:
+    def run(*arguments: str, code: int = 0) -> str:
         assert main(["remove", "response", *arguments, "--warehouse", str(job.warehouse)]) == code
         captured = capsys.readouterr()
         return captured.err if code else captured.out
 
     n_responses = rows_in(job, "select count(*) as n from responses")[0]["n"]
     bad = longest(job)
-    listed = json.loads(said("--longer-than", "50000", "--dry-run", "--json"))
+    listed = json.loads(run("--longer-than", "50000", "--dry-run", "--json"))
     assert {each["response_id"] for each in listed} == {
         row["response_id"] for row in rows_in(job, "select response_id from responses where chars_alnum > 50000")
     }
-    assert len(json.loads(said("--model", "a", "--trial", "1", "--dry-run", "--json"))) == n_responses
-    assert json.loads(said("--model", "b", "--dry-run", "--json")) == []
-    assert "name the responses to remove" in said(code=2)
-    assert "nothing-like-it: no stored response has this id" in said("nothing-like-it", code=2)
-    assert "1 response removed" in said(bad["response_id"], "--task", bad["task_id"], "--reason", "too long")
-    assert "no stored response has this id" in said(bad["response_id"], code=2)
+    assert len(json.loads(run("--model", "a", "--trial", "1", "--dry-run", "--json"))) == n_responses
+    assert [] == json.loads(run("--model", "b", "--dry-run", "--json"))
+    assert "name the responses to remove" in run(code=2)
+    assert "nothing-like-it: no stored response has this id" in run("nothing-like-it", code=2)
+    assert "1 response removed" in run(bad["response_id"], "--task", bad["task_id"], "--reason", "too long")
+    assert "no stored response has this id" in run(bad["response_id"], code=2)
 
 
 def test_nothing_is_removed_while_a_part_is_damaged(job: Job) -> None:
@@ -268,7 +240,7 @@ def test_nothing_is_removed_while_a_part_is_damaged(job: Job) -> None:
     content = bytearray(part.path.read_bytes())
     content[len(content) // 2] ^= 1
     part.path.write_bytes(content)
-    wanted = Choice([longest(job)["response_id"]])
+    wanted = ResponseChoice([longest(job)["response_id"]])
 
     with pytest.raises(WarehouseError, match=f"{part.name}: is damaged; run `prbench aggregate` to repair it"):
         remove(job, wanted, "too long")
@@ -281,45 +253,18 @@ def test_nothing_is_removed_while_a_part_is_damaged(job: Job) -> None:
 
 def test_nothing_is_removed_while_a_run_is_at_work(job: Job) -> None:
     with Warehouse(job.warehouse).writing(), pytest.raises(WarehouseBusy):
-        remove(job, Choice([longest(job)["response_id"]]), "")
+        remove(job, ResponseChoice([longest(job)["response_id"]]), "")
     with pytest.raises(UsageError, match="name the responses"):
-        remove(job, Choice(), "")
+        remove(job, ResponseChoice(), "")
 
 
-def test_the_ledger_does_not_bring_a_removed_answer_back_even_if_it_still_holds_it(
-    job: Job, server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_ledger_does_not_bring_a_removed_response_back_even_if_it_still_holds_it(
+    job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As when another file of the ledger holds the reply, or a backup of the ledger was put back."""
-    monkeypatch.setattr(
-        "tasks.maintain.upkeep.forget", lambda *_: __import__("tasks.llm.ledger.ledger").llm.ledger.ledger.Pruned()
-    )
-    bad = longest(job)
-    remove(job, Choice([bad["response_id"]]), "")
+    monkeypatch.setattr("tasks.maintain.upkeep.forget", lambda *_: Pruned())
+    remove(job, ResponseChoice([longest(job)["response_id"]]), "")
+
     assert in_ledger(job, "blah blah")
-    assert sampled(job).rows == 1
-    assert longest(job)["chars_alnum"] < 50_000
-
-
-def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_it_once(server: FaultServer, tmp_path: Path) -> None:
-    server.polls_until_done = 1
-    target = judge_target(job_at(server, tmp_path, mode="batch").settings.judges[0])
-    calls = [
-        Call(target, [{"role": "user", "content": f"question {number}"}], f"cell {number}", is_batched=True)
-        for number in range(30)
-    ]
-
-    async def both() -> tuple[BatchOutcome, BatchOutcome]:
-        ledgers = [Ledger(tmp_path / "ledger") for _ in range(2)]
-        runs = [Batching(target, ledger, Budget(None, None), f"run {n}") for n, ledger in enumerate(ledgers)]
-        one, other = await asyncio.gather(*(run.submit_and_collect(calls, 30.0) for run in runs))
-        for ledger in ledgers:
-            answers = [ledger.history(call.key(call.parameters(target.parameters))) for call in calls]
-            assert [len(history.entries) for history in answers] == [1] * 30
-            ledger.close()
-        return one, other
-
-    one, other = asyncio.run(both())
-    assert sorted([one.n_submitted, other.n_submitted]) == [0, 30]
-    assert sorted([len(one.replies), len(other.replies)]) == [0, 30]
-    assert len(server.paid) == 30
-    assert [(row["calls"], row["purpose"]) for row in spend_in(tmp_path / "ledger")] == [(30, "judge")]
+    assert 1 == sampled(job).rows
+    assert 50_000 > longest(job)["chars_alnum"]

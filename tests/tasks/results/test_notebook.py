@@ -39,7 +39,7 @@ def test_it_shows_the_leaderboard_weak_categories_and_charts(
     texts = [each["text/plain"] for each in shown]
     assert "prbench" in texts[0]
     assert "birch-2" in texts[1]
-    assert sum("vegaEmbed" in each.get("text/html", "") for each in shown) == 2
+    assert 2 == sum("vegaEmbed" in each.get("text/html", "") for each in shown)
     assert any("label" in text and "mean_score" in text for text in texts)
     assert not list(tmp_path.iterdir())
 

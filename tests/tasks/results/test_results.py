@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from tasks.bundles.stores import place
+from tasks.bundles.stores import open_location
 from tasks.config.job import Job
 from tasks.exports.tables import publish
 from tasks.figures.leaderboard import Choice, leaderboard
@@ -53,15 +53,15 @@ def test_a_table_has_all_its_rows_in_every_kind_of_frame(results: Results, world
 def test_every_listed_table_can_be_read_and_says_what_a_row_is(results: Results) -> None:
     listed = results.tables()
     assert {"mart", "stored"} == set(listed["kind"])
-    assert listed["meaning"].null_count() == 0
+    assert 0 == listed["meaning"].null_count()
     assert {"leaderboard", "verdicts", "verdict_details", "tasks"} <= set(listed["name"])
     for name in listed["name"]:
         assert isinstance(results.table(name), pl.DataFrame)
 
 
 def test_a_query_takes_parameters_by_place_and_by_name(results: Results) -> None:
-    assert results.sql("select ? + 1 as n", [1])["n"].to_list() == [2]
-    assert results.sql("select $n + 1 as n", {"n": 1}, format="pandas")["n"].tolist() == [2]
+    assert [2] == results.sql("select ? + 1 as n", [1])["n"].to_list()
+    assert [2] == results.sql("select $n + 1 as n", {"n": 1}, format="pandas")["n"].tolist()
 
 
 @pytest.mark.parametrize(
@@ -81,18 +81,18 @@ def test_the_leaderboard_is_that_of_the_command(results: Results, world_job: Job
 
 
 def test_a_difference_is_second_minus_first_with_its_sentence(results: Results, world_job: Job) -> None:
-    found = results.diff("alder-large", "cedar-mini", judges=["strict-judge"])
-    rows = {row["split"]: row for row in found.to_dicts() if row["first_judge_trial"] == row["second_judge_trial"] == 1}
+    rows = results.diff("alder-large", "cedar-mini", judges=["strict-judge"])
+    rows = {row["split"]: row for row in rows.to_dicts() if row["first_judge_trial"] == row["second_judge_trial"] == 1}
     assert set(rows) == set(results.splits)
     row = rows["legal"]
-    assert (row["first"], row["second_model"], row["first_judge"]) == ("alder-large", "cedar-mini", "strict-judge")
-    assert row["difference"] == pytest.approx(row["second_mean"] - row["first_mean"])
+    assert ("alder-large", "cedar-mini", "strict-judge") == (row["first"], row["second_model"], row["first_judge"])
+    assert pytest.approx(row["second_mean"] - row["first_mean"]) == row["difference"]
     assert row["ci_low"] < row["difference"] < row["ci_high"]
     assert "cedar-mini" in row["sentence"]
 
 
-def test_a_mistake_is_one_line_that_names_what_there_is(results: Results, tmp_path: Path) -> None:
-    for wrong, said in (
+def test_a_mistake_is_one_line_that_names_what_there_is(results: Results, world_job: Job, tmp_path: Path) -> None:
+    for wrong, reason in (
         (lambda: results.table("leaderbord"), "no table or view leaderbord (did you mean `leaderboard`?)"),
         (lambda: results.leaderboard(models=["nobody"]), "nobody: not found; known: alder-large"),
         (lambda: results.leaderboard(by="colour"), "no such breakdown"),
@@ -100,9 +100,9 @@ def test_a_mistake_is_one_line_that_names_what_there_is(results: Results, tmp_pa
         (lambda: results.diff("alder-large"), "at least two names"),
         (lambda: results.table("tasks", format="xml"), "must be polars, arrow or pandas"),  # type: ignore[arg-type]
         (lambda: open_results(tmp_path / "nowhere"), "run `prbench run` first"),
-        (lambda: open_results(results._job.warehouse, benchmark="other"), "it holds prbench"),
+        (lambda: open_results(world_job.warehouse, benchmark="other"), "it holds prbench"),
     ):
-        with pytest.raises(UsageError, match=one_line(said)):
+        with pytest.raises(UsageError, match=one_line(reason)):
             wrong()
 
 
@@ -110,7 +110,7 @@ def test_columns_have_their_types_where_no_value_is_known_and_where_there_is_no_
     lawyers = results.leaderboard(judges=["lawyers"])
     assert lawyers["ci_low"].null_count() == len(lawyers)
     nobody = results.leaderboard(vintage="2026-10-05", models=["birch-2"])
-    assert len(nobody) == 0
+    assert 0 == len(nobody)
     for board in (lawyers, nobody):
         types = dict(board.schema)
         assert types["ci_low"] == types["mean_score"] == types["cost_usd"] == pl.Float64
@@ -136,16 +136,16 @@ def published(tmp_path: Path) -> Job:
 def test_a_publication_a_store_and_a_copied_file_hold_the_same(tmp_path: Path) -> None:
     job = published(tmp_path)
     for target in (str(tmp_path / "board"), "memory://board"):
-        publish(job, place(target), n_kept=None)
+        publish(job, open_location(target), n_kept=None)
     copied = tmp_path / "copied.duckdb"
     copied.write_bytes((job.warehouse / DATABASE).read_bytes())
     for opened in (job.warehouse, tmp_path / "board", "memory://board", copied):
         with open_results(opened) as results:
-            assert sorted(results.table("tasks")["task_id"]) == ["t1", "t2"]
+            assert ["t1", "t2"] == sorted(results.table("tasks")["task_id"])
 
 
 def test_a_copy_from_a_store_is_deleted_when_it_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    publish(published(tmp_path), place("memory://other"), n_kept=None)
+    publish(published(tmp_path), open_location("memory://other"), n_kept=None)
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))

@@ -21,7 +21,7 @@ from tasks.run.judge_configs import target_of
 from tasks.run.run_context import CALLED_KINDS, open_run_context, refuse_unready
 from tasks.run.stages import STAGES
 from tests.kit import admitted, criterion, job_on, response, row, written
-from warehouse import Warehouse, take_notices
+from warehouse import Warehouse, pop_notices
 
 PROJECT = Path(__file__).parents[3]
 
@@ -103,7 +103,7 @@ def test_a_damaged_database_is_rebuilt_before_it_is_asked_what_is_to_be_called(j
     with pytest.raises(UsageError, match="OPENAI_API_KEY is not set"):
         refuse_unready(job)
     assert not Warehouse(job.warehouse).damage()
-    assert [str(database)] == [notice.line.partition(": ")[0] for notice in take_notices(job.warehouse)]
+    assert [str(database)] == [notice.line.partition(": ")[0] for notice in pop_notices(job.warehouse)]
 
 
 def test_a_database_that_another_version_published_is_renewed_by_the_run_and_not_asked_before(

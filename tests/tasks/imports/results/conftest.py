@@ -13,7 +13,7 @@ from tasks.config.job import Job
 from tasks.imports.results.importing import import_results
 from tasks.ingest import ingest
 from tests.kit import copied, job_on, row, rows_in
-from tests.tasks.imports.results.made_files import published
+from tests.tasks.imports.results.harness_files import published
 from warehouse import Warehouse
 
 LOGS = Path(__file__).parent / "logs"
@@ -59,7 +59,7 @@ class SideBySide:
     """A warehouse with the logs of three harnesses, and what each import said."""
 
     job: Job
-    said: dict[str, str]
+    notes: dict[str, str]
 
 
 @pytest.fixture(scope="session")
@@ -72,8 +72,8 @@ def side_by_side(finance: Job, tmp_path_factory: pytest.TempPathFactory) -> Side
         "evalscope": ([unpacked("evalscope", folder)], "evalscope {model}"),
         "inspect": ([LOGS / "thorough.eval", LOGS / "brief.eval"], None),
     }
-    said = {name: notes_of(import_results(job, files, model=label)) for name, (files, label) in given.items()}
-    return SideBySide(job, said)
+    notes = {name: notes_of(import_results(job, files, model=label)) for name, (files, label) in given.items()}
+    return SideBySide(job, notes)
 
 
 def unpacked(name: str, folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""A workload whose true scores are known: what two models answer to the samples, and what a judge decides on it.
+"""A workload whose true scores are known: the responses of two models to the samples, and a judge's decisions on them.
 
 Every harness was given the same: it asked the models and the judge over a socket, with its own prompts.
 """
@@ -17,14 +17,14 @@ TASKS = ("sample-fin-2", "sample-fin-3", "sample-leg-2")
 UNANSWERED = ("brief", "sample-fin-3")
 """The provider refuses this call."""
 UNREADABLE = ("thorough", "sample-leg-2", 4)
-"""The judge's reply on this criterion (by its place) of this answer cannot be read."""
+"""The judge's reply on this criterion (by its position) of this response cannot be read."""
 
 
 def rows(benchmark: str = "prbench") -> list[dict[str, Any]]:
     """The rows of the sample in its benchmark's shape, those of the workload."""
     text = sample_path(benchmark).read_text(encoding="utf-8")
-    found = [json.loads(line) for line in text.splitlines()]
-    return [row for row in found if benchmark != "prbench" or row["task"] in TASKS]
+    sample = [json.loads(line) for line in text.splitlines()]
+    return [row for row in sample if benchmark != "prbench" or row["task"] in TASKS]
 
 
 def task_of(row: Mapping[str, Any]) -> str:
@@ -45,15 +45,15 @@ def weights_of(row: Mapping[str, Any]) -> list[float]:
     return [float(item[f"{item['weight_class'].replace(' ', '_')}_weight"]) for item in named]
 
 
-def answer(model: str, task: str) -> str:
+def response_to(model: str, task: str) -> str:
     """Return a model's response: several lines, one of which looks like a turn."""
     return f"The {model} answer to {task}.\n\nuser: is this a turn?\nNo, it is <b>text</b> & nothing else."
 
 
-def is_met(model: str, task: str, place: int) -> bool:
+def is_met(model: str, task: str, position: int) -> bool:
     """Return the judge's decision on a criterion, by its position."""
-    drawn = hashlib.sha256(f"{model} {task} {place}".encode()).digest()[0]
-    return drawn % 4 > (0 if model == "thorough" else 2)
+    byte = hashlib.sha256(f"{model} {task} {position}".encode()).digest()[0]
+    return byte % 4 > (0 if model == "thorough" else 2)
 
 
 def true_score(model: str, row: Mapping[str, Any], *, hides_failures: bool = False) -> float | None:

@@ -1,4 +1,4 @@
-"""Drawing the verdicts whose labels narrow an interval most, and how wide it is then expected to be."""
+"""Sampling the verdicts whose labels narrow an interval most, and forecasting its width."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class Purpose(NamedTuple):
 
 @dataclass(frozen=True)
 class Population:
-    """The verdicts that a sheet is drawn from, with the judge that they correct, as columns one entry a verdict."""
+    """The verdicts from which a sheet is sampled, with the judge that they correct; columns have an entry a verdict."""
 
     rows: Sequence[Row]
     judge: str
@@ -62,13 +62,13 @@ class Population:
 
     @cached_property
     def free(self) -> NDArray[np.int64]:
-        """The places of the verdicts without a label."""
+        """The indices of the verdicts without a label."""
         return np.flatnonzero(~self.is_known)
 
     def probabilities(self, n_wanted: int) -> Floats:
-        """Return the probability of drawing each verdict without a label.
+        """Return the probability of sampling each verdict without a label.
 
-        Each model has an equal share of the labels, since each needs as many.
+        Each model gets an equal share of the labels, since each needs as many.
         """
         size = sampling.sizes(self.contributions[self.free], self.errors[self.free])
         _, of_model = np.unique(self.models[self.free], return_inverse=True)
@@ -79,7 +79,7 @@ def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence
     """Return the purpose that `--for` names: the leaderboard, two models, or a category.
 
     Raises:
-        UsageError: it names nothing of these.
+        UsageError: it names none of these.
     """
     benchmark = wanted.benchmark
     primary, of_criteria = benchmark.primary_score.score_name, benchmark.criteria_score.score_name
@@ -103,26 +103,27 @@ def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence
 def population_of(
     job: Job, reader: Reader, wanted: WantedTasks, purpose: Purpose, response_ids: Sequence[str], *, of_latest: bool
 ) -> Population:
-    """Return the verdicts on some responses that a sheet can draw.
+    """Return the verdicts on some responses that a sheet can sample.
 
-    The judge is the first configured one, or of those that `--judge` names, that has verdicts on them; without one that
-    with the most. A label counts beside a complete set of its decisions. Responses that it has not begun are left out;
-    those that it has not completed, such as after a failed call, are hardly ever drawn.
+    The judge is the first configured one, or of those that `--judge` names, that has verdicts on them; if there is
+    none, the judge with the most verdicts. A label counts beside a complete set of the judge's decisions. Responses
+    that it has not begun are left out; those that it has not completed, such as after a failed call, are rarely
+    sampled.
 
     Raises:
         UsageError: no judge has a verdict on them, or the judge has none on a model that is to be compared.
     """
     names = None if job.named_judges is None else list(job.named_judges)
-    judgings = reader.rows(
+    judge_configs = reader.rows(
         sql.read("queries/exports/drawn_judgings"), {"response_ids": list(response_ids), "judges": names}
     )
-    judging = first_judge_config(job, wanted.benchmark, judgings)
-    if judging is None:
+    judge_config = first_judge_config(job, wanted.benchmark, judge_configs)
+    if judge_config is None:
         raise UsageError("--for: no judge has a verdict on these responses, which labels would correct; run `prbench "
                          "judge`, or leave --for out")  # fmt: skip
     rows = reader.rows(sql.read("queries/exports/drawn_population"), {
         "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "response_ids": list(response_ids),
-        "judging_id": judging["judging_id"], "steps": judging["steps"], "score": purpose.score,
+        "judging_id": judge_config["judging_id"], "steps": judge_config["steps"], "score": purpose.score,
         "breakdown": purpose.breakdown, "label": purpose.label, "of_latest": of_latest,
     })  # fmt: skip
     if not rows:
@@ -130,11 +131,11 @@ def population_of(
     lacking = {*purpose.models} - {row["model"] for row in rows}
     if purpose.is_difference and lacking:
         raise UsageError(
-            f"--for {purpose.named}: {judging['judge']} has no verdict on {min(lacking)}; run `prbench judge`"
+            f"--for {purpose.named}: {judge_config['judge']} has no verdict on {min(lacking)}; run `prbench judge`"
         )
     numbers = dict.fromkeys(("worth", "label_value", "judge_value", "disagreement", "n_others"), pl.Float64)
     frame = pl.DataFrame(rows, schema_overrides=numbers, infer_schema_length=None)
-    # What each verdict adds to its model's mean: a task counts by one over tasks, a trial by one over trials.
+    # The contribution of each verdict to its model's mean: 1 / tasks for a task, 1 / trials for a trial.
     is_counted = pl.col("is_counted")
     n_trials = pl.col("response_id").filter(is_counted).n_unique().over("model", "task")
     n_tasks = pl.col("task").filter(is_counted).n_unique().over("model")
@@ -145,33 +146,33 @@ def population_of(
     of_group = sampling.group_errors(groups[squared.is_not_null().to_numpy()], squared.drop_nulls().to_numpy(), groups)
     errors = sampling.expected_errors(of_group, frame["disagreement"].to_numpy(), frame["n_others"].to_numpy())
     contributions, is_known = frame.select(share).to_series().to_numpy(), frame["label_value"].is_not_null().to_numpy()
-    return Population(rows, judging["judge"], contributions, errors, is_known)
+    return Population(rows, judge_config["judge"], contributions, errors, is_known)
 
 
-class Drawn(NamedTuple):
-    """A sheet: its id, the places of the verdicts drawn, and the probability of every verdict."""
+class SampledSheet(NamedTuple):
+    """A sheet: its id, the indices of the sampled verdicts, and the probability of every verdict."""
 
     sheet_id: str
-    places: Sequence[int]
+    indices: Sequence[int]
     probabilities: Floats
 
 
-def draw(population: Population, wanted: WantedTasks, purpose: Purpose, n_rows: int, seed: int) -> Drawn:
-    """Draw verdicts that have no label yet; the same ones for the same population, number and seed.
+def draw(population: Population, wanted: WantedTasks, purpose: Purpose, n_rows: int, seed: int) -> SampledSheet:
+    """Sample verdicts that have no label yet; the same ones for the same population, number and seed.
 
     Raises:
-        UsageError: all have one.
+        UsageError: all have a label.
     """
     free = population.free
     if not len(free):
         raise UsageError(f"--for {purpose.named}: every verdict has a label already")
-    keys = [_key(population.rows[place]) for place in free.tolist()]
+    keys = [_key(population.rows[index]) for index in free.tolist()]
     probabilities = np.ones(len(population.rows))
     probabilities[free] = population.probabilities(n_rows)
-    places = free[sampling.systematic_sample(probabilities[free], keys, seed, population.models[free].tolist())]
+    indices = free[sampling.systematic_sample(probabilities[free], keys, seed, population.models[free].tolist())]
     listed = [f"{_key(row)}/{p!r}" for row, p in zip(population.rows, probabilities.tolist(), strict=True)]
     sheet_id = digest("label sheet", *wanted.key.values(), tuple(purpose), n_rows, seed, listed)
-    return Drawn(sheet_id, places.tolist(), probabilities)
+    return SampledSheet(sheet_id, indices.tolist(), probabilities)
 
 
 def _key(row: Row) -> str:
@@ -179,34 +180,34 @@ def _key(row: Row) -> str:
 
 
 def sheet_rows(
-    job: Job, wanted: WantedTasks, purpose: Purpose, population: Population, drawn: Drawn, seed: int
+    job: Job, wanted: WantedTasks, purpose: Purpose, population: Population, sampled: SampledSheet, seed: int
 ) -> tuple[Row, list[Row]]:
-    """Return the row of `label_sheets` and those of `label_draws`."""
-    n_known = int(population.is_known.sum())
-    key = {**wanted.key, "sheet_id": drawn.sheet_id}
+    """Return the row of `label_sheets` and the rows of `label_draws`."""
+    n_known, n_sampled = int(population.is_known.sum()), len(sampled.indices)
+    key = {**wanted.key, "sheet_id": sampled.sheet_id}
     sheet = {
         **key, "covered_breakdown": purpose.breakdown, "covered_label": purpose.label,
-        "design": f"{len(drawn.places)} verdicts drawn for {purpose.named}, judged by {population.judge}, seed {seed}",
+        "design": f"{n_sampled} verdicts drawn for {purpose.named}, judged by {population.judge}, seed {seed}",
         "covered_responses": list(dict.fromkeys(row["response_id"] for row in population.rows)),
-        "n_population": len(population.rows) - n_known, "n_drawn": len(drawn.places), "seed": seed,
+        "n_population": len(population.rows) - n_known, "n_drawn": n_sampled, "seed": seed,
         "import_batch": None, "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip
     draws = [
         {
             **key, "task_id": row["task"], "response_id": row["response_id"], "criterion_id": row["criterion_id"],
-            "criterion_hash": row["criterion_hash"], "probability": float(drawn.probabilities[place]),
-            "is_known": bool(population.is_known[place]),
+            "criterion_hash": row["criterion_hash"], "probability": float(sampled.probabilities[index]),
+            "is_known": bool(population.is_known[index]),
         }
-        for place in sorted({*drawn.places, *np.flatnonzero(population.is_known).tolist()})
-        for row in [population.rows[place]]
+        for index in sorted({*sampled.indices, *np.flatnonzero(population.is_known).tolist()})
+        for row in [population.rows[index]]
     ]  # fmt: skip
     return sheet, draws
 
 
 class Width(NamedTuple):
-    """The expected width of an interval after some more labels; with none, the width now (None without a figure).
+    """The expected width of an interval after a number of further labels; with 0, the present width, if there is one.
 
-    `is_enough` is whether so many labels are expected to give each of the chosen intervals.
+    `is_enough` states whether this number of labels is expected to give each of the chosen intervals.
     """
 
     n_labels: int
@@ -219,14 +220,14 @@ def expected_widths(
 ) -> list[Width]:
     """Return the mean width of the chosen intervals now, and as expected after more labels, up to `n_rows`.
 
-    Labels of earlier sheets count with the width that they give now, and without a figure by their number.
+    Labels of earlier sheets count with the width that they give now, or without a figure by their number.
     """
     now = _widths_now(reader, wanted, purpose, population)
     models, free = population.models, population.free
     groups = [list(purpose.models)] if purpose.is_difference else [[each] for each in sorted(set(models.tolist()))]
     known = [now[name]["width"] for name in map(" ".join, groups) if name in now]
     has_figures = len(known) == len(groups)
-    found = [Width(0, float(np.mean(known)) if has_figures else None, has_figures)]
+    expected = [Width(0, float(np.mean(known)) if has_figures else None, has_figures)]
     for n in sorted({*AFTER, n_rows}):
         probabilities = population.probabilities(n)
         widths = [
@@ -235,8 +236,8 @@ def expected_widths(
             for of_group in [np.isin(models[free], group)]
         ]
         is_enough = n >= n_needed(population) and population.n_tasks >= FEWEST_LABELLED_TASKS
-        found.append(Width(n, float(np.mean(widths)), has_figures or is_enough))
-    return found
+        expected.append(Width(n, float(np.mean(widths)), has_figures or is_enough))
+    return expected
 
 
 def _widths_now(reader: Reader, wanted: WantedTasks, purpose: Purpose, population: Population) -> dict[str, Row]:
@@ -259,14 +260,14 @@ def _widths_now(reader: Reader, wanted: WantedTasks, purpose: Purpose, populatio
 
 
 def n_needed(population: Population) -> int:
-    """Return about how many more labels give each model as many as a figure needs."""
+    """Return about how many further labels give each model as many as a figure needs."""
     models, of_model = np.unique(population.models, return_inverse=True)
     n_known = np.bincount(of_model, population.is_known)
     return max(0, len(models) * (FEWEST_LABELS - int(n_known.min())))
 
 
 def _width(
-    population: Population, places: NDArray[np.int64], probabilities: Floats, group: Sequence[str],
+    population: Population, indices: NDArray[np.int64], probabilities: Floats, group: Sequence[str],
     now: Row | None,
 ) -> float:  # fmt: skip
     """Return the expected width of a model's mean, or of a difference of two, with labels of these probabilities."""
@@ -276,7 +277,7 @@ def _width(
             sign = -1.0 if len(group) > 1 and row["model"] == group[0] else 1.0
             values[row["task"]] = values.get(row["task"], 0.0) + sign * contribution * row["judge_value"]
     of_tasks = len(values) * float(np.var(list(values.values()), ddof=1)) if len(values) > 1 else 0.0
-    added = sampling.label_variance(population.contributions[places], population.errors[places], probabilities)
+    added = sampling.label_variance(population.contributions[indices], population.errors[indices], probabilities)
     n_new = float(probabilities.sum())
     if now is None:
         n_known = int((population.is_known & np.isin(population.models, group)).sum())

@@ -7,39 +7,33 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import polars as pl
 import pytest
 
 from tasks.config.job import Job
-from tasks.figures.scope import open_scope
 from tasks.imports.results.formats import read_evalscope
 from tasks.imports.results.importing import import_results, matched
-from tasks.imports.results.records import Decision, Source
+from tasks.imports.results.records import Decision, LogSource
 from tasks.imports.verdicts import Wording
-from tasks.ingest import ingest
-from tasks.report.rendering.notices import notices
-from tasks.rules.errors import UsageError
 from tasks.rules.identity import criterion_hash
-from tests.kit import SHARED_DATA, job_on, rows_in, values_in
+from tests.kit import rows_in, values_in
 from tests.tasks.imports.results.conftest import LOGS, SideBySide, brief_log, notes_of, unpacked
-from tests.tasks.imports.results.made_files import example, m42, published, simple_evals, simple_evals_html
-from tests.tasks.imports.results.workload import MODELS, UNANSWERED, answer, rows, true_score, weights_of
-from warehouse import Warehouse
+from tests.tasks.imports.results.harness_files import example, m42, published, simple_evals, simple_evals_html
+from tests.tasks.imports.results.workload import MODELS, UNANSWERED, rows, true_score, weights_of
 
 SCORES = "select model, task_id, trial, value from scores where score_name = 'score' order by all"
 
 
 def test_logs_of_three_harnesses_stand_side_by_side_with_their_true_scores(side_by_side: SideBySide) -> None:
-    found = {(row["model"], row["task_id"], row["trial"]): row["value"] for row in rows_in(side_by_side.job, SCORES)}
+    actual = {(row["model"], row["task_id"], row["trial"]): row["value"] for row in rows_in(side_by_side.job, SCORES)}
     wanted = {}
     for model, row in [(model, row) for model in MODELS for row in rows()]:
         task, true = row["task"], true_score(model, row)
-        is_answered = (model, task) != UNANSWERED
-        wanted[model, task, 1] = true_score(model, row, hides_failures=True) if is_answered else None
+        has_response = (model, task) != UNANSWERED
+        wanted[model, task, 1] = true_score(model, row, hides_failures=True) if has_response else None
         wanted |= {(f"openai-api/workload/{model}", task, epoch): true for epoch in (1, 2)}
-        wanted |= {(f"evalscope {model}", task, 1): true} if is_answered else {}
+        wanted |= {(f"evalscope {model}", task, 1): true} if has_response else {}
 
-    assert {place: None if value is None else pytest.approx(value) for place, value in wanted.items()} == found
+    assert {cell: None if value is None else pytest.approx(value) for cell, value in wanted.items()} == actual
 
 
 def test_failed_calls_are_failures_with_their_cause_and_never_unmet(side_by_side: SideBySide) -> None:
@@ -57,47 +51,32 @@ def test_failed_calls_are_failures_with_their_cause_and_never_unmet(side_by_side
 
 
 def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side: SideBySide) -> None:
-    assert "may store a failed judge call as a decision" in side_by_side.said["published"]
-    assert "may store" not in side_by_side.said["inspect"]
+    assert "may store a failed judge call as a decision" in side_by_side.notes["published"]
+    assert "may store" not in side_by_side.notes["inspect"]
     for table in ("leaderboard", "verdict_details"):
         marked = rows_in(side_by_side.job, f"select distinct model from {table} where may_hide_failures order by 1")
         assert ["brief", "thorough"] == [row["model"] for row in marked]
 
 
-def test_the_report_and_the_leaderboard_say_whose_verdicts_may_hide_failures(side_by_side: SideBySide) -> None:
-    with Warehouse(side_by_side.job.warehouse).reader() as reader:
-        notes = [each.text for each in notices(open_scope(side_by_side.job, reader)) if "Imported" in each.text]
-
-    assert {said: set(models.split(", ")) for said, _, models in (note.partition(": ") for note in notes)} == {
-        "Imported from a tool that stores failed judge calls as decisions, so some scores may be wrong": {
-            "brief (strict)", "thorough (strict)",
-        },
-        "Imported, and not known whether failed judge calls count as decisions": {
-            "openai-api/workload/brief (openai-api/workload/strict)",
-            "openai-api/workload/thorough (openai-api/workload/strict)",
-        },
-    }  # fmt: skip
-
-
 def test_grades_of_a_response_that_failed_are_left_out(side_by_side: SideBySide) -> None:
     query = f"select * from verdicts where task_id = '{UNANSWERED[1]}' and model = 'brief'"
 
-    assert "14 grades of failed responses left out" in side_by_side.said["published"]
+    assert "14 grades of failed responses left out" in side_by_side.notes["published"]
     assert [] == rows_in(side_by_side.job, query)
 
 
 def test_the_means_of_a_log_are_compared_and_differences_are_named_with_their_cause(side_by_side: SideBySide) -> None:
-    said = side_by_side.said
+    notes = side_by_side.notes
 
-    assert "thorough: mean score 0.6923 in the log, 0.6923 here: equal on 3 tasks" in said["published"]
-    assert f"differs on {UNANSWERED[1]} trial 1 (0.0000 and no score: the response failed)" in said["published"]
-    assert "thorough: mean score 0.7551 in the log, 0.7551 here: equal on 2 tasks" in said["evalscope"]
-    assert "brief has no prediction on sample-fin-3" in said["evalscope"]
-    assert "openai-api/workload/brief: mean score 0.0133 in the log, 0.0133 here: equal" in said["inspect"]
+    assert "thorough: mean score 0.6923 in the log, 0.6923 here: equal on 3 tasks" in notes["published"]
+    assert f"differs on {UNANSWERED[1]} trial 1 (0.0000 and no score: the response failed)" in notes["published"]
+    assert "thorough: mean score 0.7551 in the log, 0.7551 here: equal on 2 tasks" in notes["evalscope"]
+    assert "brief has no prediction on sample-fin-3" in notes["evalscope"]
+    assert "openai-api/workload/brief: mean score 0.0133 in the log, 0.0133 here: equal" in notes["inspect"]
 
 
 def test_usage_and_time_of_calls_are_kept(side_by_side: SideBySide) -> None:
-    found = rows_in(side_by_side.job, """
+    actual = rows_in(side_by_side.job, """
         select prompt_tokens, cached_tokens, completion_tokens, served_model, finish_reason, latency_s > 0 as has_time
         from responses where task_id = 'sample-fin-2' and trial = 1 and model like '%_thorough'
     """)  # fmt: skip
@@ -106,7 +85,7 @@ def test_usage_and_time_of_calls_are_kept(side_by_side: SideBySide) -> None:
         from verdicts where model like 'evalscope %'
     """)  # fmt: skip
 
-    assert [(176, 88, 17, "thorough-2026-11-01", "stop", True)] * 2 == [tuple(row.values()) for row in found]
+    assert [(176, 88, 17, "thorough-2026-11-01", "stop", True)] * 2 == [tuple(row.values()) for row in actual]
     assert [True, True] == list(judged.values())
 
 
@@ -128,22 +107,22 @@ def test_other_weights_and_scores_clipped_one_by_one_are_told_apart(job: Job, tm
     file.write_text(json.dumps(document))
     below = [row["task"] for row in rows() if (true_score("brief", row, hides_failures=True) or 0) < 0]
 
-    said = notes_of(import_results(job, [file]))
-    assert "1 weights in the log differ from those of this revision" in said
-    assert "1 other weights)" in said
+    notes = notes_of(import_results(job, [file]))
+    assert "1 weights in the log differ from those of this revision" in notes
+    assert "1 other weights)" in notes
     assert below
-    assert all(f"{task} trial 1 (0.0000 and -" in said for task in below)
-    assert "clipped for each response there" in said
+    assert all(f"{task} trial 1 (0.0000 and -" in notes for task in below)
+    assert "clipped for each response there" in notes
 
 
 @pytest.mark.slow
 def test_the_other_adapter_of_evalscope_comes_in_with_its_scores(health: Job, tmp_path: Path) -> None:
-    said = notes_of(import_results(health, [unpacked("evalhealth", tmp_path)]))
+    notes = notes_of(import_results(health, [unpacked("evalhealth", tmp_path)]))
 
-    assert 2 == said.count("equal on 3 tasks")
-    found = {(row["model"], row["task_id"]): row["value"] for row in rows_in(health, SCORES)}
+    assert 2 == notes.count("equal on 3 tasks")
+    actual = {(row["model"], row["task_id"]): row["value"] for row in rows_in(health, SCORES)}
     wanted = {(m, r["prompt_id"]): pytest.approx(true_score(m, r)) for m in MODELS for r in rows("healthbench")}
-    assert wanted == found
+    assert wanted == actual
 
 
 @pytest.mark.slow
@@ -157,24 +136,23 @@ def test_every_form_of_simple_evals_is_the_same(health: Job, tmp_path: Path, for
         simple_evals_html(file, examples)
     else:
         file.write_text("".join(json.dumps(each) + "\n" for each in examples))
-    said = notes_of(import_results(health, [file], model="thorough", judge="grader"))
+    notes = notes_of(import_results(health, [file], model="thorough", judge="grader"))
 
-    assert "equal on 3 tasks" in said
-    found = {row["task_id"]: row["value"] for row in rows_in(health, SCORES)}
-    assert {row["prompt_id"]: pytest.approx(true_score("thorough", row)) for row in rows("healthbench")} == found
+    assert "equal on 3 tasks" in notes
+    actual = {row["task_id"]: row["value"] for row in rows_in(health, SCORES)}
+    assert {row["prompt_id"]: pytest.approx(true_score("thorough", row)) for row in rows("healthbench")} == actual
     texts = rows_in(health, "select text from responses where text like '%<b>text</b> & nothing else.'")
     assert 3 == len(texts)
     assert {"grader"} == {row["judge"] for row in rows_in(health, "select judge from verdicts")}
 
 
 @pytest.mark.slow
-def test_repeats_of_simple_evals_are_trials_and_a_refused_question_is_a_failure(health: Job, tmp_path: Path) -> None:
+def test_repeats_of_simple_evals_are_trials_and_a_refused_call_is_a_failure(health: Job, tmp_path: Path) -> None:
     first = example("thorough", rows("healthbench")[0])
     refused = {**first, "completion": [{"content": "No response (bad request).", "role": "assistant"}]}
     import_results(health, [simple_evals(tmp_path / "r.json", [first, refused])], model="m")
 
-    found = rows_in(health, "select trial, status from responses order by trial")
-    assert [(1, "ok"), (2, "provider_error")] == [tuple(row.values()) for row in found]
+    assert [(1, "ok"), (2, "provider_error")] == values_in(health, "select trial, status from responses order by trial")
 
 
 @pytest.mark.slow
@@ -182,48 +160,14 @@ def test_a_guess_of_m42_is_a_failed_verdict(health: Job, tmp_path: Path) -> None
     given = rows("healthbench")
     task = given[0]["prompt_id"]
     file = m42(tmp_path / "judge_responses.jsonl", "thorough", given, guessed=(task, 0))
-    said = notes_of(import_results(health, [file], model="thorough", judge="llama"))
+    notes = notes_of(import_results(health, [file], model="thorough", judge="llama"))
 
     (lost,) = rows_in(health, "select task_id, status, error from verdicts where value is null")
     assert (task, "parse_error") == (lost["task_id"], lost["status"])
     assert "guessed" in lost["error"]
-    assert f"{task} trial 1 (" in said
+    assert f"{task} trial 1 (" in notes
     n_criteria = sum(len(weights_of(row)) for row in given)
     assert n_criteria == len(rows_in(health, "select * from verdicts"))
-
-
-@pytest.mark.slow
-def test_the_command_says_in_a_few_lines_what_came_in(
-    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from flows.cli.main import main
-
-    monkeypatch.chdir(tmp_path)
-    place = ["--warehouse", str(job.warehouse)]
-    assert 0 == main(["import", "results", str(LOGS / "brief.eval"), "--as", "brief", "--by", "strict", *place])
-    first, *others = capsys.readouterr().out.splitlines()
-    assert first.startswith("import: 6 responses and 46 verdicts imported, 0 already present (batch ")
-    assert others == ["import: brief: mean score 0.0133 in the log, 0.0133 here: equal on 2 tasks"]
-
-    assert 0 == main(["import", "results", str(LOGS / "brief.eval"), "--as", "m", "--json", *place])
-    assert "6 responses and 46 verdicts" in json.loads(capsys.readouterr().out)["stages"][0]["notes"][0]
-
-
-REAL = SHARED_DATA / "prbench" / "finance_hard.parquet"
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not REAL.exists(), reason="no real rows beside the checkout")
-def test_every_answer_is_cut_off_its_real_conversation(tmp_path: Path) -> None:
-    job = job_on(REAL, tmp_path / "warehouse")
-    ingest(job)
-    file = published(tmp_path / "p.json", pl.read_parquet(REAL).to_dicts())
-
-    said = notes_of(import_results(job, [file]))
-    assert "600 responses and 10170 verdicts imported" in said
-    found = rows_in(job, "select model, task_id, text from responses")
-    assert 600 == len(found)
-    assert [] == [row for row in found if row["text"] != answer(row["model"], row["task_id"])]
 
 
 Row = dict[str, Any]
@@ -236,7 +180,7 @@ def _lines(file: Path, edit: Callable[[Row], Row | None]) -> None:
 
 
 def _with_hard_part(folder: Path, text: str | None = None, met: bool | None = None) -> Path:
-    """A log with a second subset that repeats every task; `text` is its answers', `met` all of its decisions."""
+    """A log with a second subset that repeats every task; `text` replaces its responses, `met` all of its decisions."""
 
     def edit(row: Row) -> Row:
         if text is not None and "model_output" in row:
@@ -257,28 +201,22 @@ def _with_hard_part(folder: Path, text: str | None = None, met: bool | None = No
     return log
 
 
-def test_the_same_answer_in_another_part_is_one_response(job: Job, tmp_path: Path) -> None:
-    (report, *_) = import_results(job, [_with_hard_part(tmp_path)])
-    assert "5 responses" in report.notes[0]
-    assert [{"trial": 1}] == rows_in(job, "select distinct trial from responses")
+@pytest.mark.parametrize(("text", "n_by_trial"), [(None, [(1, 5)]), ("Another text.", [(1, 5), (2, 5)])])
+def test_the_same_text_in_another_part_is_one_response_and_another_text_a_further_trial(
+    job: Job, tmp_path: Path, text: str | None, n_by_trial: list[tuple[int, int]]
+) -> None:
+    import_results(job, [_with_hard_part(tmp_path, text=text)])
+
+    assert n_by_trial == values_in(job, "select trial, count(*) from responses group by trial order by trial")
+    assert {text} - {None} == {row[0] for row in values_in(job, "select text from responses where trial = 2")}
 
 
-def test_another_answer_to_a_task_in_another_part_is_a_further_trial(job: Job, tmp_path: Path) -> None:
-    import_results(job, [_with_hard_part(tmp_path, text="Another answer.")])
-
-    found = rows_in(job, "select trial, count(*) as n, count(*) filter (text = 'Another answer.') as n_other "
-                       "from responses group by trial order by trial")  # fmt: skip
-    assert [(1, 5, 0), (2, 5, 5)] == [tuple(row.values()) for row in found]
-
-
-def test_an_answer_that_another_part_judged_otherwise_was_judged_twice(job: Job, tmp_path: Path) -> None:
+def test_a_response_that_another_part_judged_differently_was_judged_twice(job: Job, tmp_path: Path) -> None:
     import_results(job, [_with_hard_part(tmp_path, met=True)])
 
-    assert 5 == len(rows_in(job, "select * from responses"))
-    found = rows_in(job, "select distinct judge_trial from verdicts order by 1")
-    assert [1, 2] == [row["judge_trial"] for row in found]
-    again = rows_in(job, "select distinct value from verdicts where judge_trial = 2 and value is not null")
-    assert [{"value": 1.0}] == again
+    assert [(5,)] == values_in(job, "select count(*) from responses")
+    assert [(1,), (2,)] == values_in(job, "select distinct judge_trial from verdicts order by 1")
+    assert [(1.0,)] == values_in(job, "select distinct value from verdicts where judge_trial = 2 and value is not null")
 
 
 def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_them(job: Job, tmp_path: Path) -> None:
@@ -302,9 +240,9 @@ def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_t
     shutil.rmtree(log / "reports")
     for file in log.glob("reviews/*/*.jsonl"):
         _lines(file, edit)
-    said = notes_of(import_results(job, [log]))
-    assert "brief: mean score 0.4000 in the log, 0.4000 here: equal on 2 tasks" in said
-    assert "thorough: mean score 0.8125 in the log, 0.8125 here: equal on 2 tasks" in said
+    notes = notes_of(import_results(job, [log]))
+    assert "brief: mean score 0.4000 in the log, 0.4000 here: equal on 2 tasks" in notes
+    assert "thorough: mean score 0.8125 in the log, 0.8125 here: equal on 2 tasks" in notes
     assert 2 == len(rows_in(job, "select distinct judge from verdicts"))
 
 
@@ -327,35 +265,28 @@ def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_scor
         return {"harsh": harsh, "mild": score, "length": {"value": 7, "metadata": {}}}
 
     log = _with_scores(tmp_path / "x.json", scored)
-    said = [line for line in notes_of(import_results(job, [log], model="m")).splitlines() if " in the log, " in line]
-    assert [line.partition(": differs")[0].partition(": equal")[0] for line in said] == [
+    notes = [line for line in notes_of(import_results(job, [log], model="m")).splitlines() if " in the log, " in line]
+    assert [
         "m by openai-api/workload/strict (harsh): mean score 0.0133 in the log, 0.0133 here",
         "m by openai-api/workload/strict (mild): mean score 0.0133 in the log, 0.0133 here",
-    ]
+    ] == [line.partition(": differs")[0].partition(": equal")[0] for line in notes]
 
 
-def test_no_mean_is_compared_where_scores_are_values_by_criterion(job: Job, tmp_path: Path) -> None:
-    """Inspect takes such a value for 0."""
+@pytest.mark.parametrize("is_named", [False, True])
+def test_a_mean_is_compared_where_a_value_is_called_a_score(job: Job, tmp_path: Path, is_named: bool) -> None:
+    """As `healthbench` of inspect_evals stores it; Inspect itself takes values by criterion for 0."""
 
     def scored(_: Row, score: Row) -> Row:
+        if is_named:
+            value = {"healthbench_score": score["value"], "criteria_met": 3}
+            return {"_scorer": {"value": value, "metadata": {"detailed_results": score["metadata"]["criteria"]}}}
         value = {item["title"]: item["criteria_met"] for item in score["metadata"]["criteria"]}
         return {"rubric": {"value": value, "metadata": {}}}
 
-    said = notes_of(import_results(job, [_with_scores(tmp_path / "x.json", scored)]))
-    assert "46 verdicts imported" in said
-    assert "in the log" not in said
-
-
-def test_the_mean_of_a_named_score_among_several_values_is_compared(job: Job, tmp_path: Path) -> None:
-    """As `healthbench` of inspect_evals has it: one scorer, several values, each with metrics of its own."""
-
-    def scored(_: Row, score: Row) -> Row:
-        value = {"healthbench_score": score["value"], "criteria_met": 3}
-        return {"_scorer": {"value": value, "metadata": {"detailed_results": score["metadata"]["criteria"]}}}
-
-    said = notes_of(import_results(job, [_with_scores(tmp_path / "x.json", scored)], model="m"))
-    assert "m: mean score 0.0133 in the log, 0.0133 here" in said
-    assert "its verdicts are marked" in said
+    notes = notes_of(import_results(job, [_with_scores(tmp_path / "x.json", scored)], model="m"))
+    assert "46 verdicts imported" in notes
+    assert is_named == ("m: mean score 0.0133 in the log, 0.0133 here" in notes) == ("in the log" in notes)
+    assert is_named == ("its verdicts are marked" in notes)
 
 
 ALIKE = [
@@ -369,8 +300,8 @@ def _met(*given: tuple[float, float], is_reordered: bool = True) -> list[str]:
     """The criteria of decisions, each a weight and a value, or the refusal."""
     decisions = [Decision("Same.", value, weight=weight, is_reordered=is_reordered) for weight, value in given]
     criteria: Any = SimpleNamespace(alike=lambda *_: ALIKE, of=lambda _, row: ALIKE[row["occurrence"] - 1])
-    found = list(matched(criteria, "x", "t", decisions))
-    return [each[1].criterion_id if isinstance(each, tuple) else str(each) for each in found]
+    actual = list(matched(criteria, "x", "t", decisions))
+    return [each[1].criterion_id if isinstance(each, tuple) else str(each) for each in actual]
 
 
 def test_equal_texts_that_were_put_in_another_order_are_told_apart_by_their_weights() -> None:
@@ -385,13 +316,5 @@ def test_a_model_without_reviews_is_named(tmp_path: Path) -> None:
     log = unpacked("evalscope", tmp_path)
     shutil.rmtree(log / "reviews" / "thorough")
 
-    notes = "\n".join(read_evalscope(Source(log)).notes)
+    notes = "\n".join(read_evalscope(LogSource(log)).notes)
     assert "thorough has predictions and no reviews, so no verdict" in notes
-
-
-def test_a_json_log_that_was_cut_off_is_called_damaged(finance: Job, tmp_path: Path) -> None:
-    whole = (LOGS / "brief.json").read_text(encoding="utf-8")
-    (tmp_path / "x.json").write_text(whole[: len(whole) // 2], encoding="utf-8")
-    with pytest.raises(UsageError, match="is damaged or cut off") as caught:
-        import_results(finance, [tmp_path / "x.json"])
-    assert 1 == len(str(caught.value).splitlines())

@@ -14,17 +14,15 @@ from hypothesis import strategies as st
 
 from flows.cli.exchange import RESULT_FORMATS
 from tasks.config.job import Job
-from tasks.exports.inspect_logs import export_inspect
 from tasks.imports.results.formats import FORMATS
 from tasks.imports.results.importing import after, import_results
 from tasks.imports.results.inspect_log import decisions_of
 from tasks.imports.results.records import Archive
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError
-from tests.kit import job_on, rows_in, write_jsonl
-from tests.tasks.exports.inspected import documents_of
+from tests.kit import job_on, rows_in, values_in, write_jsonl
 from tests.tasks.imports.results.conftest import LOGS, SideBySide, brief_log, notes_of, unpacked
-from tests.tasks.imports.results.made_files import example, m42, published, simple_evals, simple_evals_html
+from tests.tasks.imports.results.harness_files import example, m42, published, simple_evals, simple_evals_html
 from tests.tasks.imports.results.workload import UNREADABLE, rows, true_score
 
 CUSTOMS: dict[str, tuple[dict[str, Any], list[tuple[str | None, float | None]], bool | None]] = {
@@ -71,31 +69,31 @@ CUSTOMS: dict[str, tuple[dict[str, Any], list[tuple[str | None, float | None]], 
 def test_decisions_are_found_in_each_custom(case: str) -> None:
     score, decisions, may_hide = CUSTOMS[case]
 
-    found = decisions_of(score, {})
+    actual = decisions_of(score, {})
     if not decisions:
-        assert found is None
+        assert actual is None
         return
-    assert found is not None
-    assert decisions == [(each.criterion, each.value) for each in found[0]]
-    assert may_hide is found[1]
+    assert actual is not None
+    assert decisions == [(each.criterion, each.value) for each in actual[0]]
+    assert may_hide is actual[1]
 
 
 def test_grades_by_place_are_of_the_rubric_in_its_order_and_may_hide_failures(job: Job, tmp_path: Path) -> None:
     """As a scorer of another package stores them: grades and weights, and nothing that names a criterion."""
 
-    def by_place(sample: dict[str, Any]) -> None:
+    def by_position(sample: dict[str, Any]) -> None:
         sample["metadata"] = {"task": sample["id"]}
         for score in sample["scores"].values():
             items = score["metadata"]["criteria"]
             grades = ["true" if item["criteria_met"] else "false" for item in items]
             score["metadata"] = {"grades": grades, "weights": [item["weight"] for item in items]}
 
-    import_results(job, [brief_log(tmp_path / "x.json", by_place)])
+    import_results(job, [brief_log(tmp_path / "x.json", by_position)])
 
-    found = rows_in(job, "select distinct task_id, value from scores where score_name = 'score' and value is not null")
+    actual = rows_in(job, "select distinct task_id, value from scores where score_name = 'score' and value is not null")
     scores = {row["task"]: true_score("brief", row) for row in rows()}
     true = {task: pytest.approx(score) for task, score in scores.items() if score is not None}
-    assert true == {row["task_id"]: row["value"] for row in found}
+    assert true == {row["task_id"]: row["value"] for row in actual}
     assert [{"hides": True}] == rows_in(job, "select distinct may_hide_failures as hides from verdicts")
 
 
@@ -115,9 +113,9 @@ def test_a_log_of_a_run_that_did_not_end_is_read_and_says_so(job: Job, tmp_path:
 def _moved_to_attachments(sample: dict[str, Any]) -> dict[str, Any]:
     """A sample whose long texts stand among its attachments, as in logs of agents."""
     attachments = {}
-    for place, message in enumerate(sample["input"]):
-        attachments[str(place)] = message["content"]
-        message["content"] = f"attachment://{place}"
+    for labels, message in enumerate(sample["input"]):
+        attachments[str(labels)] = message["content"]
+        message["content"] = f"attachment://{labels}"
     return {**sample, "attachments": attachments}
 
 
@@ -126,13 +124,12 @@ TEXTS = st.lists(PIECES, min_size=1, max_size=12).map("".join)
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=5), TEXTS)
-def test_the_answer_is_what_the_harness_put_behind_the_conversation(turns: list[str], said: str) -> None:
-    answer = said.strip()
-    asked = turns if len(turns) % 2 else turns[1:]  # the last turn is the user's
-    messages = [(("user", "assistant")[i % 2], text) for i, text in enumerate(asked)]
-    transcript = "".join(f"{role}: {text}\n" for role, text in [*messages, ("assistant", answer)]).strip()
+def test_the_response_is_the_text_after_the_conversation(turns: list[str], text: str) -> None:
+    turns = turns if len(turns) % 2 else turns[1:]  # the last turn is the user's
+    messages = [(("user", "assistant")[i % 2], turn) for i, turn in enumerate(turns)]
+    transcript = "".join(f"{role}: {turn}\n" for role, turn in [*messages, ("assistant", text.strip())]).strip()
 
-    assert answer == after(messages, transcript)
+    assert text.strip() == after(messages, transcript)
 
 
 UNREAD = "Could not parse grading response"
@@ -168,9 +165,9 @@ def test_what_is_no_decision_is_a_failure_with_its_cause(case: str) -> None:
     item, status, cause, may_hide = NO_DECISIONS[case]
     items = [{"criterion": "One.", **item}, {"criterion": "Two.", "met": True}]
 
-    found = decisions_of({"metadata": {"criteria": items}}, {})
-    assert found is not None
-    (lost, decided), hides = found
+    actual = decisions_of({"metadata": {"criteria": items}}, {})
+    assert actual is not None
+    (lost, decided), hides = actual
     assert (None, status, 1.0) == (lost.value, lost.status, decided.value)
     assert lost.error is not None
     assert lost.error.startswith(cause)
@@ -185,26 +182,26 @@ def test_a_log_without_criteria_brings_responses_alone_and_its_scores_are_counte
         for score in sample["scores"].values():
             score["metadata"] = metadata
 
-    said = notes_of(import_results(job, [brief_log(tmp_path / "x.json", bare)]))
-    assert "6 responses and 0 verdicts imported" in said
-    assert "4 answers have scores but no criteria that can be read; read are a list of objects" in said
-    assert "in the log" not in said
+    notes = notes_of(import_results(job, [brief_log(tmp_path / "x.json", bare)]))
+    assert "6 responses and 0 verdicts imported" in notes
+    assert "4 responses have scores but no criteria that can be read; read are a list of objects" in notes
+    assert "in the log" not in notes
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "status"), [("token", "truncated"), ("time", "timeout"), ("cost", "provider_error")])
-def test_an_answer_that_was_stopped_at_a_limit_is_a_failure(job: Job, tmp_path: Path, kind: str, status: str) -> None:
+def test_a_response_that_was_stopped_at_a_limit_is_a_failure(job: Job, tmp_path: Path, kind: str, status: str) -> None:
     def limited(sample: dict[str, Any]) -> None:
         if sample["id"] == "sample-fin-2":
             sample["limit"] = {"type": kind, "limit": 10.0, "reason": "Exceeded.\nBy 8."}
 
     import_results(job, [brief_log(tmp_path / "x.json", limited)])
-    found = rows_in(job, "select distinct status, text, error from responses where task_id = 'sample-fin-2'")
-    assert [(status, None, f"stopped at the {kind} limit: Exceeded. By 8.")] == [tuple(row.values()) for row in found]
+    actual = values_in(job, "select distinct status, text, error from responses where task_id = 'sample-fin-2'")
+    assert [(status, None, f"stopped at the {kind} limit: Exceeded. By 8.")] == actual
 
 
 def _as_in_inspect(path: Path, folder: Path) -> Path:
-    """The published harness's log of the answers that another log has, in the same place."""
+    """The published harness's log of another log's responses, in the same place."""
     document = json.loads(published(folder / "p.json").read_text(encoding="utf-8"))
     document["outputs"].pop("brief")
     path.write_text(json.dumps(document), encoding="utf-8")
@@ -212,37 +209,24 @@ def _as_in_inspect(path: Path, folder: Path) -> Path:
 
 
 def test_a_known_failure_does_not_give_way_to_a_decision_that_may_hide_it(job: Job, tmp_path: Path) -> None:
-    place = {"model": "thorough", "judge": "strict"}
-    import_results(job, [LOGS / "thorough.eval"], **place)
+    labels = {"model": "thorough", "judge": "strict"}
+    import_results(job, [LOGS / "thorough.eval"], **labels)
     query = f"select trial, status, value from verdicts where task_id = '{UNREADABLE[1]}' and value is null order by 1"
     before = rows_in(job, query)
     assert 2 == len(before)
 
-    said = notes_of(import_results(job, [_as_in_inspect(tmp_path / "q.json", tmp_path)], **place))
+    notes = notes_of(import_results(job, [_as_in_inspect(tmp_path / "q.json", tmp_path)], **labels))
     assert before == rows_in(job, query)
-    assert "1 decisions left out, since the call is known to have failed and they may hide that" in said
+    assert "1 decisions left out, since the call is known to have failed and they may hide that" in notes
 
 
 def test_a_board_does_not_know_what_its_verdicts_do_not_say(side_by_side: SideBySide) -> None:
-    found = rows_in(side_by_side.job, "select distinct model, may_hide_failures from leaderboard where is_judged")
+    actual = rows_in(side_by_side.job, "select distinct model, may_hide_failures from leaderboard where is_judged")
 
     assert {
         "thorough": True, "brief": True, "openai-api/workload/thorough": None, "openai-api/workload/brief": None,
         "evalscope thorough": False, "evalscope brief": False,
-    } == {row["model"]: row["may_hide_failures"] for row in found}  # fmt: skip
-
-
-@pytest.mark.slow
-def test_the_mark_goes_out_in_a_log_of_inspect_right_after_the_import_and_comes_back(job: Job, tmp_path: Path) -> None:
-    import_results(job, [published(tmp_path / "p.json")])
-    export_inspect(job.model_copy(update={"named_models": ("thorough",)}), tmp_path / "logs")
-    (log,) = (tmp_path / "logs").iterdir()
-    assert documents_of(log)["header.json"]["eval"]["metadata"]["may_hide_failures"] is True
-
-    said = notes_of(import_results(job, [log], model="again"))
-    assert "may store a failed judge call as a decision" in said
-    marks = rows_in(job, "select distinct may_hide_failures from verdicts where model = 'again'")
-    assert [{"may_hide_failures": True}] == marks
+    } == {row["model"]: row["may_hide_failures"] for row in actual}  # fmt: skip
 
 
 Edit = Callable[[dict[str, Any]], None]
@@ -294,7 +278,7 @@ MISFITS: dict[str, tuple[Edit, str]] = {
 
 
 @pytest.mark.parametrize("case", MISFITS)
-def test_what_does_not_fit_is_refused_with_its_place(finance: Job, tmp_path: Path, case: str) -> None:
+def test_what_does_not_fit_is_refused_with_its_location(finance: Job, tmp_path: Path, case: str) -> None:
     edit, reason = MISFITS[case]
 
     line = refused(finance, [edited(published(tmp_path / "p.json"), edit)])
@@ -303,26 +287,28 @@ def test_what_does_not_fit_is_refused_with_its_place(finance: Job, tmp_path: Pat
 
 
 @pytest.mark.parametrize("number", [-5, 10**9, 1.5, True, "first"])
-def test_an_impossible_trial_or_judging_is_always_refused(finance: Job, tmp_path: Path, number: object) -> None:
+def test_an_impossible_trial_is_always_refused(finance: Job, tmp_path: Path, number: object) -> None:
     shutil.copy(LOGS / "brief.json", tmp_path / "x.json")
     log = edited(tmp_path / "x.json", lambda document: document["samples"][0].update(epoch=number))
-    said = f"is {number!r}; it is a whole number from "
-    assert f"x.json: sample sample-fin-2, epoch {number}: `epoch` {said}1 to 10000" in refused(finance, [log])
-    assert f"p.json: `trial_number` {said}0" in refused(finance, [published(tmp_path / "p.json", trial_number=number)])
+    reason = f"is {number!r}; it is a whole number from "
+    assert f"x.json: sample sample-fin-2, epoch {number}: `epoch` {reason}1 to 10000" in refused(finance, [log])
+    assert f"p.json: `trial_number` {reason}0" in refused(
+        finance, [published(tmp_path / "p.json", trial_number=number)]
+    )
     folder = unpacked("evalscope", tmp_path)
     file = folder / "reviews" / "brief" / "prbench_finance.jsonl"
     file.write_text(re.sub('"repeat_id": [0-9]+', f'"repeat_id": {json.dumps(number)}', file.read_text("utf-8")))
-    assert f"brief, prbench_finance, index 0: `repeat_id` {said}0 to 9999" in refused(finance, [folder])
+    assert f"brief, prbench_finance, index 0: `repeat_id` {reason}0 to 9999" in refused(finance, [folder])
 
 
 def test_what_does_not_fit_can_be_skipped_and_is_listed(job: Job, tmp_path: Path) -> None:
     file = edited(published(tmp_path / "p.json"), _another_task)
 
-    said = notes_of(import_results(job, [file], skip_unknown=True))
-    assert "4 responses and 37 verdicts imported" not in said
-    assert "4 responses" in said
-    assert "2 rows skipped: " in said
-    assert "task 'elsewhere' is not in revision" in said
+    notes = notes_of(import_results(job, [file], skip_unknown=True))
+    assert "4 responses and 37 verdicts imported" not in notes
+    assert "4 responses" in notes
+    assert "2 rows skipped: " in notes
+    assert "task 'elsewhere' is not in revision" in notes
 
 
 def test_a_task_that_is_not_admitted_is_named_as_the_cause_of_a_difference(tmp_path: Path) -> None:
@@ -330,8 +316,8 @@ def test_a_task_that_is_not_admitted_is_named_as_the_cause_of_a_difference(tmp_p
     job = job_on(source, tmp_path / "warehouse")
     ingest(job)
 
-    said = notes_of(import_results(job, [published(tmp_path / "p.json")]))
-    assert "sample-fin-2 trial 1 (0.6000 and no score: the checks have not admitted the task here)" in said
+    notes = notes_of(import_results(job, [published(tmp_path / "p.json")]))
+    assert "sample-fin-2 trial 1 (0.6000 and no score: the checks have not admitted the task here)" in notes
 
 
 NO_LOGS: dict[str, tuple[str, bytes]] = {
@@ -351,7 +337,7 @@ def test_what_is_no_log_is_refused_and_the_formats_are_named(finance: Job, tmp_p
 
 
 def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(finance: Job, tmp_path: Path) -> None:
-    from tasks.imports.results.records import Source
+    from tasks.imports.results.records import LogSource
 
     health = rows("healthbench")
     examples = [example("m", row) for row in health]
@@ -364,9 +350,9 @@ def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(finance: 
     }
     for name, files in logs.items():
         assert [[name]] * len(files) == [
-            [known for known, each in FORMATS.items() if each.is_of(Source(file))] for file in files
+            [known for known, each in FORMATS.items() if each.is_of(LogSource(file))] for file in files
         ]
-    assert tuple(FORMATS) == RESULT_FORMATS
+    assert RESULT_FORMATS == tuple(FORMATS)
     assert "brief.eval: is not a result file of m42's code" in refused(finance, logs["inspect"], format_name="m42")
 
 
@@ -376,8 +362,10 @@ def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(finance: 
 ])  # fmt: skip
 def test_a_damaged_log_is_refused_in_one_line(finance: Job, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     (tmp_path / "x.eval").write_bytes(damage((LOGS / "brief.eval").read_bytes()))
+    (tmp_path / "x.json").write_bytes((LOGS / "brief.json").read_bytes()[:-200])
 
     assert "x.eval" in refused(finance, [tmp_path / "x.eval"])
+    assert "x.json: is damaged or cut off" in refused(finance, [tmp_path / "x.json"])
 
 
 def test_labels_that_cannot_be_are_refused(finance: Job, health_data: Job, tmp_path: Path) -> None:
@@ -400,7 +388,7 @@ def test_of_several_logs_one_that_does_not_fit_or_is_of_another_benchmark_keeps_
     assert "is not in revision" in refused(health_data, [good])
 
 
-def test_another_verdict_in_the_place_of_a_stored_one_is_refused(job: Job, tmp_path: Path) -> None:
+def test_a_verdict_that_differs_from_a_stored_one_is_refused(job: Job, tmp_path: Path) -> None:
     file = published(tmp_path / "p.json")
     import_results(job, [file])
 

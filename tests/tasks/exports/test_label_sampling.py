@@ -2,7 +2,6 @@
 
 import random
 from collections import Counter
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,14 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.config.models import Judge
-from tasks.exports.sheets import export_drawn_labelling
+from tasks.exports.sheets import export_sampled_labelling
 from tasks.imports.files import retract
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import good_row, job_on, prepared, rows_in, write_jsonl
+from tests.kit import good_row, job_on, prepared, rows_in, values_in, write_jsonl
 from tests.tasks.dataset.rows import hub_criterion
-from tests.tasks.exports.test_labelling import saved, sheet
+from tests.tasks.exports.conftest import save_sheet, sheet_rows
 
 pytestmark = pytest.mark.slow
 N_TASKS, N_CRITERIA = 30, 10
@@ -33,7 +32,7 @@ def truth(task: str, model: str, criterion: str) -> bool:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Thirty tasks answered by two models, with a judge that is wrong on every seventh verdict."""
+    """Thirty tasks with responses of two models, and a judge that is wrong on every seventh verdict."""
     folder = tmp_path_factory.mktemp("drawn")
     tasks = [f"t{i}" for i in range(N_TASKS)]
     rows = [
@@ -45,8 +44,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
         for t in tasks
     ]  # fmt: skip
     job = prepared(job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse"))
-    answers = [{"task": t, "model": m, "response": f"an answer to {t} by {m}"} for t in tasks for m in MODELS]
-    import_responses(job, write_jsonl(folder / "responses.jsonl", answers))
+    responses = [{"task": t, "model": m, "response": f"a response to {t} by {m}"} for t in tasks for m in MODELS]
+    import_responses(job, write_jsonl(folder / "responses.jsonl", responses))
     judged = [
         {"task": t, "model": m, "criterion": f"{t}-c{i}", "judge": "a-judge",
          "criteria_met": truth(t, m, f"{t}-c{i}") != ((7 * i + len(t) + n) % 7 == 0)}
@@ -64,42 +63,37 @@ def filled(rows: list[dict[str, str]], person: str = "eva") -> list[dict[str, st
     ]
 
 
-def labelled(job: Job, folder: Path, n_rows: int, **asked: Any) -> list[dict[str, str]]:
+def labelled(job: Job, folder: Path, n_rows: int, **options: Any) -> list[dict[str, str]]:
     """Import the labels of a drawn sheet, and return its rows."""
-    export_drawn_labelling(job, folder / "a.csv", drawn_for="leaderboard", n_rows=n_rows, **asked)
-    rows = sheet(folder / "a.csv")
-    import_verdicts(job, saved(folder / "filled.csv", filled(rows)))
+    export_sampled_labelling(job, folder / "a.csv", sampled_for="leaderboard", n_rows=n_rows, **options)
+    rows = sheet_rows(folder / "a.csv")
+    import_verdicts(job, save_sheet(folder / "filled.csv", filled(rows)))
     aggregate(job)
     return rows
 
 
-def test_a_drawn_sheet_has_single_verdicts_with_stored_probabilities_that_sum_to_their_number(
+def test_a_sampled_sheet_has_single_verdicts_with_stored_probabilities_that_sum_to_their_number(
     job: Job, tmp_path: Path
 ) -> None:
-    report = export_drawn_labelling(job, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=80, seed=3)
-    rows = sheet(tmp_path / "a.csv")
-    draws = rows_in(job, "select * from label_draws order by response_id, criterion_id")
+    report = export_sampled_labelling(job, tmp_path / "a.csv", sampled_for="leaderboard", n_rows=80, seed=3)
+    rows = sheet_rows(tmp_path / "a.csv")
+    draws = rows_in(job, "select * from label_draws")
     (of_sheet,) = rows_in(job, "select * from label_sheets")
 
-    assert report.rows == len(rows) == len(draws) == of_sheet["n_drawn"] == 80
-    assert {row["criterion"] for row in rows} == {draw["criterion_id"] for draw in draws}
-    assert of_sheet["n_population"] == N_TASKS * N_CRITERIA * len(MODELS)
-    assert {draw["sheet_id"] for draw in draws} == {of_sheet["sheet_id"]} == {report.sheet_id}
+    assert 80 == report.rows == len(rows) == len(draws) == of_sheet["n_drawn"]
+    assert {draw["criterion_id"] for draw in draws} == {row["criterion"] for row in rows}
+    assert N_TASKS * N_CRITERIA * len(MODELS) == of_sheet["n_population"]
+    assert {report.sheet_id} == {of_sheet["sheet_id"], *(draw["sheet_id"] for draw in draws)}
     assert all(0 < draw["probability"] <= 1 and not draw["is_known"] for draw in draws)
     # A criterion that weighs 10 is drawn with two and a half times the probability of one that weighs 4.
     by_weight = {draw["criterion_id"].endswith("c0"): draw["probability"] for draw in draws}
     assert by_weight[True] == pytest.approx(2.5 * by_weight[False])
-    # A person reads a response once: its rows stand together.
-    assert len({(row["task"], row["model"]) for row in rows}) == 1 + sum(
-        (a["task"], a["model"]) != (b["task"], b["model"]) for a, b in pairwise(rows)
-    )
-    assert "judged by a-judge" in report.line
-    assert [each["n_labels"] for each in report.expected_widths] == [0, 50, 80, 100, 200]
-    assert "each model needs 30 labels in 15 tasks; 2 models need about 60; with 80 the interval is" in report.line
     assert {40} == set(Counter(row["model"] for row in rows).values())
-    assert report.expected_widths[0]["width"] is None
-    widths = [each["width"] for each in report.expected_widths[1:]]
-    assert widths == sorted(widths, reverse=True)
+    assert "judged by a-judge" in report.line
+    assert "each model needs 30 labels in 15 tasks; 2 models need about 60; with 80 the interval is" in report.line
+    assert [0, 50, 80, 100, 200] == [each["n_labels"] for each in report.expected_widths]
+    widths = [each["width"] for each in report.expected_widths]
+    assert [None, *sorted(widths[1:], reverse=True)] == widths
 
 
 def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_counts(job: Job, tmp_path: Path) -> None:
@@ -111,9 +105,9 @@ def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_c
     import_verdicts(job, write_jsonl(tmp_path / "judged.jsonl", judged))
     judges = (Judge.model_validate({"name": "provider/b", "label": "b-judge"}),)
     chosen = job.model_copy(update={"settings": job.settings.model_copy(update={"judges": judges})})
-    report = export_drawn_labelling(chosen, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=100)
-    rows = sheet(tmp_path / "a.csv")
-    import_verdicts(chosen, saved(tmp_path / "filled.csv", filled(rows)))
+    report = export_sampled_labelling(chosen, tmp_path / "a.csv", sampled_for="leaderboard", n_rows=100)
+    rows = sheet_rows(tmp_path / "a.csv")
+    import_verdicts(chosen, save_sheet(tmp_path / "filled.csv", filled(rows)))
     aggregate(chosen)
     counted = rows_in(job, "select n_labels, no_figure from debiased_scores where judge = 'b-judge' and is_primary "
                           "and breakdown = 'all'")  # fmt: skip
@@ -122,7 +116,7 @@ def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_c
     assert "judged by b-judge" in report.line
     assert {row["task"] for row in rows} <= {f"t{n}" for n in range(20)}
     # What the judge has begun is covered, so that figures stay when it completes it, and is hardly ever drawn.
-    assert of_sheet["n_population"] == 20 * N_CRITERIA * len(MODELS)
+    assert 20 * N_CRITERIA * len(MODELS) == of_sheet["n_population"]
     assert [None, None] == [row["no_figure"] for row in counted]
     assert 100 - sum(row["task"] == "t0" for row in rows) == sum(row["n_labels"] for row in counted)
     assert sum(row["task"] == "t0" for row in rows) < 3
@@ -131,7 +125,7 @@ def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_c
 def test_a_leaderboard_is_drawn_from_the_latest_vintages_two_models_from_that_of_the_job(
     job: Job, tmp_path: Path
 ) -> None:
-    night = [{"task": f"t{n}", "model": "ada", "response": f"a later answer to t{n}", "vintage": "2026-11-20"}
+    night = [{"task": f"t{n}", "model": "ada", "response": f"a later response to t{n}", "vintage": "2026-11-20"}
              for n in range(N_TASKS)]  # fmt: skip
     judged = [
         {"task": f"t{n}", "model": "ada", "criterion": f"t{n}-c{i}", "vintage": "2026-11-20", "judge": "a-judge",
@@ -140,33 +134,23 @@ def test_a_leaderboard_is_drawn_from_the_latest_vintages_two_models_from_that_of
     ]  # fmt: skip
     import_responses(job, write_jsonl(tmp_path / "night.jsonl", night))
     import_verdicts(job, write_jsonl(tmp_path / "judged.jsonl", judged))
-    drawn = {}
-    for name, asked in (("leaderboard", {}), ("bob model ada", {}), ("Financial Accuracy", {"of_latest": False})):
-        export_drawn_labelling(job, tmp_path / f"{name}.csv", drawn_for=name, n_rows=20, **asked)
-        drawn[name] = {(row["model"], row["vintage"].lstrip("'")) for row in sheet(tmp_path / f"{name}.csv")}
+    sampled = {}
+    for name, options in (("leaderboard", {}), ("bob model ada", {}), ("Financial Accuracy", {"of_latest": False})):
+        export_sampled_labelling(job, tmp_path / f"{name}.csv", sampled_for=name, n_rows=20, **options)
+        sampled[name] = {(row["model"], row["vintage"].lstrip("'")) for row in sheet_rows(tmp_path / f"{name}.csv")}
 
     of_base = {("ada", "base"), ("bob model", "base")}
-    assert {("ada", "2026-11-20"), ("bob model", "base")} == drawn["leaderboard"]
-    assert of_base == drawn["bob model ada"] == drawn["Financial Accuracy"]
+    assert {("ada", "2026-11-20"), ("bob model", "base")} == sampled["leaderboard"]
+    assert of_base == sampled["bob model ada"] == sampled["Financial Accuracy"]
 
 
 def test_the_same_seed_draws_the_same_sheet_which_is_stored_once(job: Job, tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        export_drawn_labelling(job, tmp_path / f"{name}.csv", drawn_for="leaderboard", n_rows=20, seed=seed)
+        export_sampled_labelling(job, tmp_path / f"{name}.csv", sampled_for="leaderboard", n_rows=20, seed=seed)
 
     texts = [(tmp_path / f"{name}.csv").read_bytes() for name in "abc"]
     assert texts[0] == texts[1] != texts[2]
     assert 40 == len(rows_in(job, "select * from label_draws"))
-
-
-def test_a_sheet_for_two_models_or_a_category_draws_from_these_alone(job: Job, tmp_path: Path) -> None:
-    export_drawn_labelling(job, tmp_path / "two.csv", drawn_for="bob model ada", n_rows=20)
-    export_drawn_labelling(job, tmp_path / "one.csv", drawn_for="Financial Accuracy", n_rows=20)
-
-    assert set(MODELS) == {row["model"] for row in sheet(tmp_path / "two.csv")}
-    assert {1} == {int(row["criterion"][-1]) % 2 for row in sheet(tmp_path / "one.csv")}
-    (covered,) = rows_in(job, "select * from label_sheets where covered_breakdown = 'category'")
-    assert (covered["covered_label"], covered["n_population"]) == ("Financial Accuracy", N_TASKS * 5 * len(MODELS))
 
 
 def test_labels_of_a_sheet_correct_the_score_and_the_next_sheet_draws_other_verdicts(job: Job, tmp_path: Path) -> None:
@@ -183,14 +167,14 @@ def test_labels_of_a_sheet_correct_the_score_and_the_next_sheet_draws_other_verd
         assert (
             row["debiased_ci_high"] - row["debiased_ci_low"] < row["labels_alone_ci_high"] - row["labels_alone_ci_low"]
         )
-    report = export_drawn_labelling(job, tmp_path / "b.csv", drawn_for="leaderboard", n_rows=100)
-    second = sheet(tmp_path / "b.csv")
+    report = export_sampled_labelling(job, tmp_path / "b.csv", sampled_for="leaderboard", n_rows=100)
+    second = sheet_rows(tmp_path / "b.csv")
     cells = [{(row["model"], row["criterion"]) for row in rows} for rows in (first, second)]
     assert not cells[0] & cells[1]
     now = report.expected_widths[0]["width"]
-    assert now == pytest.approx(
+    assert pytest.approx(
         sum(row["debiased_ci_high"] - row["debiased_ci_low"] for row in scores) / len(scores)
-    )  # fmt: skip
+    ) == now  # fmt: skip
     known = Counter(row["is_known"] for row in rows_in(
         job, f"select is_known from label_draws where sheet_id = '{report.sheet_id}'"
     ))  # fmt: skip
@@ -198,9 +182,9 @@ def test_labels_of_a_sheet_correct_the_score_and_the_next_sheet_draws_other_verd
 
 
 def test_where_rows_of_a_sheet_are_left_empty_the_others_stand_for_them(job: Job, tmp_path: Path) -> None:
-    export_drawn_labelling(job, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=100)
-    rows = filled(sheet(tmp_path / "a.csv"))
-    import_verdicts(job, saved(tmp_path / "half.csv", rows[::2]))
+    export_sampled_labelling(job, tmp_path / "a.csv", sampled_for="leaderboard", n_rows=100)
+    rows = filled(sheet_rows(tmp_path / "a.csv"))
+    import_verdicts(job, save_sheet(tmp_path / "half.csv", rows[::2]))
     draws = {(d["response_id"], d["criterion_id"]): d["probability"] for d in rows_in(job, "select * from label_draws")}
     factors = rows_in(job, "select * from intermediate.sampled_labels")
 
@@ -239,50 +223,37 @@ def test_labels_without_a_probability_are_beside_the_figure_unless_they_are_a_ra
     assert [] == rows_in(job, query)
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "csv"])
-def test_labels_of_a_drawn_sheet_count_without_its_other_columns_unless_a_judge_gave_them(
-    job: Job, tmp_path: Path, ending: str
+def test_labels_of_a_sampled_sheet_count_without_its_other_columns_unless_a_judge_gave_them(
+    job: Job, tmp_path: Path
 ) -> None:
-    export_drawn_labelling(job, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=100)
-    kept = ("task", "model", "criterion", "judge", "criteria_met")
-    write = {"jsonl": write_jsonl, "csv": saved}[ending]
+    export_sampled_labelling(job, tmp_path / "a.csv", sampled_for="leaderboard", n_rows=100)
+    cells = values_in(job, "select responses.task_id, responses.model, criterion_id, value from verdicts "
+                           "inner join responses using (response_id)")  # fmt: skip
+    decided = {tuple(key): value for *key, value in cells}
     for judge, labellers in (("a-judge", []), ("eva", ["eva"])):
-        rows = [{name: row[name] for name in kept} for row in filled(sheet(tmp_path / "a.csv"), judge)]
+        rows = [{name: row[name] for name in ("task", "model", "criterion", "judge", "criteria_met")}
+                for row in filled(sheet_rows(tmp_path / "a.csv"), judge)]  # fmt: skip
         if judge == "a-judge":
-            known = {(r["task"], r["model"], r["criterion_id"]): r["value"] for r in rows_in(
-                job, "select responses.task_id as task, responses.model, criterion_id, value from verdicts "
-                     "inner join responses using (response_id)")}  # fmt: skip
-            rows = [r | {"criteria_met": ("no", "yes")[int(known[r["task"], r["model"], r["criterion"]])]}
-                    for r in rows]  # fmt: skip
-        import_verdicts(job, write(tmp_path / f"{judge}.{ending}", rows))
-        assert labellers == [row["judge"] for row in rows_in(job, "select judge from labellers")]
-        hides = rows_in(job, f"select distinct may_hide_failures as hides from verdicts where judge = '{judge}' "
-                            "and source = 'imported'")  # fmt: skip
-        assert [{"hides": False if labellers else None}] == hides
-    aggregate(job)
-    rows = rows_in(job, "select * from debiased_scores where breakdown = 'all' and is_primary")
-
-    assert [("a-judge", None)] * 2 == [(row["judge"], row["no_figure"]) for row in rows]
-    assert 100 == sum(row["n_labels"] for row in rows)
+            rows = [row | {"criteria_met": decided[row["task"], row["model"], row["criterion"]] == 1} for row in rows]
+        import_verdicts(job, write_jsonl(tmp_path / f"{judge}.jsonl", rows))
+        assert [(name,) for name in labellers] == values_in(job, "select judge from labellers")
+        assert [(False if labellers else None,)] == values_in(
+            job, f"select distinct may_hide_failures from verdicts where judge = '{judge}' and source = 'imported'"
+        )
 
 
-def test_what_nobody_judged_or_nothing_is_called_is_refused_in_one_line(job: Job, tmp_path: Path) -> None:
-    file = tmp_path / "a.csv"
+def test_what_cannot_be_sampled_is_refused_and_a_sampled_sheet_is_no_simple_random_sample(
+    job: Job, tmp_path: Path
+) -> None:
+    file, nobody = tmp_path / "a.csv", job.model_copy(update={"named_judges": ("nobody",)})
     with pytest.raises(UsageError, match=r"neither `leaderboard`, nor two models .*\(ada, bob model\), nor a category"):
-        export_drawn_labelling(job, file, drawn_for="ada", n_rows=5)
-    nobody = job.model_copy(update={"named_judges": ("nobody",)})
+        export_sampled_labelling(job, file, sampled_for="ada", n_rows=5)
     with pytest.raises(UsageError, match="no judge has a verdict on these responses"):
-        export_drawn_labelling(nobody, file, drawn_for="leaderboard", n_rows=5)
-    export_drawn_labelling(job, file, drawn_for="leaderboard", n_rows=10_000)
-    import_verdicts(job, saved(tmp_path / "filled.csv", filled(sheet(file))))
-    with pytest.raises(UsageError, match="every verdict has a label already"):
-        export_drawn_labelling(job, tmp_path / "b.csv", drawn_for="leaderboard", n_rows=5)
-
-
-def test_a_drawn_sheet_is_no_simple_random_sample(job: Job, tmp_path: Path) -> None:
-    export_drawn_labelling(job, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=20)
-    file = saved(tmp_path / "filled.csv", filled(sheet(tmp_path / "a.csv")))
-
+        export_sampled_labelling(nobody, file, sampled_for="leaderboard", n_rows=5)
+    export_sampled_labelling(job, file, sampled_for="leaderboard", n_rows=10_000)
+    labels = save_sheet(tmp_path / "filled.csv", filled(sheet_rows(file)))
     with pytest.raises(PipelineError, match="their probabilities are stored; leave --random-sample out"):
-        import_verdicts(job, file, is_random_sample=True)
-    assert 20 == import_verdicts(job, file).rows
+        import_verdicts(job, labels, is_random_sample=True)
+    import_verdicts(job, labels)
+    with pytest.raises(UsageError, match="every verdict has a label already"):
+        export_sampled_labelling(job, tmp_path / "b.csv", sampled_for="leaderboard", n_rows=5)

@@ -1,6 +1,6 @@
--- One row: a stored answer that fits a condition and is not removed, the
+-- One row: a stored response that meets a condition and is not removed, the
 -- largest first.
 select distinct {columns}
-from answers
+from stored_responses
 where ({condition}) and not {is_removed}
 order by chars_alnum desc nulls last, response_id

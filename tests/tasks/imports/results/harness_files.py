@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.tasks.imports.results import workload
-from tests.tasks.imports.results.workload import MODELS, answer, is_met, rows, task_of, titles_of, weights_of
+from tests.tasks.imports.results.workload import MODELS, is_met, response_to, rows, task_of, titles_of, weights_of
 
 Row = dict[str, Any]
 
 
-def asked(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+def conversation_of(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The turns of a row of either benchmark, with reference texts in front of the prompts."""
     if "prompt" in row:
         return [(message["role"], message["content"]) for message in row["prompt"]]
@@ -46,10 +46,10 @@ def published(path: Path, given: Sequence[Row] | None = None, **config: Any) -> 
 
 def _output(model: str, row: Row) -> Row:
     task, weights = task_of(row), [int(weight) for weight in weights_of(row)]
-    said = "N/A" if (model, task) == workload.UNANSWERED else answer(model, task)
-    met = [said != "N/A" and is_met(*place) and place != workload.UNREADABLE
-           for i in range(len(weights)) for place in [(model, task, i)]]  # fmt: skip
-    convo = "".join(f"{role}: {content}\n" for role, content in [*asked(row), ("assistant", said)]).strip()
+    text = "N/A" if (model, task) == workload.UNANSWERED else response_to(model, task)
+    met = [text != "N/A" and is_met(*cell) and cell != workload.UNREADABLE
+           for i in range(len(weights)) for cell in [(model, task, i)]]  # fmt: skip
+    convo = "".join(f"{role}: {content}\n" for role, content in [*conversation_of(row), ("assistant", text)]).strip()
     return {
         "convo": convo, "id": task, "grades": ["true" if each else "false" for each in met],
         "points": sum(weight for weight, counts in zip(weights, met, strict=True) if counts),
@@ -66,7 +66,7 @@ def _score(kind: str, output: Row) -> float:
 
 def example(model: str, row: Row) -> Row:
     """An example as simple-evals keeps it, with the system prompt that its samplers send."""
-    task, said = task_of(row), answer(model, task_of(row))
+    task, text = task_of(row), response_to(model, task_of(row))
     items = [
         {**item, "criteria_met": is_met(model, task, i), "explanation": f"Place {i}."}
         for i, item in enumerate(row["rubrics"])
@@ -78,8 +78,8 @@ def example(model: str, row: Row) -> Row:
                   "total_tokens": 19},
         "rubric_items": items,
         "prompt": [{"role": "system", "content": "Help."}, *row["prompt"]],
-        "completion": [{"content": said, "role": "assistant"}], "prompt_id": task,
-        "completion_id": hashlib.sha256((task + said).encode()).hexdigest(),
+        "completion": [{"content": text, "role": "assistant"}], "prompt_id": task,
+        "completion_id": hashlib.sha256((task + text).encode()).hexdigest(),
     }  # fmt: skip
 
 
@@ -102,7 +102,7 @@ def simple_evals_html(path: Path, examples: Sequence[Row]) -> Path:
 
 
 def _section(of: Row) -> str:
-    said = of["completion"][0]["content"]
+    text = of["completion"][0]["content"]
     graded = [
         f"[{item['criteria_met']}] [{item['points']}] {item['criterion']}\n\tExplanation: {item['explanation']}"
         for item in of["rubric_items"]
@@ -111,8 +111,8 @@ def _section(of: Row) -> str:
     grades = "\n\n" + "\n\n".join(graded)
     return "\n".join([
         "<h3>Prompt conversation</h3>", *(_message(m["role"], m["content"]) for m in of["prompt"]),
-        "<h3>Sampled message</h3>", _message("assistant", said), "<h3>Results</h3>",
-        f"<p>Extracted Answer: {html.escape(said)}</p>", f"<p>Score: {of['score']}</p>",
+        "<h3>Sampled message</h3>", _message("assistant", text), "<h3>Results</h3>",
+        f"<p>Extracted Answer: {html.escape(text)}</p>", f"<p>Score: {of['score']}</p>",
         "<p>Rubrics with grades: " + grades.replace("\n", "<br>") + "</p>",
     ])  # fmt: skip
 
@@ -139,8 +139,8 @@ def m42(path: Path, model: str, given: Sequence[Row], guessed: tuple[str, int] |
             }
             for i, item in enumerate(of["rubric_items"])
         ]
-        said = [{"role": "assistant", "content": answer(model, task_of(row))}]
-        lines.append(row | {"prompt_response": said, "score": of["score"], "metrics": str({"overall_score": 0}),
+        text = [{"role": "assistant", "content": response_to(model, task_of(row))}]
+        lines.append(row | {"prompt_response": text, "score": of["score"], "metrics": str({"overall_score": 0}),
                             "responses": str(graded)})  # fmt: skip
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return path

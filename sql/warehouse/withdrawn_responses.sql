@@ -1,6 +1,6 @@
--- One row: an answer that went with a retracted import; one that another import
--- brought as well is still there.
+-- One row: a response that was retracted with its import; a response that
+-- another import contains too is still there.
 create or replace temp table withdrawn as
 select distinct response_id
-from answers
+from stored_responses
 where {batch} in ({retracted}) and response_id not in (select response_id from responses)

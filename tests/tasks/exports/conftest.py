@@ -1,0 +1,21 @@
+"""Sheets as spreadsheet programs read and save them."""
+
+import csv
+from pathlib import Path
+
+csv.field_size_limit(2**31 - 1)
+
+
+def sheet_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a sheet."""
+    with path.open(encoding="utf-8-sig", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def save_sheet(path: Path, rows: list[dict[str, str]]) -> Path:
+    """Write rows as a spreadsheet program would save them."""
+    with path.open("w", encoding="utf-8", newline="") as lines:
+        writer = csv.DictWriter(lines, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
