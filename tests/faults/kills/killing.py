@@ -143,9 +143,9 @@ class Killing:
         return [line for line in self.server.read_book() if line["arrived_at_s"] >= since_s and is_good(line)]
 
     def _compare(self, warehouse: Path, since_s: float, kills: list[Kill]) -> None:
-        rows, wanted = tables(warehouse), tables(self._undisturbed)
+        stored, wanted = tables(warehouse), tables(self._undisturbed)
         for name, rows in wanted.items():
-            differing = [pair for pair in itertools.zip_longest(rows[name], rows) if pair[0] != pair[1]]
+            differing = [pair for pair in itertools.zip_longest(stored[name], rows) if pair[0] != pair[1]]
             assert not differing, f"{name} differ from those of the undisturbed run: {differing[:2]}"
         twice = [key for key, count in recorded(warehouse).items() if count > 1]
         assert not twice, f"{len(twice)} replies were called for again although their commit had been acknowledged"
