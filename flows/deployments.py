@@ -65,7 +65,7 @@ def run(
     limit: Trial | None = None, stop_at: StopTime | None = None, max_usd: NotNegative | None = None,
     retry_failed: bool = False,
 ) -> State[Any]:  # fmt: skip
-    """Run the full pipeline; only what is missing is done.
+    """Run the full pipeline; only missing work is done.
 
     Args:
         config: Path of the configuration file. Empty: prbench.yaml in the working directory, else the embedded default.
@@ -124,7 +124,7 @@ def backfill(
     splits: list[str] | None = None, tasks: list[str] | None = None, night: NightText | None = None,
     stop_at: StopTime | None = None, max_usd: NotNegative | None = None, retry_failed: bool = False,
 ) -> State[Any]:  # fmt: skip
-    """Fill in what is missing of models, judges, trials or splits; nothing else changes.
+    """Fill in missing responses and verdicts of models, judges, trials or splits; nothing else changes.
 
     Args:
         config: Path of the configuration file. Empty: prbench.yaml in the working directory, else the embedded default.

@@ -211,7 +211,7 @@ def mark_killed(job: Job) -> list[dict[str, Any]]:
         warehouse.publish()
     for row in killed:
         when = f"{row['started_at']:%Y-%m-%d %H:%M}"
-        notice(f"run {row['run_id']} of {when} UTC was killed; this run does what is missing")
+        notice(f"run {row['run_id']} of {when} UTC was killed; this run does its missing work")
     return killed
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -24,7 +25,7 @@ from tasks.alerts.findings import (
 )
 from tasks.alerts.sending import Delivery, deliver, delivered, ping, store
 from tasks.compare.differences import compare
-from tasks.compare.pairs import question_of
+from tasks.compare.pairs import comparison_of
 from tasks.compare.rows import rows_of
 from tasks.config.job import Job
 from tasks.console import notice
@@ -167,7 +168,7 @@ def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) ->
         notice(f"alerts are not stored: {explained(error)[1]}")
 
 
-_JUDGING = ("model", "model_config_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+_JUDGE_COLUMNS = ("model", "model_config_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 """Columns that are equal on both sides of a comparison."""
 
 
@@ -183,7 +184,7 @@ def comparisons(job: Job) -> list[NightComparison]:
             if row["last_vintage"] is None:
                 notice(f"{row['model']}, judged by {row['judge']}: no earlier night to compare with")
             else:
-                compared += map(_comparison, _of_judging(job, reader, row))
+                compared += map(_comparison, _differences(job, reader, row))
     return compared
 
 
@@ -198,14 +199,14 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
         chosen: dict[str, Any] = {"is_latest": True} if vintage is None else {"vintage": vintage}
         chosen |= {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
         is_judge = "counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash) as is_judge"
-        columns = f"distinct {', '.join(_JUDGING)}, vintage, {is_judge}"
+        columns = f"distinct {', '.join(_JUDGE_COLUMNS)}, vintage, {is_judge}"
         for latest in (row for row in reader.select("leaderboard", columns, **chosen) if row["is_judge"]):
             for row in _pairs(job, reader, latest["vintage"]):
-                if row["last_vintage"] is not None and all(row[name] == latest[name] for name in _JUDGING):
-                    changed += _of_judging(job, reader, row)
+                if row["last_vintage"] is not None and all(row[name] == latest[name] for name in _JUDGE_COLUMNS):
+                    changed += _differences(job, reader, row)
     adjusted = holm([each["p_value"] for each in changed])
     return [
-        {name: each[f"second_{name}"] for name in _JUDGING}
+        {name: each[f"second_{name}"] for name in _JUDGE_COLUMNS}
         | {name: each[name] for name in ("first_vintage", "second_vintage", "split", "ci_low", "ci_high")}
         | {"p_adjusted": p_adjusted}
         for each, p_adjusted in zip(changed, adjusted, strict=True)
@@ -222,26 +223,22 @@ def _pairs(job: Job, reader: Reader, night: str | None) -> list[dict[str, Any]]:
     return [given | row for row in reader.rows(sql.read("queries/nightly/pairs"), given)]
 
 
-def _of_judging(job: Job, reader: Reader, row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the differences of one model's vintage (`night`) to the one before under one judging, by split."""
-    of_judging = job.model_copy(update={"named_models": (row["model"],), "named_judges": (row["judge"],)})
+def _differences(job: Job, reader: Reader, row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the differences of one model's vintage (`night`) to the one before under one judge, by split."""
+    narrowed = job.model_copy(update={"named_models": (row["model"],), "named_judges": (row["judge"],)})
     nights = (row["last_vintage"], row["night"])
-    comparison = question_of(of_judging, nights, "vintage", score=None, is_hard=False, vintage=None)
+    comparison = comparison_of(narrowed, nights, "vintage", score=None, is_hard=False, vintage=None)
     try:
         rows = rows_of(compare(reader, comparison))
     except PipelineError as error:
         notice(f"{row['model']} is not compared with {row['last_vintage']}: {error}")
         return []
-    return [each for each in rows if all(each[f"second_{name}"] == row[name] for name in _JUDGING)]
-
-
-_COMPARED = (
-    "split", "score", "first_vintage", "second_vintage", "first_mean", "second_mean", "difference", "ci_low", "ci_high",
-    "p_value", "n_tasks",
-)  # fmt: skip
+    return [each for each in rows if all(each[f"second_{name}"] == row[name] for name in _JUDGE_COLUMNS)]
 
 
 def _comparison(row: Mapping[str, Any]) -> NightComparison:
     """Return a difference as alerts need it."""
-    judged = {name: row[f"second_{name}"] for name in ("model", "judge", "judge_trial")}
-    return NightComparison(**judged, **{name: row[name] for name in _COMPARED}, n_wanted=row["n_tasks_wanted"])
+    renamed = {name: row[f"second_{name}"] for name in ("model", "judge", "judge_trial")}
+    renamed["n_wanted"] = row["n_tasks_wanted"]
+    same = {each.name: row[each.name] for each in fields(NightComparison) if each.name not in renamed}
+    return NightComparison(**renamed, **same)

@@ -20,7 +20,7 @@ from warehouse import Warehouse
 @flow(name="evaluate", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def evaluate(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """Run the full pipeline: each stage does only what is missing."""
+    """Run the full pipeline: each stage does only missing work."""
     async with open_run_context(job, retry_failed=retry_failed):  # one budget for sampling and judging
         reports = await _run_to_verdicts(job, retry_failed)
         return [*reports, *await _finish(job, reports)]

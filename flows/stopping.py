@@ -13,7 +13,7 @@ from tasks.judge.judge import plan_verdicts
 from tasks.run.missing_work import EARLIER, Progress, StoppingPlan, WantedTasks, stopping_plan, wanted_tasks
 from tasks.run.writing import StageReport
 from tasks.sample import plan_samples
-from tasks.stopping import Block, describe, has_scores, looks_after, next_block, store_scores, unfinished_looks
+from tasks.stopping import TaskBlock, describe, has_scores, looks_after, next_block, store_scores, unfinished_looks
 from warehouse import Warehouse
 
 Evaluate = Callable[[Job], Awaitable[list[StageReport]]]
@@ -67,14 +67,14 @@ def _plan(job: Job) -> tuple[WantedTasks, StoppingPlan | None, list[Progress]]:
         return wanted, plan, plan.progress(reader) if plan else []
 
 
-def _next(job: Job, passed: dict[tuple[str, ...], int]) -> Block | None:
+def _next(job: Job, passed: dict[tuple[str, ...], int]) -> TaskBlock | None:
     """Return the next block in which a model of this run takes part."""
     _, _, progress = _plan(job)
     here = {model.label for model in job.settings.models}
     return next_block([each for each in progress if each.comparison.labels & here], passed)
 
 
-def _look(job: Job, block: Block, passed: dict[tuple[str, ...], int]) -> int:
+def _look(job: Job, block: TaskBlock, passed: dict[tuple[str, ...], int]) -> int:
     """Look at a block's comparisons, store and print the results, and return the number of looks."""
     warehouse = Warehouse(job.warehouse)
     wanted, plan, _ = _plan(job)

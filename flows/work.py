@@ -178,8 +178,8 @@ def coverage_report(job: Job, stage: str = "evaluate", before: Sequence[StageRep
         f"{label}: nothing is imported under this label; `prbench import responses`" for label in absent
     ]
     for covered in matrix:
-        is_asked = covered.judge in configured and stage != "sample" if covered.judge else stage != "judge"
-        if is_asked and covered.due_share < bar:
+        counts = covered.judge in configured and stage != "sample" if covered.judge else stage != "judge"
+        if counts and covered.due_share < bar:
             by = f"verdicts of {covered.judge} on" if covered.judge else "responses of"
             causes = ", ".join(f"{count} {status}" for status, count in sorted(covered.failures.items()))
             report.warnings.append(

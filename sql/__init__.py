@@ -1,8 +1,8 @@
-"""The SQL of the project, found from this folder: the models, and the queries that stages and commands ask.
+"""The SQL of the project: the models, and the queries of stages and commands.
 
-A model is a file below `marts/` (what users query) or `intermediate/` (what lies between, in a schema of that name),
-in a folder for its subject. Its header says what it is built as and what it depends on; one without `built as` is a
-step, a temporary table that is there only while others are built.
+A model is a file below `marts/` (for users) or `intermediate/` (between stored tables and marts, in a schema of that
+name), in a folder for its subject. Its header says what it is built as and what it depends on; one without `built as`
+is a step: a temporary table that exists only while others are built.
 """
 
 import re
@@ -27,10 +27,10 @@ _MEASURE = re.compile(r"\bmeasured\.([a-z]\w*?)(?:_ci_low|_ci_high|_n|_is_small|
 
 
 @dataclass(frozen=True)
-class Model:
+class SqlModel:
     """One view or table: its name in queries, its kind, its query, what it reads, what a row is, and described columns.
 
-    The kind is `view`, `table`, or `step`: a temporary table that is of use only while others are built.
+    The kind is `view`, `table`, or `step`: a temporary table that exists only while others are built.
     """
 
     name: str
@@ -42,13 +42,13 @@ class Model:
 
     @cached_property
     def text(self) -> str:
-        """All that is said of the model."""
+        """The whole declaration as one text."""
         return repr(self)
 
 
 @cache
 def schema() -> dict[str, Any]:
-    """`schema.yml`: what a row of every mart is, the meaning of the columns that marts add, and titles of columns."""
+    """Return `schema.yml`: what a row of each mart is, the meaning of the columns that marts add, and column titles."""
     # libyaml's loader takes a tenth of the time; every command that shows a figure waits for it.
     loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     document: dict[str, Any] = yaml.load((FOLDER / "schema.yml").read_text(encoding="utf-8"), loader)
@@ -56,7 +56,7 @@ def schema() -> dict[str, Any]:
 
 
 @cache
-def models() -> list[Model]:
+def models() -> list[SqlModel]:
     """Return every model, in the order in which they are built: each after those that it depends on."""
     texts = {
         path: read(path.relative_to(FOLDER).with_suffix("").as_posix())
@@ -64,17 +64,17 @@ def models() -> list[Model]:
         for path in sorted((FOLDER / folder).rglob("*.sql"))
     }
     measures = ", ".join(sorted({f"'{name}'" for text in texts.values() for name in _MEASURE.findall(text)}))
-    found = [_model(path, text.replace("{measures}", measures)) for path, text in texts.items()]
-    by_name = {model.name: model for model in found}
+    loaded = [_model(path, text.replace("{measures}", measures)) for path, text in texts.items()]
+    by_name = {model.name: model for model in loaded}
     order = TopologicalSorter({name: [each for each in model.depends_on if each in by_name]
                                for name, model in by_name.items()})  # fmt: skip
     return [by_name[name] for name in order.static_order()]
 
 
-def behind(changed: set[str]) -> list[Model]:
+def behind(changed: set[str]) -> list[SqlModel]:
     """Return the models to rebuild when these stored tables have changed, in the order of building.
 
-    They are those that come out differently, and the steps to them, since those are not kept.
+    They include the steps that they depend on, since steps are not kept.
     """
     reached = set(changed)
     for model in models():
@@ -86,10 +86,10 @@ def behind(changed: set[str]) -> list[Model]:
     return [model for model in models() if model.name in reached]
 
 
-def leading_to(wanted: Collection[str], given: Collection[str] = ()) -> list[Model]:
-    """Return the models that some rest on, and these themselves, in the order of building.
+def leading_to(wanted: Collection[str], given: Collection[str] = ()) -> list[SqlModel]:
+    """Return the wanted models and those that they depend on, in the order of building.
 
-    What is `given` is there already: it is not among them, nor what it rests on.
+    Models in `given` exist already: they are left out, with what only they depend on.
     """
     reached = set(wanted)
     for model in reversed(models()):
@@ -101,12 +101,12 @@ def leading_to(wanted: Collection[str], given: Collection[str] = ()) -> list[Mod
 def read(name: str) -> str:
     """Return the text of `<name>.sql` below this folder, or of the query of that name in a file of several.
 
-    `read("figures/judges/judge_drift")` is the query `judge_drift` of `figures/judges.sql`. What stands behind `with:`
-    in its header are texts that go in front as its first steps.
+    `read("figures/judges/judge_drift")` is the query `judge_drift` of `figures/judges.sql`. The texts
+    behind `with:` in its header go in front of it as common table expressions (CTEs).
     """
     text = _text(name)
-    steps = declared("with", text)
-    return with_steps(text, {each.rpartition("/")[2]: _text(each) for each in steps.split(", ")}) if steps else text
+    ctes = declared("with", text)
+    return with_ctes(text, {each.rpartition("/")[2]: _text(each) for each in ctes.split(", ")}) if ctes else text
 
 
 def _text(name: str) -> str:
@@ -118,18 +118,18 @@ def _text(name: str) -> str:
 
 
 def named(name: str) -> dict[str, str]:
-    """Return the texts that run under a name, by their kind: of each model, and of each query below `queries/`.
+    """Return the SQL texts of a name, by their kind: of each model, and of each query below `queries/`.
 
     A model's name may have its schema in front, that of a query its file: `run/missing_verdicts`.
     """
-    found = {
+    texts = {
         f"{model.kind} {model.name}": model.query
         for model in models()
         if name in {model.name, model.name.rpartition(".")[2]}
     }
     files = (f"queries/{path.stem}" for path in sorted((FOLDER / "queries").glob("*.sql")))
     paths = (f"{file}/{query}" for file in files for query in queries(file))
-    return found | {f"query {path}": read(path) for path in paths if f"/{path}".endswith(f"/{name}")}
+    return texts | {f"query {path}": read(path) for path in paths if f"/{path}".endswith(f"/{name}")}
 
 
 @cache
@@ -139,45 +139,45 @@ def queries(name: str) -> dict[str, str]:
     return {key: query.strip().removesuffix(";") for key, query in zip(parts[::2], parts[1::2], strict=True)}
 
 
-def template(name: str, **places: str) -> str:
-    """Return the text of `<name>.sql` with each `{place}` filled: identifiers, and conditions of our own.
+def template(name: str, **placeholders: str) -> str:
+    """Return the text of `<name>.sql` with each `{placeholder}` filled: identifiers, and conditions of our own.
 
     A user's text is never filled in.
 
     Raises:
-        KeyError: a place is not given.
+        KeyError: a placeholder is not given.
     """
-    return read(name).format(**places)
+    return read(name).format(**placeholders)
 
 
-def with_steps(query: str, steps: Mapping[str, str]) -> str:
-    """Return a query with some others in front as its first steps (`with name as (...)`), in their order.
+def with_ctes(query: str, ctes: Mapping[str, str]) -> str:
+    """Return a query with other queries in front as common table expressions (`with name as (...)`), in their order.
 
-    It and the later steps read a step in the place of the model of its name: `intermediate.<name>`.
+    The query and later CTEs read a CTE instead of the model of its name, `intermediate.<name>`.
     """
-    if not steps:
+    if not ctes:
         return query
     named = ",\n\n".join(
-        f"{name} as (\n{textwrap.indent(_reading(text, steps), '    ')}\n)" for name, text in steps.items()
+        f"{name} as (\n{textwrap.indent(_reading(text, ctes), '    ')}\n)" for name, text in ctes.items()
     )
-    heading, body = _COMMENT.fullmatch(_reading(query, steps)).groups()  # type: ignore[union-attr]  # every text fits
+    heading, body = _COMMENT.fullmatch(_reading(query, ctes)).groups()  # type: ignore[union-attr]  # every text fits
     own = f",\n\n{body.removeprefix('with ')}" if body.startswith("with ") else f"\n\n{body}"
     return f"{heading}with {named}{own}"
 
 
-def _reading(query: str, steps: Collection[str]) -> str:
-    """Return a query that reads steps in place of the models with the same names."""
-    found = tokens(query)
-    for i, (schema_name, dot, name) in enumerate(zip(found, found[1:], found[2:], strict=False)):
-        if (schema_name, dot) == (INTERMEDIATE, ".") and name.rstrip() in steps:
-            found[i : i + 2] = "", ""
-    return "".join(found)
+def _reading(query: str, ctes: Collection[str]) -> str:
+    """Return a query that reads CTEs instead of the models with the same names."""
+    parts = tokens(query)
+    for i, (schema_name, dot, name) in enumerate(zip(parts, parts[1:], parts[2:], strict=False)):
+        if (schema_name, dot) == (INTERMEDIATE, ".") and name.rstrip() in ctes:
+            parts[i : i + 2] = "", ""
+    return "".join(parts)
 
 
 def tokens(query: str) -> list[str]:
     """Return the tokens of a query as DuckDB reads them, each with the space behind it."""
-    places = [place for place, _ in duckdb.tokenize(query)]
-    return [query[begin:end] for begin, end in pairwise([0, *places[1:], len(query)])]
+    starts = [start for start, _ in duckdb.tokenize(query)]
+    return [query[begin:end] for begin, end in pairwise([0, *starts[1:], len(query)])]
 
 
 def declared(header: str, query: str) -> str:
@@ -185,8 +185,8 @@ def declared(header: str, query: str) -> str:
 
     It is empty without the word.
     """
-    found = re.search(rf"^-- {header}:(.*(?:\n--    .*)*)", query, re.MULTILINE)
-    return " ".join(found[1].replace("\n--", "").split()) if found else ""
+    match = re.search(rf"^-- {header}:(.*(?:\n--    .*)*)", query, re.MULTILINE)
+    return " ".join(match[1].replace("\n--", "").split()) if match else ""
 
 
 def comment(query: str) -> str:
@@ -195,12 +195,12 @@ def comment(query: str) -> str:
     return " ".join(line.removeprefix("--").strip() for line in first.splitlines())
 
 
-def _model(path: Path, query: str) -> Model:
+def _model(path: Path, query: str) -> SqlModel:
     name, folder = path.stem, path.relative_to(FOLDER).parts[0]
     described: dict[str, Any] = schema()["marts"][name] if folder == "marts" else {"meaning": comment(query)}
     kind = declared("built as", query) or "step"
     schema_name = "" if folder == "marts" else "temp." if kind == "step" else f"{INTERMEDIATE}."
-    return Model(
+    return SqlModel(
         name=f"{schema_name}{name}",
         kind=kind,
         query=query,

@@ -140,7 +140,7 @@ def _load_parts(connection: duckdb.DuckDBPyConnection, standing: Standing, missi
     return loaded
 
 
-def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.Model]) -> None:
+def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.SqlModel]) -> None:
     """Compute the rows of models; views need no computation, and tables keep their columns with descriptions.
 
     Large tables are committed at once: uncommitted rows stay in memory, and DuckDB plans later queries without knowing

@@ -9,7 +9,7 @@ from flows.cli.options import WAREHOUSE, Context, Group, command
 from flows.cli.output import refuse_early, report_done, write
 from tasks.rules.verdict import GRADINGS
 
-_FILE = click.Path(path_type=Path)
+_PATH = click.Path(path_type=Path)
 RESULT_FORMATS = ("prbench", "inspect", "evalscope", "simple-evals", "m42")
 """The formats of `tasks.imports.FORMATS`, which takes too long to import for a help page; a test compares them."""
 
@@ -52,7 +52,7 @@ def import_(context: Context, retract: str | None) -> int:
 @command("vintage", "as", "skip-unknown", of=import_, name="responses", texts={
     "vintage": "Vintage of rows that name none.  [default: base]",
 })  # fmt: skip
-@click.argument("source", type=_FILE, metavar="FILE|FOLDER")
+@click.argument("source", type=_PATH, metavar="FILE|FOLDER")
 @click.option("--pattern", metavar="NAMES", help="File names in a folder, without endings, made of {task}, {model}, "
               "{trial} and {vintage}.  [default: {model}/{task}; with --as: {task}]")  # fmt: skip
 @click.option("--skip-other", is_flag=True, help="Skip files in the folder that do not match, and show their number.")
@@ -89,7 +89,7 @@ def import_responses(
     "vintage": "Vintage of rows that name none.  [default: base]",
     "night": "Vintage of rows that name none, for models with `resample: nightly`.  [default: same as --vintage]",
 })  # fmt: skip
-@click.argument("file", type=_FILE)
+@click.argument("file", type=_PATH)
 @click.option("--task", metavar="ID", help="Task of rows that name none.")
 @click.option("--grading", type=click.Choice(GRADINGS), help="Grading of rows that name none.  "
               "[default: binary for true and false, else the benchmark's]")  # fmt: skip
@@ -137,7 +137,7 @@ def import_verdicts(
     "list them.",
     "vintage": "Vintage of the responses.  [default: base]",
 })  # fmt: skip
-@click.argument("files", type=_FILE, metavar="FILE", nargs=-1, required=True)
+@click.argument("files", type=_PATH, metavar="FILE", nargs=-1, required=True)
 @click.option("--format", "format_name", type=click.Choice(["auto", *RESULT_FORMATS]), default="auto",
               show_default=True, help="Harness that wrote the files; auto: recognise it by their content.")  # fmt: skip
 def import_results(
@@ -169,7 +169,7 @@ def import_results(
 
 
 @command("by", "skip-unknown", of=import_, name="reviews", texts={"by": "Reviewer of rows that name none."})
-@click.argument("files", type=_FILE, metavar="FILE", nargs=-1, required=True)
+@click.argument("files", type=_PATH, metavar="FILE", nargs=-1, required=True)
 def import_reviews(context: Context, files: tuple[Path, ...], by_label: str | None, skip_unknown: bool) -> int:
     """Import reviews of criteria that people entered in sheets of `prbench export review`.
 
@@ -207,9 +207,6 @@ def import_warehouse(context: Context, source: str) -> int:
     job = context.job
     with opened_export(open_location(source), is_quiet=job.is_quiet) as export:
         return write(context, job, lambda: [import_tables(job, export)])
-
-
-_PATH = click.Path(path_type=Path)
 
 
 class _LocationOrCommand(Group):

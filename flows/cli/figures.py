@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tasks.figures.columns import Column, Rows
     from tasks.figures.figure import Figure
     from tasks.figures.scope import Scope
-    from tasks.rules.records import ScoreDefinition, Table
+    from tasks.rules.records import ResultTable, ScoreDefinition
 
 
 After = Callable[[Mapping[str, Any]], Sequence[str]]
@@ -105,12 +105,12 @@ def show_columns(columns: "Sequence[Column]", rows: "Rows", title: str | None = 
 
     if not rows:
         return
-    judgings = {row["judging"] for row in rows} if "judging" in rows[0] else set()
-    table = as_text([each for each in columns if each.name != "judging" or len(judgings) > 1], rows)
+    judges = {row["judging"] for row in rows} if "judging" in rows[0] else set()
+    table = as_text([each for each in columns if each.name != "judging" or len(judges) > 1], rows)
     boards = [(row.get("judging"), row.get("split")) for row in rows]
     show_table(table.headings, table.cells, title=title, n_least=table.n_least, groups=boards, right=table.are_numbers)
-    if len(judgings) == 1:
-        click.echo(f"Judge: {judgings.pop()}")
+    if len(judges) == 1:
+        click.echo(f"Judge: {judges.pop()}")
 
 
 @command(location=(), output=("json", "verbose"))
@@ -162,7 +162,7 @@ def figure(
       prbench figure diff names=gpt-5-high names=gpt-5-low --format csv
       prbench figure critical -o critical.xlsx
     """
-    from tasks.figures.leaderboard import Choice, chosen
+    from tasks.figures.leaderboard import LeaderboardOptions, chosen
     from tasks.figures.scope import open_scope
     from tasks.figures.shown import figure_of, parsed
     from warehouse import Warehouse
@@ -182,7 +182,7 @@ def figure(
             given["is_hard"] = True
         if by:
             is_board = "of_criteria" in shows.given
-            given |= chosen(scope, Choice(by=by, is_hard=is_hard))[1] if is_board else {"breakdown": by}
+            given |= chosen(scope, LeaderboardOptions(by=by, is_hard=is_hard))[1] if is_board else {"breakdown": by}
         if shape == "parquet":
             from flows.cli.sql import write_parquet
             from tasks.console import exact
@@ -205,10 +205,10 @@ def _write(context: Context, job: "Job", shows: "Figure", rows: "Rows", file_for
     elif file_format == "xlsx" or (file_format == "csv" and output is not None):
         from tasks.exports.board_files import write_board
         from tasks.figures.queries import relation_of
-        from tasks.rules.records import Table
+        from tasks.rules.records import ResultTable
 
         assert output is not None, "refused before"
-        table = Table(list(rows[0]), [tuple(row.values()) for row in rows])
+        table = ResultTable(list(rows[0]), [tuple(row.values()) for row in rows])
         click.echo(write_board(job, table, output, name=shows.name, relation=relation_of(shows)).line)
     elif file_format == "csv":
         click.echo(as_csv(list(rows[0]), rows), nl=False)
@@ -344,7 +344,7 @@ def leaderboard(
       prbench leaderboard -o board.xlsx     with a sheet of explanations
       prbench leaderboard --debiased      scores that people's labels correct
     """
-    from tasks.figures.leaderboard import Choice
+    from tasks.figures.leaderboard import LeaderboardOptions
     from tasks.figures.leaderboard import leaderboard as ranked
 
     given = {
@@ -365,7 +365,7 @@ def leaderboard(
         from tasks.exports.board_files import refuse_other_suffix, write_board
 
         refuse_other_suffix(output)
-    choice = Choice(context.arguments.vintage, score, by, is_hard, is_severity, selection)
+    choice = LeaderboardOptions(context.arguments.vintage, score, by, is_hard, is_severity, selection)
     job = context.stored_job()
     table = ranked(job, choice)
     if output is not None:
@@ -377,15 +377,15 @@ def leaderboard(
     return 0
 
 
-def leaderboard_of(job: "Job", vintage: str | None) -> "Table":
+def leaderboard_of(job: "Job", vintage: str | None) -> "ResultTable":
     """Return the leaderboard of a job on its splits."""
-    from tasks.figures.leaderboard import Choice
+    from tasks.figures.leaderboard import LeaderboardOptions
     from tasks.figures.leaderboard import leaderboard as ranked
 
-    return ranked(job, Choice(vintage))
+    return ranked(job, LeaderboardOptions(vintage))
 
 
-def show_leaderboard(job: "Job", table: "Table") -> None:
+def show_leaderboard(job: "Job", table: "ResultTable") -> None:
     """Show a leaderboard to people."""
     if not table.rows:
         show_nothing(job, "No model has a verdict in this selection yet.")

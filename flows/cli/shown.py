@@ -200,7 +200,7 @@ def weaknesses(context: Context, model: str, than: str | None, **_: Any) -> Figu
     of_data = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
     with Warehouse(job.warehouse).reader() as reader:
         known = [row["model"] for row in reader.select("capability_scores", "distinct model", **of_data)]
-        judging_rows = reader.select("weaknesses", "distinct judge", benchmark=job.settings.benchmark, model=model)
+        judge_rows = reader.select("weaknesses", "distinct judge", benchmark=job.settings.benchmark, model=model)
     if not known:
         raise UsageError("no capability scores are stored yet; `prbench capabilities` computes them")
     if model == than:
@@ -208,7 +208,7 @@ def weaknesses(context: Context, model: str, than: str | None, **_: Any) -> Figu
     if unknown := [each for each in (model, than) if each and each not in known]:
         raise UsageError(f"{unknown[0]}: no such model; models with capability scores: {', '.join(known)}")
     # People's labels count here too.
-    judges = job.named_judges or tuple(row["judge"] for row in judging_rows)
+    judges = job.named_judges or tuple(row["judge"] for row in judge_rows)
     return FigureRequest(job.model_copy(update={"named_judges": judges}))
 
 

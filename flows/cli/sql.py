@@ -17,7 +17,7 @@ from flows.cli.options import SHOWS, WAREHOUSE, Context, command
 from flows.cli.output import ENDINGS, FORMATS, show, show_json
 from tasks.console import exact
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.records import Table
+from tasks.rules.records import ResultTable
 
 if TYPE_CHECKING:
     import duckdb
@@ -138,12 +138,12 @@ def _cookbook(context: Context, name: str, file_format: str, output: Path | None
     if not name:
         if file_format == "parquet":
             raise click.UsageError("--format parquet: the list of recipes can only be text")
-        show(["name", "question"], [(recipe.name, recipe.question) for recipe in known.values()], file_format, output)
+        show(["name", "question"], [(recipe.name, recipe.title) for recipe in known.values()], file_format, output)
         return
     if name not in known:
         raise click.UsageError(f"there is no recipe {name}; {nearest(name, known)}")
     if file_format == "table" and output is None:
-        click.echo(known[name].question)
+        click.echo(known[name].title)
     _run(_database(context), known[name].query, file_format, output)
 
 
@@ -157,7 +157,7 @@ def _show(context: Context, name: str, file_format: str, output: Path | None) ->
 
     if file_format not in {"table", "json"}:
         raise click.UsageError(f"--format {file_format}: SQL is text; leave the option out")
-    matches = named(name) | {f"recipe {name}: {each.question}": each.query for each in recipes() if each.name == name}
+    matches = named(name) | {f"recipe {name}: {each.title}": each.query for each in recipes() if each.name == name}
     figure = FIGURES.get(name)
     if figure and not figure.compute:
         try:
@@ -188,12 +188,12 @@ def _say_where(database: Path, file_format: str, output: Path | None) -> None:
     run_sql(database, "select 1")  # raises if nothing is published
     command = f"uvx --from duckdb-cli duckdb -readonly {shlex.quote(str(database))}"
     if file_format == "json":
-        recipe_rows = [{"name": recipe.name, "question": recipe.question} for recipe in recipes()]
+        recipe_rows = [{"name": recipe.name, "question": recipe.title} for recipe in recipes()]
         show_json({"database": str(database), "command": command, "cookbook": recipe_rows})
         return
     click.echo(f"The database: {database}\nOpen it in DuckDB's shell: {command}\n")
     click.echo("The cookbook; `prbench sql --cookbook NAME` runs one:")
-    show(["name", "question"], [(recipe.name, recipe.question) for recipe in recipes()], "table")
+    show(["name", "question"], [(recipe.name, recipe.title) for recipe in recipes()], "table")
 
 
 def _database(context: Context) -> Path:
@@ -226,7 +226,7 @@ def nearest(name: str, listed: Iterable[str], *, also: Iterable[str] = ()) -> st
     return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(listed)}"
 
 
-def run_sql(database: Path, query: str) -> Table:
+def run_sql(database: Path, query: str) -> ResultTable:
     """Return the result of a query on the published database, which it can neither change nor leave.
 
     Raises:
@@ -241,7 +241,7 @@ def run_sql(database: Path, query: str) -> Table:
             connection.interrupt()
             raise
         columns = _unique([column[0] for column in connection.description or []])
-        return Table(columns, rows if columns else [])
+        return ResultTable(columns, rows if columns else [])
 
 
 def write_parquet(database: Path, query: str, output: Path | BinaryIO) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from tasks.benchmarks import load_benchmark
 from tasks.compare.differences import compare
-from tasks.compare.pairs import Kind, Side, comparable, question_of
+from tasks.compare.pairs import Kind, Side, comparable, comparison_of
 from tasks.compare.rows import apart, rows_of, with_verdicts
 from tasks.config.job import Job
 from tasks.figures.columns import Column, columns
@@ -132,7 +132,7 @@ _Groups = Sequence[Sequence[Side]]
 
 def _options(reader: Reader, name: str, groups: _Groups) -> dict[str, str]:
     """Return value -> text of a field's options: vintages and runs from the latest, others by name."""
-    sides = sorted((side for group in groups for side in group), key=lambda side: side.model_run.answered_at)
+    sides = sorted((side for group in groups for side in group), key=lambda side: side.model_run.responded_at)
     if name == "run":
         runs = {side.name for side in sides}
         return {
@@ -141,7 +141,7 @@ def _options(reader: Reader, name: str, groups: _Groups) -> dict[str, str]:
             for row in reader.select("runs", order="started_at desc, run_id")
             if row["run_id"] in runs
         }
-    latest = {getattr(side.model_run, name): side.model_run.answered_at for side in sides}
+    latest = {getattr(side.model_run, name): side.model_run.responded_at for side in sides}
     if name != "vintage":
         return {value: value for value in sorted(latest)}
     nights = {row["night"] for row in reader.select("runs", "distinct night")}
@@ -153,7 +153,7 @@ def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, 
     """Return the arguments of a `ComparePage`: its figures, `about` and `all_flips`."""
     names, vintage = [given[side] for side in _SIDES], given.get("vintage") if kind != "vintage" else None
     narrowed = _narrowed(job, {name: value for name, value in given.items() if name != kind})
-    result = compare(reader, question_of(narrowed, names, kind, score=None, is_hard=False, vintage=vintage or None))
+    result = compare(reader, comparison_of(narrowed, names, kind, score=None, is_hard=False, vintage=vintage or None))
     requested = given.get("show", "")
     index = min(int(requested) if re.fullmatch("[0-9]{1,4}", requested) else 0, len(result.differences) - 1)
     detail = apart(reader, result, [result.differences[index]])

@@ -22,7 +22,7 @@ from warehouse import Warehouse
 
 _UNKNOWN_KEY = "extra_forbidden"
 _PYDANTIC_WORDS = ("constrained-", "dict[", "tuple[", "literal[")
-"""How pydantic names the branches of a union, which no user wrote."""
+"""Pydantic's names for the branches of a union, which are left out of paths."""
 
 
 class ConfigurationError(UsageError):

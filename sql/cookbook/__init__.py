@@ -1,7 +1,7 @@
-"""The cookbook: questions that are often asked, each with a query that answers it.
+"""The cookbook: frequent questions, each with a query.
 
 A recipe is a file `<number>-<name>.sql` of one of the folders here. It begins with the question, as a comment; the
-rest is one query without parameters. The number is its place in the list.
+rest is one query without parameters. The number orders the list.
 """
 
 import re
@@ -13,10 +13,10 @@ _FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Recipe:
-    """A question and the query that answers it."""
+    """A frequent question (`title`) and its query."""
 
     name: str
-    question: str
+    title: str
     query: str
 
 
@@ -31,8 +31,8 @@ def recipes() -> list[Recipe]:
 
 def _read(path: Path) -> Recipe:
     text = path.read_text(encoding="utf-8")
-    question = re.match(r"((?:-- .*\n)*?-- .*\?)\n", text)
-    if question is None:
+    heading = re.match(r"((?:-- .*\n)*?-- .*\?)\n", text)
+    if heading is None:
         raise ValueError(f"{path}: it does not begin with a comment that is a question")
-    asked = " ".join(line.removeprefix("-- ") for line in question[1].splitlines())
-    return Recipe(path.stem.partition("-")[2], asked, text[question.end() :].strip().removesuffix(";").rstrip())
+    title = " ".join(line.removeprefix("-- ") for line in heading[1].splitlines())
+    return Recipe(path.stem.partition("-")[2], title, text[heading.end() :].strip().removesuffix(";").rstrip())

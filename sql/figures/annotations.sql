@@ -21,7 +21,7 @@ with admitted as (
     where is_admitted
 ),
 
-asked as (
+calls as (
     select kind, annotator,
         count(distinct task_id) filter (status = 'ok') as n_tasks,
         count(*) filter (status = 'ok') as n_annotations,
@@ -45,6 +45,6 @@ used as (
 )
 
 select kind, annotator, n_tasks, n_annotations, n_failed, n_released, n_used, cost_usd
-from asked
+from calls
 left join used using (kind)
 order by kind, annotator;

@@ -34,12 +34,12 @@ with changed as (
     where points <> 0
 ),
 
-placed as (
+ranked as (
     select *,
         row_number() over (
             partition by judging, model, shared_model, condition, points > 0
             order by abs(points) desc, task_id, criterion_id
-        ) as place
+        ) as row_rank
     from changed
 )
 
@@ -49,8 +49,8 @@ select judging, model, shared_model, condition, points,
     baseline_value, value, baseline_by_trial, by_trial, task_id, criterion_id, model_label,
     model_config_hash, baseline_model,
     baseline_config_hash, vintage
-from placed
-where place <= $n_criteria
+from ranked
+where row_rank <= $n_criteria
 order by judging <> $main, judging, shared_model, position, points desc, task_id, criterion_id;
 
 -- name: condition_differences
@@ -76,7 +76,7 @@ select * replace (
         else 'no task differs'
     end as no_interval
 from presented_condition_differences
-where n_answers + baseline_n_answers > 0
+where n_responses + baseline_n_responses > 0
     and breakdown = $breakdown
     and score_name = if($breakdown = 'all', $score, $label_score)
 order by judging <> $main, judging, is_hard, split, shared_model, position, label;

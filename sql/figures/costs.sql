@@ -1,29 +1,29 @@
 -- name: answer_tokens
--- What an answer takes: tokens as the provider reported them (NULL where it
--- reported none), length and time, the mean over a model's answers on each
--- split. Failed answers are counted; only usable ones have a length.
+-- What a response takes: tokens as the provider reported them (NULL where it
+-- reported none), length and time, the mean over a model's responses on each
+-- split. Failed responses are counted; only usable ones have a length.
 select task_set_members.split, shown_splits.is_hard,
-    shown_answers.entry as model,
+    shown_responses.entry as model,
     avg(prompt_tokens) as prompt_tokens,
     sum(cached_tokens) / sum(prompt_tokens) filter (cached_tokens is not null) as cached_share,
     avg(completion_tokens) as completion_tokens,
     avg(reasoning_tokens) as reasoning_tokens,
     avg(chars_alnum) filter (status = 'ok') as mean_chars_alnum,
     round(exact_avg(latency_s), 6) as latency_s,
-    count(*) as n_answers,
+    count(*) as n_responses,
     count(*) filter (status <> 'ok') as n_failed
-from shown_answers
+from shown_responses
 inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
 inner join shown_splits using (split)
 where not task_set_members.is_own_hard
-group by task_set_members.split, shown_splits.is_hard, shown_answers.entry
+group by task_set_members.split, shown_splits.is_hard, shown_responses.entry
 order by is_hard, split, completion_tokens desc nulls last, model;
 
 -- name: costs
--- What an answer costs and what judging it costs, in US dollars, beside the
+-- What a response costs and what judging it costs, in US dollars, beside the
 -- score: of each model on each split, under each judge. Means are over the
--- answers whose cost is known; a sum is NULL as soon as one cost is unknown.
--- Answers that nobody has judged have no judge and no score.
+-- responses whose cost is known; a sum is NULL as soon as one cost is unknown.
+-- Responses that nobody has judged have no judge and no score.
 with scored as (
     select judging, split, entry as model, mean_score, ci_low, ci_high, coverage
     from scoped_displayed_scores
@@ -32,14 +32,14 @@ with scored as (
 
 final as (
     select judging, split, model, scored.mean_score, scored.ci_low, scored.ci_high, scored.coverage,
-        costs.answer_usd, costs.judging_usd,
-        costs.answer_usd + costs.judging_usd as task_usd,
-        costs.all_answers_usd, costs.n_answers, costs.n_unpriced_answers
+        costs.response_usd, costs.verdicts_usd,
+        costs.response_usd + costs.verdicts_usd as task_usd,
+        costs.all_responses_usd, costs.n_responses, costs.n_unpriced_responses
     from scored
-    left join answer_costs as costs using (judging, split, model)
+    left join response_costs as costs using (judging, split, model)
     union all by name
-    select judging, split, model, answer_usd, all_answers_usd, n_answers, n_unpriced_answers
-    from answer_costs
+    select judging, split, model, response_usd, all_responses_usd, n_responses, n_unpriced_responses
+    from response_costs
     where judging is null
 )
 
@@ -47,19 +47,19 @@ select judging, split, shown_splits.is_hard, final.* exclude (judging, split)
 from final
 inner join shown_splits using (split)
 order by coalesce(judging <> $main, true), judging nulls last, is_hard, split,
-    answer_usd nulls last, model;
+    response_usd nulls last, model;
 
 -- name: judge_costs
--- What each judge's verdicts on the answers of this report took and cost. Means
+-- What each judge's verdicts on the responses of this report took and cost. Means
 -- are over the verdicts of which the provider reported it; a sum is NULL as
 -- soon as one cost is unknown. Imported verdicts are not here: nobody called.
-with made as (
+with calls_of_judges as (
     select judgings.judging, verdicts.response_id, verdicts.value, verdicts.attempts,
         verdicts.prompt_tokens, verdicts.cached_tokens, verdicts.completion_tokens,
         verdicts.cost_usd
     from revision_verdicts as verdicts
     semi join shown_tasks using (task_id)
-    inner join shown_answers using (response_id)
+    inner join shown_responses using (response_id)
     inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
     where verdicts.source = 'judged'
 )
@@ -68,7 +68,7 @@ select
     judging as judged_by,
     count(*) as n_verdicts,
     count(*) filter (value is null) as n_failed,
-    count(distinct response_id) as n_answers,
+    count(distinct response_id) as n_responses,
     avg(attempts) as attempts,
     avg(prompt_tokens) as prompt_tokens,
     sum(cached_tokens) / sum(prompt_tokens) filter (cached_tokens is not null) as cached_share,
@@ -76,7 +76,7 @@ select
     round(1000 * exact_avg(cost_usd), 9) as thousand_usd,
     case when count(*) = count(cost_usd) then round(exact_sum(cost_usd), 9) end as cost_usd,
     count(*) - count(cost_usd) as n_unpriced
-from made
+from calls_of_judges
 group by judging
 order by judging <> $main, judging;
 

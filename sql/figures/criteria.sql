@@ -1,7 +1,7 @@
 -- name: criteria
 -- Criteria worth a second look: a row for each judge that says so, those of one
 -- criterion together.
-with found as (
+with listed as (
     select *,
         case $which
             when 'disagreed' then -disagreement
@@ -12,7 +12,7 @@ with found as (
     from revision_criterion_statistics
     where counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
         and ($vintage::varchar is null or vintage = $vintage)
-        -- As they were asked for: the binary reading of three steps would name
+        -- As judged: the binary reading of three steps would name
         -- each twice.
         and grading <> 'ternary_as_binary'
         and case $which
@@ -43,7 +43,7 @@ reviews as (
 
 best as (
     select task_id, criterion_id, min(row(first_key, second_key)) as best_keys
-    from found
+    from listed
     group by all
     order by best_keys, task_id, criterion_id
     limit $n_criteria
@@ -52,7 +52,7 @@ best as (
 select task_id, criterion_id, category, weight, met_share, n_models_met, n_models, n_responses,
     rest_correlation, rest_correlation_high, disagreement, n_graded, n_reviews, n_disagreeing,
     failed_checks, judge, judge_trial, vintage, title
-from found
+from listed
 inner join best using (task_id, criterion_id)
 left join reviews using (task_id, criterion_id)
 order by best_keys, task_id, criterion_id, first_key, second_key, judge, judge_trial, vintage;

@@ -134,7 +134,7 @@ known as (
     full join stability using (field, selection_id, task_id)
 ),
 
-placed as (
+ranked as (
     select
         known.* exclude (rank),
         coalesce(
@@ -163,9 +163,9 @@ official as (
 ),
 
 final as (
-    select placed.*, tasks.topic, tasks.expert, tasks.turns,
+    select ranked.*, tasks.topic, tasks.expert, tasks.turns,
         official.task_id is not null as is_member
-    from placed
+    from ranked
     inner join tasks using (task_id)
     left join official using (task_id)
     where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision

@@ -60,7 +60,7 @@ offered_judges as (
 
 stepped as (
     select *,
-        coalesce(place - lag(place) over alike = 1, false) as is_continued,
+        coalesce(sampling_order - lag(sampling_order) over alike = 1, false) as is_continued,
         -- Of the means before clipping, which hides how one of 0 goes on.
         if(is_continued, raw_mean_score - lag(raw_mean_score) over alike, null) as change,
         concat_ws(
@@ -76,11 +76,11 @@ stepped as (
         alike as (
             partition by split, model, model_config_hash, dataset_revision, judge,
                 judge_config_hash, template_hash, grading, judge_trial
-            order by place
+            order by sampling_order
         ),
         in_time as (
             partition by split, model, judge, judge_trial
-            order by place, first_judged_at, judge_config_hash, template_hash, grading
+            order by sampling_order, first_judged_at, judge_config_hash, template_hash, grading
         )
 ),
 
@@ -89,14 +89,14 @@ final as (
         case
             when is_continued then null
             when differs <> '' then differs
-            when answered_at = judge_handovers.since
+            when first_response_at = judge_handovers.since
                 then 'judge (before: ' || judge_handovers.previous_judge || ')'
         end as changed,
         sum(if(is_continued, 0, 1)) over (
             partition by stepped.split, stepped.model, stepped.model_config_hash,
                 dataset_revision, stepped.judge, judge_config_hash,
                 template_hash, grading, stepped.judge_trial
-            order by place
+            order by sampling_order
         ) as stretch
     from stepped
     left join judge_handovers using (split, model, judge, judge_trial)
@@ -105,7 +105,7 @@ final as (
 select split,
     model as label,
     judge || if(judge_trial > 1, ' #' || judge_trial, '') as judged_by,
-    timezone('UTC', answered_at) as answered_at,
+    timezone('UTC', first_response_at) as first_response_at,
     vintage, mean_score, ci_low, ci_high,
     hidden_mean_score as raw_mean_score,
     hidden_ci_low as raw_ci_low,
@@ -137,4 +137,4 @@ from final
 inner join offered_models using (model)
 inner join offered_judges using (judge, judge_trial)
 window of_model as (partition by model), of_judge as (partition by judge)
-order by split, judge, judge_trial, model, place, first_judged_at, line;
+order by split, judge, judge_trial, model, sampling_order, first_judged_at, line;

@@ -1,23 +1,23 @@
 -- name: judge_breakdowns
 -- How far each two graders agree under one label: of a criterion, its task, the
--- model that answered, or the answer.
+-- model that responded, or the response.
 with pairs as (
     select benchmark, dataset_revision, grader_a, grader_b,
         row_number() over (
             order by 'imported' not in (kind_a, kind_b), n desc, grader_a, grader_b
-        ) as place
+        ) as pair_rank
     from revision_judge_agreement
     where not is_member
 )
 
-select place, grader_a, grader_b, breakdown,
+select pair_rank, grader_a, grader_b, breakdown,
     replace(label, ' letters and digits', '') as label,
     kappa, kappa_ci_low, kappa_ci_high, macro_f1, macro_f1_ci_low, macro_f1_ci_high, agreement,
     agreement_ci_low, agreement_ci_high, met_share_a, met_share_b, n, n_tasks,
     n < 50 as is_few
 from breakdown_agreement
 inner join pairs using (benchmark, dataset_revision, grader_a, grader_b)
-order by place, breakdown, label;
+order by pair_rank, breakdown, label;
 
 -- name: judge_confusion
 -- Which decisions of two graders meet on the same criteria, of all samplings.
@@ -78,7 +78,7 @@ order by grader, night;
 
 -- name: judge_failures
 -- What came out of the judges' calls: decisions, and failures by cause, on the
--- answers of the models that are shown.
+-- responses of the models that are shown.
 with counted as (
     select
         judgings.judging as grader,
@@ -88,9 +88,9 @@ with counted as (
         sum(verdicts.attempts)::bigint as attempts
     from revision_graded_verdicts as verdicts
     semi join shown_tasks using (task_id)
-    inner join shown_answers using (response_id)
+    inner join shown_responses using (response_id)
     inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    -- What is read in another way is no call of its own.
+    -- Another reading of a verdict is no call of its own.
     where verdicts.grading <> 'ternary_as_binary'
     group by judgings.judging, verdicts.status
 )
@@ -105,19 +105,19 @@ from counted
 order by grader <> $main, grader, is_failure, n desc, status;
 
 -- name: judge_favours
--- Whom each grader favours: the score that it gives a model's answers minus the
--- score that the others give the same answers, and how far that is from what it
+-- Whom each grader favours: the score that it gives a model's responses minus the
+-- score that the others give the same responses, and how far that is from what it
 -- gives on average over the tasks of all models.
 with marked as (
     select
-        shown_answers.entry as model,
+        shown_responses.entry as model,
         graders.grader, scores.response_id, scores.task_id,
         -- Three steps are compared with three, two with two.
         scores.grading = 'ternary' as is_ternary,
         scores.value
     from revision_scores as scores
     semi join shown_tasks using (task_id)
-    inner join shown_answers using (response_id)
+    inner join shown_responses using (response_id)
     inner join graders
         on graders.grader_id = hash(
             scores.judge, scores.judge_config_hash, scores.template_hash, scores.grading,

@@ -1,8 +1,8 @@
 -- name: length_fifths
--- A model's answers in five groups of equal size, the shortest first: the mean
+-- A model's responses in five groups of equal size, the shortest first: the mean
 -- of their scores (equation 1, not clipped) in each group, beside the mean over
--- all five. Only answers that are decided in full count.
-with answers as (
+-- all five. Only responses that are decided in full count.
+with grouped as (
     select judging, split, shown_sets.is_hard,
         entry as model,
         task_id, chars_alnum, value,
@@ -18,7 +18,7 @@ with answers as (
 )
 
 select judging, split, is_hard, model, fifth,
-    count(*) as n_answers,
+    count(*) as n_responses,
     count(distinct task_id) as n_tasks,
     n_tasks < 50 as is_small,
     min(chars_alnum) as min_chars_alnum,
@@ -26,7 +26,7 @@ select judging, split, is_hard, model, fifth,
     round(exact_avg(value), 12) as mean_value,
     round(any_value(whole_mean), 12) as own_mean,
     mean_value - own_mean as difference
-from answers
+from grouped
 group by judging, split, is_hard, model, fifth
 order by judging <> $main, judging, is_hard, split, own_mean desc, model, fifth;
 

@@ -1,5 +1,5 @@
--- name: answered
--- How many answers each model gave on the report's tasks, how many of them
+-- name: response_counts
+-- How many responses each model gave on the report's tasks, how many of them
 -- nobody can use, and how many were judged.
 with judged as (
     select distinct verdicts.response_id
@@ -9,11 +9,11 @@ with judged as (
 
 select
     entry as model,
-    count(*) as n_answers,
+    count(*) as n_responses,
     count(*) filter (status <> 'ok') as n_failed,
     list(distinct status order by status) filter (status <> 'ok') as causes,
     count(judged.response_id) as n_judged
-from shown_answers
+from shown_responses
 semi join shown_tasks using (task_id)
 left join judged using (response_id)
 group by entry
@@ -32,7 +32,7 @@ with paired as (
     where p_adjusted <= 0.05
 ),
 
-placed as (
+ranked as (
     select *,
         later_score - earlier_score as difference,
         avg(later_score - earlier_score) over (
@@ -44,20 +44,20 @@ placed as (
 
 select judgings.judging,
     entries.entry as model,
-    placed.task_id, tasks.field, tasks.topic, placed.earlier, placed.later, placed.earlier_score,
-    placed.later_score, placed.difference,
-    placed.model as model_label,
-    placed.model_config_hash
-from placed
+    ranked.task_id, tasks.field, tasks.topic, ranked.earlier, ranked.later, ranked.earlier_score,
+    ranked.later_score, ranked.difference,
+    ranked.model as model_label,
+    ranked.model_config_hash
+from ranked
 inner join tasks using (task_id)
 inner join entries using (model, model_config_hash)
 inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where placed.later = entries.vintage
+where ranked.later = entries.vintage
     and tasks.benchmark = $benchmark
     and tasks.dataset_revision = $revision
 qualify row_number() over (
     partition by judging, entry
-    order by difference * sign(mean_difference) desc, placed.task_id
+    order by difference * sign(mean_difference) desc, ranked.task_id
 ) <= 10
 order by judging <> $main, judging, model, difference * sign(mean_difference) desc, task_id;
 
@@ -103,13 +103,13 @@ order by judge;
 -- name: facts
 -- The size of what was evaluated, in one row.
 with of_report as (
-    select shown_answers.response_id, shown_answers.source, shown_answers.status,
-        shown_answers.cost_usd
-    from shown_answers
+    select shown_responses.response_id, shown_responses.source, shown_responses.status,
+        shown_responses.cost_usd
+    from shown_responses
     semi join shown_tasks using (task_id)
 ),
 
-answered as (
+sampled as (
     select
         count(*) as n_responses,
         count(*) filter (status <> 'ok') as n_responses_failed,
@@ -140,8 +140,8 @@ of_tasks as (
     semi join shown_tasks using (task_id)
 )
 
-select of_tasks.*, answered.*, decided.*
-from of_tasks, answered, decided;
+select of_tasks.*, sampled.*, decided.*
+from of_tasks, sampled, decided;
 
 -- name: last_checks
 -- What the last run of each suite of checks found that does not hold.
@@ -152,7 +152,7 @@ order by severity <> 'quarantine', suite, check_name, expectation;
 
 -- name: leaderboard
 -- The leaderboard, whole or under each label of a breakdown, on each split and
--- own hard selection, under each judge; with what the answers cost, and what
+-- own hard selection, under each judge; with what the responses cost, and what
 -- judging them did. A cost that is not known makes a sum unknown, not smaller.
 -- Without a vintage the latest ones are ranked together; labels with the best
 -- means come first. The criteria under a label may all have negative weights,
@@ -160,13 +160,13 @@ order by severity <> 'quarantine', suite, check_name, expectation;
 with costs as (
     select entry, judging, split, is_own_hard,
         case
-            when count(*) = count(answer_usd) then round(exact_sum(answer_usd), 9)
-        end as answers_usd,
+            when count(*) = count(response_usd) then round(exact_sum(response_usd), 9)
+        end as responses_usd,
         case
-            when not bool_or(is_judging_usd_unknown)
-                then round(exact_sum(coalesce(judging_usd, 0)), 9)
-        end as judging_usd
-    from scoped_judged_answers
+            when not bool_or(is_verdicts_usd_unknown)
+                then round(exact_sum(coalesce(verdicts_usd, 0)), 9)
+        end as verdicts_usd
+    from scoped_judged_responses
     where $breakdown = 'all'
     group by entry, judging, split, is_own_hard
 ),
@@ -194,14 +194,14 @@ select judging, split, is_own_hard, is_hard,
     coverage,
     coverage < $bar and n_tasks_skipped is null as is_below_bar,
     n_tasks_skipped, unbiased_mean_score, is_judged, may_hide_failures, n_trials, met_share,
-    met_ci_low, met_ci_high, mean_chars_alnum, mean_completion_tokens, costs.answers_usd,
-    costs.judging_usd, cost_usd, score_name,
+    met_ci_low, met_ci_high, mean_chars_alnum, mean_completion_tokens, costs.responses_usd,
+    costs.verdicts_usd, cost_usd, score_name,
     ranked.model as model_label,
     model_config_hash, vintage, judge, judge_trial, grading, judge_config_hash, template_hash
 from ranked
 left join costs using (entry, judging, split, is_own_hard)
 order by judging <> $main, judging, is_own_hard, is_hard, split,
     try_cast(label as integer) nulls last,
-    -- What is equal but for rounding is a tie.
+    -- Values that differ only by rounding are a tie.
     round(avg(mean_score) over (partition by judging, split, ranked.label), 9) desc nulls last,
     label, rank nulls last, model;

@@ -11,7 +11,7 @@ select
     if(success, 'passed', 'failed') as outcome,
     severity as policy,
     suite, check_name,
-    -- What is no longer expected is called by its check alone.
+    -- An expectation that no longer exists is named by its check alone.
     coalesce(expected.meaning, replace(check_name, '_', ' ')) as meaning,
     expectation, table_name, n_evaluated, n_failed,
     failing_keys[:5] as some_keys,

@@ -62,7 +62,7 @@ with objections as (
     having min(value) = 0
 ),
 
-found as (
+agreed as (
     select task_id, criterion_id,
         concat_ws(
             ', ',
@@ -84,11 +84,11 @@ counted as (
     window same as (partition by task_id, criterion_id)
 ),
 
-placed as (
+ranked as (
     select *,
         dense_rank() over (
             order by n_people desc, n_objections desc, abs(weight) desc, task_id, criterion_id
-        ) as place
+        ) as row_rank
     from counted
 )
 
@@ -96,10 +96,10 @@ select task_id, criterion_id, title, category, severity, weight, n_people, n_obj
     case review_check when 'agree' then 'disagrees' else review_check end as review_check,
     explanation, better_wording,
     nullif(findings, '') as findings
-from placed
-left join found using (task_id, criterion_id)
-where $n_criteria::integer is null or place <= $n_criteria
-order by place, source, reviewer, placed.review_check;
+from ranked
+left join agreed using (task_id, criterion_id)
+where $n_criteria::integer is null or row_rank <= $n_criteria
+order by row_rank, source, reviewer, ranked.review_check;
 
 -- name: review_failures
 -- Reviews that failed, by reviewer and cause.

@@ -23,9 +23,9 @@ where n_annotated > 0;
 -- name: entries
 -- What is shown: each configured model in the latest sampling that the main
 -- judge judged, or where it judged none, another one; and in a later one that
--- is not judged yet; or in the sampling that is asked for. Best ones first, and
+-- is not judged yet; or in the requested sampling. Best ones first, and
 -- last what has no score.
-with answered as (
+with sampled_runs as (
     select model, model_config_hash, vintage,
         row_number() over (
             partition by model, model_config_hash
@@ -52,14 +52,14 @@ scored as (
         or not bool_or(is_of_main) over (partition by model, model_config_hash)
 )
 
-select answered.model, answered.model_config_hash, answered.vintage, scored.mean_score
-from answered
+select sampled_runs.model, sampled_runs.model_config_hash, sampled_runs.vintage, scored.mean_score
+from sampled_runs
 left join scored using (model, model_config_hash, vintage)
 where $vintage::varchar = 'all'
-    or answered.vintage = $vintage
-    or ($vintage::varchar is null and (scored.vintage is not null or answered.is_newest))
-order by scored.mean_score desc nulls last, answered.model, answered.vintage,
-    answered.model_config_hash;
+    or sampled_runs.vintage = $vintage
+    or ($vintage::varchar is null and (scored.vintage is not null or sampled_runs.is_newest))
+order by scored.mean_score desc nulls last, sampled_runs.model, sampled_runs.vintage,
+    sampled_runs.model_config_hash;
 
 -- name: judgings
 -- Who judged: every judge with its configuration, template, grading and

@@ -73,8 +73,8 @@ from revision_tasks
 semi join shown_tasks using (task_id)
 where is_admitted;
 
--- name: shown_answers
--- One row: an answer of a model that is shown; `is_older` where it was given to
+-- name: shown_responses
+-- One row: a response of a model that is shown; `is_older` where it was given to
 -- the task's conversation before that was changed.
 select entries.entry,
     coalesce(responses.conversation_id <> tasks.conversation_id, false) as is_older,
@@ -86,18 +86,18 @@ left join tasks
         and responses.dataset_revision = tasks.dataset_revision
         and responses.task_id = tasks.task_id;
 
--- name: wanted_answers
+-- name: wanted_entry_tasks
 -- One row: an entry and a task of the blocks whose data files are to be made.
 select wanted.entry, drilled_tasks.task_id
 from $wanted as wanted (entry, block)
 inner join drilled_tasks using (block);
 
 -- name: shown_verdicts
--- One row: a verdict on an answer and by a judging that are shown, on a
+-- One row: a verdict on a response and by a judging that are shown, on a
 -- criterion as it stands today, in one of the ways it can be read.
-select judgings.judging, shown_answers.entry, shown_answers.is_older, criteria.position, verdicts.*
+select judgings.judging, shown_responses.entry, shown_responses.is_older, criteria.position, verdicts.*
 from revision_graded_verdicts as verdicts
-inner join shown_answers using (response_id)
+inner join shown_responses using (response_id)
 inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
 inner join criteria
     on verdicts.benchmark = criteria.benchmark
@@ -108,10 +108,10 @@ inner join criteria
 
 -- name: shown_grounds
 -- One row: a verdict that is shown, with what it rests on where that is not the
--- criterion's own words and the whole answer: `asked` are the words that were
--- asked, `chunks` what was found in the chunks of an answer that is too long
+-- criterion's own words and the whole response: `asked` are the words that were
+-- asked, `chunks` what was found in the chunks of a response that is too long
 -- for its judge.
-with found as (
+with searched as (
     select task_id, verdict_id,
         list(
             { round: "round", chunk: chunk_number, of: n_chunks, status: status, found: evidence }
@@ -121,7 +121,7 @@ with found as (
     group by task_id, verdict_id
 )
 
-select verdicts.*, variants.title as asked, found.chunks
+select verdicts.*, variants.title as asked, searched.chunks
 from shown_verdicts as verdicts
 left join criterion_variants as variants
     on verdicts.benchmark = variants.benchmark
@@ -130,10 +130,10 @@ left join criterion_variants as variants
         and verdicts.criterion_id = variants.original_id
         and verdicts.criterion_hash = variants.original_hash
         and verdicts.rubric = variants.rubric
-left join found on verdicts.task_id = found.task_id and verdicts.verdict_id = found.verdict_id;
+left join searched on verdicts.task_id = searched.task_id and verdicts.verdict_id = searched.verdict_id;
 
 -- name: shown_points
--- One row: what a shown answer adds up to under a judging, with bounds where
+-- One row: what a shown response adds up to under a judging, with bounds where
 -- something is undecided.
 select response_scores.task_id, entries.entry, response_id, response_scores.trial, judgings.judging,
     response_scores.value, response_scores.value_lower, response_scores.value_upper,
@@ -165,44 +165,44 @@ from revision_criteria as criteria
 left join further
     on criteria.task_id = further.task_id and criteria.criterion_id = further.criterion_id;
 
--- name: answer_costs
--- One row: what a model's answers on a split cost, and what judging them did;
+-- name: response_costs
+-- One row: what a model's responses on a split cost, and what judging them did;
 -- without a judging those that nobody has judged.
 with judged as (
     select judging, split,
         entry as model,
-        answer_usd,
-        if(is_judging_usd_unknown, null, judging_usd) as judging_usd
-    from scoped_judged_answers
+        response_usd,
+        if(is_verdicts_usd_unknown, null, verdicts_usd) as verdicts_usd
+    from scoped_judged_responses
     where not is_own_hard
 ),
 
 unjudged as (
     select task_set_members.split,
-        shown_answers.entry as model,
-        shown_answers.cost_usd as answer_usd
-    from shown_answers
+        shown_responses.entry as model,
+        shown_responses.cost_usd as response_usd
+    from shown_responses
     inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
     inner join shown_splits using (split)
-    anti join judged on shown_answers.entry = judged.model
+    anti join judged on shown_responses.entry = judged.model
     where not task_set_members.is_own_hard
 )
 
 select judging, split, model,
-    round(exact_avg(answer_usd), 12) as answer_usd,
-    round(exact_avg(judging_usd), 12) as judging_usd,
+    round(exact_avg(response_usd), 12) as response_usd,
+    round(exact_avg(verdicts_usd), 12) as verdicts_usd,
     case
-        when count(*) = count(answer_usd) then round(exact_sum(answer_usd), 9)
-    end as all_answers_usd,
-    count(*) as n_answers,
-    count(*) - count(answer_usd) as n_unpriced_answers
+        when count(*) = count(response_usd) then round(exact_sum(response_usd), 9)
+    end as all_responses_usd,
+    count(*) as n_responses,
+    count(*) - count(response_usd) as n_unpriced_responses
 from (from judged union all by name from unjudged)
 group by all;
 
 -- name: sampled_scores
 -- One row: a model's score in one sampling under one judging, with its place in
 -- the order of samplings.
-with judging_starts as (
+with first_verdicts as (
     select judge, judge_config_hash, template_hash, grading, judge_trial,
         min(created_at) as first_judged_at
     from verdicts
@@ -221,15 +221,17 @@ drifted as (
 ),
 
 figures as (
-    select displayed.*, judging_starts.first_judged_at,
-        drifted.judge is not null as is_drifted,
-        -- The same for all who judged the sampling, whichever of its answers
-        -- they judged.
-        min(first_answered_at) over (
-            partition by model, model_config_hash, dataset_revision, vintage
-        ) as answered_at
+    -- The time is the same for all who judged the sampling, whichever of its
+    -- responses they judged.
+    select displayed.* replace (
+            min(first_response_at) over (
+                partition by model, model_config_hash, dataset_revision, vintage
+            ) as first_response_at
+        ),
+        first_verdicts.first_judged_at,
+        drifted.judge is not null as is_drifted
     from intermediate.displayed_scores as displayed
-    inner join judging_starts using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join first_verdicts using (judge, judge_config_hash, template_hash, grading, judge_trial)
     left join drifted
         using (dataset_revision, vintage, judge, judge_config_hash, template_hash, grading)
     where benchmark = $benchmark
@@ -245,15 +247,15 @@ figures as (
 select *,
     dense_rank() over (
         partition by split, model, judge, judge_trial
-        order by answered_at, dataset_revision, model_config_hash, vintage
-    ) as place
+        order by first_response_at, dataset_revision, model_config_hash, vintage
+    ) as sampling_order
 from figures;
 
 -- name: judge_handovers
 -- One row: a judge that began after another had ended, and so took over from
 -- it.
 with spans as (
-    select split, model, judge, judge_trial, min(answered_at) as since, max(answered_at) as until
+    select split, model, judge, judge_trial, min(first_response_at) as since, max(first_response_at) as until
     from sampled_scores
     where judge_config_hash <> 'imported'
     group by all

@@ -86,13 +86,13 @@ order by field, task_id, criterion_id;
 select
     dense_rank() over (order by model_runs.model, model_runs.model_config_hash, model_runs.vintage)
     - 1 as model_run,
-    members.place,
+    members.position,
     avg(judged.value) as value,
     any_value(judged.weight) as weight
 from intermediate.judged_criteria as judged
 inner join intermediate.model_runs using (model_run_id)
 inner join (
-    select task_id, criterion_id, row_number() over (order by task_id, criterion_id) - 1 as place
+    select task_id, criterion_id, row_number() over (order by task_id, criterion_id) - 1 as position
     from capability_members
     where tree_id = $tree_id and is_leaf
 ) as members
@@ -101,5 +101,5 @@ where model_runs.judging_id::varchar = $judging_id
     and model_runs.benchmark = $benchmark
     and model_runs.dataset_revision = $dataset_revision
     and model_runs.is_latest
-group by model_runs.model, model_runs.model_config_hash, model_runs.vintage, members.place
+group by model_runs.model, model_runs.model_config_hash, model_runs.vintage, members.position
 order by all;

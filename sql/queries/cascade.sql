@@ -20,16 +20,16 @@ with verdicts_that_count as (
 select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial,
     count(*) as n_verdicts,
     count(confidence) as n_confidence,
-    -- What another row's call answered was free, and says nothing of the price.
+    -- A verdict from another row's call was free: it says nothing of the price.
     round(avg(cost_usd) filter (coalesce(prompt_tokens, 1) > 0), 12) as mean_usd
 from verdicts_that_count
 group by judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
 order by judge, n_verdicts desc, judge_config_hash, template_hash, judge_trial;
 
 -- name: verdicts
--- One row: a criterion of an answer that two judges were asked about, with what
+-- One row: a criterion of a response that two judges were asked about, with what
 -- the cheap one said first and second and what the strong one said; NULL where
--- that failed. What counts for the answer's primary score stands beside it.
+-- that failed. What counts for the response's primary score stands beside it.
 with graded as (
     select response_id, criterion_id, criterion_hash, judging_id, confidence, value
     from intermediate.graded_verdicts

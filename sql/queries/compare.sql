@@ -10,7 +10,7 @@ with sides as (
         as chosen (side, model_run_id) using (model_run_id)
 ),
 
-answers as (
+compared_responses as (
     select wanted.response_id, sides.side, sides.model_run_id, sides.judging_id
     from intermediate.wanted_responses as wanted
     inner join sides using (model_run_id)
@@ -28,7 +28,7 @@ rubrics as (
 ),
 
 decisions as (
-    select answers.side, verdicts.task_id, verdicts.criterion_id,
+    select compared_responses.side, verdicts.task_id, verdicts.criterion_id,
         verdicts.criterion_hash as content_hash,
         coalesce(
             list(verdicts.value order by verdicts.trial) filter (
@@ -44,7 +44,7 @@ decisions as (
             []
         ) as explanations
     from intermediate.graded_verdicts as verdicts
-    inner join answers using (response_id, judging_id)
+    inner join compared_responses using (response_id, judging_id)
     inner join intermediate.response_points using (model_run_id, response_id)
     where response_points.breakdown = 'all'
     group by all
@@ -83,18 +83,17 @@ full join (select * from cells where side = 2) as second using (task_id, content
 order by effect, task_id, criterion_id;
 
 -- name: model_runs
--- Which model runs are there, of which revision, when were they answered and
--- when judged?
+-- One row: a model run, with the times of its last response and verdict.
 with of_benchmark as (
     select * from intermediate.model_runs
-    -- As they were asked for: with the binary reading of three steps beside
+    -- As judged: with the binary reading of three steps beside
     -- them, each pair would be compared twice, and all be corrected for that.
     where benchmark = $benchmark and grading <> 'ternary_as_binary'
 ),
 
-answered as (
+sampled_runs as (
     select benchmark, dataset_revision, model, model_config_hash, vintage,
-        max(created_at) as answered_at
+        max(created_at) as responded_at
     from responses
     group by all
 ),
@@ -108,29 +107,29 @@ judged as (
 
 select of_benchmark.*,
     counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash) as is_by_judge,
-    answered_at, judged_at
+    responded_at, judged_at
 from of_benchmark
-inner join answered using (benchmark, dataset_revision, model, model_config_hash, vintage)
+inner join sampled_runs using (benchmark, dataset_revision, model, model_config_hash, vintage)
 inner join judged using (judging_id)
--- The order of names, so that the same question has the same answer.
+-- Ordered by names, so that the same comparison has the same result.
 order by vintage, judge, judge_trial, template_hash, judge_config_hash, grading,
     model, model_config_hash, dataset_revision;
 
 -- name: runs
 -- Which tasks of which model run did these runs, or all, make a verdict on?
-select made.run_id, model_runs.model_run_id, list(distinct made.task_id) as task_ids
-from intermediate.graded_verdicts as made
-inner join (select response_id, model_config_hash from responses) as answers using (response_id)
+select judged_by_run.run_id, model_runs.model_run_id, list(distinct judged_by_run.task_id) as task_ids
+from intermediate.graded_verdicts as judged_by_run
+inner join (select response_id, model_config_hash from responses) as compared_responses using (response_id)
 inner join intermediate.model_runs
     using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
-where made.benchmark = $benchmark
+where judged_by_run.benchmark = $benchmark
     and ($runs::varchar[] is null or list_contains($runs::varchar[], run_id))
-group by made.run_id, model_runs.model_run_id;
+group by judged_by_run.run_id, model_runs.model_run_id;
 
 -- name: values
--- What is each task of each set of tasks worth in these model run? NULL unless
+-- The value of each task of each task set in these model runs. NULL unless
 -- a trial is complete.
-with places as (
+with split_tasks as (
     select benchmark, dataset_revision, split, task_id
     from intermediate.task_set_members
     where benchmark = $benchmark
@@ -149,13 +148,13 @@ of_runs as (
     where list_contains($model_runs::ubigint[], model_run_id) and score_name = $score
 )
 
-select places.split, chosen.model_run_id, places.task_id,
-    of_runs.task_id is not null as is_answered,
+select split_tasks.split, chosen.model_run_id, split_tasks.task_id,
+    of_runs.task_id is not null as has_response,
     of_runs.value
 from chosen
-inner join places using (benchmark, dataset_revision)
+inner join split_tasks using (benchmark, dataset_revision)
 left join of_runs using (model_run_id, task_id)
-order by places.split, places.task_id, chosen.model_run_id;
+order by split_tasks.split, split_tasks.task_id, chosen.model_run_id;
 
 -- name: condition_sets
 -- One row: a model with its conditions, as given.

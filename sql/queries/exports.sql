@@ -16,7 +16,7 @@ order by judged.response_id, criteria.position;
 -- One row: a configured model, sampled in one vintage, under one judging, that
 -- has a response to one of some tasks. What only reads ternary grades as binary
 -- holds the same verdicts, and is left out.
-with answered as (
+with chosen_runs as (
     select distinct model_run_id
     from intermediate.wanted_responses
     where list_contains($task_ids::varchar[], task_id)
@@ -24,7 +24,7 @@ with answered as (
 
 select model_runs.*, judge_configs.rubric, judge_configs.is_imported, hiding_runs.may_hide_failures
 from intermediate.model_runs
-inner join answered using (model_run_id)
+inner join chosen_runs using (model_run_id)
 inner join intermediate.judge_configs using (judging_id)
 left join intermediate.hiding_runs using (model_run_id)
 where model_runs.benchmark = $benchmark

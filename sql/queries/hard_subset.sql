@@ -58,8 +58,8 @@ inner join tasks using (benchmark, dataset_revision, task_id)
 where list_contains($selections::varchar[], hard_subset.selection_id) and tasks.is_admitted;
 
 -- name: values
--- What the tasks of hard selections are worth in each model run that answered
--- them, those with a complete trial.
+-- The values of the tasks of hard selections in each model run, those with a
+-- complete trial.
 with selected as (
     select distinct benchmark, dataset_revision, task_id
     from hard_subset

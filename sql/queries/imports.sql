@@ -1,5 +1,5 @@
 -- name: answers_of_model
--- One row: a usable answer of a model in a vintage to an admitted task, with
+-- One row: a usable response of a model in a vintage to an admitted task, with
 -- the number of its verdicts that can be scored.
 select responses.response_id, count(*) as n_criteria
 from responses
@@ -59,12 +59,12 @@ order by max(created_at) desc;
 -- name: criteria_to_judge
 -- One row: a criterion in one of its wordings, with its category and
 -- weight.
-select asked.task_id, asked.criterion_id, asked.title, asked.content_hash, asked.rubric,
+select worded.task_id, worded.criterion_id, worded.title, worded.content_hash, worded.rubric,
     criteria.category, criteria.weight
-from intermediate.rubric_criteria as asked
+from intermediate.rubric_criteria as worded
 inner join criteria using (benchmark, dataset_revision, task_id, position)
 where benchmark = $benchmark and dataset_revision = $dataset_revision
-order by asked.task_id, position;
+order by worded.task_id, position;
 
 -- name: drawn_verdicts
 -- One row: a verdict on one of some responses that a sheet for people drew.

@@ -36,8 +36,8 @@ order by started_at, run_id;
 -- with: queries/look/tables_and_views
 select name as "table", origin, column_count as columns, comment as meaning
 from tables_and_views
-inner join (values {origins}) as listed (name, origin, place) using (name)
-order by place;
+inner join (values {origins}) as listed (name, origin, list_position) using (name)
+order by list_position;
 
 -- name: tables_and_views
 -- One row: a table or view that users see, with what one of its rows is.

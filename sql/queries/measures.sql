@@ -10,13 +10,13 @@ order by all;
 
 -- name: values
 -- One row: a value that the given figures rest on; figures by their places.
-with places as (
+with figure_positions as (
     select
         unnest($figures::varchar[]) as figure_id,
         unnest(range(len($figures::varchar[]))) as figure
 )
 
-select places.figure, {columns}
-from places
+select figure_positions.figure, {columns}
+from figure_positions
 inner join {values} using (figure_id)
 order by all;

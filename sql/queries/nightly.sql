@@ -7,7 +7,7 @@
 with judged as (
     select responses.model, responses.model_config_hash, responses.vintage, verdicts.judge,
         verdicts.judge_config_hash, verdicts.template_hash, verdicts.grading, verdicts.judge_trial,
-        min(responses.created_at) as first_answered_at,
+        min(responses.created_at) as first_response_at,
         count(*) as n_decided
     from verdicts
     inner join responses using (response_id)
@@ -36,7 +36,7 @@ usable as (
 
 select tonight.model, tonight.model_config_hash, tonight.judge, tonight.judge_config_hash,
     tonight.template_hash, tonight.grading, tonight.judge_trial,
-    arg_max(earlier.vintage, earlier.first_answered_at) as last_vintage
+    arg_max(earlier.vintage, earlier.first_response_at) as last_vintage
 from judged as tonight
 left join usable as earlier
     on tonight.model = earlier.model
@@ -47,7 +47,7 @@ left join usable as earlier
         and tonight.grading = earlier.grading
         and tonight.judge_trial = earlier.judge_trial
         and earlier.vintage <> $night
-        and earlier.first_answered_at < tonight.first_answered_at
+        and earlier.first_response_at < tonight.first_response_at
         and 2 * earlier.n_decided >= tonight.n_decided
 where tonight.vintage = $night
 group by all

@@ -74,8 +74,8 @@ limit 10000;
 -- One row: a task's latest value in each vintage of a model's label, of any
 -- revision and configuration, under a judge's label.
 select task_scores.model, task_scores.vintage, task_scores.task_id,
-    min(model_runs.first_answered_at) as sampled_at,
-    arg_max(task_scores.value, model_runs.first_answered_at) as value
+    min(model_runs.first_response_at) as sampled_at,
+    arg_max(task_scores.value, model_runs.first_response_at) as value
 from task_scores
 inner join intermediate.model_runs as model_runs using (model_run_id)
 where task_scores.benchmark = $benchmark

@@ -5,7 +5,7 @@
 --
 -- with: queries/stopping/judged_scores
 with vintages as (
-    select vintage, min(created_at) as answered_at
+    select vintage, min(created_at) as first_response_at
     from responses
     where benchmark = $benchmark
         and dataset_revision = $dataset_revision
@@ -31,17 +31,17 @@ out_of_control as (
 ),
 
 earlier as (
-    select vintage, answered_at
+    select vintage, first_response_at
     from vintages
     anti join out_of_control using (vintage)
     where vintage <> $night
-        and answered_at < coalesce(
-            (select tonight.answered_at from vintages as tonight where tonight.vintage = $night),
+        and first_response_at < coalesce(
+            (select tonight.first_response_at from vintages as tonight where tonight.vintage = $night),
             'infinity'::timestamptz
         )
 )
 
-select task_id, arg_max(value, answered_at) as value
+select task_id, arg_max(value, first_response_at) as value
 from judged_scores
 inner join earlier using (vintage)
 where model = $model and model_config_hash = $model_config_hash
@@ -63,7 +63,7 @@ where benchmark = $benchmark
 
 -- name: figures
 -- One row: a task's score in a vintage of a configured model, or of its
--- imported answers, under each judging, by each score, in each split.
+-- imported responses, under each judging, by each score, in each split.
 select split_members.split, task_scores.model, task_scores.model_config_hash, task_scores.vintage,
     task_scores.judge, task_scores.judge_config_hash, task_scores.template_hash,
     task_scores.grading, task_scores.judge_trial, task_scores.score_name, task_scores.task_id,
@@ -89,7 +89,7 @@ order by mean_scores.model_run_id;
 
 -- name: values
 -- One row: a task's score in a vintage of a model under a judging; an imported
--- answer counts where the model's own has none.
+-- response counts where the model's own has none.
 --
 -- with: queries/stopping/judged_scores
 select model, vintage, task_id, arg_min(value, model_config_hash = 'imported') as value

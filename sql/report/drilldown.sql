@@ -1,10 +1,10 @@
 -- name: answered
 -- The tasks that each entry answered in any trial, whether one of these answers
 -- can be used, and the trials.
-select shown_answers.entry, shown_answers.task_id,
-    bool_or(shown_answers.status = 'ok') as is_usable,
-    list(distinct shown_answers.trial) as trials
-from shown_answers
+select shown_responses.entry, shown_responses.task_id,
+    bool_or(shown_responses.status = 'ok') as is_usable,
+    list(distinct shown_responses.trial) as trials
+from shown_responses
 semi join drilled_tasks using (task_id)
 group by all;
 
@@ -18,7 +18,7 @@ with wanted as (
         chunks is not null or decided_by is not null as is_in_chunks,
         verdict_id
     from shown_grounds
-    semi join wanted_answers using (entry, task_id)
+    semi join wanted_entry_tasks using (entry, task_id)
     where source = 'judged'
         and grading <> 'ternary_as_binary'
         and ($is_all or status not in ('met', 'partial', 'unmet'))
@@ -68,13 +68,13 @@ with hashed as (
 
 prints as (
     select task_id, entry,
-        1 as n_answers,
+        1 as n_responses,
         hash(
             'answer', trial, is_older, response_id, status, error, source, served_model,
             finish_reason, degraded, chars_alnum, prompt_tokens, completion_tokens,
             reasoning_tokens, cost_usd, latency_s, attempts, text_hash
         ) as print
-    from shown_answers
+    from shown_responses
     inner join hashed using (response_id)
     union all by name
     select task_id, entry,
@@ -102,7 +102,7 @@ prints as (
 )
 
 select prints.entry, drilled_tasks.block,
-    coalesce(sum(n_answers), 0)::bigint as n_answers,
+    coalesce(sum(n_responses), 0)::bigint as n_responses,
     -- Two sums of the same hashes: no order, and nothing that cancels out.
     left(md5(concat_ws(
         ' ', $program, entry, count(*), bit_xor(hash(task_id, print)), sum(hash(task_id, print)),
@@ -121,8 +121,8 @@ with outdated as (
     -- An answer to an earlier conversation, beside one to today's in the same
     -- trial: the task's page shows the latter.
     select older.response_id
-    from shown_answers as older
-    semi join shown_answers as newer
+    from shown_responses as older
+    semi join shown_responses as newer
         on older.entry = newer.entry
             and older.task_id = newer.task_id
             and older.trial = newer.trial
@@ -271,8 +271,8 @@ with answers as (
             attempts: attempts,
             text: text
         }) order by trial, is_older, response_id) as answers
-    from shown_answers
-    semi join wanted_answers using (entry, task_id)
+    from shown_responses
+    semi join wanted_entry_tasks using (entry, task_id)
     group by task_id, entry
 ),
 
@@ -303,7 +303,7 @@ verdicts as (
                 and (asked is not null or chunks is not null or decided_by is not null)
         )) as grounds
     from shown_grounds
-    semi join wanted_answers using (entry, task_id)
+    semi join wanted_entry_tasks using (entry, task_id)
     group by task_id, entry
 ),
 
@@ -325,7 +325,7 @@ points as (
             n_wanted: n_wanted
         } order by trial, judging)) as points
     from shown_points
-    semi join wanted_answers using (entry, task_id)
+    semi join wanted_entry_tasks using (entry, task_id)
     group by task_id, entry
 )
 

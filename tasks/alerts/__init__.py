@@ -1,5 +1,5 @@
-"""Alerts: what in a night somebody must know, who gets it, and what became of each message.
+"""Alerts: the findings of a night that somebody must know, the message that contains them, and its deliveries.
 
-What is found becomes alerts, and these one message (`findings.py`), which is sent and stored (`sending.py`). The
-figures of other stages come in as data.
+`findings.py` makes alerts from figures of other stages, which come in as data, and one message of them. `sending.py`
+sends and stores it.
 """

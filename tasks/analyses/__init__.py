@@ -14,10 +14,10 @@ def assembled(reader: Reader, wanted: WantedTasks) -> Mapping[str, Conversation]
     Raises:
         PipelineError: one is not assembled.
     """
-    found = conversations_of(reader, wanted, wanted.task_ids)
-    if len(found) < len(wanted.task_ids):
+    conversations = conversations_of(reader, wanted, wanted.task_ids)
+    if len(conversations) < len(wanted.task_ids):
         raise PipelineError("the conversations are not assembled; run `prbench assemble` first, it makes no call")
-    return found
+    return conversations
 
 
 def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -26,5 +26,5 @@ def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def json_shape(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the structured output that is asked for."""
+    """Return the structured output to request."""
     return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": object_of(properties)}}

@@ -44,8 +44,8 @@ def read_labels(
     Raises:
         VerdictError: for anything else.
     """
-    answer = json_object(reply, omits_think_tag=omits_think_tag)
-    primary, secondary = answer.get("primary"), answer.get("secondary", [])
+    content = json_object(reply, omits_think_tag=omits_think_tag)
+    primary, secondary = content.get("primary"), content.get("secondary", [])
     if not isinstance(secondary, list):
         raise VerdictError("secondary is no list")
     named = [primary, *secondary]
@@ -56,7 +56,7 @@ def read_labels(
         raise VerdictError("a label is named twice")
     if len(secondary) > most_secondary:
         raise VerdictError(f"more than {most_secondary} secondary labels")
-    explanation = answer.get("explanation", "")
+    explanation = content.get("explanation", "")
     if not isinstance(explanation, str):
         raise VerdictError("explanation is no text")
     return {"primary_label": primary, "secondary_labels": secondary, "explanation": storable(explanation)}
@@ -118,13 +118,13 @@ def _items_of_field(
     }
     read = partial(read_labels, labels=labels, most_secondary=most, omits_think_tag=annotator.omits_think_tag)
     question: ReplySpec[Columns] = ReplySpec(read, reply_format(labels, most, is_listed=vocabulary.is_listed), REMINDER)
-    made_by = {
+    provenance = {
         "annotator": annotator.label, "annotator_config_hash": target_of(annotator).config_hash,
         "template_hash": template_hash(template, *begin.values()),
     }  # fmt: skip
     for (task_id, conversation), trial in product(conversations.items(), range(1, annotator.trials + 1)):
         known = {
-            **key, "task_id": task_id, "conversation_id": conversation.conversation_id, "kind": kind, **made_by,
+            **key, "task_id": task_id, "conversation_id": conversation.conversation_id, "kind": kind, **provenance,
             "trial": trial,
         }  # fmt: skip
         yield Item(

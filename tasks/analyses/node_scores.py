@@ -13,13 +13,13 @@ from tasks.rules.identity import digest
 from tasks.rules.statistics import intervals, weaknesses
 from tasks.rules.statistics.comparison import PairedDifference
 from tasks.rules.statistics.intervals import Floats
-from tasks.rules.statistics.weaknesses import Candidate, Contrast, Flags, Ints, TaskSums, Weakness
+from tasks.rules.statistics.weaknesses import Contrast, Flags, Ints, TaskSums, Weakness, WeaknessCandidate
 from tasks.run.missing_work import wanted_tasks
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 METHOD = f"{weaknesses.METHOD} {intervals.METHOD}"
-_JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+_KEY = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 _OWN = "its own other criteria"
 Row = dict[str, Any]
 
@@ -29,8 +29,8 @@ class Grown:
     """A tree as it is stored, and which criteria lie where.
 
     Attributes:
-        tasks, leaves: the place of each criterion's task and leaf, in the order of tasks and criteria.
-        finding: whether weaknesses are found on a task.
+        tasks, leaves: the index of each criterion's task and leaf, in the order of tasks and criteria.
+        selection: whether weaknesses are selected on a task.
     """
 
     tree_id: str
@@ -38,7 +38,7 @@ class Grown:
     parents: tuple[int, ...]
     tasks: Ints
     leaves: Ints
-    finding: Flags
+    selection: Flags
 
     @property
     def under(self) -> Floats:
@@ -47,7 +47,7 @@ class Grown:
 
     def sums(self, right: Floats, weights: Floats) -> TaskSums:
         """Return a model's criteria by task and leaf."""
-        return weaknesses.task_sums(right, weights, self.tasks, self.leaves, (len(self.finding), len(self.under)))
+        return weaknesses.task_sums(right, weights, self.tasks, self.leaves, (len(self.selection), len(self.under)))
 
 
 def measure(job: Job) -> StageReport:
@@ -60,7 +60,7 @@ def measure(job: Job) -> StageReport:
         grown = [_grown(reader, row["tree_id"]) for row in trees]
         for judging in stale:
             measured, candidates = _measured(reader, key, judging, grown)
-            common = {**key, **{name: judging[name] for name in _JUDGING}, "analysis_id": judging["analysis_id"]}
+            common = {**key, **{name: judging[name] for name in _KEY}, "analysis_id": judging["analysis_id"]}
             now = {"created_at": datetime.now(UTC)}
             warehouse.write("capability_measures", [{**common, **row, **now} for row in measured])
             of_method = {"method": METHOD, **now}
@@ -78,11 +78,11 @@ def measure(job: Job) -> StageReport:
 def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[Row]:
     """Yield the judgings that have no analysis of the current data, each with the id of the analysis to make."""
     done = {
-        (*(row[name] for name in _JUDGING), row["analysis_id"])
+        (*(row[name] for name in _KEY), row["analysis_id"])
         for row in reader.select("capability_analyses", **key, method=METHOD)
     }
     for row in reader.rows(sql.read("queries/capabilities/judgings"), key):
-        names = [row[name] for name in _JUDGING]
+        names = [row[name] for name in _KEY]
         analysis_id = digest("capabilities", METHOD, dict(key), names, row["basis"])
         if (*names, analysis_id) not in done:
             yield {**row, "analysis_id": analysis_id}
@@ -91,14 +91,14 @@ def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[Row]:
 def _grown(reader: Reader, tree_id: str) -> Grown:
     nodes = reader.select("capability_node_rows", "node_id, parent_id", order="position", tree_id=tree_id)
     members = reader.select("capability_members", "task_id, criterion_id, node_id", tree_id=tree_id, is_leaf=True)
-    places = {row["node_id"]: place for place, row in enumerate(nodes)}
-    parents = tuple(-1 if row["parent_id"] is None else places[row["parent_id"]] for row in nodes)
-    leaves = [place for place in range(len(parents)) if place not in parents]
+    indices = {row["node_id"]: index for index, row in enumerate(nodes)}
+    parents = tuple(-1 if row["parent_id"] is None else indices[row["parent_id"]] for row in nodes)
+    leaves = [index for index in range(len(parents)) if index not in parents]
     task_ids, tasks = np.unique([row["task_id"] for row in members], return_inverse=True)
     return Grown(
-        tree_id, tuple(places), parents, tasks.astype(np.int64),
-        np.array([leaves.index(places[row["node_id"]]) for row in members], dtype=np.int64),
-        np.array([weaknesses.is_for_finding(str(task_id)) for task_id in task_ids], dtype=np.bool_),
+        tree_id, tuple(indices), parents, tasks.astype(np.int64),
+        np.array([leaves.index(indices[row["node_id"]]) for row in members], dtype=np.int64),
+        np.array([weaknesses.is_for_selection(str(task_id)) for task_id in task_ids], dtype=np.bool_),
     )  # fmt: skip
 
 
@@ -106,26 +106,26 @@ def _measured(
     reader: Reader, key: Mapping[str, str], judging: Row, trees: Sequence[Grown]
 ) -> tuple[list[Row], list[Row]]:
     """Return the rows of scores and of candidates under a judging."""
-    of_judging = {"judging_id": judging["judging_id"], "is_latest": True}
-    models = reader.select("intermediate.model_runs", "model, model_config_hash, vintage", **of_judging)
+    of_config = {"judging_id": judging["judging_id"], "is_latest": True}
+    models = reader.select("intermediate.model_runs", "model, model_config_hash, vintage", **of_config)
     right = [_right(reader, key, judging, tree, len(models)) for tree in trees]
     measured: list[Row] = []
     candidates: list[Row] = []
-    for place, model in enumerate(models):
+    for index, model in enumerate(models):
         for tree, (values, weights) in zip(trees, right, strict=True):
-            measured += [row | model for row in _score_rows(tree, values[place], weights)]
-        candidates += [row | model for row in _weakness_rows(place, models, trees, right)]
+            measured += [row | model for row in _score_rows(tree, values[index], weights)]
+        candidates += [row | model for row in _weakness_rows(index, models, trees, right)]
     return measured, candidates
 
 
 def _right(reader: Reader, key: Mapping[str, str], judging: Row, tree: Grown, n_models: int) -> tuple[Floats, Floats]:
     """Return each model's handling of each criterion of a tree (0 to 1 for right; NaN: undecided), and the weights."""
     given = {**key, "tree_id": tree.tree_id, "judging_id": judging["judging_id"]}
-    found = {name: np.ma.filled(column.astype(np.float64), np.nan)
-             for name, column in reader.arrays(sql.read("queries/capabilities/values"), given).items()}  # fmt: skip
-    at = (found["model_run"].astype(np.int64), found["place"].astype(np.int64))
+    columns = {name: np.ma.filled(column.astype(np.float64), np.nan)
+               for name, column in reader.arrays(sql.read("queries/capabilities/values"), given).items()}  # fmt: skip
+    at = (columns["model_run"].astype(np.int64), columns["position"].astype(np.int64))
     values, weights = np.full((n_models, len(tree.tasks)), np.nan), np.zeros(len(tree.tasks))
-    values[at], weights[at[1]] = found["value"], np.nan_to_num(found["weight"])
+    values[at], weights[at[1]] = columns["value"], np.nan_to_num(columns["weight"])
     return weaknesses.handled_rightly(values, weights), weights
 
 
@@ -148,28 +148,28 @@ def _score_rows(tree: Grown, right: Floats, weights: Floats) -> Iterator[Row]:
 
 
 def _weakness_rows(
-    place: int, models: Sequence[Row], trees: Sequence[Grown], right: Sequence[tuple[Floats, Floats]]
+    index: int, models: Sequence[Row], trees: Sequence[Grown], right: Sequence[tuple[Floats, Floats]]
 ) -> Iterator[Row]:
     """Yield all candidates of a model in all trees: beside its own other criteria, and beside each other model."""
-    searched: list[tuple[Grown, int | None, Contrast, list[Candidate]]] = []
+    searched: list[tuple[Grown, int | None, Contrast, list[WeaknessCandidate]]] = []
     for tree, (values, weights) in zip(trees, right, strict=True):
-        for other in (None, *(each for each in range(len(models)) if each != place)):
-            contrast = _contrast(tree, values, weights, place, other)
-            found = weaknesses.candidates(contrast.of_tasks(tree.finding), tree.parents)
-            if found:
-                searched.append((tree, other, contrast.of_tasks(~tree.finding), found))
-    confirmed = weaknesses.confirmed([(contrast, tree.parents, found) for tree, _, contrast, found in searched])
+        for other in (None, *(each for each in range(len(models)) if each != index)):
+            contrast = _contrast(tree, values, weights, index, other)
+            selected = weaknesses.candidates(contrast.of_tasks(tree.selection), tree.parents)
+            if selected:
+                searched.append((tree, other, contrast.of_tasks(~tree.selection), selected))
+    confirmed = weaknesses.confirmed([(contrast, tree.parents, selected) for tree, _, contrast, selected in searched])
     for (tree, other, contrast, _), some in zip(searched, confirmed, strict=True):
         compared = None if other is None else models[other]
         for weakness in some:
             yield {**_compared(compared), **_weakness_row(tree, contrast, weakness)}
 
 
-def _contrast(tree: Grown, values: Floats, weights: Floats, place: int, other: int | None) -> Contrast:
+def _contrast(tree: Grown, values: Floats, weights: Floats, index: int, other: int | None) -> Contrast:
     if other is None:
-        return Contrast(tree.sums(values[place], weights))
-    is_undecided = np.isnan(values[place] + values[other])
-    both = (np.where(is_undecided, np.nan, values[each]) for each in (place, other))
+        return Contrast(tree.sums(values[index], weights))
+    is_undecided = np.isnan(values[index] + values[other])
+    both = (np.where(is_undecided, np.nan, values[each]) for each in (index, other))
     return Contrast(*(tree.sums(each, weights) for each in both))
 
 
@@ -184,13 +184,13 @@ def _weakness_row(tree: Grown, contrast: Contrast, weakness: Weakness) -> Row:
     inside = tree.under[:, [node]]
     beside, own = (side[:, 0] for side in contrast.sides(inside, 1.0 - inside))
     both = ~np.isnan(own - beside)
-    found: PairedDifference = weakness.candidate.found.measured
+    selection: PairedDifference = weakness.candidate.selected.measured
     return {
         "tree_id": tree.tree_id, "node_id": tree.node_ids[node],
         "value": float(own[both].mean()) if both.any() else None,
         "compared_value": float(beside[both].mean()) if both.any() else None,
         "gap": measured.difference, "gap_ci_low": measured.ci_low, "gap_ci_high": measured.ci_high,
         "is_small": measured.is_small, "n_tasks": measured.n_tasks, "p_confirmed": weakness.p_confirmed,
-        "is_confirmed": weakness.is_confirmed, "found_gap": found.difference, "n_tasks_found": found.n_tasks,
-        "p_found": weakness.candidate.p_found,
+        "is_confirmed": weakness.is_confirmed, "found_gap": selection.difference, "n_tasks_found": selection.n_tasks,
+        "p_found": weakness.candidate.p_selected,
     }  # fmt: skip

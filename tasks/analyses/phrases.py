@@ -45,9 +45,9 @@ def read_text(reply: str, kind: str, *, omits_think_tag: bool = False) -> str:
     Raises:
         VerdictError: the reply is not one JSON object with exactly this text, or the text is blank or long.
     """
-    answer = json_object(reply, omits_think_tag=omits_think_tag)
-    text = answer.get(kind)
-    if set(answer) != {kind} or not isinstance(text, str):
+    content = json_object(reply, omits_think_tag=omits_think_tag)
+    text = content.get(kind)
+    if set(content) != {kind} or not isinstance(text, str):
         raise VerdictError(f"not exactly one text {kind}")
     # Two names that differ by what nobody sees are no two names.
     text = visible_only(" ".join(storable(text).split()))
@@ -91,7 +91,7 @@ def refuse_unready(job: Job) -> None:
         )
 
 
-def made_by(analyst: Analyst, template: str) -> dict[str, str]:
+def provenance(analyst: Analyst, template: str) -> dict[str, str]:
     """Return the columns that say who made a row."""
     return {
         "model": analyst.label, "model_config_hash": target_of(analyst).config_hash, "template_hash": template,
@@ -105,7 +105,7 @@ def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
         PipelineError: a task has no assembled conversation.
     """
     template = load_analysis_template(PHRASE_TEMPLATE)
-    common = {**wanted.key, **made_by(analyst, template_hash(template))}
+    common = {**wanted.key, **provenance(analyst, template_hash(template))}
     columns = "task_id, criterion_id, content_hash as criterion_hash, title"
     rows = reader.select("criteria", columns, order="task_id, position", **wanted.key, task_id=list(wanted.task_ids))
     conversations = assembled(reader, wanted)
@@ -135,7 +135,7 @@ def stored_phrases(job: Job, reader: Reader, key: Mapping[str, str]) -> list[dic
 
 def embedding_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
     """Return an item for each distinct phrase, which asks for its vector."""
-    common = {**wanted.key, **made_by(analyst, "")}
+    common = {**wanted.key, **provenance(analyst, "")}
     phrases = sorted({row["phrase"] for row in stored_phrases(job, reader, wanted.key)})
     return [
         Item(row_id=digest("embedding", common, phrase), group=phrase, reply_spec=vector_reply_spec(),
@@ -169,19 +169,19 @@ def naming_of(
 ) -> tuple[dict[str, str | None], list[Item]]:
     """Return the names of current tree nodes (None where a request failed), and all requests so far.
 
-    Requests are made in rounds. In each, the nodes that have no name of their own yet are asked about; of nodes that
-    get the same name, the first keeps it. What is still the same after the last round is told apart by a phrase.
+    Requests are made in rounds. In each, names are requested for nodes without a name of their own; of nodes that
+    get the same name, the first keeps it. Names that are still equal after the last round get a phrase.
     """
     nodes = reader.rows(sql.read("queries/capabilities/node_phrases"), {**key, **phrase_identity(job)})
     stored = {row["name_id"]: row for row in reader.select("capability_names", **key)}
     template = load_analysis_template(NAME_TEMPLATE)
-    common = {**key, **made_by(analyst, template_hash(template))}
+    common = {**key, **provenance(analyst, template_hash(template))}
     names: dict[str, str | None] = {}
     items: list[Item] = []
     for _, of_tree in groupby(nodes, key=lambda node: node["tree_id"]):
-        found, asked = _named(list(of_tree), stored, partial(_item, common, analyst, template))
-        names |= found
-        items += asked
+        of_nodes, requested = _named(list(of_tree), stored, partial(_item, common, analyst, template))
+        names |= of_nodes
+        items += requested
     # What has failed in this run is tried again by the next one, not by the next round.
     has_failed = {name_id for name_id, row in stored.items() if row["status"] != OK and row["run_id"] == job.run_id}
     return names, [item for item in items if item.row_id not in has_failed]
@@ -197,12 +197,12 @@ def _named(
     refused: dict[str, str] = {}
     pending = list(nodes)
     for attempt in range(1, ROUNDS + 1):
-        asked = [(node, item_of(node, attempt, _taken(node, nodes, names, refused))) for node in pending]
-        items += [item for _, item in asked]
-        if any(item.row_id not in stored for _, item in asked):
+        requested = [(node, item_of(node, attempt, _taken(node, nodes, names, refused))) for node in pending]
+        items += [item for _, item in requested]
+        if any(item.row_id not in stored for _, item in requested):
             return names, items
         pending = []
-        for node, item in asked:
+        for node, item in requested:
             row = stored[item.row_id]
             name = row["name"] if row["status"] == OK else None
             if name is not None and name.casefold() in used:
@@ -212,7 +212,7 @@ def _named(
                 names[node["node_id"]] = name
                 used |= {name.casefold()} if name is not None else set()
     for node in pending:
-        names[node["node_id"]] = name = told_apart(refused[node["node_id"]], node["phrases"], used)
+        names[node["node_id"]] = name = unique_name(refused[node["node_id"]], node["phrases"], used)
         used.add(name.casefold())
     return names, items
 
@@ -225,7 +225,7 @@ def _taken(node: Row, nodes: Sequence[Row], names: Mapping[str, str | None], ref
     return sorted({refused[node["node_id"]], *filter(None, others)})
 
 
-def told_apart(name: str, phrases: Sequence[str], used: Collection[str]) -> str:
+def unique_name(name: str, phrases: Sequence[str], used: Collection[str]) -> str:
     """Return a name that is not unique, extended by a phrase or a number that makes it so."""
     longer = chain((f"{name}: {phrase}" for phrase in phrases), (f"{name} ({number})" for number in count(2)))
     return next(each for each in longer if each.casefold() not in used)
@@ -235,7 +235,7 @@ def shown_phrases(phrases: Sequence[str]) -> list[str]:
     """Return the phrases in a request."""
     half = MOST_PHRASES // 2
     rest = phrases[half:]
-    spread = rest if len(phrases) <= MOST_PHRASES else [rest[place * len(rest) // half] for place in range(half)]
+    spread = rest if len(phrases) <= MOST_PHRASES else [rest[index * len(rest) // half] for index in range(half)]
     return [*phrases[:half], *spread]
 
 

@@ -1,7 +1,7 @@
 """Reviewing rubrics by models: one call for each criterion, with the task's request and its whole rubric.
 
-A reply is exactly one JSON object with an answer to each check. Anything that is not a clear answer is a
-`VerdictError`. It never becomes "fails": a failure has no value.
+A reply is exactly one JSON object with a finding for each check. Anything else is a `VerdictError`. It never becomes
+"fails": a failure has no value.
 """
 
 import json
@@ -24,7 +24,7 @@ from tasks.run.missing_work import Conversation, WantedTasks
 from warehouse import Reader
 
 CHECKS = ("atomic", "objective", "self_contained", "consistent", "not_given_away")
-"""What is asked about a criterion (`prompts/analyses/review_v1.txt` says what each means); true is good."""
+"""The checks of a criterion (`prompts/analyses/review_v1.txt` says what each means); true is good."""
 REMINDER = (
     "Reply again with only the JSON object. Its keys are "
     + ", ".join(f'"{name}"' for name in CHECKS)
@@ -47,16 +47,16 @@ def read_findings(reply: str, *, omits_think_tag: bool = False) -> list[dict[str
     Raises:
         VerdictError: for anything else.
     """
-    answer = json_object(reply, omits_think_tag=omits_think_tag)
-    if unknown := sorted(answer.keys() - set(CHECKS)):
+    content = json_object(reply, omits_think_tag=omits_think_tag)
+    if unknown := sorted(content.keys() - set(CHECKS)):
         raise VerdictError(f"{unknown[0][:40]!r} is no check")
-    return [_finding(name, answer.get(name)) for name in CHECKS]
+    return [_finding(name, content.get(name)) for name in CHECKS]
 
 
-def _finding(name: str, found: Any) -> dict[str, Any]:
-    if not isinstance(found, dict) or found.keys() - {"reason", "passes"}:
+def _finding(name: str, finding: Any) -> dict[str, Any]:
+    if not isinstance(finding, dict) or finding.keys() - {"reason", "passes"}:
         raise VerdictError(f"{name} is missing, or not an object of reason and passes")
-    passes, reason = found.get("passes"), found.get("reason", "")
+    passes, reason = finding.get("passes"), finding.get("reason", "")
     if not isinstance(passes, bool) or not isinstance(reason, str):
         raise VerdictError(f"{name}: passes is not true or false, or reason is no text")
     if not passes and not reason.strip():
@@ -81,7 +81,7 @@ def refuse_unready(job: Job) -> None:
 def review_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
     """Return the items of a reviewer: one for each criterion of the wanted tasks, in each trial.
 
-    A review depends on the conversation and the whole rubric, so it is asked for again where one of them changes.
+    A review depends on the conversation and the whole rubric, so it is requested again where one of them changes.
 
     Raises:
         PipelineError: a task has no assembled conversation.
@@ -121,16 +121,16 @@ def _items_of_task(
     return [
         Item(
             row_id=digest("model review", dict(common), row["task_id"], conversation.conversation_id, rubric_hash,
-                          row["criterion_id"], place, trial),
+                          row["criterion_id"], index, trial),
             group=row["task_id"], reply_spec=reply_spec, trial=trial,
             columns={
                 **common, "task_id": row["task_id"], "criterion_id": row["criterion_id"],
                 "criterion_hash": row["criterion_hash"], "review_trial": trial, "findings": None,
             },
-            make_prompt=partial(rubric_prompt, template, conversation.messages, listed, place),
+            make_prompt=partial(rubric_prompt, template, conversation.messages, listed, index),
         )
         for trial in range(1, trials + 1)
-        for place, row in enumerate(rubric)
+        for index, row in enumerate(rubric)
     ]  # fmt: skip
 
 

@@ -36,7 +36,7 @@ METHOD = "k-means-1"
 LEVELS = 4
 """Levels below the root: with it the five of the paper (section 5.2)."""
 FEWEST_CRITERIA = 15
-"""A node has at least so many criteria: with fewer there are hardly tasks enough to say anything about it."""
+"""The fewest criteria of a node: with fewer, too few tasks are left to measure it."""
 MOST_LEAVES = 200
 """A large tree's smallest nodes are larger, since each node that is tested costs all others some certainty."""
 MORE_BRANCHES = 5
@@ -55,7 +55,7 @@ class Tree:
     """A tree of capabilities.
 
     Attributes:
-        parents: the place of each node's parent, -1 for the root; parents come before their children.
+        parents: the index of each node's parent, -1 for the root; parents come before their children.
         leaves: the node that each item belongs to; it has no children.
     """
 
@@ -99,13 +99,13 @@ def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None
         if vectors is None:
             points = tfidf(list(map(str, distinct)))
         else:
-            points = _unit(np.asarray([vectors[place] for place in first], dtype=np.float64))
+            points = _unit(np.asarray([vectors[index] for index in first], dtype=np.float64))
         growing = _Growing(points, counts.astype(np.int64))
     return Tree(tuple(growing.parents), growing.leaves[which.reshape(-1)])
 
 
 def tfidf(phrases: Sequence[str]) -> Floats:
-    """Vectors of length 1 of phrases: TF-IDF of words and pairs of words, in at most 100 dimensions.
+    """Return vectors of length 1 of phrases: TF-IDF of words and pairs of words, in at most 100 dimensions.
 
     A phrase without a word that counts has a vector of zeros.
     """
@@ -130,7 +130,7 @@ def _unit(vectors: NDArray[Any]) -> Floats:
 
 
 class _Growing:
-    """The tree while it is made, of distinct points with their numbers of items."""
+    """A tree under construction, of distinct points with their numbers of items."""
 
     def __init__(self, points: Floats, counts: Ints) -> None:
         self._points, self._counts = points, counts
@@ -171,13 +171,13 @@ class _Growing:
         from sklearn.metrics import silhouette_score
 
         points, counts = self._points[members], self._counts[members]
-        made = KMeans(k, n_init=_STARTS, random_state=_SEED).fit(points, sample_weight=counts)
-        sizes = np.bincount(made.labels_, counts, minlength=k)
+        fitted = KMeans(k, n_init=_STARTS, random_state=_SEED).fit(points, sample_weight=counts)
+        sizes = np.bincount(fitted.labels_, counts, minlength=k)
         kept = np.flatnonzero(sizes >= self._fewest)
         if len(kept) < 2:
-            return -math.inf, made.labels_
-        distances = np.linalg.norm(made.cluster_centers_[:, None] - made.cluster_centers_[kept][None], axis=2)
-        labels = kept[distances.argmin(axis=1)][made.labels_]
+            return -math.inf, fitted.labels_
+        distances = np.linalg.norm(fitted.cluster_centers_[:, None] - fitted.cluster_centers_[kept][None], axis=2)
+        labels = kept[distances.argmin(axis=1)][fitted.labels_]
         sampled = np.random.default_rng(_SEED).permutation(len(members))[:_SILHOUETTE_SAMPLE]
         n_groups = len(np.unique(labels[sampled]))
         if not 1 < n_groups < len(sampled):
@@ -199,16 +199,16 @@ class TreeToGrow(NamedTuple):
 
 
 def trees_to_grow(job: Job, reader: Reader) -> Iterator[TreeToGrow]:
-    """Give the trees that are missing. A phrase without a vector is left out."""
+    """Yield the trees that are missing; a phrase without a vector is left out."""
     key = wanted_tasks(job, reader).key
     stored = {row["field"]: row["tree_id"] for row in reader.select("capability_trees", **key)}
     embedding = next(iter(job.settings.capability_embedding), None)
     vectors = None if embedding is None else _vectors(reader, key, embedding)
     by = TFIDF if embedding is None else target_of(embedding).config_hash
-    for field, found in groupby(stored_phrases(job, reader, key), key=lambda row: row["field"]):
-        members = [row for row in found if vectors is None or row["phrase"] in vectors]
+    for field, rows in groupby(stored_phrases(job, reader, key), key=lambda row: row["field"]):
+        members = [row for row in rows if vectors is None or row["phrase"] in vectors]
         content = [[row[name] for name in (*_CRITERION, "phrase")] for row in members]
-        # By what it is made of, so that an unchanged one is not made twice.
+        # The id is a hash of the content, so an unchanged tree is not built twice.
         tree_id = digest("tree", METHOD, by, field, content)[:16]
         if members and stored.get(field) != tree_id:
             of_members = None if vectors is None else [vectors[row["phrase"]] for row in members]
@@ -221,8 +221,8 @@ def grow(job: Job) -> StageReport:
     embedding = next(iter(job.settings.capability_embedding), None)
     named = {"vectors": TFIDF if embedding is None else embedding.label, "method": METHOD}
     with warehouse.reader() as reader:
-        key, found = wanted_tasks(job, reader).key, list(trees_to_grow(job, reader))
-    for field, tree_id, members, vectors in found:
+        key, missing = wanted_tasks(job, reader).key, list(trees_to_grow(job, reader))
+    for field, tree_id, members, vectors in missing:
         tree = build_tree([row["phrase"] for row in members], vectors)
         _store(warehouse, {**key, "field": field, "tree_id": tree_id}, tree, members, named)
         report.notes.append(f"{field}: a tree of {len(members)} criteria")
@@ -231,8 +231,8 @@ def grow(job: Job) -> StageReport:
 
 
 def _vectors(reader: Reader, key: Mapping[str, str], embedding: Analyst) -> dict[str, list[float]]:
-    made_by = {"model_config_hash": target_of(embedding).config_hash, "status": OK}
-    rows = reader.select("phrase_embeddings", "phrase, vector", order="phrase", **key, **made_by)
+    provenance = {"model_config_hash": target_of(embedding).config_hash, "status": OK}
+    rows = reader.select("phrase_embeddings", "phrase, vector", order="phrase", **key, **provenance)
     lengths = sorted({len(row["vector"]) for row in rows})
     if len(lengths) > 1:
         raise PipelineError(
@@ -247,7 +247,7 @@ def _store(warehouse: Warehouse, common: Row, tree: Tree, members: Sequence[Row]
     of_nodes: list[Row] = []
     created = {"created_at": datetime.now(UTC)}
     for node, (parent, level) in enumerate(zip(tree.parents, tree.levels, strict=True)):
-        under = [members[place] for place in tree.members(node)]
+        under = [members[index] for index in tree.members(node)]
         content = sorted([row[name] for name in _CRITERION] for row in under)
         node_id, is_leaf = digest("node", common["field"], content)[:16], node not in tree.parents
         nodes.append({
@@ -271,7 +271,7 @@ def _sizes(members: Sequence[Row]) -> Row:
 
 
 def nodes_to_name(job: Job, reader: Reader) -> list[Row]:
-    """Return the nodes whose stored name is another one than was found, with that name."""
+    """Return the nodes whose stored name is out of date, with the current name."""
     key = wanted_tasks(job, reader).key
     names, _ = naming_of(job, reader, key, job.settings.capability_model[0])
     return [
@@ -282,7 +282,7 @@ def nodes_to_name(job: Job, reader: Reader) -> list[Row]:
 
 
 def write_names(job: Job) -> StageReport:
-    """Put the names that were found into the nodes."""
+    """Store the current names of nodes."""
     report, warehouse = StageReport("capabilities"), Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         changed = [{**row, "created_at": datetime.now(UTC)} for row in nodes_to_name(job, reader)]

@@ -62,26 +62,26 @@ def stored_pair(reader: Reader, parameters: Mapping[str, Any]) -> StoredPair:
     Raises:
         UsageError: one of them has no verdicts, or they grade in different ways.
     """
-    found = reader.rows(sql.read("queries/cascade/judgings"), parameters)
-    cheap, strong = (_judging_of(found, parameters[role]) for role in ("cheap", "strong"))
+    judged = reader.rows(sql.read("queries/cascade/judgings"), parameters)
+    cheap, strong = (_configs_of(judged, parameters[name]) for name in ("cheap", "strong"))
     if cheap[0]["grading"] != strong[0]["grading"]:
         each = f"{parameters['cheap']} is {cheap[0]['grading']}, {parameters['strong']} {strong[0]['grading']}"
         raise UsageError(f"the judges grade in different ways: {each}; a cascade needs one grading")
     by_trial = [[row["judging_id"] for row in sorted(rows, key=itemgetter("judge_trial"))] for rows in (cheap, strong)]
     first, second = [*by_trial[0], None][:2]
     given = {"first": first, "second": second, "strong_first": by_trial[1][0]}
-    found_verdicts = pl.DataFrame(reader.arrow(sql.read("queries/cascade/verdicts"), {**parameters, **given}))
+    verdicts = pl.DataFrame(reader.arrow(sql.read("queries/cascade/verdicts"), {**parameters, **given}))
     notes = [
         f"{label} has verdicts under several configurations or templates; those of the one with most verdicts count"
         for label, rows in ((parameters["cheap"], cheap), (parameters["strong"], strong))
-        if len(rows) < sum(row["judge"] == label for row in found)
+        if len(rows) < sum(row["judge"] == label for row in judged)
     ]
-    return _pair(found_verdicts, Costs(_mean_usd(cheap), _mean_usd(strong)), tuple(notes))
+    return _pair(verdicts, Costs(_mean_usd(cheap), _mean_usd(strong)), tuple(notes))
 
 
-def _judging_of(found: Sequence[Row], label: str) -> list[Row]:
+def _configs_of(judged: Sequence[Row], label: str) -> list[Row]:
     """Return the repetitions of a judge under the configuration and template that it has most verdicts of."""
-    own = [row for row in found if row["judge"] == label]
+    own = [row for row in judged if row["judge"] == label]
     if not own:
         raise UsageError(f"{label}: no verdicts of such a judge are stored; `prbench judges` shows all graders")
     keys = itemgetter("judge_config_hash", "template_hash", "grading")
@@ -139,7 +139,7 @@ FEWEST_TASKS = 4
 
 
 @dataclass(frozen=True)
-class CascadeAnswer:
+class CascadeResult:
     """The effects of cascade rules: all rules, cheapest first, those that no other rule beats, and the one picked."""
 
     stored: StoredPair
@@ -159,7 +159,7 @@ class CascadeAnswer:
 
 def evaluated(
     reader: Reader, parameters: Mapping[str, Any], bound: Bound | None, resamples: int = 10_000
-) -> CascadeAnswer:
+) -> CascadeResult:
     """Evaluate the rules for two judges (`parameters` as in `stored_pair`), and pick the cheapest within a bound.
 
     Rules are made and chosen on one half of the tasks and measured on the other.
@@ -176,10 +176,12 @@ def evaluated(
             f"a cascade is evaluated from {FEWEST_TASKS} tasks on, in two halves"
         )
     tried = candidates(paired.of_tasks(for_choosing(paired.tasks)), has_repetitions=stored.has_repetitions)
-    found = evaluate(paired, tried, stored.costs, resamples)
-    ordered = sorted(found, key=lambda each: each.expense)
+    evaluations = evaluate(paired, tried, stored.costs, resamples)
+    ordered = sorted(evaluations, key=lambda each: each.expense)
     measure = "agreement" if bound is None else bound.measure
-    return CascadeAnswer(stored, ordered, front(found, measure), picked(found, bound) if bound else None, bound)
+    return CascadeResult(
+        stored, ordered, front(evaluations, measure), picked(evaluations, bound) if bound else None, bound
+    )
 
 
 def bound_of(text: str) -> Bound:
@@ -213,7 +215,7 @@ def store(root: Path, rows: Sequence[Row]) -> None:
     warehouse.publish()
 
 
-def rows_of(parameters: Mapping[str, Any], answer: CascadeAnswer) -> list[dict[str, Any]]:
+def rows_of(parameters: Mapping[str, Any], result: CascadeResult) -> list[dict[str, Any]]:
     """Return the rows of an evaluation, cheapest rule first."""
     common = {
         "benchmark": parameters["benchmark"], "dataset_revision": parameters["revision"],
@@ -221,17 +223,17 @@ def rows_of(parameters: Mapping[str, Any], answer: CascadeAnswer) -> list[dict[s
         "evaluated_splits": sorted(parameters["splits"]),
     }  # fmt: skip
     rows = [
-        {**common, "position": place, "is_picked": each is answer.picked, "is_on_front": each in answer.front,
+        {**common, "position": position, "is_picked": each is result.picked, "is_on_front": each in result.front,
          "rule": each.candidate.name,
          **figures_of(each.held_out)}
-        for place, each in enumerate(answer.evaluations)
+        for position, each in enumerate(result.evaluations)
     ]  # fmt: skip
     # Without last digits, which depend on the machine.
     rounded = [
         {name: round(each, 9) if isinstance(each, float) else each for name, each in row.items()} for row in rows
     ]
-    made = {"evaluation_id": digest("cascade", rounded), "created_at": datetime.now(UTC)}
-    return [row | made for row in rows]
+    record = {"evaluation_id": digest("cascade", rounded), "created_at": datetime.now(UTC)}
+    return [row | record for row in rows]
 
 
 def figures_of(figures: Figures) -> dict[str, Any]:

@@ -112,7 +112,7 @@ def query_of(name: str) -> str:
         latest = f"select (field, selection_id) from intermediate.latest_selections where {_OF_DATA_SET}"
         condition += f" and (field, selection_id) in ({latest})"
     elif name in LEADERBOARDS and name != "severity_leaderboard":
-        columns += f" replace ({_time('first_answered_at')})"
+        columns += f" replace ({_time('first_response_at')})"
     return f"select {columns} from {name} where {condition} order by {_ORDERS.get(name, 'all')}"
 
 

@@ -61,7 +61,7 @@ def unknown_labels(reader: Reader, job: Job) -> list[str]:
 
 _STEPS = (
     "condition_members", "condition_pairs", "condition_values", "condition_figures", "condition_task_values",
-    "condition_answers",
+    "condition_responses",
 )  # fmt: skip
 """The views of `sql/intermediate/conditions/` that read the definitions, each after those that it reads."""
 _VIEWS = ("condition_differences", "condition_criteria")
@@ -98,9 +98,9 @@ def labels_of(definitions: Definitions, models: Sequence[str]) -> tuple[str, ...
 def current_steps(
     reader: Reader, benchmark: str, definitions: Definitions
 ) -> tuple[Mapping[str, str], Mapping[str, Any]]:
-    """First steps that put these definitions, and tests that are not stored yet, in place of the stored ones.
+    """Return CTEs that replace the stored definitions and tests by these definitions and fresh tests.
 
-    With them come the values that they ask for; nothing is written.
+    Return their parameters too; nothing is written.
     """
     records = [
         {"shared_model": name, "condition_names": list(labels), "condition_models": list(labels.values())}

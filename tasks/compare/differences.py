@@ -1,4 +1,4 @@
-"""The differences between paired model runs: task by task, with what can be said about their mean."""
+"""The differences between paired model runs: task by task, with the mean, its interval and its test."""
 
 import math
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 import sql
-from tasks.compare.pairs import Kind, Pair, Question, Side, pairs
+from tasks.compare.pairs import Comparison, Kind, ModelRunPair, Side, pairs
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.statistics.comparison import PairedDifference, holm, is_significant, paired_difference
 from tasks.rules.statistics.intervals import FEW_OTHERS, SMALL
@@ -18,23 +18,23 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Difference:
+class ScoreDifference:
     """The second side's score minus the first side's on a set of tasks, before any clipping.
 
     Attributes:
         tasks: those with a complete trial on both sides, on which the figures rest: `task_id`, and what it is worth on
             both sides, each the mean over its complete trials (`first_score`, `second_score`).
-        answered: those that both sides answered, complete or not.
+        both_responded: the tasks with a response on both sides, complete or not.
         n_wanted: how many both sides could have.
         p_adjusted: the p-value, corrected for the number of differences that are shown.
         is_significant: whether that is at most 5 %; None where there is no p-value. Interval and smallest detectable
             difference are not corrected.
     """
 
-    pair: Pair
+    pair: ModelRunPair
     split: str
     tasks: pl.DataFrame
-    answered: pl.Series
+    both_responded: pl.Series
     n_wanted: int
     first_mean: float
     second_mean: float
@@ -51,43 +51,43 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ComparisonResult:
     """The result of a comparison: what was compared, the differences by pair and split, and notes on all of them."""
 
     kind: Kind
     score: str
-    differences: tuple[Difference, ...]
+    differences: tuple[ScoreDifference, ...]
     notes: tuple[str, ...]
 
 
-def compare(reader: Reader, question: Question) -> Answer:
-    """Return the differences that a question asks for.
+def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
+    """Return the differences of a comparison.
 
     Raises:
         UsageError: the names or options do not say what to compare.
         PipelineError: there is nothing to compare.
     """
-    kind, found, notes = pairs(reader, question)
-    # By split and model run: the value of every wanted task, if a trial is complete, and whether it was answered.
+    kind, paired_runs, notes = pairs(reader, comparison)
+    # By split and model run: the value of every wanted task, if a trial is complete, and whether it has a response.
     parameters = {
-        "benchmark": question.benchmark, "is_hard": question.is_hard, "splits": list(question.splits),
-        "model_runs": sorted({side.model_run.model_run_id for pair in found for side in (pair.first, pair.second)}),
-        "score": question.score,
+        "benchmark": comparison.benchmark, "is_hard": comparison.is_hard, "splits": list(comparison.splits),
+        "model_runs": sorted({side.model_run.model_run_id for pair in paired_runs for side in pair.sides}),
+        "score": comparison.score,
     }  # fmt: skip
     values = pl.DataFrame(reader.arrow(sql.read("queries/compare/values"), parameters))
     if values.is_empty():
-        raise _no_tasks(reader, question)
-    differences, empty = list[Difference](), list[str]()
-    for pair in found:
+        raise _no_tasks(reader, comparison)
+    differences, empty = list[ScoreDifference](), list[str]()
+    for pair in paired_runs:
         # Of a pipeline run the values of the tasks that it made a verdict on.
         first, second = (
             own if side.only_tasks is None else own.filter(pl.col("task_id").is_in(list(side.only_tasks)))
-            for side in (pair.first, pair.second)
+            for side in pair.sides
             for own in [values.filter(model_run_id=side.model_run.model_run_id)]
         )
         wanted = first.join(second, on=["split", "task_id"], suffix="_second", maintain_order="left")
         for split in values["split"].unique(maintain_order=True):
-            difference = _difference(question, pair, split, wanted.filter(split=split))
+            difference = _difference(comparison, pair, split, wanted.filter(split=split))
             if difference is None:
                 sides = f"{short(kind, pair.first)} and {short(kind, pair.second)}"
                 empty.append(f"{split}: no task is complete for both {sides}.")
@@ -95,18 +95,18 @@ def compare(reader: Reader, question: Question) -> Answer:
                 differences.append(difference)
     if not differences:
         raise PipelineError(f"nothing to compare: {empty[0].removesuffix('.')}")
-    # The p-values hold for all together: of several, each may err less.
+    # Holm's correction is over all differences of the comparison.
     adjusted = holm([difference.paired.p_value for difference in differences])
     corrected = tuple(
         replace(difference, p_adjusted=p_value, is_significant=is_significant(p_value))
         for difference, p_value in zip(differences, adjusted, strict=True)
     )
-    return Answer(kind, question.score, corrected, (*notes, *_on_random_parts(reader, found), *empty))
+    return ComparisonResult(kind, comparison.score, corrected, (*notes, *_on_random_parts(reader, paired_runs), *empty))
 
 
-def _on_random_parts(reader: Reader, found: Iterable[Pair]) -> list[str]:
+def _on_random_parts(reader: Reader, paired_runs: Iterable[ModelRunPair]) -> list[str]:
     """Return the sides that rest on a random part of the tasks, chosen by the results on them."""
-    names = {side.model_run.model_run_id: side.model_run.model for pair in found for side in (pair.first, pair.second)}
+    names = {side.model_run.model_run_id: side.model_run.model for pair in paired_runs for side in pair.sides}
     rows = reader.rows(sql.read("queries/stopping/stopped_model_runs"), {"model_runs": sorted(names)})
     stopped = sorted({names[row["model_run_id"]] for row in rows})
     if not stopped:
@@ -122,35 +122,35 @@ def short(kind: Kind, side: Side) -> str:
     return side.name[:12] if kind in {"template", "revision"} else side.name
 
 
-def _no_tasks(reader: Reader, question: Question) -> PipelineError:
-    if question.is_hard:
+def _no_tasks(reader: Reader, comparison: Comparison) -> PipelineError:
+    if comparison.is_hard:
         return PipelineError("nothing to compare: no hard subset is selected yet; run `prbench select-hard` first")
     rows = reader.select(
-        "intermediate.task_set_members", "distinct split", benchmark=question.benchmark, is_own_hard=False
+        "intermediate.task_set_members", "distinct split", benchmark=comparison.benchmark, is_own_hard=False
     )
-    if not rows or not question.splits:
+    if not rows or not comparison.splits:
         return PipelineError("nothing to compare: no task is admitted here; run `prbench check` to see why")
     known = ", ".join(row["split"] for row in rows)
-    return UsageError(f"--split {question.splits[0]}: what is stored has none; it has {known}")
+    return UsageError(f"--split {comparison.splits[0]}: what is stored has none; it has {known}")
 
 
-def _difference(question: Question, pair: Pair, split: str, wanted: pl.DataFrame) -> Difference | None:
-    """None where no task is complete on both sides."""
+def _difference(comparison: Comparison, pair: ModelRunPair, split: str, wanted: pl.DataFrame) -> ScoreDifference | None:
+    """Return the difference of a pair on a split; None where no task is complete on both sides."""
     complete = wanted.drop_nulls(["value", "value_second"])
     if complete.is_empty():
         return None
     tasks = complete.select("task_id", first_score="value", second_score="value_second")
     means = [math.fsum(tasks[side]) / len(tasks) for side in ("first_score", "second_score")]
     paired = paired_difference(tasks["first_score"].to_numpy(), tasks["second_score"].to_numpy(), level=LEVEL)
-    answered = wanted.filter("is_answered", "is_answered_second")["task_id"]
-    notes = (*pair.notes, *_notes(question, pair, means, paired))
-    return Difference(pair, split, tasks, answered, len(wanted), means[0], means[1], paired, notes=notes)
+    both_responded = wanted.filter("has_response", "has_response_second")["task_id"]
+    notes = (*pair.notes, *_notes(comparison, pair, means, paired))
+    return ScoreDifference(pair, split, tasks, both_responded, len(wanted), means[0], means[1], paired, notes=notes)
 
 
-def _notes(question: Question, pair: Pair, means: Iterable[float], paired: PairedDifference) -> list[str]:
+def _notes(comparison: Comparison, pair: ModelRunPair, means: Iterable[float], paired: PairedDifference) -> list[str]:
     notes = []
-    for side, mean in zip((pair.first, pair.second), means, strict=True):
-        if question.clips_mean and mean < 0:
+    for side, mean in zip(pair.sides, means, strict=True):
+        if comparison.clips_mean and mean < 0:
             notes.append(
                 f"The mean of {side.name} is {mean:.3f} before clipping; the leaderboard shows 0. The difference is "
                 "of the unclipped means."

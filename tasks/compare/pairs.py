@@ -1,4 +1,4 @@
-"""The sides of a comparison: names, the model runs that have them, and which runs are compared with each other."""
+"""The sides of a comparison: names, their model runs, and the pairs of runs that are compared."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -43,12 +43,12 @@ _MAY_DIFFER: dict[Kind, frozenset[str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A request for a comparison: the names, of which the first is compared with each other, and where they are found.
+class Comparison:
+    """A requested comparison: the first name is compared with each other one.
 
-    `kind` None is found out from the names. `revision` is the one that is meant unless revisions are compared; where
-    nothing of it is there, all are. `clips_mean` says whether the leaderboard shows a mean of the score below 0 as 0.
-    `models`, `judges` and `vintage` narrow what stays equal on both sides.
+    If `kind` is None, the names decide it. `revision` is the data-set revision unless revisions are compared; if
+    nothing of it is stored, all revisions count. `clips_mean`: the leaderboard shows a mean below 0 as 0. `models`,
+    `judges` and `vintage` narrow what stays equal on both sides.
     """
 
     benchmark: str
@@ -80,13 +80,13 @@ class ModelRun:
     judge_trial: int
     n_trials: int
     is_by_judge: bool
-    answered_at: datetime
+    responded_at: datetime
     judged_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A model run under the name that the question gives it; of a pipeline run, the only tasks that count."""
+    """A model run under its name in the comparison; of a pipeline run, the only tasks that count."""
 
     name: str
     model_run: ModelRun
@@ -94,12 +94,17 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ModelRunPair:
     """Two model runs that differ in nothing but what is compared."""
 
     first: Side
     second: Side
     notes: tuple[str, ...] = ()
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Both sides."""
+        return self.first, self.second
 
 
 def score_or(fitting: ScoreDefinition, score: str | None, benchmark: Benchmark) -> ScoreDefinition:
@@ -114,9 +119,9 @@ def score_or(fitting: ScoreDefinition, score: str | None, benchmark: Benchmark) 
     return fitting if score is None else scores[score]
 
 
-def question_of(
+def comparison_of(
     job: Job, names: Sequence[str], kind: str | None, *, score: str | None, is_hard: bool, vintage: str | None
-) -> Question:
+) -> Comparison:
     """Return the comparison that a job requests.
 
     Raises:
@@ -124,58 +129,58 @@ def question_of(
     """
     benchmark = load_benchmark(job.settings.benchmark)
     chosen = score_or(benchmark.primary_score, score, benchmark)
-    return Question(
+    return Comparison(
         benchmark=benchmark.name, names=tuple(names), kind=next((known for known in KINDS if known == kind), None),
         revision=job.data.revision, splits=job.settings.dataset.splits, is_hard=is_hard, score=chosen.score_name,
         clips_mean=chosen.clips_mean, models=job.named_models or (), judges=job.named_judges or (), vintage=vintage,
     )  # fmt: skip
 
 
-def resolved(reader: Reader, question: Question, model_runs: Sequence[ModelRun]) -> tuple[Kind, tuple[str, ...]]:
+def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelRun]) -> tuple[Kind, tuple[str, ...]]:
     """Return the kind of the comparison, and the full names of what it compares.
 
     Raises:
         UsageError: a name is not known, or stands for several things, or for the same as another.
     """
-    runs = [row["run_id"] for row in reader.select("verdicts", "distinct run_id", benchmark=question.benchmark)]
+    runs = [row["run_id"] for row in reader.select("verdicts", "distinct run_id", benchmark=comparison.benchmark)]
     known: Known = {
         kind: runs if kind == "run" else sorted({getattr(each, COLUMN_OF[kind]) for each in model_runs})
         for kind in KINDS
     }
-    kinds = (question.kind,) if question.kind else KINDS
-    found = {
+    kinds = (comparison.kind,) if comparison.kind else KINDS
+    matches = {
         kind: [
             [name] if name in known[kind] else
             [each for each in known[kind]
              if kind in _BY_PREFIX and len(name) >= _SHORTEST and each.startswith(name)]
-            for name in question.names
+            for name in comparison.names
         ]
         for kind in kinds
     }  # fmt: skip
-    fitting = [kind for kind in kinds if all(found[kind])]
-    # What is named in full is meant before what only begins so.
-    fitting = [kind for kind in fitting if set(question.names) <= set(known[kind])] or fitting
+    fitting = [kind for kind in kinds if all(matches[kind])]
+    # A full name takes precedence over a prefix.
+    fitting = [kind for kind in fitting if set(comparison.names) <= set(known[kind])] or fitting
     if not fitting:
-        raise UsageError(_unfit(question.names, found, known))
+        raise UsageError(_unfit(comparison.names, matches, known))
     if len(fitting) > 1:
-        raise UsageError(f"{' and '.join(question.names)}: could be {_either(fitting)}; say which with --of")
+        raise UsageError(f"{' and '.join(comparison.names)}: could be {_either(fitting)}; say which with --of")
     kind = fitting[0]
-    for name, full in zip(question.names, found[kind], strict=True):
+    for name, full in zip(comparison.names, matches[kind], strict=True):
         if len(full) > 1:
             raise UsageError(f"{name}: {len(full)} {kind}s match ({', '.join(full)}); give more of the name")
-    names = tuple(full[0] for full in found[kind])
+    names = tuple(full[0] for full in matches[kind])
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise UsageError(f"{twice[0]}: given twice; compare different {kind}s")
     return kind, names
 
 
-def _unfit(names: Sequence[str], found: Mapping[Kind, list[list[str]]], known: Known) -> str:
+def _unfit(names: Sequence[str], matches: Mapping[Kind, list[list[str]]], known: Known) -> str:
     """Return the reason why no kind fits: an unknown name, or names of different kinds."""
-    for place, name in enumerate(names):
-        if not any(full[place] for full in found.values()):
-            return _unknown(name, {kind: known[kind] for kind in found})
-    kinds_of = [next(kind for kind, full in found.items() if full[place]) for place in range(len(names))]
+    for index, name in enumerate(names):
+        if not any(full[index] for full in matches.values()):
+            return _unknown(name, {kind: known[kind] for kind in matches})
+    kinds_of = [next(kind for kind, full in matches.items() if full[index]) for index in range(len(names))]
     message = ", ".join(f"{name} is a {kind}" for name, kind in zip(names, kinds_of, strict=True))
     return f"{message}; what is compared is of one kind"
 
@@ -194,35 +199,39 @@ def _either(kinds: Sequence[Kind]) -> str:
     return kinds[0] if len(kinds) == 1 else f"{', '.join(kinds[:-1])} or {kinds[-1]}"
 
 
-def pairs(reader: Reader, question: Question) -> tuple[Kind, list[Pair], list[str]]:
+def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPair], list[str]]:
     """Return the kind of the comparison, the pairs of model runs, and notes on their choice.
 
     Raises:
         UsageError: the names do not say what to compare, or an option asks for what is not there.
         PipelineError: no two model runs can be compared.
     """
-    every = model_runs(reader, question.benchmark)
-    kind, names = resolved(reader, question, every)
-    _refuse_options(question, kind, every)
-    meant = every if kind == "revision" else of_revision(every, question.revision)
+    every = model_runs(reader, comparison.benchmark)
+    kind, names = resolved(reader, comparison, every)
+    _refuse_options(comparison, kind, every)
+    meant = every if kind == "revision" else of_revision(every, comparison.revision)
     notes = []
-    if question.revision and kind != "revision" and question.revision not in {each.dataset_revision for each in meant}:
-        notes.append(f"No verdict on the configured revision {question.revision[:12]}; another one is compared.")
+    if (
+        comparison.revision
+        and kind != "revision"
+        and comparison.revision not in {each.dataset_revision for each in meant}
+    ):
+        notes.append(f"No verdict on the configured revision {comparison.revision[:12]}; another one is compared.")
     sides: dict[str, list[Side]] = {name: [] for name in names}
-    asked_for = [
+    requested = [
         each
         for each in meant
         # Who is compared by name need not be a judge.
-        if (each.judge in question.judges if question.judges else each.is_by_judge or kind == "judge")
-        and (not question.models or each.model in question.models)
-        and (not question.vintage or each.vintage == question.vintage)
+        if (each.judge in comparison.judges if comparison.judges else each.is_by_judge or kind == "judge")
+        and (not comparison.models or each.model in comparison.models)
+        and (not comparison.vintage or each.vintage == comparison.vintage)
     ]
-    for side in _sides(reader, question.benchmark, kind, asked_for, names):
+    for side in _sides(reader, comparison.benchmark, kind, requested, names):
         sides[side.name].append(side)
-    found = [pair for name in names[1:] for pair in _paired(kind, sides[names[0]], sides[name])]
-    if not found:
+    paired = [pair for name in names[1:] for pair in _paired(kind, sides[names[0]], sides[name])]
+    if not paired:
         raise PipelineError(_nothing(kind, names, sides))
-    return kind, found, notes
+    return kind, paired, notes
 
 
 def model_runs(reader: Reader, benchmark: str) -> list[ModelRun]:
@@ -255,9 +264,9 @@ def _by(key: Callable[[ModelRun], Any], sides: Iterable[Side]) -> dict[Any, list
     return groups
 
 
-def _refuse_options(question: Question, kind: Kind, every: Sequence[ModelRun]) -> None:
-    vintages = (question.vintage,) if question.vintage else ()
-    for option, values in {"model": question.models, "judge": question.judges, "vintage": vintages}.items():
+def _refuse_options(comparison: Comparison, kind: Kind, every: Sequence[ModelRun]) -> None:
+    vintages = (comparison.vintage,) if comparison.vintage else ()
+    for option, values in {"model": comparison.models, "judge": comparison.judges, "vintage": vintages}.items():
         if values and option == kind:
             raise UsageError(f"--{option}: {option}s are what is compared; leave the option out")
         known = sorted({getattr(each, option) for each in every})
@@ -282,7 +291,7 @@ def _sides(
     ]
 
 
-def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> list[Pair]:
+def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> list[ModelRunPair]:
     of_second = _grouped(kind, second)
     # The order of the model runs, not that of their keys.
     return [
@@ -293,10 +302,14 @@ def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> list[P
     ]
 
 
-def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[Pair]:
+def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[ModelRunPair]:
     if kind == "run":
         # Two runs that worked on the same responses have no difference to show: a verdict is stored once.
-        return [Pair(a, b) for a, b in product(first, second) if a.model_run.model_run_id != b.model_run.model_run_id]
+        return [
+            ModelRunPair(a, b)
+            for a, b in product(first, second)
+            if a.model_run.model_run_id != b.model_run.model_run_id
+        ]
     if kind != "judge":
         return [_latest(kind, first, second)]
     # With one template for both, the judges alone differ.
@@ -307,10 +320,10 @@ def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[P
     ]
 
 
-def _latest(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> Pair:
+def _latest(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> ModelRunPair:
     """Return the pair of the newest sides; there are several only where a label has been configured again."""
     of_judge = ("judged_at", "judge_config_hash", "template_hash")
-    newest = attrgetter(*(("answered_at", "model_config_hash") if kind == "model" else of_judge))
+    newest = attrgetter(*(("responded_at", "model_config_hash") if kind == "model" else of_judge))
     chosen, notes = [], []
     for sides in (first, second):
         side = max(sides, key=lambda side: newest(side.model_run))
@@ -319,7 +332,7 @@ def _latest(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> Pair:
             _, *hashes = newest(side.model_run)
             which = ", template ".join(each[:12] for each in hashes)
             notes.append(f"{side.name} has {len(sides)} configurations; the latest counts ({which}).")
-    return Pair(chosen[0], chosen[1], tuple(notes))
+    return ModelRunPair(chosen[0], chosen[1], tuple(notes))
 
 
 def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> str:
@@ -339,20 +352,19 @@ def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> 
 
 
 def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> list[list[Side]]:
-    """Sides that can be compared, in groups that differ in nothing but what is compared.
+    """Return the sides that can be compared, in groups that differ only in what is compared.
 
-    They are of the revision, as in a comparison: where nothing of it is stored, of all. Whether two sides have a task
-    in common is not looked at.
+    They are of the revision; if nothing of it is stored, of all revisions. Two sides need not have a task in common.
 
     Raises:
         PipelineError: there is no verdict yet.
     """
     every = [each for each in of_revision(model_runs(reader, benchmark), revision) if each.is_by_judge]
     groups = _grouped(kind, _sides(reader, benchmark, kind, every)).values()
-    found = [
+    comparable_sides = [
         [side for side in group if any(
             other.name != side.name and other.model_run.model_run_id != side.model_run.model_run_id for other in group
         )]
         for group in groups
     ]  # fmt: skip
-    return [group for group in found if group]
+    return [group for group in comparable_sides if group]

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 import sql
-from tasks.compare.differences import Answer, Difference, short
+from tasks.compare.differences import ComparisonResult, ScoreDifference, short
 from tasks.compare.pairs import COLUMN_OF, Side
 from tasks.rules.statistics.comparison import ALPHA, task_differences
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
@@ -24,10 +24,10 @@ _DECISIONS = {1.0: "met", 0.5: "partly met", 0.0: "not met"}
 _HASHES = {"template_hash", "dataset_revision"}
 
 
-def sentence(answer: Answer, difference: Difference) -> str:
+def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
     """Return a difference in plain words."""
-    first, second = short(answer.kind, difference.pair.first), short(answer.kind, difference.pair.second)
-    where = f"on {difference.split}{where_in(answer, difference)}"
+    first, second = short(result.kind, difference.pair.first), short(result.kind, difference.pair.second)
+    where = f"on {difference.split}{where_in(result, difference)}"
     if not n_unequal(difference):
         all_tasks = counted(difference.paired.n_tasks, "task")
         return f"{second} and {first} have the same score {where}: no task differs ({all_tasks})"
@@ -37,20 +37,20 @@ def sentence(answer: Answer, difference: Difference) -> str:
         differing = f"only {n_unequal(difference)} of {n_tasks} tasks differ"
         why = f"only {counted(n_tasks, 'task')}" if n_tasks <= FEWEST_OTHERS else differing
         return f"{second} is {size} than {first} {where}, but this cannot be tested: {why}"
-    evidence = _evidence(answer, difference, difference.p_adjusted)
+    evidence = _evidence(result, difference, difference.p_adjusted)
     if difference.is_significant:
         return f"{second} is {size} than {first} {where} ({evidence}): significant"
     no_difference = f"No significant difference between {first} and {second} {where} ({second} is {size}; {evidence})"
     smallest = difference.paired.smallest_detectable
     if smallest is None:
         return no_difference
-    alone = "uncorrected " if _n_tested(answer) > 1 else ""
+    alone = "uncorrected " if _n_tested(result) > 1 else ""
     return f"{no_difference}; {alone}smallest detectable difference {figure(smallest)} (with a power of 80 %)"
 
 
-def _evidence(answer: Answer, difference: Difference, p_adjusted: float) -> str:
+def _evidence(result: ComparisonResult, difference: ScoreDifference, p_adjusted: float) -> str:
     """Return the interval and the p-value, in words."""
-    n_tested = _n_tested(answer)
+    n_tested = _n_tested(result)
     corrected = f" corrected for {n_tested} comparisons" if n_tested > 1 else ""
     paired = difference.paired
     interval = "no interval, since nearly all tasks change by the same amount"
@@ -60,17 +60,17 @@ def _evidence(answer: Answer, difference: Difference, p_adjusted: float) -> str:
     return f"{interval}, {_p_in_words(p_adjusted)}{corrected}"
 
 
-def _n_tested(answer: Answer) -> int:
-    return sum(each.p_adjusted is not None for each in answer.differences)
+def _n_tested(result: ComparisonResult) -> int:
+    return sum(each.p_adjusted is not None for each in result.differences)
 
 
-def n_unequal(difference: Difference) -> int:
+def n_unequal(difference: ScoreDifference) -> int:
     """Return the number of tasks with different scores on the two sides."""
     first, second = (difference.tasks[side].to_numpy() for side in ("first_score", "second_score"))
     return int((task_differences(first, second) != 0).sum())
 
 
-def why_no_interval(difference: Difference) -> str | None:
+def why_no_interval(difference: ScoreDifference) -> str | None:
     """Return the reason why a difference has no interval; None if it has one."""
     paired = difference.paired
     if paired.ci_low is not None:
@@ -80,17 +80,17 @@ def why_no_interval(difference: Difference) -> str | None:
     return "too few tasks differ" if n_unequal(difference) else "no task differs"
 
 
-def notes_on_all(answer: Answer) -> list[str]:
+def notes_on_all(result: ComparisonResult) -> list[str]:
     """Return notes on intervals and p-values, and those that hold for all differences."""
     notes = []
-    if any(each.paired.p_value is None for each in answer.differences):
+    if any(each.paired.p_value is None for each in result.differences):
         notes.append(f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ.")
-    if len(answer.differences) > 1:
+    if len(result.differences) > 1:
         notes.append(
             "Intervals, p and smallest detectable differences are for each comparison alone; “p corrected” "
             "takes all of them into account (Holm)."
         )
-    return [*notes, *answer.notes]
+    return [*notes, *result.notes]
 
 
 def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[str]:
@@ -110,10 +110,10 @@ def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[
         )
 
 
-def distinguishing(answer: Answer) -> list[str]:
+def distinguishing(result: ComparisonResult) -> list[str]:
     """Return the attributes, beside what is compared, in which differences or their sides differ."""
-    own = COLUMN_OF.get(answer.kind)
-    pairs = [difference.pair for difference in answer.differences]
+    own = COLUMN_OF.get(result.kind)
+    pairs = [difference.pair for difference in result.differences]
     return [
         name
         for name in CONTEXT
@@ -133,10 +133,10 @@ def on_both(first: Side, second: Side, name: str) -> str:
     return values[0] if values[0] == values[1] else " → ".join(values)
 
 
-def where_in(answer: Answer, difference: Difference) -> str:
+def where_in(result: ComparisonResult, difference: ScoreDifference) -> str:
     """Return the attributes that distinguish a difference from the others, as the end of a phrase."""
     pair = difference.pair
-    return "".join(f", {CONTEXT[name]} {on_both(pair.first, pair.second, name)}" for name in distinguishing(answer))
+    return "".join(f", {CONTEXT[name]} {on_both(pair.first, pair.second, name)}" for name in distinguishing(result))
 
 
 def decision(by_trial: Sequence[float]) -> str:
@@ -149,7 +149,7 @@ def decision(by_trial: Sequence[float]) -> str:
 
 
 def figure(size: float | None) -> str | None:
-    """Three decimals, or one digit where three decimals would show 0."""
+    """Return three decimals, or one digit where three decimals would show 0."""
     if size is None:
         return None
     return f"{size:.3f}" if size >= 0.0005 or size == 0 else f"{size:.1g}"
@@ -164,7 +164,7 @@ def p_value(value: float | None) -> str | None:
 
 def _p_in_words(value: float) -> str:
     shown = p_value(value)
-    # What is rounded to the level could be on either side of it.
+    # A value that rounds to the level may be on either side of it.
     if value != ALPHA and shown == f"{ALPHA:.3f}":
         shown = f"{'<' if value < ALPHA else '>'} {shown}"
     return f"p {shown}" if shown and shown[0] in "<>" else f"p = {shown}"
@@ -173,22 +173,22 @@ def _p_in_words(value: float) -> str:
 Row = dict[str, Any]
 
 
-def rows_of(answer: Answer) -> list[Row]:
-    """Return a row for each difference, in the order of the answer."""
+def rows_of(result: ComparisonResult) -> list[Row]:
+    """Return a row for each difference, in the order of the result."""
     return [
-        _labels(answer, each) | {
-            "score": answer.score, "first_mean": each.first_mean, "second_mean": each.second_mean,
+        _labels(result, each) | {
+            "score": result.score, "first_mean": each.first_mean, "second_mean": each.second_mean,
             **asdict(each.paired), "no_interval": why_no_interval(each), "n_tasks_wanted": each.n_wanted,
-            "p_adjusted": each.p_adjusted, "is_significant": each.is_significant, "sentence": sentence(answer, each),
-            "notes": list(each.notes), "notes_on_all": notes_on_all(answer),
+            "p_adjusted": each.p_adjusted, "is_significant": each.is_significant, "sentence": sentence(result, each),
+            "notes": list(each.notes), "notes_on_all": notes_on_all(result),
             **{
-                f"{place}_{name}": value
-                for place, side in (("first", each.pair.first), ("second", each.pair.second))
+                f"{prefix}_{name}": value
+                for prefix, side in (("first", each.pair.first), ("second", each.pair.second))
                 for name, value in asdict(side.model_run).items()
                 if name != "model_run_id"
             },
         }
-        for each in answer.differences
+        for each in result.differences
     ]  # fmt: skip
 
 
@@ -198,7 +198,7 @@ def with_verdicts(row: Row, verdicts: Row) -> Row:
 
 
 def apart(
-    reader: Reader, answer: Answer, differences: Iterable[Difference], n_flips: int | None = None
+    reader: Reader, result: ComparisonResult, differences: Iterable[ScoreDifference], n_flips: int | None = None
 ) -> dict[str, list[Row]]:
     """Return the verdicts behind differences.
 
@@ -207,42 +207,42 @@ def apart(
     A flip is a criterion that both sides decided, and not alike; values are means over the trials that are complete,
     `effect` is what the change is worth to the task's score. `n_flips` is how many are given of each difference.
 
-    Of the criteria of tasks that both sides answered, `n_compared` are compared: those that stand in both rubrics, of
-    tasks that are complete on both sides. `explained` is the part of the difference that flips make; all of it unless
-    the rubrics differ.
+    Of the criteria of tasks with a response on both sides, `n_compared` are compared: those in both rubrics, of tasks
+    that are complete on both sides. `explained` is the part of the difference that flips make: all of it, unless the
+    rubrics differ.
     """
-    found: dict[str, list[Row]] = {"verdicts": [], "categories": [], "tasks": [], "flips": []}
+    parts: dict[str, list[Row]] = {"verdicts": [], "categories": [], "tasks": [], "flips": []}
     cells_of: dict[tuple[int, int], pl.DataFrame] = {}
     for difference in differences:
         ids = difference.pair.first.model_run.model_run_id, difference.pair.second.model_run.model_run_id
         if ids not in cells_of:
             # Differences of one pair follow each other; the cells of more than one are not kept.
-            parameters = {"first": ids[0], "second": ids[1], "score": answer.score}
+            parameters = {"first": ids[0], "second": ids[1], "score": result.score}
             cells_of = {ids: pl.DataFrame(reader.arrow(sql.read("queries/compare/flips"), parameters))}
-        labels = _labels(answer, difference)
+        labels = _labels(result, difference)
         for name, rows in _parts(difference, cells_of[ids], n_flips).items():
-            found[name] += [labels | row for row in rows]
-    return found
+            parts[name] += [labels | row for row in rows]
+    return parts
 
 
-def _labels(answer: Answer, difference: Difference) -> Row:
+def _labels(result: ComparisonResult, difference: ScoreDifference) -> Row:
     """Return the labels that distinguish a difference from others.
 
     `where` holds the attributes that both sides share and that vary between differences.
     """
-    first, second = (short(answer.kind, side) for side in (difference.pair.first, difference.pair.second))
-    where = where_in(answer, difference).removeprefix(", ") or None
-    return {"kind": answer.kind, "first": first, "second": second, "where": where, "split": difference.split}
+    first, second = (short(result.kind, side) for side in (difference.pair.first, difference.pair.second))
+    where = where_in(result, difference).removeprefix(", ") or None
+    return {"kind": result.kind, "first": first, "second": second, "where": where, "split": difference.split}
 
 
 _SIGNS = ((pl.col("effect") > 0).sum().alias("n_gained"), (pl.col("effect") < 0).sum().alias("n_lost"))
 """How many flips raise or lower the score."""
 
 
-def _parts(difference: Difference, cells: pl.DataFrame, n_flips: int | None) -> dict[str, list[Row]]:
+def _parts(difference: ScoreDifference, cells: pl.DataFrame, n_flips: int | None) -> dict[str, list[Row]]:
     tasks = difference.tasks
-    answered = cells.filter(pl.col("task_id").is_in(difference.answered.implode()))
-    shared = answered.filter("is_in_both")
+    both_responded = cells.filter(pl.col("task_id").is_in(difference.both_responded.implode()))
+    shared = both_responded.filter("is_in_both")
     decided = shared.drop_nulls(["first_value", "second_value"])
     compared = decided.join(tasks, on="task_id", how="semi", maintain_order="left")
     flips = compared.filter(pl.col("first_value") != pl.col("second_value"))
@@ -253,9 +253,9 @@ def _parts(difference: Difference, cells: pl.DataFrame, n_flips: int | None) -> 
         pl.col("n_gained", "n_lost").fill_null(0), difference=pl.col("second_score") - pl.col("first_score")
     )
     verdicts = {
-        "n_flips": len(flips), "n_flips_lost": flips.select(_SIGNS)["n_lost"].item(), "n_criteria": len(answered),
+        "n_flips": len(flips), "n_flips_lost": flips.select(_SIGNS)["n_lost"].item(), "n_criteria": len(both_responded),
         "n_compared": len(compared), "n_undecided": len(shared) - len(decided),
-        "n_left_out": len(decided) - len(compared), "n_in_one": len(answered) - len(shared),
+        "n_left_out": len(decided) - len(compared), "n_in_one": len(both_responded) - len(shared),
         "explained": flips["effect"].sum() / len(tasks),
     }  # fmt: skip
     shown = flips.drop("is_in_both").head(len(flips) if n_flips is None else n_flips).to_dicts()

@@ -14,7 +14,7 @@ from tasks.judge.criterion import CriterionToJudge, verdict_columns, verdict_id_
 from tasks.judge.judge import judge_criteria
 from tasks.llm.replies import Reply
 from tasks.rules.identity import digest
-from tasks.rules.statistics.control import METHOD, Drifted, Night, limits
+from tasks.rules.statistics.control import METHOD, ControlNight, Drifted, limits
 from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.missing_work import PASSING, Conversation, WantedTasks, conversations_of, wanted_tasks
 from tasks.run.run_context import RunContext, open_run_context
@@ -110,7 +110,7 @@ def _changed(job: Job, reader: Reader, set_id: str) -> list[dict[str, Any]]:
         bar = job.settings.drift.min_agreement
         if label in stored and label != job.night:
             bar = stored[label]["min_agreement"]
-        nights[label] = Night(label, row["n_decided"], row["n_agreeing"], bar)
+        nights[label] = ControlNight(label, row["n_decided"], row["n_agreeing"], bar)
     changed = []
     for expected in limits(nights.values()):
         night = nights[expected.label]

@@ -12,7 +12,7 @@ from tasks.exports.tables import meaning_of_column
 from tasks.figures.columns import usual_heading
 from tasks.figures.rendering import as_csv
 from tasks.rules.errors import UsageError, disk_errors
-from tasks.rules.records import Table
+from tasks.rules.records import ResultTable
 from tasks.rules.text.cells import may_run, not_run
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
@@ -33,7 +33,7 @@ _OPTIONS = {
 
 
 def write_board(
-    job: Job, table: Table, file: Path, by: str | None = None, name: str = "leaderboard", relation: str = ""
+    job: Job, table: ResultTable, file: Path, by: str | None = None, name: str = "leaderboard", relation: str = ""
 ) -> StageReport:
     """Write a figure as CSV, with a second file for its columns, or as Excel, with a second sheet.
 

@@ -89,7 +89,7 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
     # Inspect's `EvalSpec`. Ids are hashes of what the log is about. A response is one generation.
     about = {"plan": {"name": "plan", "steps": [{"solver": "generate"}]}, "eval": {
         "eval_id": _id_of(model_run, "inspect eval"), "run_id": _id_of(model_run, "inspect run"),
-        "created": model_run["first_answered_at"].isoformat(), "task": model_run["benchmark"],
+        "created": model_run["first_response_at"].isoformat(), "task": model_run["benchmark"],
         # Of logs with one task id, Inspect View takes all but the last for attempts that were retried.
         "task_id": _id_of(model_run, "inspect task"), "task_version": model_run["dataset_revision"],
         "task_display_name": title, "solver": "generate", "tags": [model_run["judge"], model_run["vintage"]],
@@ -115,7 +115,7 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
             _put(log, "summaries.json", summaries)
             # The times of the first response and the last verdict, and the usage of all samples.
             stats = {
-                "started_at": model_run["first_answered_at"].isoformat(),
+                "started_at": model_run["first_response_at"].isoformat(),
                 "completed_at": max((each["completed_at"] for each in summaries), default=""),
                 **{kind: _usage_by_name(each[kind] for each in summaries) for kind in ("model_usage", "role_usage")},
             }

@@ -25,7 +25,7 @@ from tasks.imports.verdicts import SHEET_COLUMN
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.identity import digest
 from tasks.rules.statistics.debiased import FEWEST_LABELLED_TASKS, FEWEST_LABELS
-from tasks.rules.statistics.sampling import Drawn, stratified_sample
+from tasks.rules.statistics.sampling import SampledUnit, stratified_sample
 from tasks.rules.text.numbers import counted
 from tasks.rules.verdict import BINARY, TERNARY, WORDS
 from tasks.run.missing_work import Conversation, WantedTasks, wanted_tasks
@@ -300,7 +300,7 @@ def export_review(
         listed = sorted((row["task"], row["criterion"], row["criterion_hash"]) for row in population)
         population_id = digest("review population", *wanted.key.values(), listed)
         sample_id = digest("review sample", population_id, design)
-        chosen = [population[each.place] for each in sampled]
+        chosen = [population[each.position] for each in sampled]
         conversations = complete_conversations(reader, wanted, {row["task"] for row in chosen})
         is_stored = bool(reader.rows("select 1 from review_samples where sample_id = ? limit 1", [sample_id]))
     file = target if is_file else target / f"review-{sample_id[:8]}{SUFFIX}"
@@ -328,14 +328,14 @@ def export_review(
 
 def _sample(
     population: Sequence[Row], n_criteria: int, n_tasks: int | None, by: Sequence[str], seed: int
-) -> tuple[str, list[Drawn]]:
+) -> tuple[str, list[SampledUnit]]:
     """Return the design of a sample in words, and the sampled criteria."""
     if n_tasks is not None:
         if by:
             raise UsageError("--by: goes with -n, not with --tasks, which samples whole tasks")
         tasks = list(dict.fromkeys(row["task"] for row in population))
-        of_task = {tasks[each.place]: each for each in stratified_sample(tasks, ["all"] * len(tasks), n_tasks, seed)}
-        sampled = [each._replace(place=i) for i, row in enumerate(population) if (each := of_task.get(row["task"]))]
+        of_task = {tasks[each.position]: each for each in stratified_sample(tasks, ["all"] * len(tasks), n_tasks, seed)}
+        sampled = [each._replace(position=i) for i, row in enumerate(population) if (each := of_task.get(row["task"]))]
         return f"all criteria of {len(of_task)} of {len(tasks)} tasks, seed {seed}", sampled
     strata = [" / ".join(row[label] or "(none)" for label in by) or "all" for row in population]
     if n_criteria < (n_strata := len(set(strata))):

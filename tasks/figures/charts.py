@@ -29,7 +29,7 @@ class Plot:
 
 
 Draw = Callable[..., Chart]
-"""Makes a chart of rows, and of what else it is told by name."""
+"""Makes a chart of rows and named options."""
 
 
 def _chart(kind: str, rows: Rows, **how: Any) -> Chart:
@@ -57,8 +57,8 @@ def by_split(rows: Rows, draw: Draw, what: str = "", known: str = "", **how: Any
 
     Rows without a value in the column `known` are left out.
     """
-    found = [row for row in rows if row[known] is not None] if known else rows
-    return by_judge_and_split(on_full_splits(found), draw, what, **how)
+    known_rows = [row for row in rows if row[known] is not None] if known else rows
+    return by_judge_and_split(on_full_splits(known_rows), draw, what, **how)
 
 
 def by_judge_and_split(rows: Rows, draw: Draw, what: str = "", judge: str = "judging", **how: Any) -> list[Plot]:
@@ -71,7 +71,7 @@ def by_judge_and_split(rows: Rows, draw: Draw, what: str = "", judge: str = "jud
         draw: makes a chart of the rows of one split and judge, and of `how`.
         what: what the charts show, where a split has several.
         judge: the column of the judge.
-        how: how it is drawn, by name.
+        how: options of the chart, by name.
     """
     groups: dict[tuple[Any, str], list[Row]] = {}
     for row in rows:

@@ -45,7 +45,7 @@ class Column:
 
 
 def columns(names: str, group: str = "", **headings: str) -> tuple[Column, ...]:
-    """Columns by their names, which spaces separate.
+    """Return columns by their names, separated by spaces.
 
     Args:
         names: as the rows have them; `kappa±` is a value with the ends of its interval under a common heading.
@@ -55,17 +55,17 @@ def columns(names: str, group: str = "", **headings: str) -> tuple[Column, ...]:
     Raises:
         KeyError: a column has no usual heading.
     """
-    found: list[Column] = []
+    parsed: list[Column] = []
     for name in names.split():
         stem = name.removesuffix("±")
         kind, usual = _usual()[stem]
         above, _, title = headings.get(stem, usual).rpartition(": ")
         if name == stem:
-            found.append(Column(name, title, kind, group or above))
+            parsed.append(Column(name, title, kind, group or above))
         else:
             heading, value = (above, title) if above else (title, "Value")
-            found += [Column(stem, value, kind, heading), *ends(f"{stem}_ci", kind, heading)]
-    return tuple(found)
+            parsed += [Column(stem, value, kind, heading), *ends(f"{stem}_ci", kind, heading)]
+    return tuple(parsed)
 
 
 @cache
@@ -95,7 +95,7 @@ def with_values(shown: Sequence[Column], rows: Rows) -> list[Column]:
         if column.kind != "few":
             marked.append(column)
             continue
-        value = next(place for place, each in reversed([*enumerate(marked)]) if not each.name.endswith(_ENDS))
+        value = next(index for index, each in reversed([*enumerate(marked)]) if not each.name.endswith(_ENDS))
         marked[value] = replace(marked[value], few=column.name)
     return [column for column in marked if any(row.get(column.name) is not None for row in rows)] or marked
 
@@ -144,7 +144,7 @@ def _figure(kind: str, value: float) -> str:
 
 
 def _number(value: float, decimals: int) -> str:
-    """Digits in groups of three."""
+    """Return a number with digits in groups of three."""
     return number(value, f"z,.{decimals}f")
 
 

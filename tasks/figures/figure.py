@@ -18,7 +18,7 @@ or the whole warehouse, whatever the splits (runs, checks, judges on their contr
 
 @dataclass(frozen=True)
 class Figure:
-    """A question with its answer: a query gives the rows, `plots` draws them, `columns` lists them.
+    """A figure: a query gives the rows, `plots` draws them, `columns` lists them.
 
     Attributes:
         name: also the name of the CSV and SQL files, and of the anchor in the page.
@@ -61,7 +61,7 @@ class Figure:
     reach: Reach = "tasks"
 
     def notes_on(self, rows: Rows) -> list[str]:
-        """Sentences about these very rows."""
+        """Return sentences about these rows."""
         return [*(self.notes(rows) if self.notes and rows else ()), *small_notes(self.columns, rows)]
 
     def of_job(self, job: Job, **given: Any) -> list[dict[str, Any]]:
@@ -120,7 +120,7 @@ def formula(score: ScoreDefinition) -> str:
 
 
 def _sum(*terms: tuple[float, str]) -> str:
-    """Terms that are not 0, each with its sign, in parentheses where they are several."""
+    """Return the terms that are not 0, each with its sign, several of them in parentheses."""
     shown = [(factor, name) for factor, name in terms if factor]
     parts = [
         f"{'−' if factor < 0 else '+'} {'' if abs(factor) == 1 else f'{abs(factor):g} × '}{name}"

@@ -14,7 +14,7 @@ from tasks.figures.scope import Scope, open_scope
 from tasks.figures.shown.categories import CRITICAL
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.rules.errors import UsageError
-from tasks.rules.records import Table
+from tasks.rules.records import ResultTable
 from warehouse import Reader, Warehouse
 
 _OF_RUBRICS = {"category", "severity"}
@@ -22,7 +22,7 @@ _OF_RUBRICS = {"category", "severity"}
 
 
 @dataclass(frozen=True)
-class Choice:
+class LeaderboardOptions:
     """The choice of a leaderboard.
 
     `vintage` is None for the latest of each model, or `all`; `score` is None for the fitting one; `by` is a breakdown.
@@ -37,7 +37,7 @@ class Choice:
     selection: str | None = None
 
 
-def leaderboard(job: Job, choice: Choice) -> Table:
+def leaderboard(job: Job, choice: LeaderboardOptions) -> ResultTable:
     """Return the chosen leaderboard on the job's data-set revision.
 
     Raises:
@@ -48,10 +48,10 @@ def leaderboard(job: Job, choice: Choice) -> Table:
         if choice.selection is not None:
             return _on_selection(scope, choice.selection)
         figure, given = chosen(scope, choice)
-        return Table(*reader.table(scope.query_of(figure, given)))
+        return ResultTable(*reader.table(scope.query_of(figure, given)))
 
 
-def chosen(scope: Scope, choice: Choice) -> tuple[Figure, dict[str, Any]]:
+def chosen(scope: Scope, choice: LeaderboardOptions) -> tuple[Figure, dict[str, Any]]:
     """Return the figure of a leaderboard, and the parameters of its query.
 
     Raises:
@@ -71,27 +71,27 @@ def chosen(scope: Scope, choice: Choice) -> tuple[Figure, dict[str, Any]]:
     return LEADERBOARD, {"breakdown": breakdown, "of_criteria": of_criteria, "is_hard": choice.is_hard}
 
 
-def _on_selection(scope: Scope, selection: str) -> Table:
-    """Any split on any hard selection: the tasks that they share, with intervals drawn now."""
+def _on_selection(scope: Scope, selection: str) -> ResultTable:
+    """Return the leaderboard of the tasks that splits share with a hard selection, with fresh intervals."""
     key = {"benchmark": scope.benchmark.name, "dataset_revision": scope.revision}
     of_data_set = "from hard_subset where benchmark = $benchmark and dataset_revision = $dataset_revision"
     rows = scope.reader.rows(f"select selection_id {of_data_set} group by all order by max(selected_at) desc", key)
     known = [row["selection_id"] for row in rows]
-    found = [name for name in known if name.startswith(selection)]
+    matches = [name for name in known if name.startswith(selection)]
     if selection == "latest":
-        found = [row["selection_id"] for row in scope.reader.select("intermediate.latest_selections", **key)]
-    if not found or (len(found) > 1 and selection != "latest"):
-        what = f"fits {len(found)} selections" if found else "is no selection"
+        matches = [row["selection_id"] for row in scope.reader.select("intermediate.latest_selections", **key)]
+    if not matches or (len(matches) > 1 and selection != "latest"):
+        what = f"fits {len(matches)} selections" if matches else "is no selection"
         raise UsageError(f"--selection {selection}: {what} of this data set; there are {', '.join(known) or 'none'}")
     given = {name: scope.values[name] for name in ("splits", "models", "judges", "vintage", "score")}
-    records = _scores_on(scope.reader, {**given, "selections": found}, scope.values["bar"])
+    records = _scores_on(scope.reader, {**given, "selections": matches}, scope.values["bar"])
     labels = {tuple(each[name] for name in JUDGING): each["judging"] for each in scope.judgings}
     named = [
         {"judging": labels.get(tuple(record[name] for name in JUDGING), record["judge"]), **record}
-        | {"score_name": given["score"], "selections": found}
+        | {"score_name": given["score"], "selections": matches}
         for record in records
     ]
-    return Table(list(named[0]) if named else [], [tuple(record.values()) for record in named])
+    return ResultTable(list(named[0]) if named else [], [tuple(record.values()) for record in named])
 
 
 _FIGURES = (
@@ -117,15 +117,15 @@ def _scores_on(reader: Reader, parameters: dict[str, Any], bar: float) -> list[d
     }
     records = []
     # The equations of the leaderboards (`intermediate/scores/mean_scores.sql`), on the selections' tasks of each split.
-    for found in reader.rows(sql.read("queries/hard_subset/scores"), parameters):
-        own = values.get((found["split"], found["model_run_id"]), np.empty(0))[:, None]
+    for score in reader.rows(sql.read("queries/hard_subset/scores"), parameters):
+        own = values.get((score["split"], score["model_run_id"]), np.empty(0))[:, None]
         low, high = (None if math.isnan(end) else float(end) for end in mean_intervals(own)[0])
-        row = found | {
+        row = score | {
             "raw_ci_low": low, "raw_ci_high": high,
             # The ends are clipped as the mean is.
-            "ci_low": None if low is None else max(low, found["mean_floor"]),
-            "ci_high": None if high is None else max(high, found["mean_floor"]),
-            "is_small": bool(few_to_rest_on(own)[0]), "is_below_bar": found["coverage"] < bar,
+            "ci_low": None if low is None else max(low, score["mean_floor"]),
+            "ci_high": None if high is None else max(high, score["mean_floor"]),
+            "is_small": bool(few_to_rest_on(own)[0]), "is_below_bar": score["coverage"] < bar,
         }  # fmt: skip
         records.append({name: row[name] for name in ("split", "model", *_FIGURES)})
     return records

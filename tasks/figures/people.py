@@ -25,11 +25,11 @@ def against_people(counts: Sequence[Row]) -> list[Row]:
     Args:
         counts: what graders and people decided on the same criteria (`sql/figures/people.sql`).
     """
-    found = [
+    measured = [
         {"grader": grader, "label": label} | _figures(list(rows))
         for (grader, label), rows in groupby(counts, key=itemgetter("grader", "label"))
     ]
-    return sorted(found, key=lambda row: (row["label"], row["kappa"] is None, -(row["kappa"] or 0.0), row["grader"]))
+    return sorted(measured, key=lambda row: (row["label"], row["kappa"] is None, -(row["kappa"] or 0.0), row["grader"]))
 
 
 def _figures(counts: Sequence[Row]) -> Row:
@@ -40,14 +40,14 @@ def _figures(counts: Sequence[Row]) -> Row:
         tasks = (tasks + tasks.swapaxes(1, 2)) / 2.0
     pooled = tasks.sum(axis=0)
     intervals = agreement_intervals(tasks[:, None], *_MEASURES.values())
-    found: Row = {}
+    measured: Row = {}
     for (name, measure), ((low, high),) in zip(_MEASURES.items(), intervals, strict=True):
-        found |= {name: known(measure(pooled)), f"{name}_ci_low": known(low), f"{name}_ci_high": known(high)}
+        measured |= {name: known(measure(pooled)), f"{name}_ci_low": known(low), f"{name}_ci_high": known(high)}
     people = {row["person"] for row in counts}
     people |= {row["pair_grader"] for row in counts if row["pair_grader"] != row["grader"]}
     of_tasks = macro_f1(tasks)
     n_used = ((tasks.sum(axis=1) + tasks.sum(axis=2)) > 0).sum(axis=1)
-    return found | {
+    return measured | {
         "macro_f1_task_mean": float(of_tasks.mean()),
         "macro_f1_task_mean_absent_as_0": float((of_tasks * n_used / counts[0]["n_classes"]).mean()),
         **{f"{name}_pair_mean": _mean(measure(pairs)) for name, measure in _MEASURES.items()}, "n_people": len(people),
@@ -59,10 +59,10 @@ def _figures(counts: Sequence[Row]) -> Row:
 def _tables(counts: Sequence[Row], *names: str) -> NDArray[np.float64]:
     """Return the counts of pairs of decisions, one table a task or a pair: shape (n, labels, labels)."""
     keys = [tuple(row[name] for name in names) for row in counts]
-    places = {key: place for place, key in enumerate(sorted(set(keys)))}
-    tables = np.zeros((len(places), _LABELS, _LABELS))
+    indices = {key: index for index, key in enumerate(sorted(set(keys)))}
+    tables = np.zeros((len(indices), _LABELS, _LABELS))
     for key, row in zip(keys, counts, strict=True):
-        tables[places[key], int(2 * row["a"]), int(2 * row["b"])] += row["n"]
+        tables[indices[key], int(2 * row["a"]), int(2 * row["b"])] += row["n"]
     return tables
 
 

@@ -23,7 +23,7 @@ class Rows:
 
     @classmethod
     def of(cls, records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Self:
-        """Some columns of records, in this order."""
+        """Return some columns of records, in this order."""
         return cls(tuple(tuple(record[column] for column in columns) for record in records), len(columns))
 
     @property
@@ -51,21 +51,19 @@ def filled(
     Raises:
         KeyError: the query asks for something that is not given.
     """
-    found = sql.tokens(assembled(query, columns_of, steps))
-    for i, (sign, name) in enumerate(pairwise(found)):
+    parts = sql.tokens(assembled(query, columns_of, steps))
+    for i, (sign, name) in enumerate(pairwise(parts)):
         if sign == "$":
-            found[i : i + 2] = "", literal(values[name.rstrip()]) + name[len(name.rstrip()) :]
-    return "".join(found)
+            parts[i : i + 2] = "", literal(values[name.rstrip()]) + name[len(name.rstrip()) :]
+    return "".join(parts)
 
 
 def assembled(
-    query: str,
-    columns_of: Callable[[str], Sequence[str]] | None = None,
-    steps: Mapping[str, str] | None = None,
+    query: str, columns_of: Callable[[str], Sequence[str]] | None = None, steps: Mapping[str, str] | None = None
 ) -> str:
     """Return a query with its steps in front; arguments are those of `filled`."""
     text = query if " " in query else _stored(query)
-    return sql.with_steps(text, {**(steps or {}), **_steps(text, columns_of)})
+    return sql.with_ctes(text, {**(steps or {}), **_steps(text, columns_of)})
 
 
 def _stored(name: str) -> str:
@@ -85,7 +83,7 @@ def _by_name() -> dict[str, str]:
 def _steps(query: str, columns_of: Callable[[str], Sequence[str]] | None) -> dict[str, str]:
     """Return the steps of a query, each after the steps that it reads itself: name -> text."""
     shared = sql.queries("figures/shared")
-    found: dict[str, str] = {}
+    parts: dict[str, str] = {}
     for before, after in pairwise(sql.tokens(query)):
         step = after.rstrip()
         if before.rstrip() not in {"from", "join"}:
@@ -101,8 +99,8 @@ def _steps(query: str, columns_of: Callable[[str], Sequence[str]] | None) -> dic
             text = shared[step]
         else:
             continue
-        found |= {**_steps(text, columns_of), step: text}
-    return found
+        parts |= {**_steps(text, columns_of), step: text}
+    return parts
 
 
 _OF_REVISION, _SCOPED, _PRESENTED = "revision_", "scoped_", "presented_"

@@ -17,7 +17,7 @@ _ENDS = (("low", "high"), ("lower", "upper"))
 
 @dataclass(frozen=True)
 class TextTable:
-    """Headings, cells, and which columns are numbers; the first `n_least` columns tell what the rows are."""
+    """Headings, cells, and flags of numeric columns; the first `n_least` columns identify the rows."""
 
     headings: list[str]
     cells: list[list[str]]
@@ -39,7 +39,7 @@ def as_text(columns: Sequence[Column], rows: Rows) -> TextTable:
         if len(parts) > 1 and len(parts[-2]) == 1 and column.group and parts[-2][0].group == column.group:
             interval = parts.pop()
             parts[-1] += interval
-    intervals = [place for place, part in enumerate(parts) if len(part) > 1]
+    intervals = [index for index, part in enumerate(parts) if len(part) > 1]
     return TextTable(
         [_heading(part) for part in parts],
         [[_cell(part, row) for part in parts] for row in rows],

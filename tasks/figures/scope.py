@@ -73,11 +73,11 @@ def task_address(
 class Scope:
     """A job's data-set revision as one published state shows it.
 
-    An *entry* is one sampling of one configured model (the latest, unless others are asked for); a *judging* is a judge
+    An *entry* is one sampling of one configured model (the latest, unless others are requested); a *judging* is a judge
     with its configuration, template, grading and repetition. Both go by labels that are unique in the report; the
     judging that most rests on is `main`. `changes` are comparisons of latest vintages with earlier ones that somebody
     else has drawn. `living` are the runs whose processes lived just before the state was opened. `is_hard` is whether
-    figures are about the own hard selections instead of the splits, `score` a score that is asked for. `steps` are read
+    figures are about the own hard selections instead of the splits, `score` a requested score. `steps` are read
     in the place of models of their names, with the values that they ask for.
     """
 
@@ -174,8 +174,8 @@ class Scope:
     @cached_property
     def category_title(self) -> str | None:
         """The benchmark's name for the categories of criteria; None without one."""
-        found = (self.benchmark.breakdowns.get(row["kind"]) for row in self._kinds if row["is_category"])
-        return next(found, None)
+        breakdowns = (self.benchmark.breakdowns.get(row["kind"]) for row in self._kinds if row["is_category"])
+        return next(breakdowns, None)
 
     @cached_property
     def _kinds(self) -> list[dict[str, Any]]:
@@ -187,13 +187,13 @@ class Scope:
         first = first_judge_config(self.job, self.benchmark, self.judgings)
         return first["judging"] if first else None
 
-    def asked(self, query: str, given: Mapping[str, Any] | None = None) -> str:
+    def filled(self, query: str, given: Mapping[str, Any] | None = None) -> str:
         """Return a query (`filled`) in this scope; `given` adds to the parameters that all queries have."""
         return filled(query, {**self.values, **self.steps_given, **(given or {})}, self._columns_of, self.steps)
 
     def query_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> str:
         """Return the query of a figure in this scope; `given` replaces what the figure gives it."""
-        return self.asked(text_of(figure), {**figure.given, **(given or {})})
+        return self.filled(text_of(figure), {**figure.given, **(given or {})})
 
     def rows_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """Return the rows of a figure in this scope; `given` replaces what the figure gives its query."""
@@ -203,7 +203,7 @@ class Scope:
 
     def rows(self, query: str, given: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """Return the rows of a query in this scope."""
-        return self.reader.rows(self.asked(query, given))
+        return self.reader.rows(self.filled(query, given))
 
     def _columns_of(self, relation: str) -> list[str]:
         return self.reader.table(f"from {relation} limit 0")[0]
@@ -253,7 +253,7 @@ def open_scope(
         score=named if score else None,
         steps=steps[0],
         steps_given=steps[1],
-        entries=tuple(_labelled(entries, "entry", "model", (("vintage", "{}"), ("model_config_hash", "{:.8}")))),
+        entries=tuple(with_labels(entries, "entry", "model", (("vintage", "{}"), ("model_config_hash", "{:.8}")))),
         judgings=tuple(judged),
     )
 
@@ -269,7 +269,7 @@ def labelled_judgings(judgings: Iterable[Mapping[str, Any]]) -> list[dict[str, A
         {**row, "named": row["judge"] + (" (as binary)" if row["grading"] == TERNARY_AS_BINARY else "")}
         for row in judgings
     ]
-    return _labelled(named, "judging", "named", (
+    return with_labels(named, "judging", "named", (
         ("judge_trial", "#{}"), ("grading", "{}"), ("template_hash", "template {:.8}"),
         ("judge_config_hash", "configuration {:.8}"),
     ))  # fmt: skip
@@ -285,7 +285,7 @@ def _members(job: Job, benchmark: Benchmark, revision: str) -> dict[str, Any]:
     }
 
 
-def _labelled(
+def with_labels(
     rows: Sequence[Mapping[str, Any]], label: str, name: str, parts: Iterable[tuple[str, str]]
 ) -> list[dict[str, Any]]:
     """Return rows with a label each: the name, and as many of the parts as distinguish rows with the same name."""

@@ -100,34 +100,34 @@ def read_panel(reader: Reader, job: Job, benchmark: Benchmark, revision: str) ->
 def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -> int:
     """Return the key of the ranking that selects: under the first configured judge, or under the only one."""
     columns = "distinct ranking_id, vintage, judge, judge_config_hash, template_hash, grading, judge_trial"
-    found = reader.select("intermediate.model_runs", columns, benchmark=benchmark.name, dataset_revision=revision)
+    rankings = reader.select("intermediate.model_runs", columns, benchmark=benchmark.name, dataset_revision=revision)
     configured = judge_configs(job, benchmark)
     if job.named_judges:
-        found = [row for row in found if row["judge"] in job.named_judges]
-    as_configured = [row for judging in configured for row in found if row.items() >= judging.columns.items()]
+        rankings = [row for row in rankings if row["judge"] in job.named_judges]
+    as_configured = [row for judging in configured for row in rankings if row.items() >= judging.columns.items()]
     if configured and not job.named_judges:
-        found = as_configured
+        rankings = as_configured
     # Where every model is sampled nightly there is no other vintage to select by than a night's.
-    stored, vintage = {row["vintage"] for row in found}, job.vintage
+    stored, vintage = {row["vintage"] for row in rankings}, job.vintage
     if vintage == BASE_VINTAGE and stored and BASE_VINTAGE not in stored:
         vintage = job.night if job.night and job.night in stored else max(stored)
-    found, as_configured = ([row for row in rows if row["vintage"] == vintage] for rows in (found, as_configured))
+    rankings, as_configured = ([row for row in rows if row["vintage"] == vintage] for rows in (rankings, as_configured))
     if configured and not job.named_judges:
-        found = as_configured[:1]
-    if not found:
+        rankings = as_configured[:1]
+    if not rankings:
         of_whom = f"--judge {job.named_judges[0]}" if job.named_judges else "the configured judge"
         raise HardSubsetError(f"no verdict of {of_whom} is stored; run `prbench judge` first")
-    names = sorted({row["judge"] for row in found})
+    names = sorted({row["judge"] for row in rankings})
     if len(names) > 1:
         raise HardSubsetError(
             f"verdicts of several judges are stored ({', '.join(names)}); name the one to use with --judge"
         )
     # Of a judge's repetitions the first selects.
-    first = [row for row in (as_configured or found) if row["judge"] in names and row["judge_trial"] == 1]
-    found = first[:1] if as_configured else first or found
-    if len(found) > 1:
+    first = [row for row in (as_configured or rankings) if row["judge"] in names and row["judge_trial"] == 1]
+    rankings = first[:1] if as_configured else first or rankings
+    if len(rankings) > 1:
         raise HardSubsetError(f"{names[0]} is stored with several configurations; configure the one to use")
-    return int(found[0]["ranking_id"])
+    return int(rankings[0]["ranking_id"])
 
 
 def universe_of(field: str, task_ids: set[str], panel: Panel, settings: Settings) -> Universe:
@@ -153,9 +153,9 @@ def universe_of(field: str, task_ids: set[str], panel: Panel, settings: Settings
 
 
 def _trials(panel: Panel, models: tuple[str, ...], tasks: list[str]) -> NDArray[np.float64]:
-    made = [sorted({trial for task in tasks for trial in panel[model][task].by_trial}) for model in models]
-    trials = np.full((len(tasks), len(models), max(map(len, made), default=0)), np.nan)
-    for j, (model, of_model) in enumerate(zip(models, made, strict=True)):
+    trials_of = [sorted({trial for task in tasks for trial in panel[model][task].by_trial}) for model in models]
+    trials = np.full((len(tasks), len(models), max(map(len, trials_of), default=0)), np.nan)
+    for j, (model, of_model) in enumerate(zip(models, trials_of, strict=True)):
         for i, task in enumerate(tasks):
             score = panel[model][task]
             trials[i, j, : len(of_model)] = [score.by_trial.get(trial, score.value) for trial in of_model]
@@ -168,8 +168,8 @@ def stability_rows(universe: Universe, size: int) -> list[Row]:
     The columns are those of `hard_stability` without the selection's own.
     """
     ranked = select_hardest(universe.scores, len(universe.scores))
-    found = inclusion_probabilities(universe.trials, size)
-    probabilities = dict(zip(universe.scores, map(float, found), strict=True))
+    shares = inclusion_probabilities(universe.trials, size)
+    probabilities = dict(zip(universe.scores, map(float, shares), strict=True))
     low, high = BORDER
     return [
         {
@@ -302,10 +302,10 @@ def has_new_selection(job: Job) -> bool:
         latest = _stored(reader).latest
         try:
             panel = read_panel(reader, job, benchmark, data.revision)
-            found = [_select_field(job, data.revision, *of_field, panel) for of_field in fields.items()]
+            selections = [_select_field(job, data.revision, *of_field, panel) for of_field in fields.items()]
         except HardSubsetError as error:
             raise PipelineError(str(error)) from error
-    return any(selection.identity not in latest for selection in found)
+    return any(selection.identity not in latest for selection in selections)
 
 
 def _stored(reader: Reader) -> _Stored:

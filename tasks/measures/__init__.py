@@ -19,7 +19,7 @@ _DEBIASED = (
 
 SCORE = Measure(
     "score", "intermediate.mean_scores", "intermediate.figure_values", "task, n_tasks_of_set, value, n_met, n_judged",
-    scores.score_intervals, intervals.METHOD, together=_RANKED,
+    scores.score_intervals, intervals.METHOD, group_by=_RANKED,
 )  # fmt: skip
 TRIALS = Measure(
     "trials", "intermediate.mean_scores", "intermediate.trial_means", "trial, mean_score", scores.trial_means,
@@ -31,7 +31,7 @@ CONDITION = Measure(
 )  # fmt: skip
 LABELS = Measure(
     "f1", "intermediate.annotation_figures", "intermediate.annotation_values", f"{_TASK}, is_annotated, is_compared",
-    agreement.labels_agreement, agreement.METHOD, key="comparison_id, label", together=("comparison_id",),
+    agreement.labels_agreement, agreement.METHOD, key="comparison_id, label", group_by=("comparison_id",),
     beside=("label",),
 )  # fmt: skip
 MEASURES = (
@@ -46,7 +46,7 @@ MEASURES = (
         "agreement", "intermediate.agreement_pairs", "intermediate.agreement_counts",
         f"{_TASK}, value_a, value_b, agreement_counts.n", agreement.pair_agreement, agreement.METHOD,
         key="benchmark, dataset_revision, grader_a, grader_b, breakdown, label",
-        together=(*_GRADERS, "grader_a", "grader_b"),
+        group_by=(*_GRADERS, "grader_a", "grader_b"),
     ),
     Measure(
         "agreement", "intermediate.reviewer_figures", "intermediate.reviewer_counts",
@@ -56,7 +56,7 @@ MEASURES = (
     Measure(
         "alpha", "grader_reliability", "intermediate.reliability_counts", f"{_TASK}, {_COINCIDENCES}",
         agreement.set_reliability, agreement.METHOD, key="benchmark, dataset_revision, grader_set, breakdown, label",
-        together=(*_GRADERS, "grader_set"),
+        group_by=(*_GRADERS, "grader_set"),
     ),
     Measure(
         "alpha", "intermediate.reviewer_figures", "intermediate.reviewer_sets",
@@ -82,7 +82,7 @@ MEASURES = (
     Measure(
         "debiased", "intermediate.debiased_pairs", "intermediate.debiased_values", _DEBIASED,
         debiased.debiased_differences, labels.METHOD,
-        together=("task_set_id", "breakdown", "label", "score_name"), of=("figure_a", "figure_b"),
+        group_by=("task_set_id", "breakdown", "label", "score_name"), of=("figure_a", "figure_b"),
     ),
 )  # fmt: skip
 """All of them, in the order in which they are computed."""

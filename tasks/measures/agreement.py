@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.measures.measure import Columns, Result, Results, Row
+from tasks.measures.measure import Columns, MeasureResult, Results, Row
 from tasks.rules.statistics.agreement import (
     Measure,
     agreement_intervals,
@@ -64,11 +64,11 @@ def _measured(tables: NDArray[np.float64], measures: Mapping[str, Measure]) -> I
     # Most graders know two decisions; a third that nobody takes would more than double the work.
     used = np.flatnonzero(tables.any(axis=(0, 1, 3)) | tables.any(axis=(0, 1, 2)))
     tables = tables[:, :, used][:, :, :, used]
-    intervals = agreement_intervals(tables, *measures.values(), drawn=draws(len(tables)))
+    intervals = agreement_intervals(tables, *measures.values(), sampled=draws(len(tables)))
     pooled = [measure(tables.sum(axis=0)) for measure in measures.values()]
-    for place in range(tables.shape[1]):
+    for index in range(tables.shape[1]):
         yield {
-            name: Result(float(values[place]), *ends[place].tolist())
+            name: MeasureResult(float(values[index]), *ends[index].tolist())
             for name, values, ends in zip(measures, pooled, intervals, strict=True)
         }
 
@@ -81,11 +81,11 @@ def labels_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Result
     tasks, task = np.unique(values["task"], return_inverse=True)
     given, expected = np.zeros((2, len(tasks), len(figures)), dtype=np.bool_)
     given[task, values["figure"]], expected[task, values["figure"]] = values["is_annotated"], values["is_compared"]
-    found = {each.label: each for each in label_agreement(given, expected, [row["label"] for row in figures])}
-    for each in (found[row["label"]] for row in figures):
+    results = {each.label: each for each in label_agreement(given, expected, [row["label"] for row in figures])}
+    for each in (results[row["label"]] for row in figures):
         n = {"precision": each.n_given, "recall": each.n_expected}
         yield {
-            name: Result(value, *each.intervals[name], n=n.get(name, each.n_both))
+            name: MeasureResult(value, *each.intervals[name], n=n.get(name, each.n_both))
             for name, value in each.values.items()
         }
 
@@ -93,16 +93,16 @@ def labels_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Result
 def votes_of_set(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     """Return the number of independent votes that a set is worth, from the correlation of its members' errors."""
     tasks, task = np.unique(values["task"], return_inverse=True)
-    members, places = np.unique(np.stack([values["grader_a"], values["grader_b"]]), return_inverse=True)
+    members, indices = np.unique(np.stack([values["grader_a"], values["grader_b"]]), return_inverse=True)
     pairs = np.zeros((len(tasks), 1, len(members), len(members), len(_MOMENTS)))
-    pairs[task, 0, *places.reshape(2, -1)] = np.stack([values[name] for name in _MOMENTS], axis=-1)
+    pairs[task, 0, *indices.reshape(2, -1)] = np.stack([values[name] for name in _MOMENTS], axis=-1)
     moments = pairs[:, :, *np.triu_indices(len(members), 1)]
     rule = partial(effective_votes, n_voters=len(members))
-    ((low, high),) = agreement_intervals(moments, rule, drawn=draws(len(tasks)))[0].tolist()
+    ((low, high),) = agreement_intervals(moments, rule, sampled=draws(len(tasks)))[0].tolist()
     n = int(moments[..., 0].sum(axis=0).max())
     note = None if values["is_labelled"].all() else _UNLABELLED
     value = float(rule(moments.sum(axis=0))[0])
-    yield {"effective_votes": Result(value, low, high, n=n, is_small=len(tasks) < SMALL, note=note)}
+    yield {"effective_votes": MeasureResult(value, low, high, n=n, is_small=len(tasks) < SMALL, note=note)}
 
 
 def review_share(_: Sequence[Row], values: Columns) -> Iterator[Results]:
@@ -115,7 +115,7 @@ def review_share(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     """
     agreed, weights = (values[name][:, None] for name in ("weight_agreed", "sample_weights"))
     ((low, high),), (is_small,) = ratio_intervals(agreed, weights).tolist(), few_to_rest_on(agreed / weights).tolist()
-    yield {"agreeing_share": Result(float(agreed.sum() / weights.sum()), low, high, is_small=is_small)}
+    yield {"agreeing_share": MeasureResult(float(agreed.sum() / weights.sum()), low, high, is_small=is_small)}
 
 
 def check_prediction(_: Sequence[Row], values: Columns) -> Iterator[Results]:
@@ -130,6 +130,6 @@ def check_prediction(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     is_enough = n_tasks >= FEWEST_OTHERS and total[0].sum(axis=0).min() >= FEWEST_OTHERS
     is_small = bool(len(tables) < SMALL or n_tasks < FEW_OTHERS or total.min() < FEWEST_OTHERS)
     rates = {"failing_rate": failing_rate, "passing_rate": passing_rate}
-    found = {name: Result(float(rate(total)[0]) if is_enough else None, is_small=is_small)
+    results = {name: MeasureResult(float(rate(total)[0]) if is_enough else None, is_small=is_small)
              for name, rate in rates.items()}  # fmt: skip
-    yield found | dict(next(_measured(tables, _PREDICTION)) if is_enough else {})
+    yield results | dict(next(_measured(tables, _PREDICTION)) if is_enough else {})

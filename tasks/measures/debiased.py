@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.measures.measure import Columns, Result, Results, Row
+from tasks.measures.measure import Columns, MeasureResult, Results, Row
 from tasks.rules.statistics.debiased import (
     FEWEST_LABELLED_TASKS,
     FEWEST_LABELS,
     Corrected,
-    Estimate,
+    DebiasedEstimate,
     KnownTasks,
     Labels,
     corrected,
@@ -36,12 +36,12 @@ def debiased_score(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     """Yield a score as labels correct it."""
     figure = _figure(values)
     estimates = [] if figure.no_figure else [estimate(each) for each in figure.estimates]
-    found = _results(figure.judged, figure.no_figure, estimates)
+    results = _results(figure.judged, figure.no_figure, estimates)
     if figure.estimates:
-        found["effective_labels"] = Result(figure.estimates[0].effective_labels)
+        results["effective_labels"] = MeasureResult(figure.estimates[0].effective_labels)
         if not figure.no_figure:
-            found["judge_power"] = Result(figure.estimates[0].power)
-    yield found
+            results["judge_power"] = MeasureResult(figure.estimates[0].power)
+    yield results
 
 
 def debiased_differences(pairs: Sequence[Row], values: Columns) -> Iterator[Results]:
@@ -49,19 +49,19 @@ def debiased_differences(pairs: Sequence[Row], values: Columns) -> Iterator[Resu
     ids = list(dict.fromkeys(row[name] for row in pairs for name in ("figure_a", "figure_b")))
     ends = np.searchsorted(values["figure"], range(len(ids) + 1))
     figures = {
-        name: _figure({column: each[ends[place] : ends[place + 1]] for column, each in values.items()})
-        for place, name in enumerate(ids)
+        name: _figure({column: each[ends[index] : ends[index + 1]] for column, each in values.items()})
+        for index, name in enumerate(ids)
     }
     for pair in pairs:
         first, second = figures[pair["figure_a"]], figures[pair["figure_b"]]
         common, a, b = np.intersect1d(first.tasks, second.tasks, return_indices=True)
         reason = first.no_figure or second.no_figure or (None if len(common) > 1 else "no task in common")
-        found = [
+        estimates = [
             estimated_difference(one, other, (a, b))
             for one, other in zip(first.estimates, second.estimates, strict=False)
             if reason is None
         ]
-        yield _results(second.judged[b] - first.judged[a], reason, found)
+        yield _results(second.judged[b] - first.judged[a], reason, estimates)
 
 
 def _figure(values: Columns) -> _Figure:
@@ -94,12 +94,14 @@ def _refused(row: Row) -> str | None:
     return None
 
 
-def _results(judged: NDArray[np.float64], no_figure: str | None, estimates: Sequence[Estimate]) -> dict[str, Result]:
+def _results(
+    judged: NDArray[np.float64], no_figure: str | None, estimates: Sequence[DebiasedEstimate]
+) -> dict[str, MeasureResult]:
     """Return the judge's own figure beside what the labels make of it."""
-    found = {"judge_score": Result(float(np.mean(judged)) if len(judged) else None)}
-    found["debiased"] = Result(n=len(judged), note=no_figure)
+    results = {"judge_score": MeasureResult(float(np.mean(judged)) if len(judged) else None)}
+    results["debiased"] = MeasureResult(n=len(judged), note=no_figure)
     if not no_figure:
         debiased, alone = estimates
-        found["debiased"] = Result(debiased.mean, debiased.low, debiased.high, n=len(judged))
-        found["labels_alone"] = Result(alone.mean, alone.low, alone.high)
-    return found
+        results["debiased"] = MeasureResult(debiased.mean, debiased.low, debiased.high, n=len(judged))
+        results["labels_alone"] = MeasureResult(alone.mean, alone.low, alone.high)
+    return results

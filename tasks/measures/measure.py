@@ -20,15 +20,15 @@ from warehouse import Reader, Warehouse
 Row = dict[str, Any]
 Columns = Mapping[str, NDArray[Any]]
 Steps = tuple[Mapping[str, str], Row]
-"""First steps of a query, in place of what is stored, and their parameters (`sql.with_steps`)."""
+"""CTEs that replace stored relations in a query, and their parameters (`sql.with_ctes`)."""
 STORED: Steps = ({}, {})
 _PROGRESS = "measures"
-"""What is counted on the progress line."""
+"""The unit on the progress line."""
 _FIGURES_AT_A_TIME = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class MeasureResult:
     """A value with its interval and what is said about it; what is not defined is None or NaN."""
 
     value: float | None = None
@@ -40,7 +40,7 @@ class Result:
     note: str | None = None
 
 
-Results = Mapping[str, Result]
+Results = Mapping[str, MeasureResult]
 """Name of a measure -> what it is for one figure."""
 
 
@@ -57,7 +57,7 @@ class Measure:
             -> the results of each figure.
         method: how it is computed, with a version: figures of another method are stale.
         key: the columns that values share with figures; without any, values have `figure_id`.
-        together: the columns of figures that are the same in all that are computed together.
+        group_by: the columns of figures that are the same in all that are computed together.
         condition: which rows of `figures` are measured.
         of: the columns of a figure with the ids of the figures whose values it rests on.
         beside: other columns of figures that `compute` looks at.
@@ -70,28 +70,28 @@ class Measure:
     compute: Callable[[Sequence[Row], Columns], Iterable[Results]]
     method: str
     key: str = ""
-    together: tuple[str, ...] = ("figure_id",)
+    group_by: tuple[str, ...] = ("figure_id",)
     condition: str = "true"
     of: tuple[str, ...] = ("figure_id",)
     beside: tuple[str, ...] = ()
 
     def stale(self, reader: Reader, on: Steps = STORED, **where: Any) -> list[Row]:
         """Return the figures without this measure of their values; `where` narrows them by their columns."""
-        columns = dict.fromkeys((*self.together, *self.of, *self.beside, "figure_id", "basis"))
+        columns = dict.fromkeys((*self.group_by, *self.of, *self.beside, "figure_id", "basis"))
         query = sql.template(
             "queries/measures/stale", figures=self.figures, columns=", ".join(f"figures.{name}" for name in columns),
             condition=" and ".join((self.condition, *(f"figures.{name} = ${name}" for name in where))),
         )  # fmt: skip
         given = {**on[1], **where, "measure": self.name, "method": self.method}
-        return reader.rows(sql.with_steps(query, on[0]), given)
+        return reader.rows(sql.with_ctes(query, on[0]), given)
 
     def rows(self, reader: Reader, figures: Sequence[Row], on: Steps = STORED) -> Iterator[Row]:
         """Compute stale figures in blocks; yield the rows of `measures`."""
         joined = f"{self.figures} inner join {self.values} using ({self.key})" if self.key else self.values
         query = sql.template("queries/measures/values", columns=self.columns, values=joined)
-        for block in _blocks(figures, self.together):
+        for block in _blocks(figures, self.group_by):
             ids = [list(dict.fromkeys(row[name] for row in group for name in self.of)) for group in block]
-            values = reader.arrays(sql.with_steps(query, on[0]), {**on[1], "figures": [*chain(*ids)]})
+            values = reader.arrays(sql.with_ctes(query, on[0]), {**on[1], "figures": [*chain(*ids)]})
             ends = np.cumsum([0, *map(len, ids)])
             bounds = np.searchsorted(values["figure"], ends)
             for group, first, (begin, end) in zip(block, ends, pairwise(bounds), strict=False):
@@ -101,7 +101,7 @@ class Measure:
                     yield from (self._row(figure, name, result) for name, result in results.items())
                     advance(_PROGRESS, succeeded=True)
 
-    def _row(self, figure: Row, name: str, result: Result) -> Row:
+    def _row(self, figure: Row, name: str, result: MeasureResult) -> Row:
         fields = {key: known(each) if isinstance(each, float) else each for key, each in asdict(result).items()}
         key = {"figure_id": figure["figure_id"], "basis": figure["basis"], "method": self.method, "measure": name}
         return {**key, **fields, "created_at": datetime.now(UTC)}
@@ -123,10 +123,10 @@ def renew(job: Job, measures: Sequence[Measure]) -> Counter[str]:
     return Counter(measure.name for measure, figures in stale for _ in figures)
 
 
-def _blocks(figures: Sequence[Row], together: Sequence[str]) -> Iterator[list[list[Row]]]:
+def _blocks(figures: Sequence[Row], group_by: Sequence[str]) -> Iterator[list[list[Row]]]:
     """Yield groups of figures that are computed together, as many at a time as make a block."""
     block: list[list[Row]] = []
-    for _, run in groupby(figures, key=itemgetter(*together)):
+    for _, run in groupby(figures, key=itemgetter(*group_by)):
         block.append(list(run))
         if sum(map(len, block)) >= _FIGURES_AT_A_TIME:
             yield block

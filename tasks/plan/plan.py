@@ -26,7 +26,7 @@ from tasks.plan import estimate
 from tasks.plan.estimate import Planned
 from tasks.prompts import FOLDER, load_template
 from tasks.rules.cascades.rules import reasons_to_escalate
-from tasks.rules.conversation import missing_places
+from tasks.rules.conversation import missing_placeholders
 from tasks.rules.errors import PipelineError
 from tasks.rules.variants import AUGMENTED
 from tasks.run import missing_work
@@ -347,7 +347,7 @@ def _names(benchmark: Benchmark) -> dict[str, str]:
     """Return the names of the shipped judge templates, by their identities."""
     names = {}
     for path in sorted(FOLDER.glob("*.txt")):
-        if not missing_places(path.read_text(encoding="utf-8")):
+        if not missing_placeholders(path.read_text(encoding="utf-8")):
             text = load_template(path.stem, path.stem)
             names[hash_of_template(text, benchmark)] = path.stem
     return names

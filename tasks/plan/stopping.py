@@ -159,7 +159,7 @@ def simulated(
             # The number of tasks after which each order is decided; earlier looks have decided nothing.
             is_open = np.ones(ORDERS, dtype=np.bool_)
             for end in comparison.rule.ends[each.block :]:
-                now = is_open & comparison.rule.are_settled(of_pool[:end])
+                now = is_open & comparison.rule.are_decided(of_pool[:end])
                 tasks[now] = end
                 is_open &= ~now
             decided = float(1.0 - is_open.mean())

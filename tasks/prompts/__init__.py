@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from tasks.rules import evidence
-from tasks.rules.conversation import PLACES, is_marked, missing_places
+from tasks.rules.conversation import PLACEHOLDERS, is_marked, missing_placeholders
 from tasks.rules.errors import UsageError, from_home
 
 FOLDER = Path(__file__).parent
@@ -28,7 +28,7 @@ def load_template(name: str, default: str) -> str:
         known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.txt")))
         whose = " (which the benchmark's `gradings` name)" if name == "default" else ""
         raise UsageError(f"template: {wanted} is neither a file nor one of: {known}{whose}")
-    return _read(path, PLACES)
+    return _read(path, PLACEHOLDERS)
 
 
 @cache
@@ -40,7 +40,7 @@ def load_analysis_template(name: str) -> str:
 def shipped_templates() -> list[str]:
     """Return the texts of all judge templates in this folder; templates for evidence are not among them."""
     texts = [path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.txt"))]
-    return [text for text in texts if not missing_places(text, PLACES)]
+    return [text for text in texts if not missing_placeholders(text, PLACEHOLDERS)]
 
 
 _UNMARKED = {"evidence_v2": "evidence_v1"}
@@ -49,12 +49,12 @@ _UNMARKED = {"evidence_v2": "evidence_v1"}
 
 def load_evidence_template(name: str, beside: str) -> str:
     """Return the template that asks for evidence in a part of a long report, for a judge template's text."""
-    return _read(FOLDER / f"{name if is_marked(beside) else _UNMARKED.get(name, name)}.txt", evidence.PLACES)
+    return _read(FOLDER / f"{name if is_marked(beside) else _UNMARKED.get(name, name)}.txt", evidence.PLACEHOLDERS)
 
 
 def _read(path: Path, placeholders: Sequence[str]) -> str:
     text = path.read_text(encoding="utf-8")
-    missing = missing_places(text, placeholders)
+    missing = missing_placeholders(text, placeholders)
     if missing:
         raise UsageError(f"template: {path} lacks {' and '.join(missing)}; it needs {' and '.join(placeholders)}")
     return text

@@ -95,13 +95,13 @@ class Results:
         Raises:
             UsageError: there is no such score, breakdown, model, judge or vintage.
         """
-        from tasks.figures.leaderboard import Choice, chosen
+        from tasks.figures.leaderboard import LeaderboardOptions, chosen
         from tasks.figures.scope import EVERY, open_scope
 
         job = self._narrowed(models, judges, () if vintage in {None, EVERY} else (vintage,))
         with self._reader() as reader:
             scope = open_scope(job, reader, vintage, is_hard=is_hard, score=score)
-            figure, given = chosen(scope, Choice(by=by, is_hard=is_hard))
+            figure, given = chosen(scope, LeaderboardOptions(by=by, is_hard=is_hard))
             return _frame(reader, scope.query_of(figure, given), None, format)
 
     def diff(
@@ -129,13 +129,13 @@ class Results:
         import pyarrow as pa
 
         from tasks.compare.differences import compare
-        from tasks.compare.pairs import question_of
+        from tasks.compare.pairs import comparison_of
         from tasks.compare.rows import rows_of
 
         if len(names) < 2:
             raise UsageError("diff: give at least two names to compare, such as two models")
         job = self._narrowed(models, judges)
-        comparison = question_of(job, names, of, score=score, is_hard=is_hard, vintage=vintage)
+        comparison = comparison_of(job, names, of, score=score, is_hard=is_hard, vintage=vintage)
         with self._reader() as reader:
             result = compare(reader, comparison)
         # Columns have their types even where no value is known, or no row.

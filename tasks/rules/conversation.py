@@ -1,12 +1,12 @@
-"""Conversations: building them from turns, writing them for a judge, cleaning what a model answered.
+"""Conversations: building them from turns, writing them for a judge, cleaning responses.
 
 Source of the rules: PRBench paper (arXiv 2511.11562), appendix D, and the published harness's behaviour.
 
-What a judge is sent is a template filled in, and in it quoted text that cannot pass for ours. Where a template has
+A judge gets a filled template whose quoted texts cannot pass for ours. Where a template has
 `<<marker>>`, each message of the conversation stands between lines with a marker: a number made from the quoted texts,
 and again with a counter until none of them holds it. So no text can end its own quotation or begin a turn. The marker
-depends on the conversation alone, so that the prompts on all criteria of one answer begin alike (the provider's prompt
-cache); the criterion, which comes last, has a marker of its own, `<<criterion_marker>>`.
+depends on the conversation alone, so that the prompts on all criteria of one response begin alike (the provider's
+prompt cache); the criterion, which comes last, has a marker of its own, `<<criterion_marker>>`.
 """
 
 import itertools
@@ -20,7 +20,7 @@ from tasks.rules.text.characters import is_blank, shows_nothing
 Message = tuple[str, str]
 """(role, content)"""
 
-PLACES = ("<<conversation>>", "<<rubric_item>>")
+PLACEHOLDERS = ("<<conversation>>", "<<rubric_item>>")
 """What a judge template must contain (`prompt_on` says which it may contain)."""
 
 _TAGS = "think|thinking|reasoning|reason"
@@ -61,29 +61,29 @@ def build_messages(conversation: Sequence[Turn]) -> tuple[Message, ...]:
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """Fill the places of a template in one pass, so that a place named inside a text stays text."""
+    """Fill the placeholders of a template in one pass, so that a placeholder inside a text stays text."""
     return re.sub("|".join(map(re.escape, values)), lambda match: values[match.group()], template)
 
 
-def missing_places(template: str, places: Sequence[str] = PLACES) -> list[str]:
+def missing_placeholders(template: str, placeholders: Sequence[str] = PLACEHOLDERS) -> list[str]:
     """Return the placeholders that a template should have but lacks."""
-    return [place for place in places if place not in template]
+    return [placeholder for placeholder in placeholders if placeholder not in template]
 
 
 def final_text(text: str, *, omits_think_tag: bool = False) -> str:
     """Return a model's response without its thinking; three or more line breaks become two.
 
-    An answer that opens with thinking and never ends it, or that shows nothing to a reader, is empty.
+    A response that opens with thinking and never ends it, or that shows nothing to a reader, is empty.
     """
     try:
-        answer = _BREAKS.sub("\n\n", without_thinking(text, omits_think_tag=omits_think_tag)).strip()
+        response = _BREAKS.sub("\n\n", without_thinking(text, omits_think_tag=omits_think_tag)).strip()
     except UnfinishedThinking:
         return ""
-    return "" if shows_nothing(answer) else answer
+    return "" if shows_nothing(response) else response
 
 
 NOTHING_SHOWN = "the reply holds no visible text beside its thinking"
-"""Why an answer is empty."""
+"""The reason why a response is empty."""
 
 
 class UnfinishedThinking(ValueError):
@@ -94,7 +94,7 @@ def without_thinking(text: str, *, omits_think_tag: bool = False) -> str:
     """Return a reply without the block of thinking at its start.
 
     A block is there only where the reply starts, after white space, with an opening tag; it ends at the first closing
-    tag of that name. A tag anywhere else is text: what a model writes about must not decide what counts as its answer.
+    tag of that name. A tag anywhere else is text: what a model writes about must not decide what its response is.
     With `omits_think_tag` (the server sends thinking without its opening tag) a reply that starts with none starts
     inside of a block, which ends at the first closing tag, if there is one.
 
@@ -145,13 +145,13 @@ def prompt_on(
     `last` names the last turn, where that is more than its role.
     """
     texts = [*(content for _, content in turns), *(more or {}).values()]
-    said = "\n\n".join(f"{role}: {content}" for role, content in turns)
-    values = {PLACES[0]: said, PLACES[1]: criterion, **(more or {})}
+    spoken = "\n\n".join(f"{role}: {content}" for role, content in turns)
+    values = {PLACEHOLDERS[0]: spoken, PLACEHOLDERS[1]: criterion, **(more or {})}
     marker = ""
     if is_marked(template):
         marker = marker_of(texts, texts)
         named = turns if last is None else [*turns[:-1], (last, turns[-1][1])]
-        values |= {MARKER: marker, PLACES[0]: _listed(marker, "message", named, "conversation")}
+        values |= {MARKER: marker, PLACEHOLDERS[0]: _listed(marker, "message", named, "conversation")}
     if CRITERION_MARKER in template:
         values[CRITERION_MARKER] = marker_of([marker, criterion], [marker, criterion, *texts])
     return fill(template, values)
@@ -160,19 +160,19 @@ def prompt_on(
 RUBRIC, NUMBER = "<<rubric>>", "<<number>>"
 
 
-def rubric_prompt(template: str, turns: Sequence[Message], rubric: Sequence[tuple[str, str]], place: int) -> str:
+def rubric_prompt(template: str, turns: Sequence[Message], rubric: Sequence[tuple[str, str]], index: int) -> str:
     """Return a marked template filled with turns, a whole rubric and, last, one criterion of it.
 
     What all criteria of a rubric share comes first and is the same for each. `rubric` holds a word on each criterion,
-    such as whether it is desired, and its text; `place` is that of the criterion, from 0.
+    such as whether it is desired, and its text; `index` is that of the criterion, from 0.
     """
-    criterion = rubric[place][1]
+    criterion = rubric[index][1]
     texts = [*(content for _, content in turns), *(text for _, text in rubric)]
     marker = marker_of(texts, texts)
     return fill(template, {
-        PLACES[0]: _listed(marker, "message", turns, "conversation"),
+        PLACEHOLDERS[0]: _listed(marker, "message", turns, "conversation"),
         RUBRIC: _listed(marker, "criterion", rubric, "rubric"),
-        PLACES[1]: criterion, NUMBER: f"{place + 1} of {len(rubric)}", MARKER: marker,
+        PLACEHOLDERS[1]: criterion, NUMBER: f"{index + 1} of {len(rubric)}", MARKER: marker,
         CRITERION_MARKER: marker_of([marker, criterion], [marker, criterion, *texts]),
     })  # fmt: skip
 
@@ -190,7 +190,7 @@ def naming_prompt(template: str, phrases: Sequence[str], taken: Sequence[str]) -
 
 
 def _listed(marker: str, kind: str, entries: Sequence[tuple[str, str]], all_of_them: str) -> str:
-    """Entries of a name (or none) and a text, each behind a line with the marker, and such a line at the end."""
+    """Return entries (a name or none, and a text), each after a line with the marker, with such a line at the end."""
     lines = [
         f"[{marker} {kind} {number} of {len(entries)}{name and f': {name}'}]\n{text}\n"
         for number, (name, text) in enumerate(entries, start=1)

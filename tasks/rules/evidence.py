@@ -1,4 +1,4 @@
-"""Evidence: what is asked about a chunk of a long report, how the reply is read, and what of it the last call shows.
+"""Evidence: the prompt on a chunk of a long report, the reading of the reply, and the evidence in the last call.
 
 Cutting a long text into chunks that fit, so that nothing of it is dropped or appears twice.
 """
@@ -12,7 +12,7 @@ from tasks.rules.conversation import Message, prompt_on
 from tasks.rules.text.characters import is_blank, storable
 from tasks.rules.verdict import VerdictError, json_object, strict_format
 
-PLACES = ("<<conversation>>", "<<place>>", "<<part>>", "<<rubric_item>>")
+PLACEHOLDERS = ("<<conversation>>", "<<place>>", "<<part>>", "<<rubric_item>>")
 """What an evidence template must contain."""
 REMINDER = 'Reply again with only the JSON object: {"evidence": ["...", "..."]}, or {"evidence": []} for nothing.'
 _MOST_STATEMENTS = 100
@@ -38,8 +38,8 @@ def evidence_prompt(
     template: str, messages: Sequence[Message], criterion: str, *, text: str, number: int, n_chunks: int, round_: int
 ) -> str:
     """Return the prompt for the evidence in a chunk: of the report in round 1, of the notes on it in later rounds."""
-    place = (_IN_REPORT if round_ == 1 else _IN_NOTES).format(part=number, n_parts=n_chunks)
-    return prompt_on(template, messages, criterion, more={"<<place>>": place, "<<part>>": text})
+    position = (_IN_REPORT if round_ == 1 else _IN_NOTES).format(part=number, n_parts=n_chunks)
+    return prompt_on(template, messages, criterion, more={"<<place>>": position, "<<part>>": text})
 
 
 def evidence_format(*, is_bounded: bool) -> dict[str, Any]:
@@ -56,23 +56,23 @@ def parse_evidence(reply: str, *, omits_think_tag: bool = False) -> tuple[str, .
     Raises:
         VerdictError: the reply is not one JSON object (bare, fenced, or behind thinking) with a list of texts.
     """
-    found = json_object(reply, omits_think_tag=omits_think_tag).get("evidence")
-    if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+    evidence = json_object(reply, omits_think_tag=omits_think_tag).get("evidence")
+    if not isinstance(evidence, list) or not all(isinstance(text, str) for text in evidence):
         raise VerdictError("evidence is no list of texts")
-    return tuple(storable(text.strip()) for text in found if not is_blank(text))
+    return tuple(storable(text.strip()) for text in evidence if not is_blank(text))
 
 
-def shown(found: Sequence[Sequence[str]], n_chunks: int, round_: int, *, is_indented: bool = False) -> str:
+def shown(evidence: Sequence[Sequence[str]], n_chunks: int, round_: int, *, is_indented: bool = False) -> str:
     """Return the text in the last call in place of a report of `n_chunks` chunks: a round's findings by chunk.
 
     With `is_indented` further lines of a quotation stand back, so that none of them looks like the name of a chunk.
     """
     named = "Part" if round_ == 1 else "Notes"
     if is_indented:
-        found = [["\n  ".join(text.splitlines()) for text in of_chunk] for of_chunk in found]
+        evidence = [["\n  ".join(text.splitlines()) for text in of_chunk] for of_chunk in evidence]
     listed = [
-        f"{named} {number} of {len(found)}:" + ("".join(f"\n- {text}" for text in of_chunk) or f" {_NOTHING}")
-        for number, of_chunk in enumerate(found, start=1)
+        f"{named} {number} of {len(evidence)}:" + ("".join(f"\n- {text}" for text in of_chunk) or f" {_NOTHING}")
+        for number, of_chunk in enumerate(evidence, start=1)
     ]
     return "\n\n".join([_SHOWN.format(n_parts=n_chunks), *listed])
 
@@ -126,7 +126,7 @@ def _pieces(text: str, most: int, size_of: Callable[[str], int], level: int) -> 
 def _split(text: str, level: int) -> Iterator[str]:
     """Return the text cut at each border of a level; beyond the last level, in two halves."""
     is_left = level < len(_BORDERS)
-    ends = {found.end() for found in _BORDERS[level].finditer(text)} if is_left else {len(text) // 2}
+    ends = {match.end() for match in _BORDERS[level].finditer(text)} if is_left else {len(text) // 2}
     return (text[start:end] for start, end in pairwise(sorted({0, *ends, len(text)})))
 
 

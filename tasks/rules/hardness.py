@@ -49,7 +49,7 @@ def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> list[Sel
     decides a tie.
 
     Raises:
-        HardSubsetError: fewer tasks are complete than are asked for, or none is asked for.
+        HardSubsetError: fewer tasks are complete than the size, or the size is below 1.
     """
     if size < 1:
         raise HardSubsetError(f"{len(scores)} complete tasks are too few to select any")
@@ -62,13 +62,13 @@ def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> list[Sel
 
 
 def selection_id(*basis: object) -> str:
-    """Identity of a selection: what it was selected from and how, so that the same basis is the same version."""
+    """Return the id of a selection: a hash of what it was selected from and how."""
     return digest("selection", *basis)
 
 
 BORDER = (0.05, 0.95)
 """A task whose probability of being selected lies between these (both count) is on the border."""
-_DRAWN_AT_A_TIME = 1_000
+_SAMPLED_AT_A_TIME = 1_000
 _TIE = 1e-12
 """What a place in the order adds to a mean: far more than rounding, far less than two scores can differ by."""
 
@@ -97,27 +97,27 @@ def inclusion_probabilities(
     Returns:
         Shape (n_tasks,), from 0 to 1; they sum to `size`.
     """
-    n_tasks, is_made = len(values), ~np.isnan(values[0])
+    n_tasks, is_trial = len(values), ~np.isnan(values[0])
     # Columns are a model's trials, model by model; the means of all tasks are one product with a panel's weights.
-    columns = (values[:, is_made] + _TIE * np.arange(n_tasks)[:, None]).T
+    columns = (values[:, is_trial] + _TIE * np.arange(n_tasks)[:, None]).T
     generator = np.random.default_rng(seed)
     times = np.zeros(n_tasks, dtype=np.int64)
-    for start in range(0, resamples, _DRAWN_AT_A_TIME):
-        panels = _panels(generator, is_made.sum(axis=1), min(_DRAWN_AT_A_TIME, resamples - start))
+    for start in range(0, resamples, _SAMPLED_AT_A_TIME):
+        panels = _panels(generator, is_trial.sum(axis=1), min(_SAMPLED_AT_A_TIME, resamples - start))
         hardest = np.argpartition(panels @ columns, size - 1, axis=1)[:, :size]
         times += np.bincount(hardest.ravel(), minlength=n_tasks)
     return times / resamples
 
 
 def _panels(generator: np.random.Generator, n_trials: NDArray[np.int64], n_panels: int) -> Floats:
-    """Weights of models' trials in resampled panels, shape (n_panels, sum of n_trials); every row sums to 1.
+    """Return weights of models' trials in resampled panels, shape (n_panels, sum of n_trials); rows sum to 1.
 
     A model that is drawn k times has its trials drawn k times as often: k draws of n trials are one of k x n.
     """
     n_models = len(n_trials)
-    drawn = generator.multinomial(n_models, np.full(n_models, 1.0 / n_models), size=n_panels)
+    n_sampled = generator.multinomial(n_models, np.full(n_models, 1.0 / n_models), size=n_panels)
     weights = [
-        generator.multinomial(drawn[:, model] * n, np.full(n, 1.0 / n)) / (n * n_models)
+        generator.multinomial(n_sampled[:, model] * n, np.full(n, 1.0 / n)) / (n * n_models)
         for model, n in enumerate(n_trials)
     ]
     return np.concatenate(weights, axis=1)
@@ -134,14 +134,14 @@ def leave_one_out(scores: Mapping[str, Sequence[float]], size: int) -> list[froz
         One set of `size` task ids a model.
     """
     n_models = len(next(iter(scores.values())))
-    found = []
+    selections = []
     for left_out in range(n_models):
         others = {task: [*values[:left_out], *values[left_out + 1 :]] for task, values in scores.items()}
-        found.append(frozenset(each.task_id for each in select_hardest(others, size)))
-    return found
+        selections.append(frozenset(each.task_id for each in select_hardest(others, size)))
+    return selections
 
 
 def jaccard(one: Collection[str], other: Collection[str]) -> float:
-    """Tasks in both / tasks in either, from 0 to 1; two empty selections are the same one."""
+    """Return tasks in both / tasks in either, from 0 to 1; two empty selections are equal."""
     either = {*one, *other}
     return len({*one} & {*other}) / len(either) if either else 1.0

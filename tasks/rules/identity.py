@@ -14,7 +14,7 @@ DIGEST_HEX = 32
 BASE_VINTAGE = "base"
 """The vintage of a sampling that is not tied to a date."""
 IMPORTED = "imported"
-"""Stands in the place of a configuration or template hash on rows that were made elsewhere."""
+"""The configuration or template hash of rows that were made elsewhere."""
 
 
 def digest(*parts: Any) -> str:
@@ -24,22 +24,22 @@ def digest(*parts: Any) -> str:
 
 
 def conversation_id(messages: Sequence[tuple[str, str]]) -> str:
-    """Identity of a conversation: the roles and contents as they are sent."""
+    """Return the id of a conversation: the roles and contents as they are sent."""
     return digest("conversation", [list(message) for message in messages])
 
 
 def criterion_hash(title: str) -> str:
-    """Identity of what a judge is asked: the title alone, not its weight or category."""
+    """Return the id of a criterion for a judge: of its title alone, not its weight or category."""
     return digest("criterion", title)
 
 
 def config_hash(name: str, endpoint: str, parameters: Mapping[str, Any]) -> str:
-    """Identity of a configured model: its name, where it is served, and what changes its answer."""
+    """Return the id of a configured model: its name, where it is served, and what changes its responses."""
     return digest("config", name, endpoint, dict(parameters))
 
 
 def template_hash(text: str, *beside: str) -> str:
-    """Identity of a judge template: its text, with whatever words a judge may read beside it."""
+    """Return the id of a judge template: its text, with all words that a judge may read beside it."""
     return digest("template", text, *beside)
 
 
@@ -47,7 +47,7 @@ def call_key(
     name: str, endpoint: str, parameters: Mapping[str, Any], messages: Sequence[Mapping[str, str]], trial: int,
     vintage: str,
 ) -> str:  # fmt: skip
-    """Identity of one request to a model; attempts, time limits, runs and order are not in it."""
+    """Return the id of one request to a model; attempts, time limits, runs and order are not in it."""
     return digest("call", name, endpoint, dict(parameters), [dict(m) for m in messages], trial, vintage)
 
 
@@ -55,7 +55,7 @@ def response_id(
     benchmark: str, dataset_revision: str, task_id: str, conversation: str, model: str, model_config_hash: str,
     trial: int, vintage: str,
 ) -> str:  # fmt: skip
-    """Identity of a cell of the sampling: one model's answer to one task in one trial and vintage."""
+    """Return the id of a response: of one model to one task in one trial and vintage."""
     return digest(
         "response", benchmark, dataset_revision, task_id, conversation, model, model_config_hash, trial, vintage
     )
@@ -65,7 +65,7 @@ def verdict_id(
     response: str, response_text: str, criterion_id: str, criterion: str, judge: str, judge_config_hash: str,
     template: str, grading: str, judge_trial: int, judge_vintage: str = BASE_VINTAGE,
 ) -> str:  # fmt: skip
-    """Identity of one judge's decision on one criterion of one response text.
+    """Return the id of one judge's decision on one criterion of one response text.
 
     `response` is the response's id, `criterion` the hash of the criterion's content. Two trials with the
     same text are two verdicts: they differ in `response`.
@@ -77,5 +77,5 @@ def verdict_id(
 
 
 def review_id(key: Mapping[str, str], task_id: str, criterion_id: str, criterion: str, reviewer: str) -> str:
-    """Identity of a person's review of a criterion: `key` is the data set's, `criterion` the hash of its content."""
+    """Return the id of a person's review of a criterion: `key` is the data set's, `criterion` the content's hash."""
     return digest("review", dict(key), task_id, criterion_id, criterion, reviewer)

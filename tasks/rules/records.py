@@ -29,7 +29,7 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One user turn as the data gives it, with its reference texts and the assistant's answer, if there is one."""
+    """One user turn as the data gives it, with its reference texts and the assistant's response, if there is one."""
 
     prompt: str | None
     reference_texts: tuple[str, ...]
@@ -38,7 +38,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One benchmark item: a conversation that ends with the user, and a rubric for the answer.
+    """One benchmark item: a conversation that ends with the user, and a rubric for the response.
 
     `turn_pattern` is the shape of the conversation as the row gives it: `u` a user turn, `a` an assistant
     turn, `e` a user turn without text, `-` a gap. A whole conversation is `u`, `uau`, `uauau`, ...
@@ -82,7 +82,7 @@ class ScoreDefinition:
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """A result: its columns and its rows."""
 
     columns: list[str]

@@ -1,6 +1,6 @@
 """Stopping of comparisons: the order of tasks, intervals valid at every look, decisions, figures without bias.
 
-README.md shows how often the interval of a mean holds at every look together.
+`tasks/stopping/EVIDENCE.md` shows how often the interval of a mean holds at all looks together.
 
 Means are without the bias of stopping. Who stops when a difference looks large enough reports differences that are too
 large. The mean over the first block has no such bias, but few tasks. Its mean over all orders in which the tasks that
@@ -23,10 +23,10 @@ from tasks.rules.statistics.intervals import Floats, n_differing
 
 
 def task_order(strata: Mapping[str, str], seed: str) -> list[str]:
-    """Tasks in a random order in which every beginning holds about the same share of each stratum.
+    """Return tasks in a random order in which every beginning holds about the same share of each stratum.
 
     In its stratum a task stands where the hash of seed and task id puts it; the k-th of n tasks of a stratum gets the
-    place (k - 1/2) / n among all. So the order depends on nothing but seed, task ids and strata.
+    position (k - 1/2) / n among all. So the order depends on nothing but seed, task ids and strata.
 
     Args:
         strata: task id -> its stratum, such as its field.
@@ -34,14 +34,14 @@ def task_order(strata: Mapping[str, str], seed: str) -> list[str]:
     """
     of_stratum: dict[str, list[tuple[bytes, str]]] = {}
     for task_id, stratum in strata.items():
-        drawn = hashlib.sha256(f"{seed}\x1f{task_id}".encode()).digest()
-        of_stratum.setdefault(stratum, []).append((drawn, task_id))
-    placed = [
-        ((place + 0.5) / len(drawn), stratum, task_id)
-        for stratum, drawn in of_stratum.items()
-        for place, (_, task_id) in enumerate(sorted(drawn))
+        key = hashlib.sha256(f"{seed}\x1f{task_id}".encode()).digest()
+        of_stratum.setdefault(stratum, []).append((key, task_id))
+    positions = [
+        ((rank + 0.5) / len(members), stratum, task_id)
+        for stratum, members in of_stratum.items()
+        for rank, (_, task_id) in enumerate(sorted(members))
     ]
-    return [task_id for _, _, task_id in sorted(placed)]
+    return [task_id for _, _, task_id in sorted(positions)]
 
 
 def block_ends(n_tasks: int, block: int) -> list[int]:
@@ -184,9 +184,9 @@ def _finest(bounds: Floats, steps: Floats) -> float:
     return 2.0 * float(bounds.max()) / math.sqrt(float(steps.min()))
 
 
-Asked = Literal["different", "dropped"]
+Claim = Literal["different", "dropped"]
 OPEN, DIFFERENT, EQUAL, DROPPED, NOT_DROPPED = "open", "different", "equal", "dropped", "not_dropped"
-_DECISIONS: dict[Asked, tuple[str, str, str]] = {
+_DECISIONS: dict[Claim, tuple[str, str, str]] = {
     "different": (OPEN, DIFFERENT, EQUAL),
     "dropped": (OPEN, DROPPED, NOT_DROPPED),
 }
@@ -197,13 +197,13 @@ class Rule:
     """The rule that decides a comparison.
 
     Attributes:
-        asked: whether the two differ, or whether the first has dropped below the second.
+        claim: that the two differ, or that the first has dropped below the second.
         alpha: the chance of a false decision on this comparison, all looks together.
         least_difference: in the unit of the score; what is nearer to 0 is called equal, or not dropped.
         ends: how many tasks are evaluated at each look; the last is all of them.
     """
 
-    asked: Asked
+    claim: Claim
     alpha: float
     least_difference: float
     ends: Sequence[int]
@@ -225,16 +225,16 @@ class Rule:
 
     def decide(self, low: float, high: float) -> str:
         """Return the decision of an interval; an unknown one decides nothing."""
-        return _DECISIONS[self.asked][int(self._settled(np.array([[low, high]]))[0])]
+        return _DECISIONS[self.claim][int(self._decision_codes(np.array([[low, high]]))[0])]
 
-    def are_settled(self, differences: Floats) -> NDArray[np.bool_]:
+    def are_decided(self, differences: Floats) -> NDArray[np.bool_]:
         """Return flags of the figures that the tasks given settle; shape (n_tasks, n_figures)."""
-        return np.asarray(self._settled(self.ends_at(differences)) > 0)
+        return np.asarray(self._decision_codes(self.ends_at(differences)) > 0)
 
-    def _settled(self, ends: Floats) -> NDArray[np.int64]:
-        """0 where an interval is open, 1 where it shows a difference or a drop, 2 where it rules it out."""
+    def _decision_codes(self, ends: Floats) -> NDArray[np.int64]:
+        """Return 0 for an open interval, 1 for one that shows a difference or a drop, 2 for one that rules it out."""
         low, high, least = ends[:, 0], ends[:, 1], self.least_difference
-        if self.asked == "dropped":
+        if self.claim == "dropped":
             return np.where(high < -least, 1, np.where(low > -least, 2, 0))
         differs = (low > 0.0) | (high < 0.0)
         return np.where(differs, 1, np.where((low > -least) & (high < least), 2, 0))
@@ -275,31 +275,31 @@ def unbiased_means(differences: Floats, figures: Floats, strata: Floats, rule: R
     if not looks:
         return np.asarray(_means(figures[None, :first])[0])
     generator = np.random.default_rng(SEED)
-    sums, found = np.zeros(figures.shape[1]), 0
+    sums, n_possible = np.zeros(figures.shape[1]), 0
     for _ in range(_MOST_TRIES):
         possible = _orders(strata, orders, generator)
         for end in looks:  # those remain in which no earlier look would have settled the comparison
-            possible = possible[~rule.are_settled(differences[possible[:, :end]].T)]
-        possible = possible[: orders - found]
+            possible = possible[~rule.are_decided(differences[possible[:, :end]].T)]
+        possible = possible[: orders - n_possible]
         if len(possible):
             sums += _means(figures[possible[:, :first]]).sum(axis=0)
-            found += len(possible)
-        if found >= orders:
+            n_possible += len(possible)
+        if n_possible >= orders:
             break
-    return sums / found if found >= _FEWEST else np.full(figures.shape[1], np.nan)
+    return sums / n_possible if n_possible >= _FEWEST else np.full(figures.shape[1], np.nan)
 
 
 def _means(values: Floats) -> Floats:
-    """Means over the tasks; shape (n_orders, n_tasks, n_figures) to (n_orders, n_figures)."""
+    """Return means over the tasks; shape (n_orders, n_tasks, n_figures) to (n_orders, n_figures)."""
     counted = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(counted, values, 0.0).sum(axis=1) / counted.sum(axis=1))
 
 
 def _orders(strata: Floats, n_orders: int, generator: np.random.Generator) -> np.ndarray:
-    """Random orders in which each place keeps its stratum, shape (n_orders, n_tasks)."""
-    found = np.empty((n_orders, len(strata)), dtype=np.int64)
+    """Return random orders in which each position keeps its stratum, shape (n_orders, n_tasks)."""
+    orders = np.empty((n_orders, len(strata)), dtype=np.int64)
     for stratum in np.unique(strata):
-        places = np.flatnonzero(strata == stratum)
-        found[:, places] = places[np.argsort(generator.random((n_orders, len(places))), axis=1)]
-    return found
+        indices = np.flatnonzero(strata == stratum)
+        orders[:, indices] = indices[np.argsort(generator.random((n_orders, len(indices))), axis=1)]
+    return orders

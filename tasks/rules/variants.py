@@ -11,13 +11,13 @@ _EXAMPLE = re.compile(r"\(\s*(?:e\.\s?g\.?|eg\b|for example|for instance|such as
 _PUNCTUATION = (".", ";", ",")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _MOST_GROWTH = 8
-"""A rewritten criterion that is so many times as long is an essay, and no criterion."""
+"""A rewritten criterion that is this many times as long is an essay, not a criterion."""
 
 
 def without_examples(title: str) -> str:
     """Return a criterion without its examples in parentheses, such as "(e.g., ...)", nested parentheses included.
 
-    What is never closed stays: where its examples end is not known. "Including" is part of what is asked for. A
+    An example that is never closed stays, since its end is unknown. "Including" is part of the request. A
     criterion that is nothing but an example stays as it is.
     """
     kept, position = "", 0
@@ -28,9 +28,9 @@ def without_examples(title: str) -> str:
         if end is not None:
             kept += title[position : match.start()].rstrip()
             # Go on at punctuation at once, and behind it where the text ended with some already.
-            place = end + len(title[end:]) - len(title[end:].lstrip(" "))
-            is_punctuation = title[place : place + 1] in _PUNCTUATION
-            position = place + kept.endswith(_PUNCTUATION) if is_punctuation else end
+            position = end + len(title[end:]) - len(title[end:].lstrip(" "))
+            is_punctuation = title[position : position + 1] in _PUNCTUATION
+            position = position + kept.endswith(_PUNCTUATION) if is_punctuation else end
     without = re.sub(r"[ \t]{2,}", " ", kept + title[position:]).strip()
     return title.strip() if is_blank(without.strip(".,;: ")) else without
 
@@ -38,10 +38,10 @@ def without_examples(title: str) -> str:
 def _closing(text: str, start: int) -> int | None:
     """Return the position where the parenthesis at `start` is closed; None if it never is."""
     depth = 0
-    for place in range(start, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[place], 0)
+    for position in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[position], 0)
         if depth == 0:
-            return place + 1
+            return position + 1
     return None
 
 

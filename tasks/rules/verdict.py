@@ -1,7 +1,7 @@
 """Reading a judge's reply: exactly one JSON object that says what was decided, or nothing.
 
 A grading is `binary` (met or not) or `ternary` (partly met counts half).
-Anything that is not a clear answer is a `VerdictError`. It never becomes "unmet": a failure has no value.
+Anything that is not a clear decision is a `VerdictError`. It never becomes "unmet": a failure has no value.
 """
 
 import json
@@ -20,7 +20,7 @@ PARSE_ERROR = "parse_error"
 BINARY, TERNARY = "binary", "ternary"
 GRADINGS = (BINARY, TERNARY)
 TERNARY_AS_BINARY = "ternary_as_binary"
-"""Ternary verdicts read as binary ones: what is partly met is not met. No judge is asked for it."""
+"""Ternary verdicts read as binary ones: what is partly met is not met. No judge uses this grading."""
 VALUES = {MET: 1.0, PARTIAL: 0.5, UNMET: 0.0}
 
 WORDS = {"satisfied": MET, "partially satisfied": PARTIAL, "not satisfied": UNMET}
@@ -86,22 +86,22 @@ def parse_verdict(reply: str, grading: str = BINARY, *, omits_think_tag: bool = 
     Raises:
         VerdictError: for anything else.
     """
-    answer = json_object(reply, omits_think_tag=omits_think_tag, decision=_DECISIONS[grading][0])
+    decided = json_object(reply, omits_think_tag=omits_think_tag, decision=_DECISIONS[grading][0])
     if grading == TERNARY:
-        word = answer.get("verdict")
+        word = decided.get("verdict")
         if not isinstance(word, str):
-            raise VerdictError(f"verdict is {_kind(answer, 'verdict')}, not one of the three words")
+            raise VerdictError(f"verdict is {_kind(decided, 'verdict')}, not one of the three words")
         status = status_of(word)
         if status is None:
             raise VerdictError(f"verdict is none of {', '.join(WORDS)}")
     else:
-        met = answer.get("criteria_met")
+        met = decided.get("criteria_met")
         if not isinstance(met, bool):
-            raise VerdictError(f"criteria_met is {_kind(answer, 'criteria_met')}, not true or false")
+            raise VerdictError(f"criteria_met is {_kind(decided, 'criteria_met')}, not true or false")
         status = MET if met else UNMET
-    explanation = answer.get("explanation", "")
+    explanation = decided.get("explanation", "")
     if not isinstance(explanation, str):
-        raise VerdictError(f"explanation is {_kind(answer, 'explanation')}, not a text")
+        raise VerdictError(f"explanation is {_kind(decided, 'explanation')}, not a text")
     return Verdict(status, VALUES[status], storable(explanation))
 
 
@@ -139,22 +139,22 @@ def json_object(reply: str, *, omits_think_tag: bool = False, decision: str | No
         raise VerdictError(str(error)) from error
     fenced = _FENCED.match(text)
     try:
-        answer = json.loads(
+        decided = json.loads(
             fenced.group(1) if fenced else text, object_pairs_hook=unique_keys, parse_constant=_no_constant
         )
     except VerdictError:
         raise
     except (ValueError, RecursionError) as error:  # with another ValueError for a number of thousands of digits
         raise VerdictError(f"not one JSON object: {error}") from error
-    if not isinstance(answer, dict):
-        raise VerdictError(f"not a JSON object but {type(answer).__name__}")
+    if not isinstance(decided, dict):
+        raise VerdictError(f"not a JSON object but {type(decided).__name__}")
     if n_decisions > 1:
         raise VerdictError(f"{decision} appears in more than one place")
-    return answer
+    return decided
 
 
-def _kind(answer: dict[str, Any], key: str) -> str:
-    return f"a {type(answer[key]).__name__}" if key in answer else "missing"
+def _kind(decided: dict[str, Any], key: str) -> str:
+    return f"a {type(decided[key]).__name__}" if key in decided else "missing"
 
 
 Tokens = Sequence[tuple[str, float]]
@@ -171,13 +171,13 @@ def confidence_of(tokens: Tokens, grading: str) -> float | None:
     there is no such value, or a probability is missing.
     """
     text = "".join(token for token, _ in tokens)
-    found = list((_TERNARY_DECISION if grading == TERNARY else _BINARY_DECISION).finditer(text))
-    if not found:
+    matches = list((_TERNARY_DECISION if grading == TERNARY else _BINARY_DECISION).finditer(text))
+    if not matches:
         return None
-    start, end = found[-1].span(1)
-    total, place = 0.0, 0
+    start, end = matches[-1].span(1)
+    total, position = 0.0, 0
     for token, logprob in tokens:
-        if place < end and place + len(token) > start:
+        if position < end and position + len(token) > start:
             total += logprob
-        place += len(token)
+        position += len(token)
     return math.exp(total) if math.isfinite(total) and total <= 1e-6 else None

@@ -20,7 +20,7 @@ from tasks.config.settings import EARLIER_NIGHTS
 from tasks.rules.conversation import Message
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import IMPORTED
-from tasks.rules.stopping import METHOD, OPEN, Asked, Rule, alpha_of_each, block_ends, task_order
+from tasks.rules.stopping import METHOD, OPEN, Claim, Rule, alpha_of_each, block_ends, task_order
 from tasks.run.judge_configs import JudgeConfig, judge_configs, model_hash
 from warehouse import Reader
 
@@ -313,7 +313,7 @@ def stopping_plan(
         chosen = list(combinations(sides, 2)) if isinstance(stopping.pairs, str) else list(stopping.pairs)
         pairs = [(sides[a], sides[b], order) for a, b in chosen if {a, b} <= sides.keys()]
     alpha = alpha_of_each(stopping.alpha, len(pairs))
-    alternative: Asked = "dropped" if stopping.pairs == EARLIER_NIGHTS else "different"
+    alternative: Claim = "dropped" if stopping.pairs == EARLIER_NIGHTS else "different"
     comparisons = tuple(
         PlannedComparison(
             a, b, Rule(alternative, alpha, stopping.least_difference, block_ends(len(order), stopping.block)), order

@@ -1,6 +1,6 @@
 """Stopping: tasks in random order, block by block, until every comparison is settled.
 
-What is compared and which work is left out is in `tasks/run/missing_work.py`, since every stage asks that; the rules
+The comparisons and the left-out work are in `tasks/run/missing_work.py`, since every stage needs them; the rules
 are in `tasks/rules/stopping.py`.
 """
 
@@ -32,7 +32,7 @@ from warehouse import Reader, Warehouse
 
 
 @dataclass(frozen=True)
-class Block:
+class TaskBlock:
     """The comparisons that are looked at after the same block, and what has to be evaluated before."""
 
     number: int
@@ -55,7 +55,7 @@ class Block:
         ]  # fmt: skip
 
 
-def next_block(progress: Sequence[Progress], passed: Mapping[tuple[str, ...], int]) -> Block | None:
+def next_block(progress: Sequence[Progress], passed: Mapping[tuple[str, ...], int]) -> TaskBlock | None:
     """Return the next block of the open comparisons; None if all are settled.
 
     `passed` are the blocks that were evaluated without a look, because the other model is not evaluated so far.
@@ -76,7 +76,7 @@ def next_block(progress: Sequence[Progress], passed: Mapping[tuple[str, ...], in
         of_block = frozenset(each.order[ends[number - 1] : ends[number]])
         for label in each.labels:
             tasks[label] = tasks.get(label, frozenset()) | of_block
-    return Block(number, chosen, tasks)
+    return TaskBlock(number, chosen, tasks)
 
 
 Values = dict[tuple[str, str], dict[str, float]]
@@ -84,7 +84,7 @@ Values = dict[tuple[str, str], dict[str, float]]
 
 
 def looks_after(
-    job: Job, wanted: WantedTasks, plan: StoppingPlan, block: Block, reader: Reader
+    job: Job, wanted: WantedTasks, plan: StoppingPlan, block: TaskBlock, reader: Reader
 ) -> list[dict[str, Any]]:
     """Return a block's rows of `stopping_looks`, without comparisons that lack a side so far."""
     values = _values_of(wanted, plan, block.comparisons, reader)
@@ -102,7 +102,7 @@ def looks_after(
     return rows
 
 
-def unfinished_looks(block: Block, rows: Sequence[Mapping[str, Any]]) -> Iterator[PlannedComparison]:
+def unfinished_looks(block: TaskBlock, rows: Sequence[Mapping[str, Any]]) -> Iterator[PlannedComparison]:
     """Return the comparisons of a block without a look."""
     seen = {(row["model"], row["vintage"], row["compared_model"], row["compared_vintage"]) for row in rows}
     return (each for each in block.comparisons if each.key not in seen)
@@ -114,15 +114,15 @@ def _values_of(
     """Return the scores for the comparisons."""
     given = wanted.key | plan.judge_config.columns | {"score": plan.score_name}
     sides = {side for each in comparisons for side in (each.first, each.second)}
-    found: Values = {(side.model, side.vintage): {} for side in sides}
+    values: Values = {(side.model, side.vintage): {} for side in sides}
     named = [f"{side.vintage} {side.config_hash} {side.model}" for side in sides if side.vintage != EARLIER]
     for row in reader.rows(sql.read("queries/stopping/values"), given | {"sides": named}):
-        if (row["model"], row["vintage"]) in found:
-            found[row["model"], row["vintage"]][row["task_id"]] = row["value"]
+        if (row["model"], row["vintage"]) in values:
+            values[row["model"], row["vintage"]][row["task_id"]] = row["value"]
     for each in comparisons:
         if each.second.vintage == EARLIER:
-            found[each.second.model, EARLIER] = earlier_values(reader, given, each.first)
-    return found
+            values[each.second.model, EARLIER] = earlier_values(reader, given, each.first)
+    return values
 
 
 def _strata_of(fields: Mapping[str, str], tasks: Sequence[str]) -> Floats:
@@ -138,7 +138,7 @@ def _sides_of(values: Values, comparison: PlannedComparison, tasks: Sequence[str
 
 
 def _in_order(values: Mapping[str, float], tasks: Sequence[str]) -> Floats:
-    """Values in the order of the tasks, NaN where a task has none."""
+    """Return values in the order of the tasks, NaN where a task has none."""
     return np.array([values.get(task, np.nan) for task in tasks])
 
 
@@ -218,10 +218,10 @@ def _rows_of(
     comparison = last.comparison
     side = comparison.first if comparison.first.model == label else comparison.second
     evaluated, later = comparison.order[: last.n_tasks], comparison.order[last.n_tasks :]
-    found, members = _figures(wanted, side, evaluated, reader)
-    if not found:
+    by_figure, members = _figures(wanted, side, evaluated, reader)
+    if not by_figure:
         return []
-    columns = np.column_stack([_in_order(values, evaluated) for values in found.values()])
+    columns = np.column_stack([_in_order(values, evaluated) for values in by_figure.values()])
     first, second = _sides_of(_values_of(wanted, plan, [comparison], reader), comparison, evaluated)
     strata = _strata_of(fields_of(wanted.key, wanted.task_ids, reader), evaluated)
     unbiased = unbiased_means(first - second, columns, strata, comparison.rule)
@@ -231,10 +231,10 @@ def _rows_of(
             **wanted.key, **dict(zip(_FIGURE, figure, strict=True)), "stopping_id": plan.stopping_id,
             "n_tasks": len(values), "n_tasks_evaluated": len(members[figure[0]].intersection(evaluated)),
             "n_tasks_skipped": len(members[figure[0]].intersection(later)),
-            "sequence_low": known(ends[place, 0]), "sequence_high": known(ends[place, 1]),
-            "unbiased_mean_score": known(unbiased[place]),
+            "sequence_low": known(ends[position, 0]), "sequence_high": known(ends[position, 1]),
+            "unbiased_mean_score": known(unbiased[position]),
         }
-        for place, (figure, values) in enumerate(found.items())
+        for position, (figure, values) in enumerate(by_figure.items())
     ]  # fmt: skip
 
 
@@ -249,11 +249,11 @@ def _figures(
         "model": side.model, "model_config_hash": side.config_hash, "vintage": side.vintage,
         "tasks": list(wanted.task_ids),
     }  # fmt: skip
-    found: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
+    by_figure: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
     for row in reader.rows(sql.read("queries/stopping/figures"), given):
-        found[tuple(row[name] for name in _FIGURE)][row["task_id"]] = row["value"]
+        by_figure[tuple(row[name] for name in _FIGURE)][row["task_id"]] = row["value"]
     members: dict[str, set[str]] = defaultdict(set)
     for row in reader.select("split_members", "split, task_id", **wanted.key, task_id=list(wanted.task_ids)):
         members[row["split"]].add(row["task_id"])
-    rests_on_part = {figure: values for figure, values in found.items() if values.keys() <= set(evaluated)}
+    rests_on_part = {figure: values for figure, values in by_figure.items() if values.keys() <= set(evaluated)}
     return dict(sorted(rests_on_part.items())), members

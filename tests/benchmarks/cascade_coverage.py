@@ -1,4 +1,4 @@
-"""How often the held-out interval of a picked cascade covers the truth, and how often the bound that it was picked for.
+"""Coverage of the held-out interval of a picked cascade, and the share of picks that keep their bound.
 
 python -m tests.benchmarks.cascade_coverage --replications 400 --resamples 500
 """

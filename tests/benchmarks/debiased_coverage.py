@@ -1,4 +1,4 @@
-"""How often the 95 % interval of a debiased score holds the true score, and how wide it is.
+"""Coverage and width of the 95 % interval of a debiased score.
 
 Rubrics are made up, with people's decisions and those of a judge that errs in one of several ways; a part of the
 verdicts is labelled, chosen uniformly or as `prbench export labelling --for` chooses. Estimates and probabilities are
@@ -36,7 +36,7 @@ class Rubrics(NamedTuple):
     length: Floats
 
     def task_values(self, values: Floats, n_tasks: int = N_TASKS) -> Floats:
-        """What each task is worth with these decisions."""
+        """The score of each task with these decisions."""
         return np.bincount(self.task, self.contribution * values, n_tasks)
 
 
@@ -78,7 +78,7 @@ def _constant(up: float, down: float) -> Errors:
 
 @dataclass(frozen=True)
 class World:
-    """How a judge errs, and whether weights have a heavy tail."""
+    """The errors of a judge; `is_heavy`: weights have a heavy tail."""
 
     errors: Errors
     is_heavy: bool = False
@@ -121,7 +121,7 @@ class Replication(NamedTuple):
 
     @property
     def known(self) -> debiased.KnownTasks:
-        """What is known without labels."""
+        """The data known without labels."""
         of, n = self.rubrics, int(self.rubrics.task.max()) + 1
         positive, negative = (np.bincount(of.task, sign * np.maximum(sign * of.contribution, 0)) for sign in (1, -1))
         return debiased.KnownTasks(np.zeros(n), positive, negative, of.task_values(self.judge, n))

@@ -1,4 +1,4 @@
-"""How often the 95 % interval of a debiased score holds the true score where most tasks are almost always right.
+"""Coverage of the 95 % interval of a debiased score for tasks that are almost always, or never, right.
 
 Criteria are met with a chance that a task draws from a skewed distribution, 10 % of them negative; the judge calls met
 a quarter of what is not, and unmet a twentieth of what is. Labels are drawn as `prbench export labelling --for` does.

@@ -1,4 +1,4 @@
-"""How often a 95 % interval of a mean over tasks holds the true mean, by method, world and number of tasks."""
+"""Coverage of the 95 % interval of a mean over tasks, by method, world and number of tasks."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ METHODS = ("percentile", "expanded", "BCa expanded", "bootstrap-t", "Student's t
 """The last is the one that `mean_intervals` has."""
 _AT_A_TIME = 250
 _STEPS = (-0.3, -0.1, 0.05, 0.1, 0.2, 0.5)
-"""What a criterion that flips may change a task's score by."""
+"""Possible changes of a task's score by a flipped criterion."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def every_method(scores: np.ndarray, samples: np.ndarray) -> dict[str, np.ndarra
 
 def wider(scores: np.ndarray, samples: np.ndarray) -> dict[str, np.ndarray]:
     """The intervals that this project gives."""
-    return {"wider": intervals.mean_intervals(scores, drawn=samples)}
+    return {"wider": intervals.mean_intervals(scores, sampled=samples)}
 
 
 def cell(

@@ -1,4 +1,4 @@
-"""How often the 95 % interval of the share of criteria that people agree with holds the true share.
+"""Coverage of the 95 % interval of the share of criteria that people agree with.
 
 Populations of criteria are made up: tasks with 7 to 30 criteria, whose chance of being agreed with hangs together
 within a task and differs by category, the rarest of which is the worst. Samples are drawn and weighted by the
@@ -15,7 +15,7 @@ from tasks.rules.statistics.sampling import stratified_sample
 from tests.benchmarks.figures import arguments, markdown
 
 SHARES = np.array([0.5, 0.3, 0.15, 0.05])
-"""How many criteria have which of four categories."""
+"""Shares of criteria in four categories."""
 DESIGNS = ("simple random", "by category", "whole tasks")
 
 
@@ -62,7 +62,7 @@ def estimates(world: World, design: str, replications: int, resamples: int, seed
         under = np.bincount(task[index], weights=weight, minlength=n)
         seen = under > 0
         sample = draws(int(seen.sum()), resamples, seed)
-        low, high = ratio_intervals(over[seen, None], under[seen, None], drawn=sample)[0]
+        low, high = ratio_intervals(over[seen, None], under[seen, None], sampled=sample)[0]
         yield np.array([over.sum() / under.sum(), low, high])
 
 
@@ -73,11 +73,11 @@ def _sampled(
     if design == "whole tasks":
         n_tasks = round(world.n_sampled / len(task) * world.n_tasks)
         sample = stratified_sample([str(i) for i in range(world.n_tasks)], ["all"] * world.n_tasks, n_tasks, seed)
-        index = np.flatnonzero(np.isin(task, [each.place for each in sample]))
+        index = np.flatnonzero(np.isin(task, [each.position for each in sample]))
         return index, np.full(len(index), 1.0 / sample[0].probability)
     strata = [str(each) for each in category] if design == "by category" else ["all"] * len(task)
     sample = stratified_sample([str(i) for i in range(len(task))], strata, world.n_sampled, seed)
-    return np.array([each.place for each in sample]), np.array([1.0 / each.probability for each in sample])
+    return np.array([each.position for each in sample]), np.array([1.0 / each.probability for each in sample])
 
 
 def coverage(world: World, design: str, replications: int, resamples: int, seed: int = 1) -> tuple[float, float, float]:

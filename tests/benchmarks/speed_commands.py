@@ -1,4 +1,4 @@
-"""What commands cost, in seconds of CPU and of the clock, beside `python -c "import prefect"` of the same run.
+"""The cost of commands in seconds of CPU and of the clock, beside `python -c "import prefect"` of the same run.
 
 A scripted provider responds at once. *First call* is the moment at which it got the first request of a run.
 """

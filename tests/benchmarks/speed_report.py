@@ -45,7 +45,7 @@ _EMPTY = """<!doctype html><title>empty</title><script src="empty.js"></script>"
 
 
 Built = tuple[Figures, float]
-"""What a build took, and how many MB the report has."""
+"""The cost of a build, and the size of the report in MB."""
 
 
 def job_of(folder: Path) -> Job:

@@ -1,4 +1,4 @@
-"""How often stopping decides wrongly, how much it saves, and whether what it reports is biased.
+"""The share of wrong decisions of stopping, its savings, and the bias of its estimates.
 
 Differences of tasks are made up in several shapes, or real (`--real`: a folder with real verdicts). Each family of
 comparisons is looked at after every block until the last task, and counts as wrong if any look at any of its

@@ -143,11 +143,11 @@ AS_CONFIGURED = {"judge_config_hash": "a-judge as configured", "template_hash": 
 
 def responses(
     connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: Size, model: str, vintage: str,
-    config_hash: str = "as configured", judging: Mapping[str, str] = AS_CONFIGURED,
+    config_hash: str = "as configured", judge_columns: Mapping[str, str] = AS_CONFIGURED,
 ) -> None:  # fmt: skip
     """Write the responses of a model in a vintage to `made_tasks`, and their verdicts by `made_criteria`.
 
-    Where `judging` is a real configuration's, all verdicts are decided, so that nothing of it is missing.
+    Where `judge_columns` are a real configuration's, all verdicts are decided, so that nothing of it is missing.
     """
     skill = 0.25 + 0.5 * int(model[-2:]) / max(size.models, 1)
     text = "repeat(md5(task_id) || ' words of a response ', 40)"
@@ -169,13 +169,13 @@ def responses(
         from made_tasks cross join range(1, {size.trials + 1}) as trials(trial)
     """)
     copy_rows(connection, warehouse, "responses", "select * exclude (difficulty, luck) from made_responses")
-    judged_by = ", ".join(f"'{value}' as {name}" for name, value in judging.items())
+    judged_by = ", ".join(f"'{value}' as {name}" for name, value in judge_columns.items())
     copy_rows(connection, warehouse, "verdicts", f"""
         select md5(concat(response_id, criterion_id)) as verdict_id, response_id, responses.benchmark,
             responses.dataset_revision, task_id, criterion_id, criteria.content_hash as criterion_hash, model, trial,
             vintage, {judged_by}, 'judged' as source,
             -- One in 2,000 failed; the others depend on the model's skill and the task's difficulty.
-            case when hash(criterion_id, response_id) % 2000 > 0 or {judging is not AS_CONFIGURED} then
+            case when hash(criterion_id, response_id) % 2000 > 0 or {judge_columns is not AS_CONFIGURED} then
                 (hash(response_id, criterion_id) % 1000000 / 1e6 + 0.4 * responses.difficulty < {skill} + 0.3)::int
             end as value,
             case value when 1 then 'met' when 0 then 'unmet' else 'timeout' end as status,

@@ -1,4 +1,4 @@
-"""How well planted weaknesses are found, and how often something is confirmed where nothing is planted.
+"""Detection of planted weaknesses, and false confirmations without a planted one.
 
 All phrases and verdicts are made up. A task has criteria of several topics, each topic belongs to an area, and a phrase
 has words of both and of neither.
@@ -119,7 +119,7 @@ def weaknesses(tree: Tree, compared: list[rules.Contrast], alpha: float = rules.
 
 def for_finding(n_tasks: int) -> np.ndarray:
     """Return which tasks weaknesses are found on."""
-    return np.array([rules.is_for_finding(f"task {index}") for index in range(n_tasks)])
+    return np.array([rules.is_for_selection(f"task {index}") for index in range(n_tasks)])
 
 
 def marked(tree: Tree, candidates: list[list[rules.Weakness]]) -> np.ndarray:

@@ -64,7 +64,7 @@ STAGES: list[tuple[str, Callable[[Job], object]]] = [
     ("ingest", prepared), ("sample", sampled), ("derive", lambda job: asyncio.run(derive(job))), ("judge", judged),
     ("aggregate", aggregate), ("select_hard", lambda job: (select_hard(job, must_select=False), aggregate(job))),
 ]  # fmt: skip
-"""What the stages of a run do, in their order."""
+"""The stages of a run in their order, each with a function that does its work."""
 
 
 @pytest.mark.slow

@@ -93,7 +93,7 @@ def published(warehouse: Warehouse, table_name: str) -> list[Row]:
 def without_marts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Publish stored tables alone, and the view that a macro reads."""
     query = "select benchmark, dataset_revision, judge, judge_config_hash from verdicts where false"
-    people = sql.Model("intermediate.people_who_label", "view", query, (), "", {})
+    people = sql.SqlModel("intermediate.people_who_label", "view", query, (), "", {})
     monkeypatch.setattr(sql, "models", lambda: [people])
     monkeypatch.setattr(sql, "behind", lambda changed: [])
 

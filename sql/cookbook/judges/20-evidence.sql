@@ -1,9 +1,9 @@
--- What was found, chunk by chunk, in the answers that were too long to be
+-- What was found, chunk by chunk, in the responses that were too long to be
 -- judged whole?
 with searched as (
     select verdict_id, round, chunk_number, n_chunks, first_char, status, evidence
     from evidence
-    -- An answer that was split again, after the judge found a chunk too long,
+    -- A response that was split again, after the judge found a chunk too long,
     -- is there in both ways.
     qualify n_chunks = last_value(n_chunks) over (
         partition by verdict_id, round

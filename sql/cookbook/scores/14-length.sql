@@ -1,4 +1,4 @@
--- Do longer answers score higher (figure 7)?
+-- Do longer responses score higher (figure 7)?
 select split,
     coalesce(model, '(over the models)') as model,
     measure,

@@ -8,7 +8,7 @@ with labels_by_task as (
     -- For each task, how often each decision was made by either, and by both.
     select benchmark, dataset_revision, grader_a, grader_b, breakdown, label, n_classes, task_id,
         decision,
-        sum(n * ((value_a = decision)::integer + (value_b = decision)::integer)) as n_made,
+        sum(n * ((value_a = decision)::integer + (value_b = decision)::integer)) as n_decisions,
         sum(n) filter (value_a = decision and value_b = decision) as n_both
     from intermediate.agreement_counts
     cross join (values (0.0), (0.5), (1.0)) as decisions (decision)
@@ -17,11 +17,11 @@ with labels_by_task as (
 
 task_f1 as (
     select
-        * exclude (decision, n_made, n_both, n_classes),
-        exact_avg(2 * coalesce(n_both, 0) / n_made) as macro_f1,
-        exact_sum(2 * coalesce(n_both, 0) / n_made) / any_value(n_classes) as macro_f1_absent_as_0
+        * exclude (decision, n_decisions, n_both, n_classes),
+        exact_avg(2 * coalesce(n_both, 0) / n_decisions) as macro_f1,
+        exact_sum(2 * coalesce(n_both, 0) / n_decisions) / any_value(n_classes) as macro_f1_absent_as_0
     from labels_by_task
-    where n_made > 0
+    where n_decisions > 0
     group by all
 ),
 

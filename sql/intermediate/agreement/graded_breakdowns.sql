@@ -2,13 +2,13 @@
 -- it stands under.
 --
 -- What a graded criterion stands under, beside the whole: its category and
--- severity, its task's field, the model that answered, and how long the answer
+-- severity, its task's field, the model that responded, and how long the response
 -- is.
 --
 -- depends on: temp.graded, criteria, responses, tasks
 with lengths as (
     select response_id, benchmark, dataset_revision, chars_alnum,
-        -- Answers of one length stand in one quarter.
+        -- Responses of one length stand in one quarter.
         1 + 4 * (rank() over same_revision - 1) // count(*) over whole_revision as quarter
     from responses
     semi join temp.graded using (response_id)

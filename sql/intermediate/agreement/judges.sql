@@ -20,14 +20,14 @@ named as (
     select judge_configs.*, deciding.benchmark, deciding.revision_ids,
         judge
         || if(
-            count(distinct row(judge_config_hash, template_hash, asked_grading))
+            count(distinct row(judge_config_hash, template_hash, requested_grading))
                 over (partition by benchmark, judge) > 1,
             ' [' || judge_config_hash[:6] || ' ' || template_hash[:6] || ' '
-            || asked_grading || ']',
+            || requested_grading || ']',
             ''
         ) || if(grading = 'ternary_as_binary', ' (as binary)', '') as configured
     from (
-        select *, if(grading = 'ternary_as_binary', 'ternary', grading) as asked_grading
+        select *, if(grading = 'ternary_as_binary', 'ternary', grading) as requested_grading
         from intermediate.judge_configs
     ) as judge_configs
     inner join deciding using (judging_id)

@@ -11,7 +11,7 @@ with latest as (
     from intermediate.model_runs
     qualify row_number() over (
         partition by ranking_id, model
-        order by first_answered_at desc, model_config_hash desc
+        order by first_response_at desc, model_config_hash desc
     )
         = 1
 )
@@ -20,7 +20,7 @@ select
     hash(
         members.shared_model, members.condition, changed.model_run_id, baseline.model_run_id
     ) as pair_id,
-    -- Both samplings, whoever judged them.
+    -- Both samplings, under any judge.
     hash(
         changed.benchmark, changed.dataset_revision, changed.vintage, changed.model,
         changed.model_config_hash, baseline.model, baseline.model_config_hash
@@ -38,7 +38,7 @@ select
     row_number() over (
         partition by changed.dataset_revision, changed.judging_id, members.shared_model,
             members.condition
-        order by changed.first_answered_at desc, changed.vintage desc
+        order by changed.first_response_at desc, changed.vintage desc
     ) = 1 as is_latest
 from intermediate.condition_members as members
 inner join latest as changed

@@ -1,7 +1,7 @@
 -- One row: cost and length of a model run on a task set.
 --
 -- What the responses and verdicts of a model run on a task set cost, how long
--- its answers are, and whether any has a verdict: a model run may have all its
+-- its responses are, and whether any has a verdict: a model run may have all its
 -- verdicts on other task sets.
 --
 -- built as: table

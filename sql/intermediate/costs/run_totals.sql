@@ -7,7 +7,7 @@
 --
 -- built as: view
 -- depends on: responses, run_costs, runs, verdicts
-with made as (
+with written as (
     select run_id, 1 as responses, 0 as verdicts
     from responses
     union all by name
@@ -17,10 +17,10 @@ with made as (
 
 unended as (
     select runs.run_id,
-        coalesce(sum(made.responses), 0)::bigint as responses,
-        coalesce(sum(made.verdicts), 0)::bigint as verdicts
+        coalesce(sum(written.responses), 0)::bigint as responses,
+        coalesce(sum(written.verdicts), 0)::bigint as verdicts
     from runs
-    left join made using (run_id)
+    left join written using (run_id)
     where runs.outcome in ('running', 'killed')
     group by runs.run_id
 ),

@@ -5,7 +5,7 @@
 -- any are here too, so that they are seen to have none.
 --
 -- built as: table
--- depends on: intermediate.covered_answers, intermediate.figure_labels,
+-- depends on: intermediate.covered_responses, intermediate.figure_labels,
 --     intermediate.figure_values, intermediate.mean_scores, intermediate.model_runs,
 --     intermediate.wanted_responses
 with labelled as (
@@ -24,7 +24,7 @@ with labelled as (
     group by figure_id
 ),
 
-found as (
+counted as (
     select mean_scores.*, model_runs.ranking_id, model_runs.is_latest,
         coalesce(n_labels, 0) as n_labels,
         coalesce(n_tasks_labelled, 0) as n_tasks_labelled,
@@ -47,34 +47,34 @@ found as (
 uncovered as (
     -- The tasks of figures with sampled labels of which no sheet covers a
     -- response.
-    select found.figure_id, count(distinct figure_values.task_id) as n_tasks_uncovered
-    from found
+    select counted.figure_id, count(distinct figure_values.task_id) as n_tasks_uncovered
+    from counted
     inner join intermediate.figure_values using (figure_id)
     inner join intermediate.wanted_responses as wanted
         on figure_values.model_run_id = wanted.model_run_id
             and figure_values.task_id = wanted.task_id
             and list_contains(figure_values.complete_trials, wanted.trial)
-    anti join intermediate.covered_answers as covered
+    anti join intermediate.covered_responses as covered
         on wanted.response_id = covered.response_id
-            and (found.grading = 'ternary') = (covered.steps = 'ternary')
+            and (counted.grading = 'ternary') = (covered.steps = 'ternary')
             and (
                 covered.covered_breakdown = 'all'
                 or (
-                    covered.covered_breakdown = found.breakdown
-                    and covered.covered_label = found.label
+                    covered.covered_breakdown = counted.breakdown
+                    and covered.covered_label = counted.label
                 )
             )
-    where found.n_labels > 0
-    group by found.figure_id
+    where counted.n_labels > 0
+    group by counted.figure_id
 )
 
 select
-    found.* exclude (
+    counted.* exclude (
         series_id, basis, labels_basis, lower_bound, upper_bound, mean_lower, mean_upper, met_share,
         n_judged, is_complete, n_tasks_full, n_tasks_annotated, mean_floor
     ),
     coalesce(uncovered.n_tasks_uncovered, 0) as n_tasks_uncovered,
-    found.basis as mean_basis,
-    md5(concat_ws(chr(31), found.basis, labels_basis, n_tasks_uncovered, without_labels)) as basis
-from found
+    counted.basis as mean_basis,
+    md5(concat_ws(chr(31), counted.basis, labels_basis, n_tasks_uncovered, without_labels)) as basis
+from counted
 left join uncovered using (figure_id)

@@ -4,7 +4,7 @@
 -- `factor` is the number of verdicts that a label of a sheet stands for; a label
 -- that no sheet drew has none. Those are of people who label, and of others
 -- whose verdicts were imported but for the judge itself and for judges: whoever
--- decided all of an answer is one, unless known to label. People who label are
+-- decided all of a response is one, unless known to label. People who label are
 -- no judges here. A verdict that failed has no value to set beside a label.
 --
 -- built as: table

@@ -9,7 +9,7 @@
 -- before it, so their mean is.
 --
 -- built as: table
--- depends on: intermediate.covered_answers, intermediate.imported_decisions, criteria,
+-- depends on: intermediate.covered_responses, intermediate.imported_decisions, criteria,
 --     label_draws
 with labelled as (
     select
@@ -30,7 +30,7 @@ weighed as (
         end as factor
     from labelled
     inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
-    inner join intermediate.covered_answers as covered
+    inner join intermediate.covered_responses as covered
         on labelled.response_id = covered.response_id
             and labelled.steps = covered.steps
             and (

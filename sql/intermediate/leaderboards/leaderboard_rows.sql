@@ -10,7 +10,7 @@
 --     intermediate.score_intervals,
 --     intermediate.unjudged
 with whole as (
-    -- Length and cost are those of whole answers, on the whole task set.
+    -- Length and cost are those of whole responses, on the whole task set.
     select task_set_id, model_run_id,
         'all' as breakdown,
         mean_chars_alnum, mean_completion_tokens, cost_usd
@@ -33,7 +33,7 @@ select
     own.met_ci_low, own.met_ci_high, own.is_met_small, whole.mean_chars_alnum,
     whole.mean_completion_tokens, whole.cost_usd, model_run_costs.is_judged,
     hiding_runs.may_hide_failures, ranks.rank, ranks.rank_low, ranks.rank_high,
-    ranks.n_tasks_ranked, model_runs.is_latest, model_runs.first_answered_at, ranks.latest_rank,
+    ranks.n_tasks_ranked, model_runs.is_latest, model_runs.first_response_at, ranks.latest_rank,
     ranks.latest_rank_low, ranks.latest_rank_high, ranks.n_tasks_latest_ranked
 from intermediate.mean_scores
 inner join intermediate.score_intervals as own using (figure_id)

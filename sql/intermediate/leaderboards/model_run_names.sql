@@ -2,5 +2,5 @@
 --
 -- built as: view
 -- depends on: intermediate.model_runs
-select * exclude (ranking_id, judging_id, trials, n_trials, first_answered_at, is_latest)
+select * exclude (ranking_id, judging_id, trials, n_trials, first_response_at, is_latest)
 from intermediate.model_runs

@@ -6,14 +6,14 @@ with judged_trials as (
     select responses.benchmark, responses.dataset_revision, responses.model,
         responses.model_config_hash, responses.vintage, decided_points.judging_id,
         list_sort(list(distinct responses.trial)) as begun,
-        min(responses.created_at) as first_answered_at
+        min(responses.created_at) as first_response_at
     from temp.decided_points
     inner join responses on decided_points.response_key = hash(responses.response_id)
     where decided_points.breakdown = 'all'
     group by all
 ),
 
-answered_trials as (
+response_trials as (
     select responses.benchmark, responses.dataset_revision, responses.model,
         responses.model_config_hash, responses.vintage,
         list_sort(list(distinct responses.trial)) as sampled
@@ -34,15 +34,15 @@ select
     judge_configs.judge_config_hash, judge_configs.template_hash, judge_configs.grading, judge_configs.judge_trial,
     judged_trials.vintage, judged_trials.model, judged_trials.model_config_hash,
     -- A judge is wanted on every trial that was sampled, also where all
-    -- answers failed; people and other imported graders on those that they
+    -- responses failed; people and other imported graders on those that they
     -- began.
     if(judge_configs.is_imported, begun, sampled) as trials,
     len(trials) as n_trials,
-    judged_trials.first_answered_at,
+    judged_trials.first_response_at,
     row_number() over (
         partition by benchmark, dataset_revision, judging_id, model, model_config_hash
-        order by judged_trials.first_answered_at desc, vintage desc
+        order by judged_trials.first_response_at desc, vintage desc
     ) = 1 as is_latest
 from judged_trials
-inner join answered_trials using (benchmark, dataset_revision, model, model_config_hash, vintage)
+inner join response_trials using (benchmark, dataset_revision, model, model_config_hash, vintage)
 inner join intermediate.judge_configs using (judging_id)

@@ -8,10 +8,10 @@
 -- the shared ones: the range holds the rank all the same.
 --
 -- built as: table
--- depends on: intermediate.ranking_places, intermediate.score_intervals
-with placed as (
-    select ranking_places.*, intervals.ci_low, intervals.ci_high
-    from intermediate.ranking_places
+-- depends on: intermediate.ranking_positions, intermediate.score_intervals
+with positioned as (
+    select ranking_positions.*, intervals.ci_low, intervals.ci_high
+    from intermediate.ranking_positions
     inner join intermediate.score_intervals as intervals using (figure_id)
 ),
 
@@ -22,8 +22,8 @@ ranged as (
             max(one.rank),
             count(*) - count(*) filter (other.ci_high < one.ci_low)
         ) as rank_high
-    from placed as one
-    inner join placed as other using (compared_key)
+    from positioned as one
+    inner join positioned as other using (compared_key)
     group by all
 )
 

@@ -1,10 +1,10 @@
--- One row: a row of a leaderboard, of a model that answered and has no verdict
+-- One row: a row of a leaderboard, of a model that responded and has no verdict
 -- under a judging that others have verdicts under; it has no score.
 --
 -- built as: table
 -- depends on: intermediate.breakdown_sizes, intermediate.judge_configs,
 --     intermediate.task_set_members, temp.unjudged_runs, responses
-with answers as (
+with run_responses as (
     select task_set_members.task_set_id, responses.model, responses.model_config_hash,
         responses.vintage,
         avg(chars_alnum) filter (where status = 'ok') as mean_chars_alnum,
@@ -29,14 +29,14 @@ select breakdown_sizes.benchmark, breakdown_sizes.dataset_revision, breakdown_si
     greatest(sum_lowest / n_tasks_wanted, mean_floor) as mean_lower,
     greatest(sum_highest / n_tasks_wanted, mean_floor) as mean_upper,
     0::double as coverage,
-    answers.mean_chars_alnum, answers.mean_completion_tokens, answers.cost_usd,
+    run_responses.mean_chars_alnum, run_responses.mean_completion_tokens, run_responses.cost_usd,
     false as is_judged,
-    chosen.is_latest, chosen.first_answered_at
+    chosen.is_latest, chosen.first_response_at
 from temp.unjudged_runs as chosen
 inner join intermediate.judge_configs using (judging_id)
-inner join answers using (model, model_config_hash, vintage)
+inner join run_responses using (model, model_config_hash, vintage)
 inner join intermediate.breakdown_sizes
-    on answers.task_set_id = breakdown_sizes.task_set_id
+    on run_responses.task_set_id = breakdown_sizes.task_set_id
         and chosen.benchmark = breakdown_sizes.benchmark
         and chosen.dataset_revision = breakdown_sizes.dataset_revision
         -- Under labels there is nothing to say of who has no verdict.

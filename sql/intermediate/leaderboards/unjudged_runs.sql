@@ -3,10 +3,10 @@
 -- none in any, in its newest.
 --
 -- depends on: intermediate.model_runs, responses, tasks
-with answered as (
+with sampled_runs as (
     select benchmark, dataset_revision, model, model_config_hash, vintage,
         count(distinct trial) as n_trials,
-        min(created_at) as first_answered_at
+        min(created_at) as first_response_at
     from responses
     inner join tasks using (benchmark, dataset_revision, task_id)
     where tasks.is_admitted
@@ -14,12 +14,12 @@ with answered as (
 ),
 
 lacking as (
-    select answered.*, of_revision.judging_id,
+    select sampled_runs.*, of_revision.judging_id,
         row_number() over (
             partition by benchmark, dataset_revision, judging_id, model, model_config_hash
-            order by first_answered_at desc, vintage desc
+            order by first_response_at desc, vintage desc
         ) = 1 as is_newest
-    from answered
+    from sampled_runs
     inner join (
         select distinct benchmark, dataset_revision, judging_id
         from intermediate.model_runs

@@ -23,7 +23,7 @@ with checked as (
     group by all
 ),
 
-found_by_check as (
+check_findings as (
     select * exclude (repeated, value), 1 - avg(value) as failing
     from checked
     group by all
@@ -50,7 +50,7 @@ select benchmark, dataset_revision, source, reviewer, review_check, outcome, tas
     exact_sum(failing * (1 - disagreeing)) as fail_agree,
     exact_sum((1 - failing) * disagreeing) as pass_disagree,
     exact_sum((1 - failing) * (1 - disagreeing)) as pass_agree
-from found_by_check
+from check_findings
 inner join outcomes using (benchmark, dataset_revision, task_id, criterion_id)
 -- People who disagree do not predict that they disagree.
 where not (source = 'imported' and outcome = 'people')

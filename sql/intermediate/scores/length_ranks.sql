@@ -9,7 +9,7 @@ with of_tasks as (
     select task_set_members.task_set_id, task_values.ranking_id, task_values.model_run_id,
         task_values.score_name,
         'tasks' as level,
-        -- What is equal but for rounding is a tie.
+        -- Values that differ only by rounding are a tie.
         round(task_values.value, 12) as score,
         task_lengths.mean_chars_alnum as chars,
         task_lengths.mean_completion_tokens as tokens

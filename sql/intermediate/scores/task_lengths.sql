@@ -1,4 +1,4 @@
--- One row: the length of a model run's answers to a task, the mean over the
+-- One row: the length of a model run's responses to a task, the mean over the
 -- trials that its score rests on.
 --
 -- depends on: intermediate.response_points, responses

@@ -3,7 +3,7 @@
 -- in one vintage, by one score.
 --
 -- built as: view
--- depends on: intermediate.condition_answers, intermediate.condition_figures,
+-- depends on: intermediate.condition_responses, intermediate.condition_figures,
 --     intermediate.condition_measures
 with tested as (
     select figures.*, measures.method, measures.ci_low, measures.ci_high, measures.p_value,
@@ -18,7 +18,7 @@ with tested as (
 ordered as (
     select *,
         count(p_value) over family as n_comparisons,
-        row_number() over (family order by p_value nulls last, figure_id) as place
+        row_number() over (family order by p_value nulls last, figure_id) as holm_rank
     from tested
     window family as (partition by task_set_id, ranking_id, breakdown, score_name)
 ),
@@ -27,9 +27,9 @@ corrected as (
     select *,
         case
             when p_value is not null
-                then max(least(1, p_value * (n_comparisons - place + 1))) over (
+                then max(least(1, p_value * (n_comparisons - holm_rank + 1))) over (
                     partition by task_set_id, ranking_id, breakdown, score_name
-                    order by place
+                    order by holm_rank
                 )
         end as p_holm
     from ordered
@@ -46,6 +46,6 @@ select corrected.benchmark, corrected.dataset_revision, corrected.split, correct
     corrected.ci_high, corrected.is_small, corrected.p_value, corrected.p_holm,
     corrected.p_holm <= 0.05 as is_significant,
     corrected.n_comparisons, corrected.smallest_detectable, corrected.method,
-    answers.* exclude (task_set_id, samplings_id)
+    responses.* exclude (task_set_id, samplings_id)
 from corrected
-left join intermediate.condition_answers as answers using (task_set_id, samplings_id)
+left join intermediate.condition_responses as responses using (task_set_id, samplings_id)

@@ -4,7 +4,7 @@
 --
 -- built as: view
 -- depends on: control_verdicts, criterion_variants, responses, spend, verdicts
-with rows_made as (
+with rows_written as (
     select run_id, created_at, 'sample' as purpose, model as called_model,
         status <> 'ok' as is_failed, prompt_tokens, cached_tokens,
         completion_tokens, cost_usd
@@ -39,7 +39,7 @@ from_rows as (
         coalesce(sum(cached_tokens), 0)::bigint as cached_tokens,
         coalesce(sum(completion_tokens), 0)::bigint as completion_tokens,
         coalesce(exact_sum(cost_usd), 0) as cost_usd
-    from rows_made
+    from rows_written
     anti join spend using (run_id)
     group by all
 ),

@@ -21,7 +21,7 @@ with readings as (
 
 select readings.verdict_id, readings.response_id,
     model_runs.* exclude (
-        model_run_id, ranking_id, judging_id, trials, n_trials, is_latest, first_answered_at
+        model_run_id, ranking_id, judging_id, trials, n_trials, is_latest, first_response_at
     ),
     responses.task_id, tasks.field, tasks.topic, responses.trial, readings.criterion_id,
     criteria.title, criteria.weight, criteria.severity,

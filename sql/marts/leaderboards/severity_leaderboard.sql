@@ -67,7 +67,7 @@ of_runs as (
 )
 
 select
-    model_runs.* exclude (model_run_id, ranking_id, judging_id, trials, first_answered_at),
+    model_runs.* exclude (model_run_id, ranking_id, judging_id, trials, first_response_at),
     of_runs.* exclude (model_run_id)
 from of_runs
 inner join intermediate.model_runs using (model_run_id)

@@ -1,4 +1,4 @@
--- How long an answer is, beside its scores (figure 7 counts letters and digits
+-- How long a response is, beside its scores (figure 7 counts letters and digits
 -- only).
 --
 -- built as: view

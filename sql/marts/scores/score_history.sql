@@ -4,7 +4,7 @@
 -- built as: view
 -- depends on: leaderboard
 select benchmark, dataset_revision, split, judge, judge_config_hash, template_hash, grading,
-    judge_trial, model, model_config_hash, score_name, is_primary, vintage, first_answered_at,
+    judge_trial, model, model_config_hash, score_name, is_primary, vintage, first_response_at,
     mean_score, ci_low, ci_high, raw_mean_score, raw_ci_low, raw_ci_high, n_tasks, n_tasks_full,
     n_tasks_wanted, n_trials, is_complete, coverage,
     -- A vintage without a single complete task is no measure of the next one.
@@ -16,5 +16,5 @@ from leaderboard
 window by_time as (
     partition by benchmark, dataset_revision, split, judge, judge_config_hash,
         template_hash, grading, judge_trial, model, model_config_hash, score_name
-    order by first_answered_at, vintage
+    order by first_response_at, vintage
 )

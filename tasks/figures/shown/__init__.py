@@ -59,7 +59,7 @@ def parsed(figure: Figure, given: Iterable[str]) -> dict[str, Any]:
     Raises:
         UsageError: the figure has no such parameter, or the value is of another kind.
     """
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for each in given:
         name, _, text = each.partition("=")
         if name not in figure.given:
@@ -67,11 +67,11 @@ def parsed(figure: Figure, given: Iterable[str]) -> dict[str, Any]:
             raise UsageError(f"{each}: {figure.name} has no parameter {name}; it has {known}")
         usual = figure.given[name]
         if isinstance(usual, list | tuple):
-            found[name] = [*found.get(name, ()), text]
+            options[name] = [*options.get(name, ()), text]
         elif usual is None or isinstance(usual, str):
-            found[name] = text
+            options[name] = text
         elif isinstance(value := yaml.safe_load(text or "null"), type(usual)):
-            found[name] = value
+            options[name] = value
         else:
             raise UsageError(f"{each}: must be like {name}={str(usual).lower()}")
-    return found
+    return options

@@ -24,7 +24,7 @@ _SEVERITY_COLUMNS = columns(
 
 
 def gravest(rows: Rows) -> list[Plot]:
-    """For each split a chart of what was missed and one of what was done wrong, the best model on top of each."""
+    """Return, for each split, a chart of misses and one of mistakes, the best model on top."""
     return [
         plot
         for what, value, low, high, few in _SIDES
@@ -36,7 +36,7 @@ def gravest(rows: Rows) -> list[Plot]:
 
 
 def by_severity(rows: Rows) -> list[Plot]:
-    """For each split a chart of the criteria that are wanted, and one of those that are not."""
+    """Return, for each split, a chart of desired criteria and one of undesired ones."""
     good = [row for row in rows if not row["is_detrimental"]]
     bad = [row for row in rows if row["is_detrimental"]]
     return [*_shares(good, "Criteria met"), *_shares(bad, "Mistakes made")]
@@ -102,12 +102,12 @@ def as_heat(rows: Rows, what: str = "") -> list[Plot]:
 
 
 def as_both(rows: Rows) -> list[Plot]:
-    """Dots with their intervals, and the same as a map."""
+    """Return dots with their intervals, and the same as a map."""
     return [*as_dots(rows), *as_heat(rows, "As a map")]
 
 
 def as_fits(rows: Rows) -> list[Plot]:
-    """Dots with their intervals for few labels, a map for many."""
+    """Return dots with their intervals for few labels, a map for many."""
     return as_dots(rows) if len(names_in_order(rows, "label")) <= _MOST_DOTS else as_heat(rows)
 
 
@@ -117,12 +117,12 @@ def by_turns(rows: Rows) -> list[Plot]:
 
 
 def by_references(rows: Rows) -> list[Plot]:
-    """Dots for tasks with and without reference texts."""
+    """Return dots for tasks with and without reference texts."""
     return as_dots([{**row, "label": f"{row['label']} reference texts"} for row in rows])
 
 
 def failing(rows: Rows) -> list[Plot]:
-    """For each split a map of what share of a category fails, and one of where all that fails lies."""
+    """Return, for each split, a map of each category's failed share, and one of the categories' shares of failures."""
     rates = (("failure_rate", "Failure rate"), ("failure_share", "Share of all failures"))
     return [
         plot
@@ -213,7 +213,7 @@ CATEGORIES = Page(
         ),
         _breakdown(
             Breakdown("turns", "Length of the conversation", of_criteria=False), "turns", "User turns", by_turns,
-            f"Mean $score by the number of user turns; only the last answer is judged. {_FEW}",
+            f"Mean $score by the number of user turns; only the last response is judged. {_FEW}",
         ),
         _breakdown(
             Breakdown("reference_texts", "Reference texts", of_criteria=False), "reference_texts", "Reference texts",

@@ -5,7 +5,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from tasks.compare.differences import compare
-from tasks.compare.pairs import question_of
+from tasks.compare.pairs import comparison_of
 from tasks.compare.rows import apart, rows_of, with_verdicts
 from tasks.figures.columns import Row, Rows, columns, ends
 from tasks.figures.figure import Figure, Page
@@ -28,12 +28,12 @@ def _compared(scope: Scope, given: Mapping[str, Any]) -> Parts:
     """
     if len(given["names"]) < 2:
         raise UsageError("give at least two names to compare, such as two models")
-    question = question_of(
+    comparison = comparison_of(
         scope.job, given["names"], given["of"], score=scope.score, is_hard=scope.is_hard, vintage=scope.vintage
     )
-    answer = compare(scope.reader, question)
-    parts = apart(scope.reader, answer, answer.differences, given.get("n_flips"))
-    return {**parts, "differences": [*map(with_verdicts, rows_of(answer), parts["verdicts"])]}
+    result = compare(scope.reader, comparison)
+    parts = apart(scope.reader, result, result.differences, given.get("n_flips"))
+    return {**parts, "differences": [*map(with_verdicts, rows_of(result), parts["verdicts"])]}
 
 
 def _part(name: str) -> Callable[[Scope, Mapping[str, Any]], list[dict[str, Any]]]:
@@ -47,7 +47,7 @@ def _part(name: str) -> Callable[[Scope, Mapping[str, Any]], list[dict[str, Any]
     return rows
 
 
-def _said(rows: Rows) -> list[str]:
+def _sentences(rows: Rows) -> list[str]:
     """Return a sentence for each difference, and the notes on it."""
     splits = {row["split"] for row in rows}
     notes = [
@@ -60,8 +60,8 @@ def _said(rows: Rows) -> list[str]:
         "of them lower the score" if "n_flips" in row else "."
         for row in rows
     ]  # fmt: skip
-    said = [f"{row['sentence']}{flips}" for row, flips in zip(rows, flipped, strict=True)]
-    return [true_minus(note) for note in dict.fromkeys([*said, *rows[0]["notes_on_all"], *notes])]
+    sentences = [f"{row['sentence']}{flips}" for row, flips in zip(rows, flipped, strict=True)]
+    return [true_minus(note) for note in dict.fromkeys([*sentences, *rows[0]["notes_on_all"], *notes])]
 
 
 def _detailed(rows: Rows) -> list[Row]:
@@ -76,7 +76,7 @@ def _key(row: Row) -> tuple[Any, ...]:
 
 
 def _worst(rows: Rows) -> list[Row]:
-    """Of each comparison the tasks that lose most."""
+    """Return the tasks that lose most in each comparison."""
     return [
         row
         for _, of_one in groupby(_detailed(rows), _key)
@@ -108,7 +108,7 @@ DIFF = Figure(
         *columns("n_compared n_flips n_flips_lost", n_compared="Criteria: compared"),
     ),
     compute=_part("differences"),
-    notes=_said,
+    notes=_sentences,
     **_COMMON,
 )  # fmt: skip
 CATEGORIES = Figure(

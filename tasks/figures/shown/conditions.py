@@ -34,8 +34,8 @@ _DIFFERENCE = (
 
 def _both(name: str, kind: Kind, title: str, ratio: str = "") -> tuple[Column, ...]:
     """Return the columns of a figure under the baseline and under the condition, and of the second by the first."""
-    found = (Column(f"baseline_{name}", "baseline", kind, title), Column(name, "condition", kind, title))
-    return (*found, Column(ratio, "factor", "number", title)) if ratio else found
+    pair = (Column(f"baseline_{name}", "baseline", kind, title), Column(name, "condition", kind, title))
+    return (*pair, Column(ratio, "factor", "number", title)) if ratio else pair
 
 
 def whole(rows: Rows) -> list[Plot]:
@@ -62,12 +62,12 @@ def _axis(rows: Rows) -> str:
 
 def with_addresses(rows: Rows) -> list[dict[str, Any]]:
     """Return the rows with the address of a page that shows both responses side by side, at the criterion."""
-    found = []
+    linked = []
     for row in rows:
         baseline = _entry(row, row["baseline_model"], row["baseline_config_hash"])
         own = _entry(row, row["model_label"], row["model_config_hash"])
-        found.append({**row, "address": task_address(row["task_id"], baseline, own, row["criterion_id"])})
-    return found
+        linked.append({**row, "address": task_address(row["task_id"], baseline, own, row["criterion_id"])})
+    return linked
 
 
 def _entry(row: Any, model: str, config_hash: str) -> dict[str, Any]:
@@ -150,7 +150,7 @@ CONDITIONS = Page(
                 *_both("mean_cost_usd", "price", "Cost of a response", "usd_ratio"),
                 *_both("mean_latency_s", "number", "Seconds", "latency_ratio"),
                 *_both("n_failed", "count", "Failed"),
-                *_both("n_answers", "count", "Responses"),
+                *_both("n_responses", "count", "Responses"),
             ),
             empty=_EMPTY,
             is_table=True,

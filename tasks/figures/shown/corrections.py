@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from tasks.cascade import CascadeAnswer, bound_of, evaluated, figures_of, rows_of
+from tasks.cascade import CascadeResult, bound_of, evaluated, figures_of, rows_of
 from tasks.figures import charts
 from tasks.figures.charts import Plot, by_split, by_value, on_full_splits
 from tasks.figures.columns import Column, Rows, columns, ends
@@ -90,15 +90,15 @@ def evaluated_rules(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, An
     if cheap == strong:
         raise UsageError(f"{cheap}: is given as both judges; name a cheap and a strong one")
     bound = bound_of(given["bound"]) if given["bound"] else None
-    asked = {"benchmark": scope.benchmark.name, "revision": scope.revision, "cheap": cheap, "strong": strong,
-             "splits": list(given["splits"])}  # fmt: skip
-    answer = evaluated(scope.reader, asked, bound)
-    notes = _notes_on(answer, cheap, strong)
+    parameters = {"benchmark": scope.benchmark.name, "revision": scope.revision, "cheap": cheap, "strong": strong,
+                  "splits": list(given["splits"])}  # fmt: skip
+    result = evaluated(scope.reader, parameters, bound)
+    notes = _notes_on(result, cheap, strong)
     return [
         {**row, "is_within_bound": bound.is_kept(each) if bound else None, "notes": notes,
          "configuration": _as_configured(each, cheap, strong),
          **{f"chosen_{name}": value for name, value in figures_of(each.chosen_on).items()}}
-        for row, each in zip(rows_of(asked, answer), answer.evaluations, strict=True)
+        for row, each in zip(rows_of(parameters, result), result.evaluations, strict=True)
     ]  # fmt: skip
 
 
@@ -118,13 +118,13 @@ def _as_configured(evaluation: Evaluation, cheap: str, strong: str) -> str | Non
     return needs + str(yaml.safe_dump([entry], sort_keys=False, allow_unicode=True, width=100))
 
 
-def _notes_on(found: CascadeAnswer, cheap: str, strong: str) -> list[str]:
-    stored, halves = found.stored, found.evaluations[0]
-    said = {
+def _notes_on(result: CascadeResult, cheap: str, strong: str) -> list[str]:
+    stored, halves = result.stored, result.evaluations[0]
+    sentences = {
         f"{cheap} first, then {strong}; figures are against {strong} alone.": True,
         f"{halves.chosen_on.n_tasks} tasks to choose rules on, {halves.held_out.n_tasks} held out; "
         f"{len(stored.paired.strong)} criteria that {strong} decided.": True,
-        found.few_tasks: found.few_tasks,
+        result.few_tasks: result.few_tasks,
         f"{cheap} failed on {stored.n_first_failed} of them: each rule escalates these; for {cheap} alone they count "
         "as not agreeing.": stored.n_first_failed,
         f"Left out: {stored.n_strong_failed} criteria that {strong} failed on.": stored.n_strong_failed,
@@ -137,7 +137,7 @@ def _notes_on(found: CascadeAnswer, cheap: str, strong: str) -> list[str]:
         "The cost of the judges is not known, so rules are ordered by calls of the strong judge.":
             None in {stored.costs.cheap_usd, stored.costs.strong_usd},
     }  # fmt: skip
-    return [*(sentence for sentence, is_said in said.items() if is_said), *(f"{note}." for note in stored.notes)]
+    return [*(sentence for sentence, applies in sentences.items() if applies), *(f"{note}." for note in stored.notes)]
 
 
 CASCADE = Figure(
@@ -157,7 +157,7 @@ CASCADE = Figure(
 
 
 _ESTIMATES = {"judge": "judge's own", "labels_alone": "labels alone", "debiased": "debiased"}
-"""What is drawn of each model; the names of the columns begin so."""
+"""The values that charts show of each model: prefixes of column names."""
 _EMPTY = (
     "No verdict of a judge has a label of known probability. prbench export labelling --for leaderboard writes a sheet."
 )
@@ -197,8 +197,11 @@ def advice(rows: Rows) -> list[str]:
     label = min((row.get("label") or "" for row in without), default="")
     wanted = f'"{label}"' if label else "leaderboard"
     how = f"`prbench export labelling sheet.csv --for {wanted}` writes a sheet of verdicts to label"
-    said = [f"Where there is no figure, more labels give one: {how}."] if without else []
-    return [*not_computed("debiased" if "debiased" in rows[0] else "debiased_difference", "no_figure")(rows), *said]
+    sentences = [f"Where there is no figure, more labels give one: {how}."] if without else []
+    return [
+        *not_computed("debiased" if "debiased" in rows[0] else "debiased_difference", "no_figure")(rows),
+        *sentences,
+    ]
 
 
 _TRUST = (

@@ -18,16 +18,16 @@ _MOST_REFUSALS = 200
 def _summary(rows: Rows) -> list[str]:
     n_failed = sum(row["outcome"] == "failed" for row in rows)
     all_passed = f"All {counted(len(rows), 'check')} passed."
-    found = f"{n_failed} of {counted(len(rows), 'check')} failed; they come first." if n_failed else all_passed
+    summary = f"{n_failed} of {counted(len(rows), 'check')} failed; they come first." if n_failed else all_passed
     last = {row["suite"]: row["created_at"].astimezone(UTC) for row in rows}
-    return [found, f"Checked: {', '.join(f'{suite} {at:%Y-%m-%d %H:%M} UTC' for suite, at in last.items())}."]
+    return [summary, f"Checked: {', '.join(f'{suite} {at:%Y-%m-%d %H:%M} UTC' for suite, at in last.items())}."]
 
 
 def _reasons(rows: Rows) -> list[str]:
     tasks = {row["task_id"] for row in rows}
     checks = dict.fromkeys(row["check_name"] for row in rows)
-    found = [f"{sum(row['check_name'] == check for row in rows)} by {check}" for check in checks]
-    return [f"{counted(len(tasks), 'task')} refused: {', '.join(found)}."]
+    counts = [f"{sum(row['check_name'] == check for row in rows)} by {check}" for check in checks]
+    return [f"{counted(len(tasks), 'task')} refused: {', '.join(counts)}."]
 
 
 QUALITY = Figure(

@@ -10,7 +10,7 @@ from tasks.figures.shown.overview import WHOLE
 
 _MOST_AROUND = 8
 """Tasks on either side of the border that are drawn."""
-_PLACES = ("inside", "outside")
+_SIDES = ("inside", "outside")
 _OTHERS = {"official": "", "earlier": "selected ", "leave_one_out": "without "}
 
 
@@ -21,18 +21,18 @@ def certainty(rows: Rows) -> list[Plot]:
 
 def around_border(rows: Rows) -> Rows:
     """Return the last selected tasks and the first ones that are not selected."""
-    found = []
+    near = []
     for field in names_in_order(rows, "field"):
         inside = [row for row in rows if row["field"] == field and row["is_selected"]]
         outside = [row for row in rows if row["field"] == field and not row["is_selected"]]
-        found += [*inside[-_MOST_AROUND:], *outside[:_MOST_AROUND]]
-    return found
+        near += [*inside[-_MOST_AROUND:], *outside[:_MOST_AROUND]]
+    return near
 
 
 def border(rows: Rows) -> list[Plot]:
     """Return a bar for each task around the border, to the left for a selected one."""
     near = [
-        {**row, "place": _PLACES[not row["is_selected"]]}
+        {**row, "place": _SIDES[not row["is_selected"]]}
         for row in around_border(rows)
         if row["from_border"] is not None
     ]

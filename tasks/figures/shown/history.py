@@ -20,13 +20,13 @@ def going_on(rows: Rows) -> list[Plot]:
 def latest_points(rows: Rows) -> Rows:
     """Return the last samplings of each model on each split under each judge."""
     left: dict[Any, int] = {}
-    found = []
+    changes = []
     for row in reversed(rows):
         key = row["split"], row["judged_by"], row["label"]
         left[key] = left.get(key, 0) + 1
         if left[key] <= _MOST_POINTS:
-            found.append(row)
-    return found[::-1]
+            changes.append(row)
+    return changes[::-1]
 
 
 def by_night(rows: Rows) -> list[Plot]:
@@ -46,7 +46,7 @@ _HISTORY = Figure(
     "line; it is in the table. The complete tasks may differ from night to night; the overview says which changes are "
     "significant.",
     columns(
-        "judged_by split label answered_at vintage mean_score ci_low ci_high raw_mean_score raw_ci_low "
+        "judged_by split label first_response_at vintage mean_score ci_low ci_high raw_mean_score raw_ci_low "
         "raw_ci_high change changed is_drifted n_tasks n_tasks_wanted coverage revision configuration "
         "judge_configuration template grading",
         judged_by="Judge",

@@ -22,7 +22,7 @@ _DECISIONS = ("met", "partly met", "not met")
 
 
 def agreeing(rows: Rows) -> list[Plot]:
-    """Kappa of each grader with each other as a map, and both measures with their intervals."""
+    """Return a map of kappa for all pairs of graders, and both measures with their intervals."""
     pairs = [{**row, "pair": _pair(row)} for row in rows if not row["is_member"]]
     if not pairs:
         return []
@@ -47,15 +47,15 @@ def agreeing(rows: Rows) -> list[Plot]:
 
 
 def by_variant(rows: Rows) -> list[Plot]:
-    """For each variant of the rubric and each grading the macro-F1 of every judge with every person."""
-    drawn = [
+    """Return the macro-F1 of every judge with every person, for each rubric variant and grading."""
+    charted = [
         {**row, "pair": f"{row['grader']} – {row['reference']}", "variant": f"{row['rubric']}, {row['grading']}"}
         for row in rows
     ]
-    low, _ = range_of(drawn, "macro_f1_ci_low", "macro_f1")
+    low, _ = range_of(charted, "macro_f1_ci_low", "macro_f1")
     chart = charts.intervals(
-        drawn, label="variant", value="macro_f1", low="macro_f1_ci_low", high="macro_f1_ci_high", title="Macro-F1",
-        name="pair", names=names_in_order(drawn, "pair"), hollow="is_few", domain=(min(low, 0.0), 1.0),
+        charted, label="variant", value="macro_f1", low="macro_f1_ci_low", high="macro_f1_ci_high", title="Macro-F1",
+        name="pair", names=names_in_order(charted, "pair"), hollow="is_few", domain=(min(low, 0.0), 1.0),
     )  # fmt: skip
     return [Plot("", chart)]
 
@@ -63,30 +63,30 @@ def by_variant(rows: Rows) -> list[Plot]:
 def confusing(rows: Rows) -> list[Plot]:
     """Return a map of the pairs of decisions for each of the first pairs of graders."""
     titled = [{**row, "pair": f"{row['grader_a']} (rows) and {row['grader_b']} (columns)"} for row in rows]
-    drawn = names_in_order(titled, "pair")[:_MOST_PAIRS]
+    charted = names_in_order(titled, "pair")[:_MOST_PAIRS]
     return by_value(
-        [row for row in titled if row["pair"] in drawn], "pair", charts.heat, x="says_b", y="says_a", value="share",
+        [row for row in titled if row["pair"] in charted], "pair", charts.heat, x="says_b", y="says_a", value="share",
         title="share", domain=(0, 1), across=_DECISIONS, down=_DECISIONS, tips={"n": "criteria"}, percent=True,
     )  # fmt: skip
 
 
 def by_label(rows: Rows) -> list[Plot]:
-    """Under each label kappa with its interval for each of the first pairs, a chart for each kind of label."""
-    drawn = [{**row, "pair": _pair(row)} for row in rows if row["place"] <= _MOST_PAIRS]
-    low, _ = range_of(drawn, "kappa_ci_low", "kappa")
+    """Return a chart for each kind of label: under each label, kappa with its interval for the first pairs."""
+    charted = [{**row, "pair": _pair(row)} for row in rows if row["pair_rank"] <= _MOST_PAIRS]
+    low, _ = range_of(charted, "kappa_ci_low", "kappa")
     return [
         Plot(title, charts.intervals(
             of_breakdown, label="label", value="kappa", low="kappa_ci_low", high="kappa_ci_high", title="Kappa",
-            labels=sorted({row["label"] for row in of_breakdown}), name="pair", names=names_in_order(drawn, "pair"),
+            labels=sorted({row["label"] for row in of_breakdown}), name="pair", names=names_in_order(charted, "pair"),
             hollow="is_few", domain=(min(low, 0.0), 1.0),
         ))
         for breakdown, title in _CHARTED.items()
-        if (of_breakdown := [row for row in drawn if row["breakdown"] == breakdown])
+        if (of_breakdown := [row for row in charted if row["breakdown"] == breakdown])
     ]  # fmt: skip
 
 
 def reliable(rows: Rows) -> list[Plot]:
-    """Alpha with its interval for each set of graders."""
+    """Return alpha with its interval for each set of graders."""
     low, _ = range_of(rows, "alpha_ci_low", "alpha")
     chart = charts.intervals(
         rows, label="grader_set", value="alpha", low="alpha_ci_low", high="alpha_ci_high",

@@ -1,4 +1,4 @@
-"""Length and cost: whether longer answers score higher, and what a score costs; no unknown price is shown as 0."""
+"""Length and cost: whether longer responses score higher, and what a score costs; no unknown price is shown as 0."""
 
 from functools import partial
 
@@ -13,17 +13,17 @@ _UNKNOWN = "An unknown price is left out, not counted as 0."
 
 
 def score_by_cost(rows: Rows) -> list[Plot]:
-    """For each split a chart of score and cost, and one of what an answer and its judging cost."""
+    """Return, for each split, a chart of score and cost, and one of the cost of a response and its judging."""
     # A bar that lacks a part would look cheap.
     priced = [row for row in rows if row["task_usd"] is not None]
     parts = [
         {**row, "part": part, "usd": row[column]}
         for row in priced
-        for part, column in (("response", "answer_usd"), ("judging", "judging_usd"))
+        for part, column in (("response", "response_usd"), ("judging", "verdicts_usd"))
     ]
     return [
         *by_split(
-            [row for row in rows if row["answer_usd"]], charts.scatter, "Score", "mean_score", x="answer_usd",
+            [row for row in rows if row["response_usd"]], charts.scatter, "Score", "mean_score", x="response_usd",
             y="mean_score", x_title="US dollars per response, log scale", y_title="Mean score", low="ci_low",
             high="ci_high", usd=True,
         ),
@@ -36,10 +36,10 @@ def score_by_cost(rows: Rows) -> list[Plot]:
 
 def missing_prices(rows: Rows) -> list[str]:
     """Return notes on models that the charts of cost leave out, and on means that leave responses out."""
-    known = {row["model"] for row in rows if row["answer_usd"] is not None}
+    known = {row["model"] for row in rows if row["response_usd"] is not None}
     unknown = [row["model"] for row in rows if row["model"] not in known]
-    free = [row["model"] for row in rows if row["answer_usd"] == 0]
-    partly = [row for row in rows if row["answer_usd"] is not None and row["n_unpriced_answers"]]
+    free = [row["model"] for row in rows if row["response_usd"] == 0]
+    partly = [row for row in rows if row["response_usd"] is not None and row["n_unpriced_responses"]]
     notes = [f"Not in these charts, because their price is unknown: {some(unknown, 8)}."] if unknown else []
     if free:
         why = "because they are free and a logarithmic axis has no 0"
@@ -71,7 +71,7 @@ def spent(rows: Rows) -> list[Plot]:
 
 
 def unpriced(rows: Rows) -> list[str]:
-    """Whose calls are not, or not all, in the cost."""
+    """Return the models and judges whose calls are not all in the cost."""
     names = [row["called_model"] for row in rows if row["unpriced_calls"]]
     return [f"Calls of unknown cost are not in the sums: some or all calls of {some(names, 8)}."] if names else []
 
@@ -82,8 +82,8 @@ COSTS = Figure(
     "Cost of one response, on a logarithmic axis, against the mean score with its 95 % interval: up and left is "
     f"better. Below it, the cost of judging is added. {_UNKNOWN}",
     columns(
-        "judging split model mean_score ci_low ci_high coverage answer_usd judging_usd task_usd n_answers "
-        "n_unpriced_answers all_answers_usd"
+        "judging split model mean_score ci_low ci_high coverage response_usd verdicts_usd task_usd n_responses "
+        "n_unpriced_responses all_responses_usd"
     ),
     score_by_cost,
     listed=on_full_splits,
@@ -97,7 +97,7 @@ TOKENS = Figure(
     (
         *columns("split model"),
         *columns("prompt_tokens cached_share completion_tokens reasoning_tokens", "Tokens"),
-        *columns("mean_chars_alnum latency_s n_answers n_failed"),
+        *columns("mean_chars_alnum latency_s n_responses n_failed"),
     ),
     partial(
         by_split, draw=charts.bars, known="completion_tokens", name="model", value="completion_tokens",
@@ -111,7 +111,7 @@ JUDGE_COSTS = Figure(
     "For each judge, the verdicts on the responses of this report: cost, tokens, and the share of prompt tokens that "
     f"came from the provider's cache, which is cheaper. {_UNKNOWN}",
     (
-        *columns("judged_by n_verdicts n_failed n_answers attempts"),
+        *columns("judged_by n_verdicts n_failed n_responses attempts"),
         *columns("prompt_tokens cached_share completion_tokens", "Tokens of a verdict"),
         *columns("thousand_usd cost_usd n_unpriced", "Cost", cost_usd="All"),
     ),
@@ -162,14 +162,14 @@ _FIFTHS = ("1 shortest", "2", "3", "4", "5 longest")
 
 
 def by_fifth(rows: Rows) -> list[Plot]:
-    """Return a map for each split: a line for each model, a column for each fifth of its answers."""
+    """Return a map for each split: a line for each model, a column for each fifth of its responses."""
     named = [{**row, "part": _FIFTHS[row["fifth"] - 1]} for row in rows]
     most = max((abs(bound) for bound in range_of(on_full_splits(rows), "difference")), default=0.0)
 
     return by_split(
         named, charts.heat, x="part", y="model", value="difference", title="Difference from the model's mean",
         diverging=True, marked="is_small", domain=(-most, 0, most), across=_FIFTHS,
-        tips={"mean_value": "Mean score", "n_answers": "Responses", "max_chars_alnum": "Letters and digits up to"},
+        tips={"mean_value": "Mean score", "n_responses": "Responses", "max_chars_alnum": "Letters and digits up to"},
     )  # fmt: skip
 
 
@@ -225,7 +225,7 @@ LENGTHS = Page(
             "responses score higher. An asterisk marks a part with responses to fewer than 50 tasks.",
             columns(
                 "judging split model fifth min_chars_alnum max_chars_alnum mean_value own_mean difference "
-                "n_answers n_tasks",
+                "n_responses n_tasks",
                 own_mean="Model's mean",
             ),
             by_fifth,

@@ -15,10 +15,10 @@ _LEADERBOARD = (
     *columns(
         "judging split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
         "hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_full n_tasks_wanted n_tasks_ranked "
-        "coverage is_below_bar n_trials met_share mean_chars_alnum answers_usd",
+        "coverage is_below_bar n_trials met_share mean_chars_alnum responses_usd",
         mean_chars_alnum="Characters",
     ),
-    Column("judging_usd", "judging", "usd", "Cost"),
+    Column("verdicts_usd", "judging", "usd", "Cost"),
 )
 
 

@@ -18,7 +18,7 @@ _NUMBERS = columns("n_annotated n_compared_with n_both n_tasks")
 
 
 def by_kind(rows: Rows) -> list[Plot]:
-    """For each kind of label a chart: under each label or average a dot with its interval for each comparison."""
+    """Return a chart for each kind of label: under each label or average, a dot with interval for each comparison."""
     return by_value(
         rows, "kind", charts.intervals, label="label", value="f1", low="f1_ci_low", high="f1_ci_high", title="F1",
         hollow="is_small", name="comparison", names=names_in_order(rows, "comparison"), domain=(0.0, 1.0),
@@ -111,10 +111,10 @@ def passing(rows: Rows) -> list[Plot]:
 
 
 def predicting(rows: Rows) -> list[Plot]:
-    """For each kind of disagreement the difference of its rates, a dot for each reviewer and check."""
+    """Return, for each kind of disagreement, the difference of its rates, a dot for each reviewer and check."""
     known = [row for row in rows if row["difference"] is not None]
     low, high = range_of(known, "difference_ci_low", "difference_ci_high", "difference")
-    found = {title: [row for row in known if row["outcome"] == name] for name, title in _OUTCOMES.items()}
+    by_outcome = {title: [row for row in known if row["outcome"] == name] for name, title in _OUTCOMES.items()}
     return [
         Plot(title, charts.intervals(
             of_outcome, label="review_check", value="difference", low="difference_ci_low", high="difference_ci_high",
@@ -122,7 +122,7 @@ def predicting(rows: Rows) -> list[Plot]:
             labels=sorted({row["review_check"] for row in of_outcome}), names=names_in_order(known, "reviewer"),
             domain=(min(low, 0.0), max(high, 0.0)),
         ))
-        for title, of_outcome in found.items()
+        for title, of_outcome in by_outcome.items()
         if of_outcome
     ]  # fmt: skip
 

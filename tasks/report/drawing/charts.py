@@ -271,20 +271,24 @@ def over_time(rows: Rows) -> alt.TopLevelMixin:
     stands a dashed line that says what `changed`. A night in which the judge was out of control has a red triangle.
     """
     points = Counter(row["line"] for row in rows)
-    moments = [row["answered_at"] for row in rows]
+    moments = [row["first_response_at"] for row in rows]
     timed = [
-        {**row, "answered_at": f"{row['answered_at']:%Y-%m-%dT%H:%M:%SZ}", "is_alone": points[row["line"]] == 1}
+        {
+            **row,
+            "first_response_at": f"{row['first_response_at']:%Y-%m-%dT%H:%M:%SZ}",
+            "is_alone": points[row["line"]] == 1,
+        }
         for row in rows
     ]
     form = "%-d %b %H:%M" if max(moments) - min(moments) < timedelta(days=3) else "%-d %b"
     across = alt.X(
-        "answered_at:T", title=None, scale=alt.Scale(type="utc", padding=12),
+        "first_response_at:T", title=None, scale=alt.Scale(type="utc", padding=12),
         axis=alt.Axis(format=form, tickCount=6, labelOverlap="greedy"),
     )  # fmt: skip
     heights = alt.Scale(domain=range_of(rows, "mean_score", "ci_low", "ci_high"), nice=True, zero=False)
     low, up = alt.Y("ci_low:Q", title=_SCORE), alt.Y("mean_score:Q", title=_SCORE, scale=heights)
     base = chart_of(
-        timed, "answered_at", "label", "vintage", "mean_score", "ci_low", "ci_high", "n_tasks", "changed",
+        timed, "first_response_at", "label", "vintage", "mean_score", "ci_low", "ci_high", "n_tasks", "changed",
         "is_drifted", "line", "is_alone",
     ).encode(x=across)  # fmt: skip
     of_model = base.encode(color=hue("label"))
@@ -313,7 +317,7 @@ def _breaks(base: alt.Chart) -> list[alt.Chart]:
     """Return a line labelled with the changes, once a day for all models that changed."""
     once = (
         base.transform_calculate(
-            moment="time(datum.answered_at)", day="floor(time(datum.answered_at) / 86400000)",
+            moment="time(datum.first_response_at)", day="floor(time(datum.first_response_at) / 86400000)",
             new="datum.changed ? 'new ' + datum.changed : ''",
         )
         .transform_aggregate(moment="min(moment)", groupby=["day", "new"])

@@ -119,11 +119,11 @@ def _batches(blocks: Sequence[Block]) -> Iterator[list[Block]]:
     some: list[Block] = []
     sizes: Counter[str] = Counter()
     for block in blocks:
-        sizes[block.entry] += block.n_answers
+        sizes[block.entry] += block.n_responses
     for block in blocks:
         # Each reading goes through all texts of an entry, so none is read in two.
-        more = block.n_answers if some and block.entry == some[-1].entry else sizes[block.entry]
-        if some and more + sum(each.n_answers for each in some) > _ANSWERS_IN_HAND:
+        more = block.n_responses if some and block.entry == some[-1].entry else sizes[block.entry]
+        if some and more + sum(each.n_responses for each in some) > _ANSWERS_IN_HAND:
             yield some
             some = []
         some.append(block)

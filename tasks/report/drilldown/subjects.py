@@ -26,7 +26,7 @@ class Block(NamedTuple):
 
     entry: str
     number: int
-    n_answers: int
+    n_responses: int
     name: str
 
 
@@ -59,7 +59,7 @@ class Subjects:
 
     def rows(self, name: str, **given: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
-        return self.scope.reader.table(self.scope.asked(name, {**self.given, **given}))[1]
+        return self.scope.reader.table(self.scope.filled(name, {**self.given, **given}))[1]
 
 
 def subjects_of(scope: Scope, also: Sequence[Row] = ()) -> Subjects:

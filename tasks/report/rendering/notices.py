@@ -157,8 +157,8 @@ def _boards(rows: Rows) -> list[list[Row]]:
 
 def _answers(scope: Scope) -> Iterator[Notice]:
     """Whose answers failed to a grave part, who has answers and no scores, or that nobody has answered at all."""
-    rows = scope.rows("overview/answered")
-    unjudged = [row["model"] for row in rows if not row["n_judged"] and row["n_failed"] < row["n_answers"]]
+    rows = scope.rows("overview/response_counts")
+    unjudged = [row["model"] for row in rows if not row["n_judged"] and row["n_failed"] < row["n_responses"]]
     if not rows:
         yield Notice("warn", "There are no responses yet, so there is nothing to rank.", "data.html")
     elif unjudged and not any(row["n_judged"] for row in rows):
@@ -167,8 +167,8 @@ def _answers(scope: Scope) -> Iterator[Notice]:
     elif unjudged:
         yield Notice("warn", f"Not judged yet, so without scores: {some(unjudged)}.", "tasks.html")
     for row in rows:
-        if row["n_failed"] > _GRAVE_SHARE * row["n_answers"]:
-            lost = f"{row['n_failed']:,} of {counted(row['n_answers'], 'response')} of {row['model']} failed"
+        if row["n_failed"] > _GRAVE_SHARE * row["n_responses"]:
+            lost = f"{row['n_failed']:,} of {counted(row['n_responses'], 'response')} of {row['model']} failed"
             yield Notice("bad", f"{lost} ({_words(row['causes'])}).", "length-and-cost.html#answer_tokens")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from tasks.rules.cascades.rules import Candidate, Flags, Floats, PairedVerdicts, Places, escalations
+from tasks.rules.cascades.rules import CandidateRule, Flags, Floats, Indices, PairedVerdicts, escalations
 from tasks.rules.identity import digest
 from tasks.rules.statistics import intervals
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
@@ -45,7 +45,7 @@ _TAILS = (0.025, 0.975)
 
 
 @dataclass(frozen=True)
-class Ranking:
+class RankingAgreement:
     """Kendall's tau-b of the rankings by cascade and strong judge, and the largest change in a model's mean score.
 
     Not known with fewer than two models, or where no response has all its criteria. It rests on the responses of some
@@ -64,27 +64,27 @@ class Ranking:
         return self.n_tasks < intervals.SMALL
 
 
-def _ranking(paired: PairedVerdicts, values: Floats, drawn: Draws, here: Places) -> Ranking:
+def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indices) -> RankingAgreement:
     """Return the ranking under a rule, by both judges' scores of the responses with all criteria under the rule.
 
     Args:
         paired: criteria of some tasks.
         values: of the criteria, NaN where the rule has none.
-        drawn: draws of these tasks, shape (n_resamples, n_tasks).
+        sampled: draws of these tasks, shape (n_resamples, n_tasks).
         here: the places of these tasks, in order.
     """
-    weights = drawn.astype(np.float64)
+    weights = sampled.astype(np.float64)
     strong = _means_by_task(paired, np.where(np.isnan(values), np.nan, paired.strong), here)
     known = ~np.isnan(strong)
     if not known.any():
-        return Ranking()
+        return RankingAgreement()
     scores = _means_by_task(paired, values, here)
     counts = weights @ known
-    drawn_scores, strong_drawn = (
+    sampled_scores, strong_sampled = (
         intervals.quotient(weights @ np.where(known, each, 0.0), counts) for each in (scores, strong)
     )
     tau = kendall_tau(_mean(scores), _mean(strong))
-    taus = kendall_tau(drawn_scores, strong_drawn)
+    taus = kendall_tau(sampled_scores, strong_sampled)
     taus = taus[~np.isnan(taus)]
     has_ends = len(taus) > 0 and not np.isnan(tau)
     ends = np.quantile(taus, _TAILS, method="nearest") if has_ends else (np.nan, np.nan)
@@ -95,13 +95,13 @@ def _ranking(paired: PairedVerdicts, values: Floats, drawn: Draws, here: Places)
     changed: str | None = None
     if not np.isnan(means).all():
         most = int(np.nanargmax(np.abs(means)))
-        change = estimate(means[most], intervals.mean_intervals(changes[:, most : most + 1], drawn=drawn)[0])
+        change = estimate(means[most], intervals.mean_intervals(changes[:, most : most + 1], sampled=sampled)[0])
         changed = paired.models[most]
-    return Ranking(estimate(tau, ends), change, changed, n_responses, int(known.any(axis=1).sum()))
+    return RankingAgreement(estimate(tau, ends), change, changed, n_responses, int(known.any(axis=1).sum()))
 
 
 def kendall_tau(one: Floats, other: Floats) -> Floats:
-    """Kendall's tau-b of two rankings by scores (Kendall, 1945): 1 for the same, -1 for the reverse, ties considered.
+    """Return Kendall's tau-b of two rankings by scores (1945): 1 for the same, -1 for the reverse, ties considered.
 
     Args:
         one, other: scores, shape (..., n_models), NaN where a model has none.
@@ -121,7 +121,7 @@ def _signs(differences: Floats) -> Floats:
     return np.where(np.abs(differences) <= _SAME, 0.0, np.sign(differences))
 
 
-def _means_by_task(paired: PairedVerdicts, values: Floats, here: Places) -> Floats:
+def _means_by_task(paired: PairedVerdicts, values: Floats, here: Indices) -> Floats:
     """Return each model's mean score on each task, shape (n_tasks, n_models); NaN without a complete response."""
     scores = paired.scores(values)
     cell = paired.task_of_response * len(paired.models) + paired.model_of_response
@@ -176,7 +176,7 @@ class Figures:
     agreement: Estimate
     kappa: Estimate
     macro_f1: Estimate
-    ranking: Ranking
+    ranking: RankingAgreement
 
     def measured(self, measure: str) -> Estimate:
         """Return the figure for a bound: agreement, kappa or ranking."""
@@ -188,7 +188,7 @@ class Figures:
         return self.n_tasks < intervals.SMALL or self.differing < intervals.FEW_OTHERS
 
 
-def figures_of(paired: PairedVerdicts, tried: Sequence[Candidate], costs: Costs, resamples: int) -> list[Figures]:
+def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Costs, resamples: int) -> list[Figures]:
     """Return the figures of some rules on the criteria of some tasks.
 
     Args:
@@ -198,21 +198,21 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[Candidate], costs: Costs,
     if not len(here):
         return [_nothing(each) for each in tried]
     replays = [_replayed(each, paired) for each in tried]
-    place = np.searchsorted(here, paired.task)
-    drawn = intervals.draws(len(here), resamples, _SEED)
+    task_index = np.searchsorted(here, paired.task)
+    sampled = intervals.draws(len(here), resamples, _SEED)
     counts, sums = (
-        np.stack([np.bincount(place, each, minlength=len(here)) for each in which], axis=1).astype(np.float64)
+        np.stack([np.bincount(task_index, each, minlength=len(here)) for each in which], axis=1).astype(np.float64)
         for which in ([each.counted for each in replays], [each.counted & each.escalated for each in replays])
     )
-    shares = intervals.ratio_intervals(sums, counts, drawn=drawn)
-    tables = np.stack([_tables(place, len(here), each, paired.strong) for each in replays], axis=1)
+    shares = intervals.ratio_intervals(sums, counts, sampled=sampled)
+    tables = np.stack([_tables(task_index, len(here), each, paired.strong) for each in replays], axis=1)
     differing = (np.trace(tables, axis1=2, axis2=3) < counts).sum(axis=0)
-    agreed = _agreement(tables, tried, differing, drawn)
-    found = []
+    agreed = _agreement(tables, tried, differing, sampled)
+    figures = []
     for i, (candidate, replay) in enumerate(zip(tried, replays, strict=True)):
         n, n_tasks = int(counts[:, i].sum()), int((counts[:, i] > 0).sum())
         if not n:
-            found.append(_nothing(candidate))
+            figures.append(_nothing(candidate))
             continue
         share = estimate(sums[:, i].sum() / n, shares[i])
         calls = 1_000 * float(share.value or 0.0), 1_000.0 * _n_cheap(candidate)
@@ -220,9 +220,9 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[Candidate], costs: Costs,
         if costs.strong_usd is not None and not (n_cheap and costs.cheap_usd is None):
             cost = share.times(1_000 * costs.strong_usd, 1_000 * n_cheap * (costs.cheap_usd or 0.0))
         values = np.where(replay.counted, replay.values, np.nan)
-        ranked = _ranking(paired, values, drawn[:_RANKING_RESAMPLES], here)
-        found.append(Figures(n, n_tasks, int(differing[i]), share, *calls, cost, *agreed[i], ranked))
-    return found
+        ranked = _ranking(paired, values, sampled[:_RANKING_RESAMPLES], here)
+        figures.append(Figures(n, n_tasks, int(differing[i]), share, *calls, cost, *agreed[i], ranked))
+    return figures
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ class _Replay:
     values: Floats
 
 
-def _replayed(candidate: Candidate, paired: PairedVerdicts) -> _Replay:
+def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> _Replay:
     """Return the replay of a rule on criteria.
 
     A rule that compares repetitions is not known for criteria that the cheap judge was not asked a second time; not
@@ -256,66 +256,66 @@ def _replayed(candidate: Candidate, paired: PairedVerdicts) -> _Replay:
 
 
 def _agreement(
-    tables: Floats, tried: Sequence[Candidate], differing: NDArray[np.int64], drawn: NDArray[np.float32]
+    tables: Floats, tried: Sequence[CandidateRule], differing: NDArray[np.int64], sampled: NDArray[np.float32]
 ) -> list[tuple[Estimate, Estimate, Estimate]]:
-    """Agreement, kappa and macro-F1 of each rule.
+    """Return agreement, kappa and macro-F1 of each rule.
 
     Agreement is a pooled share and has the interval of one, which covers the truth more often than that of the others.
     No verdict agrees with none.
     """
     pooled = tables.sum(axis=0)
     alike = np.trace(tables, axis1=2, axis2=3)
-    ends = [intervals.ratio_intervals(alike, tables.sum(axis=(2, 3)), drawn=drawn)]
-    ends += agreement_intervals(tables, kappa, _verdicts_f1, drawn=drawn)
+    ends = [intervals.ratio_intervals(alike, tables.sum(axis=(2, 3)), sampled=sampled)]
+    ends += agreement_intervals(tables, kappa, _verdicts_f1, sampled=sampled)
     measures = (raw_agreement, kappa, _verdicts_f1)
     n_tasks = (tables.sum(axis=(2, 3)) > 0).sum(axis=0)
     by_measure = [list(map(estimate, measure(pooled), of)) for measure, of in zip(measures, ends, strict=True)]
-    found = []
+    estimates = []
     each_rule = zip(tried, differing, n_tasks, zip(*by_measure, strict=True), strict=True)
     for candidate, n_differing, n, (agreed, *others) in each_rule:
         if candidate.when is None:
-            found.append((Estimate(1.0, 1.0, 1.0), *others))
+            estimates.append((Estimate(1.0, 1.0, 1.0), *others))
         elif n_differing < intervals.FEWEST_OTHERS:
             # So few tasks say nothing of their spread. The low end is then that of a world in which a task that differs
             # differs in all its criteria.
             # The exact interval of a share (Clopper and Pearson, 1934).
             low = 0.0 if n_differing >= n else 1.0 - float(betaincinv(n_differing + 1, n - n_differing, 0.975))
-            found.append((agreed._replace(low=low, high=1.0), *others))
+            estimates.append((agreed._replace(low=low, high=1.0), *others))
         else:
-            found.append((agreed, *others))
-    return found
+            estimates.append((agreed, *others))
+    return estimates
 
 
-def _tables(place: Places, n_tasks: int, replay: _Replay, strong: Floats) -> Floats:
-    """Counts of (cascade, strong) by task, shape (n_tasks, 4, 4): not met, met in part, met, no verdict."""
+def _tables(task_index: Indices, n_tasks: int, replay: _Replay, strong: Floats) -> Floats:
+    """Return counts of (cascade, strong) by task, shape (n_tasks, 4, 4): not met, met in part, met, no verdict."""
     size = _NO_VERDICT + 1
-    said = np.where(np.isnan(replay.values), _NO_VERDICT, 2 * np.nan_to_num(replay.values)).astype(np.int64)
-    cell = ((place * size + said) * size + (strong * 2).astype(np.int64))[replay.counted]
+    decided = np.where(np.isnan(replay.values), _NO_VERDICT, 2 * np.nan_to_num(replay.values)).astype(np.int64)
+    cell = ((task_index * size + decided) * size + (strong * 2).astype(np.int64))[replay.counted]
     return np.bincount(cell, minlength=n_tasks * size**2).reshape(n_tasks, size, size).astype(np.float64)
 
 
 def _verdicts_f1(tables: NDArray[Any]) -> Floats:
-    """Macro-F1 of the verdicts: no verdict is none of the labels, but it misses the one that the strong judge gave."""
+    """Return the macro-F1 of the verdicts; a missing verdict is no label, but misses that of the strong judge."""
     by_cascade, by_strong = np.asarray(tables).sum(axis=-1), np.asarray(tables).sum(axis=-2)
     n_labels = (by_cascade + by_strong > 0).sum(axis=-1)
     n_verdicts = np.maximum(1, n_labels - (by_cascade[..., _NO_VERDICT] > 0))
     return np.asarray(macro_f1(tables) * (n_labels / n_verdicts))
 
 
-def _n_cheap(candidate: Candidate) -> int:
+def _n_cheap(candidate: CandidateRule) -> int:
     """Return the number of calls of the cheap judge under a rule: two if repetitions are compared."""
     return 0 if candidate.when is None else candidate.when.n_repetitions(2)
 
 
-def _nothing(candidate: Candidate) -> Figures:
-    return Figures(0, 0, 0, UNKNOWN, None, 1_000.0 * _n_cheap(candidate), *(UNKNOWN,) * 4, Ranking())
+def _nothing(candidate: CandidateRule) -> Figures:
+    return Figures(0, 0, 0, UNKNOWN, None, 1_000.0 * _n_cheap(candidate), *(UNKNOWN,) * 4, RankingAgreement())
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """A rule with its figures on the tasks where rules are chosen, and on the tasks that were held out."""
 
-    candidate: Candidate
+    candidate: CandidateRule
     chosen_on: Figures
     held_out: Figures
 
@@ -359,19 +359,19 @@ class Bound:
 
 
 def for_choosing(tasks: Sequence[str]) -> Flags:
-    """On which tasks rules are chosen; on the others they are measured.
+    """Return flags of the tasks on which rules are chosen; on the others they are measured.
 
     The half whose ids have the lower hashes, so that the order of tasks does not matter; of an odd number the odd task
     is among the others.
     """
-    order = sorted(range(len(tasks)), key=lambda place: digest("cascade", _SEED, tasks[place]))
+    order = sorted(range(len(tasks)), key=lambda task_index: digest("cascade", _SEED, tasks[task_index]))
     chosen = np.zeros(len(tasks), dtype=np.bool_)
     chosen[order[: len(tasks) // 2]] = True
     return chosen
 
 
 def evaluate(
-    paired: PairedVerdicts, tried: Sequence[Candidate], costs: Costs, resamples: int = 10_000
+    paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Costs, resamples: int = 10_000
 ) -> list[Evaluation]:
     """Return the rules with their figures on both halves of the tasks.
 
@@ -394,9 +394,9 @@ def picked(evaluations: Sequence[Evaluation], bound: Bound) -> Evaluation:
 
 def front(evaluations: Sequence[Evaluation], measure: str) -> list[Evaluation]:
     """Return the rules that no other rule beats in both expense and a measure, on the tasks where rules are chosen."""
-    best, found = -np.inf, []
+    best, kept = -np.inf, []
     for each in sorted(evaluations, key=lambda each: (each.expense[:2], -each.value(measure), each.expense[2])):
         if each.value(measure) > best:
             best = each.value(measure)
-            found.append(each)
-    return found
+            kept.append(each)
+    return kept

@@ -67,25 +67,25 @@ class Facts:
 
 
 def escalations(when: When, facts: Facts) -> dict[str, Flags]:
-    """For each reason to escalate which criteria have it, shape (n_criteria,).
+    """Return, for each reason to escalate, flags of the criteria that have it, shape (n_criteria,).
 
     A failure of the first judge always escalates: of its first repetition, or of any where they are compared. Its
     verdict is that of the first repetition.
     """
     counted = facts.first if when.disagreement else facts.first[:, :1]
     failed = np.asarray(np.isnan(counted).any(axis=1))
-    found: dict[str, Flags] = {FAILED: failed}
+    reasons: dict[str, Flags] = {FAILED: failed}
     if when.disagreement:
-        found[DISAGREEMENT] = ~failed & np.asarray((counted != counted[:, :1]).any(axis=1))
+        reasons[DISAGREEMENT] = ~failed & np.asarray((counted != counted[:, :1]).any(axis=1))
     if when.weight_above is not None:
-        found[WEIGHT] = np.abs(facts.weights) > when.weight_above
+        reasons[WEIGHT] = np.abs(facts.weights) > when.weight_above
     if when.categories:
-        found[CATEGORY] = np.isin(facts.categories, np.asarray(when.categories))
+        reasons[CATEGORY] = np.isin(facts.categories, np.asarray(when.categories))
     if when.confidence_below is not None:
         unknown = np.isnan(facts.confidence)
-        found[CONFIDENCE] = ~failed & ~unknown & (facts.confidence < when.confidence_below)
-        found[CONFIDENCE_UNKNOWN] = ~failed & unknown
-    return found
+        reasons[CONFIDENCE] = ~failed & ~unknown & (facts.confidence < when.confidence_below)
+        reasons[CONFIDENCE_UNKNOWN] = ~failed & unknown
+    return reasons
 
 
 def reasons_to_escalate(
@@ -105,7 +105,7 @@ def reasons_to_escalate(
     return [reason for reason, which in escalations(when, facts).items() if which[0]]
 
 
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -113,32 +113,32 @@ class PairedVerdicts:
     """Criteria of responses that a strong judge has decided and a cheap one was asked about.
 
     Attributes:
-        facts: what the cheap judge said, and what a rule to escalate looks at.
+        facts: the cheap judge's decisions, and the other inputs of a rule to escalate.
         strong: the strong judge's values, shape (n_criteria,): 1, 0.5 or 0.
-        task: place of the criterion's task in `tasks`.
-        response: place of its response.
+        task: index of the criterion's task in `tasks`.
+        response: index of its response.
         tasks: the ids of the tasks.
-        task_of_response, model_of_response: places in `tasks` and `models`, shape (n_responses,).
+        task_of_response, model_of_response: indices in `tasks` and `models`, shape (n_responses,).
         models: names of the models.
         offset, denominator: of the response's primary score, (points + offset) / denominator; NaN where the response
             has criteria that are not here.
-        has_second: whether the cheap judge was asked a second time, shape (n_criteria,).
+        has_second: whether the cheap judge has a second verdict, shape (n_criteria,).
     """
 
     facts: Facts
     strong: Floats
-    task: Places
-    response: Places
+    task: Indices
+    response: Indices
     tasks: tuple[str, ...]
-    task_of_response: Places
-    model_of_response: Places
+    task_of_response: Indices
+    model_of_response: Indices
     models: tuple[str, ...]
     offset: Floats
     denominator: Floats
     has_second: Flags
 
     def of_tasks(self, chosen: Flags) -> "PairedVerdicts":
-        """Only the criteria of some tasks; places stay as they are.
+        """Return only the criteria of some tasks; indices stay as they are.
 
         Args:
             chosen: shape (n_tasks,).
@@ -153,7 +153,7 @@ class PairedVerdicts:
         )  # fmt: skip
 
     def scores(self, values: NDArray[Any]) -> Floats:
-        """Scores of the responses, shape (n_responses,), when criteria have these values; NaN where one is missing."""
+        """Return the scores of responses, shape (n_responses,), for values of criteria; NaN where one is missing."""
         points = np.bincount(self.response, values * self.facts.weights, minlength=len(self.denominator))
         return np.asarray((points + self.offset) / self.denominator)
 
@@ -166,14 +166,14 @@ _FEWEST_REPEATED = 0.5
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateRule:
     """A rule under its name. `when` None: the strong judge alone, without a cheap one."""
 
     name: str
     when: When | None
 
 
-def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[Candidate]:
+def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[CandidateRule]:
     """Return the rules to try, the simplest first.
 
     Weights and confidences are those at which something changes; sets of categories grow by the category in which the
@@ -188,18 +188,18 @@ def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[Candida
     known = paired.facts.confidence[~np.isnan(paired.facts.confidence)]
     # Levels that some are below and some are not.
     confidences = [level for level in CONFIDENCES if 0 < (known < level).sum() < len(known)]
-    found = [Candidate("cheap alone", When()), Candidate("strong alone", None)]
-    found += [_named(When(weight_above=weight)) for weight in weights]
-    found += [_named(When(categories=names)) for names in dict.fromkeys([*single, *sets])]
-    found += [_named(When(confidence_below=level)) for level in confidences]
-    found += [_named(When(weight_above=w, categories=names)) for w in weights for names in sets]
-    found += [_named(When(weight_above=w, confidence_below=level)) for w in weights for level in confidences]
+    rules = [CandidateRule("cheap alone", When()), CandidateRule("strong alone", None)]
+    rules += [_named(When(weight_above=weight)) for weight in weights]
+    rules += [_named(When(categories=names)) for names in dict.fromkeys([*single, *sets])]
+    rules += [_named(When(confidence_below=level)) for level in confidences]
+    rules += [_named(When(weight_above=w, categories=names)) for w in weights for names in sets]
+    rules += [_named(When(weight_above=w, confidence_below=level)) for w in weights for level in confidences]
     if has_repetitions:
-        found.append(_named(When(disagreement=True)))
-        found += [_named(When(disagreement=True, weight_above=weight)) for weight in weights]
-        found += [_named(When(disagreement=True, categories=names)) for names in sets]
-        found += [_named(When(disagreement=True, confidence_below=level)) for level in confidences]
-    return found
+        rules.append(_named(When(disagreement=True)))
+        rules += [_named(When(disagreement=True, weight_above=weight)) for weight in weights]
+        rules += [_named(When(disagreement=True, categories=names)) for names in sets]
+        rules += [_named(When(disagreement=True, confidence_below=level)) for level in confidences]
+    return rules
 
 
 def is_repeated(n_repeated: int, n_criteria: int) -> bool:
@@ -207,7 +207,7 @@ def is_repeated(n_repeated: int, n_criteria: int) -> bool:
     return n_repeated >= _FEWEST_REPEATED * max(1, n_criteria)
 
 
-def _named(when: When) -> Candidate:
+def _named(when: When) -> CandidateRule:
     n_categories, listed = len(when.categories), ", ".join(when.categories)
     conditions = (
         "disagreement" if when.disagreement else "",
@@ -215,15 +215,15 @@ def _named(when: When) -> Candidate:
         f"{n_categories} categories ({listed})" if n_categories > 1 else listed and f"category {listed}",
         "" if when.confidence_below is None else f"confidence below {when.confidence_below:g}",
     )
-    return Candidate(" or ".join(filter(None, conditions)), when)
+    return CandidateRule(" or ".join(filter(None, conditions)), when)
 
 
 def _category_sets(paired: PairedVerdicts) -> list[tuple[str, ...]]:
-    """Sets of categories: the one in which the cheap judge errs most often, with the next, and so on, but not all."""
-    names, places = np.unique(paired.facts.categories, return_inverse=True)
+    """Return sets of categories: the one with the most errors of the cheap judge, with the next, and so on, not all."""
+    names, indices = np.unique(paired.facts.categories, return_inverse=True)
     first = paired.facts.first[:, 0]
     decided = ~np.isnan(first)  # where it failed, every rule escalates
-    errs = np.bincount(places, decided & (first != paired.strong), minlength=len(names))
-    shares = errs / np.maximum(1, np.bincount(places, decided, minlength=len(names)))
+    errs = np.bincount(indices, decided & (first != paired.strong), minlength=len(names))
+    shares = errs / np.maximum(1, np.bincount(indices, decided, minlength=len(names)))
     order = np.argsort(-shares, kind="stable")
     return [tuple(sorted(names[order[:size]].tolist())) for size in range(1, len(names))]

@@ -63,7 +63,7 @@ def raw_agreement(tables: Counts) -> Floats:
 
 
 def kappa(tables: Counts) -> Floats:
-    """Cohen's kappa without weights (Cohen, 1960): agreement beyond chance, 1 for full, 0 for chance.
+    """Return Cohen's kappa without weights (1960): agreement beyond chance, 1 for full, 0 for chance.
 
     NaN without cases, and where chance alone would agree on all, since both graders use one and the same label.
 
@@ -93,7 +93,7 @@ def macro_f1(tables: Counts) -> Floats:
 
 
 def krippendorff_alpha(coincidences: Counts) -> Floats:
-    """Krippendorff's alpha for nominal data ("Computing Krippendorff's Alpha-Reliability", 2011).
+    """Return Krippendorff's alpha for nominal data ("Computing Krippendorff's Alpha-Reliability", 2011).
 
     1 for full agreement, 0 for chance. NaN without pairs and where only one value occurs.
 
@@ -137,9 +137,9 @@ def agreement_intervals(
     level: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = SEED,
-    drawn: Draws | None = None,
+    sampled: Draws | None = None,
 ) -> list[Floats]:
-    """Intervals of measures of agreement pooled over tasks, whose cases hang together.
+    """Return intervals of measures of agreement pooled over tasks, whose cases depend on each other.
 
     Whole tasks are drawn with replacement, once for all measures. Percentiles of the resampled measure, with tails
     expanded for few tasks; resamples where the measure is undefined are left out.
@@ -148,24 +148,24 @@ def agreement_intervals(
         task_tables: shape (n_tasks, n_figures, rows, columns), the tables of each task; a figure's table is their sum.
         measures: some of this module, or others of tables.
         level: nominal coverage.
-        drawn: draws of these tasks, shape (n_resamples, n_tasks); made from `resamples` and `seed` when absent.
+        sampled: draws of these tasks, shape (n_resamples, n_tasks); made from `resamples` and `seed` when absent.
 
     Returns:
         For each measure shape (n_figures, 2): low and high, NaN for a figure with fewer than two tasks with counts.
     """
     tables = np.asarray(task_tables, dtype=np.float64)
     n_tasks, n_figures, *shape = tables.shape
-    weights = (draws(n_tasks, resamples, seed) if drawn is None else drawn).astype(np.float64)
+    weights = (draws(n_tasks, resamples, seed) if sampled is None else sampled).astype(np.float64)
     with_counts = (tables.sum(axis=(2, 3)) > 0).sum(axis=0)
-    found = [np.full((n_figures, 2), np.nan) for _ in measures]
+    ends = [np.full((n_figures, 2), np.nan) for _ in measures]
     for columns in figure_chunks(n_figures, max(1, _CELLS_AT_A_TIME // math.prod(shape))):
         chosen = np.arange(columns.start, columns.stop)[with_counts[columns] >= 2]
         if len(chosen):
             sums = (weights @ tables[:, chosen].reshape(n_tasks, -1)).reshape(len(weights), len(chosen), *shape)
             tails = expanded_tails(with_counts[chosen].astype(np.float64), level)
-            for measure, of_measure in zip(measures, found, strict=True):
+            for measure, of_measure in zip(measures, ends, strict=True):
                 of_measure[chosen] = quantile_pairs(np.ascontiguousarray(measure(sums).T), tails)
-    return found
+    return ends
 
 
 def _sums(tables: Counts) -> tuple[Floats, Floats, Floats]:
@@ -230,7 +230,7 @@ class LabelAgreement:
 
 
 def label_agreement(given: Flags, expected: Flags, labels: Sequence[str]) -> list[LabelAgreement]:
-    """Agreement of given labels with expected ones: for each label that either uses, and on average.
+    """Return the agreement of given labels with expected ones: for each label that either uses, and on average.
 
     Tasks are the sample. Measures of a label and micro averages are pooled shares over tasks, and have their intervals
     (`ratio_intervals`); that of the macro average are percentiles of resampled tasks with expanded tails.
@@ -244,26 +244,26 @@ def label_agreement(given: Flags, expected: Flags, labels: Sequence[str]) -> lis
     given, expected = given[:, used], expected[:, used]
     counts = np.stack([given & expected, given & ~expected, ~given & expected]).astype(np.float64)
     counts = np.concatenate([counts, counts.sum(axis=2, keepdims=True)], axis=2)  # the last column: all labels
-    drawn = draws(len(given))
-    columns = {name: _measured(*_parts(counts)[name], drawn) for name in MEASURES}
+    sampled = draws(len(given))
+    columns = {name: _measured(*_parts(counts)[name], sampled) for name in MEASURES}
     both, only_given, only_expected = counts.sum(axis=1).astype(int)
     names = [*(labels[column] for column in used.tolist()), MICRO, MACRO, TASKS]
-    places = [*range(len(used) + 1), len(used), len(used)]
+    rows_of_average = [*range(len(used) + 1), len(used), len(used)]
     return [
         LabelAgreement(
             name,
-            int(both[place] + only_given[place]),
-            int(both[place] + only_expected[place]),
-            int(both[place]),
+            int(both[index] + only_given[index]),
+            int(both[index] + only_expected[index]),
+            int(both[index]),
             {measure: float(values[row]) for measure, (values, _) in columns.items()},
             {measure: (float(ends[row, 0]), float(ends[row, 1])) for measure, (_, ends) in columns.items()},
         )
-        for row, (name, place) in enumerate(zip(names, places, strict=True))
+        for row, (name, index) in enumerate(zip(names, rows_of_average, strict=True))
     ]
 
 
 def _parts(counts: Floats) -> dict[str, tuple[Floats, Floats]]:
-    """Numerator and denominator of each measure, from counts: in both, only given, only expected."""
+    """Return numerator and denominator of each measure, from counts: in both, only given, only expected."""
     both, only_given, only_expected = counts
     return {
         "precision": (both, both + only_given),
@@ -273,23 +273,23 @@ def _parts(counts: Floats) -> dict[str, tuple[Floats, Floats]]:
     }
 
 
-def _measured(over: Floats, under: Floats, drawn: Draws) -> tuple[Floats, Floats]:
+def _measured(over: Floats, under: Floats, sampled: Draws) -> tuple[Floats, Floats]:
     """Return a measure of each label, its micro and macro average and mean over tasks, and the ends of their intervals.
 
     Args:
         over, under: numerator and denominator, shape (n_tasks, n_labels + 1), the last for all labels together.
-        drawn: draws of the tasks.
+        sampled: draws of the tasks.
     """
     pooled = quotient(over.sum(axis=0), under.sum(axis=0))
     of_tasks = quotient(over[:, -1:], under[:, -1:])
-    macro, macro_ends = _macro(over[:, :-1], under[:, :-1], drawn)
-    ends = [ratio_intervals(over, under, drawn=drawn), macro_ends, mean_intervals(of_tasks, drawn=drawn)]
+    macro, macro_ends = _macro(over[:, :-1], under[:, :-1], sampled)
+    ends = [ratio_intervals(over, under, sampled=sampled), macro_ends, mean_intervals(of_tasks, sampled=sampled)]
     return np.array([*pooled, macro, np.nanmean(of_tasks)]), np.concatenate(ends)
 
 
-def _macro(over: Floats, under: Floats, drawn: Draws) -> tuple[float, Floats]:
+def _macro(over: Floats, under: Floats, sampled: Draws) -> tuple[float, Floats]:
     """Return the mean over labels that have the measure, and its interval, shape (1, 2)."""
-    weights = drawn.astype(np.float64)
+    weights = sampled.astype(np.float64)
     resampled = np.nanmean(quotient(weights @ over, weights @ under), axis=1)
     ends = np.full((1, 2), np.nan)
     if n_differing(quotient(over.sum(axis=1, keepdims=True), under.sum(axis=1, keepdims=True)))[0] >= FEWEST_OTHERS:

@@ -63,20 +63,20 @@ def paired_difference(
     mean = math.fsum(differences) / n if n else None
     if mean is None or differing < intervals.FEWEST_OTHERS:
         return PairedDifference(n, mean, None, None, _sign_test(differences), None, differing)
-    # What is drawn depends neither on the order of the tasks nor on which side comes first.
+    # The draws depend neither on the order of the tasks nor on the order of the sides.
     turn = -1.0 if mean < 0 else 1.0
     values = np.sort(turn * differences)[:, None]
-    made = intervals.studentised(
+    resampled = intervals.studentised(
         values, np.ones_like(values), np.array([differing]), intervals.draws(n, resamples, seed)
     )
-    low, high = (float(end[0]) for end in made.ends(level))
+    low, high = (float(end[0]) for end in resampled.ends(level))
     low = 0.0 if 0.0 < low <= intervals.TOUCHES * abs(mean) else low
     return PairedDifference(
         n_tasks=n,
         difference=mean,
         ci_low=low if turn > 0 else -high,
         ci_high=high if turn > 0 else -low,
-        p_value=max(float(made.p_values()[0]), 1.0 / (1 + resamples)),
+        p_value=max(float(resampled.p_values()[0]), 1.0 / (1 + resamples)),
         smallest_detectable=smallest_detectable(values[:, 0], 1.0 - level),
         n_differing=differing,
         is_small=bool(intervals.few_to_rest_on(values)[0]),
@@ -84,7 +84,7 @@ def paired_difference(
 
 
 def task_differences(first: Floats, second: Floats) -> Floats:
-    """Second minus first on the tasks that both have; what is equal but for rounding differs by nothing."""
+    """Return second minus first on the tasks that both have; rounding errors count as 0."""
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     differences = b - a
     differences[np.abs(differences) <= _NOTHING * np.maximum(np.abs(a), np.abs(b))] = 0.0
@@ -120,15 +120,15 @@ def is_significant(p_value: float | None, alpha: float = ALPHA) -> bool | None:
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Adjusted p-values that hold the chance of any false finding (Holm, 1979).
+    """Return adjusted p-values that bound the chance of any false finding (Holm, 1979).
 
     Returns:
         In the order given. None stays None and does not count as a comparison.
     """
-    known = sorted((value, place) for place, value in enumerate(p_values) if value is not None)
+    known = sorted((value, index) for index, value in enumerate(p_values) if value is not None)
     adjusted: list[float | None] = [None] * len(p_values)
     so_far = 0.0
-    for rank, (value, place) in enumerate(known):
+    for rank, (value, index) in enumerate(known):
         so_far = max(so_far, min(1.0, value * (len(known) - rank)))
-        adjusted[place] = so_far
+        adjusted[index] = so_far
     return adjusted

@@ -19,7 +19,7 @@ LIMIT, BAR = "limit", "bar"
 
 
 @dataclass(frozen=True)
-class Night:
+class ControlNight:
     """The decisions of a judge on its control set in one night, and how many agree with the first ones.
 
     `bar` is the configured bar.
@@ -37,7 +37,7 @@ class Night:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ControlLimits:
     """A night beside what is expected of it.
 
     Attributes:
@@ -89,13 +89,13 @@ class Drifted:
         )
 
 
-def limits(nights: Iterable[Night]) -> list[Limits]:
-    """Each night beside the earlier ones that were in control, in the order of their labels.
+def limits(nights: Iterable[ControlNight]) -> list[ControlLimits]:
+    """Return the limits of each night from the earlier ones in control, in the order of their labels.
 
     A night that is out of control does not count for later ones. The result depends on the nights alone and not on the
     order in which they were judged: one that is judged late changes the limits of those after it.
     """
-    found = []
+    charted = []
     n_pooled = n_pooled_agreeing = 0
     for night in sorted(nights, key=lambda night: night.label):
         centre = lower_limit = None
@@ -110,11 +110,11 @@ def limits(nights: Iterable[Night]) -> list[Limits]:
             if bound is not None and night.agreement is not None and night.agreement < bound
         ]
         cause = " and ".join(below) or None
-        found.append(Limits(night.label, centre, lower_limit, cause))
+        charted.append(ControlLimits(night.label, centre, lower_limit, cause))
         if cause is None:
             n_pooled += night.n_decided
             n_pooled_agreeing += night.n_agreeing
-    return found
+    return charted
 
 
 def least_agreeing(n_pooled: int, n_pooled_agreeing: int, n: int) -> int:

@@ -3,7 +3,7 @@
 Prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic, "Prediction-Powered Inference", Science
 2023), power-tuned (Angelopoulos, Duchi and Zrnic, "PPI++", 2023), for means over tasks of weighted sums of verdicts,
 with labels of known probability; in the terms of surveys a regression estimator (Saerndal, Swensson and Wretman, "Model
-Assisted Survey Sampling", 1992, chapter 6). README.md says how well its intervals cover.
+Assisted Survey Sampling", 1992, chapter 6). EVIDENCE.md says how well its intervals cover.
 
 A task's value is `offset + sum of contribution * value` over its verdicts. What people would say of a verdict is
 predicted by `constant of its sign + power * judge`. A task's corrected value is that prediction for all its verdicts,
@@ -28,7 +28,7 @@ FEWEST_LABELS = 30
 FEWEST_LABELLED_TASKS = 15
 """Nor is there with labels in fewer tasks."""
 FEWEST_EFFECTIVE = 12
-"""Nor where so few of the labels are important that they tell as much as fewer equal ones."""
+"""Nor where the labels are worth fewer equally important ones than this."""
 _FEWEST_OF_SIGN = 10
 """A sign with fewer labels than these has no constant of its own."""
 _PSEUDO_ERRORS = 2.0
@@ -37,7 +37,7 @@ _MANY_ERRORS = 6.0
 """With so many errors seen the spread is known without more."""
 _RANK = 1e-9
 _RESAMPLES = 2_000
-"""Fewer than for a judge's own interval: they only tell how skewed the tasks' values are."""
+"""Fewer than for a judge's own interval: they only show how skewed the tasks' values are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Labels:
     """The labelled verdicts, one entry a verdict.
 
     Attributes:
-        task: its task's place.
+        task: its task's index.
         contribution: what it adds to the task's value if it is met.
         label: what people say, the mean over them.
         judge: what the judge says.
@@ -84,7 +84,7 @@ class Corrected:
         values: one a task; their mean is the estimate.
         spread: the same with residuals as if each label had not helped to choose the prediction, for standard errors.
         extra_variance: what rare errors add to the variance of the sum of values.
-        effective_labels: how many equally important labels tell as much.
+        effective_labels: the equivalent number of equally important labels.
         degrees: degrees of freedom that the labels leave.
         power: how much of the judge's verdict is used, 0 to 1.
     """
@@ -98,7 +98,7 @@ class Corrected:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class DebiasedEstimate:
     """A mean with its interval at a level, and its standard error."""
 
     mean: float
@@ -108,7 +108,7 @@ class Estimate:
 
 
 def corrected(known: KnownTasks, labels: Labels, *, uses_judge: bool = True) -> Corrected:
-    """Each task's value as labels correct it; with `uses_judge` false what labels alone give.
+    """Return each task's value as labels correct it; with `uses_judge` false, from labels alone.
 
     Constants and power are those that minimise the estimated variance of the mean, the power between 0 and 1.
 
@@ -139,37 +139,37 @@ def corrected(known: KnownTasks, labels: Labels, *, uses_judge: bool = True) -> 
     )
 
 
-def too_few(found: Corrected) -> str | None:
+def too_few(estimated: Corrected) -> str | None:
     """Return the reason if a few labels outweigh so many others that there are too few for a figure; else None."""
-    if 0.0 < found.effective_labels < FEWEST_EFFECTIVE:
-        return f"a few labels outweigh the others, which tell as much as {found.effective_labels:.0f} equal ones"
+    if 0.0 < estimated.effective_labels < FEWEST_EFFECTIVE:
+        return f"a few labels outweigh the others, which tell as much as {estimated.effective_labels:.0f} equal ones"
     return None
 
 
-def estimate(found: Corrected, level: float = 0.95) -> Estimate:
+def estimate(estimated: Corrected, level: float = 0.95) -> DebiasedEstimate:
     """Return the mean of corrected values with its interval for other tasks of the same kind.
 
     On each side it is the wider of Student's t and the studentised bootstrap over tasks, as the judge's own interval,
     since tasks' values may be skewed.
     """
-    variance = len(found.values) * float(found.spread.var(ddof=1)) + found.extra_variance
-    return _estimate(found.values, variance, found.degrees, level, _reach(found.spread, level))
+    variance = len(estimated.values) * float(estimated.spread.var(ddof=1)) + estimated.extra_variance
+    return _estimate(estimated.values, variance, estimated.degrees, level, _reach(estimated.spread, level))
 
 
 def estimated_difference(
-    first: Corrected, second: Corrected, places: tuple[NDArray[np.int64], NDArray[np.int64]], level: float = 0.95
-) -> Estimate:
+    first: Corrected, second: Corrected, indices: tuple[NDArray[np.int64], NDArray[np.int64]], level: float = 0.95
+) -> DebiasedEstimate:
     """Return the mean of second minus first over tasks that both have, with its interval by Student's t.
 
-    Two models' values are skewed alike, so their difference hardly is.
+    Two models' values are skewed alike, so their difference is nearly symmetric.
 
     Args:
         first: one model's tasks.
         second: the other's.
-        places: where the common tasks stand in the first and in the second, in one order.
+        indices: where the common tasks stand in the first and in the second, in one order.
         level: coverage of the interval.
     """
-    a, b = places
+    a, b = indices
     spread = second.spread[b] - first.spread[a]
     variance = len(spread) * float(spread.var(ddof=1)) + first.extra_variance + second.extra_variance
     return _estimate(second.values[b] - first.values[a], variance, _degrees(first, second), level)
@@ -186,13 +186,13 @@ def _degrees(first: Corrected, second: Corrected) -> float:
 
 def _estimate(
     values: Floats, variance: float, degrees: float, level: float, least: tuple[float, float] = (0.0, 0.0)
-) -> Estimate:
+) -> DebiasedEstimate:
     """Return an estimate from the variance of the sum of values; the interval reaches at least some standard errors."""
     error = math.sqrt(variance) / len(values)
     student = float(intervals.student_quantile((1.0 + level) / 2.0, np.asarray(degrees)))
     mean = math.fsum(values) / len(values)
     down, up = (error * max(student, each) for each in least)
-    return Estimate(mean, mean - down, mean + up, error)
+    return DebiasedEstimate(mean, mean - down, mean + up, error)
 
 
 def _reach(spread: Floats, level: float) -> tuple[float, float]:
@@ -204,8 +204,8 @@ def _reach(spread: Floats, level: float) -> tuple[float, float]:
     differing = intervals.n_differing(values)
     if differing[0] < intervals.FEWEST_OTHERS:
         return 0.0, 0.0
-    made = intervals.studentised(values, np.ones_like(values), differing, intervals.draws(n, _RESAMPLES))
-    below, above = intervals.sorted_quantile_pairs(made.steps, np.array([(1.0 - level) / 2.0]))[0].tolist()
+    resampled = intervals.studentised(values, np.ones_like(values), differing, intervals.draws(n, _RESAMPLES))
+    below, above = intervals.sorted_quantile_pairs(resampled.steps, np.array([(1.0 - level) / 2.0]))[0].tolist()
     widest = intervals.WIDEST * float(intervals.student_quantile((1.0 + level) / 2.0, np.asarray(n - 1.0)))
     # Steps are in standard errors with the number of tasks as the divisor, which are a little smaller.
     down, up = (math.sqrt((n - 1.0) / n) * each for each in (above, -below))
@@ -227,7 +227,7 @@ def _importance(labels: Labels) -> Floats:
 
 
 def _prediction(signs: Floats, labels: Labels, importance: Floats, *, uses_judge: bool) -> tuple[Floats, float]:
-    """Constants and power that minimise the estimated variance: weighted least squares, power clipped to 0 to 1."""
+    """Return constants and power that minimise the estimated variance: weighted least squares, power from 0 to 1."""
     root = np.sqrt(importance)[:, None]
     if uses_judge:
         *constants, power = _least_squares(root * np.column_stack([signs, labels.judge]), root[:, 0] * labels.label)

@@ -3,7 +3,7 @@
 On each side the interval is the wider of two: the studentised bootstrap (bootstrap-t; Efron and Tibshirani, "An
 Introduction to the Bootstrap", 1993, section 12.5), which knows about skewed figures, and Student's t with the degrees
 of freedom that the tasks have that differ from the commonest value: of 100 tasks of which 8 differ, 8 show the spread.
-README.md explains why.
+EVIDENCE.md shows why.
 """
 
 import math
@@ -41,21 +41,21 @@ def quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
 
 
 def sorted_quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
-    """As `quantile_pairs`, of rows that are sorted."""
+    """Return `quantile_pairs` of sorted rows."""
     last = rows.shape[1] - np.isnan(rows).sum(axis=1) - 1
     every = np.arange(len(rows))
     pair = []
     for probability in (tails, 1.0 - tails):
-        place = np.maximum(last, 0) * probability
-        below = np.floor(place).astype(np.int64)
+        position = np.maximum(last, 0) * probability
+        below = np.floor(position).astype(np.int64)
         above = np.minimum(below + 1, np.maximum(last, 0))
         low, high = rows[every, below], rows[every, above]
-        pair.append(low + (high - low) * (place - below))
+        pair.append(low + (high - low) * (position - below))
     return np.stack(pair, axis=1)
 
 
 def student_quantile(probability: float, degrees: Floats) -> Floats:
-    """Quantiles of Student's t for each number of degrees of freedom."""
+    """Return quantiles of Student's t for each number of degrees of freedom."""
     return np.asarray(scipy.special.stdtrit(degrees, probability), dtype=np.float64)
 
 
@@ -83,7 +83,7 @@ Draws = NDArray[np.floating[Any]]
 Singles = NDArray[np.float32]
 
 WIDEST = 2.0
-"""One side by the bootstrap is at most so many times that of Student's t with all tasks."""
+"""The largest ratio of a side by the bootstrap to that of Student's t with all tasks."""
 TOUCHES = 1e-5
 """An interval that ends nearer to a value than this share of the estimate's distance touches it, but for rounding."""
 _NO_SPREAD = 1e-6
@@ -109,7 +109,7 @@ class Studentised:
     steps: Singles
 
     def ends(self, level: float) -> tuple[Floats, Floats]:
-        """Low and high of the interval at a level."""
+        """Return low and high of the interval at a level."""
         below, above = sorted_quantile_pairs(self.steps, np.full(len(self.ratio), (1.0 - level) / 2.0)).T
         probability = (1.0 + level) / 2.0
         widest = WIDEST * student_quantile(probability, self.n_counted - 1.0)
@@ -118,7 +118,7 @@ class Studentised:
         return low, self.ratio + self.error * np.clip(-below, least, np.maximum(widest, least))
 
     def p_values(self) -> Floats:
-        """For each figure the smallest error, one minus the level, at which its interval leaves 0 out.
+        """Return, for each figure, the smallest error (one minus the level) at which its interval excludes 0.
 
         An interval that ends within `TOUCHES` of the figure's distance from 0 does not leave it out.
         """
@@ -144,8 +144,8 @@ def _two_sided(steps: Draws, reached: float) -> float:
     if above in {0, len(steps)}:
         return 0.0 if above else 1.0
     low, high = float(steps[above - 1]), float(steps[above])
-    place = above - 1 + (reached - low) / (high - low)
-    return min(1.0, 2.0 * (1.0 - place / (len(steps) - 1)))
+    position = above - 1 + (reached - low) / (high - low)
+    return min(1.0, 2.0 * (1.0 - position / (len(steps) - 1)))
 
 
 def studentised(
@@ -177,8 +177,8 @@ def studentised(
 
 def distinct_columns(columns: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
     """Return the distinct columns, and the index of each column among them."""
-    places: dict[bytes, int] = {}
-    which = [places.setdefault(column.tobytes(), len(places)) for column in columns.T]
+    numbers: dict[bytes, int] = {}
+    which = [numbers.setdefault(column.tobytes(), len(numbers)) for column in columns.T]
     return columns[:, np.unique(which, return_index=True)[1]], which
 
 
@@ -221,7 +221,7 @@ FEW_OTHERS = 10
 """Nor is it where fewer tasks than these differ from the commonest value, as with a rare mistake."""
 FEWEST_OTHERS = 5
 """Where fewer tasks than these differ from the commonest value, their spread is unknown and there is no interval."""
-_DRAWN_AT_A_TIME = 1_000
+_SAMPLED_AT_A_TIME = 1_000
 _FIGURES_AT_A_TIME = 100
 _SAME = 1e-9
 """The share of the largest value within which two values are the same but for rounding."""
@@ -235,28 +235,28 @@ def draws(n_tasks: int, resamples: int = RESAMPLES, seed: int = SEED) -> Draws:
         Counts of shape (resamples, n_tasks), read-only. Every row sums to n_tasks.
     """
     # A task's counts lie side by side, so that the draws of some of the tasks are quickly taken out.
-    drawn = np.zeros((n_tasks, resamples), dtype=np.float32)
+    sampled = np.zeros((n_tasks, resamples), dtype=np.float32)
     if n_tasks:
         generator = np.random.default_rng(seed)
         shares = np.full(n_tasks, 1.0 / n_tasks)
-        for start in range(0, resamples, _DRAWN_AT_A_TIME):
-            columns = drawn[:, start : start + _DRAWN_AT_A_TIME]
+        for start in range(0, resamples, _SAMPLED_AT_A_TIME):
+            columns = sampled[:, start : start + _SAMPLED_AT_A_TIME]
             columns[:] = generator.multinomial(n_tasks, shares, size=columns.shape[1]).T
-    drawn.flags.writeable = False
-    return drawn.T
+    sampled.flags.writeable = False
+    return sampled.T
 
 
 def mean_intervals(
-    values: Floats, *, level: float = 0.95, resamples: int = RESAMPLES, drawn: Draws | None = None
+    values: Floats, *, level: float = 0.95, resamples: int = RESAMPLES, sampled: Draws | None = None
 ) -> Floats:
-    """Intervals of the means of figures over their tasks.
+    """Return intervals of the means of figures over their tasks.
 
     Trials are nested in tasks, so a task's value is its mean over trials and tasks are the clusters.
 
     Args:
         values: shape (n_tasks, n_figures), NaN where a task does not count for a figure.
         level: nominal coverage.
-        drawn: draws of these tasks, shape (n_resamples, n_tasks), such as the columns of these tasks from the draws
+        sampled: draws of these tasks, shape (n_resamples, n_tasks), such as the columns of these tasks from the draws
             of a whole task set; `resamples` new ones when absent. A resample without any task of a figure
             is left out for it.
 
@@ -265,7 +265,7 @@ def mean_intervals(
     """
     counted = ~np.isnan(values)
     counts = counted.astype(np.float64)
-    return ratio_intervals(np.where(counted, values, 0.0), counts, level=level, resamples=resamples, drawn=drawn)
+    return ratio_intervals(np.where(counted, values, 0.0), counts, level=level, resamples=resamples, sampled=sampled)
 
 
 def ratio_intervals(
@@ -274,9 +274,9 @@ def ratio_intervals(
     *,
     level: float = 0.95,
     resamples: int = RESAMPLES,
-    drawn: Draws | None = None,
+    sampled: Draws | None = None,
 ) -> Floats:
-    """Intervals of pooled shares: the sum of numerators by the sum of denominators over tasks.
+    """Return intervals of pooled shares: the sum of numerators by the sum of denominators over tasks.
 
     The standard error is that of a ratio of sums (Cochran, "Sampling Techniques", 1977, chapter 6).
 
@@ -284,36 +284,36 @@ def ratio_intervals(
         numerators: shape (n_tasks, n_figures).
         denominators: the same shape, not negative; a task without the thing has 0 and 0.
         level: nominal coverage.
-        drawn: as in `mean_intervals`.
+        sampled: as in `mean_intervals`.
 
     Returns:
         Shape (n_figures, 2), NaN for a figure with too few tasks that differ (`FEWEST_OTHERS`).
     """
-    weights = (draws(len(numerators), resamples) if drawn is None else drawn).astype(np.float32, copy=False)
+    weights = (draws(len(numerators), resamples) if sampled is None else sampled).astype(np.float32, copy=False)
     each = quotient(numerators, denominators)  # each task's own share, NaN where it has none of the thing
     differing = n_differing(each)
     enough = np.flatnonzero(differing >= FEWEST_OTHERS)
-    found = np.full((numerators.shape[1], 2), np.nan)
-    for places in figure_chunks(len(enough), _FIGURES_AT_A_TIME):
-        chosen = enough[places]
+    ends = np.full((numerators.shape[1], 2), np.nan)
+    for chunk in figure_chunks(len(enough), _FIGURES_AT_A_TIME):
+        chosen = enough[chunk]
         chosen_each = each[:, chosen]
-        made = studentised(numerators[:, chosen], denominators[:, chosen], differing[chosen], weights)
-        low, high = made.ends(level)
+        resampled = studentised(numerators[:, chosen], denominators[:, chosen], differing[chosen], weights)
+        low, high = resampled.ends(level)
         # No mean is sought outside the values that it is taken over.
-        found[chosen, 0] = np.maximum(low, np.nanmin(chosen_each, axis=0))
-        found[chosen, 1] = np.minimum(high, np.nanmax(chosen_each, axis=0))
-    return found
+        ends[chosen, 0] = np.maximum(low, np.nanmin(chosen_each, axis=0))
+        ends[chosen, 1] = np.minimum(high, np.nanmax(chosen_each, axis=0))
+    return ends
 
 
 def quotient(over: NDArray[Any], under: NDArray[Any], least: Floats | float = 0.0) -> Floats:
     """Return the quotient, NaN where the divisor is not above the smallest allowed one."""
-    found: Floats = np.full(np.broadcast_shapes(np.shape(over), np.shape(under)), np.nan)
-    np.divide(over, under, out=found, where=np.asarray(under > least))
-    return found
+    quotients: Floats = np.full(np.broadcast_shapes(np.shape(over), np.shape(under)), np.nan)
+    np.divide(over, under, out=quotients, where=np.asarray(under > least))
+    return quotients
 
 
 def figure_chunks(n_figures: int, at_a_time: int) -> Iterator[slice]:
-    """Slices that together cover the figures, so that memory does not grow with their number."""
+    """Yield slices that together cover the figures, so that memory does not grow with their number."""
     return (slice(start, min(start + at_a_time, n_figures)) for start in range(0, n_figures, at_a_time))
 
 
@@ -331,9 +331,9 @@ def n_differing(values: Floats) -> NDArray[np.int64]:
     scale = np.abs(np.where(counted, ordered, 0.0)).max(axis=0)
     is_new = np.ones(ordered.shape, dtype=np.bool_)
     is_new[1:] = ~(np.diff(ordered, axis=0) <= _SAME * scale)
-    places = np.arange(n_tasks)[:, None]
+    indices = np.arange(n_tasks)[:, None]
     # How long the run of equal values is that ends at each place.
-    lengths = places + 1 - np.maximum.accumulate(np.where(is_new, places, 0), axis=0)
+    lengths = indices + 1 - np.maximum.accumulate(np.where(is_new, indices, 0), axis=0)
     commonest = np.where(counted, lengths, 0).max(axis=0)
     return np.asarray(counted.sum(axis=0) - commonest, dtype=np.int64)
 
@@ -351,7 +351,7 @@ def few_to_rest_on(values: Floats) -> NDArray[np.bool_]:
 
 
 def repeated_interval(scores: Sequence[float]) -> tuple[float, float, float] | None:
-    """Mean, low and high (95 %) of a repeated evaluation, by Student's t with one degree of freedom fewer.
+    """Return mean, low and high (95 %) of a repeated evaluation, by Student's t with one degree of freedom fewer.
 
     Args:
         scores: one score a repetition.

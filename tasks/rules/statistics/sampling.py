@@ -25,15 +25,15 @@ from tasks.rules.identity import digest
 from tasks.rules.statistics.intervals import Floats, student_quantile
 
 
-class Drawn(NamedTuple):
-    """A unit of a sample: its place in the population, its stratum, and the probability with which it is drawn."""
+class SampledUnit(NamedTuple):
+    """A unit of a sample: its position in the population, its stratum, and the probability with which it is drawn."""
 
-    place: int
+    position: int
     stratum: str
     probability: float
 
 
-def stratified_sample(keys: Sequence[str], strata: Sequence[str], n_wanted: int, seed: int) -> list[Drawn]:
+def stratified_sample(keys: Sequence[str], strata: Sequence[str], n_wanted: int, seed: int) -> list[SampledUnit]:
     """Return a sample of `n_wanted` units, or all if there are fewer, as evenly from the strata as their sizes allow.
 
     Args:
@@ -51,15 +51,15 @@ def stratified_sample(keys: Sequence[str], strata: Sequence[str], n_wanted: int,
     if len(set(keys)) < len(keys):
         raise ValueError("a key stands twice")
     members: dict[str, list[int]] = defaultdict(list)
-    for place, stratum in enumerate(strata):
-        members[stratum].append(place)
-    taken = even_allocation({stratum: len(places) for stratum, places in members.items()}, n_wanted)
-    drawn = [
-        Drawn(place, stratum, taken[stratum] / len(places))
-        for stratum, places in members.items()
-        for place in sorted(places, key=lambda place: digest("sample", seed, keys[place]))[: taken[stratum]]
+    for index, stratum in enumerate(strata):
+        members[stratum].append(index)
+    n_sampled = even_allocation({stratum: len(indices) for stratum, indices in members.items()}, n_wanted)
+    sampled = [
+        SampledUnit(index, stratum, n_sampled[stratum] / len(indices))
+        for stratum, indices in members.items()
+        for index in sorted(indices, key=lambda index: digest("sample", seed, keys[index]))[: n_sampled[stratum]]
     ]
-    return sorted(drawn)
+    return sorted(sampled)
 
 
 def even_allocation(sizes: Mapping[str, int], n_wanted: int) -> dict[str, int]:
@@ -72,14 +72,14 @@ def even_allocation(sizes: Mapping[str, int], n_wanted: int) -> dict[str, int]:
     """
     if n_wanted < len(sizes):
         raise ValueError(f"{n_wanted} units from {len(sizes)} strata")
-    taken: dict[str, int] = {}
+    n_sampled: dict[str, int] = {}
     left = min(n_wanted, sum(sizes.values()))
     # The smallest first: what one cannot give is shared by the larger ones.
     ordered = sorted(sizes, key=lambda stratum: (sizes[stratum], stratum))
     for number, stratum in enumerate(ordered):
-        taken[stratum] = min(sizes[stratum], left // (len(ordered) - number))
-        left -= taken[stratum]
-    return taken
+        n_sampled[stratum] = min(sizes[stratum], left // (len(ordered) - number))
+        left -= n_sampled[stratum]
+    return n_sampled
 
 
 PRIOR_ERROR = 0.15
@@ -131,7 +131,7 @@ def sizes(contributions: Floats, errors: Floats) -> Floats:
 
 
 def inclusion_probabilities(size: Floats, n_wanted: int) -> Floats:
-    """Probabilities in proportion to size that sum to the number of units wanted, none above 1.
+    """Return probabilities in proportion to size that sum to the number of units wanted, none above 1.
 
     What would be above 1 is taken for certain, and the rest is divided among the others.
 
@@ -139,17 +139,17 @@ def inclusion_probabilities(size: Floats, n_wanted: int) -> Floats:
         size: above 0.
         n_wanted: at most as many as there are units, else all are certain.
     """
-    found = np.ones(len(size))
+    probabilities = np.ones(len(size))
     free = np.ones(len(size), dtype=np.bool_)
     if n_wanted >= len(size):
-        return found
+        return probabilities
     while True:
         left = n_wanted - int((~free).sum())
-        found[free] = size[free] * left / float(size[free].sum())
-        above = free & (found >= 1.0)
+        probabilities[free] = size[free] * left / float(size[free].sum())
+        above = free & (probabilities >= 1.0)
         if not above.any():
-            return found
-        found[above] = 1.0
+            return probabilities
+        probabilities[above] = 1.0
         free &= ~above
 
 
@@ -170,16 +170,16 @@ def systematic_sample(
         groups: that of each unit.
 
     Returns:
-        The places drawn, in the order of the units.
+        The indices sampled, in the order of the units.
     """
-    order = np.array(sorted(range(len(keys)), key=lambda place: (groups[place], digest("draw", seed, keys[place]))))
+    order = np.array(sorted(range(len(keys)), key=lambda index: (groups[index], digest("draw", seed, keys[index]))))
     start = int(digest("start", seed, *sorted(keys))[:_HEX], 16) / 16**_HEX
     ends = np.cumsum(probabilities[order])
     # The sum is whole but for rounding, which must not add or drop a unit.
     ends[-1] = round(ends[-1])
     passed = np.floor(ends - start)
-    drawn = np.diff(passed, prepend=math.floor(-start)) > 0
-    return np.sort(order[drawn])
+    sampled = np.diff(passed, prepend=math.floor(-start)) > 0
+    return np.sort(order[sampled])
 
 
 def label_variance(contributions: Floats, errors: Floats, probabilities: Floats) -> float:

@@ -1,12 +1,12 @@
 """Weaknesses of a model: the nodes of a tree of capabilities in which it scores lower than elsewhere, or than others.
 
-What is compared are task values: of one task, the share of the decided criteria of a node that were handled rightly,
+Task values are compared: of one task, the share of the decided criteria of a node that were handled rightly,
 each counted with the size of its weight. A criterion of negative weight is handled rightly when it is not met, so this
 is the min-normalised score of these criteria, (p - N) / (P - N) (paper, equation 3), and its mean over tasks is
-equation 4. What is undecided is left out on both sides of a comparison. Tasks are the sample, so verdicts of one task
+equation 4. Undecided criteria are left out on both sides of a comparison. Tasks are the sample, so verdicts of one task
 may depend on each other in any way.
 
-A weakness is found on one part of the tasks and confirmed on the other (Cox, "A Note on Data-Splitting for the
+A weakness is selected on one part of the tasks and confirmed on the other (Cox, "A Note on Data-Splitting for the
 Evaluation of Significance Levels", Biometrika 62, 1975). On the first part Holm's correction is over the nodes of a
 tree. On the second it is over all candidates of a model: in all its trees, beside its own other criteria and beside all
 other models. The two parts share no task, so however the candidates were chosen, the chance that the second part
@@ -36,8 +36,8 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
-def is_for_finding(task_id: str) -> bool:
-    """Return whether a task is for finding weaknesses, not for confirming them.
+def is_for_selection(task_id: str) -> bool:
+    """Return whether a task is for selecting weaknesses, not for confirming them.
 
     By a hash of its id, so about half of the tasks are, and a task changes sides never: not when other tasks are added,
     and not for another model.
@@ -73,7 +73,7 @@ class TaskSums:
     spread: Floats
 
     def shares(self, leaves: Floats) -> Floats:
-        """Task values over sets of leaves, NaN where a task has none of a set.
+        """Return task values over sets of leaves, NaN where a task has none of a set.
 
         Args:
             leaves: 1 where a leaf is in a set, else 0; shape (n_leaves, n_sets).
@@ -103,15 +103,15 @@ def task_sums(right: Floats, weights: Floats, tasks: Ints, leaves: Ints, shape: 
     Args:
         right: how rightly each criterion was handled; NaN where undecided.
         weights: of the criteria; their sizes count, and one of 0 does not.
-        tasks, leaves: the place of each criterion's task and leaf.
+        tasks, leaves: the index of each criterion's task and leaf.
         shape: number of tasks and of leaves.
     """
     is_decided = ~np.isnan(right) & (weights != 0)
     sizes, known = np.where(is_decided, np.abs(weights), 0.0), np.where(is_decided, right, 0.0)
-    places = tasks * shape[1] + leaves
+    cells = tasks * shape[1] + leaves
 
     def summed(each: Floats) -> Floats:
-        return np.bincount(places, each, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+        return np.bincount(cells, each, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
 
     counts = np.bincount(tasks, is_decided, minlength=shape[0])
     means = np.bincount(tasks, known, minlength=shape[0]) / np.maximum(counts, 1)
@@ -132,7 +132,7 @@ class Contrast:
     other: TaskSums | None = None
 
     def sides(self, inside: Floats, outside: Floats) -> tuple[Floats, Floats]:
-        """Task values of what is compared with and of the model, for sets of leaves and what lies outside of each."""
+        """Return task values of the other side and of the model, for sets of leaves and their complements."""
         if self.other is None:
             return self.model.shares(outside), self.model.shares(inside)
         return self.other.shares(inside), self.model.shares(inside)
@@ -142,7 +142,7 @@ class Contrast:
         return Contrast(self.model.of_tasks(chosen), None if self.other is None else self.other.of_tasks(chosen))
 
     def chance_p_values(self, inside: Floats, outside: Floats) -> Floats:
-        """One-sided p-values of the hypothesis that rightness is dealt out to each task's criteria by chance.
+        """Return one-sided p-values of the hypothesis that rightness falls on each task's criteria by chance.
 
         The mean difference over tasks by its standard deviation under that hypothesis (a permutation within tasks;
         Strasser and Weber, "On the asymptotic theory of permutation statistics", 1999), as a normal. Where hardly
@@ -169,22 +169,22 @@ class Below:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A node in which a model lies significantly below on the tasks for finding.
+class WeaknessCandidate:
+    """A node in which a model lies significantly below on the tasks for selection.
 
-    `p_found` is corrected for the nodes of the tree.
+    `p_selected` is corrected for the nodes of the tree.
     """
 
     node: int
-    found: Below
-    p_found: float
+    selected: Below
+    p_selected: float
 
 
 @dataclass(frozen=True, slots=True)
 class Weakness:
     """A candidate with what the other tasks say; `p_confirmed` is corrected for all candidates of the model."""
 
-    candidate: Candidate
+    candidate: WeaknessCandidate
     confirming: Below
     p_confirmed: float | None
 
@@ -198,42 +198,42 @@ def leaves_under(parents: Sequence[int]) -> Floats:
     """Return a matrix that shows which leaves lie under which nodes of a tree.
 
     Args:
-        parents: the place of each node's parent, -1 for the root; parents come before their children.
+        parents: the index of each node's parent, -1 for the root; parents come before their children.
 
     Returns:
         1 where a leaf is the node or lies under it, else 0; shape (n_leaves, n_nodes), leaves in the order of nodes.
     """
     leaves = [node for node in range(len(parents)) if node not in set(parents)]
     under = np.zeros((len(leaves), len(parents)))
-    for place, leaf in enumerate(leaves):
+    for index, leaf in enumerate(leaves):
         node = leaf
         while node >= 0:
-            under[place, node] = 1.0
+            under[index, node] = 1.0
             node = parents[node]
     return under
 
 
-def candidates(contrast: Contrast, parents: Sequence[int], alpha: float = ALPHA) -> list[Candidate]:
+def candidates(contrast: Contrast, parents: Sequence[int], alpha: float = ALPHA) -> list[WeaknessCandidate]:
     """Return the nodes of a tree in which a model is significantly below; of nested nodes only the aptest.
 
     Args:
-        contrast: on the tasks for finding.
+        contrast: on the tasks for selection.
         parents: the tree, as in `leaves_under`. Its root is no capability and is not compared.
-        alpha: the corrected p-value up to which a node is found.
+        alpha: the corrected p-value up to which a node is selected.
     """
     under = leaves_under(parents)
     nodes = [node for node, parent in enumerate(parents) if parent >= 0]
     tested = dict(zip(nodes, _tested(contrast, under[:, nodes], 1.0 - under[:, nodes], alpha), strict=True))
     corrected = dict(zip(nodes, holm([each.p_value for each in tested.values()]), strict=True))
-    found = {
-        node: Candidate(node, tested[node], p_value)
+    selected = {
+        node: WeaknessCandidate(node, tested[node], p_value)
         for node, p_value in corrected.items()
         if p_value is not None and p_value <= alpha
     }
-    return [found[node] for node in _aptest(contrast, under, sorted(found), alpha)]
+    return [selected[node] for node in _aptest(contrast, under, sorted(selected), alpha)]
 
 
-def confirmed(searched: Sequence[tuple[Contrast, Sequence[int], Sequence[Candidate]]]) -> list[list[Weakness]]:
+def confirmed(searched: Sequence[tuple[Contrast, Sequence[int], Sequence[WeaknessCandidate]]]) -> list[list[Weakness]]:
     """Return all candidates of a model on the tasks for confirming.
 
     Args:
@@ -259,18 +259,18 @@ def _tested(contrast: Contrast, inside: Floats, outside: Floats, alpha: float) -
     first, second = contrast.sides(inside, outside)
     by_chance = contrast.chance_p_values(inside, outside)
     bounds = np.maximum(_least_p_values(second - first), by_chance)
-    sides = [(first[:, place], second[:, place], float(by_chance[place])) for place in range(len(bounds))]
-    tested = {place: _below(*sides[place]) for place in np.flatnonzero(np.isnan(bounds)).tolist()}
-    least = holm([tested[place].p_value if place in tested else bound for place, bound in enumerate(bounds.tolist())])
-    for place, bound in enumerate(bounds.tolist()):
-        corrected = least[place]
-        if place not in tested and corrected is not None:
+    sides = [(first[:, index], second[:, index], float(by_chance[index])) for index in range(len(bounds))]
+    tested = {index: _below(*sides[index]) for index in np.flatnonzero(np.isnan(bounds)).tolist()}
+    least = holm([tested[index].p_value if index in tested else bound for index, bound in enumerate(bounds.tolist())])
+    for index, bound in enumerate(bounds.tolist()):
+        corrected = least[index]
+        if index not in tested and corrected is not None:
             is_possible = corrected <= _CLOSE_TO_ALPHA * alpha
-            there = (second - first)[:, place]
+            there = (second - first)[:, index]
             there = there[~np.isnan(there)]
             untested = PairedDifference(len(there), float(there.mean()), None, None, None, None)
-            tested[place] = _below(*sides[place]) if is_possible else Below(untested, bound)
-    return [tested[place] for place in range(len(bounds))]
+            tested[index] = _below(*sides[index]) if is_possible else Below(untested, bound)
+    return [tested[index] for index in range(len(bounds))]
 
 
 def _below(first: Floats, second: Floats, by_chance: float) -> Below:
@@ -286,7 +286,7 @@ def _below(first: Floats, second: Floats, by_chance: float) -> Below:
 
 
 def _least_p_values(differences: Floats) -> Floats:
-    """One-sided p-values by Student's t, which those of `paired_difference` never are below.
+    """Return one-sided p-values by Student's t, lower bounds of those of `paired_difference`.
 
     Returns:
         NaN where too few tasks differ for the t-test.
@@ -305,14 +305,14 @@ def _least_p_values(differences: Floats) -> Floats:
     return p_values
 
 
-def _aptest(contrast: Contrast, under: Floats, found: Sequence[int], alpha: float) -> list[int]:
-    """Of found nodes that lie in each other those that say best where the weakness is.
+def _aptest(contrast: Contrast, under: Floats, selected: Sequence[int], alpha: float) -> list[int]:
+    """Return the aptest of the selected nodes that lie in each other.
 
     A node is weak as a whole, and stands for the weak nodes in it, if what it holds beside them is weak too:
     significantly, and at least half as weak as they are. Otherwise they alone explain it, and it is left out.
     """
     chosen: list[int] = []
-    for node in reversed(found):  # children come after their parents
+    for node in reversed(selected):  # children come after their parents
         within = [each for each in chosen if (under[:, each] <= under[:, node]).all()]
         if within and not _is_weak_beside(contrast, under, node, within, alpha):
             continue

@@ -45,18 +45,18 @@ def refuse_deep(value: Any, most_values: int | None = None) -> None:
     """
     waiting, n_seen = [(value, 1)], 0
     while waiting:
-        found, depth = waiting.pop()
+        nested, depth = waiting.pop()
         n_seen += 1
         if depth > _DEEPEST or (most_values is not None and n_seen > most_values):
             raise RecursionError("nested too deeply")
-        inner = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
+        inner = nested.values() if isinstance(nested, dict) else nested if isinstance(nested, list) else ()
         waiting += [(each, depth + 1) for each in inner]
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    by_key: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in by_key:
             raise KeyTwice(key, pairs)
-        found[key] = value
-    return found
+        by_key[key] = value
+    return by_key

@@ -46,5 +46,5 @@ def secrets_in(value: Any, path: str = "", *, is_secret: bool = False) -> Iterat
 
 def literal_secret(value: Any, path: str) -> str | None:
     """Return the path of the first secret whose value is written in a nested mapping itself."""
-    found = (where for where, leaf in secrets_in(value, path) if not (isinstance(leaf, str) and is_reference(leaf)))
-    return next(found, None)
+    paths = (where for where, leaf in secrets_in(value, path) if not (isinstance(leaf, str) and is_reference(leaf)))
+    return next(paths, None)

@@ -177,7 +177,7 @@ TABLES = {
     "leaderboard": """
         select * exclude (
             ci_low, ci_high, raw_ci_low, raw_ci_high, is_small, trials_mean, trials_ci_low, trials_ci_high, met_ci_low,
-            met_ci_high, is_met_small, cost_usd, first_answered_at
+            met_ci_high, is_met_small, cost_usd, first_response_at
         )
         from leaderboard order by all
     """,

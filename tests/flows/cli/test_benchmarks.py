@@ -16,7 +16,7 @@ from tasks.dataset.source import source_of
 from tasks.rules.errors import UsageError
 from tests.flows.conftest import Command
 from tests.kit import configure, one_line
-from tests.tasks.aggregate.test_cookbook import small_world
+from tests.tasks.aggregate.world import small_world
 from warehouse import Warehouse
 
 TWIN = """

@@ -10,7 +10,7 @@ from tests import kit
 from tests.flows.conftest import Run, run_on
 from tests.kit import admitted, criterion, response, stored, together, verdict, written
 from tests.tasks.aggregate.debiased_oracle import CATEGORIES, LabelledWorld, without_labels_on
-from tests.tasks.aggregate.test_cookbook import small_world
+from tests.tasks.aggregate.world import small_world
 from tests.tasks.compare.comparisons import judged, tasks_of
 
 

@@ -28,7 +28,7 @@ NEEDED = {
     "diff": ["a", "b"], "cascade": ["a", "b"], "weaknesses": ["a"], "criteria": ["never-met"],
     "figure": ["leaderboard"], "sql": ["select 1"],
 }  # fmt: skip
-"""What a command needs beside options."""
+"""Command -> required arguments."""
 WORKS_ALONE = {"run", "plan", "nightly", "backfill", "ingest", "benchmarks", "figures", "doctor", "serve"}
 """Commands that can be the first in a folder."""
 

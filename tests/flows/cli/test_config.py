@@ -1,5 +1,6 @@
 """The configuration refuses what it cannot mean, in one line with the path of the key."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -18,27 +19,31 @@ from tasks.rules.errors import UsageError
 from tasks.run.run_context import callees
 from tests.flows.conftest import Run
 from tests.golden.outputs import kept
+from tests.kit import row
 from warehouse import Warehouse
 
 MODEL = "models: [{name: openai/x%s}]"
 TWO = "models: [{name: openai/a, label: a}, {name: openai/b, label: b}]\njudges: [{name: openai/j}]\n"
 
 
-def _refusal(tmp_path: Path, text: str) -> str:
-    file = tmp_path / "night.yaml"
-    file.write_text(text, encoding="utf-8")
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The path of a configuration in the current folder, of a user without a key."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    return tmp_path / "night.yaml"
+
+
+def refusal(arguments: Arguments) -> str:
     with pytest.raises(UsageError) as refused:
-        load_job(Arguments(config=file))
-    line = str(refused.value)
-    assert "\n" not in line
-    return line.removeprefix(str(file)).removeprefix(": ")
+        load_job(arguments)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
 
 
-def test_a_mistyped_benchmark_is_reported_before_a_missing_data_set(tmp_path: Path) -> None:
-    file = tmp_path / "night.yaml"
+def test_a_mistyped_benchmark_is_reported_before_a_missing_data_set(file: Path) -> None:
     file.write_text("trials: 1", encoding="utf-8")
-    with pytest.raises(UsageError, match="helathbench"):
-        load_job(Arguments(config=file, benchmark="helathbench"))
+    assert "helathbench" in refusal(Arguments(config=file, benchmark="helathbench"))
 
 
 @pytest.mark.parametrize(
@@ -110,8 +115,9 @@ def test_a_mistyped_benchmark_is_reported_before_a_missing_data_set(tmp_path: Pa
         (TWO.partition("judges")[0] + "stopping: {}", "stopping: needs a judge"),
     ],
 )
-def test_what_is_impossible_is_refused_with_the_path_of_the_key(tmp_path: Path, text: str, path: str) -> None:
-    assert _refusal(tmp_path, "dataset: {source: sample}\n" + text).startswith(path)
+def test_what_is_impossible_is_refused_with_the_path_of_the_key(file: Path, text: str, path: str) -> None:
+    file.write_text("dataset: {source: sample}\n" + text, encoding="utf-8")
+    assert refusal(Arguments(config=file)).startswith(f"{file}: {path}")
 
 
 @pytest.mark.parametrize(
@@ -137,31 +143,30 @@ def test_what_is_impossible_is_refused_with_the_path_of_the_key(tmp_path: Path, 
         ),
     ],
 )
-def test_a_file_that_says_nothing_usable_is_refused(tmp_path: Path, text: str, message: str) -> None:
-    assert _refusal(tmp_path, text).startswith(message)
+def test_a_file_that_says_nothing_usable_is_refused(file: Path, text: str, message: str) -> None:
+    file.write_text(text, encoding="utf-8")
+    assert refusal(Arguments(config=file)).startswith(f"{file}: {message}")
 
 
-def test_doctor_names_the_headers_whose_values_stand_in_the_file(tmp_path: Path) -> None:
-    file = tmp_path / "night.yaml"
+def test_doctor_names_the_headers_whose_values_stand_in_the_file(file: Path) -> None:
     headers = ", headers: {X-Team: planted-blue, X-Gate: '${GATE}', X-Zone: 'eu-${ZONE}'}"
     file.write_text("dataset: {source: sample}\n" + MODEL % headers)
-    findings = examine(load_job(Arguments(config=file, warehouse=tmp_path / "data")))
+    findings = examine(load_job(Arguments(config=file, warehouse=file.parent / "data")))
     (finding,) = [finding for finding in findings if finding.subject.startswith("headers")]
     assert ("headers of openai/x", None) == (finding.subject, finding.is_ok)
     assert finding.detail.startswith("literal values: X-Team, X-Zone; ")
     assert not any("planted-blue" in finding.detail for finding in findings)
 
 
-def test_doctor_names_the_package_that_a_model_on_aws_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_names_the_package_that_a_model_on_aws_needs(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)  # the S3 server of other tests needs it
-    file = tmp_path / "night.yaml"
     file.write_text("dataset: {source: sample}\nmodels: [{name: bedrock/amazon.nova-lite}]")
     (finding,) = [each for each in examine(load_job(Arguments(config=file))) if "bedrock" in each.subject]
     assert (False, "boto3 is not installed; run `uv pip install boto3`") == (finding.is_ok, finding.detail)
 
 
-def test_without_a_file_the_embedded_default_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("file")
+def test_without_a_file_the_embedded_default_stands() -> None:
     job = load_job(Arguments())
     assert ["embedded/smollm2-135m-instruct", "embedded/smollm2-135m-instruct"] == [
         model.name for model in (*job.settings.models, *job.settings.judges)
@@ -268,16 +273,12 @@ def test_a_configuration_is_to_try_next_where_there_is_none(tmp_path: Path, monk
     assert "cp prbench.example.yaml" not in next_commands(Arguments(config=Path("another.yaml")))
 
 
-def test_doctor_names_a_path_that_is_not_there_empty_lists_and_missing_keys(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    file = tmp_path / "night.yaml"
+def test_doctor_names_a_path_that_is_not_there_empty_lists_and_missing_keys(file: Path) -> None:
     file.write_text(
         "dataset: {source: nowhere.jsonl}\nmodels: []\njudges: [{name: openai/y}]\n"
         "nightly: {cron: '0 1 * * *', timezone: UTC}"
     )
-    finding = {each.subject: each for each in examine(load_job(Arguments(config=file, warehouse=tmp_path / "data")))}
+    finding = {each.subject: each for each in examine(load_job(Arguments(config=file, warehouse=file.parent / "data")))}
 
     assert (False, True) == (
         finding["data set"].is_ok,
@@ -292,16 +293,14 @@ def test_doctor_names_a_path_that_is_not_there_empty_lists_and_missing_keys(
     )
 
 
-def test_an_imported_model_calls_nobody_and_survives_being_stored(tmp_path: Path) -> None:
-    file = tmp_path / "night.yaml"
+def test_an_imported_model_calls_nobody_and_survives_being_stored(file: Path) -> None:
     file.write_text("dataset: {source: sample}\nmodels: [{label: x, source: imported}]", encoding="utf-8")
     job = load_job(Arguments(config=file))
     assert [] == list(callees(job))
     assert job.settings == Settings.model_validate(job.settings.model_dump(mode="json"))
 
 
-def test_models_that_are_named_narrow_what_is_evaluated_and_not_what_is_compared(tmp_path: Path) -> None:
-    file = tmp_path / "night.yaml"
+def test_models_that_are_named_narrow_what_is_evaluated_and_not_what_is_compared(file: Path) -> None:
     file.write_text("dataset: {source: sample}\n" + TWO + "stopping: {pairs: [[a, b]]}", encoding="utf-8")
     job = load_job(Arguments(config=file, models=("b",)))
     assert ["b"] == [model.label for model in job.settings.models]
@@ -317,3 +316,79 @@ def test_a_rule_that_cascade_picks_can_be_pasted_into_the_configuration() -> Non
     assert [] == problems
     assert settings is not None
     assert 1 == len(settings.judges)
+
+
+def problems(file: Path, run: Run, *options: str, code: int = 2) -> list[tuple[str, str]]:
+    """Return the problems that `prbench doctor` reports: the subject, and the beginning of the detail."""
+    run("doctor", "--json", "--config", file, *options, code=code)
+    return [(each["what"], each["detail"]) for each in json.loads(run.out) if each["state"] == "PROBLEM"]
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ("judges: [{name: openai/y, template: no.txt}]", "judge openai/y: template: no.txt is neither a file"),
+        (
+            "judges: [{name: openai/y, label: j}, {name: openai/z, label: j, template: no.txt}]",
+            "judges: label 'j' is used twice",
+        ),
+        ("judges: [{name: openai/y}]\ncapabilities: 5", "capabilities: must be a mapping"),
+        (
+            "judges: [{name: openai/y}]\ncapabilities: {model: {name: openai/x, trials: 2}}",
+            "capabilities: `model.trials` must be 1",
+        ),
+        ("judges: [{name: openai/y}, {name: openai/z, tials: 1}]", "judges[1].tials: there is no such key (did you"),
+        ("judges: [{name: openai/y}]\nquality: {weight_rnage: warn}", "quality.weight_rnage: there is no such check"),
+        ("judges: [{name: openai/y}]\nbenchmarks: {prbench: {trials: 0}}", "benchmarks.prbench: trials: must be"),
+        (
+            "judges: [{name: openai/y}]\nbenchmarks: {prbnech: {}}",
+            "benchmarks.prbnech: there is no such benchmark (did",
+        ),
+    ],
+)
+def test_a_broken_configuration_hides_neither_a_missing_data_file_nor_a_missing_key(
+    file: Path, run: Run, broken: str, message: str
+) -> None:
+    file.write_text(f"dataset: {{source: nowhere.jsonl}}\n{broken}")
+    (_, first), *others = problems(file, run)
+    assert first.startswith(message)
+    assert ("data set", "nowhere.jsonl") in [(what, detail.partition(" is ")[0]) for what, detail in others]
+    assert ["OPENAI_API_KEY is not set; export it"] == [detail for what, detail in others if what.endswith("openai/y")]
+
+
+def test_findings_on_defaults_are_left_out_for_a_broken_configuration(file: Path, run: Run) -> None:
+    file.write_text("datset: {source: nowhere.jsonl}\nmodels: [{nme: x}]\nnightly: {cron: x}\n")
+    run("doctor", "--json", "--config", file, code=2)
+    assert not {"data set", "models", "nights"} & {each["what"] for each in json.loads(run.out)}
+
+
+def test_all_problems_of_a_configuration_are_reported_together(file: Path) -> None:
+    file.write_text(
+        "dataset: {source: sample}\nmodels: [{name: a, label: x}, {name: b, label: x}]\ntrials: 0\n"
+        "judges: [{name: a, rubric: augmented, template: no.txt}, {name: a}, {name: b, tials: 1}]\n"
+        "quality: {nope: warn, verdict_value: quarantine}\n"
+    )
+    broken = ("models: label 'x' is used twice", "trials: must be greater")
+    for part in (
+        *broken, "rubric_writer: judge a has `rubric: augmented`", "judges: label 'a' is used twice",
+        "judge a: template: no.txt is neither", "judges[2].tials: there is no such key (did you mean `trials`?)",
+        "quality.nope: there is no such check; known are", "quality.verdict_value: looks at",
+    ):  # fmt: skip
+        assert part in refusal(Arguments(config=file))
+    (file.parent / "taken").touch()
+    for part in (*broken, "taken is a file; choose a folder"):
+        assert part in refusal(Arguments(config=file, warehouse=file.parent / "taken"))
+
+
+def test_a_folder_that_is_neither_empty_nor_a_warehouse_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+    taken, disk = tmp_path / "taken", tmp_path / "disk"
+    (taken / "apt").mkdir(parents=True)
+    assert f"warehouse {taken} (--warehouse): contains apt and is no warehouse" in refusal(Arguments(warehouse=taken))
+    assert [taken / "apt"] == list(taken.iterdir())
+
+    (disk / "lost+found").mkdir(parents=True)
+    (disk / ".snapshots").mkdir()
+    assert disk == load_job(Arguments(warehouse=disk)).warehouse
+    Warehouse(disk).write("runs", [row("runs", command="run")])
+    (disk / "notes.txt").touch()
+    assert disk == load_job(Arguments(warehouse=disk)).warehouse

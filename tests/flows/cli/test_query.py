@@ -169,7 +169,7 @@ def test_every_recipe_runs_where_there_is_nothing_yet(empty: Path, name: str, ru
     ("name", "shown"),
     [
         ("mean_scores", "-- table intermediate.mean_scores\n-- One row: a model's mean of a score"),
-        ("run/missing_verdicts", "-- query queries/run/missing_verdicts\n-- The criteria of some answers"),
+        ("run/missing_verdicts", "-- query queries/run/missing_verdicts\n-- One row: a criterion of some responses"),
         ("total_cost", "with spend as (\n    -- One row: what the calls of a run came to on a day"),
         ("failed-calls", "-- recipe failed-calls: Which calls failed, and why?\nwith calls as"),
     ],

@@ -26,7 +26,7 @@ TITLE = "\x1b]0;owned\x07"
 CLEAR = "\x1b[2J"
 EVIL = f"{TITLE}{CLEAR}\x9b31m\x7f\u202eabc\u2066\u200b\U000e0041\r{CLEAR}end"
 HARMLESS = re.compile(r"\x1b\[\d*(?:;\d+)*m|\x1b\[\?25[hl]|\x1b\[2K|\x1b\[\d?A|\r")
-"""What Rich itself draws with."""
+"""The control sequences of Rich itself."""
 
 
 def commands_in(shown: str) -> list[str]:

@@ -1,7 +1,9 @@
 """Rules of nights that need no Prefect: which night it is, when it stops, what the record of a run holds."""
 
 import json
+import os
 import re
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,14 +15,15 @@ from hypothesis import strategies as st
 
 from flows import nightly
 from flows.cli.main import main
-from flows.execution import run_row
+from flows.execution import Execution, run_row
 from flows.nightly import as_night, run_night
 from flows.run.arguments import Arguments
 from flows.run.config import STOP_TIME, load_job, night_of, stop_time
 from tasks.config.job import Job
 from tasks.config.operations import Nightly
 from tasks.rules.errors import UsageError
-from tests.kit import at, job_on, rows_in
+from tests.kit import at, job_on, prepared, rows_in
+from warehouse import Warehouse
 
 SECRET = "a-secret-in-the-address"
 
@@ -58,6 +61,53 @@ def test_a_night_after_its_stop_time_is_skipped_with_an_alert(
     assert "skipped" == alert["kind"]
     assert "its stop time 01:01 has passed" in alert["detail"]
     assert "skipped: its stop time" in capsys.readouterr().err
+
+
+@pytest.fixture
+def executed(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
+    """The labels of nights whose flow was called, which does nothing here."""
+    labels: list[str | None] = []
+
+    def execute(job: Job, *_: Any, **__: Any) -> Execution:
+        labels.append(job.night)
+        return Execution(job)
+
+    monkeypatch.setattr(nightly, "execute_flow", execute)
+    return labels
+
+
+def test_a_night_beside_another_one_is_skipped_with_an_alert_or_waits_for_it(
+    tmp_path: Path, executed: list[str | None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ready = prepared(job(tmp_path))
+    first, second = (ready.model_copy(update={"night": f"2026-11-2{day}", "run_id": "r"}) for day in (2, 3))
+    queued = job(tmp_path, nightly={"overlap": "queue"}).model_copy(update={"night": "2026-11-24"})
+    waiting = threading.Thread(target=run_night, args=(queued,), kwargs={"is_verbose": False})
+    with Warehouse(tmp_path).only_one("night-prbench", wait=False), Warehouse(tmp_path).living("r"):
+        Warehouse(tmp_path).write("runs", [run_row(first, [], at(0), None, "running")])
+        Warehouse(tmp_path).publish()
+        skipped, again = (run_night(each, is_verbose=False) for each in (second, first))
+        waiting.start()
+        assert [] == executed
+    waiting.join(60)
+
+    assert ["2026-11-24"] == executed
+    assert [("skipped", 0)] * 2 == [(each.outcome, each.exit_code) for each in (skipped, again)]
+    # The night that is in progress is no alert.
+    (alert,) = skipped.alerts
+    assert f"process {os.getpid()} is at work" in alert["line"]
+    assert [] == again.alerts
+    assert "skipped: the night of 2026-11-22 is already in progress" in capsys.readouterr().err
+
+
+def test_a_killed_night_is_an_alert_of_the_next_one(tmp_path: Path, executed: list[str | None]) -> None:
+    ready = prepared(job(tmp_path))
+    killed, tonight = (ready.model_copy(update={"night": f"2026-11-2{day}"}) for day in (2, 3))
+    Warehouse(tmp_path).write("runs", [run_row(killed, [], at(0), None, "running") | {"run_id": "r1"}])
+    (alert,) = run_night(tonight, is_verbose=False).alerts
+
+    assert ["2026-11-23"] == executed
+    assert "the night of 2026-11-22 was killed (run r1, begun 00:00 UTC)" == alert["line"]
 
 
 @pytest.mark.parametrize("receiver", [

@@ -4,26 +4,19 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from subprocess import Popen
-from typing import Any
 
 import pytest
 
-from tests.faults.server import is_judge_request
-from tests.flows.conftest import CONCURRENCY, N_CRITERIA, N_TASKS, until
+from tests.flows.conftest import CONCURRENCY, N_CRITERIA, N_TASKS
 from tests.flows.nights.night_world import (
     N_CONTROL,
     NightWorld,
     Seen,
-    Weather,
     night_world,
     sign_flip_p,
 )
 
 pytestmark = pytest.mark.slow
-A_NIGHT = N_TASKS + N_CRITERIA + N_CONTROL
-"""Calls of a night: one model is sampled anew and judged, and the control set is."""
 
 
 @dataclass
@@ -156,103 +149,6 @@ def test_a_night_that_fails_sends_one_line_that_says_why(nights: Nights) -> None
     assert [1, 1, 1, 1, 0] == [night.n_pings for night in ended]
 
 
-@dataclass
-class Troubled:
-    """A night that is killed, continued until a stop time, and finished while another command waits for it."""
-
-    first: "Popen[str]"
-    again: Seen
-    second: Seen
-    n_of_first: int
-    stopped: Seen
-    late_s: float
-    n_stored: int
-    status: list[dict[str, Any]]
-    n_of_last: int
-    last: dict[str, Any]
-    waited: Seen
-
-
-TROUBLED, THE_NEXT = "2026-11-06", "2026-11-07"
-
-
-@pytest.fixture(scope="module")
-def troubled(nights: Nights) -> Troubled:
-    world, began = nights.world, len(nights.world.server.book)
-    first = started(world, delay_s=0.3)
-    until(lambda: sum(map(is_judge_request, world.server.book[began:])) > 30, first)
-    again = world.night(TROUBLED, delay_s=0.3)
-    second = world.night(THE_NEXT, "--json", delay_s=0.3)
-    assert first.poll() is None
-    first.kill()
-    first.communicate()
-    n_of_first = len(world.server.book) - began
-
-    stop_at = datetime.now().astimezone() + timedelta(seconds=9)
-    stopped = world.night(TROUBLED, "--stop-at", stop_at.isoformat(), code=4, delay_s=2.0)
-    late_s = (datetime.now().astimezone() - stop_at).total_seconds()
-    n_stored = stored_of(world)
-    status = world.command.json("status", "--warehouse", "data", "--night", TROUBLED, "--model", "fresh")
-
-    world.configure(nightly={"overlap": "queue"})
-    before = len(world.server.book)
-    last = started(world, "--json", delay_s=0.2)
-    until(lambda: len(world.server.book) > before, last)
-    waited = world.night(TROUBLED, delay_s=0.2)
-    output, complaint = last.communicate(timeout=60)
-    assert 0 == last.returncode, complaint
-    n_of_last = len(world.server.book) - before
-    receiver = json.loads(output)
-    return Troubled(first, again, second, n_of_first, stopped, late_s, n_stored, status, n_of_last, receiver, waited)
-
-
-@pytest.mark.long
-def test_a_night_beside_another_one_is_skipped_with_an_alert(troubled: Troubled) -> None:
-    (alert,) = troubled.second.alerts.values()
-    assert "skipped" == alert["kind"]
-    assert f"process {troubled.first.pid} is at work" in alert["line"]
-    assert "skipped" == json.loads(troubled.second.output.stdout)["outcome"]
-    assert 0 == troubled.second.n_pings
-    # The same night is under way: nothing did not take place.
-    assert {} == troubled.again.alerts
-    assert f"the night of {TROUBLED} is already in progress" in troubled.again.output.stderr
-
-
-@pytest.mark.long
-def test_a_killed_night_is_an_alert_and_continues_and_pays_nothing_twice(nights: Nights, troubled: Troubled) -> None:
-    assert troubled.stopped.alerts["failure"]["line"].startswith(f"the night of {TROUBLED} was killed")
-    assert N_TASKS + 30 < troubled.n_of_first < A_NIGHT
-    # What was in flight is lost, and what the ledger had not written down.
-    n_calls = troubled.n_of_first + len(troubled.stopped.calls) + troubled.n_of_last
-    assert A_NIGHT <= n_calls <= A_NIGHT + CONCURRENCY
-    rows = nights.world.command.sql(f"select outcome from runs where night = '{TROUBLED}' order by started_at")
-    assert ["killed", "stopped_at_time", "done", "done"] == [row["outcome"] for row in rows]
-    assert A_NIGHT == stored_of(nights.world)
-
-
-@pytest.mark.long
-def test_a_night_with_a_stop_time_ends_by_itself_and_keeps_what_was_done(troubled: Troubled) -> None:
-    stopped = troubled.stopped
-    assert 0 < troubled.late_s < 20
-    assert len(stopped.calls) > 0
-    assert troubled.n_stored == A_NIGHT - troubled.n_of_last < A_NIGHT
-    assert {"failure", "stop_time", "coverage"} == set(stopped.alerts)
-    assert 1 == stopped.n_pings
-    assert any(row["done"] < row["wanted"] for row in troubled.status)
-
-
-@pytest.mark.long
-def test_a_night_waits_for_the_one_at_work_and_then_calls_for_nothing(nights: Nights, troubled: Troubled) -> None:
-    assert "nothing is missing, no model call made" in troubled.waited.output.stderr
-    assert "skipped" not in troubled.waited.alerts
-    # What a process of its own writes on standard output is the result for machines and nothing else.
-    assert (TROUBLED, "done") == (troubled.last["night"], troubled.last["outcome"])
-    rows = nights.world.command.sql(
-        f"select started_at, ended_at from runs where night = '{TROUBLED}' order by started_at desc limit 2"
-    )
-    assert rows[1]["ended_at"] < rows[0]["started_at"]
-
-
 @pytest.fixture(scope="module")
 def filled(nights: Nights) -> NightWorld:
     """The world after these nights, with two more models, of which nothing is there yet."""
@@ -309,21 +205,3 @@ def calls_of(planned: Seen) -> dict[str, int]:
     for each in json.loads(planned.output.stdout)["calls"]:  # a row for each judge and model
         calls[each["label"]] += each["calls"]
     return dict(calls)
-
-
-def started(world: NightWorld, *options: str, **weather: Any) -> "Popen[str]":
-    """The troubled night in a process of its own."""
-    world.server.behaviour = Weather(**weather)
-    return world.command.start("nightly", "--night", TROUBLED, "--warehouse", "data", *options)
-
-
-def stored_of(world: NightWorld) -> int:
-    """The number of responses, verdicts and control verdicts of the troubled night."""
-    counts = " + ".join(
-        f"(select count(*) from {table} where {vintage} = '{TROUBLED}')"
-        for table, vintage in (
-            ("responses", "vintage"), ("verdicts", "vintage"), ("control_verdicts", "judge_vintage"),
-        )
-    )  # fmt: skip
-    n: int = world.command.sql(f"select {counts} as n")[0]["n"]
-    return n

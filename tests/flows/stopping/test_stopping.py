@@ -26,7 +26,7 @@ _LOOKS = (
     "select model, compared_model, block, decision, mean_difference, unbiased_difference, sequence_low, sequence_high "
     "from stopping_looks order by block, model, compared_model"
 )
-_BOARD = "select * exclude (first_answered_at) from leaderboard order by model, score_name"
+_BOARD = "select * exclude (first_response_at) from leaderboard order by model, score_name"
 Rows = list[dict[str, Any]]
 
 

@@ -45,9 +45,9 @@ class LabelledWorld:
         self.judge = {
             cell: value if dice.random() < 0.8 else 1.0 - value for cell, value in self.truth.items()
         }  # fmt: skip
-        drawn = dice.sample(self.cells, 520)
-        self.first = {cell: 0.2 + 0.2 * dice.random() for cell in drawn[:340]}
-        empty = set(drawn[:8])
+        sampled = dice.sample(self.cells, 520)
+        self.first = {cell: 0.2 + 0.2 * dice.random() for cell in sampled[:340]}
+        empty = set(sampled[:8])
         self.decided: dict[str, dict[Cell, float]] = {
             "eva": {cell: self.truth[cell] for cell in self.first if cell not in empty}
         }
@@ -56,20 +56,20 @@ class LabelledWorld:
             for cell, value in self.decided["eva"].items() if dice.random() < 0.4
         }  # fmt: skip
         self.known = list(self.decided["eva"])
-        self.second = {cell: 0.15 + 0.1 * dice.random() for cell in drawn[340:519]}
+        self.second = {cell: 0.15 + 0.1 * dice.random() for cell in sampled[340:519]}
         self.decided["eva"] |= {cell: self.truth[cell] for cell in self.second}
-        self.unsampled = drawn[519]
+        self.unsampled = sampled[519]
         self.decided["eva"][self.unsampled] = 1.0 - self.judge[self.unsampled]
 
     def tables(self) -> Mapping[str, list[Row]]:
-        answers = {cell[:3]: response(cell[0], cell[1], cell[2]) for cell in self.cells}
+        responses = {cell[:3]: response(cell[0], cell[1], cell[2]) for cell in self.cells}
         labels = [
-            verdict(answers[cell[:3]], self.criteria[cell[0]][cell[3]], value, judge=person, source="imported",
+            verdict(responses[cell[:3]], self.criteria[cell[0]][cell[3]], value, judge=person, source="imported",
                     judge_config_hash="imported", template_hash="imported", import_batch="b")
             for person, decided in self.decided.items() for cell, value in decided.items()
         ]  # fmt: skip
         judged = [
-            verdict(answers[cell[:3]], self.criteria[cell[0]][cell[3]],
+            verdict(responses[cell[:3]], self.criteria[cell[0]][cell[3]],
                     None if cell[:3] == LOST and cell[3] == 0 else value)
             for cell, value in self.judge.items()
         ]  # fmt: skip
@@ -77,41 +77,41 @@ class LabelledWorld:
         return {
             **admitted(self.tasks),
             "criteria": [each for of_task in self.criteria.values() for each in of_task],
-            "responses": list(answers.values()),
+            "responses": list(responses.values()),
             "verdicts": [*judged, *labels],
             "labellers": [row("labellers", judge=person, import_batch="b") for person in self.decided],
             "label_sheets": [
-                row("label_sheets", sheet_id=name, covered_breakdown="all", covered_label="", n_drawn=len(drawn),
-                    covered_responses=[each["response_id"] for each in answers.values()],
+                row("label_sheets", sheet_id=name, covered_breakdown="all", covered_label="", n_drawn=len(sampled),
+                    covered_responses=[each["response_id"] for each in responses.values()],
                     n_population=len(self.cells) - len(known))
-                for name, drawn, known in sheets
+                for name, sampled, known in sheets
             ],
             "label_draws": [
-                row("label_draws", sheet_id=name, task_id=cell[0], probability=drawn.get(cell, 1.0),
-                    response_id=answers[cell[:3]]["response_id"], is_known=cell not in drawn,
+                row("label_draws", sheet_id=name, task_id=cell[0], probability=sampled.get(cell, 1.0),
+                    response_id=responses[cell[:3]]["response_id"], is_known=cell not in sampled,
                     criterion_id=self.criteria[cell[0]][cell[3]]["criterion_id"],
                     criterion_hash=self.criteria[cell[0]][cell[3]]["content_hash"])
-                for name, drawn, known in sheets for cell in (*drawn, *known)
+                for name, sampled, known in sheets for cell in (*sampled, *known)
             ],
         }  # fmt: skip
 
     def labels(self) -> dict[Cell, tuple[float, float]]:
         """Of each sampled label the mean of what people decided, and the number of verdicts it stands for."""
-        said: dict[Cell, list[float]] = defaultdict(list)
+        decisions: dict[Cell, list[float]] = defaultdict(list)
         for decided in self.decided.values():
             for cell, value in decided.items():
-                said[cell].append(value)
-        share = sum(cell in said for cell in self.first) / len(self.first)
+                decisions[cell].append(value)
+        share = sum(cell in decisions for cell in self.first) / len(self.first)
         n = len(self.cells)
         weights = (share * len(self.first) / n, len(self.second) / (n - len(self.known)))
-        found = {}
-        for cell, values in said.items():
+        result = {}
+        for cell, values in decisions.items():
             first = 1.0 / (self.first[cell] * share) if cell in self.first else 0.0
             second = 1.0 if cell in self.known else 1.0 / self.second[cell] if cell in self.second else 0.0
             factor = (weights[0] * first + weights[1] * second) / sum(weights)
             if factor:
-                found[cell] = (sum(values) / len(values), factor)
-        return found
+                result[cell] = (sum(values) / len(values), factor)
+        return result
 
     def expected(self, model: str, score: str = "score", category: str | None = None) -> dict[str, float]:
         """A model's debiased figure by column, as the README describes it."""
@@ -119,17 +119,17 @@ class LabelledWorld:
         debiased, alone = figure.estimate(uses_judge=True), figure.estimate(uses_judge=False)
         names = ("debiased", "debiased_ci_low", "debiased_ci_high", "judge_power", "effective_labels",
                  "labels_alone", "labels_alone_ci_low", "labels_alone_ci_high")  # fmt: skip
-        found = {"judge_score": figure.mean(figure.judged), "n_labels": len(figure.labels)}
-        found["n_tasks_labelled"] = len({cell[0] for cell in figure.labels})
-        return found | dict(zip(names, (*debiased, *alone[:3]), strict=True))
+        result = {"judge_score": figure.mean(figure.judged), "n_labels": len(figure.labels)}
+        result["n_tasks_labelled"] = len({cell[0] for cell in figure.labels})
+        return result | dict(zip(names, (*debiased, *alone[:3]), strict=True))
 
 
-def without_labels_on(tables: Mapping[str, list[Row]], models: set[str], places: set[int]) -> dict[str, list[Row]]:
+def without_labels_on(tables: Mapping[str, list[Row]], models: set[str], positions: set[int]) -> dict[str, list[Row]]:
     """The tables without the labels on these models and on the criteria at these places."""
     return {**tables, "verdicts": [
         each for each in tables["verdicts"]
         if each["source"] != "imported"
-        or (each["model"] not in models and int(each["criterion_id"].rsplit("-c", 1)[1]) not in places)
+        or (each["model"] not in models and int(each["criterion_id"].rsplit("-c", 1)[1]) not in positions)
     ]}  # fmt: skip
 
 
@@ -156,7 +156,7 @@ class _Figure:
                     cell = (task, model, trial, i)
                     self.contribution[cell] = w / divisor / len(trials)
                     self.judged[task] += self.contribution[cell] * world.judge[cell]
-        self.labels = {cell: found for cell, found in world.labels().items() if cell in self.contribution}
+        self.labels = {cell: result for cell, result in world.labels().items() if cell in self.contribution}
         self.judge = world.judge
 
     @staticmethod
@@ -233,12 +233,12 @@ def _kish(weight: Sequence[float]) -> float:
 def _fit(design: Sequence[Sequence[float]], target: Sequence[float], weight: Sequence[float]) -> list[float]:
     """Weighted least squares."""
     root = np.sqrt(weight)
-    found: list[float] = np.linalg.lstsq(np.array(design) * root[:, None], np.array(target) * root)[0].tolist()
-    return found
+    result: list[float] = np.linalg.lstsq(np.array(design) * root[:, None], np.array(target) * root)[0].tolist()
+    return result
 
 
 def _leverages(design: Sequence[Sequence[float]], weight: Sequence[float]) -> list[float]:
     """The diagonal of the hat matrix."""
     scaled = np.array(design) * np.sqrt(weight)[:, None]
-    found: list[float] = np.diag(scaled @ np.linalg.pinv(scaled)).tolist()
-    return found
+    result: list[float] = np.diag(scaled @ np.linalg.pinv(scaled)).tolist()
+    return result

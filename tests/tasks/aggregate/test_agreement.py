@@ -1,12 +1,11 @@
 """Agreement of made-up graders, against scikit-learn and against decisions counted one by one."""
 
 import itertools
-import math
 import random
 import statistics
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +13,11 @@ import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 
 import tasks.measures.agreement as measuring
-from tasks.aggregate import aggregate
 from tasks.rules.statistics.intervals import draws
-from tests.kit import (
-    Rows,
-    admitted,
-    criterion,
-    differing,
-    job_on,
-    response,
-    row,
-    rows_in,
-    rubric_of,
-    verdict,
-    written,
-)
+from tests.kit import Fill, Rows, admitted, aggregated, criterion, differing, response, row, rows_in, rubric_of, verdict
 from tests.tasks.aggregate.world import refused
-from warehouse import Reader, Warehouse
+from tests.tasks.rules.agreement_oracle import alpha_by_pairs
+from warehouse import Reader
 
 FEW = 200
 """Resamples; how far graders agree does not depend on it."""
@@ -71,10 +58,13 @@ PAIRS = sorted(
         if TERNARY not in pair
     }
 )
-Place = tuple[str, str]
+CellKey = tuple[str, str]
 """(response id, criterion id)"""
 Figure = tuple[str, str, str, str]
 """(one grader or set, the other, breakdown, label)"""
+Table = dict[Figure, dict[str, Any]]
+Wanted = dict[Figure, tuple[list[int], list[int], list[str]]]
+"""The decisions of both graders, and the tasks that they are on."""
 
 
 class Graded:
@@ -96,20 +86,20 @@ class Graded:
             response(task, model, chars_alnum=dice.randint(100, 900)) for task in (*ids, "refused") for model in MODELS
         ]
         self.tables["verdicts"] = []
-        self.decisions: dict[str, dict[Place, float]] = {name: {} for name in (*GRADERS, *MAJORITIES, AS_BINARY)}
-        self.labels: dict[Place, dict[str, str]] = {}
-        self.task_of: dict[Place, str] = {}
+        self.decisions: dict[str, dict[CellKey, float]] = {name: {} for name in (*GRADERS, *MAJORITIES, AS_BINARY)}
+        self.labels: dict[CellKey, dict[str, str]] = {}
+        self.task_of: dict[CellKey, str] = {}
         for of_response, of_criterion in itertools.product(self.tables["responses"], self.tables["criteria"]):
             if of_response["task_id"] == of_criterion["task_id"]:
                 self._grade(dice, of_response, of_criterion, fields)
-        self.decisions[AS_BINARY] = {place: float(value == 1) for place, value in self.decisions[TERNARY].items()}
-        for place in self.task_of:
-            self._vote(place)
+        self.decisions[AS_BINARY] = {cell: float(value == 1) for cell, value in self.decisions[TERNARY].items()}
+        for cell in self.task_of:
+            self._vote(cell)
 
     def _grade(
         self, dice: random.Random, of_response: dict[str, Any], of_criterion: dict[str, Any], fields: dict[str, str]
     ) -> None:
-        place = (of_response["response_id"], of_criterion["criterion_id"])
+        cell = (of_response["response_id"], of_criterion["criterion_id"])
         truth = dice.random() < 0.6
         for name, traits in GRADERS.items():
             if dice.random() < 0.08:
@@ -122,10 +112,10 @@ class Graded:
                 judged["criterion_hash"] = "an-older-wording"
             self.tables["verdicts"].append(judged)
             if value is not None and not is_old and of_response["task_id"] != "refused":
-                self.decisions[name][place] = value
+                self.decisions[name][cell] = value
         if of_response["task_id"] != "refused":
-            self.task_of[place] = of_response["task_id"]
-            self.labels[place] = {
+            self.task_of[cell] = of_response["task_id"]
+            self.labels[cell] = {
                 "category": of_criterion["category"] or "(none)", "severity": of_criterion["severity"],
                 "field": fields[of_response["task_id"]], "model": of_response["model"], "all": "",
             }  # fmt: skip
@@ -140,26 +130,26 @@ class Graded:
             return 1.0
         return float(truth ^ (dice.random() < traits["noise"]))
 
-    def _vote(self, place: Place) -> None:
+    def _vote(self, cell: CellKey) -> None:
         for name, members in MAJORITIES.items():
             voices = [AS_BINARY if m == TERNARY else m for m in members]
-            votes = [self.decisions[m][place] for m in voices if place in self.decisions.get(m, {})]
+            votes = [self.decisions[m][cell] for m in voices if cell in self.decisions.get(m, {})]
             for value, count in Counter(votes).items():
                 if count > len(members) / 2:
-                    self.decisions[name][place] = value
+                    self.decisions[name][cell] = value
 
     def breakdowns(self) -> list[tuple[str, str]]:
         return sorted({cell for labels in self.labels.values() for cell in labels.items()})
 
-    def shared(self, names: tuple[str, ...], breakdown: str, label: str) -> dict[Place, list[float]]:
+    def shared(self, names: tuple[str, ...], breakdown: str, label: str) -> dict[CellKey, list[float]]:
         """Return the graders' decisions wherever at least two of them decided."""
-        found = {}
-        for place, labels in self.labels.items():
+        result = {}
+        for cell, labels in self.labels.items():
             decided = [self.decisions.get(name, {}) for name in names]
-            values = [of_grader[place] for of_grader in decided if place in of_grader]
+            values = [of_grader[cell] for of_grader in decided if cell in of_grader]
             if labels[breakdown] == label and len(values) >= 2:
-                found[place] = values
-        return found
+                result[cell] = values
+        return result
 
 
 @pytest.fixture(scope="module")
@@ -167,80 +157,51 @@ def graded() -> Graded:
     return Graded(seed=20260303)
 
 
-@pytest.fixture(scope="module")
-def root(graded: Graded, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The aggregated warehouse, which no test changes."""
-    folder = tmp_path_factory.mktemp("agreement") / "warehouse"
+@pytest.fixture(autouse=True, scope="module")
+def few_draws() -> Iterator[None]:
+    """Few resamples: no figure here depends on them."""
     with pytest.MonkeyPatch.context() as patched:
-        few_draws(patched)
-        measured(folder, graded.tables, majorities={name: MAJORITIES[name] for name in CONFIGURED})
-    return folder
+        patched.setattr(measuring, "draws", lambda n_tasks: draws(n_tasks, FEW))
+        yield
 
 
 @pytest.fixture(scope="module")
-def reader(root: Path) -> Iterator[Reader]:
-    with Warehouse(root).reader() as opened:
+def reader(graded: Graded, few_draws: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    majorities = {name: MAJORITIES[name] for name in CONFIGURED}
+    folder = tmp_path_factory.mktemp("agreement")
+    with aggregated(folder, graded.tables, majorities=majorities).reader() as opened:
         yield opened
 
 
-@pytest.fixture
-def aggregated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Write rows and aggregate them with few draws; the warehouse's folder."""
-    few_draws(monkeypatch)
-
-    def fill(tables: Rows, **settings: Any) -> Path:
-        measured(tmp_path, tables, **settings)
-        return tmp_path
-
-    return fill
-
-
-def few_draws(patched: pytest.MonkeyPatch) -> None:
-    patched.setattr(measuring, "draws", lambda n_tasks: draws(n_tasks, FEW))
-
-
-def measured(root: Path, tables: Rows, **settings: Any) -> str:
-    written(root, tables)
-    return aggregate(job_on("sample", root, **settings)).line
-
-
-def figures_of(reader: Reader) -> dict[Figure, dict[str, Any]]:
+@pytest.fixture(scope="module")
+def figures(reader: Reader) -> Table:
     rows = reader.rows("from intermediate.agreement_figures where breakdown <> 'length'")
-    found = {(each["grader_a"], each["grader_b"], each["breakdown"], each["label"]): each for each in rows}
-    assert len(found) == len(rows)
-    return found
+    result = {(each["grader_a"], each["grader_b"], each["breakdown"], each["label"]): each for each in rows}
+    assert len(result) == len(rows)
+    return result
 
 
 @pytest.fixture(scope="module")
-def figures(reader: Reader) -> dict[Figure, dict[str, Any]]:
-    return figures_of(reader)
-
-
-@pytest.fixture(scope="module")
-def wanted(graded: Graded) -> dict[Figure, tuple[list[int], list[int], list[str]]]:
+def wanted(graded: Graded) -> Wanted:
     """The decisions of each pair, doubled so that they are whole, and the tasks that they are on."""
-    found = {}
+    result = {}
     for (a, b), (breakdown, label) in itertools.product(PAIRS, graded.breakdowns()):
-        places = [place for place, values in graded.shared((a, b), breakdown, label).items() if len(values) == 2]
-        if places:
-            found[a, b, breakdown, label] = (
-                [round(2 * graded.decisions[a][place]) for place in places],
-                [round(2 * graded.decisions[b][place]) for place in places],
-                [graded.task_of[place] for place in places],
+        cells = [cell for cell, values in graded.shared((a, b), breakdown, label).items() if len(values) == 2]
+        if cells:
+            result[a, b, breakdown, label] = (
+                [round(2 * graded.decisions[a][cell]) for cell in cells],
+                [round(2 * graded.decisions[b][cell]) for cell in cells],
+                [graded.task_of[cell] for cell in cells],
             )
-    return found
+    return result
 
 
-def test_every_two_graders_are_compared_once_and_repetitions_with_each_other_alone(
-    figures: dict[Figure, dict[str, Any]], wanted: dict[Figure, Any]
-) -> None:
+def test_every_two_graders_are_compared_once(figures: Table, wanted: Wanted) -> None:
     assert sorted(wanted) == sorted(figures)
     assert [] == [(a, b) for a, b, _, _ in figures if not a < b]
 
 
-def test_agreement_is_that_of_scikit_learn_with_the_numbers_and_base_rates_that_it_rests_on(
-    figures: dict[Figure, dict[str, Any]], wanted: dict[Figure, tuple[list[int], list[int], list[str]]]
-) -> None:
+def test_agreement_is_that_of_scikit_learn(figures: Table, wanted: Wanted) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = {
@@ -256,9 +217,7 @@ def test_agreement_is_that_of_scikit_learn_with_the_numbers_and_base_rates_that_
 
 
 @pytest.mark.slow
-def test_the_mean_of_the_tasks_macro_f1_stands_beside_that_of_all_together(
-    figures: dict[Figure, dict[str, Any]], wanted: dict[Figure, tuple[list[int], list[int], list[str]]]
-) -> None:
+def test_the_mean_of_the_tasks_macro_f1_is_that_of_scikit_learn(figures: Table, wanted: Wanted) -> None:
     expected = {}
     for key, (a, b, tasks) in wanted.items():
         of_task = defaultdict(list)
@@ -297,55 +256,38 @@ def votes_by_hand(graded: Graded, voters: tuple[str, ...], people: tuple[str, ..
     for a, b in itertools.combinations(voters, 2):
         others = people or tuple(name for name in voters if name not in {a, b})
         errors = []
-        for place in graded.decisions[a].keys() & graded.decisions[b].keys():
-            votes = [graded.decisions[name][place] for name in others if place in graded.decisions[name]]
+        for cell in graded.decisions[a].keys() & graded.decisions[b].keys():
+            votes = [graded.decisions[name][cell] for name in others if cell in graded.decisions[name]]
             decided = [value for value in set(votes) if votes.count(value) > len(votes) / 2]
-            errors += [[abs(graded.decisions[name][place] - value) for name in (a, b)] for value in decided]
+            errors += [[abs(graded.decisions[name][cell] - value) for name in (a, b)] for value in decided]
         correlations.append(statistics.correlation(*zip(*errors, strict=True)))
     return len(voters) / (1 + (len(voters) - 1) * max(0.0, statistics.fmean(correlations)))
 
 
 @pytest.mark.parametrize("name", ["all graders", "axel (trials)", "panel", "four"])
-def test_effective_votes_without_labels_are_those_against_the_majority_of_the_other_members(
-    graded: Graded, reader: Reader, name: str
-) -> None:
-    found = reliability_of(reader)[name, "all", ""]
+def test_effective_votes_without_labels_are_against_the_majority(graded: Graded, reader: Reader, name: str) -> None:
+    result = reliability_of(reader)[name, "all", ""]
 
-    assert found["n_voters"] == len(SETS[name])
-    assert found["effective_votes"] == pytest.approx(votes_by_hand(graded, SETS[name]))
-    assert found["effective_votes_ci_low"] <= found["effective_votes"] <= found["effective_votes_ci_high"]
-    assert found["effective_votes_is_small"]
-    assert "nobody labelled" in found["effective_votes_note"]
+    assert result["n_voters"] == len(SETS[name])
+    assert pytest.approx(votes_by_hand(graded, SETS[name])) == result["effective_votes"]
+    assert result["effective_votes_ci_low"] <= result["effective_votes"] <= result["effective_votes_ci_high"]
+    assert result["effective_votes_is_small"]
+    assert "nobody labelled" in result["effective_votes_note"]
 
 
 @pytest.mark.slow
-def test_effective_votes_are_held_against_people_who_label_and_have_no_vote_themselves(
-    graded: Graded, aggregated: Callable[..., Path]
-) -> None:
+def test_effective_votes_are_against_people_who_label(graded: Graded, tmp_path: Path) -> None:
     tables = graded.tables | {"labellers": [row("labellers", judge="people", import_batch="b")]}
-    folder = aggregated(tables, majorities={"panel": MAJORITIES["panel"]})
-    with Warehouse(folder).reader() as reader:
+    with aggregated(tmp_path, tables, majorities={"panel": MAJORITIES["panel"]}).reader() as reader:
         rows = reliability_of(reader)
 
     for name, voters in {"all graders": ("axel", "berta", AS_BINARY), "panel": ("axel", "berta")}.items():
-        found = rows[name, "all", ""]
-        assert (found["n_voters"], found["effective_votes_note"]) == (len(voters), None)
-        assert found["effective_votes"] == pytest.approx(votes_by_hand(graded, voters, ("people",)))
+        result = rows[name, "all", ""]
+        assert (result["n_voters"], result["effective_votes_note"]) == (len(voters), None)
+        assert pytest.approx(votes_by_hand(graded, voters, ("people",))) == result["effective_votes"]
 
 
 # reliability and leniency
-
-
-def alpha_by_pairs(units: list[list[float]]) -> float:
-    """One minus the disagreement within units by that between any two values, from the definition."""
-    values = [value for unit in units for value in unit]
-    within = sum(
-        sum(a != b for a, b in itertools.permutations(unit, 2)) / (len(unit) - 1) for unit in units
-    ) / len(values)  # fmt: skip
-    counts = Counter(values)
-    alike = sum(n * (n - 1) for n in counts.values())
-    between = 1 - alike / (len(values) * (len(values) - 1))
-    return 1 - within / between if between else math.nan
 
 
 def reliability_of(reader: Reader) -> dict[tuple[str, str, str], dict[str, Any]]:
@@ -362,7 +304,7 @@ def test_reliability_is_krippendorffs_alpha_by_its_definition(graded: Graded, re
         units = list(shared.values())
         expected[name, *cell] = {
             "alpha": alpha_by_pairs(units), "n": len(units), "n_graders": max(map(len, units)),
-            "n_tasks": len({graded.task_of[place] for place in shared}),
+            "n_tasks": len({graded.task_of[cell] for cell in shared}),
             "unanimous_share": sum(len(set(unit)) == 1 for unit in units) / len(units),
         }  # fmt: skip
 
@@ -370,16 +312,14 @@ def test_reliability_is_krippendorffs_alpha_by_its_definition(graded: Graded, re
     assert [] == differing(expected, reliability_of(reader))
 
 
-def test_leniency_is_the_share_called_met_beyond_what_the_others_call_met_on_the_same_criteria(
-    graded: Graded, reader: Reader
-) -> None:
+def test_leniency_is_the_share_called_met_beyond_that_of_others(graded: Graded, reader: Reader) -> None:
     members, expected = SETS["all graders"], {}
     for name in members:
         beside = {
-            place: [graded.decisions[m][place] for m in members if m != name and place in graded.decisions[m]]
-            for place in graded.decisions[name]
+            cell: [graded.decisions[m][cell] for m in members if m != name and cell in graded.decisions[m]]
+            for cell in graded.decisions[name]
         }
-        own = [graded.decisions[name][place] for place, values in beside.items() if values]
+        own = [graded.decisions[name][cell] for cell, values in beside.items() if values]
         means = [statistics.fmean(own), statistics.fmean(statistics.fmean(v) for v in beside.values() if v)]
         expected[name] = {
             "n": len(own), "met_share": means[0], "others_met_share": means[1], "leniency": means[0] - means[1],
@@ -409,7 +349,7 @@ def small(labels: Mapping[str, tuple[float | None, ...]], n_tasks: int = 2, **of
     return tables
 
 
-def test_a_failed_verdict_is_neither_met_nor_unmet_to_anyone(published: Callable[[Rows], Reader]) -> None:
+def test_a_failed_verdict_is_neither_met_nor_unmet_to_anyone(published: Fill) -> None:
     reader = published(small({"a": (1.0, 0.0, None, 1.0), "b": (None, 0.0, None, 1.0)}))
     rows = reader.rows("select n, met_share_a, met_share_b from intermediate.agreement_figures where breakdown = 'all'")
 
@@ -419,7 +359,7 @@ def test_a_failed_verdict_is_neither_met_nor_unmet_to_anyone(published: Callable
     }
 
 
-def test_two_judges_and_people_make_a_majority_of_three(published: Callable[[Rows], Reader]) -> None:
+def test_two_judges_and_people_make_a_majority_of_three(published: Fill) -> None:
     labels = {"a": (1.0, 1.0, 0.0, 1.0), "b": (1.0, 0.0, 0.0, None), "people": (0.0, 0.0, 0.0, 0.0)}
     reader = published(small(labels, people={"source": "imported"}))
     # Of the fourth criterion, one says met, one unmet, and one nothing: no majority.
@@ -434,7 +374,7 @@ def test_two_judges_and_people_make_a_majority_of_three(published: Callable[[Row
     ]
 
 
-def test_three_judges_of_three_steps_have_a_majority_of_three_steps(published: Callable[[Rows], Reader]) -> None:
+def test_three_judges_of_three_steps_have_a_majority_of_three_steps(published: Fill) -> None:
     labels = {"a": (0.5, 1.0, 0.0, 1.0), "b": (0.5, 0.5, 0.0, 0.0), "c": (0.0, 0.0, 0.0, 0.5)}
     reader = published(small(labels, **{name: {"grading": "ternary"} for name in labels}))
     # Of the first criterion two say in part, of the third all say unmet; on the others no two agree.
@@ -447,17 +387,17 @@ def test_three_judges_of_three_steps_have_a_majority_of_three_steps(published: C
 
 
 @pytest.mark.slow
-def test_a_configured_majority_may_replace_the_usual_one(aggregated: Callable[..., Path]) -> None:
+def test_a_configured_majority_may_replace_the_usual_one(tmp_path: Path) -> None:
     tables = small(dict.fromkeys("abcd", DECIDED))
     query = "select members from graders where kind = 'majority'"
 
     for rows, (first, second, third) in ((tables, "abc"), ({}, "bcd")):
-        folder = aggregated(rows, majorities={"majority": (third, second, first)})
-        assert [{"members": [first, second, third]}] == rows_in(folder, query)
+        aggregated(tmp_path, rows, majorities={"majority": (third, second, first)})
+        assert [{"members": [first, second, third]}] == rows_in(tmp_path, query)
 
 
 @pytest.mark.parametrize("n", [2, 3])
-def test_three_repetitions_of_a_judge_make_a_majority_two_do_not(published: Callable[[Rows], Reader], n: int) -> None:
+def test_three_repetitions_of_a_judge_make_a_majority_two_do_not(published: Fill, n: int) -> None:
     tables = small({"a": DECIDED})
     for trial in range(2, n + 1):
         tables["verdicts"] += small({"a": DECIDED}, a={"judge_trial": trial})["verdicts"]
@@ -466,7 +406,7 @@ def test_three_repetitions_of_a_judge_make_a_majority_two_do_not(published: Call
     assert [each["members"] for each in rows] == ([["a", "a#2", "a#3"]] if n == 3 else [])
 
 
-def test_a_grader_of_refused_tasks_alone_has_no_voice_in_the_majority(published: Callable[[Rows], Reader]) -> None:
+def test_a_grader_of_refused_tasks_alone_has_no_voice_in_the_majority(published: Fill) -> None:
     tables = small({"a": DECIDED, "b": DECIDED, "c": DECIDED})
     tables["verdicts"] = [each for each in tables["verdicts"] if each["judge"] != "c" or each["task_id"] == "t1"]
     tables |= refused("t1")
@@ -474,7 +414,7 @@ def test_a_grader_of_refused_tasks_alone_has_no_voice_in_the_majority(published:
     assert ["a", "b"] == [each["grader"] for each in published(tables).rows("from graders order by grader")]
 
 
-def test_answers_of_one_length_stand_in_one_quarter(published: Callable[[Rows], Reader]) -> None:
+def test_responses_of_one_length_stand_in_one_quarter(published: Fill) -> None:
     reader = published(small({"a": DECIDED, "b": DECIDED}, n_tasks=8))
 
     assert 1 == reader.value("select count(*) from intermediate.agreement_figures where breakdown = 'length'")

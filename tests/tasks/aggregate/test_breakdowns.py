@@ -1,11 +1,11 @@
 """Leaderboards under labels, repetitions and severities, against what an independent checker makes of the rows."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from tests.kit import Rows, answered, differing, rubric_of
+from tests.kit import Fill, Rows, answered, differing, rubric_of
 from tests.tasks.aggregate.world import EVERY_ROW, REFUSED
 from tests.tasks.certify.checker import ALL, Figures
 from warehouse import Reader
@@ -27,7 +27,7 @@ def rows(reader: Reader, figures: Figures) -> Table:
 def test_the_world_holds_every_case_that_the_comparison_is_about(world: Rows, rows: Table) -> None:
     means = [(about, each) for about, each in rows.items() if each["mean_score"] is not None]
 
-    assert {label[0] for _, _, label, _ in rows} == BREAKDOWNS
+    assert BREAKDOWNS == {label[0] for _, _, label, _ in rows}
     assert {0, 1, 2} <= {each["n_tasks"] for each in rows.values()}
     assert any(each["is_complete"] and each["n_tasks"] > 1 for _, each in means)
     assert any(0 < each["n_tasks_full"] < each["n_tasks"] == each["n_tasks_wanted"] for _, each in means)
@@ -41,9 +41,7 @@ def test_the_world_holds_every_case_that_the_comparison_is_about(world: Rows, ro
     assert any(each["task_id"] == REFUSED for each in world["responses"])
 
 
-def test_every_label_has_a_row_for_every_model_that_answered_under_it_and_no_other(
-    reader: Reader, figures: Figures, rows: Table
-) -> None:
+def test_every_label_has_a_row_for_every_model_with_a_response(reader: Reader, figures: Figures, rows: Table) -> None:
     assert len(rows) == reader.value(f"select count(*) {EVERY_ROW}")
     assert figures.all_rows() == rows.keys()
 
@@ -52,13 +50,11 @@ def test_every_figure_of_a_row_is_what_an_independent_checker_makes_of_the_rows(
     assert [] == [wrong for each in rows.values() for wrong in figures.compared(each)[1]]
 
 
-def test_scores_are_equations_1_and_3_with_the_bounds_of_open_criteria(
-    world: Rows, reader: Reader, figures: Figures
-) -> None:
+def test_scores_are_equations_1_and_3_with_their_bounds(world: Rows, reader: Reader, figures: Figures) -> None:
     there = {tuple(each[name] for name in ("task_id", "model", "trial", "vintage")) for each in world["responses"]}
-    found = reader.rows("from (select *, '' as category from scores union all by name from category_scores)")
+    actual_rows = reader.rows("from (select *, '' as category from scores union all by name from category_scores)")
     names = ("judge", "task_id", "model", "trial", "vintage", "score_name", "category")
-    actual = {tuple(row[name] for name in names): row for row in found}
+    actual = {tuple(row[name] for name in names): row for row in actual_rows}
     wanted = {
         (run[3], task, run[0], trial, run[2], score, label[1]): {
             "value": value, "value_lower": low, "value_upper": high, "n_decided": n_decided, "n_wanted": n_wanted,
@@ -73,8 +69,8 @@ def test_scores_are_equations_1_and_3_with_the_bounds_of_open_criteria(
 
     assert wanted.keys() == actual.keys()
     assert [] == differing(wanted, actual, 1e-12)
-    assert any(row["value"] is not None and row["value"] < 0 for row in found)
-    assert any(row["value"] is None and row["n_decided"] for row in found)
+    assert any(row["value"] is not None and row["value"] < 0 for row in actual_rows)
+    assert any(row["value"] is None and row["n_decided"] for row in actual_rows)
 
 
 def test_each_repetition_is_scored_alone_over_the_tasks_complete_in_it(reader: Reader, figures: Figures) -> None:
@@ -92,14 +88,12 @@ def test_each_repetition_is_scored_alone_over_the_tasks_complete_in_it(reader: R
 # severities
 
 
-def test_the_severity_leaderboard_pools_the_gravest_criteria_and_counts_responses_with_a_mistake(
-    reader: Reader, figures: Figures, rows: Table
-) -> None:
+def test_the_severity_leaderboard_pools_the_gravest_criteria(reader: Reader, figures: Figures, rows: Table) -> None:
     actual = {figures.about({**each, "score_name": ""})[:2]: each for each in reader.rows("from severity_leaderboard")}
     wanted: dict[Any, Mapping[str, Any]] = {}
-    for run, place in actual:
-        n_mistakes = mistakes_at_risk(figures, run, place)
-        wanted[run, place] = {
+    for run, task_set in actual:
+        n_mistakes = mistakes_at_risk(figures, run, task_set)
+        wanted[run, task_set] = {
             "n_responses_at_risk": len(n_mistakes), "n_trials": len(figures.runs[run][0]),
             "responses_with_mistake_share": sum(n > 0 for n in n_mistakes) / len(n_mistakes),
         }  # fmt: skip
@@ -107,9 +101,9 @@ def test_the_severity_leaderboard_pools_the_gravest_criteria_and_counts_response
             ("critical", "critical_met", "n_critical", "n_tasks_critical"),
             ("mistake", "mistake", "n_mistakes_possible", "n_tasks_mistakes"),
         ):
-            shown = rows[run, place, ("severity", GRAVEST[side]), "min_normalized"]
+            shown = rows[run, task_set, ("severity", GRAVEST[side]), "min_normalized"]
             figure = figures.row(shown)
-            wanted[run, place] |= {
+            wanted[run, task_set] |= {
                 f"{share}_share": figure["met_share"], n_judged: figure["n_judged"], n_tasks: figure["n_tasks"],
                 f"{share}_ci_low": shown["met_ci_low"], f"{share}_ci_high": shown["met_ci_high"],
                 f"{side}_coverage": figure["coverage"],
@@ -119,12 +113,12 @@ def test_the_severity_leaderboard_pools_the_gravest_criteria_and_counts_response
     assert [] == differing(wanted, actual)
 
 
-def mistakes_at_risk(figures: Figures, run: Any, place: Any) -> list[int]:
+def mistakes_at_risk(figures: Figures, run: Any, task_set: Any) -> list[int]:
     """The mistakes in each response that could have one and is decided on all of them."""
     label = ("severity", GRAVEST["mistake"])
     return [
         figures.sums[run, task, label][trial][2]
-        for task, trials in figures.known(run, place, label, "min_normalized").items()
+        for task, trials in figures.known(run, task_set, label, "min_normalized").items()
         for trial, (value, *_) in trials.items()
         if value is not None
     ]
@@ -133,7 +127,7 @@ def mistakes_at_risk(figures: Figures, run: Any, place: Any) -> list[int]:
 # small cases
 
 
-def test_models_with_equal_means_share_a_rank_whatever_tasks_give(published: Callable[[Rows], Reader]) -> None:
+def test_models_with_equal_means_share_a_rank_whatever_tasks_give(published: Fill) -> None:
     tables = rubric_of({"a": [1] * 10, "b": [1] * 10, "c": [1] * 10})
     for model, met in {"x": (0, 0, 3), "y": (1, 1, 1), "z": (0, 1, 2)}.items():
         decisions = {task: [1.0] * n + [0.0] * (10 - n) for task, n in zip("abc", met, strict=True)}

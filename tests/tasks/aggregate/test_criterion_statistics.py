@@ -15,16 +15,19 @@ from warehouse import Reader
 
 MODELS = ("ada", "bell", "curie", "dirac", "euler")
 FEW_MODELS = MODELS[:3]
-"""Who answered the last task: too few for an interval."""
+"""The models with a response to the last task: too few for an interval."""
 JUDGES: dict[str, dict[str, Any]] = {"axel": {}, "axel#2": {"judge": "axel", "judge_trial": 2}, "tern": {}}
 """Judge in a repetition -> what its verdicts say of it"""
 
 Key = tuple[str, str]
 """(judge in a repetition, criterion id)"""
+Table = dict[Key, dict[str, Any]]
+Decided = dict[Key, list[tuple[str, dict[str, float]]]]
+"""Model and decisions by criterion of the complete responses."""
 
 
 class Judged:
-    """Decisions of judges on the answers of five models, and the rows that say so."""
+    """Decisions of judges on the responses of five models, and the rows that say so."""
 
     def __init__(self, seed: int) -> None:
         dice = random.Random(seed)
@@ -77,12 +80,12 @@ class Judged:
 
     def complete(self, judge: str, criterion_id: str) -> list[tuple[str, dict[str, float]]]:
         """(model, decisions by criterion) of the responses to the criterion's task that are decided in full."""
-        found = []
+        result = []
         for response_id, values in self.decisions[judge].items():
             known = {name: value for name, value in values.items() if value is not None}
             if criterion_id in known and len(known) == len(values):
-                found.append((self.model_of[response_id], known))
-        return found
+                result.append((self.model_of[response_id], known))
+        return result
 
     def disagreement(self, criterion_id: str) -> tuple[int, float] | None:
         """Responses that several judges graded, each in its first repetition, and the share of pairs that differ."""
@@ -110,54 +113,50 @@ def reader(judged: Judged, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 @pytest.fixture(scope="module")
 def statistics(reader: Reader) -> dict[Key, dict[str, Any]]:
     rows = reader.rows("from criterion_statistics")
-    found = {(each["judge"] + ("#2" if each["judge_trial"] == 2 else ""), each["criterion_id"]): each for each in rows}
-    assert len(rows) == len(found)
-    return found
+    result = {(each["judge"] + ("#2" if each["judge_trial"] == 2 else ""), each["criterion_id"]): each for each in rows}
+    assert len(rows) == len(result)
+    return result
 
 
 @pytest.fixture(scope="module")
-def complete(judged: Judged) -> dict[Key, list[tuple[str, dict[str, float]]]]:
+def complete(judged: Judged) -> Decided:
     return {
-        (judge, name): found for judge in JUDGES for name in judged.weights if (found := judged.complete(judge, name))
+        (judge, name): result for judge in JUDGES for name in judged.weights if (result := judged.complete(judge, name))
     }
 
 
-def test_a_criterion_has_a_row_with_the_share_met_under_each_judging_that_decided_a_whole_response_of_its_task(
-    statistics: dict[Key, dict[str, Any]], complete: dict[Key, list[tuple[str, dict[str, float]]]]
-) -> None:
+def test_the_share_met_is_over_complete_responses(statistics: Table, complete: Decided) -> None:
     wanted = {
         key: {
-            "n_models": len({model for model, _ in found}), "n_responses": len(found),
-            "n_models_met": len({model for model, decided in found if decided[key[1]] > 0}),
-            "met_share": sum(decided[key[1]] for _, decided in found) / len(found),
+            "n_models": len({model for model, _ in result}), "n_responses": len(result),
+            "n_models_met": len({model for model, decided in result if decided[key[1]] > 0}),
+            "met_share": sum(decided[key[1]] for _, decided in result) / len(result),
         }
-        for key, found in complete.items()
+        for key, result in complete.items()
     }  # fmt: skip
 
     assert complete.keys() == statistics.keys()
     assert [] == differing(wanted, statistics)
-    assert statistics["axel", "t0-c0"]["met_share"] == 0
-    assert statistics["tern", "t1-c0"]["met_share"] == 1
+    assert 0 == statistics["axel", "t0-c0"]["met_share"]
+    assert 1 == statistics["tern", "t1-c0"]["met_share"]
 
 
-def rest_correlation(judged: Judged, criterion_id: str, found: list[tuple[str, dict[str, float]]]) -> float | None:
+def rest_correlation(judged: Judged, criterion_id: str, result: list[tuple[str, dict[str, float]]]) -> float | None:
     """The correlation of a criterion's points, up to their size, with those of the rest of its task."""
-    own = [math.copysign(1.0, judged.weights[criterion_id]) * decided[criterion_id] for _, decided in found]
+    own = [math.copysign(1.0, judged.weights[criterion_id]) * decided[criterion_id] for _, decided in result]
     rest = [
         sum(judged.weights[name] * value for name, value in decided.items() if name != criterion_id)
-        for _, decided in found
+        for _, decided in result
     ]
     if len(set(own)) == 1 or len(set(rest)) == 1:
         return None
     return float(np.corrcoef(own, rest)[0, 1])
 
 
-def test_the_rest_correlation_is_that_of_numpy_with_fisher_s_end_over_the_models_and_null_where_nothing_varies(
-    judged: Judged, statistics: dict[Key, dict[str, Any]], complete: dict[Key, list[tuple[str, dict[str, float]]]]
-) -> None:
+def test_the_rest_correlation_is_that_of_numpy(judged: Judged, statistics: Table, complete: Decided) -> None:
     wanted: dict[Key, dict[str, float | None]] = {}
-    for key, found in complete.items():
-        correlation, n_models = rest_correlation(judged, key[1], found), len({model for model, _ in found})
+    for key, result in complete.items():
+        correlation, n_models = rest_correlation(judged, key[1], result), len({model for model, _ in result})
         has_end = correlation is not None and n_models > 3
         wanted[key] = {
             "rest_correlation": correlation,
@@ -166,17 +165,15 @@ def test_the_rest_correlation_is_that_of_numpy_with_fisher_s_end_over_the_models
             else None,
         }
 
-    assert any((found["rest_correlation"] or 0) < -0.2 for found in wanted.values())
+    assert any((result["rest_correlation"] or 0) < -0.2 for result in wanted.values())
     assert wanted["axel", "t0-c0"]["rest_correlation"] is None
-    assert 0 < sum(found["rest_correlation_high"] is not None for found in wanted.values()) < len(complete)
+    assert 0 < sum(result["rest_correlation_high"] is not None for result in wanted.values()) < len(complete)
     assert [] == differing(wanted, statistics)
 
 
-def test_disagreement_is_the_share_of_pairs_of_judges_that_decide_differently(
-    judged: Judged, statistics: dict[Key, dict[str, Any]]
-) -> None:
-    found = {key: judged.disagreement(key[1]) or (None, None) for key in statistics}
+def test_disagreement_is_the_share_of_differing_pairs(judged: Judged, statistics: Table) -> None:
+    result = {key: judged.disagreement(key[1]) or (None, None) for key in statistics}
 
     assert [] == differing(
-        {key: {"n_graded": n, "disagreement": share} for key, (n, share) in found.items()}, statistics
+        {key: {"n_graded": n, "disagreement": share} for key, (n, share) in result.items()}, statistics
     )

@@ -15,85 +15,83 @@ Row = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def made() -> LabelledWorld:
+def labelled() -> LabelledWorld:
     return LabelledWorld(seed=5)
 
 
 @pytest.fixture(scope="module")
-def reader(made: LabelledWorld, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    with aggregated(tmp_path_factory.mktemp("debiased"), made.tables()).reader() as opened:
+def reader(labelled: LabelledWorld, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    with aggregated(tmp_path_factory.mktemp("debiased"), labelled.tables()).reader() as opened:
         yield opened
 
 
 def figure(reader: Reader, model: str, score: str = "score", category: str = "") -> Row:
-    (found,) = reader.rows(
+    (actual,) = reader.rows(
         "select * from debiased_scores where model = ? and score_name = ? and label = ?", [model, score, category]
     )
-    return found
+    return actual
 
 
 @pytest.mark.parametrize("model", ["ada", "bob"])
 @pytest.mark.parametrize(("score", "category"), [
     ("score", ""), ("min_normalized", ""), ("min_normalized", CATEGORIES[0]), ("min_normalized", CATEGORIES[1]),
 ])  # fmt: skip
-def test_a_debiased_score_is_what_plain_python_makes_of_the_labels(
-    reader: Reader, made: LabelledWorld, model: str, score: str, category: str
+def test_a_debiased_score_is_that_of_plain_python(
+    reader: Reader, labelled: LabelledWorld, model: str, score: str, category: str
 ) -> None:
-    found, expected = figure(reader, model, score, category), made.expected(model, score, category or None)
+    actual, expected = figure(reader, model, score, category), labelled.expected(model, score, category or None)
 
-    assert found["no_figure"] is None
-    assert found["n_people"] == 2
+    assert actual["no_figure"] is None
+    assert 2 == actual["n_people"]
     # The quantiles of two sets of resamples differ by a few hundredths of the interval.
     off = 0.04 * (expected["labels_alone_ci_high"] - expected["labels_alone_ci_low"])
-    assert {name: found[name] for name in expected} == {
+    assert {name: actual[name] for name in expected} == {
         name: pytest.approx(value, abs=off) if "_ci_" in name else pytest.approx(value)
         for name, value in expected.items()
     }
-    assert found["judge_ci_low"] < found["judge_score"] < found["judge_ci_high"]
+    assert actual["judge_ci_low"] < actual["judge_score"] < actual["judge_ci_high"]
 
 
-def test_a_label_that_no_sheet_drew_is_beside_and_not_in_the_figure(reader: Reader, made: LabelledWorld) -> None:
-    _, model, *_ = made.unsampled
+def test_a_label_that_no_sheet_drew_is_beside_and_not_in_the_figure(reader: Reader, labelled: LabelledWorld) -> None:
+    _, model, *_ = labelled.unsampled
     other = {"ada": "bob", "bob": "ada"}[model]
 
-    assert figure(reader, model)["n_unsampled_labels"] == 1
+    assert 1 == figure(reader, model)["n_unsampled_labels"]
     assert (
         figure(reader, model)["unsampled_mean_error"]
-        == made.decided["eva"][made.unsampled] - made.judge[made.unsampled]
+        == labelled.decided["eva"][labelled.unsampled] - labelled.judge[labelled.unsampled]
     )
-    assert figure(reader, other)["n_unsampled_labels"] == 0
+    assert 0 == figure(reader, other)["n_unsampled_labels"]
     assert figure(reader, other)["unsampled_mean_error"] is None
 
 
 @pytest.mark.slow
-def test_labels_in_two_steps_correct_a_judge_of_three_steps_only_where_it_is_read_in_two(
-    made: LabelledWorld, tmp_path: Path
-) -> None:
-    tables = dict(made.tables())
+def test_binary_labels_correct_only_the_binary_reading(labelled: LabelledWorld, tmp_path: Path) -> None:
+    tables = dict(labelled.tables())
     tables["verdicts"] = [
         each | ({} if each["source"] == "imported" else {"grading": "ternary"}) for each in tables["verdicts"]
     ]
-    expected = made.expected("ada")
+    expected = labelled.expected("ada")
     query = "select grading, debiased from debiased_scores where model = 'ada' and score_name = 'score' and label = ''"
-    found = rows_in(aggregated(tmp_path, tables).root, query)
+    actual = rows_in(aggregated(tmp_path, tables).root, query)
 
-    assert ["ternary_as_binary"] == [row["grading"] for row in found]
-    assert found[0]["debiased"] == pytest.approx(expected["debiased"])
+    assert ["ternary_as_binary"] == [row["grading"] for row in actual]
+    assert pytest.approx(expected["debiased"]) == actual[0]["debiased"]
 
 
 @pytest.mark.slow
-def test_a_sheet_that_left_tasks_out_gives_no_figure_and_the_reason(made: LabelledWorld, tmp_path: Path) -> None:
-    tables = dict(made.tables())
+def test_a_sheet_that_left_tasks_out_gives_no_figure_and_the_reason(labelled: LabelledWorld, tmp_path: Path) -> None:
+    tables = dict(labelled.tables())
     tables["label_sheets"] = [
         each | {"covered_responses": [name for name in each["covered_responses"] if not name.startswith("t1/")]}
         for each in tables["label_sheets"]
     ]
     with aggregated(tmp_path, tables).reader() as reader:
-        found = figure(reader, "ada")
+        actual = figure(reader, "ada")
 
-    assert found["no_figure"] == "no sheet covers 1 of its 60 tasks"
-    assert found["debiased"] is None
-    assert found["judge_score"] == pytest.approx(made.expected("ada")["judge_score"])
+    assert "no sheet covers 1 of its 60 tasks" == actual["no_figure"]
+    assert actual["debiased"] is None
+    assert pytest.approx(labelled.expected("ada")["judge_score"]) == actual["judge_score"]
 
 
 @pytest.mark.slow
@@ -109,16 +107,16 @@ def test_a_sheet_counts_for_nothing_once_a_label_that_it_took_as_known_is_gone(t
     world.second, world.known = {}, []
     expected = world.expected("ada")
     with aggregated(tmp_path, tables).reader() as reader:
-        found = figure(reader, "ada")
+        actual = figure(reader, "ada")
 
-    assert found["n_labels"] == expected["n_labels"]
-    assert found["debiased"] == pytest.approx(expected["debiased"])
-    assert found["n_unsampled_labels"] > 50
+    assert actual["n_labels"] == expected["n_labels"]
+    assert pytest.approx(expected["debiased"]) == actual["debiased"]
+    assert actual["n_unsampled_labels"] > 50
 
 
 @pytest.mark.slow
-def test_models_and_categories_without_a_label_are_shown_to_have_none(made: LabelledWorld, tmp_path: Path) -> None:
-    tables = without_labels_on(made.tables(), {"bob"}, {0, 2, 4})
+def test_models_and_categories_without_a_label_are_shown_to_have_none(labelled: LabelledWorld, tmp_path: Path) -> None:
+    tables = without_labels_on(labelled.tables(), {"bob"}, {0, 2, 4})
     with aggregated(tmp_path, tables).reader() as reader:
         rows = reader.rows("select * from debiased_scores where score_name = 'min_normalized'")
         pairs = reader.rows("select * from debiased_differences where score_name = 'min_normalized'")
@@ -126,19 +124,19 @@ def test_models_and_categories_without_a_label_are_shown_to_have_none(made: Labe
             "select n_labels from intermediate.debiased_figures join measures using (figure_id, basis)"
         )
 
-    found = {(row["model"], row["label"]): row for row in rows}
+    actual = {(row["model"], row["label"]): row for row in rows}
     for key in [("bob", ""), *(("bob", each) for each in CATEGORIES), ("ada", CATEGORIES[0])]:
-        assert (found[key]["no_figure"], found[key]["n_labels"]) == ("no label", 0)
-        assert found[key]["judge_score"] is not None
-    assert found["ada", CATEGORIES[1]]["n_labels"] > 50
+        assert ("no label", 0) == (actual[key]["no_figure"], actual[key]["n_labels"])
+        assert actual[key]["judge_score"] is not None
+    assert actual["ada", CATEGORIES[1]]["n_labels"] > 50
     assert {"no label"} == {row["no_figure"] for row in pairs if row["n_labels_a"] == 0 or row["n_labels_b"] == 0}
     assert all(row["judge_difference"] is not None for row in pairs)
     assert all(row["n_labels"] for row in stored)
 
 
 @pytest.mark.slow
-def test_a_second_judge_whose_verdicts_were_imported_labels_nothing(made: LabelledWorld, tmp_path: Path) -> None:
-    tables = {name: rows for name, rows in made.tables().items() if not name.startswith("label")}
+def test_a_second_judge_whose_verdicts_were_imported_labels_nothing(labelled: LabelledWorld, tmp_path: Path) -> None:
+    tables = {name: rows for name, rows in labelled.tables().items() if not name.startswith("label")}
     judged = [each for each in tables["verdicts"] if each["source"] != "imported"]
     others = [
         each | {"verdict_id": f"{name}/{each['verdict_id']}", "judge": name, "source": "imported",

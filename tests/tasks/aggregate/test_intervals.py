@@ -17,7 +17,7 @@ from warehouse.files import has_damage, read_sealed, write_sealed
 from warehouse.listing import LIST
 
 ENDS = ("ci_low", "ci_high", "met_ci_low", "met_ci_high", "raw_ci_low", "raw_ci_high")
-DRAWN = (*ENDS, "is_small", "trials_mean", "trials_ci_low", "trials_ci_high")
+MEASURED = (*ENDS, "is_small", "trials_mean", "trials_ci_low", "trials_ci_high")
 Table = dict[Any, dict[str, Any]]
 
 
@@ -43,7 +43,7 @@ def published_rows(figures: Figures, folder: Path) -> Table:
         return table_of(figures, reader)
 
 
-def other_in(rows: Table, before: Table, names: tuple[str, ...] = DRAWN) -> list[tuple[Any, str]]:
+def other_in(rows: Table, before: Table, names: tuple[str, ...] = MEASURED) -> list[tuple[Any, str]]:
     return [(about, name) for about, row in rows.items() for name in names if row[name] != before[about][name]]
 
 
@@ -55,9 +55,7 @@ def test_aggregating_again_draws_nothing(copied: Path) -> None:
     assert before == sorted((copied / "parts").rglob("*.parquet"))
 
 
-def test_building_the_same_rows_from_the_parts_alone_makes_nothing_stale(
-    figures: Figures, copied: Path, leaderboard_rows: Table
-) -> None:
+def test_a_rebuild_makes_nothing_stale(figures: Figures, copied: Path, leaderboard_rows: Table) -> None:
     (copied / "prbench.duckdb").unlink()
 
     assert [] == other_in(published_rows(figures, copied), leaderboard_rows)
@@ -67,8 +65,8 @@ def decided_at_last(world: Rows, figures: Figures) -> dict[str, Any]:
     """The row of a failed verdict that alone kept a task from counting, judged again."""
     kept_out = {
         (run[0], run[2], run[3], task)
-        for run, place, label, score in figures.all_rows() if label == ALL
-        for task, trials in figures.known(run, place, label, score).items()
+        for run, task_set, label, score in figures.all_rows() if label == ALL
+        for task, trials in figures.known(run, task_set, label, score).items()
         if sum(n_wanted - n_decided for *_, n_decided, n_wanted in trials.values()) == 1
     }  # fmt: skip
     return next(
@@ -78,7 +76,7 @@ def decided_at_last(world: Rows, figures: Figures) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_verdict_that_changes_makes_stale_exactly_what_rests_on_it_and_just_that_is_drawn_again(
+def test_a_changed_verdict_recomputes_what_rests_on_it(
     world: Rows, figures: Figures, copied: Path, leaderboard_rows: Table
 ) -> None:
     again = decided_at_last(world, figures)
@@ -89,7 +87,7 @@ def test_a_verdict_that_changes_makes_stale_exactly_what_rests_on_it_and_just_th
     stale = published_rows(figures, copied)
 
     assert 0 < len(touched) < len(leaderboard_rows) / 2
-    assert [] == other_in(stale, leaderboard_rows | dict.fromkeys(touched, dict.fromkeys(DRAWN)))
+    assert [] == other_in(stale, leaderboard_rows | dict.fromkeys(touched, dict.fromkeys(MEASURED)))
 
     report = aggregate(job_on("sample", copied))
     fresh = published_rows(figures, copied)
@@ -118,7 +116,7 @@ def test_the_same_rows_in_another_order_give_the_same_figures_to_the_last_digit(
     assert figures[0] == figures[1]
 
 
-def test_a_warehouse_of_november_has_its_measures_computed_again_and_its_tables_of_them_are_no_damage(
+def test_measures_of_a_november_warehouse_are_recomputed(
     figures: Figures, copied: Path, leaderboard_rows: Table
 ) -> None:
     warehouse = Warehouse(copied)

@@ -1,127 +1,61 @@
 """Rank correlations of length and score, against SciPy's on the scores of an independent checker."""
 
 import math
-import random
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable
+from itertools import product
 from statistics import NormalDist
 from typing import Any
 
 import pytest
 from scipy import stats
 
-from tests.kit import admitted, criterion, differing, reading, response, row, verdict
-from tests.tasks.aggregate.world import figures_of, refused
-from tests.tasks.certify.checker import ALL
+from tests.kit import Rows, differing
+from tests.tasks.certify.checker import ALL, Figures
 from warehouse import Reader
 
-MODELS = {"ada": (1, 2, 3), "bell": (1, 2), "curie": (1,), "flat": (1,)}
 MEASURES = ("chars_alnum", "completion_tokens")
-TASK_SETS = {"finance": 24, "half": 12}
-"""Split -> how many of the tasks it holds, from the first"""
-
-Key = tuple[str, str | None, str, str]
-"""(task set, model or None for the models of the task set, score name, measure)"""
-Lengths = dict[str, int | None]
+Key = tuple[Any, ...]
+"""Task set, judge, vintage, model (None for the models of the task set), score, measure."""
 
 
-class Answered:
-    """Answers of known length, decided in full or not, and the rows that say so."""
-
-    def __init__(self, seed: int) -> None:
-        dice = random.Random(seed)
-        self.ids = [f"t{i:02d}" for i in range(24)]
-        self.tables = admitted([*self.ids, "refused"]) | refused("refused")
-        self.tables["split_members"] += [
-            row("split_members", split="half", task_id=task, position=i)
-            for i, task in enumerate(self.ids[: TASK_SETS["half"]])
-        ]
-        # Rubrics that differ little, so that many tasks come to the same.
-        self.tables["criteria"] = [
-            criterion(task, i, weight)
-            for task in (*self.ids, "refused")
-            for i, weight in enumerate(dice.choice([(4, 4, -2), (1, 1, 2), (5, 5, 10, -5), (2, 2, 6)]))
-        ]
-        self.tables["responses"], self.tables["verdicts"] = [], []
-        self.lengths: dict[tuple[str, str, int], Lengths] = {}
-        for task in (*self.ids, "refused"):
-            for model, trials in MODELS.items():
-                for trial in trials:
-                    self._answer(dice, task, model, trial)
-        self.figures = figures_of(self.tables)
-
-    def _answer(self, dice: random.Random, task: str, model: str, trial: int) -> None:
-        lengths: Lengths = {
-            "chars_alnum": dice.choice([100, 150, 200, 250, 300, 350]),
-            # Not every provider reports them; one model's answers are all alike.
-            "completion_tokens": 7 if model == "flat" else dice.choice([None, *range(40, 60)]),
-        }
-        status = "ok" if dice.random() < 0.95 else "timeout"
-        answer = response(task, model, trial, status, **lengths)
-        self.tables["responses"].append(answer)
-        rubric = [each for each in self.tables["criteria"] if each["task_id"] == task]
-        values = [None if dice.random() < 0.01 else int(dice.random() < 0.5) for _ in rubric]
-        if status != "ok":
-            return
-        self.tables["verdicts"] += [verdict(answer, each, value) for each, value in zip(rubric, values, strict=True)]
-        self.lengths[task, model, trial] = lengths
-
-    def values(self, task_set: str, model: str, name: str) -> dict[str, dict[int, float]]:
-        """Task -> trial -> score, of the tasks of a set that count for the model."""
-        (run,) = (each for each in self.figures.runs if each[0] == model)
-        found = self.figures.of_tasks(run, (task_set, False), ALL, name)[0]
-        return {task: trials for task, trials in found.items() if trials}
-
-    def of_tasks(self, task_set: str, model: str, name: str, measure: str) -> list[tuple[float, float | None]]:
-        """(score, length) of each task that counts for the model; the length None where no trial has one."""
-        found = []
-        for task, trials in self.values(task_set, model, name).items():
-            lengths = [of for trial in trials if (of := self.lengths[task, model, trial][measure]) is not None]
-            found.append((mean([*trials.values()]), mean(lengths) if lengths else None))
-        return found
-
-
-def mean(values: list[Any]) -> float:
+def mean(values: Iterable[float]) -> float:
     """A mean in which ties are ties."""
-    return round(math.fsum(values) / len(values), 12)
-
-
-@pytest.fixture(scope="module")
-def answered() -> Answered:
-    return Answered(seed=20260305)
-
-
-@pytest.fixture(scope="module")
-def reader(answered: Answered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    with reading(tmp_path_factory.mktemp("lengths"), answered.tables) as opened:
-        yield opened
+    listed = list(values)
+    return round(math.fsum(listed) / len(listed), 12)
 
 
 @pytest.fixture(scope="module")
 def correlations(reader: Reader) -> dict[Key, dict[str, Any]]:
     rows = reader.rows("from length_correlations")
-    found = {(each["split"], each["model"], each["score_name"], each["measure"]): each for each in rows}
-    assert len(rows) == len(found)
+    result = {
+        ((each["split"], each["is_own_hard"]), each["judge"], each["vintage"], each["model"], each["score_name"],
+         each["measure"]): each
+        for each in rows
+    }  # fmt: skip
+    assert len(rows) == len(result)
     assert [] == [each for each in rows if (each["level"] == "models") != (each["model"] is None)]
-    return found
+    return result
 
 
 @pytest.fixture(scope="module")
-def wanted(answered: Answered) -> dict[Key, list[tuple[float, float]]]:
-    """What is correlated, as (score, length)."""
-    found: dict[Key, list[tuple[float, float]]] = defaultdict(list)
-    for task_set in TASK_SETS:
-        for model in MODELS:
-            for name in ("score", "min_normalized"):
-                for measure in MEASURES:
-                    pairs = answered.of_tasks(task_set, model, name, measure)
-                    known = [(score, length) for score, length in pairs if length is not None]
-                    found[task_set, model, name, measure] = known
-                    if known:
-                        means = mean([score for score, _ in pairs]), mean([length for _, length in known])
-                        found[task_set, None, name, measure].append(means)
-    return found
+def wanted(world: Rows, figures: Figures) -> dict[Key, list[tuple[float, float]]]:
+    """(score, length) of what is correlated: tasks of a model with the trials that count, and models."""
+    responses = {(each["task_id"], each["model"], each["vintage"], each["trial"]): each for each in world["responses"]}
+    result: dict[Key, list[tuple[float, float]]] = defaultdict(list)
+    for run, task_set, score, measure in product(figures.runs, figures.sets, figures.scores, MEASURES):
+        model, _, vintage, judge, *_ = run
+        scores, known = [], []
+        for task, trials in figures.of_tasks(run, task_set, ALL, score)[0].items():
+            lengths = [of for trial in trials if (of := responses[task, model, vintage, trial][measure]) is not None]
+            scores += [mean(trials.values())] if trials else []
+            known += [(mean(trials.values()), mean(lengths))] if lengths else []
+        if known:
+            result[task_set, judge, vintage, model, score, measure] = known
+            of_model = mean(scores), mean(length for _, length in known)
+            result[task_set, judge, vintage, None, score, measure].append(of_model)
+    return result
 
 
 def spearman(pairs: list[tuple[float, float]]) -> float | None:
@@ -131,21 +65,11 @@ def spearman(pairs: list[tuple[float, float]]) -> float | None:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        places = [[sorted(set(values)).index(value) for value in values] for values in (scores, lengths)]
-        return float(stats.spearmanr(*places).statistic)
+        ranks = [[sorted(set(values)).index(value) for value in values] for values in (scores, lengths)]
+        return float(stats.spearmanr(*ranks).statistic)
 
 
-def test_the_world_holds_ties_and_lengths_that_never_vary_and_tasks_that_are_complete_in_some_trials(
-    answered: Answered, wanted: dict[Key, list[tuple[float, float]]]
-) -> None:
-    assert {2, 3} <= {len(trials) for trials in answered.values("finance", "ada", "score").values()}
-    assert [] == [key for key, pairs in wanted.items() if key[1] and len({score for score, _ in pairs}) == len(pairs)]
-    assert spearman(wanted["finance", "flat", "score", "completion_tokens"]) is None
-    assert len(wanted["finance", "flat", "score", "chars_alnum"]) < TASK_SETS["finance"]
-    assert len(wanted["finance", None, "score", "chars_alnum"]) == len(MODELS)
-
-
-def test_length_and_score_go_together_as_scipy_says_and_null_where_either_never_varies(
+def test_the_correlation_is_that_of_scipy(
     wanted: dict[Key, list[tuple[float, float]]], correlations: dict[Key, dict[str, Any]]
 ) -> None:
     expected = {key: {"n": len(pairs), "rank_correlation": spearman(pairs)} for key, pairs in wanted.items()}
@@ -155,13 +79,13 @@ def test_length_and_score_go_together_as_scipy_says_and_null_where_either_never_
 
 
 def test_a_correlation_has_fishers_interval_from_ten_on_none_below(correlations: dict[Key, dict[str, Any]]) -> None:
-    assert {True, False} == {found["ci_low"] is None for found in correlations.values()}
-    for found in correlations.values():
-        rho, n = found["rank_correlation"], found["n"]
-        assert found["is_small"] == (n < 50)
+    assert {True, False} == {result["ci_low"] is None for result in correlations.values()}
+    for result in correlations.values():
+        rho, n = result["rank_correlation"], result["n"]
+        assert (n < 50) == result["is_small"]
         if rho is None or n < 10 or abs(rho) > 1 - 1e-9:
-            assert (None, None) == (found["ci_low"], found["ci_high"])
+            assert (None, None) == (result["ci_low"], result["ci_high"])
         else:
             half = NormalDist().inv_cdf(0.975) * math.sqrt((1 + rho**2 / 2) / (n - 3))
-            wanted = [math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half)]
-            assert [found["ci_low"], found["ci_high"]] == pytest.approx(wanted, abs=1e-9)
+            ends = [math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half)]
+            assert pytest.approx(ends, abs=1e-9) == [result["ci_low"], result["ci_high"]]

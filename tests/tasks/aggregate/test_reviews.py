@@ -10,7 +10,6 @@ import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score
 
 from tests.kit import Fill, admitted, aggregated, at, criterion, response, row, verdict
-from tests.tasks.aggregate.test_agreement import alpha_by_pairs
 from warehouse import Reader
 
 CHECKS = ("atomic", "objective")
@@ -24,7 +23,7 @@ def ratio(pairs: Iterable[tuple[float, float]]) -> float:
     return sum(weight * value for weight, value in listed) / sum(weight for weight, _ in listed)
 
 
-class Made:
+class Reviews:
     """Made-up reviews: people's on two samples with different probabilities, a model's on everything, in two trials."""
 
     def __init__(self, seed: int, n_tasks: int = 60, n_criteria: int = 6) -> None:
@@ -60,14 +59,14 @@ class Made:
         self.tasks = tasks
 
     def tables(self) -> Mapping[str, list[Row]]:
-        answers = {task: response(task) for task in self.tasks}
+        responses = {task: response(task) for task in self.tasks}
         by_key = dict(zip(self.keys, self.criteria, strict=True))
         return {
             **admitted(self.tasks),
             "criteria": self.criteria,
-            "responses": list(answers.values()),
+            "responses": list(responses.values()),
             "verdicts": [
-                verdict(answers[key[0]], by_key[key], value, judge=judge)
+                verdict(responses[key[0]], by_key[key], value, judge=judge)
                 for judge, values in self.verdicts.items()
                 for key, value in values.items()
             ],
@@ -102,7 +101,7 @@ class Made:
         for of_person in self.people.values():
             for key, value in of_person.items():
                 values[key].append(value)
-        return {key: sum(found) / len(found) for key, found in values.items()}
+        return {key: sum(actual) / len(actual) for key, actual in values.items()}
 
     def weights(self) -> dict[Key, float]:
         """Of each reviewed criterion of a sample its weight."""
@@ -115,113 +114,101 @@ class Made:
 
 
 @pytest.fixture(scope="module")
-def made() -> Made:
-    return Made(seed=3)
+def world() -> Reviews:
+    return Reviews(seed=3)
 
 
 @pytest.fixture(scope="module")
-def reader(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    with aggregated(tmp_path_factory.mktemp("reviews"), made.tables()).reader() as opened:
+def reader(world: Reviews, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    with aggregated(tmp_path_factory.mktemp("reviews"), world.tables()).reader() as opened:
         yield opened
 
 
-def test_the_share_of_agreement_weighs_each_criterion_by_one_over_its_probability(reader: Reader, made: Made) -> None:
+def test_the_share_of_agreement_weighs_by_one_over_the_probability(reader: Reader, world: Reviews) -> None:
     rows = reader.rows("select * from review_agreement")
-    weights, agreeing = made.weights(), made.agreeing
-    found = {(r["breakdown"], r["label"]): r for r in rows}
+    weights, agreeing = world.weights(), world.agreeing
+    actual = {(r["breakdown"], r["label"]): r for r in rows}
 
-    assert set(found) == {("all", ""), ("category", "Practical Utility"), ("category", "Financial Accuracy"),
-                          ("severity", "(none)")}  # fmt: skip
-    for (breakdown, label), figure in found.items():
-        keys = [key for key in weights if breakdown != "category" or made.category[key] == label]
-        assert figure["agreeing_share"] == pytest.approx(ratio((weights[key], agreeing[key]) for key in keys))
-        assert figure["unweighted_share"] == pytest.approx(ratio((1.0, agreeing[key]) for key in keys))
+    assert {("all", ""), ("category", "Practical Utility"), ("category", "Financial Accuracy"),
+                          ("severity", "(none)")} == set(actual)  # fmt: skip
+    for (breakdown, label), figure in actual.items():
+        keys = [key for key in weights if breakdown != "category" or world.category[key] == label]
+        assert pytest.approx(ratio((weights[key], agreeing[key]) for key in keys)) == figure["agreeing_share"]
+        assert pytest.approx(ratio((1.0, agreeing[key]) for key in keys)) == figure["unweighted_share"]
         assert figure["n_criteria"] == len(keys)
-        assert figure["n_reviews"] == sum(key in of for of in made.people.values() for key in keys)
+        assert figure["n_reviews"] == sum(key in of for of in world.people.values() for key in keys)
         assert figure["n_tasks"] == len({task for task, _ in keys})
         assert figure["ci_low"] < figure["agreeing_share"] < figure["ci_high"]
     # Here the weights matter: else the test could not tell one definition from the other.
-    assert abs(found["all", ""]["agreeing_share"] - found["all", ""]["unweighted_share"]) > 0.002
+    assert abs(actual["all", ""]["agreeing_share"] - actual["all", ""]["unweighted_share"]) > 0.002
 
 
-def test_reviewers_of_the_same_criteria_are_compared_in_each_check(reader: Reader, made: Made) -> None:
+def test_reviewers_of_the_same_criteria_are_compared_in_each_check(reader: Reader, world: Reviews) -> None:
     rows = reader.rows("select * from reviewer_agreement where reviewer_b is not null")
-    found = {(r["review_check"], r["reviewer_a"], r["reviewer_b"]): r for r in rows}
-    expected = {("agree", "ben", "eva"): (made.people["ben"], made.people["eva"])} | {
-        (check, "rev", "rev#2"): (made.checks[1, check], made.checks[2, check]) for check in CHECKS
+    actual = {(r["review_check"], r["reviewer_a"], r["reviewer_b"]): r for r in rows}
+    expected = {("agree", "ben", "eva"): (world.people["ben"], world.people["eva"])} | {
+        (check, "rev", "rev#2"): (world.checks[1, check], world.checks[2, check]) for check in CHECKS
     }
 
-    assert found.keys() == expected.keys()
+    assert actual.keys() == expected.keys()
     for name, (a, b) in expected.items():
         both = [(a[key], b[key]) for key in a if key in b]
         sides = [*zip(*both, strict=True)]
-        assert found[name]["n"] == len(both)
-        assert found[name]["agreement"] == pytest.approx(accuracy_score(*sides))
-        assert found[name]["kappa"] == pytest.approx(cohen_kappa_score(*sides))
-        assert found[name]["kappa_ci_low"] < found[name]["kappa"] < found[name]["kappa_ci_high"]
+        assert actual[name]["n"] == len(both)
+        assert pytest.approx(accuracy_score(*sides)) == actual[name]["agreement"]
+        assert pytest.approx(cohen_kappa_score(*sides)) == actual[name]["kappa"]
+        assert actual[name]["kappa_ci_low"] < actual[name]["kappa"] < actual[name]["kappa_ci_high"]
 
 
-def test_alpha_of_all_reviewers_is_krippendorffs_and_repetitions_are_no_reviewers(reader: Reader, made: Made) -> None:
-    rows = reader.rows("select * from reviewer_agreement where reviewer_b is null")
-    found = {r["review_check"]: r for r in rows}
-    units = [[of[key] for of in made.people.values() if key in of] for key in made.agreeing]
-    pairable = [unit for unit in units if len(unit) > 1]
-
-    # The repetitions of the only model are not several reviewers.
-    assert found.keys() == {"agree"}
-    assert found["agree"]["alpha"] == pytest.approx(alpha_by_pairs(pairable))
-    assert found["agree"]["n"] == len(pairable)
-
-
-def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(reader: Reader, made: Made) -> None:
+def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(reader: Reader, world: Reviews) -> None:
     rows = reader.rows("select * from review_predictions")
-    found = {(r["outcome"], r["reviewer"], r["review_check"]): r for r in rows}
-    a, b = made.verdicts.values()
+    actual = {(r["outcome"], r["reviewer"], r["review_check"]): r for r in rows}
+    a, b = world.verdicts.values()
     outcomes = {
-        "graders": {key: float(a[key] != b[key]) for key in made.keys},
-        "people": {key: 1 - value for key, value in made.agreeing.items()},
+        "graders": {key: float(a[key] != b[key]) for key in world.keys},
+        "people": {key: 1 - value for key, value in world.agreeing.items()},
     }
     failing = {
-        check: {key: sum(1 - made.checks[trial, check][key] for trial in (1, 2)) / 2 for key in made.keys}
+        check: {key: sum(1 - world.checks[trial, check][key] for trial in (1, 2)) / 2 for key in world.keys}
         for check in CHECKS
     }
     failing["all checks"] = {
-        key: sum(1 - min(made.checks[trial, check][key] for check in CHECKS) for trial in (1, 2)) / 2
-        for key in made.keys
+        key: sum(1 - min(world.checks[trial, check][key] for check in CHECKS) for trial in (1, 2)) / 2
+        for key in world.keys
     }
     expected = {(outcome, "rev", check): failing[check] for outcome in outcomes for check in failing}
-    expected["graders", "people", "agree"] = {key: 1 - value for key, value in made.agreeing.items()}
+    expected["graders", "people", "agree"] = {key: 1 - value for key, value in world.agreeing.items()}
 
-    assert found.keys() == expected.keys()
+    assert actual.keys() == expected.keys()
     for name, fails in expected.items():
-        outcome, figure = outcomes[name[0]], found[name]
+        outcome, figure = outcomes[name[0]], actual[name]
         keys = [key for key in fails if key in outcome]
         rate_failing = ratio((fails[key], outcome[key]) for key in keys)
         rate_passing = ratio((1 - fails[key], outcome[key]) for key in keys)
         sensitivity = ratio((outcome[key], fails[key]) for key in keys)
         specificity = ratio((1 - outcome[key], 1 - fails[key]) for key in keys)
         assert figure["n_criteria"] == len(keys)
-        assert figure["failing_rate"] == pytest.approx(rate_failing)
-        assert figure["passing_rate"] == pytest.approx(rate_passing)
-        assert figure["difference"] == pytest.approx(rate_failing - rate_passing)
+        assert pytest.approx(rate_failing) == figure["failing_rate"]
+        assert pytest.approx(rate_passing) == figure["passing_rate"]
+        assert pytest.approx(rate_failing - rate_passing) == figure["difference"]
         odds = rate_failing / (1 - rate_failing) / (rate_passing / (1 - rate_passing))
-        assert figure["odds_ratio"] == pytest.approx(odds)
-        assert figure["auc"] == pytest.approx((sensitivity + specificity) / 2)
+        assert pytest.approx(odds) == figure["odds_ratio"]
+        assert pytest.approx((sensitivity + specificity) / 2) == figure["auc"]
         assert figure["auc_ci_low"] < figure["auc"] < figure["auc_ci_high"]
 
 
-def test_an_older_configuration_of_a_reviewer_counts_no_more(published: Fill, made: Made) -> None:
-    tables = dict(made.tables())
+def test_an_older_configuration_of_a_reviewer_counts_no_more(published: Fill, world: Reviews) -> None:
+    tables = dict(world.tables())
     older = [
         each | {"review_id": f"old {each['review_id']}", "reviewer_config_hash": "old", "created_at": at(-1)}
         for each in tables["model_reviews"]
     ]
     tables["model_reviews"] = [*tables["model_reviews"], *older]
     with published(tables) as reader:
-        found = reader.rows(
+        actual = reader.rows(
             "select distinct reviewer_config_hash from intermediate.current_reviews where source = 'reviewed'"
         )
         n_all = reader.value("select count(*) from criterion_reviews where source = 'reviewed'")
 
-    assert [row["reviewer_config_hash"] for row in found] == ["c"]
-    assert n_all == 2 * 2 * 2 * len(made.keys)
+    assert ["c"] == [row["reviewer_config_hash"] for row in actual]
+    assert n_all == 2 * 2 * 2 * len(world.keys)

@@ -31,7 +31,7 @@ EVERY_ROW = """
 
 def random_world(seed: int, n_tasks: int = 60) -> Rows:
     """Tasks, one of them refused, with all labels that they can have; failed and missing responses and verdicts."""
-    dice = random.Random(seed)
+    dice, of_lengths = random.Random(seed), random.Random(seed)
     ids = [f"t{i:03d}" for i in range(n_tasks)]
     tasks = [_task(dice, task_id, i) for i, task_id in enumerate(ids)]
     tasks.append(_task(dice, REFUSED, 0) | {"topic": "of the refused task"})
@@ -41,10 +41,10 @@ def random_world(seed: int, n_tasks: int = 60) -> Rows:
         weights = [line["weight"] for line in rubrics[task["task_id"]]]
         task |= {"n_criteria": len(weights), "positive_weight": sum(max(weight, 0.0) for weight in weights)}
     responses = [
-        # The task that stands alone under its topic has no answer of one model.
+        # The task that stands alone under its topic has no response of one model.
         response(
             task["task_id"], model, trial, "timeout" if dice.random() < 0.02 or is_none else "ok", vintage=vintage,
-            created_at=at(vintage != "base"),
+            created_at=at(vintage != "base"), **_lengths(of_lengths, model),
         ) | {"response_id": f"{task['task_id']}/{model}/{trial}/{vintage}"}
         for task in tasks
         for (model, vintage), trials in MODELS.items()
@@ -77,6 +77,12 @@ def random_world(seed: int, n_tasks: int = 60) -> Rows:
         "responses": responses,
         "verdicts": verdicts,
     }
+
+
+def _lengths(dice: random.Random, model: str) -> dict[str, int | None]:
+    """Few lengths, so that there are ties; not every provider reports tokens, and one model's never vary."""
+    tokens = 7 if model == "dirac" else dice.choice([None, *range(40, 60)])
+    return {"chars_alnum": dice.choice([100, 150, 200, 250, 300, 350]), "completion_tokens": tokens}
 
 
 def _task(dice: random.Random, task_id: str, i: int) -> dict[str, Any]:
@@ -142,3 +148,35 @@ def figures_of(tables: Rows) -> Figures:
         "hard_subset": [each for each in tables.get("hard_subset", []) if each["selection_id"] == "latest"],
     }  # fmt: skip
     return Figures({"intervals": INTERVALS}, given)
+
+
+def small_world(seed: int) -> Rows:
+    """A random world of few tasks with costs, lengths, people, turns, evidence and looks, for every recipe."""
+    dice, rows = random.Random(seed), random_world(seed, n_tasks=12)
+    for each in rows["responses"]:
+        each |= {"chars_alnum": dice.randint(100, 900), "completion_tokens": dice.randint(50, 300), "cost_usd": 0.01}
+    for each in rows["verdicts"]:
+        each |= {"cost_usd": 0.001, "error": "no reply within 60 s" if each["value"] is None else None}
+        if each["criterion_id"] == "t000-c0":  # out of reach
+            each |= {"value": 0.0, "status": "unmet"}
+    first, labelled = rows["verdicts"][0], [each for each in rows["verdicts"] if each["judge"] == "a-judge"]
+    for each in labelled:
+        other = {0.0: (1.0, "met"), 1.0: (0.0, "unmet")}.get(each["value"])
+        decision = dict(zip(("value", "status"), other, strict=True)) if other and dice.random() < 0.2 else {}
+        expert = {"verdict_id": f"{each['verdict_id']}/expert", "judge": "expert", "source": "imported"}
+        rows["verdicts"].append(each | expert | decision)
+    rows["conversation_turns"] = [
+        row("conversation_turns", task_id=task["task_id"], position=0, prompt="Why?", reference_texts=[])
+        for task in rows["task_rows"]
+    ]
+    rows["evidence"] = [
+        row("evidence", **{name: first[name] for name in ("verdict_id", "response_id", "task_id", "criterion_id")},
+            round=1, chunk_number=1, n_chunks=1, first_char=0, n_chars=9, status="ok", evidence=["It says so."])
+    ]  # fmt: skip
+    rows["stopping_looks"] = [
+        row("stopping_looks", stopping_id="s", score_name="score", model="ada", compared_model="bell",
+            compared_vintage="base", block=block, decision=decision, mean_difference=0.1, n_tasks_evaluated=20 * block,
+            n_tasks_planned=60)
+        for block, decision in ((1, "open"), (2, "different"))
+    ]  # fmt: skip
+    return rows

@@ -10,15 +10,14 @@ from hypothesis import strategies as st
 from tasks.analyses.annotate import read_labels, reply_format
 from tasks.analyses.phrases import (
     MOST_PHRASES,
-    NAME,
     NAME_TEMPLATE,
     PHRASE,
     read_text,
     shown_phrases,
-    told_apart,
+    unique_name,
     vector_reply_spec,
 )
-from tasks.analyses.review import CHECKS, read_findings, reply_shape
+from tasks.analyses.review import CHECKS, read_findings
 from tasks.prompts import load_analysis_template
 from tasks.rules.conversation import naming_prompt
 from tasks.rules.verdict import VerdictError
@@ -26,46 +25,42 @@ from tasks.rules.verdict import VerdictError
 LABELS = ("Capital & Funding", "Other", "Planning & Forecasts")
 
 
-def read(answer: object, most: int = 2) -> Any:
-    return read_labels(answer if isinstance(answer, str) else json.dumps(answer), LABELS, most)
+def read(content: object, most: int = 2) -> Any:
+    return read_labels(content if isinstance(content, str) else json.dumps(content), LABELS, most)
 
 
 @pytest.mark.parametrize("secondary", [[], ["Other"], ["Other", "Planning & Forecasts"]])
 def test_known_labels_are_columns_of_the_row(secondary: list[str]) -> None:
-    answer = {"explanation": "why", "primary": "Capital & Funding", "secondary": secondary}
+    content = {"explanation": "why", "primary": "Capital & Funding", "secondary": secondary}
     expected = {"primary_label": "Capital & Funding", "secondary_labels": secondary, "explanation": "why"}
 
-    assert read(answer) == expected
-    assert read(f"```json\n{json.dumps(answer)}\n```") == expected
+    assert expected == read(content)
+    assert expected == read(f"```json\n{json.dumps(content)}\n```")
 
 
-@pytest.mark.parametrize(("answer", "reason"), [
+@pytest.mark.parametrize(("content", "reason"), [
     ({"primary": "capital & funding", "secondary": []}, "is no label"),
     ({"primary": None, "secondary": []}, "is no label"),
     ({"secondary": ["Other"]}, "is no label"),
     ({"primary": "Other", "secondary": ["Nope"]}, "'Nope' is no label"),
     ({"primary": "Other", "secondary": ["Other"]}, "named twice"),
+    ({"primary": "Other", "secondary": ["Capital & Funding", "Planning & Forecasts"] * 2}, "named twice"),
     ({"primary": "Other", "secondary": "Capital & Funding"}, "no list"),
     ({"primary": "Other", "secondary": [], "explanation": 3}, "explanation is no text"),
     ('{"primary": "Other", "primary": "Other"}', "a key appears twice"),
     ('The label is {"primary": "Other"}', "not one JSON object"),
     ("", "not one JSON object"),
 ])  # fmt: skip
-def test_anything_else_is_refused_with_the_reason(answer: object, reason: str) -> None:
+def test_anything_else_is_refused_with_the_reason(content: object, reason: str) -> None:
     with pytest.raises(VerdictError, match=reason):
-        read(answer)
-
-
-def test_more_secondary_labels_than_allowed_are_refused() -> None:
-    with pytest.raises(VerdictError, match="more than 1 secondary"):
-        read({"primary": "Other", "secondary": ["Capital & Funding", "Planning & Forecasts"]}, most=1)
+        read(content)
 
 
 def test_the_schema_allows_the_listed_labels_alone_and_any_code_where_none_are_listed() -> None:
     def properties(*, is_listed: bool) -> dict[str, Any]:
         shape = reply_format(LABELS, 2, is_listed=is_listed)
-        found: dict[str, Any] = shape["json_schema"]["schema"]["properties"]
-        return found
+        result: dict[str, Any] = shape["json_schema"]["schema"]["properties"]
+        return result
 
     assert list(LABELS) == properties(is_listed=True)["primary"]["enum"]
     assert 2 == properties(is_listed=True)["secondary"]["maxItems"]
@@ -76,17 +71,11 @@ GOOD: dict[str, Any] = {name: {"reason": f"about {name}", "passes": name != "ato
 
 
 def test_a_reply_has_a_finding_for_each_check_in_order_whatever_the_order_of_the_keys() -> None:
-    found = read_findings(json.dumps(dict(reversed(GOOD.items()))))
+    result = read_findings(json.dumps(dict(reversed(GOOD.items()))))
 
-    assert [each["name"] for each in found] == list(CHECKS)
-    assert [each["passes"] for each in found] == [False, True, True, True, True]
-    assert found[0]["reason"] == "about atomic"
-
-
-def test_a_fenced_reply_and_one_behind_thinking_are_read() -> None:
-    text = json.dumps(GOOD)
-
-    assert read_findings(f"```json\n{text}\n```") == read_findings(f"<think>hm</think>\n{text}") == read_findings(text)
+    assert [each["name"] for each in result] == list(CHECKS)
+    assert [False, True, True, True, True] == [each["passes"] for each in result]
+    assert "about atomic" == result[0]["reason"]
 
 
 def changed(name: str, finding: Any) -> str:
@@ -100,17 +89,11 @@ WRONG = {
     "another key": json.dumps(GOOD | {"important": GOOD["atomic"]}),
     "a bare boolean": changed("atomic", True),
     "a number": changed("atomic", {"reason": "x", "passes": 1}),
-    "a word": changed("atomic", {"reason": "x", "passes": "true"}),
-    "null": changed("atomic", {"reason": "x", "passes": None}),
     "no decision": changed("atomic", {"reason": "x"}),
     "another key inside": changed("atomic", {"reason": "x", "passes": True, "fails": False}),
     "a failed check without a reason": changed("atomic", {"reason": " ", "passes": False}),
     "a reason that is no text": changed("objective", {"reason": ["x"], "passes": True}),
     "a key twice": json.dumps(GOOD)[:-1] + ', "atomic": {"reason": "x", "passes": true}}',
-    "a key twice inside": json.dumps(GOOD).replace('"passes": false', '"passes": true, "passes": false'),
-    "text behind it": json.dumps(GOOD) + "\nThat is all.",
-    "two objects": json.dumps(GOOD) * 2,
-    "cut off": json.dumps(GOOD)[:-3],
 }
 
 
@@ -121,17 +104,9 @@ def test_anything_else_is_no_review(case: str) -> None:
 
 
 def test_a_reason_can_be_stored_whatever_it_holds() -> None:
-    found = read_findings(changed("atomic", {"reason": "a\0b \ud800", "passes": False}))
+    result = read_findings(changed("atomic", {"reason": "a\0b \ud800", "passes": False}))
 
-    assert found[0]["reason"] == "a\N{REPLACEMENT CHARACTER}b \N{REPLACEMENT CHARACTER}"
-
-
-def test_the_shape_that_is_asked_for_has_what_is_read_and_nothing_else() -> None:
-    schema = reply_shape()["json_schema"]["schema"]
-
-    assert schema["required"] == list(CHECKS)
-    assert schema["additionalProperties"] is False
-    assert all(each["required"] == ["reason", "passes"] for each in schema["properties"].values())
+    assert "a\N{REPLACEMENT CHARACTER}b \N{REPLACEMENT CHARACTER}" == result[0]["reason"]
 
 
 @pytest.mark.parametrize(("reply", "expected"), [
@@ -154,12 +129,6 @@ def test_what_is_no_phrase_is_an_error(reply: str) -> None:
         read_text(reply, PHRASE)
 
 
-def test_a_name_is_shorter_than_a_phrase() -> None:
-    assert "x" * 120 == read_text(json.dumps({"name": "x" * 120}), NAME)
-    with pytest.raises(VerdictError, match="more than 120 characters"):
-        read_text(json.dumps({"name": "x" * 121}), NAME)
-
-
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
 def test_a_vector_is_read_as_it_was_written(vector: list[float]) -> None:
     assert {"vector": vector} == vector_reply_spec().read(json.dumps(vector))
@@ -168,9 +137,9 @@ def test_a_vector_is_read_as_it_was_written(vector: list[float]) -> None:
 def test_names_that_stay_alike_are_told_apart_by_a_phrase_or_a_number() -> None:
     used = {"tax": "1", "tax: reading leases": "2"}
 
-    assert "Tax: Drafting wills" == told_apart("Tax", ["Reading leases", "Drafting wills"], used)
-    assert "Tax (2)" == told_apart("Tax", ["Reading leases"], used)
-    assert "Tax (3)" == told_apart("Tax", [], used | {"tax (2)": "3"})
+    assert "Tax: Drafting wills" == unique_name("Tax", ["Reading leases", "Drafting wills"], used)
+    assert "Tax (2)" == unique_name("Tax", ["Reading leases"], used)
+    assert "Tax (3)" == unique_name("Tax", [], used | {"tax (2)": "3"})
 
 
 @given(st.lists(st.text(max_size=5), max_size=200))

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.analyses.trees import FEWEST_CRITERIA, LEVELS, MOST_LEAVES, Tree, build_tree
-from tasks.rules.errors import UsageError
 from tests.benchmarks.weakness_evidence import rubrics
 
 PHRASES = rubrics(3, 40).phrases()
@@ -17,10 +16,10 @@ PHRASES = rubrics(3, 40).phrases()
 
 def groups(tree: Tree, items: list[str]) -> dict[tuple[int, ...], list[str]]:
     """The phrases of each leaf, sorted, by the way that leads to it."""
-    found: dict[tuple[int, ...], list[str]] = {}
+    by_path: dict[tuple[int, ...], list[str]] = {}
     for item, leaf in zip(items, tree.leaves, strict=True):
-        found.setdefault(tuple(_way(tree, int(leaf))), []).append(item)
-    return {way: sorted(of) for way, of in found.items()}
+        by_path.setdefault(tuple(_way(tree, int(leaf))), []).append(item)
+    return {way: sorted(of) for way, of in by_path.items()}
 
 
 def test_levels_and_sizes_are_bounded_and_every_item_is_in_one_leaf() -> None:
@@ -41,7 +40,7 @@ def test_levels_and_sizes_are_bounded_and_every_item_is_in_one_leaf() -> None:
 @given(st.permutations(range(120)))
 def test_the_order_of_items_changes_nothing(order: list[int]) -> None:
     items = PHRASES[:120]
-    other = [items[place] for place in order]
+    other = [items[index] for index in order]
 
     assert groups(build_tree(items), items) == groups(build_tree(other), other)
 
@@ -88,20 +87,13 @@ def test_what_cannot_be_divided_is_a_root_alone(items: list[str]) -> None:
     assert [0] * len(items) == tree.leaves.tolist()
 
 
-def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.analyses.phrases.find_spec", lambda name: None)
-
-    with pytest.raises(UsageError, match="install it with `uv sync --extra capabilities`"):
-        build_tree(["one phrase"])
-
-
 @pytest.mark.slow
 def test_the_number_of_threads_changes_nothing() -> None:
     code = (
         "from tests.benchmarks.weakness_evidence import rubrics; from tasks.analyses.trees import build_tree; "
         "tree = build_tree(rubrics(5, 200).phrases()); print(tree.parents, tree.leaves.tolist())"
     )
-    said = {
+    outputs = {
         subprocess.run(
             [sys.executable, "-c", code], check=True, capture_output=True, text=True,
             env={"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads, "PYTHONPATH": ":".join(sys.path)},
@@ -109,4 +101,4 @@ def test_the_number_of_threads_changes_nothing() -> None:
         for threads in ("1", "4")
     }  # fmt: skip
 
-    assert 1 == len(said)
+    assert 1 == len(outputs)

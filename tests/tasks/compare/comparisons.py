@@ -1,11 +1,11 @@
-"""Rows of judged answers for tests that compare, and the arithmetic of a comparison written out in fractions."""
+"""Rows of judged responses for tests that compare, and the arithmetic of a comparison written out in fractions."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from tasks.compare.differences import Answer, compare
-from tasks.compare.pairs import Question
+from tasks.compare.differences import ComparisonResult, compare
+from tasks.compare.pairs import Comparison
 from tasks.compare.rows import apart as taken_apart
 from tests.kit import REVISION, Rows, admitted, criterion, response, row, verdict
 from warehouse import Reader
@@ -41,7 +41,7 @@ def tasks_of(rubrics: Mapping[str, Rubric], split: str = "finance", revision: st
 
 
 def criteria_of(task: str, rubric: Rubric) -> list[dict[str, Any]]:
-    return [criterion(task, place, weight, category) for place, (weight, category) in enumerate(rubric)]
+    return [criterion(task, position, weight, category) for position, (weight, category) in enumerate(rubric)]
 
 
 def judged(
@@ -54,20 +54,20 @@ def judged(
     of_response: Mapping[str, Any] | None = None,
     **of_verdict: Any,
 ) -> Rows:
-    """An answer to each task with a verdict on each criterion; more columns of both by name."""
+    """A response to each task with a verdict on each criterion; more columns of both by name."""
     given = dict(of_response or {})
     rows: Rows = {"responses": [], "verdicts": []}
     for task, values in decisions.items():
         name = "/".join([task, model, str(trial), *map(str, given.values())])
-        answer = response(task, model, trial, **given) | {"response_id": name}
-        rows["responses"].append(answer)
+        result = response(task, model, trial, **given) | {"response_id": name}
+        rows["responses"].append(result)
         rubric = criteria[task] if criteria else criteria_of(task, rubrics[task])
         for each, value in zip(rubric, values, strict=True):
             cell = "/".join([name, each["criterion_id"], *map(str, of_verdict.values())])
             decided = {"explanation": f"why in {model}: {value}", **of_verdict}
             rows["verdicts"].append(
-                verdict(answer, each, value, **decided)
-                | {"verdict_id": cell, "dataset_revision": answer["dataset_revision"]}
+                verdict(result, each, value, **decided)
+                | {"verdict_id": cell, "dataset_revision": result["dataset_revision"]}
             )
     return rows
 
@@ -76,9 +76,9 @@ def own_hard(task_ids: Sequence[str]) -> Rows:
     """The rows of an own hard selection."""
     return {
         "hard_subset": [
-            row("hard_subset", selection_id="one", field="Finance", task_id=task, rank=place, mean_score=0.0,
+            row("hard_subset", selection_id="one", field="Finance", task_id=task, rank=position, mean_score=0.0,
                 n_models=2, panel=["a", "b"], selected_at=row("responses")["created_at"])
-            for place, task in enumerate(task_ids, start=1)
+            for position, task in enumerate(task_ids, start=1)
         ]
     }  # fmt: skip
 
@@ -103,11 +103,11 @@ def mean(values: Sequence[Fraction]) -> Fraction:
     return sum(values, Fraction()) / len(values)
 
 
-def ask(reader: Reader, *names: str, **asked: Any) -> Answer:
-    return compare(reader, Question("prbench", names, **{"splits": ("finance",), "revision": "a-revision"} | asked))
+def ask(reader: Reader, *names: str, **options: Any) -> ComparisonResult:
+    return compare(reader, Comparison("prbench", names, **{"splits": ("finance",), "revision": "a-revision"} | options))
 
 
-def apart(reader: Reader, answer: Answer) -> list[dict[str, Any]]:
+def apart(reader: Reader, result: ComparisonResult) -> list[dict[str, Any]]:
     """For each difference its verdicts as counted, with categories, tasks and flips."""
-    parts = [taken_apart(reader, answer, [each]) for each in answer.differences]
+    parts = [taken_apart(reader, result, [each]) for each in result.differences]
     return [part["verdicts"][0] | part for part in parts]

@@ -48,49 +48,49 @@ def three_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
 
 
 def test_two_models_differ_by_what_the_verdicts_say(three_models: Reader) -> None:
-    answer = ask(three_models, "a", "c")
-    [found] = answer.differences
+    result = ask(three_models, "a", "c")
+    [difference] = result.differences
     expected = changes(ALL_MET, MIXED)
-    assert (answer.kind, found.split, found.paired.n_tasks, found.n_wanted) == ("model", "finance", 4, 4)
-    assert found.first_mean == pytest.approx(1.0)
-    assert found.second_mean == pytest.approx(float(mean([score(RUBRICS[t], MIXED[t]) for t in RUBRICS])))
-    assert found.difference == pytest.approx(float(mean(expected)))
+    assert ("model", "finance", 4, 4) == (result.kind, difference.split, difference.paired.n_tasks, difference.n_wanted)
+    assert pytest.approx(1.0) == difference.first_mean
+    assert pytest.approx(float(mean([score(RUBRICS[t], MIXED[t]) for t in RUBRICS]))) == difference.second_mean
+    assert pytest.approx(float(mean(expected))) == difference.difference
     # Four tasks are too few for an interval or a test.
-    assert (found.paired.ci_low, found.paired.p_value, found.is_significant) == (None, None, None)
-    assert [*found.tasks["task_id"]] == list(RUBRICS)
+    assert (None, None, None) == (difference.paired.ci_low, difference.paired.p_value, difference.is_significant)
+    assert [*difference.tasks["task_id"]] == list(RUBRICS)
 
 
 def test_a_planted_regression_stands_in_its_category(three_models: Reader) -> None:
-    answer = ask(three_models, "a", "b")
-    [flips] = apart(three_models, answer)
+    result = ask(three_models, "a", "b")
+    [flips] = apart(three_models, result)
     lost = [Fraction(-6, 20), Fraction(-2, 10), Fraction(-7, 15), Fraction(-10, 9)]
-    assert [(c["category"], c["n_gained"], c["n_lost"]) for c in flips["categories"]] == [
+    assert [
         ("Risk", 0, 4), ("Accuracy", 0, 0), ("Clarity", 0, 0),
-    ]  # fmt: skip
-    assert flips["categories"][0]["contribution"] == pytest.approx(float(mean(lost)))
-    assert flips["explained"] == pytest.approx(answer.differences[0].difference)
-    assert [f["criterion_id"] for f in flips["flips"]] == ["t4-c1", "t3-c1", "t1-c1", "t2-c1"]
-    assert [f["effect"] for f in flips["flips"]] == pytest.approx(sorted(map(float, lost)))
+    ] == [(c["category"], c["n_gained"], c["n_lost"]) for c in flips["categories"]]  # fmt: skip
+    assert pytest.approx(float(mean(lost))) == flips["categories"][0]["contribution"]
+    assert pytest.approx(result.differences[0].difference) == flips["explained"]
+    assert ["t4-c1", "t3-c1", "t1-c1", "t2-c1"] == [f["criterion_id"] for f in flips["flips"]]
+    assert pytest.approx(sorted(map(float, lost))) == [f["effect"] for f in flips["flips"]]
     assert [(t["task_id"], t["n_gained"], t["n_lost"]) for t in flips["tasks"]] == [
         (t, 0, 1) for t in ("t4", "t3", "t1", "t2")
     ]
-    assert [t["difference"] for t in flips["tasks"]] == pytest.approx(sorted(map(float, lost)))
-    assert (flips["n_criteria"], flips["n_compared"], flips["n_undecided"], flips["n_in_one"]) == (11, 11, 0, 0)
+    assert pytest.approx(sorted(map(float, lost))) == [t["difference"] for t in flips["tasks"]]
+    assert (11, 11, 0, 0) == (flips["n_criteria"], flips["n_compared"], flips["n_undecided"], flips["n_in_one"])
 
 
 def test_an_undecided_criterion_is_never_a_flip_and_its_task_counts_for_neither(published: Fill) -> None:
     second = {**WORSE_IN_RISK, "t3": [0, None, 1]}
     reader = published(together(tasks_of(RUBRICS), judged(ALL_MET, "a"), judged(second, "b")))
-    answer = ask(reader, "a", "b")
-    [found], [flips] = answer.differences, apart(reader, answer)
+    result = ask(reader, "a", "b")
+    [difference], [flips] = result.differences, apart(reader, result)
     complete = ("t1", "t2", "t4")
     of_complete = changes({t: ALL_MET[t] for t in complete}, {t: WORSE_IN_RISK[t] for t in complete})
-    assert (found.paired.n_tasks, found.n_wanted) == (3, 4)
-    assert found.difference == pytest.approx(float(mean(of_complete)))
+    assert (3, 4) == (difference.paired.n_tasks, difference.n_wanted)
+    assert pytest.approx(float(mean(of_complete))) == difference.difference
     # t3 has an undecided criterion, a decided one that differs and another that does not.
-    assert (flips["n_criteria"], flips["n_compared"], flips["n_undecided"], flips["n_left_out"]) == (11, 8, 1, 2)
-    assert {flip["task_id"] for flip in flips["flips"]} == {"t1", "t2", "t4"}
-    assert flips["explained"] == pytest.approx(found.difference)
+    assert (11, 8, 1, 2) == (flips["n_criteria"], flips["n_compared"], flips["n_undecided"], flips["n_left_out"])
+    assert {"t1", "t2", "t4"} == {flip["task_id"] for flip in flips["flips"]}
+    assert pytest.approx(difference.difference) == flips["explained"]
 
 
 def test_a_verdict_on_a_criterion_that_has_changed_since_decides_nothing(published: Fill) -> None:
@@ -99,7 +99,7 @@ def test_a_verdict_on_a_criterion_that_has_changed_since_decides_nothing(publish
     reader = published(together(tasks_of(RUBRICS), judged(ALL_MET, "a"), of_b))
     [flips] = apart(reader, ask(reader, "a", "b"))
     assert "t1" not in {flip["task_id"] for flip in flips["flips"]}
-    assert (flips["n_undecided"], flips["n_left_out"]) == (1, 3)
+    assert (1, 3) == (flips["n_undecided"], flips["n_left_out"])
 
 
 def test_a_flip_is_of_the_mean_over_the_complete_trials(published: Fill) -> None:
@@ -109,18 +109,18 @@ def test_a_flip_is_of_the_mean_over_the_complete_trials(published: Fill) -> None
         together(tasks_of({t: RUBRICS[t] for t in again}), judged(first, "a"), judged(first, "b"),
                  judged(again, "b", trial=2))
     )  # fmt: skip
-    answer = ask(reader, "a", "b")
-    [flips] = apart(reader, answer)
+    result = ask(reader, "a", "b")
+    [flips] = apart(reader, result)
     [flip] = flips["flips"]
-    assert (flip["criterion_id"], flip["first_value"], flip["second_value"]) == ("t1-c2", 1.0, 0.5)
-    assert flip["effect"] == pytest.approx(-0.5 * 4 / 20)
+    assert ("t1-c2", 1.0, 0.5) == (flip["criterion_id"], flip["first_value"], flip["second_value"])
+    assert pytest.approx(-0.5 * 4 / 20) == flip["effect"]
     # The second task counts with the trial that is complete, in which nothing differs.
-    assert answer.differences[0].difference == pytest.approx(-0.5 * 4 / 20 / 2)
-    assert flips["explained"] == pytest.approx(answer.differences[0].difference)
-    assert (flips["n_undecided"], flips["n_left_out"]) == (0, 0)
-    assert flip["first_explanations"] == ["why in a: 1.0"]
-    assert flip["second_explanations"] == ["why in b: 1.0", "why in b: 0"]
-    assert (flip["first_decision"], flip["second_decision"]) == ("met", "met in 1 of 2 trials")
+    assert pytest.approx(-0.5 * 4 / 20 / 2) == result.differences[0].difference
+    assert pytest.approx(result.differences[0].difference) == flips["explained"]
+    assert (0, 0) == (flips["n_undecided"], flips["n_left_out"])
+    assert ["why in a: 1.0"] == flip["first_explanations"]
+    assert ["why in b: 1.0", "why in b: 0"] == flip["second_explanations"]
+    assert ("met", "met in 1 of 2 trials") == (flip["first_decision"], flip["second_decision"])
 
 
 def test_a_mean_below_nothing_is_told_where_the_leaderboard_clips_it(published: Fill) -> None:
@@ -129,10 +129,10 @@ def test_a_mean_below_nothing_is_told_where_the_leaderboard_clips_it(published: 
         together(tasks_of(rubrics), judged({"t4": [0, 1], "t1": [0, 0, 0, 1]}, "a"),
                  judged({"t4": [0, 0], "t1": [0, 0, 0, 0]}, "b"))
     )  # fmt: skip
-    [found] = ask(reader, "a", "b", clips_mean=True).differences
-    assert found.first_mean == pytest.approx(float(mean([Fraction(-10, 9), Fraction(-5, 20)])))
-    assert found.difference == pytest.approx(-found.first_mean)
-    assert any("before clipping" in note for note in found.notes)
+    [difference] = ask(reader, "a", "b", clips_mean=True).differences
+    assert pytest.approx(float(mean([Fraction(-10, 9), Fraction(-5, 20)]))) == difference.first_mean
+    assert pytest.approx(-difference.first_mean) == difference.difference
+    assert any("before clipping" in note for note in difference.notes)
     [unclipped] = ask(reader, "a", "b", score="min_normalized").differences
     assert not any("clipping" in note for note in unclipped.notes)
 
@@ -145,8 +145,8 @@ def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more
                  judged({"t1": [1, 0]}, "b", criteria={"t1": twice}))
     )  # fmt: skip
     [flips] = apart(reader, ask(reader, "a", "b"))
-    assert [(f["criterion_id"], f["effect"]) for f in flips["flips"]] == [("again", pytest.approx(-0.6))]
-    assert flips["n_compared"] == 2
+    assert [("again", pytest.approx(-0.6))] == [(f["criterion_id"], f["effect"]) for f in flips["flips"]]
+    assert 2 == flips["n_compared"]
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +181,7 @@ def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
 
 
 @pytest.mark.parametrize(
-    ("names", "asked", "said"),
+    ("names", "options", "message"),
     [
         (("a", "zz"), {}, "zz: there is no model, judge,"),
         (("a", "a-judgee"), {}, r"nearest: a-judge \(judge\)"),
@@ -193,37 +193,37 @@ def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         (("a", "b"), {"splits": ("nowhere",)}, "--split nowhere: .* finance"),
     ],
 )
-def test_what_does_not_say_what_to_compare_is_wrong_usage(
-    sittings: Reader, names: tuple[str, ...], asked: dict[str, Any], said: str
+def test_unclear_names_are_refused(
+    sittings: Reader, names: tuple[str, ...], options: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(UsageError, match=said):
-        ask(sittings, *names, **asked)
+    with pytest.raises(UsageError, match=message):
+        ask(sittings, *names, **options)
 
 
 def test_what_is_there_is_compared_when_it_is_not_of_the_configured_revision(sittings: Reader) -> None:
-    answer = ask(sittings, "a", "b", revision="another", vintage="base")
-    assert len(answer.differences) == 1
-    assert "configured revision another" in answer.notes[0]
+    result = ask(sittings, "a", "b", revision="another", vintage="base")
+    assert 1 == len(result.differences)
+    assert "configured revision another" in result.notes[0]
 
 
 def test_models_are_compared_under_one_judging_and_in_one_vintage_only(sittings: Reader) -> None:
     for other in ("elsewhere", "only-later"):
-        with pytest.raises(PipelineError, match=r"nothing to compare: only-base and .* share no combination") as told:
+        with pytest.raises(PipelineError, match=r"nothing to compare: only-base and .* share no combination") as error:
             ask(sittings, "only-base", other)
-        assert told.value.exit_code == 1
-    assert [d.pair.first.model_run.vintage for d in ask(sittings, "a", "b").differences] == ["base", "later"]
+        assert 1 == error.value.exit_code
+    assert ["base", "later"] == [d.pair.first.model_run.vintage for d in ask(sittings, "a", "b").differences]
     [later] = ask(sittings, "a", "b", vintage="later").differences
-    assert later.difference == pytest.approx(float(mean(changes(MIXED, WORSE_IN_RISK))))
+    assert pytest.approx(float(mean(changes(MIXED, WORSE_IN_RISK)))) == later.difference
 
 
-def test_of_a_model_that_was_configured_again_the_latest_answers_count(sittings: Reader) -> None:
-    [found] = ask(sittings, "a", "twice").differences
-    assert found.pair.second.model_run.model_config_hash == "new"
-    assert found.difference == 0
-    assert any("twice has 2 configurations" in note for note in found.notes)
+def test_of_a_model_that_was_configured_again_the_latest_responses_count(sittings: Reader) -> None:
+    [difference] = ask(sittings, "a", "twice").differences
+    assert "new" == difference.pair.second.model_run.model_config_hash
+    assert 0 == difference.difference
+    assert any("twice has 2 configurations" in note for note in difference.notes)
 
 
-def test_judges_are_compared_on_the_same_answers_with_one_template_where_they_share_one(published: Fill) -> None:
+def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_share_one(published: Fill) -> None:
     reader = published(
         together(
             tasks_of(RUBRICS),
@@ -233,16 +233,16 @@ def test_judges_are_compared_on_the_same_answers_with_one_template_where_they_sh
             {"verdicts": judged(WORSE_IN_RISK, "a", judge="reader", template_hash="imported")["verdicts"]},
         )
     )
-    answer = ask(reader, "one", "other", "reader")
-    shared, human = answer.differences
-    assert answer.kind == "judge"
-    assert shared.difference == pytest.approx(float(mean(changes(ALL_MET, MIXED))))
-    assert shared.pair.second.model_run.template_hash == "shared"
-    assert human.difference == pytest.approx(float(mean(changes(ALL_MET, WORSE_IN_RISK))))
-    # All verdicts are on the same answers, and each side has its judge's own.
-    of_shared, of_human = apart(reader, answer)
-    assert of_shared["explained"] == pytest.approx(shared.difference)
-    assert {flip["criterion_id"] for flip in of_human["flips"]} == {"t1-c1", "t2-c1", "t3-c1", "t4-c1"}
+    result = ask(reader, "one", "other", "reader")
+    shared, human = result.differences
+    assert "judge" == result.kind
+    assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == shared.difference
+    assert "shared" == shared.pair.second.model_run.template_hash
+    assert pytest.approx(float(mean(changes(ALL_MET, WORSE_IN_RISK)))) == human.difference
+    # All verdicts are on the same responses, and each side has its judge's own.
+    of_shared, of_human = apart(reader, result)
+    assert pytest.approx(shared.difference) == of_shared["explained"]
+    assert {"t1-c1", "t2-c1", "t3-c1", "t4-c1"} == {flip["criterion_id"] for flip in of_human["flips"]}
 
 
 def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill) -> None:
@@ -254,10 +254,10 @@ def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill) 
             {"verdicts": judged(MIXED, "a", judge="other", template_hash="0123450000")["verdicts"]},
         )
     )
-    answer = ask(reader, "0123456789", "0123450")
-    [found] = answer.differences
-    assert (answer.kind, found.pair.second.name) == ("template", "0123450000")
-    assert found.difference == pytest.approx(float(mean(changes(ALL_MET, MIXED))))
+    result = ask(reader, "0123456789", "0123450")
+    [difference] = result.differences
+    assert ("template", "0123450000") == (result.kind, difference.pair.second.name)
+    assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == difference.difference
     with pytest.raises(UsageError, match="012345: 2 templates match"):
         ask(reader, "012345", "0123456789")
     with pytest.raises(UsageError, match="01234: there is no"):
@@ -271,12 +271,12 @@ def test_a_name_that_could_be_two_things_asks_for_of(published: Fill) -> None:
     )  # fmt: skip
     with pytest.raises(UsageError, match="base and later: could be model or vintage; say which with --of"):
         ask(reader, "base", "later")
-    assert ask(reader, "base", "later", kind="vintage").differences[0].pair.first.model_run.model == "base"
+    assert "base" == ask(reader, "base", "later", kind="vintage").differences[0].pair.first.model_run.model
 
 
 def test_a_name_in_full_is_meant_before_one_that_only_begins_so(sittings: Reader) -> None:
-    assert ask(sittings, "20260101", "20260102").kind == "vintage"
-    assert ask(sittings, "20260101T", "20260102").kind == "run"
+    assert "vintage" == ask(sittings, "20260101", "20260102").kind
+    assert "run" == ask(sittings, "20260101T", "20260102").kind
 
 
 def test_revisions_are_compared_by_content_on_the_tasks_of_both(published: Fill) -> None:
@@ -284,10 +284,10 @@ def test_revisions_are_compared_by_content_on_the_tasks_of_both(published: Fill)
     rubrics = {"t1": RUBRICS["t1"], "t2": RUBRICS["t2"]}
     # In the new revision t2 is gone, t5 is new, and in t1 the ids and the order are others, a weight is higher, and
     # the criterion at 3 asks for something else.
-    kept = [criterion("t1", place, weight, "Risk") for place, weight in ((2, 14), (1, 6), (0, 10))]
+    kept = [criterion("t1", index, weight, "Risk") for index, weight in ((2, 14), (1, 6), (0, 10))]
     edited = [
-        each | {"criterion_id": f"new-{place}", "position": place}
-        for place, each in enumerate([*kept, criterion("t1", 7, -5, "Risk")])
+        each | {"criterion_id": f"new-{index}", "position": index}
+        for index, each in enumerate([*kept, criterion("t1", 7, -5, "Risk")])
     ]
     of_new = tasks_of({"t1": RUBRICS["t1"], "t5": [(1, "Risk")]}, revision=new)
     of_new["criteria"] = [each | {"dataset_revision": new} for each in edited] + [
@@ -301,29 +301,29 @@ def test_revisions_are_compared_by_content_on_the_tasks_of_both(published: Fill)
             judged({"t1": [1, 1, 0, 0]}, "a", criteria={"t1": edited}, of_response={"dataset_revision": new}),
         )
     )
-    answer = ask(reader, "aaaaaa", "bbbbbb", revision=None)
-    [found], [flips] = answer.differences, apart(reader, answer)
-    assert (answer.kind, found.pair.first.name, found.paired.n_tasks) == ("revision", old, 1)
+    result = ask(reader, "aaaaaa", "bbbbbb", revision=None)
+    [difference], [flips] = result.differences, apart(reader, result)
+    assert (result.kind, difference.pair.first.name, difference.paired.n_tasks) == ("revision", old, 1)
     # Before (10 + 6) of 20, now (14 + 6) of 30.
-    assert found.difference == pytest.approx(float(Fraction(20, 30) - Fraction(16, 20)))
+    assert pytest.approx(float(Fraction(20, 30) - Fraction(16, 20))) == difference.difference
     # Old point 0 (weight 10) is lost, old point 2 (now 14) is gained.
-    assert {(f["criterion_id"], f["first_value"], f["second_value"]) for f in flips["flips"]} == {
+    assert {
         ("new-2", 1, 0),
         ("new-0", 0, 1),
-    }
-    assert [f["effect"] for f in flips["flips"]] == pytest.approx([-10 / 30, 14 / 30])
-    assert (flips["n_compared"], flips["n_in_one"]) == (3, 2)
-    assert flips["explained"] != pytest.approx(found.difference)
+    } == {(f["criterion_id"], f["first_value"], f["second_value"]) for f in flips["flips"]}
+    assert pytest.approx([-10 / 30, 14 / 30]) == [f["effect"] for f in flips["flips"]]
+    assert (3, 2) == (flips["n_compared"], flips["n_in_one"])
+    assert flips["explained"] != pytest.approx(difference.difference)
 
 
 def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(sittings: Reader) -> None:
-    answer = ask(sittings, "run-one", "run-two")
-    [found], [flips] = answer.differences, apart(sittings, answer)
+    result = ask(sittings, "run-one", "run-two")
+    [difference], [flips] = result.differences, apart(sittings, result)
     both = ("t2", "t3")
     of_both = changes({t: ALL_MET[t] for t in both}, {t: MIXED[t] for t in both})
-    assert (answer.kind, [*found.tasks["task_id"]], found.n_wanted) == ("run", ["t2", "t3"], 2)
-    assert found.difference == pytest.approx(float(mean(of_both)))
-    assert {flip["task_id"] for flip in flips["flips"]} == {"t3"}
+    assert ("run", ["t2", "t3"], 2) == (result.kind, [*difference.tasks["task_id"]], difference.n_wanted)
+    assert pytest.approx(float(mean(of_both))) == difference.difference
+    assert {"t3"} == {flip["task_id"] for flip in flips["flips"]}
     with pytest.raises(PipelineError, match="nothing to compare: finance: no task is complete for both"):
         ask(sittings, "run-early", "run-late")
     with pytest.raises(PipelineError, match="nothing to compare: the runs worked on the same responses"):
@@ -356,83 +356,83 @@ def test_an_interval_of_few_tasks_is_marked_and_what_is_missing_or_corrected_is_
 
     mixed, odd = rows
     assert mixed["ci_low"] < mixed["difference"] == -0.1 < mixed["ci_high"]
-    assert (mixed["is_small"], mixed["is_significant"]) == (True, False)
-    assert (odd["ci_low"], odd["p_value"], odd["p_adjusted"], odd["is_significant"]) == (None, None, None, None)
-    assert [note.split(" ")[0] for note in DIFF.notes_on(rows)] == ["No", "odd", "No", "Intervals,", "Based", "*"]
+    assert (True, False) == (mixed["is_small"], mixed["is_significant"])
+    assert (None, None, None, None) == (odd["ci_low"], odd["p_value"], odd["p_adjusted"], odd["is_significant"])
+    assert ["No", "odd", "No", "Intervals,", "Based", "*"] == [note.split(" ")[0] for note in DIFF.notes_on(rows)]
     assert "Difference" in as_text(DIFF.columns, rows).headings
 
 
-@pytest.mark.parametrize(("by_trial", "said"), [
+@pytest.mark.parametrize(("by_trial", "message"), [
     ([1.0], "met"), ([0.0, 0.0], "not met"), ([0.5, 0.5], "partly met"), ([1.0, 0.0], "met in 1 of 2 trials"),
     ([0.0, 1.0, 1.0], "met in 2 of 3 trials"), ([0.5, 0.0], "partly met in 1 of 2 trials"),
     ([1.0, 0.5, 0.0], "met in 1 and partly met in 1 of 3 trials"),
 ])  # fmt: skip
-def test_decisions_of_trials_that_disagree_are_counted(by_trial: Sequence[float], said: str) -> None:
-    assert decision(by_trial) == said
+def test_decisions_of_trials_that_disagree_are_counted(by_trial: Sequence[float], message: str) -> None:
+    assert decision(by_trial) == message
 
 
 CRITERIA = [criterion("t", i, 5.0) for i in range(10)]
 NIGHTS = ["base", "2026-11-20", "2026-11-21", "2026-11-22"]
 
 
-def answered_in(vintage: str, model: str = "fresh", **values: Any) -> dict[str, Any]:
+def response_in(vintage: str, model: str = "fresh", **values: Any) -> dict[str, Any]:
     return response("t", model, vintage=vintage, created_at=at(NIGHTS.index(vintage)), **values) | {
         "response_id": f"{model} {vintage}"
     }
 
 
-def judged_by_one(answer: dict[str, Any], n: int = 10, **values: Any) -> list[dict[str, Any]]:
-    found = [verdict(answer, each, 1.0, **values) for each in CRITERIA[:n]]
+def judged_by_one(result: dict[str, Any], n: int = 10, **values: Any) -> list[dict[str, Any]]:
+    difference = [verdict(result, each, 1.0, **values) for each in CRITERIA[:n]]
     template = values.get("template_hash", "")
-    return [each | {"verdict_id": f"{each['verdict_id']} {template}"} for each in found]
+    return [each | {"verdict_id": f"{each['verdict_id']} {template}"} for each in difference]
 
 
 def last_nights(
-    published: Fill, answers: list[dict[str, Any]], verdicts: list[dict[str, Any]] | None = None, **more: Any
+    published: Fill, responses: list[dict[str, Any]], verdicts: list[dict[str, Any]] | None = None, **more: Any
 ) -> list[Any]:
     if verdicts is None:
-        verdicts = [each for answer in answers for each in judged_by_one(answer)]
+        verdicts = [each for result in responses for each in judged_by_one(result)]
     rows = {
-        **admitted(["t"], n_criteria=10), "criteria": CRITERIA, "responses": answers, "verdicts": verdicts,
+        **admitted(["t"], n_criteria=10), "criteria": CRITERIA, "responses": responses, "verdicts": verdicts,
         "runs": [row("runs", run_id=night, night=night) for night in NIGHTS[1:]], **more,
     }  # fmt: skip
-    asked = {"benchmark": "prbench", "revision": REVISION, "night": "2026-11-22"}
-    found = published(rows).rows(sql.read("queries/nightly/pairs"), asked)
-    return [(each["template_hash"], each["last_vintage"]) for each in found]
+    options = {"benchmark": "prbench", "revision": REVISION, "night": "2026-11-22"}
+    difference = published(rows).rows(sql.read("queries/nightly/pairs"), options)
+    return [(each["template_hash"], each["last_vintage"]) for each in difference]
 
 
 @pytest.mark.parametrize(("n_judged", "last"), [
     ((10, 10, 10, 10), "2026-11-21"),
-    ((0, 10, 4, 10), "2026-11-20"),  # a night that was answered and hardly judged is no measure
+    ((0, 10, 4, 10), "2026-11-20"),  # a night with responses but few verdicts is no measure
     ((0, 10, 5, 10), "2026-11-21"),
 ])  # fmt: skip
-def test_a_night_is_compared_with_the_last_one_that_was_judged_at_least_by_half(
+def test_a_night_is_compared_with_the_last_one_that_is_half_judged(
     published: Fill, n_judged: Sequence[int], last: str
 ) -> None:
-    answers = [answered_in(night) for night in NIGHTS]
-    verdicts = [each for answer, n in zip(answers, n_judged, strict=True) for each in judged_by_one(answer, n)]
-    assert last_nights(published, answers, verdicts) == [("a-template", last)]
+    responses = [response_in(night) for night in NIGHTS]
+    verdicts = [each for result, n in zip(responses, n_judged, strict=True) for each in judged_by_one(result, n)]
+    assert last_nights(published, responses, verdicts) == [("a-template", last)]
 
 
 def test_each_judging_has_its_own_last_night_and_the_first_of_one_has_none(published: Fill) -> None:
-    answers = [answered_in(night) for night in NIGHTS]
+    responses = [response_in(night) for night in NIGHTS]
     verdicts = [
-        *judged_by_one(answers[1]), *judged_by_one(answers[3]), *judged_by_one(answers[2], template_hash="newer"),
-        *judged_by_one(answers[3], template_hash="newer"), *judged_by_one(answers[3], template_hash="newest"),
+        *judged_by_one(responses[1]), *judged_by_one(responses[3]), *judged_by_one(responses[2], template_hash="newer"),
+        *judged_by_one(responses[3], template_hash="newer"), *judged_by_one(responses[3], template_hash="newest"),
     ]  # fmt: skip
-    assert last_nights(published, answers, verdicts) == [
+    assert [
         ("a-template", "2026-11-20"), ("newer", "2026-11-21"), ("newest", None),
-    ]  # fmt: skip
+    ] == last_nights(published, responses, verdicts)  # fmt: skip
 
 
 def test_the_pinned_sampling_stands_in_for_the_first_night_and_vintages_of_ones_own_do_not(published: Fill) -> None:
-    trial = answered_in("2026-11-21") | {"vintage": "an-experiment"}
-    answers = [answered_in("base"), trial, answered_in("2026-11-22")]
-    assert last_nights(published, answers) == [("a-template", "base")]
+    trial = response_in("2026-11-21") | {"vintage": "an-experiment"}
+    responses = [response_in("base"), trial, response_in("2026-11-22")]
+    assert [("a-template", "base")] == last_nights(published, responses)
 
 
 def test_a_night_in_which_the_judge_had_drifted_is_no_measure(published: Fill) -> None:
-    answers = [answered_in(night) for night in NIGHTS]
+    responses = [response_in(night) for night in NIGHTS]
     same = {"set_id": "set", "response_id": "r", "criterion_id": "c", "criterion_hash": "h"}
     night = "2026-11-21"
     drift = {
@@ -440,4 +440,4 @@ def test_a_night_in_which_the_judge_had_drifted_is_no_measure(published: Fill) -
         "control_verdicts": [row("control_verdicts", **same, judge_vintage=night, status="unmet", value=0.0)],
         "control_limits": [row("control_limits", set_id="set", night=night, n_decided=1, n_agreeing=0, cause="bar")],
     }
-    assert last_nights(published, answers, **drift) == [("a-template", "2026-11-20")]
+    assert [("a-template", "2026-11-20")] == last_nights(published, responses, **drift)

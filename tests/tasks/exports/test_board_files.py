@@ -10,16 +10,17 @@ import pytest
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.exports.board_files import write_board
-from tasks.figures.leaderboard import Choice, leaderboard
+from tasks.figures.leaderboard import LeaderboardOptions, leaderboard
 from tasks.rules.errors import UsageError
-from tasks.rules.records import Table
+from tasks.rules.records import ResultTable
 from tests.kit import job_on
 from tests.tasks.exports.inspected import job_of_world
 
 FORMULA = '=HYPERLINK("http://x","y")'
 CHOICES = [
-    Choice(), Choice(vintage="all"), Choice(is_severity=True), Choice(is_hard=True),
-    *(Choice(by=by) for by in load_benchmark("prbench").common_breakdowns),
+    LeaderboardOptions(), LeaderboardOptions(vintage="all"), LeaderboardOptions(is_severity=True),
+    LeaderboardOptions(is_hard=True),
+    *(LeaderboardOptions(by=by) for by in load_benchmark("prbench").common_breakdowns),
 ]  # fmt: skip
 
 
@@ -29,18 +30,18 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 
 @pytest.fixture(scope="module")
-def board(job: Job) -> Table:
-    return leaderboard(job, Choice())
+def board(job: Job) -> ResultTable:
+    return leaderboard(job, LeaderboardOptions())
 
 
 @pytest.fixture
-def odd(tmp_path: Path) -> tuple[Job, Table]:
+def odd(tmp_path: Path) -> tuple[Job, ResultTable]:
     """One row of everything that a cell can hold."""
     row = (FORMULA, "-3 %", "2026-11-22", "plain", 7, -0.25, True, None, ["a", "b"],
            datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), date(2026, 1, 2))  # fmt: skip
     names = ["model", "judge", "vintage", "split", "n_tasks", "mean_score", "is_complete", "ci_low", "selections",
-             "first_answered_at", "created_at"]  # fmt: skip
-    return job_on("sample", tmp_path / "data"), Table(names, [row])
+             "first_response_at", "created_at"]  # fmt: skip
+    return job_on("sample", tmp_path / "data"), ResultTable(names, [row])
 
 
 def lines(path: Path) -> list[list[str]]:
@@ -49,11 +50,11 @@ def lines(path: Path) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=str)
-def test_each_column_of_each_leaderboard_is_explained(choice: Choice, job: Job, tmp_path: Path) -> None:
+def test_each_column_of_each_leaderboard_is_explained(choice: LeaderboardOptions, job: Job, tmp_path: Path) -> None:
     table = leaderboard(job, choice)
     if not table.rows:
         # The world has no hard subset and few labels; what a leaderboard says of them has the same columns.
-        table = Table(table.columns, [(None,) * len(table.columns)])
+        table = ResultTable(table.columns, [(None,) * len(table.columns)])
     write_board(job, table, tmp_path / "board.csv", choice.by)
 
     heading, *explained = lines(tmp_path / "board-columns.csv")
@@ -62,7 +63,9 @@ def test_each_column_of_each_leaderboard_is_explained(choice: Choice, job: Job, 
     assert [] == [name for name, meaning in explained if len(meaning) < 10]
 
 
-def test_csv_keeps_numbers_and_dates_and_marks_only_spreadsheet_code(odd: tuple[Job, Table], tmp_path: Path) -> None:
+def test_csv_keeps_numbers_and_dates_and_marks_only_spreadsheet_code(
+    odd: tuple[Job, ResultTable], tmp_path: Path
+) -> None:
     write_board(*odd, tmp_path / "odd.csv")
 
     _, row = lines(tmp_path / "odd.csv")
@@ -72,7 +75,7 @@ def test_csv_keeps_numbers_and_dates_and_marks_only_spreadsheet_code(odd: tuple[
     ] == row[2:]  # fmt: skip
 
 
-def test_excel_has_each_value_in_its_type_and_no_formula(odd: tuple[Job, Table], tmp_path: Path) -> None:
+def test_excel_has_each_value_in_its_type_and_no_formula(odd: tuple[Job, ResultTable], tmp_path: Path) -> None:
     write_board(*odd, tmp_path / "odd.xlsx")
 
     sheet = openpyxl.load_workbook(tmp_path / "odd.xlsx")["leaderboard"]
@@ -82,13 +85,13 @@ def test_excel_has_each_value_in_its_type_and_no_formula(odd: tuple[Job, Table],
     assert [True, True, False] == [bool(cells[name].quotePrefix) for name in ("model", "judge", "vintage")]
     others = [typed[name] for name in ("n_tasks", "mean_score", "is_complete", "ci_low", "selections")]
     assert [(7, "n"), (-0.25, "n"), (True, "b"), (None, "n"), ("a, b", "s")] == others
-    times = [cells[name].value for name in ("first_answered_at", "created_at")]
+    times = [cells[name].value for name in ("first_response_at", "created_at")]
     assert [datetime(2026, 1, 2, 3, 4, 5), datetime(2026, 1, 2)] == times
 
 
-def test_another_ending_and_an_empty_leaderboard_are_refused(job: Job, board: Table, tmp_path: Path) -> None:
+def test_another_ending_and_an_empty_leaderboard_are_refused(job: Job, board: ResultTable, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"must end in \.csv or \.xlsx"):
         write_board(job, board, tmp_path / "board.txt")
     with pytest.raises(UsageError, match="no model has a verdict in this selection"):
-        write_board(job, Table(board.columns, []), tmp_path / "board.csv")
+        write_board(job, ResultTable(board.columns, []), tmp_path / "board.csv")
     assert [] == list(tmp_path.iterdir())

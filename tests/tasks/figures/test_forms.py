@@ -24,7 +24,7 @@ from tasks.figures.scope import Scope, open_scope
 from tasks.figures.shown import FIGURES, figure_of
 from tasks.report.rendering.drawn import table
 from tasks.rules.errors import UsageError
-from tasks.rules.records import Table
+from tasks.rules.records import ResultTable
 from tasks.rules.text.cells import as_before
 from warehouse import Warehouse
 
@@ -46,7 +46,7 @@ def scope(world_job: Job) -> Iterator[Scope]:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_has_the_same_cells_in_six_forms(
+def test_six_forms_have_the_same_cells(
     name: str, scope: Scope, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     figure, given = FIGURES[name], GIVEN.get(name, {})
@@ -62,8 +62,8 @@ def test_a_figure_has_the_same_cells_in_six_forms(
     terminal = as_text(figure.columns, rows)
     assert len(on_page) == n_columns * len(rows)
     assert len(terminal.cells) == len(rows)
-    for place, cells in enumerate(terminal.cells):
-        expected = on_page[place * n_columns : (place + 1) * n_columns]
+    for index, cells in enumerate(terminal.cells):
+        expected = on_page[index * n_columns : (index + 1) * n_columns]
         assert {each for each in expected if each != MISSING} <= {
             *cells,
             *(part for c in cells for part in re.split(r" to | \(|\)", c)),
@@ -77,7 +77,9 @@ def test_a_figure_has_the_same_cells_in_six_forms(
     assert [[as_before(each) for each in line] for line in lines] == [
         [plain(value) for value in row.values()] for row in rows
     ]
-    write_board(scope.job, Table(names, [tuple(row.values()) for row in rows]), tmp_path / "figure.xlsx", name=name)
+    write_board(
+        scope.job, ResultTable(names, [tuple(row.values()) for row in rows]), tmp_path / "figure.xlsx", name=name
+    )
     book = openpyxl.load_workbook(tmp_path / "figure.xlsx")
     (top, *below) = book.worksheets[0].iter_rows(values_only=True)
     assert list(top[2:]) == names

@@ -1,7 +1,7 @@
 """Agreement with people: pooled over their decisions, against figures from the raw pairs of decisions."""
 
 import random
-from collections.abc import Callable
+from itertools import combinations
 from statistics import fmean
 from typing import Any
 
@@ -10,7 +10,7 @@ from sklearn.metrics import cohen_kappa_score, f1_score
 
 from tasks.figures.people import against_people
 from tasks.figures.queries import filled
-from tests.kit import REVISION, admitted, criterion, response, verdict
+from tests.kit import REVISION, Fill, admitted, criterion, response, verdict
 from warehouse import Reader
 
 N_TASKS, N_CRITERIA = 60, 2
@@ -21,14 +21,14 @@ NOISE = {"judge": 0.25, "p1": 0.1, "p2": 0.1, "p3": 0.6, "p4": 0.0}
 GIVEN = {"benchmark": "prbench", "revision": REVISION, "breakdown": "all", "people": list(SIZES), "graders": []}
 
 
-def found_by(reader: Reader, **other: Any) -> list[dict[str, Any]]:
+def rows_by(reader: Reader, **other: Any) -> list[dict[str, Any]]:
     return against_people(reader.rows(filled("people/people", GIVEN | other)))
 
 
 def decisions() -> dict[str, dict[Cell, float]]:
     """Return each grader's decisions; two people decide all 120 criteria, one nine, and one a single one."""
     dice = random.Random(4)
-    cells = [(task, place) for task in range(N_TASKS) for place in range(N_CRITERIA)]
+    cells = [(task, index) for task in range(N_TASKS) for index in range(N_CRITERIA)]
     truth = {cell: float(dice.random() < 0.6) for cell in cells}
     return {
         grader: {
@@ -41,19 +41,19 @@ def decisions() -> dict[str, dict[Cell, float]]:
 
 def rows_of(decided: dict[str, dict[Cell, float]]) -> Rows:
     names = [f"t{task:02d}" for task in range(N_TASKS)]
-    answers = [response(name) for name in names]
-    rubrics = [[criterion(name, place, 5) for place in range(N_CRITERIA)] for name in names]
+    responses = [response(name) for name in names]
+    rubrics = [[criterion(name, index, 5) for index in range(N_CRITERIA)] for name in names]
     tables: Rows = dict(admitted(names))
     for task_row in tables["task_rows"]:
         task_row["n_criteria"] = N_CRITERIA
-    tables |= {"responses": answers, "criteria": [each for rubric in rubrics for each in rubric]}
+    tables |= {"responses": responses, "criteria": [each for rubric in rubrics for each in rubric]}
     tables["verdicts"] = [
         verdict(
-            answers[task], rubrics[task][place], value, judge=grader,
+            responses[task], rubrics[task][index], value, judge=grader,
             source="judged" if grader == "judge" else "imported",
         )
         for grader, of_grader in decided.items()
-        for (task, place), value in of_grader.items()
+        for (task, index), value in of_grader.items()
     ]  # fmt: skip
     return tables
 
@@ -63,33 +63,32 @@ def pairs_of(first: dict[Cell, float], second: dict[Cell, float]) -> list[tuple[
 
 
 @pytest.fixture
-def reader(published: Callable[[Rows], Reader]) -> Reader:
+def reader(published: Fill) -> Reader:
     return published(rows_of(decisions()))
 
 
-def test_the_decisions_of_all_people_are_pooled_so_that_one_of_a_single_criterion_hardly_counts(reader: Reader) -> None:
+def of_pairs(*pairs: tuple[str, str]) -> list[list[tuple[float, float]]]:
     decided = decisions()
-    of_pairs = [pairs_of(decided["judge"], decided[person]) for person in SIZES]
-    pooled = [pair for pairs in of_pairs for pair in pairs]
-    mine, theirs = zip(*pooled, strict=True)
-    (found,) = [row for row in found_by(reader) if row["grader"] == "judge"]
-
-    assert (250, 4, 4, 60) == tuple(found[name] for name in ("n", "n_people", "n_pairs", "n_tasks"))
-    assert found["macro_f1"] == pytest.approx(f1_score(mine, theirs, average="macro"))
-    assert found["kappa"] == pytest.approx(cohen_kappa_score(mine, theirs))
-    assert found["agreement"] == pytest.approx(fmean(a == b for a, b in pooled))
-    each = [f1_score(*zip(*pairs, strict=True), average="macro") for pairs in of_pairs]
-    assert found["macro_f1_pair_mean"] == pytest.approx(fmean(each))
-    assert abs(found["macro_f1_pair_mean"] - found["macro_f1"]) > 0.05
+    return [pairs_of(decided[a], decided[b]) for a, b in pairs]
 
 
-def test_people_with_each_other_are_pooled_too_and_each_pair_counts_once(reader: Reader) -> None:
-    decided = decisions()
-    names = list(SIZES)
-    of_pairs = [pairs_of(decided[a], decided[b]) for a in names for b in names if a < b]
-    mine, theirs = zip(*(pair for pairs in of_pairs for pair in pairs), strict=True)
-    (found,) = [row for row in found_by(reader) if row["grader"] == "(people with each other)"]
+def test_decisions_are_pooled_so_that_one_of_a_single_criterion_hardly_counts(reader: Reader) -> None:
+    with_judge = of_pairs(*(("judge", person) for person in SIZES))
+    among_people = of_pairs(*combinations(SIZES, 2))
+    actual = {row["grader"]: row for row in rows_by(reader)}
+    judge, people = actual["judge"], actual["(people with each other)"]
 
-    assert (120 + 2 * 9 + 3 * 1, 4, 6) == tuple(found[name] for name in ("n", "n_people", "n_pairs"))
-    assert found["macro_f1"] == pytest.approx(f1_score(mine, theirs, average="macro"))
-    assert found["kappa"] == pytest.approx(cohen_kappa_score(mine + theirs, theirs + mine))
+    assert (250, 4, 4, 60) == tuple(judge[name] for name in ("n", "n_people", "n_pairs", "n_tasks"))
+    assert (120 + 2 * 9 + 3 * 1, 4, 6) == tuple(people[name] for name in ("n", "n_people", "n_pairs"))
+    for row, pairs in ((judge, with_judge), (people, among_people)):
+        mine, theirs = zip(*(pair for of_one in pairs for pair in of_one), strict=True)
+        assert row["macro_f1"] == pytest.approx(f1_score(mine, theirs, average="macro"))
+    mine, theirs = zip(*(pair for pairs in with_judge for pair in pairs), strict=True)
+    assert judge["kappa"] == pytest.approx(cohen_kappa_score(mine, theirs))
+    assert judge["agreement"] == pytest.approx(fmean(a == b for a, b in zip(mine, theirs, strict=True)))
+    each = [f1_score(*zip(*pairs, strict=True), average="macro") for pairs in with_judge]
+    assert judge["macro_f1_pair_mean"] == pytest.approx(fmean(each))
+    assert abs(judge["macro_f1_pair_mean"] - judge["macro_f1"]) > 0.05
+    # Each pair of people counts once, in both orders.
+    mine, theirs = zip(*(pair for pairs in among_people for pair in pairs), strict=True)
+    assert people["kappa"] == pytest.approx(cohen_kappa_score(mine + theirs, theirs + mine))

@@ -21,9 +21,9 @@ connection = duckdb.connect()
 
 @given(values)
 def test_a_literal_is_read_as_the_value(value: object) -> None:
-    ((found,),) = connection.execute(f"select {literal(value)}").fetchall()
+    ((result,),) = connection.execute(f"select {literal(value)}").fetchall()
 
-    assert (type(found), found) == (type(value), value)
+    assert (type(result), result) == (type(value), value)
 
 
 @given(st.lists(texts, min_size=1))
@@ -33,16 +33,16 @@ def test_a_list_is_read_as_the_list(listed: list[str]) -> None:
 
 @given(st.lists(st.tuples(texts, texts), min_size=1, max_size=5))
 def test_rows_are_joined_as_a_table(rows: list[tuple[str, str]]) -> None:
-    found = connection.execute(f"from {literal(Rows(tuple(rows), 2))} as given (a, b)").fetchall()
+    result = connection.execute(f"from {literal(Rows(tuple(rows), 2))} as given (a, b)").fetchall()
 
-    assert found == rows
+    assert result == rows
 
 
 def test_no_rows_are_a_table_without_rows() -> None:
     relation = connection.execute(f"select a, b from {literal(Rows((), 2))} as given (a, b)")
 
-    assert [column[0] for column in relation.description or []] == ["a", "b"]
-    assert relation.fetchall() == []
+    assert ["a", "b"] == [column[0] for column in relation.description or []]
+    assert [] == relation.fetchall()
 
 
 def test_a_query_that_asks_for_what_is_not_given_is_refused() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from flows.report import write_report
 from tasks.config.job import Job
-from tasks.figures.scope import _labelled, open_scope
+from tasks.figures.scope import open_scope, with_labels
 from tests.kit import row
 from tests.tasks.report.made_up.contenders import NIGHTS
 from tests.tasks.report.made_up.samplings import PEOPLE, Sampling, rows_by_table
@@ -24,10 +24,10 @@ rows = st.lists(st.tuples(few, few, few), unique=True, max_size=8)
 
 
 @given(rows)
-def test_labels_are_unique_and_begin_with_the_name(found: list[tuple[str, str, str]]) -> None:
-    given_rows = [dict(zip(("model", "vintage", "model_config_hash"), row, strict=True)) for row in found]
+def test_labels_are_unique_and_begin_with_the_name(named: list[tuple[str, str, str]]) -> None:
+    given_rows = [dict(zip(("model", "vintage", "model_config_hash"), row, strict=True)) for row in named]
 
-    labelled = _labelled(given_rows, "entry", "model", PARTS)
+    labelled = with_labels(given_rows, "entry", "model", PARTS)
 
     labels = [row["entry"] for row in labelled]
     assert len(set(labels)) == len(labels)
@@ -36,14 +36,14 @@ def test_labels_are_unique_and_begin_with_the_name(found: list[tuple[str, str, s
 
 
 def test_samplings_and_configurations_of_one_model_are_told_apart_by_what_differs() -> None:
-    found = [
+    named = [
         {"model": "gpt", "vintage": vintage, "model_config_hash": configuration}
         for vintage, configuration in [("base", "0123456789ab"), ("night", "0123456789ab"), ("night", "ba9876543210")]
     ]
 
-    assert [row["entry"] for row in _labelled(found, "entry", "model", PARTS)] == [
+    assert [
         "gpt base", "gpt night 01234567", "gpt night ba987654",
-    ]  # fmt: skip
+    ] == [row["entry"] for row in with_labels(named, "entry", "model", PARTS)]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -94,7 +94,7 @@ def resampled(judge: str, *vintages: str, **other: Any) -> list[Sampling]:
     ],
     ids=["people who label", "an imported judge", "a judge that saw less", "a judge that saw more"],
 )
-def test_the_latest_vintage_is_that_of_the_first_judge_and_people_who_label_are_no_judges(
+def test_the_first_judge_decides_the_latest_vintage(
     tmp_path: Path, others: list[Sampling], expected: tuple[set[str], set[str]]
 ) -> None:
     tables = rows_by_table([*resampled("judge", "base", "n1"), *others])

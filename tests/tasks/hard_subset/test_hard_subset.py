@@ -55,19 +55,19 @@ def partial(tmp_path_factory: pytest.TempPathFactory) -> Job:
 def test_the_probabilities_are_those_of_all_panels_of_models_and_trials(selected: tuple[Job, StageReport]) -> None:
     exact = probabilities([[TENTHS[model][task] for model in sorted(TENTHS)] for task in TASKS], SIZE)
 
-    found = values_in(selected[0], "select inclusion_probability, is_border from hard_stability order by task_id")
-    assert pytest.approx([float(each) for each in exact], abs=0.03) == [probability for probability, _ in found]
-    assert [0.05 <= probability <= 0.95 for probability, _ in found] == [is_border for _, is_border in found]
-    assert {True, False} == {is_border for _, is_border in found}
+    actual = values_in(selected[0], "select inclusion_probability, is_border from hard_stability order by task_id")
+    assert pytest.approx([float(each) for each in exact], abs=0.03) == [probability for probability, _ in actual]
+    assert [0.05 <= probability <= 0.95 for probability, _ in actual] == [is_border for _, is_border in actual]
+    assert {True, False} == {is_border for _, is_border in actual}
 
 
 def test_the_overlap_without_each_model_is_that_with_what_the_others_select(selected: tuple[Job, StageReport]) -> None:
     hard = chosen(TENTHS, SIZE)
     wanted = {model: expected_overlap(hard, chosen(without(TENTHS, model), SIZE)) for model in TENTHS}
 
-    found = overlaps(selected[0], "leave_one_out")
-    assert wanted == found
-    assert {1.0} != {each[3] for each in found.values()}
+    actual = overlaps(selected[0], "leave_one_out")
+    assert wanted == actual
+    assert {1.0} != {each[3] for each in actual.values()}
 
 
 def test_the_report_says_on_one_line_how_stable_the_selection_is(selected: tuple[Job, StageReport]) -> None:
@@ -79,10 +79,10 @@ def test_the_report_says_on_one_line_how_stable_the_selection_is(selected: tuple
     least = min((len(hard & other) / len(hard | other), model) for model, other in others.items())
     official = len(hard & {*OFFICIAL}) / len(hard | {*OFFICIAL})
 
-    assert report.notes == [
+    assert [
         f"Finance: 6 of 12 tasks are hard, {n_border} on the border; least overlap without one model: "
         f"{least[0]:.2f} (without {least[1]}); overlap with the official finance_hard: {official:.2f}"
-    ]
+    ] == report.notes
 
 
 def test_the_official_hard_split_is_compared_and_a_single_model_is_not_left_out(tmp_path: Path) -> None:
@@ -202,6 +202,6 @@ def test_where_every_model_is_sampled_nightly_the_latest_night_selects(tmp_path:
     query = "select task_id from hard_subset order by all"
     assert sorted((task,) for task in chosen(TENTHS, SIZE)) == values_in(job, query)
     of_first_night = select_hard(job.model_copy(update={"night": "2026-11-21"}))
-    assert len(of_first_night.notes) == 1
+    assert 1 == len(of_first_night.notes)
     with pytest.raises(PipelineError, match="no verdict"):
         select_hard(job.model_copy(update={"vintage": "2026-11-20"}))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tasks.measures import MEASURES
-from tasks.measures.measure import Columns, Measure, Result, Results, Row
+from tasks.measures.measure import Columns, Measure, MeasureResult, Results, Row
 from tests.kit import aggregated, answered, rows_in, rubric_of
 from warehouse import Warehouse
 
@@ -15,13 +15,15 @@ WEIGHTS = {f"t{i:02d}": [5, 3, -2] for i in range(8)}
 
 
 def most_met(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
-    for place in range(len(figures)):
-        yield {"most_met": Result(float(values["n_met"][values["figure"] == place].max()), note=f"{len(figures)}")}
+    for index in range(len(figures)):
+        yield {
+            "most_met": MeasureResult(float(values["n_met"][values["figure"] == index].max()), note=f"{len(figures)}")
+        }
 
 
 OWN = Measure(
     "most_met", "intermediate.mean_scores", "intermediate.figure_values", "task, n_met", most_met, "max-1",
-    together=("task_set_id", "breakdown"),
+    group_by=("task_set_id", "breakdown"),
 )  # fmt: skip
 """The most criteria met on a task: a measure that nobody needs."""
 

@@ -15,7 +15,7 @@ import pytest
 from tasks.bundles.stores import open_location
 from tasks.config.job import Job
 from tasks.exports.tables import publish
-from tasks.figures.leaderboard import Choice, leaderboard
+from tasks.figures.leaderboard import LeaderboardOptions, leaderboard
 from tasks.results import Results, open_results
 from tasks.rules.errors import UsageError
 from tests.kit import admitted, job_on, one_line, written
@@ -73,10 +73,10 @@ def test_what_is_no_single_reading_query_is_refused(results: Results, query: str
 
 
 def test_the_leaderboard_is_that_of_the_command(results: Results, world_job: Job) -> None:
-    assert results.leaderboard().to_dicts() == leaderboard(world_job, Choice()).records
+    assert results.leaderboard().to_dicts() == leaderboard(world_job, LeaderboardOptions()).records
     by_category = results.leaderboard(by="category", judges=["strict-judge"], models=["birch-2"], format="arrow")
     narrowed = world_job.model_copy(update={"named_models": ("birch-2",), "named_judges": ("strict-judge",)})
-    assert by_category.to_pylist() == leaderboard(narrowed, Choice(by="category")).records
+    assert by_category.to_pylist() == leaderboard(narrowed, LeaderboardOptions(by="category")).records
     assert by_category.num_rows > 1
 
 

@@ -10,27 +10,27 @@ Trials = Sequence[Sequence[Sequence[int | Fraction]]]
 
 def probabilities(scores: Trials, size: int) -> list[Fraction]:
     """The exact probability of each task to be among the `size` lowest, ties by the tasks' order."""
-    found = [Fraction(0)] * len(scores)
+    chances = [Fraction(0)] * len(scores)
     for panel, chance in panels([len(trials) for trials in scores[0]]):
         # Fractions, so that only true ties are ties.
         means = [
-            sum(Fraction(sum(of_task[model][trial] for trial in drawn)) / len(drawn) for model, drawn in panel)
+            sum(Fraction(sum(of_task[model][trial] for trial in sampled)) / len(sampled) for model, sampled in panel)
             for of_task in scores
         ]
         for task in sorted(range(len(scores)), key=lambda task: (means[task], task))[:size]:
-            found[task] += chance
-    return found
+            chances[task] += chance
+    return chances
 
 
 def panels(n_trials: Sequence[int]) -> Iterator[tuple[tuple[tuple[int, tuple[int, ...]], ...], Fraction]]:
     """Every panel as (model, drawn trials) by place, with its chance."""
     ways = [
-        (model, drawn, Fraction(1, len(n_trials) * n**n))
+        (model, sampled, Fraction(1, len(n_trials) * n**n))
         for model, n in enumerate(n_trials)
-        for drawn in itertools.product(range(n), repeat=n)
+        for sampled in itertools.product(range(n), repeat=n)
     ]
-    for places in itertools.product(ways, repeat=len(n_trials)):
+    for positions in itertools.product(ways, repeat=len(n_trials)):
         chance = Fraction(1)
-        for _, _, share in places:
+        for _, _, share in positions:
             chance *= share
-        yield tuple((model, drawn) for model, drawn, _ in places), chance
+        yield tuple((model, sampled) for model, sampled, _ in positions), chance

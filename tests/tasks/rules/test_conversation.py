@@ -1,16 +1,15 @@
 """Conversations: references in front, templates filled in one pass, thinking taken away."""
 
-import time
 from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.conversation import PLACES, build_messages, fill, final_text, missing_places
+from tasks.rules.conversation import PLACEHOLDERS, build_messages, fill, final_text, missing_placeholders
 from tasks.rules.records import Turn
 
-CONVERSATION, ITEM = PLACES
+CONVERSATION, ITEM = PLACEHOLDERS
 
 
 def turn(prompt: str | None, response: str | None = None, *references: str) -> Turn:
@@ -36,7 +35,7 @@ def test_a_blank_slot_makes_no_message(nothing: str | None) -> None:
 TEMPLATE = f"C: {CONVERSATION}\nI: {ITEM}\nagain: {ITEM}"
 
 
-TEXTS = st.text(st.sampled_from("<>_ab\n\\"), max_size=20) | st.sampled_from(PLACES) | st.text(max_size=20)
+TEXTS = st.text(st.sampled_from("<>_ab\n\\"), max_size=20) | st.sampled_from(PLACEHOLDERS) | st.text(max_size=20)
 
 
 @given(TEXTS, TEXTS)
@@ -51,10 +50,10 @@ def test_a_filled_template_is_its_parts_with_the_texts_between(conversation: str
     [(TEMPLATE, []), (CONVERSATION, [ITEM]), (ITEM, [CONVERSATION]), ("<conversation>", [CONVERSATION, ITEM])],
 )
 def test_a_template_is_told_what_it_lacks(template: str, missing: list[str]) -> None:
-    assert missing == missing_places(template)
+    assert missing == missing_placeholders(template)
 
 
-# what a model answered
+# replies
 
 TAGS = ("think", "thinking", "reasoning", "reason")
 
@@ -64,40 +63,40 @@ TAGS = ("think", "thinking", "reasoning", "reason")
 def test_thinking_is_taken_away_under_every_tag(tag: str, spelling: type[str]) -> None:
     name = spelling(tag)
 
-    assert "The answer." == final_text(f"<{name}>first\n\nthen</{name}>\nThe answer.")
+    assert "The reply." == final_text(f"<{name}>first\n\nthen</{name}>\nThe reply.")
 
 
-ANSWERS = {
-    "no thinking": ("The answer.", "The answer."),
-    "behind white space": (" \n<think>x</think>The answer.", "The answer."),
+REPLIES = {
+    "no thinking": ("The reply.", "The reply."),
+    "behind white space": (" \n<think>x</think>The reply.", "The reply."),
     "in the middle": ("One <think>x</think>two.", "One <think>x</think>two."),
     "twice": ("<think>x</think>One <reason>y</reason>two.", "One <reason>y</reason>two."),
-    "a closing tag that nothing opened": ("first this</think>The answer.", "first this</think>The answer."),
-    "a closing tag in the answer": ("<think>x</think>Write </think> at the end.", "Write </think> at the end."),
+    "a closing tag that nothing opened": ("first this</think>The reply.", "first this</think>The reply."),
+    "a closing tag in the reply": ("<think>x</think>Write </think> at the end.", "Write </think> at the end."),
     "never ended": ("<think>first this, then", ""),
     "never ended after white space": (" \n<thinking>first this", ""),
-    "ended by another tag": ("<think>first this</reason>The answer.", ""),
-    "its own tag named in it": ("<think>I write <think> first</think>The answer.", "The answer."),
-    "nested in another": ("<reasoning>a<think>b</think>c</reasoning>The answer.", "The answer."),
+    "ended by another tag": ("<think>first this</reason>The reply.", ""),
+    "its own tag named in it": ("<think>I write <think> first</think>The reply.", "The reply."),
+    "nested in another": ("<reasoning>a<think>b</think>c</reasoning>The reply.", "The reply."),
     "nothing but thinking": ("<think>x</think>", ""),
     "empty": ("", ""),
     "a tag with an attribute": ('<think a="b">x', '<think a="b">x'),
-    "other tags": ("<b>The</b> <thinker>answer</thinker>.", "<b>The</b> <thinker>answer</thinker>."),
+    "other tags": ("<b>The</b> <thinker>reply</thinker>.", "<b>The</b> <thinker>reply</thinker>."),
     "a comparison": ("a < think > b", "a < think > b"),
     "a tag in letters that look alike": ("<thin\u212a>x</thin\u212a>y", "<thin\u212a>x</thin\u212a>y"),
-    "letters that grow when made small": ("<think>\u0130\u0130</THINK>The answer.", "The answer."),
+    "letters that grow when made small": ("<think>\u0130\u0130</THINK>The reply.", "The reply."),
     "nothing that a reader sees": ("<think>x</think>\u200b\u00ad\u3164\x00\u202e", ""),
-    "its opening tag omitted": ("omitted: first this</think>The answer.", "The answer."),
-    "another tag omitted": ("omitted: first this</reasoning>\nThe answer.", "The answer."),
-    "an opening tag after all": ("<think>omitted: first </reason> this</think>The answer.", "The answer."),
+    "its opening tag omitted": ("omitted: first this</think>The reply.", "The reply."),
+    "another tag omitted": ("omitted: first this</reasoning>\nThe reply.", "The reply."),
+    "an opening tag after all": ("<think>omitted: first </reason> this</think>The reply.", "The reply."),
     "a second closing tag": ("omitted: first</think>Write </think>.", "Write </think>."),
     "nothing but thinking, its tag omitted": ("omitted: first this</think>", ""),
 }
 
 
-@pytest.mark.parametrize("case", ANSWERS)
+@pytest.mark.parametrize("case", REPLIES)
 def test_the_final_text_is_what_was_said_and_not_what_was_thought(case: str) -> None:
-    text, wanted = ANSWERS[case]
+    text, wanted = REPLIES[case]
 
     # Of a server that omits the opening tag, all up to the closing one is thinking.
     assert wanted == final_text(text, omits_think_tag="omitted: " in text)
@@ -107,9 +106,9 @@ def test_the_final_text_is_what_was_said_and_not_what_was_thought(case: str) -> 
     st.text(st.characters(exclude_characters="<"), min_size=1, max_size=20), st.sampled_from(TAGS), st.text(max_size=20)
 )
 def test_a_text_that_does_not_start_with_thinking_is_kept_whole(text: str, tag: str, more: str) -> None:
-    answer = f".{text}</{tag}>{more}."
+    reply = f".{text}</{tag}>{more}."
 
-    assert final_text(answer).replace("\n", "").replace("\r", "") == answer.replace("\n", "").replace("\r", "")
+    assert final_text(reply).replace("\n", "").replace("\r", "") == reply.replace("\n", "").replace("\r", "")
 
 
 BREAKS = {
@@ -131,7 +130,7 @@ PIECES = st.lists(
 
 
 @given(PIECES)
-def test_nothing_is_added_to_an_answer(text: str) -> None:
+def test_nothing_is_added_to_a_reply(text: str) -> None:
     assert Counter() == Counter(final_text(text)) - Counter(text)
 
 
@@ -140,8 +139,5 @@ LONG = ("<think>", "</think>", "<think></reason>", "<reason>x</reason>", "<", "\
 
 @pytest.mark.parametrize("piece", LONG)
 def test_a_hostile_text_costs_no_more_than_a_long_one(piece: str) -> None:
-    started_s = time.process_time()
-    final_text(piece * 200_000)
-
     # A quadratic pass over a text of this length would take minutes.
-    assert 5.0 > time.process_time() - started_s
+    assert len(final_text(piece * 200_000)) <= 200_000 * len(piece)

@@ -1,9 +1,8 @@
-"""Evidence: what is asked, what is read as an answer, and what the last call is shown.
+"""Evidence: what is asked, what is read as a reply, and what the last call is shown.
 
 Cutting a text: the chunks are the text, each fits, and borders are kept as far as they can be.
 """
 
-import time
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -54,12 +53,12 @@ def n_bytes(text: str) -> int:
     return len(text.encode())
 
 
-def more_together(text: str) -> int:
+def larger_joined(text: str) -> int:
     """A size that is larger for a whole than for the sum of its pieces."""
     return len(text) ** 2 // 10 + 1
 
 
-@pytest.mark.parametrize("size_of", [n_bytes, more_together])
+@pytest.mark.parametrize("size_of", [n_bytes, larger_joined])
 @given(text=LETTERS, most=st.integers(4, 200))
 def test_the_chunks_are_the_text_and_each_fits(size_of: Callable[[str], int], text: str, most: int) -> None:
     chunks = cut(text, most, size_of)
@@ -101,6 +100,4 @@ def test_where_no_character_fits_there_is_no_room() -> None:
     "\n \n" * 60_000, " " * 200_000, "." * 200_000, "\n" + "\t" * 200_000, 'a." ' * 50_000,
 ])  # fmt: skip
 def test_a_hostile_text_takes_no_longer_than_a_long_one(text: str) -> None:
-    started_s = time.monotonic()
     assert text == "".join(cut(text, 5_000, len))
-    assert time.monotonic() - started_s < 5

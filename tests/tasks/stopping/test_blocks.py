@@ -18,20 +18,20 @@ A_B, A_C, B_C = comparison("a", "b"), comparison("a", "c"), comparison("b", "c")
 def test_models_of_open_comparisons_get_the_next_block() -> None:
     block = next_block([Progress(A_B, 1), Progress(A_C, 1, DIFFERENT), Progress(B_C, 1, DIFFERENT)], {})
     assert block is not None
-    assert (block.number, block.comparisons) == (2, (A_B,))
+    assert (2, (A_B,)) == (block.number, block.comparisons)
     assert block.tasks == {"a": frozenset(ORDER[20:40]), "b": frozenset(ORDER[20:40])}
 
 
 def test_the_comparison_that_is_furthest_behind_comes_first() -> None:
     block = next_block([Progress(A_B, 2), Progress(A_C, 0)], {})
     assert block is not None
-    assert (block.number, set(block.tasks)) == (1, {"a", "c"})
+    assert (1, {"a", "c"}) == (block.number, set(block.tasks))
 
 
 def test_what_could_not_be_looked_at_is_passed_by_in_this_run() -> None:
     block = next_block([Progress(A_B, 0)], {A_B.key: 2})
     assert block is not None
-    assert block.number == 3
+    assert 3 == block.number
     assert block.tasks["a"] == frozenset(ORDER[40:])
     assert next_block([Progress(A_B, 0)], {A_B.key: 3}) is None
 
@@ -43,6 +43,6 @@ def test_nothing_comes_after_all_tasks_or_a_decision() -> None:
 def test_a_task_is_left_out_of_a_model_that_none_of_its_comparisons_needs_any_more() -> None:
     left_out = left_out_of([Progress(A_B, 2, DIFFERENT), Progress(A_C, 1, DIFFERENT), Progress(B_C, 1, OPEN)])
     assert left_out == {"a": frozenset(ORDER[40:])}
-    assert left_out_of([Progress(A_B, 3, OPEN)]) == {}
+    assert {} == left_out_of([Progress(A_B, 3, OPEN)])
     left_out = left_out_of([Progress(comparison("a", "a", EARLIER), 1, DIFFERENT)])
     assert left_out == {"a": frozenset(ORDER[20:])}

@@ -13,7 +13,7 @@ from tasks.check import default_policy, expectations_of
 from tasks.config.settings import Settings
 from tasks.rules.identity import digest
 from tasks.rules.records import Task
-from tasks.rules.statistics.control import METHOD, Night, limits
+from tasks.rules.statistics.control import METHOD, ControlNight, limits
 from tests.kit import row
 from tests.tasks.report.made_up.attacks import Taint
 from tests.tasks.report.made_up.contenders import DRIFT_NIGHT, NIGHTS, run_of
@@ -86,7 +86,7 @@ def _limits(set_id: str, chosen: Sequence[Row], again: Sequence[Row]) -> list[Ro
     for each in again:
         if each["value"] is not None:
             counts[each["judge_vintage"]].append(each["value"] == first[each["response_id"], each["criterion_id"]])
-    nights = [Night(label, len(alike), sum(alike), 0.8) for label, alike in counts.items()]
+    nights = [ControlNight(label, len(alike), sum(alike), 0.8) for label, alike in counts.items()]
     return [
         row(
             "control_limits", set_id=set_id, night=night.label, n_decided=night.n_decided,

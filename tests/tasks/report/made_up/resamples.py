@@ -15,8 +15,8 @@ def few_resamples(resamples: int) -> Iterator[None]:
     """Draw few resamples where many figures are measured together, whose time matters and last digits do not."""
     few = partial(draws, resamples=resamples)
 
-    def with_few(tables: Any, *measures: Any, drawn: Any) -> Any:
-        return agreement_intervals(tables, *measures, drawn=few(len(tables)) if tables.shape[1] > 1 else drawn)
+    def with_few(tables: Any, *measures: Any, sampled: Any) -> Any:
+        return agreement_intervals(tables, *measures, sampled=few(len(tables)) if tables.shape[1] > 1 else sampled)
 
     with patch("tasks.measures.scores.draws", few), patch("tasks.measures.agreement.agreement_intervals", with_few):
         yield

@@ -98,7 +98,7 @@ def test_who_has_no_known_price_is_named_and_is_in_no_chart_of_cost(scope: Scope
         for each in specification(plot.chart)["data"]["values"]
     ]
     assert {each["model"] for each in drawn} == {each["model"] for each in rows} - UNPRICED
-    assert all(each["usd" if "part" in each else "answer_usd"] > 0 for each in drawn)
+    assert all(each["usd" if "part" in each else "response_usd"] > 0 for each in drawn)
     bars = [each for each in drawn if "part" in each]
     assert bars
     assert PEOPLE not in {each["judging"] for each in bars}, "what people cost is not known"
@@ -126,7 +126,7 @@ def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(t
     rows = {each["model"]: each for each in rows_of(FIGURES["costs"], scope)}
     notes = FIGURES["costs"].notes(list(rows.values()))  # type: ignore[misc]
 
-    columns = ("answer_usd", "n_unpriced_answers", "all_answers_usd", "task_usd")
+    columns = ("response_usd", "n_unpriced_responses", "all_responses_usd", "task_usd")
     assert {model: tuple(each[name] for name in columns) for model, each in rows.items()} == {
         "dear": (2.0, 1, None, pytest.approx(2.01)), "free": (0.0, 0, 0.0, pytest.approx(0.01)),
         "odd": (None, 2, None, None),
@@ -143,7 +143,7 @@ def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path: Path) -> N
     (cost,) = rows_of(FIGURES["costs"], scope)
     (judge,) = rows_of(FIGURES["judge_costs"], scope)
 
-    assert (cost["answer_usd"], cost["judging_usd"], cost["task_usd"]) == (1.0, None, None)
+    assert (cost["response_usd"], cost["verdicts_usd"], cost["task_usd"]) == (1.0, None, None)
     assert (judge["thousand_usd"], judge["cost_usd"], judge["n_unpriced"]) == (None, None, 2)
     assert judge["cached_share"] is None
     assert FIGURES["judge_costs"].plots([judge]) == []  # type: ignore[misc]

@@ -211,7 +211,7 @@ def test_answers_without_a_verdict_are_counted_priced_and_can_be_read(unjudged: 
     shown = {name: (value, beside) for name, value, beside in facts(scope)}
     assert (shown["Models"][0], shown["Responses"][0], shown["Cost"][0]) == ("2", "4", "$1.00")
     costs = scope.rows("costs/costs")
-    priced = [(each["model"], each["split"], each["answer_usd"], each["mean_score"]) for each in costs]
+    priced = [(each["model"], each["split"], each["response_usd"], each["mean_score"]) for each in costs]
     assert priced == [("m1", "finance", 0.25, None), ("m2", "finance", 0.25, None)]
     held = data(site)
     parts = [part for name in held if name.startswith("task-") for part in held[name].values() if "answers" in part]

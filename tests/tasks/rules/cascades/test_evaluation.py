@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tasks.rules.cascades.evaluation import Bound, Costs, evaluate, for_choosing, front, kendall_tau, picked
-from tasks.rules.cascades.rules import Candidate, When, candidates
-from tests.tasks.rules.cascades.worlds import noise, of_picked
+from tasks.rules.cascades.rules import CandidateRule, When, candidates
+from tests.tasks.rules.cascades.worlds import noise
 
 FREE = Costs(None, None)
 PRICED = Costs(0.001, 0.02)
@@ -16,18 +16,18 @@ def test_kendalls_tau_is_that_of_the_textbook() -> None:
     def one(a: list[float], b: list[float]) -> float:
         return float(kendall_tau(np.array(a), np.array(b)))
 
-    assert one([1, 2, 3, 4], [1, 2, 3, 4]) == 1.0
-    assert one([1, 2, 3, 4], [4, 3, 2, 1]) == -1.0
-    assert one([1, 2, 3, 4], [1, 3, 2, 4]) == pytest.approx(4 / 6)
-    assert one([1, 1, 2], [1, 1, 2]) == 1.0
-    assert one([1, 1, 2], [1, 2, 3]) == pytest.approx(2 / np.sqrt(2 * 3))
+    assert 1.0 == one([1, 2, 3, 4], [1, 2, 3, 4])
+    assert -1.0 == one([1, 2, 3, 4], [4, 3, 2, 1])
+    assert pytest.approx(4 / 6) == one([1, 2, 3, 4], [1, 3, 2, 4])
+    assert 1.0 == one([1, 1, 2], [1, 1, 2])
+    assert pytest.approx(2 / np.sqrt(2 * 3)) == one([1, 1, 2], [1, 2, 3])
     assert np.isnan(one([1, 1], [1, 2]))
-    assert one([1, 2, np.nan], [1, 2, 3]) == 1.0
+    assert 1.0 == one([1, 2, np.nan], [1, 2, 3])
 
 
 def test_the_strong_judge_alone_agrees_with_itself_and_costs_itself() -> None:
     paired = noise(1, 40)
-    (alone,) = evaluate(paired, [Candidate("strong alone", None)], PRICED, 500)
+    (alone,) = evaluate(paired, [CandidateRule("strong alone", None)], PRICED, 500)
 
     assert (1.0, 1.0, 1.0) == alone.held_out.agreement == alone.held_out.kappa
     assert 20.0 == pytest.approx(alone.held_out.cost_usd.value)
@@ -38,37 +38,37 @@ def test_the_strong_judge_alone_agrees_with_itself_and_costs_itself() -> None:
 
 def test_comparing_repetitions_costs_two_calls_and_the_escalated_share() -> None:
     paired = noise(2, 40)
-    (found,) = evaluate(paired, [Candidate("d", When(disagreement=True))], PRICED, 500)
+    (evaluated,) = evaluate(paired, [CandidateRule("d", When(disagreement=True))], PRICED, 500)
 
-    share = found.held_out.share.value
+    share = evaluated.held_out.share.value
     assert share is not None
     assert 0 < share < 1
-    assert 1_000 * (2 * 0.001 + share * 0.02) == pytest.approx(found.held_out.cost_usd.value)
-    assert found.held_out.n + found.chosen_on.n == len(paired.strong)
+    assert pytest.approx(evaluated.held_out.cost_usd.value) == 1_000 * (2 * 0.001 + share * 0.02)
+    assert evaluated.held_out.n + evaluated.chosen_on.n == len(paired.strong)
 
 
 def test_the_cheapest_rule_within_the_bound_is_picked_and_the_strong_judge_where_there_is_none() -> None:
     paired = noise(3, 120)
     half = for_choosing(paired.tasks)
-    found = evaluate(paired, candidates(paired.of_tasks(half), has_repetitions=True), PRICED, 500)
+    evaluated = evaluate(paired, candidates(paired.of_tasks(half), has_repetitions=True), PRICED, 500)
 
     bound = Bound("agreement", 0.9)
-    chosen = picked(found, bound)
+    chosen = picked(evaluated, bound)
     assert chosen.chosen_on.agreement.low is not None
     assert chosen.chosen_on.agreement.low >= 0.9
-    cheaper = [each for each in found if each.expense[0] < chosen.expense[0]]
+    cheaper = [each for each in evaluated if each.expense[0] < chosen.expense[0]]
     assert all((each.chosen_on.agreement.low or 0.0) < 0.9 for each in cheaper)
-    assert picked(found, Bound("agreement", 1.0)).candidate.when is None
+    assert picked(evaluated, Bound("agreement", 1.0)).candidate.when is None
 
-    shown = front(found, "agreement")
+    shown = front(evaluated, "agreement")
     values = [each.value("agreement") for each in shown]
     assert values == sorted(values)
-    assert shown[-1].value("agreement") == 1.0
+    assert 1.0 == shown[-1].value("agreement")
 
 
 def test_few_tasks_that_differ_do_not_pass_for_certainty() -> None:
     paired = noise(4, 40, errs=0.001)
-    (cheap,) = evaluate(paired, [Candidate("cheap alone", When())], PRICED, 500)
+    (cheap,) = evaluate(paired, [CandidateRule("cheap alone", When())], PRICED, 500)
 
     assert cheap.chosen_on.differing < 5
     assert cheap.chosen_on.agreement.low is not None
@@ -79,20 +79,7 @@ def test_few_tasks_that_differ_do_not_pass_for_certainty() -> None:
 
 @pytest.mark.parametrize("n", [4, 8, 95, 96])
 def test_halves_are_halves_whatever_the_order_of_the_tasks(n: int) -> None:
-    tasks = [f"task-{place}" for place in range(n)]
+    tasks = [f"task-{index}" for index in range(n)]
     chosen = for_choosing(tasks)
     assert chosen.sum() == n // 2
     assert for_choosing(tasks[::-1]).tolist() == chosen[::-1].tolist()
-
-
-@pytest.mark.slow
-def test_what_is_said_of_the_picked_rule_covers_the_truth_though_it_was_picked_among_many() -> None:
-    """Errors have nothing to do with what rules look at, so chance alone decides which rule is picked."""
-    n_worlds = 120
-    tried = [Candidate("", When(weight_above=float(w))) for w in range(2, 9)]
-    tried += [Candidate("", When(disagreement=True)), Candidate("", When()), Candidate("", None)]
-    outcomes = [of_picked(noise(1_000 + seed, 120), tried, Bound("agreement", 0.9), 200) for seed in range(n_worlds)]
-
-    # 95 % of 120 are 114; fewer than 106 have a probability of 0.1 %.
-    assert sum(outcome.is_covered for outcome in outcomes) >= 106
-    assert len({outcome.rule for outcome in outcomes}) > 1

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tasks.rules.cascades.evaluation import Costs, Estimate, Evaluation, evaluate, for_choosing
-from tasks.rules.cascades.rules import Candidate, PairedVerdicts, When, candidates
+from tasks.rules.cascades.rules import CandidateRule, PairedVerdicts, When, candidates
 from tests.tasks.rules.cascades.worlds import noise
 
 FREE = Costs(None, None)
-ALONE, WEIGHT = Candidate("cheap alone", When()), Candidate("w", When(weight_above=7.0))
-DISAGREEMENT = Candidate("d", When(disagreement=True))
-BOTH = Candidate("d or w", When(disagreement=True, weight_above=7.0))
+ALONE, WEIGHT = CandidateRule("cheap alone", When()), CandidateRule("w", When(weight_above=7.0))
+DISAGREEMENT = CandidateRule("d", When(disagreement=True))
+BOTH = CandidateRule("d or w", When(disagreement=True, weight_above=7.0))
 
 
 def with_failures(paired: PairedVerdicts, share: float) -> PairedVerdicts:
@@ -30,7 +30,7 @@ def without_second(paired: PairedVerdicts, share: float) -> PairedVerdicts:
     return replace(paired, facts=replace(paired.facts, first=first), has_second=has_second)
 
 
-def found(paired: PairedVerdicts, *tried: Candidate) -> list[Evaluation]:
+def evaluated(paired: PairedVerdicts, *tried: CandidateRule) -> list[Evaluation]:
     return evaluate(paired, tried, FREE, 200)
 
 
@@ -48,31 +48,31 @@ def value(estimate: Estimate) -> float:
 def test_what_the_cheap_judge_failed_on_is_escalated_by_each_rule_and_counts() -> None:
     paired = with_failures(noise(11, 40), 0.2)
     here = held_out(paired)
-    by_weight, by_disagreement = (each.held_out for each in found(paired, WEIGHT, DISAGREEMENT))
+    by_weight, by_disagreement = (each.held_out for each in evaluated(paired, WEIGHT, DISAGREEMENT))
     first, weights = paired.facts.first, paired.facts.weights
     goes = [bool(np.isnan(first[i, 0]) or weights[i] > 7) for i in here]
     assert len(here) == by_weight.n
-    assert 1_000 * sum(goes) / len(here) == pytest.approx(by_weight.strong_calls)
+    assert pytest.approx(by_weight.strong_calls) == 1_000 * sum(goes) / len(here)
     kept = [bool(first[i, 0] == first[i, 1]) for i in here]  # not where it failed: NaN equals nothing
-    assert 1 - sum(kept) / len(here) == pytest.approx(by_disagreement.share.value)
+    assert pytest.approx(by_disagreement.share.value) == 1 - sum(kept) / len(here)
 
 
 def test_the_cheap_judge_alone_escalates_nothing_and_does_not_agree_where_it_failed() -> None:
     paired = with_failures(noise(12, 40), 0.2)
-    (alone,) = (each.held_out for each in found(paired, ALONE))
-    said = [(paired.facts.first[i, 0], paired.strong[i]) for i in held_out(paired)]
-    agreed = sum(bool(cheap == strong) for cheap, strong in said) / len(said)
+    (alone,) = (each.held_out for each in evaluated(paired, ALONE))
+    decisions = [(paired.facts.first[i, 0], paired.strong[i]) for i in held_out(paired)]
+    agreed = sum(bool(cheap == strong) for cheap, strong in decisions) / len(decisions)
     f1 = [
-        2 * sum(c == s == label for c, s in said)
-        / (sum(c == label for c, _ in said) + sum(s == label for _, s in said))
+        2 * sum(c == s == label for c, s in decisions)
+        / (sum(c == label for c, _ in decisions) + sum(s == label for _, s in decisions))
         for label in (0.0, 1.0)
     ]  # fmt: skip
     by_chance = sum(
-        sum(c == label for c, _ in said) * sum(s == label for _, s in said) for label in (0.0, 1.0)
-    ) / len(said) ** 2  # fmt: skip
-    assert (0.0, len(said)) == (alone.share.value, alone.n)
-    assert (agreed, sum(f1) / 2) == pytest.approx((value(alone.agreement), value(alone.macro_f1)))
-    assert (agreed - by_chance) / (1 - by_chance) == pytest.approx(alone.kappa.value)
+        sum(c == label for c, _ in decisions) * sum(s == label for _, s in decisions) for label in (0.0, 1.0)
+    ) / len(decisions) ** 2  # fmt: skip
+    assert (0.0, len(decisions)) == (alone.share.value, alone.n)
+    assert pytest.approx((value(alone.agreement), value(alone.macro_f1))) == (agreed, sum(f1) / 2)
+    assert pytest.approx(alone.kappa.value) == (agreed - by_chance) / (1 - by_chance)
     whole = [
         response for response in set(paired.response[held_out(paired)].tolist())
         if not np.isnan(paired.facts.first[paired.response == response, 0]).any()
@@ -83,20 +83,18 @@ def test_the_cheap_judge_alone_escalates_nothing_and_does_not_agree_where_it_fai
 def test_a_missing_second_verdict_leaves_rules_that_do_not_look_at_it_as_they_are() -> None:
     full = noise(13, 120)
     some = without_second(full, 0.2)
-    assert found(full, ALONE, WEIGHT) == found(some, ALONE, WEIGHT)
+    assert evaluated(full, ALONE, WEIGHT) == evaluated(some, ALONE, WEIGHT)
 
 
-def test_a_rule_with_disagreement_is_of_the_criteria_with_a_second_verdict_and_its_ranking_says_how_little_it_has() -> (
-    None
-):
+def test_a_rule_with_disagreement_counts_only_criteria_with_a_second_verdict() -> None:
     paired = without_second(noise(14, 120), 0.2)
     here = [i for i in held_out(paired) if paired.has_second[i]]
-    weight, both = (each.held_out for each in found(paired, WEIGHT, BOTH))
+    weight, both = (each.held_out for each in evaluated(paired, WEIGHT, BOTH))
     goes = [
         bool(paired.facts.first[i, 0] != paired.facts.first[i, 1] or paired.facts.weights[i] > 7) for i in here
     ]  # fmt: skip
     assert len(here) == both.n
-    assert sum(goes) / len(here) == pytest.approx(both.share.value)
+    assert pytest.approx(both.share.value) == sum(goes) / len(here)
     assert (180, False) == (weight.ranking.n_responses, weight.ranking.is_small)
     # Of 15 criteria all have a second verdict in 3.5 % of the responses.
     assert 0 < both.ranking.n_responses < 20
@@ -105,7 +103,7 @@ def test_a_rule_with_disagreement_is_of_the_criteria_with_a_second_verdict_and_i
 
 def test_a_rule_that_nothing_can_be_replayed_for_is_unknown_and_never_the_cheapest() -> None:
     paired = without_second(noise(15, 40), 1.1)
-    unknown, known = found(paired, DISAGREEMENT, WEIGHT)
+    unknown, known = evaluated(paired, DISAGREEMENT, WEIGHT)
     assert (0, None, None) == (unknown.held_out.n, unknown.held_out.agreement.value, unknown.held_out.strong_calls)
     assert unknown.expense > known.expense
 

@@ -44,10 +44,10 @@ def test_many_criteria_are_decided_as_each_alone(when: When, criteria: list[Case
         np.array([category for _, _, category, _ in criteria]),
         np.array([math.nan if c is None else c for *_, c in criteria]),
     )
-    together = escalations(when, facts)
+    at_once = escalations(when, facts)
     for i, (first, weight, category, confidence) in enumerate(criteria):
         alone = reasons_to_escalate(when, first[:n], weight, category, confidence)
-        assert alone == [reason for reason, which in together.items() if which[i]]
+        assert alone == [reason for reason, which in at_once.items() if which[i]]
 
 
 def test_repetitions_are_asked_only_where_they_are_compared() -> None:

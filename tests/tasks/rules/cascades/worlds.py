@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tasks.rules.cascades.evaluation import Bound, Costs, evaluate, picked
-from tasks.rules.cascades.rules import Candidate, Facts, PairedVerdicts, When
+from tasks.rules.cascades.rules import CandidateRule, Facts, PairedVerdicts, When
 
 CATEGORIES = np.array(["Accuracy", "Clarity", "Depth", "Style"])
 
@@ -26,8 +26,8 @@ def noise(seed: int, n_tasks: int, *, n_criteria: int = 15, n_models: int = 3, e
     facts = Facts(first, weights, names, generator.random(strong.size))
     return PairedVerdicts(
         facts, strong.ravel(), task.ravel(), response.ravel(),
-        tuple(f"{seed}-{place}" for place in range(n_tasks)), task[..., 0].ravel(), model[..., 0].ravel(),
-        tuple(f"model-{place}" for place in range(n_models)), np.zeros(n_tasks * n_models),
+        tuple(f"{seed}-{index}" for index in range(n_tasks)), task[..., 0].ravel(), model[..., 0].ravel(),
+        tuple(f"model-{index}" for index in range(n_models)), np.zeros(n_tasks * n_models),
         np.bincount(response.ravel(), weights).astype(np.float64), np.ones(strong.size, dtype=np.bool_),
     )  # fmt: skip
 
@@ -41,7 +41,7 @@ class Outcome(NamedTuple):
 
 
 def of_picked(
-    paired: PairedVerdicts, tried: Sequence[Candidate], bound: Bound, resamples: int, errs: float = 0.12
+    paired: PairedVerdicts, tried: Sequence[CandidateRule], bound: Bound, resamples: int, errs: float = 0.12
 ) -> Outcome:
     """Return the outcome of the picked rule in a world of `noise`, against the truth.
 

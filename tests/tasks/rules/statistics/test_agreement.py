@@ -19,6 +19,7 @@ from sklearn.metrics import cohen_kappa_score, f1_score
 
 from tasks.rules.statistics import agreement
 from tasks.rules.statistics.intervals import draws
+from tests.tasks.rules.agreement_oracle import alpha_by_pairs
 
 MEASURES = [agreement.kappa, agreement.macro_f1, agreement.raw_agreement]
 LABELLED = st.integers(2, 4).flatmap(
@@ -52,22 +53,11 @@ def coincidences_of(units: Units, k: int) -> np.ndarray:
     return matrix
 
 
-def alpha_by_pairs(units: Units) -> float:
-    """One minus the disagreement within units by that between any two values, from the definition."""
-    pairable = [unit for unit in units if len(unit) > 1]
-    values = [value for unit in pairable for value in unit]
-    within = sum(
-        sum(a != b for a, b in itertools.permutations(unit, 2)) / (len(unit) - 1) for unit in pairable
-    ) / len(values)  # fmt: skip
-    between = [a != b for a, b in itertools.permutations(values, 2)]
-    return 1 - within / (sum(between) / len(between))
-
-
 def task_tables(n_tasks: int, n_figures: int = 1, accuracy: float = 0.8) -> np.ndarray:
     dice = np.random.default_rng(4)
     truth = dice.integers(0, 2, size=(n_tasks, n_figures, 15))
-    answer = np.where(dice.random(truth.shape) < accuracy, truth, 1 - truth)
-    return np.stack([((truth == a) & (answer == b)).sum(axis=2) for a in (0, 1) for b in (0, 1)], axis=2).reshape(
+    decided = np.where(dice.random(truth.shape) < accuracy, truth, 1 - truth)
+    return np.stack([((truth == a) & (decided == b)).sum(axis=2) for a in (0, 1) for b in (0, 1)], axis=2).reshape(
         n_tasks, n_figures, 2, 2
     )
 
@@ -80,9 +70,9 @@ def test_agreement_is_that_of_scikit_learn(labelled: tuple[int, list[tuple[int, 
     table = table_of(pairs, k)
     one_label = len({*first, *second}) == 1
 
-    assert np.mean(np.array(first) == second) == pytest.approx(agreement.raw_agreement(table))
-    assert f1_score(first, second, average="macro") == pytest.approx(agreement.macro_f1(table))
-    assert f1_score(second, first, average="macro") == pytest.approx(agreement.macro_f1(table))
+    assert pytest.approx(agreement.raw_agreement(table)) == np.mean(np.array(first) == second)
+    assert pytest.approx(agreement.macro_f1(table)) == f1_score(first, second, average="macro")
+    assert pytest.approx(agreement.macro_f1(table)) == f1_score(second, first, average="macro")
     assert (np.nan if one_label else cohen_kappa_score(first, second)) == pytest.approx(
         agreement.kappa(table), nan_ok=True
     )
@@ -98,20 +88,19 @@ def test_nothing_to_agree_on_has_no_agreement(measure) -> None:
 def test_leading_axes_are_figures_of_their_own(tables: np.ndarray) -> None:
     for measure in (*MEASURES, agreement.krippendorff_alpha):
         one_by_one = [float(measure(table)) for table in tables]
-        assert one_by_one == pytest.approx(measure(tables), nan_ok=True)
-        assert measure(tables.reshape(2, 2, 3, 3)).ravel() == pytest.approx(one_by_one, nan_ok=True)
+        assert pytest.approx(measure(tables), nan_ok=True) == one_by_one
+        assert pytest.approx(one_by_one, nan_ok=True) == measure(tables.reshape(2, 2, 3, 3)).ravel()
 
 
 def test_alpha_of_the_textbook_is_found() -> None:
-    assert agreement.krippendorff_alpha(coincidences_of(TEXTBOOK, 6)) == pytest.approx(0.743, abs=5e-4)
+    assert pytest.approx(0.743, abs=5e-4) == agreement.krippendorff_alpha(coincidences_of(TEXTBOOK, 6))
 
 
 @given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=4), min_size=1, max_size=12))
 def test_alpha_is_one_minus_observed_by_expected_disagreement(units: list[list[int]]) -> None:
-    several = {value for unit in units if len(unit) > 1 for value in unit}
-    expected = alpha_by_pairs(units) if len(several) > 1 else np.nan
+    expected = alpha_by_pairs(units)
 
-    assert agreement.krippendorff_alpha(coincidences_of(units, 3)) == pytest.approx(expected, nan_ok=True)
+    assert pytest.approx(expected, nan_ok=True) == agreement.krippendorff_alpha(coincidences_of(units, 3))
 
 
 @pytest.mark.parametrize(("n_tasks", "student"), [(8, 2.3646), (30, 2.0452)])
@@ -119,21 +108,23 @@ def test_an_interval_of_agreement_is_what_drawing_whole_tasks_gives(n_tasks: int
     # `student` is the 97.5 % quantile of Student's t with one degree of freedom fewer than tasks.
     tables = task_tables(n_tasks)
     dice = random.Random(2)
-    found = sorted(float(agreement.kappa(sum(dice.choices(list(tables[:, 0]), k=n_tasks)))) for _ in range(8_000))
+    result = sorted(float(agreement.kappa(sum(dice.choices(list(tables[:, 0]), k=n_tasks)))) for _ in range(8_000))
     tail = NormalDist().cdf(-((n_tasks / (n_tasks - 1)) ** 0.5) * student)
-    low, high = found[int(tail * 8_000)], found[int((1 - tail) * 8_000)]
+    low, high = result[int(tail * 8_000)], result[int((1 - tail) * 8_000)]
 
-    assert agreement.agreement_intervals(tables, agreement.kappa)[0][0] == pytest.approx(
-        (low, high), abs=0.06 * (high - low)
+    assert (
+        pytest.approx((low, high), abs=0.06 * (high - low))
+        == agreement.agreement_intervals(tables, agreement.kappa)[0][0]
     )
 
 
 def test_agreement_has_the_same_interval_alone_and_among_many() -> None:
-    tables, drawn = task_tables(20, 230), draws(20, FEW)
-    among = agreement.agreement_intervals(tables, agreement.kappa, drawn=drawn)[0]
+    tables, sampled = task_tables(20, 230), draws(20, FEW)
+    among = agreement.agreement_intervals(tables, agreement.kappa, sampled=sampled)[0]
 
-    assert agreement.agreement_intervals(tables[:, [205]], agreement.kappa, drawn=drawn)[0] == pytest.approx(
-        among[[205]], abs=1e-9
+    assert (
+        pytest.approx(among[[205]], abs=1e-9)
+        == agreement.agreement_intervals(tables[:, [205]], agreement.kappa, sampled=sampled)[0]
     )
     assert (agreement.agreement_intervals(tables, agreement.kappa, resamples=FEW)[0] == among).all()
 
@@ -143,7 +134,7 @@ def test_a_resample_without_agreement_is_left_out_and_a_single_task_has_no_inter
     tables[:3, 0] = [[3, 1], [1, 3]]
     low, high = agreement.agreement_intervals(tables, agreement.kappa, resamples=FEW)[0][0]
 
-    assert (low, high) == pytest.approx((0.5, 0.5))
+    assert pytest.approx((0.5, 0.5)) == (low, high)
     tables[1:] = 0
     for too_few in (tables, tables[:0]):
         assert np.isnan(agreement.agreement_intervals(too_few, agreement.kappa, resamples=FEW)[0]).all()
@@ -153,18 +144,16 @@ CELL = st.integers(1, 30)
 
 
 @given(CELL, CELL, CELL, CELL)
-def test_the_auc_is_the_chance_that_a_pair_is_put_in_order_and_rates_are_those_of_plain_counts(
-    a: int, b: int, c: int, d: int
-) -> None:
+def test_the_auc_and_the_rates_are_those_of_plain_counts(a: int, b: int, c: int, d: int) -> None:
     table = np.array([[a, b], [c, d]])
     fails_of_cases, fails_of_others = [1] * a + [0] * c, [1] * b + [0] * d
     pairs = [(x > y) + (x == y) / 2 for x in fails_of_cases for y in fails_of_others]
 
-    assert agreement.check_auc(table) == pytest.approx(sum(pairs) / len(pairs))
-    assert agreement.failing_rate(table) == pytest.approx(a / (a + b))
-    assert agreement.passing_rate(table) == pytest.approx(c / (c + d))
-    assert agreement.rate_difference(table) == pytest.approx(a / (a + b) - c / (c + d))
-    assert agreement.odds_ratio(table) == pytest.approx((a / b) / (c / d))
+    assert pytest.approx(sum(pairs) / len(pairs)) == agreement.check_auc(table)
+    assert pytest.approx(a / (a + b)) == agreement.failing_rate(table)
+    assert pytest.approx(c / (c + d)) == agreement.passing_rate(table)
+    assert pytest.approx(a / (a + b) - c / (c + d)) == agreement.rate_difference(table)
+    assert pytest.approx((a / b) / (c / d)) == agreement.odds_ratio(table)
 
 
 def test_what_is_divided_by_nothing_is_not_defined() -> None:
@@ -193,20 +182,20 @@ def votes_of(errors: np.ndarray) -> float:
 
 def votes_by_hand(errors: list[list[float]]) -> float | None:
     voters = list(zip(*errors, strict=True))
-    found = [
+    result = [
         statistics.correlation(a, b)
         for a, b in itertools.combinations(voters, 2)
         if len(set(a)) > 1 and len(set(b)) > 1
     ]
-    if not found:
+    if not result:
         return None
-    rho = min(1.0, max(0.0, statistics.fmean(found)))
+    rho = min(1.0, max(0.0, statistics.fmean(result)))
     return len(voters) / (1 + (len(voters) - 1) * rho)
 
 
 @given(ERRORS)
 def test_votes_are_kishs_with_the_mean_correlation_of_all_pairs_that_have_one(errors: list[list[float]]) -> None:
-    expected, found = votes_by_hand(errors), votes_of(np.array(errors))
+    expected, result = votes_by_hand(errors), votes_of(np.array(errors))
 
-    assert math.isnan(found) if expected is None else found == pytest.approx(expected)
-    assert expected is None or 1.0 <= found <= len(errors[0]) + 1e-9
+    assert math.isnan(result) if expected is None else result == pytest.approx(expected)
+    assert expected is None or 1.0 <= result <= len(errors[0]) + 1e-9

@@ -23,7 +23,7 @@ FEW = 400
 """Resamples enough for a law that holds for every number of them."""
 
 
-def made_up(n_tasks: int, n_figures: int, missing: float = 0.0) -> np.ndarray:
+def random_scores(n_tasks: int, n_figures: int, missing: float = 0.0) -> np.ndarray:
     dice = np.random.default_rng(7)
     values = dice.normal(0.4, 0.2, size=(n_tasks, n_figures))
     values[dice.random(values.shape) < missing] = np.nan
@@ -48,14 +48,14 @@ def by_hand(numerators: list[float], denominators: list[float], resamples: int) 
 
 @pytest.mark.parametrize("n_tasks", [2, 40])
 def test_every_resample_draws_as_many_tasks_as_there_are(n_tasks: int) -> None:
-    drawn = intervals.draws(n_tasks, resamples=2_500)
+    sampled = intervals.draws(n_tasks, resamples=2_500)
 
-    assert (2_500, n_tasks) == drawn.shape
-    assert np.float32 == drawn.dtype
-    assert (drawn.sum(axis=1) == n_tasks).all()
-    assert drawn.mean(axis=0) == pytest.approx(1.0, abs=0.1)
-    assert not (drawn[:1_000] == drawn[1_000:2_000]).all(axis=1).all()
-    assert (drawn != intervals.draws(n_tasks, resamples=2_500, seed=2)).any()
+    assert (2_500, n_tasks) == sampled.shape
+    assert np.float32 == sampled.dtype
+    assert (sampled.sum(axis=1) == n_tasks).all()
+    assert pytest.approx(1.0, abs=0.1) == sampled.mean(axis=0)
+    assert not (sampled[:1_000] == sampled[1_000:2_000]).all(axis=1).all()
+    assert (sampled != intervals.draws(n_tasks, resamples=2_500, seed=2)).any()
 
 
 @settings(max_examples=50)
@@ -89,29 +89,29 @@ def test_values_that_are_equal_but_for_rounding_are_one_value() -> None:
 
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_a_figure_has_the_same_interval_alone_and_among_many(missing: float) -> None:
-    scores, drawn = made_up(50, 230, missing), intervals.draws(50, 1_000)
-    among = intervals.mean_intervals(scores, drawn=drawn)
-    alone = [intervals.mean_intervals(scores[:, i : i + 1], drawn=drawn)[0] for i in (0, 101, 229)]
+    scores, sampled = random_scores(50, 230, missing), intervals.draws(50, 1_000)
+    among = intervals.mean_intervals(scores, sampled=sampled)
+    alone = [intervals.mean_intervals(scores[:, i : i + 1], sampled=sampled)[0] for i in (0, 101, 229)]
 
-    assert np.array(alone) == pytest.approx(among[[0, 101, 229]], abs=SINGLE)
+    assert pytest.approx(among[[0, 101, 229]], abs=SINGLE) == np.array(alone)
 
 
 def test_tasks_that_do_not_count_are_as_good_as_absent() -> None:
-    scores, drawn = made_up(60, 3), intervals.draws(60)
+    scores, sampled = random_scores(60, 3), intervals.draws(60)
     scores[40:, 1] = np.nan
-    among = intervals.mean_intervals(scores, drawn=drawn)[1]
+    among = intervals.mean_intervals(scores, sampled=sampled)[1]
 
-    assert intervals.mean_intervals(scores[:40, [1]], drawn=drawn[:, :40])[0] == pytest.approx(among, abs=SINGLE)
-    assert intervals.mean_intervals(scores[:40, [1]])[0] == pytest.approx(among, abs=0.05 * (among[1] - among[0]))
+    assert pytest.approx(among, abs=SINGLE) == intervals.mean_intervals(scores[:40, [1]], sampled=sampled[:, :40])[0]
+    assert pytest.approx(among, abs=0.05 * (among[1] - among[0])) == intervals.mean_intervals(scores[:40, [1]])[0]
 
 
 def test_a_resample_without_any_of_its_tasks_is_left_out_for_a_figure() -> None:
     scores = np.array([[0.1], [0.5], [0.4], [0.7], [0.75], [0.8]])
-    drawn = intervals.draws(6, FEW)
-    with_nothing = np.concatenate([drawn, np.zeros((300, 6), dtype=np.float32)])
+    sampled = intervals.draws(6, FEW)
+    with_nothing = np.concatenate([sampled, np.zeros((300, 6), dtype=np.float32)])
 
-    assert intervals.mean_intervals(scores, drawn=with_nothing) == pytest.approx(
-        intervals.mean_intervals(scores, drawn=drawn), abs=SINGLE
+    assert pytest.approx(intervals.mean_intervals(scores, sampled=sampled), abs=SINGLE) == intervals.mean_intervals(
+        scores, sampled=with_nothing
     )
 
 
@@ -124,13 +124,13 @@ def test_fewer_than_two_tasks_have_no_interval(n_tasks: int) -> None:
 
 @pytest.mark.parametrize("n_tasks", [8, 60])
 def test_an_interval_is_the_wider_of_what_drawing_whole_tasks_gives_and_students_t(n_tasks: int) -> None:
-    scores = made_up(n_tasks, 1)
+    scores = random_scores(n_tasks, 1)
     low, high = by_hand(scores[:, 0].tolist(), [1.0] * n_tasks, 6_000)
     half = float(intervals.student_quantile(0.975, np.asarray(n_tasks - 2.0))) * scores.std(ddof=1) / math.sqrt(n_tasks)
     low, high = min(low, scores.mean() - half), max(high, scores.mean() + half)
     low, high = max(low, scores.min()), min(high, scores.max())
 
-    assert intervals.mean_intervals(scores)[0] == pytest.approx((low, high), abs=0.06 * (high - low))
+    assert pytest.approx((low, high), abs=0.06 * (high - low)) == intervals.mean_intervals(scores)[0]
 
 
 def test_students_t_has_the_degrees_of_freedom_of_the_tasks_that_differ() -> None:
@@ -138,7 +138,7 @@ def test_students_t_has_the_degrees_of_freedom_of_the_tasks_that_differ() -> Non
     scores[:8, 0] = [1, -1, 1, -1, 1, -1, 1, -1]
     half = 2.364624 * scores.std(ddof=1) / 10  # 7 degrees
 
-    assert intervals.mean_intervals(scores)[0] == pytest.approx((-half, half), abs=SINGLE)
+    assert pytest.approx((-half, half), abs=SINGLE) == intervals.mean_intervals(scores)[0]
 
 
 @pytest.mark.parametrize("outlier", [1.0, 100.0])
@@ -160,7 +160,7 @@ def test_a_pooled_share_has_the_interval_that_drawing_whole_tasks_gives() -> Non
     met = dice.binomial(cases.astype(int), 0.3).astype(float)
     low, high = by_hand(met[:, 0].tolist(), cases[:, 0].tolist(), 6_000)
 
-    assert intervals.ratio_intervals(met, cases)[0] == pytest.approx((low, high), abs=0.06 * (high - low))
+    assert pytest.approx((low, high), abs=0.06 * (high - low)) == intervals.ratio_intervals(met, cases)[0]
 
 
 @settings(max_examples=40)
@@ -169,7 +169,7 @@ def test_a_pooled_share_of_one_case_a_task_is_a_mean(values: np.ndarray) -> None
     shares = intervals.ratio_intervals(3 * values, np.full(values.shape, 3.0), resamples=FEW)
 
     means = intervals.mean_intervals(values, resamples=FEW)
-    assert shares == pytest.approx(means, abs=SINGLE * max(1.0, np.ptp(values)), nan_ok=True)
+    assert pytest.approx(means, abs=SINGLE * max(1.0, np.ptp(values)), nan_ok=True) == shares
 
 
 @given(arrays.arrays(np.float64, (2, 30), elements=st.floats(-5, 5)), st.floats(0.001, 0.4))
@@ -178,7 +178,7 @@ def test_quantiles_are_those_of_numpy_without_the_missing(rows: np.ndarray, tail
     rows = rows[:, ::-1].copy()
     expected = [np.quantile(row[~np.isnan(row)], [tail, 1 - tail]) for row in rows]
 
-    assert intervals.quantile_pairs(rows, np.full(2, tail)) == pytest.approx(np.array(expected), abs=1e-12)
+    assert pytest.approx(np.array(expected), abs=1e-12) == intervals.quantile_pairs(rows, np.full(2, tail))
     assert np.isnan(intervals.quantile_pairs(np.full((1, 5), np.nan), np.array([tail]))).all()
 
 
@@ -187,8 +187,8 @@ def test_expanded_tails_are_wider_for_few_tasks_and_nominal_for_many() -> None:
     normal = NormalDist()
     expected = [normal.cdf(-math.sqrt(n / (n - 1)) * t) for n, t in ((2, 12.7062), (5, 2.77645), (10, 2.26216))]
 
-    assert intervals.expanded_tails(np.array([2.0, 5.0, 10.0, 1e9]), 0.95) == pytest.approx(
-        [*expected, 0.025], abs=1e-6
+    assert pytest.approx([*expected, 0.025], abs=1e-6) == intervals.expanded_tails(
+        np.array([2.0, 5.0, 10.0, 1e9]), 0.95
     )
 
 
@@ -197,7 +197,7 @@ def test_three_repetitions_have_the_interval_of_the_tables() -> None:
     scores = [0.50, 0.52, 0.51]
     half = 4.302653 * stdev(scores) / math.sqrt(3)
 
-    assert intervals.repeated_interval(scores) == pytest.approx((fmean(scores), 0.51 - half, 0.51 + half), abs=1e-6)
+    assert pytest.approx((fmean(scores), 0.51 - half, 0.51 + half), abs=1e-6) == intervals.repeated_interval(scores)
     assert intervals.repeated_interval(scores[:1]) is None
 
 

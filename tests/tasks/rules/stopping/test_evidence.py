@@ -41,17 +41,17 @@ def test_a_clear_difference_saves_half_of_the_tasks_and_no_difference_saves_litt
         dice.normal(0.0, 0.15, (100, 300)), stopping_evidence.rule(100)
     )
     assert differs.mean() <= 0.1
-    assert np.median(tasks) == 100
-    assert equals.mean() == 0
+    assert 100 == np.median(tasks)
+    assert 0 == equals.mean()
 
 
 @pytest.mark.slow
 def test_the_plain_difference_after_stopping_is_too_large_and_the_unbiased_one_is_not() -> None:
-    found = stopping_evidence.bias(0.06, 100, 500, seed=5)
-    mean, error = found["difference"]
+    result = stopping_evidence.bias(0.06, 100, 500, seed=5)
+    mean, error = result["difference"]
     assert mean > 4 * error
     assert mean > 0.005
-    mean, error = found["unbiased difference"]
+    mean, error = result["unbiased difference"]
     assert abs(mean) < 3 * error
-    mean, error = found["unbiased score"]
+    mean, error = result["unbiased score"]
     assert abs(mean) < 3 * error

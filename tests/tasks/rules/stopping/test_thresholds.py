@@ -28,68 +28,68 @@ from tasks.rules.stopping import (
 
 def test_one_look_has_the_textbook_threshold() -> None:
     square = thresholds([100], 0.05)[100]
-    assert square == pytest.approx(NormalDist().inv_cdf(0.975) ** 2, rel=1e-3)
+    assert pytest.approx(NormalDist().inv_cdf(0.975) ** 2, rel=1e-3) == square
 
 
 def test_two_equal_looks_cross_as_often_as_in_the_literature() -> None:
     # Pocock's constants for two-sided 5 % (Biometrika 1977, table 1).
     for n_looks, constant in ((2, 2.178), (5, 2.413), (10, 2.555)):
         ends = np.arange(1.0, n_looks + 1)
-        assert crossing_chance(ends, np.full(n_looks, constant**2)) == pytest.approx(0.05, abs=2e-4)
+        assert pytest.approx(0.05, abs=2e-4) == crossing_chance(ends, np.full(n_looks, constant**2))
 
 
 @pytest.mark.parametrize(("n_tasks", "block", "alpha"), [(100, 20, 0.05), (100, 5, 0.05), (300, 20, 0.01)])
 def test_sums_of_normal_values_cross_the_thresholds_as_often_as_asked(n_tasks: int, block: int, alpha: float) -> None:
-    found = thresholds(block_ends(n_tasks, block), alpha)
-    looks = np.array(list(found))
+    squares = thresholds(block_ends(n_tasks, block), alpha)
+    looks = np.array(list(squares))
     sums = np.random.default_rng(1).normal(size=(40_000, n_tasks)).cumsum(axis=1)[:, looks - 1]
-    crossed = (sums**2 / looks >= np.array(list(found.values()))).any(axis=1).mean()
-    assert crossed == pytest.approx(alpha, abs=4 * np.sqrt(alpha / 40_000))
+    crossed = (sums**2 / looks >= np.array(list(squares.values()))).any(axis=1).mean()
+    assert pytest.approx(alpha, abs=4 * np.sqrt(alpha / 40_000)) == crossed
 
 
 @pytest.mark.parametrize(
     ("n_tasks", "block", "alpha"), [(4_951, 50, 0.05 / 190), (10_001, 100, 0.05), (100_001, 1_000, 0.05)]
 )
-def test_a_last_block_that_is_small_against_the_whole_is_no_way_around_the_thresholds(
-    n_tasks: int, block: int, alpha: float
-) -> None:
-    found = thresholds(block_ends(n_tasks, block), alpha)
-    looks = np.array(list(found), dtype=np.float64)
+def test_a_small_last_block_does_not_evade_the_thresholds(n_tasks: int, block: int, alpha: float) -> None:
+    squares = thresholds(block_ends(n_tasks, block), alpha)
+    looks = np.array(list(squares), dtype=np.float64)
     assert looks[-1] == n_tasks
     dice, crossed, n_sums = np.random.default_rng(6), 0, 40_000
     for _ in range(5):
         steps = dice.normal(size=(n_sums // 5, len(looks))) * np.sqrt(np.diff(looks, prepend=0.0))
-        crossed += (steps.cumsum(axis=1) ** 2 / looks >= np.array(list(found.values()))).any(axis=1).sum()
+        crossed += (steps.cumsum(axis=1) ** 2 / looks >= np.array(list(squares.values()))).any(axis=1).sum()
     assert crossed / n_sums <= alpha + 4 * np.sqrt(alpha / n_sums)
 
 
 def test_only_the_last_of_two_looks_next_to_each_other_is_taken() -> None:
-    assert sorted(thresholds(block_ends(1_001, 50), 0.05))[-2:] == [950, 1_001]
+    assert [950, 1_001] == sorted(thresholds(block_ends(1_001, 50), 0.05))[-2:]
     assert 180 in thresholds(block_ends(190, 20), 0.05)
 
 
 def test_no_look_is_taken_at_few_tasks_and_with_very_many_looks_the_mixture_stands() -> None:
-    assert min(thresholds(block_ends(100, 5), 0.05)) == FEWEST_TASKS
-    found = thresholds(block_ends(400, 2), 0.05)
-    looks = np.array(list(found), dtype=np.float64)
-    assert list(found.values()) == pytest.approx(list(mixture(looks, 0.05, 400)))
-    assert thresholds(block_ends(10, 5), 0.05) == {}
+    assert FEWEST_TASKS == min(thresholds(block_ends(100, 5), 0.05))
+    squares = thresholds(block_ends(400, 2), 0.05)
+    looks = np.array(list(squares), dtype=np.float64)
+    assert pytest.approx(list(mixture(looks, 0.05, 400))) == list(squares.values())
+    assert {} == thresholds(block_ends(10, 5), 0.05)
     # Where the chance cannot be computed well enough, too.
-    found = thresholds(block_ends(2_000, 20), 1e-300)
-    assert list(found.values()) == pytest.approx(list(mixture(np.array(list(found), dtype=np.float64), 1e-300, 2_000)))
+    squares = thresholds(block_ends(2_000, 20), 1e-300)
+    assert pytest.approx(list(mixture(np.array(list(squares), dtype=np.float64), 1e-300, 2_000))) == list(
+        squares.values()
+    )
 
 
 def test_an_interval_shifts_with_its_values_and_few_differing_tasks_have_none() -> None:
     dice = np.random.default_rng(2)
     values = dice.normal(size=(60, 3))
     ends = sequence_ends(values, 6.0)
-    assert sequence_ends(values + 5.0, 6.0) == pytest.approx(ends + 5.0)
-    assert sequence_ends(-values, 6.0) == pytest.approx(-ends[:, ::-1])
+    assert pytest.approx(ends + 5.0) == sequence_ends(values + 5.0, 6.0)
+    assert pytest.approx(-ends[:, ::-1]) == sequence_ends(-values, 6.0)
     with_gaps = np.concatenate([values, np.full((10, 3), np.nan)])
-    assert sequence_ends(with_gaps, 6.0) == pytest.approx(ends)
+    assert pytest.approx(ends) == sequence_ends(with_gaps, 6.0)
     sparse = np.zeros((60, 2))
     sparse[:6, 0], sparse[:12, 1] = 0.1, dice.normal(size=12)
-    assert np.isnan(sequence_ends(sparse, 6.0)).all(axis=1).tolist() == [True, False]
+    assert [True, False] == np.isnan(sequence_ends(sparse, 6.0)).all(axis=1).tolist()
     assert np.isnan(sequence_ends(np.ones((60, 1)), 6.0)).all()
 
 
@@ -105,17 +105,17 @@ def test_no_end_is_nearer_to_the_mean_than_what_unseen_tasks_may_move_it_by() ->
     mean = np.nanmean(values, axis=0)
     low, high = rule.ends_at(values).T
     # Three quarters of a perfect score in log(20) of 40 tasks, and of 20.
-    assert mean - low == pytest.approx(high - mean)
-    assert high - mean == pytest.approx([0.75 * np.log(20) / 40, 0.75 * np.log(20) / 20])
+    assert pytest.approx(high - mean) == mean - low
+    assert pytest.approx([0.75 * np.log(20) / 40, 0.75 * np.log(20) / 20]) == high - mean
     assert np.isnan(rule.ends_at(np.full((40, 1), np.nan))).all()
 
 
 def test_an_interval_decides_what_it_excludes() -> None:
-    differ, drop = (Rule(asked, 0.05, 0.02, (20, 40)) for asked in ("different", "dropped"))  # type: ignore[arg-type]
+    differ, drop = (Rule(claim, 0.05, 0.02, (20, 40)) for claim in ("different", "dropped"))  # type: ignore[arg-type]
     ends = [(0.01, 0.2), (-0.2, -0.001), (-0.01, 0.019), (-0.03, 0.01), (float("nan"), float("nan"))]
-    assert [differ.decide(*each) for each in ends] == [DIFFERENT, DIFFERENT, EQUAL, OPEN, OPEN]
+    assert [DIFFERENT, DIFFERENT, EQUAL, OPEN, OPEN] == [differ.decide(*each) for each in ends]
     ends = [(-0.2, -0.021), (-0.2, -0.019), (-0.019, 0.3), (0.1, 0.2)]
-    assert [drop.decide(*each) for each in ends] == [DROPPED, OPEN, NOT_DROPPED, NOT_DROPPED]
+    assert [DROPPED, OPEN, NOT_DROPPED, NOT_DROPPED] == [drop.decide(*each) for each in ends]
 
 
 STRATA = {f"t{i}": "Finance" if i % 4 else "Legal" for i in range(100)}
@@ -137,11 +137,11 @@ def test_every_beginning_holds_its_share_of_each_stratum(fields: list[str], seed
 
 
 def test_the_last_block_holds_the_rest() -> None:
-    assert block_ends(50, 20) == [20, 40, 50]
-    assert block_ends(40, 20) == [20, 40]
-    assert block_ends(7, 20) == [7]
-    assert block_ends(0, 20) == []
+    assert [20, 40, 50] == block_ends(50, 20)
+    assert [20, 40] == block_ends(40, 20)
+    assert [7] == block_ends(7, 20)
+    assert [] == block_ends(0, 20)
 
 
 def test_alpha_is_divided_among_all_comparisons() -> None:
-    assert (alpha_of_each(0.05, 10), alpha_of_each(0.05, 0)) == (pytest.approx(0.005), 0.05)
+    assert (pytest.approx(0.005), 0.05) == (alpha_of_each(0.05, 10), alpha_of_each(0.05, 0))

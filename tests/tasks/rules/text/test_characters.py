@@ -16,10 +16,10 @@ ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=30)
 
 @given(ANY_TEXT)
 def test_every_text_can_be_stored_and_one_that_can_is_left_as_it_is(text: str) -> None:
-    found = storable(text)
-    assert found == found.encode("utf-8").decode("utf-8") == storable(found)
+    result = storable(text)
+    assert result == result.encode("utf-8").decode("utf-8") == storable(result)
     if not any(0xD800 <= ord(character) <= 0xDFFF for character in text):
-        assert found == text
+        assert result == text
 
 
 @pytest.mark.parametrize(
@@ -48,18 +48,12 @@ def test_one_line_is_one_line_of_at_most_its_length(text: str, most: int) -> Non
     assert 1 >= len(line.splitlines())
 
 
-def test_a_line_that_is_cut_says_so() -> None:
-    assert "a b…" == one_line("a \n b\tc d", 4)
-
-
 @pytest.mark.parametrize(("texts", "says", "shows"), [
     (("", " ", "\n\t\r", "\u00a0", "\u2003\u3000", "\x0b\x0c"), False, False),
     (("\u200b", "\ufeff\u200d", "\u00ad", "\u115f\u3164", "\u2800", "\x1b\x00", "\ufe0f"), True, False),
     (("0", ".", " a ", "\u200ba", "\ufffd", "\u0301", "\U0001f600", "\u3000x"), True, True),
 ])  # fmt: skip
-def test_white_space_says_nothing_and_characters_without_a_picture_show_nothing(
-    texts: tuple[str, ...], says: bool, shows: bool
-) -> None:
+def test_white_space_and_invisible_characters_show_nothing(texts: tuple[str, ...], says: bool, shows: bool) -> None:
     assert [(not is_blank(text), not shows_nothing(text)) for text in texts] == [(says, shows)] * len(texts)
 
 
@@ -91,7 +85,7 @@ NASTY = st.text(st.one_of(
         ("\u2764\ufe0f\ufe01", "\u2764\ufe0f" + r"\ufe01"),
     ],
 )
-def test_what_a_terminal_would_obey_or_hide_is_shown(text: str, shown: str) -> None:
+def test_control_characters_are_shown(text: str, shown: str) -> None:
     assert visible(text) == shown
 
 

@@ -21,7 +21,7 @@ def test_what_is_json_is_read_as_it_is(value: object, indent: int | None) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('{"a": 1, "a": 1}', "key 'a' appears twice"),
         (r'{"a": 1, "\u0061": 2}', "key 'a' appears twice"),
@@ -32,9 +32,9 @@ def test_what_is_json_is_read_as_it_is(value: object, indent: int | None) -> Non
         ),
     ],
 )
-def test_a_key_that_stands_twice_is_refused_and_placed(text: str, said: str) -> None:
+def test_a_key_that_stands_twice_is_refused_and_placed(text: str, message: str) -> None:
     for given_as in (text, text.encode(), text.encode("utf-8-sig")):
-        with pytest.raises(ValueError, match=f"^{said}"):
+        with pytest.raises(ValueError, match=f"^{message}"):
             read_json(given_as)
 
 

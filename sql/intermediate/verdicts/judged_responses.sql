@@ -1,6 +1,6 @@
--- One row: a judged answer to a task of a task set.
+-- One row: a judged response to a task of a task set.
 --
--- A judged answer on a task set, a split or an own hard selection, with what it
+-- A judged response on a task set, a split or an own hard selection, with what it
 -- cost and what judging it did.
 --
 -- built as: view
@@ -11,9 +11,9 @@ select model_runs.benchmark, model_runs.dataset_revision, model_runs.model,
     model_runs.judge_config_hash, model_runs.template_hash, model_runs.grading,
     model_runs.judge_trial, task_set_members.split, task_set_members.is_own_hard,
     response_points.response_id,
-    responses.cost_usd as answer_usd,
-    response_points.cost_usd as judging_usd,
-    response_points.is_cost_unknown as is_judging_usd_unknown
+    responses.cost_usd as response_usd,
+    response_points.cost_usd as verdicts_usd,
+    response_points.is_cost_unknown as is_verdicts_usd_unknown
 from intermediate.response_points
 inner join responses using (response_id)
 inner join intermediate.model_runs using (model_run_id)

@@ -33,7 +33,7 @@ by_task as (
     group by all
 ),
 
-placed as (
+counted as (
     select by_task.*, task_set_members.task_set_id
     from by_task
     inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
@@ -43,8 +43,8 @@ paired as (
     select
         coalesce(c.task_set_id, b.task_set_id) as task_set_id,
         coalesce(c.samplings_id, b.samplings_id) as samplings_id,
-        coalesce(c.n, 0) as n_answers,
-        coalesce(b.n, 0) as baseline_n_answers,
+        coalesce(c.n, 0) as n_responses,
+        coalesce(b.n, 0) as baseline_n_responses,
         coalesce(c.n_failures, 0) as n_failed,
         coalesce(b.n_failures, 0) as baseline_n_failed,
         coalesce(c.n_unpriced, 0) as n_unpriced,
@@ -58,19 +58,19 @@ paired as (
         case when is_both and c.latency is not null then b.latency end as b_s,
         case when is_both and b.usd is not null then c.usd end as usd,
         case when is_both and c.usd is not null then b.usd end as b_usd
-    from (select * from placed where not is_baseline) as c
-    full join (select * from placed where is_baseline) as b
+    from (select * from counted where not is_baseline) as c
+    full join (select * from counted where is_baseline) as b
         using (task_set_id, samplings_id, task_id)
 )
 
 select task_set_id, samplings_id,
-    sum(n_answers)::bigint as n_answers,
-    sum(baseline_n_answers)::bigint as baseline_n_answers,
+    sum(n_responses)::bigint as n_responses,
+    sum(baseline_n_responses)::bigint as baseline_n_responses,
     sum(n_failed)::bigint as n_failed,
     sum(baseline_n_failed)::bigint as baseline_n_failed,
     sum(n_unpriced)::bigint as n_unpriced,
     sum(baseline_n_unpriced)::bigint as baseline_n_unpriced,
-    count(*) filter (is_both) as n_tasks_answered,
+    count(*) filter (is_both) as n_tasks_with_response,
     round(exact_avg(chars), 9) as mean_chars_alnum,
     round(exact_avg(b_chars), 9) as baseline_mean_chars_alnum,
     round(exact_avg(tokens), 9) as mean_completion_tokens,

@@ -42,7 +42,7 @@ shared_tasks as (
 means as (
     select compared_key, figure_id,
         count(*) as n_tasks_ranked,
-        -- What is equal but for rounding is a tie.
+        -- Values that differ only by rounding are a tie.
         round(exact_avg(value), 12) as mean_value
     from task_values
     semi join shared_tasks using (compared_key, task)
