@@ -147,7 +147,7 @@ _TABLES = (
            "created_at", "tree_id node_id"),
     _table("capability_members", "A criterion in a node of a tree of capabilities, in each node above it too.",
            f"tree_id node_id {_TASK} criterion_id criterion_hash is_leaf", "tree_id node_id task_id criterion_id"),
-    _table("capability_analyses", "What was compared last under a judging, with a fingerprint of what it rests on.",
+    _table("capability_analyses", "The latest comparison under each judge, with a fingerprint of what it rests on.",
            f"benchmark dataset_revision {_BY_JUDGE} analysis_id method created_at",
            f"benchmark dataset_revision {_BY_JUDGE}"),
     _table("capability_measures", "A model's score in a node of a tree of capabilities, with its interval.",

@@ -16,7 +16,7 @@ from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.figures.columns import columns
 from tasks.figures.figure import Figure
-from tasks.figures.queries import JUDGING
+from tasks.figures.queries import JUDGE_CONFIG
 from tasks.figures.scope import open_scope
 from tasks.figures.shown.operations import STATUS, coverage_row
 from tasks.figures.shown.overview import LEADERBOARD
@@ -29,7 +29,7 @@ from tasks.run.coverage import CoverageCell, coverage
 from warehouse import Reader, Warehouse, WarehouseError
 
 Row = dict[str, Any]
-_SCORED = ("split", "vintage", "model_config_hash", *JUDGING)
+_SCORED = ("split", "vintage", "model_config_hash", *JUDGE_CONFIG)
 _scored = itemgetter("model_label", *_SCORED)
 
 
@@ -171,7 +171,7 @@ RANKING = replace(
     name="ranking",
     says="The latest vintage of each model. While a run is in progress, this rests on the tasks that are fully judged "
     "so far. These may be different tasks for each model, so ranks may change by more than the intervals suggest.",
-    columns=columns("judging split rank model mean_score ci_low ci_high is_small n_tasks n_tasks_wanted coverage"),
+    columns=columns("judge_config split rank model mean_score ci_low ci_high is_small n_tasks n_tasks_wanted coverage"),
 )
 CALLS = Figure(
     "calls",
@@ -201,8 +201,8 @@ def words(live: Live, index: Path, benchmark: Benchmark) -> dict[str, Any]:
     if n_running:
         headline = f"{counted(n_running, 'run')} {'is' if n_running == 1 else 'are'} in progress."
     age = None if live.published_at is None else live.at - live.published_at
-    boards = {(row["judging"], row["split"]) for row in live.ranking}
-    ranked = [[row for row in live.ranking if (row["judging"], row["split"]) == board] for board in sorted(boards)]
+    boards = {(row["judge_config"], row["split"]) for row in live.ranking}
+    ranked = [[row for row in live.ranking if (row["judge_config"], row["split"]) == board] for board in sorted(boards)]
     return {
         "headline": headline,
         "at": f"{live.at:%H:%M:%S} UTC",

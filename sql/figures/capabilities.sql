@@ -4,7 +4,7 @@
 with handled as (
     select shown_verdicts.task_id, shown_verdicts.criterion_id, avg(shown_verdicts.value) as value
     from shown_verdicts
-    where judging = $main and not is_older
+    where judge_config = $main and not is_older
     group by shown_verdicts.task_id, shown_verdicts.criterion_id
 )
 
@@ -100,10 +100,10 @@ where grading <> 'ternary_as_binary'
         $model::varchar is null
         or model_label = $model and compared_model is not distinct from $than::varchar
     )
-order by judging <> $main, judging, compared_model is not null, model, compared_model, gap, node_id;
+order by judge_config <> $main, judge_config, compared_model is not null, model, compared_model, gap, node_id;
 
 -- name: capability_scores
 -- The score of each model in each node of the trees.
 select *, coalesce(name, '(no name)') as capability
 from presented_capability_scores
-order by judging <> $main, judging, field, level, capability, node_id, value desc, model;
+order by judge_config <> $main, judge_config, field, level, capability, node_id, value desc, model;

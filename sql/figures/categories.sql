@@ -2,7 +2,7 @@
 -- The share of criteria met by severity, on each split and under each judge; of
 -- a detrimental severity that is the share of mistakes made. The gravest good
 -- severity first, the gravest bad one last.
-select judging, split, is_hard,
+select judge_config, split, is_hard,
     label as severity,
     severities.max_weight < 0 as is_detrimental,
     entry as model,
@@ -10,18 +10,18 @@ select judging, split, is_hard,
 from scoped_displayed_scores as shown
 left join severities on shown.benchmark = severities.benchmark and shown.label = severities.severity
 where score_name = $label_score and breakdown = 'severity'
-order by judging <> $main, judging, is_hard, split, severities.max_weight desc nulls last, label,
+order by judge_config <> $main, judge_config, is_hard, split, severities.max_weight desc nulls last, label,
     met_share desc nulls last, entry;
 
 -- name: failures
 -- How much of each category fails, and where all that fails lies; the category
 -- that fails most often first.
-select judging, split, is_hard, model, model_label,
+select judge_config, split, is_hard, model, model_label,
     category as label,
-    * exclude (judging, split, is_hard, model, model_label, category)
+    * exclude (judge_config, split, is_hard, model, model_label, category)
 from presented_failure_rates
-order by judging <> $main, judging, is_hard, split,
-    round(avg(failure_rate) over (partition by judging, split, category), 9) desc, label, model;
+order by judge_config <> $main, judge_config, is_hard, split,
+    round(avg(failure_rate) over (partition by judge_config, split, category), 9) desc, label, model;
 
 -- name: critical
 -- Critical criteria that are missed, and critical mistakes that are made.
@@ -33,5 +33,5 @@ select *,
     mistake_coverage < $bar as is_mistake_below_bar,
     least(critical_coverage, mistake_coverage) < $bar as is_below_bar
 from presented_severity_leaderboard
-order by judging <> $main, judging, is_hard, split, mistake_share nulls last,
+order by judge_config <> $main, judge_config, is_hard, split, mistake_share nulls last,
     critical_met_share desc nulls last, model;

@@ -2,7 +2,7 @@
 -- How many criteria of each category changed between a condition and its
 -- baseline, on each split and under each judge, and what they are worth.
 with counted as (
-    select criteria.judging, members.split, shown_sets.is_hard,
+    select criteria.judge_config, members.split, shown_sets.is_hard,
         criteria.entry as model,
         criteria.shared_model, criteria.condition, criteria.position,
         criteria.category as label,
@@ -22,7 +22,7 @@ with counted as (
 
 select * exclude (position)
 from counted
-order by judging <> $main, judging, is_hard, split, shared_model, position, label;
+order by judge_config <> $main, judge_config, is_hard, split, shared_model, position, label;
 
 -- name: condition_criteria
 -- The criteria that gain most points under a condition, and those that lose
@@ -37,13 +37,13 @@ with changed as (
 ranked as (
     select *,
         row_number() over (
-            partition by judging, model, shared_model, condition, points > 0
+            partition by judge_config, model, shared_model, condition, points > 0
             order by abs(points) desc, task_id, criterion_id
         ) as row_rank
     from changed
 )
 
-select judging, model, shared_model, condition, points,
+select judge_config, model, shared_model, condition, points,
     title as criterion,
     category as label,
     baseline_value, value, baseline_by_trial, by_trial, task_id, criterion_id, model_label,
@@ -51,7 +51,7 @@ select judging, model, shared_model, condition, points,
     baseline_config_hash, vintage
 from ranked
 where row_rank <= $n_criteria
-order by judging <> $main, judging, shared_model, position, points desc, task_id, criterion_id;
+order by judge_config <> $main, judge_config, shared_model, position, points desc, task_id, criterion_id;
 
 -- name: condition_differences
 -- Each condition beside its baseline, over the whole rubric or by category, whose
@@ -79,4 +79,4 @@ from presented_condition_differences
 where n_responses + baseline_n_responses > 0
     and breakdown = $breakdown
     and score_name = if($breakdown = 'all', $score, $label_score)
-order by judging <> $main, judging, is_hard, split, shared_model, position, label;
+order by judge_config <> $main, judge_config, is_hard, split, shared_model, position, label;

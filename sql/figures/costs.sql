@@ -1,4 +1,4 @@
--- name: answer_tokens
+-- name: response_tokens
 -- What a response takes: tokens as the provider reported them (NULL where it
 -- reported none), length and time, the mean over a model's responses on each
 -- split. Failed responses are counted; only usable ones have a length.
@@ -25,28 +25,28 @@ order by is_hard, split, completion_tokens desc nulls last, model;
 -- responses whose cost is known; a sum is NULL as soon as one cost is unknown.
 -- Responses that nobody has judged have no judge and no score.
 with scored as (
-    select judging, split, entry as model, mean_score, ci_low, ci_high, coverage
+    select judge_config, split, entry as model, mean_score, ci_low, ci_high, coverage
     from scoped_displayed_scores
     where score_name = $score and breakdown = 'all' and is_judged and not is_own_hard
 ),
 
 final as (
-    select judging, split, model, scored.mean_score, scored.ci_low, scored.ci_high, scored.coverage,
+    select judge_config, split, model, scored.mean_score, scored.ci_low, scored.ci_high, scored.coverage,
         costs.response_usd, costs.verdicts_usd,
         costs.response_usd + costs.verdicts_usd as task_usd,
         costs.all_responses_usd, costs.n_responses, costs.n_unpriced_responses
     from scored
-    left join response_costs as costs using (judging, split, model)
+    left join response_costs as costs using (judge_config, split, model)
     union all by name
-    select judging, split, model, response_usd, all_responses_usd, n_responses, n_unpriced_responses
+    select judge_config, split, model, response_usd, all_responses_usd, n_responses, n_unpriced_responses
     from response_costs
-    where judging is null
+    where judge_config is null
 )
 
-select judging, split, shown_splits.is_hard, final.* exclude (judging, split)
+select judge_config, split, shown_splits.is_hard, final.* exclude (judge_config, split)
 from final
 inner join shown_splits using (split)
-order by coalesce(judging <> $main, true), judging nulls last, is_hard, split,
+order by coalesce(judge_config <> $main, true), judge_config nulls last, is_hard, split,
     response_usd nulls last, model;
 
 -- name: judge_costs
@@ -54,18 +54,18 @@ order by coalesce(judging <> $main, true), judging nulls last, is_hard, split,
 -- are over the verdicts of which the provider reported it; a sum is NULL as
 -- soon as one cost is unknown. Imported verdicts are not here: nobody called.
 with calls_of_judges as (
-    select judgings.judging, verdicts.response_id, verdicts.value, verdicts.attempts,
+    select judge_configs.judge_config, verdicts.response_id, verdicts.value, verdicts.attempts,
         verdicts.prompt_tokens, verdicts.cached_tokens, verdicts.completion_tokens,
         verdicts.cost_usd
     from revision_verdicts as verdicts
     semi join shown_tasks using (task_id)
     inner join shown_responses using (response_id)
-    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
     where verdicts.source = 'judged'
 )
 
 select
-    judging as judged_by,
+    judge_config as judged_by,
     count(*) as n_verdicts,
     count(*) filter (value is null) as n_failed,
     count(distinct response_id) as n_responses,
@@ -77,8 +77,8 @@ select
     case when count(*) = count(cost_usd) then round(exact_sum(cost_usd), 9) end as cost_usd,
     count(*) - count(cost_usd) as n_unpriced
 from calls_of_judges
-group by judging
-order by judging <> $main, judging;
+group by judge_config
+order by judge_config <> $main, judge_config;
 
 -- name: spend
 -- What all calls of all runs in this warehouse came to, discarded ones too, by

@@ -21,7 +21,7 @@ with listed as (
             when 'disagreed' then disagreement > 0
             when 'suspect' then rest_correlation < 0
         end
-    -- What graders differ on is the same under every judging.
+    -- What graders differ on is the same under every judge configuration.
     qualify $which <> 'disagreed'
         or row_number() over (
             partition by task_id, criterion_id

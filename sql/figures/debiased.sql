@@ -7,7 +7,7 @@ with turned as (
         if(model_a = $first, model_b, model_a) as second_model
     from revision_debiased_differences
     inner join shown_sets using (split, is_own_hard)
-    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
     where score_name = $score
         and breakdown = 'all'
         and ($vintage::varchar is null or vintage = $vintage)
@@ -15,7 +15,7 @@ with turned as (
         and list_contains($others::varchar[], second_model)
 )
 
-select judging, split,
+select judge_config, split,
     $first as first_model,
     second_model, judge, judge_config_hash, template_hash, grading, judge_trial, vintage,
     score_name,
@@ -30,7 +30,7 @@ select judging, split,
     if(sign = 1, n_labels_b, n_labels_a) as n_labels_second,
     n_tasks, no_figure
 from turned
-order by split, list_position($others::varchar[], second_model), judging <> $main, judging, vintage;
+order by split, list_position($others::varchar[], second_model), judge_config <> $main, judge_config, vintage;
 
 -- name: debiased_scores
 -- Scores of the whole rubric or by category, by the judge, by labels alone, and
@@ -41,5 +41,5 @@ select * replace (
     )
 from presented_debiased_scores
 where breakdown = $breakdown and score_name = if($breakdown = 'all', $score, $label_score)
-order by judging <> $main, judging, is_hard, split, label nulls first,
+order by judge_config <> $main, judge_config, is_hard, split, label nulls first,
     round(coalesce(debiased, judge_score), 9) desc, model;

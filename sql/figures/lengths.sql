@@ -3,21 +3,21 @@
 -- of their scores (equation 1, not clipped) in each group, beside the mean over
 -- all five. Only responses that are decided in full count.
 with grouped as (
-    select judging, split, shown_sets.is_hard,
+    select judge_config, split, shown_sets.is_hard,
         entry as model,
         task_id, chars_alnum, value,
         ntile(5) over (
-            partition by judging, split, entry
+            partition by judge_config, split, entry
             order by chars_alnum, response_id
         ) as fifth,
-        favg(value) over (partition by judging, split, entry) as whole_mean
+        favg(value) over (partition by judge_config, split, entry) as whole_mean
     from scoped_response_lengths
     inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
     inner join shown_sets using (split, is_own_hard)
     where score_name = $score and is_complete and chars_alnum is not null
 )
 
-select judging, split, is_hard, model, fifth,
+select judge_config, split, is_hard, model, fifth,
     count(*) as n_responses,
     count(distinct task_id) as n_tasks,
     n_tasks < 50 as is_small,
@@ -27,14 +27,14 @@ select judging, split, is_hard, model, fifth,
     round(any_value(whole_mean), 12) as own_mean,
     mean_value - own_mean as difference
 from grouped
-group by judging, split, is_hard, model, fifth
-order by judging <> $main, judging, is_hard, split, own_mean desc, model, fifth;
+group by judge_config, split, is_hard, model, fifth
+order by judge_config <> $main, judge_config, is_hard, split, own_mean desc, model, fifth;
 
 -- name: length_correlations
 -- Spearman's rank correlation of length and score: of each model over its tasks
 -- (level `tasks`), or over the models of one sampling (`models`), under one
 -- judge. Over two models it is always 1 or -1, which says nothing.
-select judgings.judging, split, shown_sets.is_hard,
+select judge_configs.judge_config, split, shown_sets.is_hard,
     coalesce(entries.entry, '(over the models)') as model,
     measure,
     if(measure = 'chars_alnum', 'letters and digits', 'tokens') as length_in,
@@ -43,7 +43,7 @@ select judgings.judging, split, shown_sets.is_hard,
     model_config_hash, judge, judge_trial, grading, judge_config_hash, template_hash
 from revision_length_correlations as correlations
 inner join shown_sets using (split, is_own_hard)
-inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 left join entries using (model, model_config_hash, vintage)
 where score_name = $score
     and ($level::varchar is null or level = $level)
@@ -55,5 +55,5 @@ where score_name = $score
             and vintage in (select entries.vintage from entries)
         )
     )
-order by judging <> $main, judging, is_hard, split, measure, level desc, vintage,
+order by judge_config <> $main, judge_config, is_hard, split, measure, level desc, vintage,
     rank_correlation desc nulls last, model;

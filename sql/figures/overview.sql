@@ -4,7 +4,7 @@
 with judged as (
     select distinct verdicts.response_id
     from revision_verdicts as verdicts
-    semi join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    semi join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 )
 
 select
@@ -42,7 +42,7 @@ ranked as (
     from paired
 )
 
-select judgings.judging,
+select judge_configs.judge_config,
     entries.entry as model,
     ranked.task_id, tasks.field, tasks.topic, ranked.earlier, ranked.later, ranked.earlier_score,
     ranked.later_score, ranked.difference,
@@ -51,15 +51,15 @@ select judgings.judging,
 from ranked
 inner join tasks using (task_id)
 inner join entries using (model, model_config_hash)
-inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where ranked.later = entries.vintage
     and tasks.benchmark = $benchmark
     and tasks.dataset_revision = $revision
 qualify row_number() over (
-    partition by judging, entry
+    partition by judge_config, entry
     order by difference * sign(mean_difference) desc, ranked.task_id
 ) <= 10
-order by judging <> $main, judging, model, difference * sign(mean_difference) desc, task_id;
+order by judge_config <> $main, judge_config, model, difference * sign(mean_difference) desc, task_id;
 
 -- name: changes
 -- What changed in each model's latest sampling since its last comparable one,
@@ -81,7 +81,7 @@ with paired as (
     group by all
 )
 
-select judgings.judging,
+select judge_configs.judge_config,
     entries.entry as model,
     paired.split, paired.earlier, paired.later, paired.earlier_mean, paired.later_mean,
     paired.difference, paired.ci_low, paired.ci_high, paired.p_adjusted,
@@ -89,9 +89,9 @@ select judgings.judging,
     paired.n_tasks
 from paired
 inner join entries using (model, model_config_hash)
-inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where paired.later = entries.vintage
-order by judging <> $main, judging, split, p_adjusted nulls last, model;
+order by judge_config <> $main, judge_config, split, p_adjusted nulls last, model;
 
 -- name: drifted
 -- Judges that were out of control in their last night.
@@ -128,7 +128,7 @@ decided as (
         ) as n_verdicts_unpriced
     from verdicts
     inner join of_report using (response_id)
-    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 ),
 
 of_tasks as (
@@ -158,7 +158,7 @@ order by severity <> 'quarantine', suite, check_name, expectation;
 -- means come first. The criteria under a label may all have negative weights,
 -- so they get a score that is defined for those too.
 with costs as (
-    select entry, judging, split, is_own_hard,
+    select entry, judge_config, split, is_own_hard,
         case
             when count(*) = count(response_usd) then round(exact_sum(response_usd), 9)
         end as responses_usd,
@@ -168,7 +168,7 @@ with costs as (
         end as verdicts_usd
     from scoped_judged_responses
     where $breakdown = 'all'
-    group by entry, judging, split, is_own_hard
+    group by entry, judge_config, split, is_own_hard
 ),
 
 ranked as (
@@ -177,7 +177,7 @@ ranked as (
     where breakdown = $breakdown and score_name = if($of_criteria, $label_score, $score)
 )
 
-select judging, split, is_own_hard, is_hard,
+select judge_config, split, is_own_hard, is_hard,
     case
         when $breakdown <> 'subset' or label <> 'full' then nullif(label, '')
         when list_contains($hard_splits::varchar[], split) then 'official hard'
@@ -199,9 +199,9 @@ select judging, split, is_own_hard, is_hard,
     ranked.model as model_label,
     model_config_hash, vintage, judge, judge_trial, grading, judge_config_hash, template_hash
 from ranked
-left join costs using (entry, judging, split, is_own_hard)
-order by judging <> $main, judging, is_own_hard, is_hard, split,
+left join costs using (entry, judge_config, split, is_own_hard)
+order by judge_config <> $main, judge_config, is_own_hard, is_hard, split,
     try_cast(label as integer) nulls last,
     -- Values that differ only by rounding are a tie.
-    round(avg(mean_score) over (partition by judging, split, ranked.label), 9) desc nulls last,
+    round(avg(mean_score) over (partition by judge_config, split, ranked.label), 9) desc nulls last,
     label, rank nulls last, model;

@@ -6,10 +6,10 @@
 select columns(*)::varchar
 from $entries as given (model, model_config_hash, vintage, entry);
 
--- name: judgings
--- One row: a judging that is shown, under its label.
+-- name: judge_configs
+-- One row: a judge configuration that is shown, under its label.
 select columns(* exclude (judge_trial))::varchar, judge_trial::bigint as judge_trial
-from $judgings as given (judge, judge_config_hash, template_hash, grading, judge_trial, judging);
+from $judge_configs as given (judge, judge_config_hash, template_hash, grading, judge_trial, judge_config);
 
 -- name: changes
 -- One row: a latest sampling beside the earlier one that it is compared with.
@@ -93,12 +93,12 @@ from $wanted as wanted (entry, block)
 inner join drilled_tasks using (block);
 
 -- name: shown_verdicts
--- One row: a verdict on a response and by a judging that are shown, on a
+-- One row: a verdict on a response and by a judge configuration that are shown, on a
 -- criterion as it stands today, in one of the ways it can be read.
-select judgings.judging, shown_responses.entry, shown_responses.is_older, criteria.position, verdicts.*
+select judge_configs.judge_config, shown_responses.entry, shown_responses.is_older, criteria.position, verdicts.*
 from revision_graded_verdicts as verdicts
 inner join shown_responses using (response_id)
-inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 inner join criteria
     on verdicts.benchmark = criteria.benchmark
         and verdicts.dataset_revision = criteria.dataset_revision
@@ -133,9 +133,9 @@ left join criterion_variants as variants
 left join searched on verdicts.task_id = searched.task_id and verdicts.verdict_id = searched.verdict_id;
 
 -- name: shown_points
--- One row: what a shown response adds up to under a judging, with bounds where
+-- One row: what a shown response adds up to under a judge configuration, with bounds where
 -- something is undecided.
-select response_scores.task_id, entries.entry, response_id, response_scores.trial, judgings.judging,
+select response_scores.task_id, entries.entry, response_id, response_scores.trial, judge_configs.judge_config,
     response_scores.value, response_scores.value_lower, response_scores.value_upper,
     response_points.points, response_points.undecided_negative, response_points.undecided_positive,
     response_points.positive, response_points.n_met, response_points.n_decided,
@@ -144,7 +144,7 @@ from intermediate.response_scores
 inner join intermediate.response_points using (model_run_id, response_id, breakdown, label)
 inner join intermediate.model_runs using (model_run_id)
 inner join entries using (model, model_config_hash, vintage)
-inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where response_scores.breakdown = 'all'
     and response_scores.score_name = $score
     and model_runs.benchmark = $benchmark
@@ -167,9 +167,9 @@ left join further
 
 -- name: response_costs
 -- One row: what a model's responses on a split cost, and what judging them did;
--- without a judging those that nobody has judged.
+-- without a judge configuration those that nobody has judged.
 with judged as (
-    select judging, split,
+    select judge_config, split,
         entry as model,
         response_usd,
         if(is_verdicts_usd_unknown, null, verdicts_usd) as verdicts_usd
@@ -188,7 +188,7 @@ unjudged as (
     where not task_set_members.is_own_hard
 )
 
-select judging, split, model,
+select judge_config, split, model,
     round(exact_avg(response_usd), 12) as response_usd,
     round(exact_avg(verdicts_usd), 12) as verdicts_usd,
     case
@@ -200,7 +200,7 @@ from (from judged union all by name from unjudged)
 group by all;
 
 -- name: sampled_scores
--- One row: a model's score in one sampling under one judging, with its place in
+-- One row: a model's score in one sampling under one judge configuration, with its place in
 -- the order of samplings.
 with first_verdicts as (
     select judge, judge_config_hash, template_hash, grading, judge_trial,

@@ -1,5 +1,5 @@
--- name: judgings
--- One row: a judging with verdicts on the criteria of the trees, and a
+-- name: judge_configs
+-- One row: a judge configuration with verdicts on the criteria of the trees, and a
 -- fingerprint of all that is compared under it.
 with trees as (
     select bit_xor(hash(field, tree_id)) as basis

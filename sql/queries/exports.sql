@@ -13,7 +13,7 @@ where judged.model_run_id = $model_run
 order by judged.response_id, criteria.position;
 
 -- name: inspect_model_runs
--- One row: a configured model, sampled in one vintage, under one judging, that
+-- One row: a configured model, sampled in one vintage, under one judge configuration, that
 -- has a response to one of some tasks. What only reads ternary grades as binary
 -- holds the same verdicts, and is left out.
 with chosen_runs as (
@@ -144,8 +144,8 @@ where criteria.benchmark = $benchmark
     and list_contains($task_ids::varchar[], criteria.task_id)
 order by list_position($task_ids::varchar[], criteria.task_id), criteria.position;
 
--- name: drawn_judgings
--- One row: a judging of some responses, those with the most decided verdicts
+-- name: sampled_judge_configs
+-- One row: a judge configuration of some responses, those with the most decided verdicts
 -- first. People who label are no judges.
 select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial,
     case when grading = 'ternary' then 'ternary' else 'binary' end as steps,

@@ -25,7 +25,7 @@ order by mean_scores.split, mean_scores.judge, mean_scores.judge_config_hash,
     mean_scores.raw_mean_score desc nulls last, mean_scores.model;
 
 -- name: selecting_scores
--- One row: a task's score for a model under the judging that selects hard
+-- One row: a task's score for a model under the judge configuration that selects hard
 -- tasks, with its complete trials; of a label that was configured in several
 -- ways, the way that was sampled last.
 with latest as (

@@ -1,5 +1,5 @@
 -- name: pairs
--- The models that were sampled again in a night and judged, each judging with
+-- The models that were sampled again in a night and judged, each judge configuration with
 -- its last comparable vintage: the last night, or the pinned sampling, that was
 -- judged at least half as much, and in which the judge was in control. A night
 -- that was cut short, or whose judge decided otherwise than it did, is no

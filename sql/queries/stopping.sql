@@ -48,7 +48,7 @@ where model = $model and model_config_hash = $model_config_hash
 group by task_id;
 
 -- name: judged_scores
--- One row: a task's score in a sampling of a model under a judging.
+-- One row: a task's score in a sampling of a model under a judge configuration.
 select model, model_config_hash, vintage, task_id, value
 from task_scores
 where benchmark = $benchmark
@@ -63,7 +63,7 @@ where benchmark = $benchmark
 
 -- name: figures
 -- One row: a task's score in a vintage of a configured model, or of its
--- imported responses, under each judging, by each score, in each split.
+-- imported responses, under each judge configuration, by each score, in each split.
 select split_members.split, task_scores.model, task_scores.model_config_hash, task_scores.vintage,
     task_scores.judge, task_scores.judge_config_hash, task_scores.template_hash,
     task_scores.grading, task_scores.judge_trial, task_scores.score_name, task_scores.task_id,
@@ -88,7 +88,7 @@ where list_contains($model_runs::ubigint[], mean_scores.model_run_id)
 order by mean_scores.model_run_id;
 
 -- name: values
--- One row: a task's score in a vintage of a model under a judging; an imported
+-- One row: a task's score in a vintage of a model under a judge configuration; an imported
 -- response counts where the model's own has none.
 --
 -- with: queries/stopping/judged_scores

@@ -36,7 +36,7 @@ order by benchmark, judged_at desc nulls last, dataset_revision;
 
 -- name: leaders
 -- The best models of a revision on each split, in their latest samplings, under
--- the judging that most rests on; one that was imported, or is read from
+-- the judge configuration that most rests on; one that was imported, or is read from
 -- another, only where there is none beside it.
 with candidates as (
     select judge, judge_config_hash, template_hash, grading, judge_trial, sum(n_tasks) as n_tasks

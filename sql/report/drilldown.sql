@@ -13,7 +13,7 @@ group by all;
 -- and all verdicts that the same calls gave: the ledger knows only the one that
 -- a call was made for. Without $is_all only those that failed.
 with wanted as (
-    select task_id, entry, judging, trial, is_older, position,
+    select task_id, entry, judge_config, trial, is_older, position,
         -- Of a cascade, as of a response in chunks, only the last call is shown.
         chunks is not null or decided_by is not null as is_in_chunks,
         verdict_id
@@ -47,7 +47,7 @@ calls as (
     where verdicts.source = 'judged' and verdicts.task_id in (select task_id from wanted)
 )
 
-select wanted.entry, wanted.task_id, wanted.judging, wanted.trial, wanted.position,
+select wanted.entry, wanted.task_id, wanted.judge_config, wanted.trial, wanted.position,
     wanted.is_older, wanted.is_in_chunks, wanted.verdict_id,
     list(others.verdict_id) as verdict_ids
 from wanted
@@ -80,7 +80,7 @@ prints as (
     select task_id, entry,
         source = 'judged' and ($is_all or status not in ('met', 'partial', 'unmet')) as has_reply,
         hash(
-            'verdict', verdict_id, trial, is_older, judging, position, status,
+            'verdict', verdict_id, trial, is_older, judge_config, position, status,
             grading,
             explanation,
             error,
@@ -95,7 +95,7 @@ prints as (
     union all by name
     select task_id, entry,
         hash(
-            'points', response_id, trial, judging, value, value_lower, value_upper, points,
+            'points', response_id, trial, judge_config, value, value_lower, value_upper, points,
             undecided_negative, undecided_positive, positive, n_met, n_decided, n_wanted
         ) as print
     from shown_points
@@ -114,7 +114,7 @@ group by prints.entry, drilled_tasks.block
 order by prints.entry, drilled_tasks.block;
 
 -- name: marks
--- What became of the criteria of every response under every judging, as one
+-- What became of the criteria of every response under every judge configuration, as one
 -- letter each, in the order of the rubric; where not all have one, with their
 -- positions.
 with outdated as (
@@ -131,7 +131,7 @@ with outdated as (
 ),
 
 decided as (
-    select entry, judging, trial, task_id, position, coalesce(marks.mark, $unknown) as mark
+    select entry, judge_config, trial, task_id, position, coalesce(marks.mark, $unknown) as mark
     from shown_verdicts
     left join $marks as marks (status, mark) using (status)
     anti join outdated using (response_id)
@@ -140,26 +140,26 @@ decided as (
 -- A response that failed: its criteria are wanted, and nobody could decide
 -- them.
 lost as (
-    select entries.entry, judgings.judging, wanted_responses.trial, wanted_responses.task_id,
+    select entries.entry, judge_configs.judge_config, wanted_responses.trial, wanted_responses.task_id,
         criteria.position,
         $lost as mark
     from revision_wanted_responses as wanted_responses
     inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
     inner join entries using (model, model_config_hash, vintage)
-    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
     inner join criteria using (benchmark, dataset_revision, task_id)
     anti join outdated using (response_id)
     where wanted_responses.status <> 'ok'
 )
 
-select entry, judging, trial, task_id,
+select entry, judge_config, trial, task_id,
     string_agg(mark, '' order by position) as marks,
     if(count(*) = any_value(tasks.n_criteria), null, list(position order by position)) as positions
 from (select * from decided union all by name select * from lost)
 inner join tasks using (task_id)
 where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision
-group by entry, judging, trial, task_id
-order by entry, judging, trial, task_id;
+group by entry, judge_config, trial, task_id
+order by entry, judge_config, trial, task_id;
 
 -- name: rubrics
 -- What tasks ask: the conversation as it is sent, and the criteria, as JSON.
@@ -234,21 +234,21 @@ left join turns using (task_id)
 order by all;
 
 -- name: scores
--- Each task's score for each entry under each judging, the mean over its
+-- Each task's score for each entry under each judge configuration, the mean over its
 -- trials; bounds where it is undecided.
-select judgings.judging, entries.entry, task_scores.task_id, task_scores.value,
+select judge_configs.judge_config, entries.entry, task_scores.task_id, task_scores.value,
     task_scores.value_lower, task_scores.value_upper
 from revision_task_scores as task_scores
 inner join entries using (model, model_config_hash, vintage)
-inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where score_name = $score
-order by judging, entry, task_id;
+order by judge_config, entry, task_id;
 
 -- name: sections
 -- The responses of some entries to some tasks, trial by trial, each response as JSON
 -- with its text last; and as JSON every verdict on it, what verdicts rest on
 -- where that is not the criterion's own words, the whole response and one judge,
--- and what it adds up to under every judging. Verdicts on what a criterion said
+-- and what it adds up to under every judge configuration. Verdicts on what a criterion said
 -- earlier are left out, as everywhere.
 with entry_responses as (
     select task_id, entry,
@@ -281,24 +281,24 @@ verdicts as (
         to_json(list({
             trial: trial,
             is_older: is_older,
-            judging: judging,
+            judge_config: judge_config,
             position: position,
             status: status,
             -- Another reading of a verdict is listed beside the one that
             -- explains.
             explanation: if(grading = 'ternary_as_binary', null, explanation),
             error: error
-        } order by trial, judging, position, verdict_id)) as verdicts,
+        } order by trial, judge_config, position, verdict_id)) as verdicts,
         to_json(list({
             trial: trial,
             is_older: is_older,
-            judging: judging,
+            judge_config: judge_config,
             position: position,
             wording: asked,
             chunks: coalesce(chunks, []),
             decided_by: decided_by,
             escalated_because: escalated_because
-        } order by trial, judging, position, verdict_id) filter (
+        } order by trial, judge_config, position, verdict_id) filter (
             where grading <> 'ternary_as_binary'
                 and (asked is not null or chunks is not null or decided_by is not null)
         )) as grounds
@@ -312,7 +312,7 @@ points as (
         to_json(list({
             trial: trial,
             response_id: response_id,
-            judging: judging,
+            judge_config: judge_config,
             value: value,
             value_lower: value_lower,
             value_upper: value_upper,
@@ -323,7 +323,7 @@ points as (
             n_met: n_met,
             n_decided: n_decided,
             n_wanted: n_wanted
-        } order by trial, judging)) as points
+        } order by trial, judge_config)) as points
     from shown_points
     semi join wanted_entry_tasks using (entry, task_id)
     group by task_id, entry

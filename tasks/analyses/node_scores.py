@@ -1,4 +1,4 @@
-"""Scores in the nodes of the trees, and weaknesses, for each judging: computed where what they rest on has changed."""
+"""Scores in the nodes of the trees, and weaknesses, for each judge configuration whose verdicts or trees changed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,16 +51,16 @@ class Grown:
 
 
 def measure(job: Job) -> StageReport:
-    """Compute scores and weaknesses of the judgings whose verdicts, or whose trees, have changed."""
+    """Compute scores and weaknesses of the judge configurations whose verdicts, or whose trees, have changed."""
     report, warehouse = StageReport("capabilities"), Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         key = wanted_tasks(job, reader).key
         stale = list(stale_analyses(reader, key))
         trees = reader.select("capability_trees", "tree_id", order="field", **key) if stale else []
         grown = [_grown(reader, row["tree_id"]) for row in trees]
-        for judging in stale:
-            measured, candidates = _measured(reader, key, judging, grown)
-            common = {**key, **{name: judging[name] for name in _KEY}, "analysis_id": judging["analysis_id"]}
+        for config in stale:
+            measured, candidates = _measured(reader, key, config, grown)
+            common = {**key, **{name: config[name] for name in _KEY}, "analysis_id": config["analysis_id"]}
             now = {"created_at": datetime.now(UTC)}
             warehouse.write("capability_measures", [{**common, **row, **now} for row in measured])
             of_method = {"method": METHOD, **now}
@@ -68,7 +68,7 @@ def measure(job: Job) -> StageReport:
             # Last, since it says which of them count.
             warehouse.write("capability_analyses", [{**common, **of_method}])
             n_confirmed = sum(row["is_confirmed"] for row in candidates)
-            report.notes.append(f"{judging['judge']}: {n_confirmed} of {len(candidates)} candidates confirmed")
+            report.notes.append(f"{config['judge']}: {n_confirmed} of {len(candidates)} candidates confirmed")
             report.rows += len(measured)
     if stale:
         warehouse.publish()
@@ -76,12 +76,12 @@ def measure(job: Job) -> StageReport:
 
 
 def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the judgings that have no analysis of the current data, each with the id of the analysis to make."""
+    """Yield the judge configurations without an analysis of the current data, each with the id of the new analysis."""
     done = {
         (*(row[name] for name in _KEY), row["analysis_id"])
         for row in reader.select("capability_analyses", **key, method=METHOD)
     }
-    for row in reader.rows(sql.read("queries/capabilities/judgings"), key):
+    for row in reader.rows(sql.read("queries/capabilities/judge_configs"), key):
         names = [row[name] for name in _KEY]
         analysis_id = digest("capabilities", METHOD, dict(key), names, row["basis"])
         if (*names, analysis_id) not in done:
@@ -103,12 +103,12 @@ def _grown(reader: Reader, tree_id: str) -> Grown:
 
 
 def _measured(
-    reader: Reader, key: Mapping[str, str], judging: Row, trees: Sequence[Grown]
+    reader: Reader, key: Mapping[str, str], config: Row, trees: Sequence[Grown]
 ) -> tuple[list[Row], list[Row]]:
-    """Return the rows of scores and of candidates under a judging."""
-    of_config = {"judging_id": judging["judging_id"], "is_latest": True}
+    """Return the rows of scores and of candidates under a judge configuration."""
+    of_config = {"judging_id": config["judging_id"], "is_latest": True}
     models = reader.select("intermediate.model_runs", "model, model_config_hash, vintage", **of_config)
-    right = [_right(reader, key, judging, tree, len(models)) for tree in trees]
+    right = [_right(reader, key, config, tree, len(models)) for tree in trees]
     measured: list[Row] = []
     candidates: list[Row] = []
     for index, model in enumerate(models):
@@ -118,9 +118,9 @@ def _measured(
     return measured, candidates
 
 
-def _right(reader: Reader, key: Mapping[str, str], judging: Row, tree: Grown, n_models: int) -> tuple[Floats, Floats]:
+def _right(reader: Reader, key: Mapping[str, str], config: Row, tree: Grown, n_models: int) -> tuple[Floats, Floats]:
     """Return each model's handling of each criterion of a tree (0 to 1 for right; NaN: undecided), and the weights."""
-    given = {**key, "tree_id": tree.tree_id, "judging_id": judging["judging_id"]}
+    given = {**key, "tree_id": tree.tree_id, "judging_id": config["judging_id"]}
     columns = {name: np.ma.filled(column.astype(np.float64), np.nan)
                for name, column in reader.arrays(sql.read("queries/capabilities/values"), given).items()}  # fmt: skip
     at = (columns["model_run"].astype(np.int64), columns["position"].astype(np.int64))

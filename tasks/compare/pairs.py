@@ -66,7 +66,10 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class ModelRun:
-    """A configured model, sampled in one vintage, under one judging; `is_by_judge` unless people who label gave it."""
+    """A configured model, sampled in one vintage, under one judge configuration.
+
+    `is_by_judge` is false where people labelled it.
+    """
 
     model_run_id: int
     dataset_revision: str
@@ -343,7 +346,7 @@ def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> 
         same = {side.model_run.model_run_id for side in sides[names[0]]}
         if any(side.model_run.model_run_id in same for name in names[1:] for side in sides[name]):
             return (
-                "nothing to compare: the runs worked on the same responses under the same judging, "
+                "nothing to compare: the runs worked on the same responses under the same judge configuration, "
                 "and a verdict is stored once; runs differ where their vintages do"
             )
     equal = [name for name in _IDENTITY if name not in _MAY_DIFFER[kind]]

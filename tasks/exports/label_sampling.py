@@ -115,7 +115,7 @@ def population_of(
     """
     names = None if job.named_judges is None else list(job.named_judges)
     judge_configs = reader.rows(
-        sql.read("queries/exports/drawn_judgings"), {"response_ids": list(response_ids), "judges": names}
+        sql.read("queries/exports/sampled_judge_configs"), {"response_ids": list(response_ids), "judges": names}
     )
     judge_config = first_judge_config(job, wanted.benchmark, judge_configs)
     if judge_config is None:

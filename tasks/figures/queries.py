@@ -11,7 +11,7 @@ from tasks.figures.figure import Figure
 from warehouse import TABLES, quoted
 
 SAMPLING = ("model", "model_config_hash", "vintage")
-JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+JUDGE_CONFIG = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ columns of figures."""
 _KEYS = (
     (("split", "is_own_hard"), "shown_sets", "is_hard"),
     (SAMPLING, "entries", "entry"),
-    (JUDGING, "judgings", "judging"),
+    (JUDGE_CONFIG, "judge_configs", "judge_config"),
 )
 """Columns of a relation that decide whether a row is in the scope: with the step that says so, and its label."""
 _INTERNAL = {"benchmark", "dataset_revision", "figure_id", "basis", "task_set_id", "model_run_id", "ranking_id"}
@@ -120,7 +120,7 @@ _INTERNAL = {"benchmark", "dataset_revision", "figure_id", "basis", "task_set_id
 def _scoped(name: str, columns_of: Callable[[str], Sequence[str]]) -> str:
     """Return the rows of a relation on the tasks, of the models and by the judges in the scope: a step of a query.
 
-    Whatever of `is_hard`, `entry` and `judging` the relation's keys decide stands before its columns.
+    Whatever of `is_hard`, `entry` and `judge_config` the relation's keys decide stands before its columns.
     """
     relation = _relation(name)
     columns = set(columns_of(relation))
@@ -139,10 +139,10 @@ def _relation(name: str) -> str:
 
 
 def _presented(name: str, columns_of: Callable[[str], Sequence[str]]) -> str:
-    """Return the query for the scoped rows as figures show them: labels for `model` and `judging`, no internal keys."""
+    """Return the query for the scoped rows as figures show them: labels of models and judges, no internal keys."""
     columns = columns_of(_relation(name))
     labels = [label for keys, _, label in _KEYS if set(columns).issuperset(keys)]
-    first = [each for each in ("judging", "split", "is_hard") if each in {*columns, *labels}]
+    first = [each for each in ("judge_config", "split", "is_hard") if each in {*columns, *labels}]
     renamed = {"entry": "model", "model": "model_label"} if "entry" in labels else {}
     left_out = [*first, *renamed, *(each for each in columns if each in _INTERNAL)]
     shown = [*first, *(f"{each} as {new}" for each, new in renamed.items()), f"* exclude ({', '.join(left_out)})"]

@@ -20,7 +20,7 @@ from tasks.benchmarks.base import Benchmark
 from tasks.compare.pairs import score_or
 from tasks.config.job import Job
 from tasks.figures.figure import Breakdown, Figure
-from tasks.figures.queries import JUDGING, SAMPLING, Rows, filled, text_of
+from tasks.figures.queries import JUDGE_CONFIG, SAMPLING, Rows, filled, text_of
 from tasks.rules.identity import digest
 from tasks.rules.verdict import TERNARY_AS_BINARY
 from tasks.run.judge_configs import first_judge_config
@@ -43,9 +43,9 @@ def entry_key(entry: Mapping[str, Any]) -> str:
     return digest("entry", *(entry[column] for column in SAMPLING))[:_HEX]
 
 
-def judging_key(judging: Mapping[str, Any]) -> str:
-    """Return the name of a judging."""
-    return digest("judging", *(judging[column] for column in JUDGING))[:_HEX]
+def judge_config_key(judge_config: Mapping[str, Any]) -> str:
+    """Return the name of a judge configuration."""
+    return digest("judge_config", *(judge_config[column] for column in JUDGE_CONFIG))[:_HEX]
 
 
 def criterion_key(criterion_id: str) -> str:
@@ -73,12 +73,12 @@ def task_address(
 class Scope:
     """A job's data-set revision as one published state shows it.
 
-    An *entry* is one sampling of one configured model (the latest, unless others are requested); a *judging* is a judge
-    with its configuration, template, grading and repetition. Both go by labels that are unique in the report; the
-    judging that most rests on is `main`. `changes` are comparisons of latest vintages with earlier ones that somebody
-    else has drawn. `living` are the runs whose processes lived just before the state was opened. `is_hard` is whether
-    figures are about the own hard selections instead of the splits, `score` a requested score. `steps` are read
-    in the place of models of their names, with the values that they ask for.
+    An *entry* is one sampling of one configured model (the latest, unless others are requested); a *judge
+    configuration* is a judge with its parameters, template, grading and repetition. Both go by labels that are unique
+    in the report; the judge configuration shown first is `main`. `changes` are comparisons of latest vintages with
+    earlier ones that somebody else has drawn. `living` are the runs whose processes lived just before the state was
+    opened. `is_hard` is whether figures are about the own hard selections instead of the splits, `score` a requested
+    score. `steps` are read instead of the models of their names, with their values.
     """
 
     job: Job
@@ -86,7 +86,7 @@ class Scope:
     revision: str
     reader: Reader
     entries: tuple[Mapping[str, Any], ...]
-    judgings: tuple[Mapping[str, Any], ...]
+    judge_configs: tuple[Mapping[str, Any], ...]
     changes: tuple[Mapping[str, Any], ...] = ()
     living: tuple[str, ...] = ()
     vintage: str | None = None
@@ -128,7 +128,7 @@ class Scope:
             "run": self.job.run_id,
             "living": list(self.living),
             "entries": Rows.of(self.entries, (*SAMPLING, "entry")),
-            "judgings": Rows.of(self.judgings, (*JUDGING, "judging")),
+            "judge_configs": Rows.of(self.judge_configs, (*JUDGE_CONFIG, "judge_config")),
             "changes": Rows.of(self.changes, _CHANGE),
             "expectations": Rows(tuple((each.check, each.text, each.meaning) for each in expectations), 3),
         }
@@ -183,9 +183,9 @@ class Scope:
 
     @cached_property
     def main(self) -> str | None:
-        """The judging that is shown first."""
-        first = first_judge_config(self.job, self.benchmark, self.judgings)
-        return first["judging"] if first else None
+        """The judge configuration that is shown first."""
+        first = first_judge_config(self.job, self.benchmark, self.judge_configs)
+        return first["judge_config"] if first else None
 
     def filled(self, query: str, given: Mapping[str, Any] | None = None) -> str:
         """Return a query (`filled`) in this scope; `given` adds to the parameters that all queries have."""
@@ -210,7 +210,7 @@ class Scope:
 
 
 _CHANGE = (
-    "model", "model_config_hash", *JUDGING, "first_vintage", "second_vintage", "split", "ci_low", "ci_high",
+    "model", "model_config_hash", *JUDGE_CONFIG, "first_vintage", "second_vintage", "split", "ci_low", "ci_high",
     "p_adjusted",
 )  # fmt: skip
 
@@ -228,7 +228,7 @@ def open_scope(
 ) -> Scope:
     """Return the scope of a job: each model's latest vintage, or the requested one, or `all`.
 
-    The latest is that of the judging that is shown first: another grader may have seen earlier ones alone.
+    The latest is that of the judge configuration that is shown first: another grader may have seen earlier ones alone.
     """
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     named = score_or(benchmark.primary_score, score, benchmark).score_name
@@ -237,9 +237,12 @@ def open_scope(
         "judges": list(job.named_judges or ()),
         "vintage": vintage,
     }
-    judged = labelled_judgings(reader.rows(filled("scope/judgings", given)))
+    judged = labelled_judge_configs(reader.rows(filled("scope/judge_configs", given)))
     first = first_judge_config(job, benchmark, judged)
-    given |= {"judgings": Rows.of(judged, (*JUDGING, "judging")), "main": first and first["judging"]}
+    given |= {
+        "judge_configs": Rows.of(judged, (*JUDGE_CONFIG, "judge_config")),
+        "main": first and first["judge_config"],
+    }
     entries = reader.rows(filled("scope/entries", given))
     return Scope(
         job=job,
@@ -254,22 +257,22 @@ def open_scope(
         steps=steps[0],
         steps_given=steps[1],
         entries=tuple(with_labels(entries, "entry", "model", (("vintage", "{}"), ("model_config_hash", "{:.8}")))),
-        judgings=tuple(judged),
+        judge_configs=tuple(judged),
     )
 
 
-def labelled_judgings(judgings: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Judgings with a label each, `judging`: the judge's name, and what else distinguishes judgings of one judge.
+def labelled_judge_configs(judge_configs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return judge configurations with a label each, `judge_config`: the judge's name, and what sets it apart.
 
     Args:
-        judgings: rows with `judge`, `judge_config_hash`, `template_hash`, `grading` and `judge_trial`, each once.
+        judge_configs: rows with `judge`, `judge_config_hash`, `template_hash`, `grading` and `judge_trial`, each once.
     """
     named = [
         # Verdicts that are read in another way than they were given go by a name that says so.
         {**row, "named": row["judge"] + (" (as binary)" if row["grading"] == TERNARY_AS_BINARY else "")}
-        for row in judgings
+        for row in judge_configs
     ]
-    return with_labels(named, "judging", "named", (
+    return with_labels(named, "judge_config", "named", (
         ("judge_trial", "#{}"), ("grading", "{}"), ("template_hash", "template {:.8}"),
         ("judge_config_hash", "configuration {:.8}"),
     ))  # fmt: skip

@@ -74,12 +74,12 @@ def admitted_tasks(reader: Reader, benchmark: str, revision: str, splits: tuple[
 
 
 def read_panel(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -> Panel:
-    """Return the primary scores of the panel's models under the judging that selects.
+    """Return the primary scores of the panel's models under the judge configuration that selects.
 
     Of a label that was configured in several ways, the way that was sampled last counts.
 
     Raises:
-        HardSubsetError: the judging to select by is not clear, or a model of the panel has no complete task.
+        HardSubsetError: the judge to select by is not clear, or a model of the panel has no complete task.
     """
     ranking_id = _ranking_id(reader, job, benchmark, revision)
     panel = job.settings.hard_subset.panel
@@ -104,7 +104,9 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -
     configured = judge_configs(job, benchmark)
     if job.named_judges:
         rankings = [row for row in rankings if row["judge"] in job.named_judges]
-    as_configured = [row for judging in configured for row in rankings if row.items() >= judging.columns.items()]
+    as_configured = [
+        row for judge_config in configured for row in rankings if row.items() >= judge_config.columns.items()
+    ]
     if configured and not job.named_judges:
         rankings = as_configured
     # Where every model is sampled nightly there is no other vintage to select by than a night's.
@@ -245,14 +247,14 @@ class _Selection:
 
 
 def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
-    """Select for every field of the job's revision, by the primary score under one judging.
+    """Select for every field of the job's revision, by the primary score under one judge configuration.
 
     The universe are the admitted tasks of the chosen splits that are complete for every model of the panel. A field
     whose universe is too small, or under the coverage bar, is refused: with `must_select` as an error, else as a
     warning. The same basis gives the same selection id, and no new rows. Stability is measured once a selection.
 
     Raises:
-        PipelineError: a field is refused, or the judging to select by is not clear.
+        PipelineError: a field is refused, or the judge configuration to select by is not clear.
     """
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     warehouse = Warehouse(job.warehouse)
@@ -294,7 +296,7 @@ def has_new_selection(job: Job) -> bool:
     """Return whether selecting now would change the current selection of a field.
 
     Raises:
-        PipelineError: a field is refused, or the judging to select by is not clear.
+        PipelineError: a field is refused, or the judge configuration to select by is not clear.
     """
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     with Warehouse(job.warehouse).reader() as reader:

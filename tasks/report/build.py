@@ -93,7 +93,7 @@ def _rendered(page: Page, scope: Scope, site: Site, common: Mapping[str, Any], r
 
 
 def _common(scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page]) -> Mapping[str, Any]:
-    """Return the values that every page shows; `orders` has the models by judging, the best first."""
+    """Return the values that every page shows; `orders` has the models by judge configuration, the best first."""
     as_of = scope.reader.value("select max(coalesce(ended_at, started_at)) from runs")
     state = f" State of {as_of.astimezone(UTC):%Y-%m-%d %H:%M} UTC." if as_of else ""
     narrowed = f", only {scope.narrowed_to}" if scope.narrowed_to else ""
@@ -101,9 +101,9 @@ def _common(scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page]) -> M
         "heading": scope.benchmark.title,
         "pages": (*pages, *NAVIGATED, COMPARE),
         "models": [entry["entry"] for entry in scope.entries],
-        "judgings": [judging["judging"] for judging in scope.judgings],
+        "judge_configs": [judge_config["judge_config"] for judge_config in scope.judge_configs],
         "main": scope.main,
-        "orders": as_json({each.judging: each.order for each in ranked}),
+        "orders": as_json({each.judge_config: each.order for each in ranked}),
         "has_others": len(benchmarks_of(scope.reader, scope.benchmark.name)) > 1,
         "footer": f"Data set {scope.revision}{narrowed}.{state}",
     }

@@ -1,5 +1,5 @@
 -- One row: a model under a condition and under its baseline, both in one
--- vintage under one judging.
+-- vintage under one judge configuration.
 --
 -- Where a label was configured again, the configuration that was sampled last
 -- counts.

@@ -1,7 +1,7 @@
 -- One row: a figure of a leaderboard with labels, with what they are and a
 -- fingerprint of all that its debiased score rests on.
 --
--- Where a judging has labels on a task set, its models and categories without
+-- Where a judge configuration has labels on a task set, its models and categories without
 -- any are here too, so that they are seen to have none.
 --
 -- built as: table

@@ -1,4 +1,4 @@
--- One row: a configured model, sampled in one vintage, under one judging.
+-- One row: a configured model, sampled in one vintage, under one judge configuration.
 --
 -- built as: table
 -- depends on: intermediate.judge_configs, temp.decided_points, responses, tasks

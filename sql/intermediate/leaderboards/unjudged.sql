@@ -1,5 +1,5 @@
 -- One row: a row of a leaderboard, of a model that responded and has no verdict
--- under a judging that others have verdicts under; it has no score.
+-- under a judge configuration that others have verdicts under; it has no score.
 --
 -- built as: table
 -- depends on: intermediate.breakdown_sizes, intermediate.judge_configs,

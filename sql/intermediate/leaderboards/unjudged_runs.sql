@@ -1,4 +1,4 @@
--- One row: a configured model in a vintage without any verdict under a judging
+-- One row: a configured model in a vintage without any verdict under a judge configuration
 -- that others have verdicts under, in the same vintage or, where the model has
 -- none in any, in its newest.
 --

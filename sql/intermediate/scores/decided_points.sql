@@ -1,7 +1,7 @@
--- One row: what the decided criteria of a response under a judging add up to,
+-- One row: what the decided criteria of a response under a judge configuration add up to,
 -- by breakdown and label of the rubric.
 --
--- Of each response under each judging, what the decided criteria add up to,
+-- Of each response under each judge configuration, what the decided criteria add up to,
 -- over the whole rubric, over each category and severity, and over each further
 -- label that criteria carry.
 --

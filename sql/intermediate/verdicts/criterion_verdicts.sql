@@ -1,7 +1,7 @@
 -- One row: what became of a criterion over all complete responses under one
--- judging.
+-- judge configuration.
 --
--- What became of each criterion over all models and trials under one judging,
+-- What became of each criterion over all models and trials under one judge configuration,
 -- and how it goes with the rest of its task.
 --
 -- depends on: intermediate.graded_verdicts, intermediate.model_runs,

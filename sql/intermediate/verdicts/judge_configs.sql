@@ -1,4 +1,4 @@
--- One row: a judging; a judge with its parameters, template, grading, rubric
+-- One row: a judge configuration; a judge with its parameters, template, grading, rubric
 -- and judge trial.
 --
 -- built as: table

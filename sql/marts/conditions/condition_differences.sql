@@ -1,5 +1,5 @@
 -- The p-values of one family are corrected together (Holm): all models,
--- conditions and, under a breakdown, labels on one task set under one judging
+-- conditions and, under a breakdown, labels on one task set under one judge configuration
 -- in one vintage, by one score.
 --
 -- built as: view

@@ -18,7 +18,7 @@ _WEAKNESSES = Figure(
     "The score is the min-normalised score of the criteria of a capability, the mean over tasks. p is corrected for "
     "all candidates of the model, so at most 5 % of models without any weakness would be listed here.",
     (
-        *columns("judging model capability field compared_with"), Column("value", "here", "score", "Score"),
+        *columns("judge_config model capability field compared_with"), Column("value", "here", "score", "Score"),
         *columns("compared_value"), Column("gap", "Difference", "signed"), *columns("is_small"), *ends("gap_ci"),
         *columns("p_confirmed n_tasks parent_name"),
     ),
@@ -31,7 +31,7 @@ _SCORES = Figure(
     "capability_scores",
     "All scores",
     "The score of each model in each node of the trees, with 95 % intervals over tasks.",
-    (*columns("judging field level capability model"), *_SCORE),
+    (*columns("judge_config field level capability model"), *_SCORE),
     listed=lambda rows: [row for row in rows if row["level"] <= 1],
     reach="pooled",
 )  # fmt: skip
@@ -59,7 +59,7 @@ CAPABILITIES = Page(
     template="capabilities/page.html",
     needs="capability_trees",
 )
-SCORE_COLUMNS = (*columns("judging model"), *_SCORE)
+SCORE_COLUMNS = (*columns("judge_config model"), *_SCORE)
 """The table of a node."""
 
 

@@ -8,7 +8,7 @@ from tasks.figures.columns import Rows, columns
 from tasks.figures.figure import Breakdown, Figure, Page, score_word
 
 _CRITICAL_COLUMNS = columns(
-    "judging split model missed_share is_critical_small missed_ci_low missed_ci_high n_critical "
+    "judge_config split model missed_share is_critical_small missed_ci_low missed_ci_high n_critical "
     "critical_coverage mistake_share is_mistake_small mistake_ci_low mistake_ci_high "
     "n_mistakes_possible mistake_coverage responses_with_mistake_share n_responses_at_risk"
 )
@@ -17,7 +17,7 @@ _SIDES = (
     ("Critical mistakes made", "mistake_share", "mistake_ci_low", "mistake_ci_high", "is_mistake_small"),
 )
 _SEVERITY_COLUMNS = columns(
-    "judging split severity model met_share is_met_small met_ci_low met_ci_high n_judged n_tasks "
+    "judge_config split severity model met_share is_met_small met_ci_low met_ci_high n_judged n_tasks "
     "n_tasks_wanted coverage",
     met_share="Met",
 )
@@ -141,7 +141,7 @@ def _breakdown(breakdown: Breakdown, name: str, label: str, plots: Draw, says: s
     Its table lists what the charts show.
     """
     shown = columns(
-        "judging split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
+        "judge_config split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
         "hidden_ci_high n_tasks n_tasks_wanted coverage",
         label=label,
     )
@@ -170,7 +170,7 @@ FAILURES = Figure(
     "the second shows each category's share of all failures of the model, which adds up to 100 %. Less is better; the "
     "category that fails most often comes first.",
     (
-        *columns("judging split label model failure_rate failure_share", label="Category"),
+        *columns("judge_config split label model failure_rate failure_share", label="Category"),
         *columns("n_failed n_decided", "Criteria"),
     ),
     failing,

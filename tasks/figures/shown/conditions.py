@@ -21,7 +21,7 @@ _EMPTY = (
     "No condition and its baseline have been judged here by the same judge in the same vintage. `conditions` in the "
     "configuration says which labels are one model."
 )
-_COMPARISON = columns("judging split shared_model condition")
+_COMPARISON = columns("judge_config split shared_model condition")
 _DIFFERENCE = (
     *columns("difference is_small"), *ends("ci"), *columns("baseline"),
     *columns(
@@ -181,7 +181,7 @@ CONDITIONS = Page(
             "For each comparison the ten criteria that gain most points, and the ten that lose most. A task's link "
             "shows both responses side by side at the criterion.",
             (
-                *columns("judging shared_model condition points criterion"),
+                *columns("judge_config shared_model condition points criterion"),
                 *columns("label baseline_value", label="Category"),
                 Column("value", "condition", "number", "Met"),
                 *columns("task_id"),
@@ -231,5 +231,5 @@ STOPPING = Page(
         ),
     ),
     needs="stopping_looks",
-    has_judging=False,
+    has_judge_config=False,
 )  # fmt: skip

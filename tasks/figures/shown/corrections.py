@@ -73,7 +73,7 @@ CASCADES = Page(
             reach="pooled",
         ),
     ),
-    has_judging=False,
+    has_judge_config=False,
     needs="cascade_rules",
 )
 
@@ -177,7 +177,7 @@ def beside_each_other(rows: Rows) -> list[Plot]:
     """
     estimates = [
         {
-            "model": row["model"], "judging": row["judging"], "split": row["split"], "is_hard": row["is_hard"],
+            **{key: row[key] for key in ("model", "judge_config", "split", "is_hard")},
             "estimate": name, "mean": row["judge_score" if column == "judge" else column],
             "low": row[f"{column}_ci_low"], "high": row[f"{column}_ci_high"],
         }
@@ -217,7 +217,7 @@ DIFFERENCES = Figure(
     "The difference of the first model from each of the others, before any clipping: by the judge, by labels alone, "
     "and debiased.",
     (
-        *columns("judging split first_model second_model"), Column("judge_difference", "Judge's own", "signed"),
+        *columns("judge_config split first_model second_model"), Column("judge_difference", "Judge's own", "signed"),
         Column("labels_alone_difference", "value", "signed", "Labels alone"),
         *ends("labels_alone_ci", title="Labels alone"),
         Column("debiased_difference", "value", "signed", "Debiased"), *ends("debiased_ci", title="Debiased"),
@@ -240,7 +240,7 @@ DEBIASED = Page(
             "debiased_scores",
             "Scores corrected by labels",
             f"Mean $score of each model. {_TRUST}",
-            (*columns("judging split model"), *_COLUMNS),
+            (*columns("judge_config split model"), *_COLUMNS),
             beside_each_other,
             empty=_EMPTY,
             listed=on_full_splits,
@@ -252,7 +252,7 @@ DEBIASED = Page(
             "debiased_categories",
             "Categories",
             f"The same over the criteria of one category ($criteria_score: $criteria_formula). {_TRUST}",
-            (*columns("judging split model"), *columns("label", label="Category"), *_COLUMNS),
+            (*columns("judge_config split model"), *columns("label", label="Category"), *_COLUMNS),
             is_table=True,
             empty=_EMPTY,
             listed=on_full_splits,

@@ -82,8 +82,8 @@ _LEADERBOARD = Figure(
     "selected because the models of the panel score low on them, so a model that was not on the panel looks better "
     "than it is.",
     columns(
-        "judging split rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low hidden_ci_high "
-        "rank_low rank_high mean_lower mean_upper n_tasks n_tasks_wanted coverage met_share"
+        "judge_config split rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
+        "hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_wanted coverage met_share"
     ),
     partial(by_judge_and_split, draw=charts.intervals),
     empty=_NONE,

@@ -82,7 +82,7 @@ COSTS = Figure(
     "Cost of one response, on a logarithmic axis, against the mean score with its 95 % interval: up and left is "
     f"better. Below it, the cost of judging is added. {_UNKNOWN}",
     columns(
-        "judging split model mean_score ci_low ci_high coverage response_usd verdicts_usd task_usd n_responses "
+        "judge_config split model mean_score ci_low ci_high coverage response_usd verdicts_usd task_usd n_responses "
         "n_unpriced_responses all_responses_usd"
     ),
     score_by_cost,
@@ -90,7 +90,7 @@ COSTS = Figure(
     notes=missing_prices,
 )
 TOKENS = Figure(
-    "answer_tokens",
+    "response_tokens",
     "Tokens per response",
     "Mean tokens of a response as the provider reported them, thinking included. The table also has prompt tokens, "
     "length and time.",
@@ -107,7 +107,7 @@ TOKENS = Figure(
 )  # fmt: skip
 JUDGE_COSTS = Figure(
     "judge_costs",
-    "Cost of judging",
+    "Cost of judge_config",
     "For each judge, the verdicts on the responses of this report: cost, tokens, and the share of prompt tokens that "
     f"came from the provider's cache, which is cheaper. {_UNKNOWN}",
     (
@@ -136,7 +136,7 @@ SPEND = Figure(
 
 
 _SCORE = columns(
-    "judging split model mean_chars_alnum mean_completion_tokens mean_score is_small ci_low ci_high "
+    "judge_config split model mean_chars_alnum mean_completion_tokens mean_score is_small ci_low ci_high "
     "n_tasks n_tasks_wanted coverage"
 )
 _CORRELATIONS = (*columns("length_in rank_correlation is_small"), *ends("ci"))
@@ -144,7 +144,7 @@ LENGTHS_AND_SCORES = Figure(
     "length_correlations",
     "Rank correlation between response length and score",
     "Spearman's rank correlation of length and score, of each model over its tasks, and over the models.",
-    (*columns("judging split model"), *_CORRELATIONS, *columns("n vintage", n="Tasks or models")),
+    (*columns("judge_config split model"), *_CORRELATIONS, *columns("n vintage", n="Tasks or models")),
     given={"level": None},
 )
 """What `prbench lengths` shows: both in one table."""
@@ -199,7 +199,7 @@ LENGTHS = Page(
             "Spearman's rank correlation of mean length and mean score over the models of one vintage: 1 means that "
             "models ordered by length are also ordered by score, 0 that the two are unrelated. With fewer than 10 "
             "models it is only a hint and has no interval.",
-            (*columns("judging split vintage"), *_CORRELATIONS, *columns("n", n="Models")),
+            (*columns("judge_config split vintage"), *_CORRELATIONS, *columns("n", n="Models")),
             empty="This needs at least three models of one vintage.",
             is_table=True,
             query="length_correlations",
@@ -211,7 +211,7 @@ LENGTHS = Page(
             "Spearman's rank correlation of length and score over the tasks of one model, which compares a model with "
             "itself. Tasks differ too: a question that needs a long response may be easier or harder than others. The "
             "table has 95 % intervals, but none for fewer than 10 tasks.",
-            (*columns("judging split model"), *_CORRELATIONS, *columns("n", n="Tasks")),
+            (*columns("judge_config split model"), *_CORRELATIONS, *columns("n", n="Tasks")),
             by_model,
             listed=on_full_splits,
             query="length_correlations",
@@ -224,7 +224,7 @@ LENGTHS = Page(
             "a part differs from the mean of all its responses. In a line that goes from orange to blue, longer "
             "responses score higher. An asterisk marks a part with responses to fewer than 50 tasks.",
             columns(
-                "judging split model fifth min_chars_alnum max_chars_alnum mean_value own_mean difference "
+                "judge_config split model fifth min_chars_alnum max_chars_alnum mean_value own_mean difference "
                 "n_responses n_tasks",
                 own_mean="Model's mean",
             ),

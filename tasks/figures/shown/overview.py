@@ -13,23 +13,23 @@ WHOLE = {"breakdown": "all", "of_criteria": False}
 """What the query of leaderboards asks for where there is no breakdown."""
 _LEADERBOARD = (
     *columns(
-        "judging split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
+        "judge_config split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
         "hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_full n_tasks_wanted n_tasks_ranked "
         "coverage is_below_bar n_trials met_share mean_chars_alnum responses_usd",
         mean_chars_alnum="Characters",
     ),
-    Column("verdicts_usd", "judging", "usd", "Cost"),
+    Column("verdicts_usd", "judge_config", "usd", "Cost"),
 )
 
 
 _CHANGES = (
-    *columns("judging model split difference"),
+    *columns("judge_config model split difference"),
     *ends("ci"),
     *columns("p_adjusted is_significant earlier later earlier_mean later_mean n_tasks"),
 )
 
 
-_CHANGED_TASKS = columns("judging model task_id difference topic earlier later earlier_score later_score")
+_CHANGED_TASKS = columns("judge_config model task_id difference topic earlier later earlier_score later_score")
 
 
 def side_by_side(rows: Rows) -> list[dict[str, Any]]:

@@ -8,18 +8,18 @@ const choice = {
   boxes: () => [...document.querySelectorAll("#choice input[name=model]")],
   offered: {
     model: () => choice.boxes().map((box) => box.value),
-    judging: () => [...choice.judges.options].map((option) => option.value),
+    judge_config: () => [...choice.judges.options].map((option) => option.value),
   },
 
   start(form) {
-    this.judges = byId("judging");
+    this.judges = byId("judge_config");
     this.orders = new Map(Object.entries(JSON.parse(byId("orders").textContent)));
     this.most = Number(form.dataset.most ?? Infinity);
     this.main = this.judges.value; // What the page begins with.
     form.hidden = this.boxes().length === 0;
     const stored = attempt(() => JSON.parse(sessionStorage.getItem(this.key)));
-    const requested = new URLSearchParams(location.search).get("judge") ?? stored?.judging;
-    if (this.offered.judging().includes(requested)) this.judges.value = requested;
+    const requested = new URLSearchParams(location.search).get("judge") ?? stored?.judge_config;
+    if (this.offered.judge_config().includes(requested)) this.judges.value = requested;
     this.without = stored?.without ?? null;
     if (this.judges.value !== this.main) this.link();
     form.addEventListener("change", ({ target }) => this.change(target.name === "model"));
@@ -30,17 +30,17 @@ const choice = {
 
   // Brings the models into the order of the chosen judge, and checks the first of them where nobody chose.
   apply() {
-    const judging = this.judges.value;
-    const order = this.orders.get(judging) ?? this.orders.get(this.main) ?? [];
+    const judge_config = this.judges.value;
+    const order = this.orders.get(judge_config) ?? this.orders.get(this.main) ?? [];
     const rank = (box) => (order.indexOf(box.value) + order.length + 1) % (order.length + 1);
     const boxes = this.boxes().sort((one, other) => rank(one) - rank(other));
     byId("all-models").before(...boxes.map((box) => box.parentElement));
     boxes.forEach((box, n) => { box.checked = this.without ? !this.without.includes(box.value) : n < this.most; });
     const models = boxes.filter((box) => box.checked).map((box) => box.value);
     const isAll = models.length === boxes.length;
-    const best = this.without || isAll ? "" : `, the best${judging ? ` by ${judging}` : ""}`;
+    const best = this.without || isAll ? "" : `, the best${judge_config ? ` by ${judge_config}` : ""}`;
     byId("n-models").textContent = `${models.length} of ${boxes.length} shown${best}`;
-    this.tell({ model: isAll ? null : models, judging: judging ? [judging] : null });
+    this.tell({ model: isAll ? null : models, judge_config: judge_config ? [judge_config] : null });
   },
 
   tell: (detail) => document.dispatchEvent(new CustomEvent("choice", { detail })),
@@ -58,7 +58,7 @@ const choice = {
 
   change(isOfModels) {
     if (isOfModels) this.without = this.boxes().filter((box) => !box.checked).map((box) => box.value);
-    const stored = JSON.stringify({ judging: this.judges.value, without: this.without });
+    const stored = JSON.stringify({ judge_config: this.judges.value, without: this.without });
     attempt(() => sessionStorage.setItem(this.key, stored));
     this.link();
     this.apply();

@@ -46,21 +46,21 @@ const prompts = {
   },
 
   // A line that opens to the prompt and the judge's reply word for word, which are made when they are asked for.
-  line(verdict, judging, criterion, side, shown) {
-    if (judging.is_imported || judging.reads || ["no_response", "not_judged"].includes(verdict.status)) return null;
+  line(verdict, judge_config, criterion, side, shown) {
+    if (judge_config.is_imported || judge_config.reads || ["no_response", "not_judged"].includes(verdict.status)) return null;
     const details = folded({ class: "exchange" }, "Prompt and reply");
-    const draw = async () => details.append(...await this.exchange(verdict, judging, criterion, side, shown));
+    const draw = async () => details.append(...await this.exchange(verdict, judge_config, criterion, side, shown));
     details.addEventListener("toggle", () => prbench.draw(draw), { once: true });
     return details;
   },
 
   // The prompt and the reply, and between them the reply that could not be read and the reminder, where there was one.
-  async exchange(verdict, judging, criterion, side, { task, index }) {
+  async exchange(verdict, judge_config, criterion, side, { task, index }) {
     const { templates, reminders } = await prbench.load(index.templates);
-    const template = new Map(Object.entries(templates)).get(judging.template);
+    const template = new Map(Object.entries(templates)).get(judge_config.template);
     const why = this.unknown(verdict, template, task);
     const prompt = why ? null : await this.of(template, task.conversation, side.response.text, verdict.wording ?? criterion.title);
-    const key = [judging.key, side.trial, verdict.position, ...(verdict.is_older ? ["older"] : [])].join(" ");
+    const key = [judge_config.key, side.trial, verdict.position, ...(verdict.is_older ? ["older"] : [])].join(" ");
     const [last, first] = side.section.replies[key] ?? [];
     const lost = this.unanswered.includes(verdict.status) ? "No reply came."
       : "Not in this report: the ledger has deleted it, or holds too many replies for a report.";
@@ -69,7 +69,7 @@ const prompts = {
     return [
       ...part("Prompt", prompt, why),
       ...(first === undefined || verdict.is_older ? [] : [...part("First reply, which could not be read", first),
-        ...part("Reminder, sent after prompt and first reply", reminders[judging.scale])]),
+        ...part("Reminder, sent after prompt and first reply", reminders[judge_config.scale])]),
       ...part("Reply, as the judge wrote it", last, lost),
     ];
   },

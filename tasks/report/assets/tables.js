@@ -117,7 +117,7 @@ const tables = {
       return !this.chosen[kind] || !cell || this.chosen[kind].includes(name) || !choice.offered[kind]().includes(name);
     };
     const text = (row) => Object.values(row).map(this.text).join(" ").toLowerCase();
-    grid.setFilter((row) => isChosen(row, "model", "Model") && isChosen(row, "judging", "Judge") && text(row).includes(word));
+    grid.setFilter((row) => isChosen(row, "model", "Model") && isChosen(row, "judge_config", "Judge") && text(row).includes(word));
   },
 
   choose(chosen) {
@@ -126,7 +126,7 @@ const tables = {
     const hide = (selector, kind) => document.querySelectorAll(selector).forEach((each) => {
       each.hidden = Boolean(chosen[kind]) && !chosen[kind].includes(each.dataset[kind]);
     });
-    hide("main [data-judging]", "judging");
+    hide("main [data-judge_config]", "judge_config");
     hide(".ranked [data-model]", "model");
   },
 };

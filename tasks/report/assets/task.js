@@ -63,18 +63,18 @@ const responses = {
 
 // Points and verdicts: for each criterion a line a judge, with the responses A and B beside each other.
 const judged = {
-  // The verdicts of a side by judging and position; a response that failed has none, and its criteria say so.
+  // The verdicts of a side by judge configuration and position; a response that failed has none, and its criteria say so.
   byCell({ section, trial, response }) {
     const isShown = (row) => row.trial === trial && row.is_older === (response?.is_older ?? false);
     const cells = new Map();
     for (const row of [...section.verdicts, ...section.grounds].filter(isShown)) {
-      const name = `${row.judging} ${row.position}`;
+      const name = `${row.judge_config} ${row.position}`;
       cells.set(name, { ...cells.get(name), ...row });
     }
     return cells;
   },
 
-  verdict: (side, judging, position) => side.cells.get(`${judging.key} ${position}`)
+  verdict: (side, judge_config, position) => side.cells.get(`${judge_config.key} ${position}`)
     ?? { status: side.response && side.response.status !== "ok" ? "no_response" : "not_judged" },
 
   differ: (cells) => new Set(cells.map(({ status }) => status).filter(verdicts.isDecided)).size > 1,
@@ -83,33 +83,33 @@ const judged = {
   // where they differ among those that decide in as many steps. A verdict that is read again from another one is shown
   // where that makes it another, or on request.
   look(criterion, sides, judges, options) {
-    const lines = judges.map((judging) => {
-      const cells = sides.map((side) => this.verdict(side, judging, criterion.position));
-      return { judging, cells, isFlip: this.differ(cells) };
+    const lines = judges.map((judge_config) => {
+      const cells = sides.map((side) => this.verdict(side, judge_config, criterion.position));
+      return { judge_config, cells, isFlip: this.differ(cells) };
     });
-    const own = lines.filter(({ judging }) => !judging.reads);
-    const isListed = ({ judging, cells }) => {
-      const read = lines.find((other) => other.judging.key === judging.reads);
-      return !judging.reads || (options.judging === judging.key && options.criterion === criterion.key)
+    const own = lines.filter(({ judge_config }) => !judge_config.reads);
+    const isListed = ({ judge_config, cells }) => {
+      const read = lines.find((other) => other.judge_config.key === judge_config.reads);
+      return !judge_config.reads || (options.judge_config === judge_config.key && options.criterion === criterion.key)
         || cells.some((cell, i) => cell.status !== read?.cells[i].status);
     };
     return {
       criterion, lines: lines.filter(isListed), flips: own.some((line) => line.isFlip),
       disputes: [2, 3].some((scale) => sides.some((_, i) =>
-        this.differ(lines.filter(({ judging }) => judging.scale === scale).map((line) => line.cells[i])))),
+        this.differ(lines.filter(({ judge_config }) => judge_config.scale === scale).map((line) => line.cells[i])))),
       failures: own.some((line) => line.cells.some(({ status }) => verdicts.isFailure(status))),
     };
   },
 
   draw({ task, index, sides, options }) {
-    const seen = new Set(sides.flatMap((side) => [...side.cells.values()].map((verdict) => verdict.judging)));
-    const judges = index.judgings.filter(({ key }) => seen.has(key));
+    const seen = new Set(sides.flatMap((side) => [...side.cells.values()].map((verdict) => verdict.judge_config)));
+    const judges = index.judge_configs.filter(({ key }) => seen.has(key));
     const looked = task.criteria.map((criterion) => this.look(criterion, sides, judges, options));
     const shown = looked.filter((each) => (each[options.show] ?? true) || each.criterion.key === options.criterion);
     const count = (name) => looked.filter((each) => each[name]).length;
     byId("n-criteria").textContent = [
       `${shown.length} of ${looked.length} criteria`, sides.length === 2 && `${count("flips")} flipped`,
-      judges.filter((judging) => !judging.reads).length > 1 && `judges disagree on ${count("disputes")}`,
+      judges.filter((judge_config) => !judge_config.reads).length > 1 && `judges disagree on ${count("disputes")}`,
       count("failures") && `${count("failures")} with failures`,
     ].filter(Boolean).join(" · ");
     const names = sides.map((side) => [letter(side), ` ${side.entry.label}, trial ${side.trial}`]);
@@ -128,21 +128,21 @@ const judged = {
       [criterion.severity, criterion.category].filter(Boolean).map((label) => tag(label)), labels,
       flips && flipTag("⇄ flipped"), disputes && flipTag("≠ judges disagree", "dispute"));
     const title = make("th", { colspan: 1 + sides.length, scope: "rowgroup" }, para("title", criterion.title), facts);
-    return make("tbody", { class: isMarked && !options.judging ? "marked" : null, tabindex: -1 },
+    return make("tbody", { class: isMarked && !options.judge_config ? "marked" : null, tabindex: -1 },
       make("tr", { class: "criterion" }, title),
       lines.map((line) => make("tr", { class: line.isFlip ? "flipped" : null },
-        make("th", { scope: "row" }, line.judging.label), sides.map((side) => this.cell(line, criterion, side)))),
+        make("th", { scope: "row" }, line.judge_config.label), sides.map((side) => this.cell(line, criterion, side)))),
       isMarked && this.query(criterion));
   },
 
-  cell({ judging, cells, isFlip }, criterion, side) {
+  cell({ judge_config, cells, isFlip }, criterion, side) {
     const { options, sides } = page.shown;
     const verdict = cells[sides.indexOf(side)];
-    const mark = { criterion: criterion.key, judging: judging.key, side: side.name.toLowerCase() };
+    const mark = { criterion: criterion.key, judge_config: judge_config.key, side: side.name.toLowerCase() };
     const isMarked = Object.entries(mark).every(([name, value]) => ({ side: "a", ...options })[name] === value);
     const because = verdict.escalated_because?.map((why) => why.replace("_", " ")).join(", ");
     const noted = (name, text) => text && para("explanation", tag(name), ` ${text}`);
-    const title = `Link to this verdict: ${judging.label}, ${side.name}`;
+    const title = `Link to this verdict: ${judge_config.label}, ${side.name}`;
     const link = { class: "anchor", href: address.of({ ...options, ...mark }), title, "aria-label": title };
     const shown = { class: isMarked ? "marked" : null, tabindex: isMarked ? -1 : null };
     return make("td", { "data-label": `${side.name} · ${side.entry.label}`, ...shown },
@@ -154,7 +154,7 @@ const judged = {
       verdict.error && para("explanation empty", verdict.error),
       verdict.explanation && para("explanation", verdict.explanation),
       verdict.chunks?.length && this.evidence(verdict.chunks),
-      prompts.line(verdict, judging, criterion, side, page.shown));
+      prompts.line(verdict, judge_config, criterion, side, page.shown));
   },
 
   // What was found in the chunks of a response that is too long for its judge.
@@ -182,12 +182,12 @@ const judged = {
 
   // A line for each judge and response; what is not decided yet is a range.
   drawPoints({ sides, index }) {
-    const isOf = (judging, response) => (each) => each.response_id === response?.response_id && each.judging === judging.key;
-    const lines = index.judgings.flatMap((judging) => {
-      const points = sides.map(({ section, response }) => section.points.find(isOf(judging, response)));
+    const isOf = (judge_config, response) => (each) => each.response_id === response?.response_id && each.judge_config === judge_config.key;
+    const lines = index.judge_configs.flatMap((judge_config) => {
+      const points = sides.map(({ section, response }) => section.points.find(isOf(judge_config, response)));
       const isKnown = points.length === 2 && points.every((each) => (each?.value ?? null) !== null);
       const change = isKnown ? written.change(points[1].value - points[0].value) : "";
-      return points.map((each, i) => each && [judging.label, `${sides[i].name} · ${sides[i].entry.label}`,
+      return points.map((each, i) => each && [judge_config.label, `${sides[i].name} · ${sides[i].entry.label}`,
         ...this.points(each), i ? change : ""]);
     }).filter(Boolean);
     const titles = ["Judge", "Response", "Score", "Points", "Decided", sides.length < 2 ? "" : "B minus A"];
@@ -252,7 +252,7 @@ const page = {
     ]));
     for (const [id, step] of [["previous", -1], ["next", 1]]) {
       const other = index.tasks[ordinal + step];
-      const href = address.of({ ...options, task: other?.key, criterion: "", judging: "", side: "" });
+      const href = address.of({ ...options, task: other?.key, criterion: "", judge_config: "", side: "" });
       const textContent = step < 0 ? `‹ ${other?.task_id}` : `${other?.task_id} ›`;
       Object.assign(byId(id), { hidden: !other, href, textContent });
     }

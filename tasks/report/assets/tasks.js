@@ -24,10 +24,10 @@ const explorer = {
 
   // Takes the scores of the chosen judge, and draws the columns of the chosen models.
   async choose(isCurrent) {
-    const { entries, judgings, main } = this.index;
-    const { model: models, judging: judges } = this.chosen;
-    const judging = judgings.find(({ label }) => judges?.includes(label)) ?? judgings.find(({ key }) => key === main);
-    const scores = judging ? await prbench.load(judging.scores) : {};
+    const { entries, judge_configs, main } = this.index;
+    const { model: models, judge_config: judges } = this.chosen;
+    const judge_config = judge_configs.find(({ label }) => judges?.includes(label)) ?? judge_configs.find(({ key }) => key === main);
+    const scores = judge_config ? await prbench.load(judge_config.scores) : {};
     if (!isCurrent()) return;
     this.models = entries.filter(({ is_also: isAlso, label }) => !isAlso && (models?.includes(label) ?? true));
     this.lines = this.index.tasks.map((task) => this.line(task, scores));

@@ -41,11 +41,11 @@ const search = {
   // The letters of the chosen models: a list for each judge and trial.
   async markLists(options) {
     const models = this.index.entries.filter(({ is_also: isAlso, label }) => this.chosen.model?.includes(label) ?? !isAlso);
-    const judgings = this.index.judgings.filter(({ label }) => this.chosen.judging?.includes(label) ?? true);
+    const judge_configs = this.index.judge_configs.filter(({ label }) => this.chosen.judge_config?.includes(label) ?? true);
     const files = await Promise.all(models.map((model) => prbench.load(model.marks)));
-    return models.flatMap((model, i) => judgings.flatMap((judging) =>
-      Object.entries(files[i][judging.key] ?? {}).filter(([trial]) => !options.trial || trial === options.trial)
-        .map(([trial, marks]) => ({ model, judging, trial, marks }))));
+    return models.flatMap((model, i) => judge_configs.flatMap((judge_config) =>
+      Object.entries(files[i][judge_config.key] ?? {}).filter(([trial]) => !options.trial || trial === options.trial)
+        .map(([trial, marks]) => ({ model, judge_config, trial, marks }))));
   },
 
   // What is still to be judged is shown only if one asks for it.
@@ -95,14 +95,14 @@ const search = {
     const about = (criterion) => [criterion.severity, criterion.category, ...labelsOf(criterion)].filter(Boolean);
     const title = (row) => make("a", { href: target(row) }, row.criterion.title);
     const effect = ({ weight }, of) => verdicts.effect(of, weight) ?? written.weight(weight);
-    const target = ({ criterion: { task, key }, model, judging, trial }) =>
-      `task.html${address.of({ task: task.key, a: model.key, ta: trial, criterion: key, judging: judging.key })}`;
+    const target = ({ criterion: { task, key }, model, judge_config, trial }) =>
+      `task.html${address.of({ task: task.key, a: model.key, ta: trial, criterion: key, judge_config: judge_config.key })}`;
     return [
       column("Verdict", (row) => verdicts.badge(status(row), row.criterion.weight), { width: 124 }),
       column("Criterion", (row) => two(title(row), about(row.criterion).join(" · ")), { widthGrow: 3, minWidth: 200 }),
       column("Points / weight", (row) => effect(row.criterion, status(row)), { width: 150, hozAlign: "right", headerHozAlign: "right" }),
       column("Model", ({ model, trial }) => two(model.label, `trial ${trial}`), { minWidth: 110 }),
-      column("Judge", ({ judging }) => judging.label, { minWidth: 110 }),
+      column("Judge", ({ judge_config }) => judge_config.label, { minWidth: 110 }),
       column("Task", ({ criterion: { task } }) => two(task.task_id, task.topic ?? task.field ?? ""), { minWidth: 110 }),
     ];
   },

@@ -1,7 +1,7 @@
 """Charts: rows in, a Vega-Lite specification out. Colours, fonts and sizes are the page's (`assets/charts.js`).
 
-Each chart takes the width that its place on the page has, and shows of the rows those whose `model` and `judging` are
-chosen at the top of the page.
+Each chart is as wide as its container, and shows the rows of the models and the judge that are chosen at the top of the
+page.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ def chart_of(rows: Rows, *columns: str | None) -> alt.Chart:
 
     The rows keep what the choice on the page looks at.
     """
-    names = [name for name in (*columns, "model", "judging") if name]
+    names = [name for name in (*columns, "model", "judge_config") if name]
     kept = [{name: row[name] for name in names if name in row} for row in rows]
     return alt.Chart(alt.InlineData(values=kept), width="container")
 

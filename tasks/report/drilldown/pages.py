@@ -45,7 +45,7 @@ def write_drilldown(scope: Scope, site: Site, common: Mapping[str, Any], also: S
     Data comes first, so that a page that is there finds what it loads.
 
     Args:
-        scope: whose entries and judgings are shown.
+        scope: whose entries and judge configurations are shown.
         site: where to.
         common: what every page says.
         also: earlier samplings that can be compared with (`model`, `model_config_hash`, `vintage`, and a label
@@ -87,18 +87,18 @@ def _write_lists(subjects: Subjects, tasks: Tasks, site: Site) -> None:
         rubrics[task["block"]][task_key(task_id)] = {name: task[name] for name in _RUBRIC}
     criteria = [criterion for task in tasks.values() for criterion in task["criteria"]]
     # A page fills a template itself (`assets/prompts.js`), so that a prompt needs no room.
-    used, benchmark = {each["template_hash"] for each in subjects.judgings}, subjects.scope.benchmark
+    used, benchmark = {each["template_hash"] for each in subjects.judge_configs}, subjects.scope.benchmark
     texts = (*shipped_templates(), *(each.template for each in judge_configs(subjects.scope.job, benchmark)))
     templates = {key: text for text in texts if (key := hash_of_template(text, benchmark)) in used}
     index = _about(subjects, tasks) | {
         "criteria": write_data(site, {name: [each[name] for each in criteria] for name in _CRITERION}),
         "templates": write_data(site, {"templates": templates, "reminders": _REMINDERS}),
         "rubrics": {number: write_data(site, of_block) for number, of_block in rubrics.items()},
-        "judgings": [
-            {"key": each["key"], "label": each["judging"], "scale": each["scale"], "reads": each["reads"],
+        "judge_configs": [
+            {"key": each["key"], "label": each["judge_config"], "scale": each["scale"], "reads": each["reads"],
              "template": each["template_hash"], "is_imported": each["judge_config_hash"] == IMPORTED,
              "scores": scores[each["key"]]}
-            for each in subjects.judgings
+            for each in subjects.judge_configs
         ],
         "entries": _entries(subjects, [*tasks], blocks, marks),
     }  # fmt: skip
@@ -150,7 +150,7 @@ def _about(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
             if each not in same
         ],
         "statuses": {mark: status for status, mark in STATUSES.items()} | {UNKNOWN: "unknown"},
-        "main": next((each["key"] for each in subjects.judgings if each["judging"] == scope.main), None),
+        "main": next((each["key"] for each in subjects.judge_configs if each["judge_config"] == scope.main), None),
         "tasks": [
             {name: value for name, value in task.items() if name not in _RUBRIC}
             | {"key": task_key(task_id), "n_criteria": len(task["criteria"])}
@@ -160,12 +160,12 @@ def _about(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
 
 
 def _scores(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Of each judging the values of each entry, task by task; of a task that is not complete the bounds."""
+    """Of each judge configuration the values of each entry, task by task; of a task that is not complete the bounds."""
     indices = {task_id: index for index, task_id in enumerate(task_ids)}
-    scores: dict[str, dict[str, Any]] = {each["key"]: {} for each in subjects.judgings}
-    for judging, entry, task_id, value, lower, upper in subjects.rows("drilldown/scores"):
+    scores: dict[str, dict[str, Any]] = {each["key"]: {} for each in subjects.judge_configs}
+    for judge_config, entry, task_id, value, lower, upper in subjects.rows("drilldown/scores"):
         if task_id in indices:
-            of_entry = scores[judging].setdefault(entry, {"values": [None] * len(indices), "bounds": {}})
+            of_entry = scores[judge_config].setdefault(entry, {"values": [None] * len(indices), "bounds": {}})
             if value is None:
                 of_entry["bounds"][str(indices[task_id])] = [round(lower, _DECIMALS), round(upper, _DECIMALS)]
             else:
@@ -176,20 +176,20 @@ def _scores(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, 
 def _marks(subjects: Subjects, tasks: Tasks, entries: Sequence[Row]) -> dict[str, dict[str, dict[str, str]]]:
     """Return the status of every criterion of some entries' responses.
 
-    Entry -> judging -> trial -> a letter for each criterion.
+    Entry -> judge configuration -> trial -> a letter for each criterion.
     """
-    some = Subjects(subjects.scope, tuple(entries), subjects.judgings)
+    some = Subjects(subjects.scope, tuple(entries), subjects.judge_configs)
     rubrics = {task_id: [row["position"] for row in task["criteria"]] for task_id, task in tasks.items()}
     marked_tasks: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
-    for entry, judging, trial, task_id, marks, positions in some.rows("drilldown/marks"):
+    for entry, judge_config, trial, task_id, marks, positions in some.rows("drilldown/marks"):
         rubric = rubrics.get(task_id, [])
         # In the order of the rubric; what is missing is not judged.
         by_position = dict(zip(positions or rubric, marks, strict=False))
         of_task = "".join(by_position.get(at, STATUSES["not_judged"]) for at in rubric)
-        marked_tasks[entry, judging, trial][task_id] = of_task
+        marked_tasks[entry, judge_config, trial][task_id] = of_task
     result: dict[str, dict[str, dict[str, str]]] = {entry["key"]: defaultdict(dict) for entry in entries}
     blanks = {task_id: STATUSES["not_judged"] * len(rubric) for task_id, rubric in rubrics.items()}
-    for (entry, judging, trial), of_tasks in sorted(marked_tasks.items()):
+    for (entry, judge_config, trial), of_tasks in sorted(marked_tasks.items()):
         marked = (of_tasks.get(task_id, blank) for task_id, blank in blanks.items())
-        result[entry][judging][str(trial)] = "".join(marked)
+        result[entry][judge_config][str(trial)] = "".join(marked)
     return result

@@ -19,8 +19,8 @@ def facts(scope: Scope) -> list[tuple[str, str, str]]:
     (row,) = scope.rows("overview/facts")
     usd = (row["responses_usd"] or 0) + (row["verdicts_usd"] or 0)
     is_priced = row["responses_usd"] is not None or row["verdicts_usd"] is not None
-    judges = {judging["judge"] for judging in scope.judgings}
-    ways = f"in {len(scope.judgings):,} ways" if len(scope.judgings) > len(judges) else ""
+    judges = {judge_config["judge"] for judge_config in scope.judge_configs}
+    ways = f"in {len(scope.judge_configs):,} ways" if len(scope.judge_configs) > len(judges) else ""
     unpriced = row["n_responses_unpriced"] + row["n_verdicts_unpriced"]
     return [
         ("Tasks", f"{row['n_tasks']:,}", counted(row["n_criteria"] or 0, "criterion", "criteria")),
@@ -104,8 +104,8 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
 
 def _models(some_rows: Rows, rows: Rows) -> str:
     """Return the names of the models of some rows of a leaderboard, with the judge if it has several."""
-    is_one_judge = len({row["judging"] for row in rows}) == 1
-    return some(row["model"] if is_one_judge else f"{row['model']} ({row['judging']})" for row in some_rows)
+    is_one_judge = len({row["judge_config"] for row in rows}) == 1
+    return some(row["model"] if is_one_judge else f"{row['model']} ({row['judge_config']})" for row in some_rows)
 
 
 _SMALL_MARKS = {"is_small": "ci_low", "is_critical_small": "critical_met_ci_low", "is_mistake_small": "mistake_ci_low"}
@@ -147,7 +147,7 @@ def terminal_notes(job: Job, rows: Rows) -> list[str]:
 
 def _boards(rows: Rows) -> list[list[Row]]:
     """Return the rows in groups that are ranked together: models may differ in vintage, but no model has two."""
-    names = ("split", "label", "judging")
+    names = ("split", "label", "judge_config")
     is_of_latest = len({tuple(row[name] for name in (*names, "model_label")) for row in rows}) == len(rows)
     boards: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
@@ -197,7 +197,7 @@ def _changes(scope: Scope) -> Iterator[Notice]:
         yield Notice("bad", text, "judges.html#judge_drift")
     splits: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for row in scope.rows("overview/changes"):
-        if row["is_significant"] and row["judging"] == scope.main:
+        if row["is_significant"] and row["judge_config"] == scope.main:
             verb = "fell" if row["difference"] < 0 else "rose"
             splits[row["model"], verb, row["earlier"]].append(
                 f"by {abs(row['difference']):.3f} on {row['split']} "

@@ -28,7 +28,7 @@ _DATED = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 
 @dataclass(frozen=True)
 class Ranking:
-    """The ranking by one judging, as the template takes it.
+    """The ranking by one judge configuration, as the template takes it.
 
     Attributes:
         sentence: who leads.
@@ -39,7 +39,7 @@ class Ranking:
         order: the labels of all models, the best first.
     """
 
-    judging: str
+    judge_config: str
     sentence: str
     boards: Sequence[tuple[str, Sequence[Mapping[str, Any]]]]
     ticks: Sequence[tuple[str, str]]
@@ -49,22 +49,25 @@ class Ranking:
 
 
 def rankings(scope: Scope) -> list[Ranking]:
-    """Return the ranking under each judging, in the order of the leaderboard: the main judging first."""
-    by_judging: dict[str, list[Row]] = defaultdict(list)
+    """Return the ranking under each judge configuration, in the order of the leaderboard: the main one first."""
+    by_judge_config: dict[str, list[Row]] = defaultdict(list)
     for row in scope.rows_of(LEADERBOARD):
-        by_judging[row["judging"]].append(row)
+        by_judge_config[row["judge_config"]].append(row)
     labels = [entry["entry"] for entry in scope.entries]
-    judges = {each["judging"]: each for each in scope.judgings}
+    judges = {each["judge_config"]: each for each in scope.judge_configs}
     hard = set(scope.given_members["hard_splits"])
     # Of only some models, or of several vintages of one, ranks are of another whole.
     is_part = bool(scope.job.named_models) or len({entry["model"] for entry in scope.entries}) < len(labels)
     ranked = []
-    for judging, rows in by_judging.items():
+    for label, rows in by_judge_config.items():
         # What the paper measured with this very judge, graded as the benchmark does by default, in its first trial.
-        is_usual = (judges[judging]["grading"], judges[judging]["judge_trial"]) == (scope.benchmark.grading, 1)
-        called = called_names(judges[judging]["judge_config_hash"], scope.job.settings.judges) if is_usual else set()
+        is_usual = (judges[label]["grading"], judges[label]["judge_trial"]) == (
+            scope.benchmark.grading,
+            1,
+        )
+        called = called_names(judges[label]["judge_config_hash"], scope.job.settings.judges) if is_usual else set()
         references = [each for each in scope.benchmark.references if each.judge in called]
-        ranked.append(ranking_of(rows, references, leaders(rows, hard, judging, is_part=is_part), labels))
+        ranked.append(ranking_of(rows, references, leaders(rows, hard, label, is_part=is_part), labels))
     return ranked
 
 
@@ -91,7 +94,8 @@ def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, label
             "prompt, on the first release of this split. They have no rank here."
         )
     return Ranking(
-        rows[0]["judging"], sentence, [(split, _lines(of_split, beside, at)) for split, of_split, beside in splits],
+        rows[0]["judge_config"], sentence,
+        [(split, _lines(of_split, beside, at)) for split, of_split, beside in splits],
         [(at(value), _short(value)) for value in ticks(low, high)], notes,
         any(row["is_below_bar"] for row in rows), order_of(rows, labels),
     )  # fmt: skip
@@ -128,23 +132,23 @@ def order_of(rows: Rows, labels: Iterable[str]) -> list[str]:
     )  # fmt: skip
 
 
-def leaders(rows: Rows, hard: set[str], judging: str, *, is_part: bool = False) -> str:
+def leaders(rows: Rows, hard: set[str], judge_config: str, *, is_part: bool = False) -> str:
     """Return one sentence that names the leader on each split, and the models tied with it.
 
     Hard splits are named only where there is no other split.
 
     Args:
-        rows: those of a leaderboard under one judging.
+        rows: those of a leaderboard under one judge configuration.
         hard: the splits that are a part of others.
-        judging: its label.
+        judge_config: its label.
         is_part: whether the rows are not all of one ranking, so that nothing can be said of ranks and ties.
     """
     ranked = [row for row in rows if row["rank"] is not None and not row["is_own_hard"]]
     shown = [row for row in ranked if row["split"] not in hard] or ranked
     clauses = [(_highest if is_part else _leader)(split, of_split) for (split, _), of_split in by_split(shown).items()]
     if not clauses:
-        return f"No model has a score by {judging} yet."
-    return f"Judged by {judging}, {'; '.join(clauses)}."
+        return f"No model has a score by {judge_config} yet."
+    return f"Judged by {judge_config}, {'; '.join(clauses)}."
 
 
 def _highest(split: str, rows: Rows) -> str:

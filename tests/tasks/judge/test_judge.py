@@ -66,7 +66,7 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...
 
 @pytest.mark.slow
 def test_the_plan_says_what_another_template_rejudges_and_how_to_keep_the_last(at: Callable[..., Job]) -> None:
-    assert "" == plan(at("default"))[-1].judged_before  # a first judging is judged again by nobody
+    assert "" == plan(at("default"))[-1].judged_before  # a first judge configuration is judged again by nobody
     n_criteria = judged(at("binary_v1")).rows
     planned = plan(at("default"))[-1]
 

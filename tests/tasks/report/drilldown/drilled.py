@@ -27,7 +27,7 @@ def drill(job: Job, folder: Path) -> None:
         common = {
             "heading": "A report", "pages": NAVIGATED, "main": scope.main, "footer": "",
             "models": [entry["entry"] for entry in scope.entries],
-            "judgings": [judging["judging"] for judging in scope.judgings], "orders": "{}",
+            "judge_configs": [judge_config["judge_config"] for judge_config in scope.judge_configs], "orders": "{}",
         }  # fmt: skip
         query = """
             select distinct model, model_config_hash, vintage, model || ', ' || vintage as entry
@@ -50,7 +50,7 @@ def data(site: Path) -> dict[str, Any]:
     """Return the content of the data files in the index: lists by name; for a task its rubric and entries' parts."""
     index = held(site)
     found = {"index": index, "criteria": held(site, index["criteria"]), "templates": held(site, index["templates"])}
-    found |= {f"scores-{each['key']}": held(site, each["scores"]) for each in index["judgings"]}
+    found |= {f"scores-{each['key']}": held(site, each["scores"]) for each in index["judge_configs"]}
     found |= {f"entry-{each['key']}": held(site, each["marks"]) for each in index["entries"]}
     for name in index["rubrics"].values():
         found |= {f"task-{key}": {"task": rubric} for key, rubric in held(site, name).items()}

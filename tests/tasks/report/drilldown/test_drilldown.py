@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tasks.figures.scope import criterion_key, entry_key, judging_key, task_key
+from tasks.figures.scope import criterion_key, entry_key, judge_config_key, task_key
 from tests.tasks.report.drilldown.drilled import Row, data, files
 from tests.tasks.report.made_up.texts import CANARY
 from warehouse import Warehouse
@@ -61,7 +61,7 @@ class Stored:
             place = places.get((row["task_id"], row["criterion_id"], row["criterion_hash"]))
             if place is not None and row["response_id"] in self.responses:
                 response = self.responses[row["response_id"]]
-                yield (row["task_id"], entry_key(response), response["trial"], judging_key(row), place), row
+                yield (row["task_id"], entry_key(response), response["trial"], judge_config_key(row), place), row
 
 
 @pytest.fixture(scope="module")
@@ -125,14 +125,16 @@ def test_every_answer_stands_in_the_file_of_its_task_word_for_word(held: dict[st
 def test_every_verdict_of_every_judge_stands_beside_its_response(held: dict[str, Any], stored: Stored) -> None:
     same = ("status", "explanation", "error")
     found = {
-        (task_id, entry, verdict["trial"], verdict["judging"], verdict["position"]): tuple(verdict[n] for n in same)
+        (task_id, entry, verdict["trial"], verdict["judge_config"], verdict["position"]): tuple(
+            verdict[n] for n in same
+        )
         for task_id in stored.tasks
         for entry, part in held[f"task-{task_key(task_id)}"].items()
         for verdict in part.get("verdicts", ())
     }
 
     assert {cell: tuple(row[name] for name in same) for cell, row in stored.verdicts.items()} == found
-    assert len({judging for *_, judging, _ in found}) == 3  # two judges, one of them twice
+    assert len({judge_config for *_, judge_config, _ in found}) == 3  # two judges, one of them twice
     assert {"met", "unmet", "timeout", "parse_error"} <= {status for status, *_ in found.values()}
 
 
@@ -142,25 +144,25 @@ def test_the_list_of_verdicts_has_a_letter_for_every_criterion_answered(held: di
     places = [(task["task_id"], row["position"]) for task in index["tasks"] for row in stored.criteria[task["task_id"]]]
     failed = {(r["task_id"], entry_key(r), r["trial"]) for r in stored.responses.values() if r["status"] != "ok"}
     for entry in index["entries"]:
-        for judging, by_trial in held[f"entry-{entry['key']}"].items():
+        for judge_config, by_trial in held[f"entry-{entry['key']}"].items():
             for trial, marks in by_trial.items():
                 found = {place: index["statuses"][mark] for place, mark in zip(places, marks, strict=True)}
                 for (task_id, position), status in found.items():
-                    verdict = stored.verdicts.get((task_id, entry["key"], int(trial), judging, position))
+                    verdict = stored.verdicts.get((task_id, entry["key"], int(trial), judge_config, position))
                     lost = (task_id, entry["key"], int(trial)) in failed
                     assert status == (verdict["status"] if verdict else "no_response" if lost else "not_judged")
 
 
 def test_no_verdict_is_missing_from_the_list_of_all(held: dict[str, Any], stored: Stored) -> None:
     listed = {
-        (entry["key"], int(trial), judging): len(marks) - marks.count("-") - marks.count("n")
+        (entry["key"], int(trial), judge_config): len(marks) - marks.count("-") - marks.count("n")
         for entry in held["index"]["entries"]
-        for judging, by_trial in held[f"entry-{entry['key']}"].items()
+        for judge_config, by_trial in held[f"entry-{entry['key']}"].items()
         for trial, marks in by_trial.items()
     }
     expected: dict[tuple[str, int, str], int] = defaultdict(int)
-    for _, entry, trial, judging, _ in stored.verdicts:
-        expected[entry, trial, judging] += 1
+    for _, entry, trial, judge_config, _ in stored.verdicts:
+        expected[entry, trial, judge_config] += 1
 
     assert expected == {series: number for series, number in listed.items() if number}
 
@@ -170,13 +172,14 @@ def test_scores_and_bounds_are_those_of_the_marts(drilled: tuple[Job, Path, dict
     with Warehouse(job.warehouse).reader() as reader:
         query = "from task_scores where score_name = 'score' and dataset_revision = ?"
         rows = {
-            (judging_key(row), entry_key(row), row["task_id"]): row for row in reader.rows(query, [job.data.revision])
+            (judge_config_key(row), entry_key(row), row["task_id"]): row
+            for row in reader.rows(query, [job.data.revision])
         }
     index = held["index"]
-    for judging, entry in product((each["key"] for each in index["judgings"]), index["entries"]):
-        shown = held[f"scores-{judging}"].get(entry["key"], {"values": [None] * len(index["tasks"])})
+    for judge_config, entry in product((each["key"] for each in index["judge_configs"]), index["entries"]):
+        shown = held[f"scores-{judge_config}"].get(entry["key"], {"values": [None] * len(index["tasks"])})
         for place, task in enumerate(index["tasks"]):
-            row = rows.get((judging, entry["key"], task["task_id"]), {"value": None})
+            row = rows.get((judge_config, entry["key"], task["task_id"]), {"value": None})
             assert shown["values"][place] == (row["value"] and pytest.approx(row["value"], abs=1e-5))
             if row["value"] is None and len(row) > 1:
                 bounds = [row["value_lower"], row["value_upper"]]

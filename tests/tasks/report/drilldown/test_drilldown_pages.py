@@ -83,9 +83,9 @@ def test_tasks_are_filtered_by_labels_and_words_and_a_link_keeps_the_filter(visi
 def test_tasks_are_sorted_by_any_column_with_what_is_missing_last(visit: Visit, held: dict[str, Any], how: str) -> None:
     visit.open("tasks.html")
     key = entry(held, "dogwood-open")["key"]
-    judging = next(each for each in held["index"]["judgings"] if each["label"] == "mild-judge")
-    values = held[f"scores-{judging['key']}"][key]["values"]
-    visit.page.get_by_role("combobox", name="Judge").select_option(judging["label"])
+    judge_config = next(each for each in held["index"]["judge_configs"] if each["label"] == "mild-judge")
+    values = held[f"scores-{judge_config['key']}"][key]["values"]
+    visit.page.get_by_role("combobox", name="Judge").select_option(judge_config["label"])
     visit.page.set_viewport_size({"width": 1280, "height": 6000})  # so that all rows are drawn
     column = visit.page.locator(f".tabulator-cell[tabulator-field='{key}']")
     column.filter(has_text=" to ").first.wait_for()
@@ -115,7 +115,7 @@ def test_the_answer_is_set_as_markdown_or_shown_word_for_word(visit: Visit, held
 def _flips(held: dict[str, Any], task: dict[str, Any], one: str, other: str) -> dict[tuple[int, str], tuple[str, str]]:
     """Place and judging of every verdict that both sides have in their first trial, and that differs."""
     sides = [
-        {(each["position"], each["judging"]): each["status"] for each in part["verdicts"] if each["trial"] == 1}
+        {(each["position"], each["judge_config"]): each["status"] for each in part["verdicts"] if each["trial"] == 1}
         for part in (held[f"task-{task['key']}"][key] for key in (one, other))
     ]
     decided = {"met", "unmet"}
@@ -187,7 +187,7 @@ def test_every_verdict_has_a_link_that_leads_to_it_and_to_its_row(
         visit.page.goto(address)
         visit.page.wait_for_selector("html[data-drawn]", state="attached")
         marked = visit.page.locator("td.marked")
-        verdict = next(v for v in part[who["key"]]["verdicts"] if (v["trial"], v["position"], v["judging"]) == (
+        verdict = next(v for v in part[who["key"]]["verdicts"] if (v["trial"], v["position"], v["judge_config"]) == (
             1, 8, held["index"]["main"],
         ))  # fmt: skip
 
@@ -251,8 +251,8 @@ def test_failures_are_found_among_all_verdicts_and_lead_to_their_causes(visit: V
 def test_data_that_is_missing_is_told_on_the_page(browser: Browser, world_drilldown: Path, tmp_path: Path) -> None:
     site = shutil.copytree(world_drilldown, tmp_path / "site")
     index = held(site)
-    for judging in index["judgings"]:
-        (site / f"data/{judging['scores']}.js").unlink()
+    for judge_config in index["judge_configs"]:
+        (site / f"data/{judge_config['scores']}.js").unlink()
     criteria = index["criteria"]
     (site / f"data/{criteria}.js").write_text(f'prbench.give("{criteria}","bm90IGd6aXA=");\n')
     with visiting(browser, site) as visit:

@@ -175,15 +175,15 @@ def debiased_rows(judged: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 def look_rows(board: list[dict[str, Any]]) -> dict[str, list[Row]]:
-    """The looks of the first model of a board beside the two that follow, each with all columns of a judging."""
+    """The looks of the first model of a board beside the two that follow, each with its judge's columns."""
     first, *others = board[:3]
-    judging = {name: first[name] for name in ("dataset_revision", "judge", "judge_config_hash", "template_hash")}
+    judge_config = {name: first[name] for name in ("dataset_revision", "judge", "judge_config_hash", "template_hash")}
     found = []
     for place, other in enumerate(others):
         for block in (1, 2):
             is_open = place == 1 or block == 1
             found.append(row(
-                "stopping_looks", **judging, stopping_id="made up", grading=first["grading"], judge_trial=1,
+                "stopping_looks", **judge_config, stopping_id="made up", grading=first["grading"], judge_trial=1,
                 score_name="score", model=first["model"], model_config_hash=first["model_config_hash"],
                 vintage=first["vintage"], compared_model=other["model"],
                 compared_config_hash=other["model_config_hash"], compared_vintage=other["vintage"], block=block,

@@ -93,8 +93,8 @@ def _made(job: Job, tasks: list[Task]) -> dict[str, list[Row]]:
         for number, task in enumerate(tasks):
             report = _report(job, key, model, number, task)
             found["responses"].append(report)
-            for judging in (*_judging_columns(job), *([_PERSON] if number % 3 == 0 else [])):
-                found["verdicts"] += _decided(key, report, task, judging)
+            for judge_config in (*_judging_columns(job), *([_PERSON] if number % 3 == 0 else [])):
+                found["verdicts"] += _decided(key, report, task, judge_config)
     return found
 
 
@@ -104,7 +104,7 @@ _PERSON = {
 
 
 def _judging_columns(job: Job) -> Iterator[Row]:
-    return (judging.columns for judging in judge_configs(job, BENCHMARK))
+    return (judge_config.columns for judge_config in judge_configs(job, BENCHMARK))
 
 
 def _report(job: Job, key: Row, model: str, number: int, task: Task) -> Row:
@@ -121,20 +121,21 @@ def _report(job: Job, key: Row, model: str, number: int, task: Task) -> Row:
     )  # fmt: skip
 
 
-def _decided(key: Row, report: Row, task: Task, judging: Row) -> Iterator[Row]:
-    cost = {} if judging is _PERSON else {"cost_usd": 0.001, "prompt_tokens": 900, "completion_tokens": 40}
+def _decided(key: Row, report: Row, task: Task, judge_config: Row) -> Iterator[Row]:
+    cost = {} if judge_config is _PERSON else {"cost_usd": 0.001, "prompt_tokens": 900, "completion_tokens": 40}
     for criterion in task.criteria:
-        step = _step(report["model"], criterion, judging["judge"], task.task_id)
+        step = _step(report["model"], criterion, judge_config["judge"], task.task_id)
         identity = verdict_id(
             report["response_id"], report["text"], criterion.criterion_id, criterion.content_hash,
-            *(judging[name] for name in _PERSON),
+            *(judge_config[name] for name in _PERSON),
         )  # fmt: skip
         yield row(
             "verdicts", verdict_id=identity,
             response_id=report["response_id"], task_id=task.task_id, model=report["model"], status=_STEPS[step],
             value=VALUES[_STEPS[step]], criterion_id=criterion.criterion_id, criterion_hash=criterion.content_hash,
-            explanation=f"The report {('does so', 'does so in part', 'does not')[step]}, says {judging['judge']}.",
-            source="imported" if judging is _PERSON else "judged", created_at=report["created_at"], **key, **judging,
+            explanation=f"The report {('does so', 'does so in part', 'does not')[step]}, says {judge_config['judge']}.",
+            source="imported" if judge_config is _PERSON else "judged", created_at=report["created_at"], **key,
+            **judge_config,
             **cost,
         )  # fmt: skip
 

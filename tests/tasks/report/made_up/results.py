@@ -115,17 +115,17 @@ def _fate(who: Contender, number: int, trial: int) -> tuple[str, str | None]:
 
 @dataclass(frozen=True)
 class Grader:
-    """A grader: a judge under one judging, or people, whose rows are imported."""
+    """A grader: a judge under one judge configuration, or people, whose rows are imported."""
 
     name: str
     columns: Row
     usd_per_mtok: float | None = None
 
     @classmethod
-    def of_judging(cls, name: str, judging: JudgeConfig) -> "Grader":
+    def of_judge_config(cls, name: str, judge_config: JudgeConfig) -> "Grader":
         """A configured judge."""
-        price = judging.judge.price
-        return cls(name, judging.columns, None if price is None else price.input_usd_per_mtok)
+        price = judge_config.judge.price
+        return cls(name, judge_config.columns, None if price is None else price.input_usd_per_mtok)
 
     @property
     def is_import(self) -> bool:

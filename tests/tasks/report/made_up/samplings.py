@@ -15,7 +15,7 @@ Rows = list[dict[str, Any]]
 class Sampling:
     """A model that answered both tasks at a time, and what a judge decided on the four criteria, two of each task.
 
-    `judged_s` is when it was judged, if not at once; `other` are the columns of the judging that are not as usual.
+    `judged_s` is when it was judged, if not at once; `other` are unusual columns of the judge configuration.
     """
 
     vintage: str
@@ -39,7 +39,7 @@ def rows_by_table(samplings: Sequence[Sampling]) -> dict[str, Rows]:
             tables[table_name] += [{**each, "dataset_revision": revision} if is_of_revision else each for each in rows]
     for each in samplings:
         _add(tables, each)
-    # Several judgings of one sampling share its responses.
+    # Several judge configurations of one sampling share its responses.
     tables["responses"] = list({each["response_id"]: each for each in tables["responses"]}.values())
     return tables
 

@@ -130,7 +130,7 @@ def _graded(
     job: Job, names: Names, sampling: Sampling, answered: list[tuple[Asked, Row]]
 ) -> Iterator[tuple[Grader, list[tuple[Asked, Row]]]]:
     """Yield the graders of a sampling, each with its responses: only the first judge has all of them."""
-    strict, mild = map(Grader.of_judging, JUDGES, judge_configs(job, BENCHMARK))
+    strict, mild = map(Grader.of_judge_config, JUDGES, judge_configs(job, BENCHMARK))
     first = [each for each in answered if each[1]["trial"] == 1]
     yield strict, answered
     if sampling.night in (_PINNED, *NIGHTS[3:]):

@@ -51,7 +51,7 @@ def test_no_chart_shows_two_judges_or_splits_or_a_hard_split_beside_its_full_one
     plots = FIGURES[name].plots(rows)  # type: ignore[misc]
 
     charted = [specification(plot.chart)["data"]["values"] for plot in plots]
-    assert all(len({each["judging"] for each in values}) == 1 for values in charted)
+    assert all(len({each["judge_config"] for each in values}) == 1 for values in charted)
     titles = [plot.title for plot in plots]
     assert len(titles) == len(set(titles))
     assert not [title for title in titles if "_hard" in title]
@@ -100,7 +100,7 @@ def test_who_has_no_known_price_is_named_and_is_in_no_chart_of_cost(scope: Scope
     assert all(each["usd" if "part" in each else "response_usd"] > 0 for each in drawn)
     bars = [each for each in drawn if "part" in each]
     assert bars
-    assert PEOPLE not in {each["judging"] for each in bars}, "what people cost is not known"
+    assert PEOPLE not in {each["judge_config"] for each in bars}, "what people cost is not known"
 
 
 def one_answer_each(costs: dict[str, list[float | None]], **of_verdict: Any) -> dict[str, list[Row]]:

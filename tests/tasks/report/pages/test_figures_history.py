@@ -60,7 +60,7 @@ def test_each_judge_has_its_history_with_the_nights_in_which_it_was_out_of_contr
     assert [(each["judged_by"], each["is_drifted"]) for each in rows] == [
         ("judge", False), ("judge", True), ("second", False), ("second", False),
     ]  # fmt: skip
-    assert [each["judging"] for each in rows][2:] == [["second"], ["second"]]
+    assert [each["judge_config"] for each in rows][2:] == [["second"], ["second"]]
 
 
 RUNS = [

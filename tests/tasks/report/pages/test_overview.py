@@ -31,7 +31,7 @@ def test_a_named_sampling_is_compared_with_the_one_before_it(world_job: Job, sco
 
     # On the second night the judge had drifted, so what came before that is what the third one is compared with.
     before = {NIGHTS[2]: NIGHTS[1], NIGHTS[3]: NIGHTS[1]}[night]
-    strict = [row for row in found if row["judging"] == "strict-judge"]
+    strict = [row for row in found if row["judge_config"] == "strict-judge"]
     assert {row["model"] for row in strict} == {DROPPING, "elm-chat"}
     assert {(row["earlier"], row["later"]) for row in strict} == {(before, night)}
 
@@ -54,7 +54,7 @@ def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, scope: Scope) -
     settings = world_job.settings.model_copy(update={"judges": judges})
     embedded = Scope(
         world_job.model_copy(update={"settings": settings}), scope.benchmark, scope.revision, scope.reader,
-        scope.entries, scope.judgings,
+        scope.entries, scope.judge_configs,
     )  # fmt: skip
 
     assert notices(embedded)[0].text.startswith("mild-judge, strict-judge is the embedded model")

@@ -132,7 +132,7 @@ def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(browse
         visit.page.get_by_role("combobox", name="Judge").select_option("mild-judge")
 
         assert set(_column(visit, "leaderboard", "leaderboard-model")) == {"birch-2", "elm-chat"}
-        assert set(_column(visit, "leaderboard", "leaderboard-judging")) == {"mild-judge"}
+        assert set(_column(visit, "leaderboard", "leaderboard-judge_config")) == {"mild-judge"}
         board = visit.page.locator(".boards:visible tbody").first
         assert set(board.locator("th:visible").all_inner_texts()) == {"birch-2", "elm-chat"}
 
@@ -151,7 +151,9 @@ def test_a_page_shows_the_best_models_of_the_chosen_judge_on_one_axis_for_each_f
         visit.page.get_by_role("combobox", name="Judge").select_option("mild-judge")
         assert said.inner_text() == "6 of 7 shown, the best by mild-judge"
         ranks = numbers(world_site, "leaderboard")
-        worst = max((row for row in ranks if row["judging"] == "mild-judge"), key=lambda row: int(row["rank"] or 0))
+        worst = max(
+            (row for row in ranks if row["judge_config"] == "mild-judge"), key=lambda row: int(row["rank"] or 0)
+        )
         assert worst["model"] not in [box.get_attribute("value") for box in chosen.all()]
         ticks = visit.value(_TICKS)
         assert len(ticks) > 1

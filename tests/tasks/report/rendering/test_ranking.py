@@ -15,7 +15,7 @@ from tasks.run.judge_configs import judge_target
 def row(model: str, rank: int | None, **more: Any) -> dict[str, Any]:
     """A row of a leaderboard, of a model that intervals allow to be at its rank only."""
     usual = {
-        "judging": "j",
+        "judge_config": "j",
         "split": "finance",
         "is_own_hard": False,
         "rank_low": rank,
