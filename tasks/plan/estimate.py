@@ -107,11 +107,11 @@ def counted_per_prompt(target: Target, texts: Sequence[str]) -> float:
 
 
 def planned_calls(
-    purpose: str, label: str, calls: int, per_call: PerCall, prices: Prices, most_reply_tokens: int | None = None
+    purpose: str, label: str, calls: int, per_call: PerCall, prices: Prices, most_reply: int | None = None
 ) -> Planned:
     """Return the planned usage and cost (USD) of some calls, and the assumptions or missing values.
 
-    `per_call` may lack the tokens of the prompt or the reply; `most_reply_tokens` bounds the assumed ones of a reply.
+    `per_call` may lack the tokens of the prompt or the reply; `most_reply` bounds the assumed ones of a reply.
     """
     if calls == 0:
         return Planned(purpose, label, 0, 0, 0, 0.0, 0.0, 0.0, MEASURED)
@@ -120,7 +120,7 @@ def planned_calls(
     cost = cost_usd(prices, prompt, _times(calls, per_call.cached), completion)
     if not STAGES[purpose].is_assumed and per_call.basis == UNKNOWN:
         missing.append("the length of its calls; none was measured yet")
-    ends, assumed = _completed(purpose, per_call, most_reply_tokens)
+    ends, assumed = _completed(purpose, per_call, most_reply)
     low, high = (cost_usd(prices, *(_times(calls, n) for n in (e.prompt, e.cached, e.completion))) for e in ends)
     if low is not None and low == high:
         # What costs nothing costs that at any length.
@@ -131,9 +131,7 @@ def planned_calls(
     )
 
 
-def _completed(
-    purpose: str, per_call: PerCall, most_reply_tokens: int | None
-) -> tuple[tuple[PerCall, PerCall], list[str]]:
+def _completed(purpose: str, per_call: PerCall, most_reply: int | None) -> tuple[tuple[PerCall, PerCall], list[str]]:
     """Return the lowest and the highest mean call that the known figures allow, and the assumptions in words."""
     is_known = per_call.prompt is not None and per_call.completion is not None
     if is_known or not STAGES[purpose].is_assumed:
@@ -146,7 +144,7 @@ def _completed(
         assumed.append(f"responses of {JUDGED_TOKENS} tokens to judge")
     if per_call.completion is None:
         span = RESPONSE_TOKENS if purpose == "sample" else VERDICT_TOKENS
-        most = span.high if most_reply_tokens is None else min(span.high, most_reply_tokens)
+        most = span.high if most_reply is None else min(span.high, most_reply)
         span = Span(min(span.low, most), most)
         low, high = replace(low, completion=span.low), replace(high, completion=span.high)
         assumed.append(f"{'responses' if purpose == 'sample' else 'replies'} of {span} tokens")

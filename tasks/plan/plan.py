@@ -32,7 +32,7 @@ from tasks.rules.variants import AUGMENTED
 from tasks.run import missing_work
 from tasks.run.calls import Analysis, Item
 from tasks.run.judge_configs import (
-    CascadeJudgeConfigs,
+    CascadeConfigs,
     JudgeConfig,
     hash_of_template,
     judge_configs,
@@ -171,9 +171,7 @@ def _analysis_calls(reader: Reader, analysis: Analysis, analyst: Analyst, items:
     per_call = estimate.counted_per_call(
         estimate.measured_per_call(reader, analysis.table, **identity), target, prompts
     )
-    planned = estimate.planned_calls(
-        analysis.stage, analyst.label, len(items), per_call, prices, _most_reply_tokens(target)
-    )
+    planned = estimate.planned_calls(analysis.stage, analyst.label, len(items), per_call, prices, _most_reply(target))
     return replace(planned, note=planned.note or note)
 
 
@@ -186,9 +184,7 @@ def _samples(
         "\n".join(text for _, text in missing_work.messages_to(model, conversations[task_id])) for task_id, _ in cells
     ]
     per_call = estimate.counted_per_call(measured, target, texts)
-    return estimate.planned_calls(
-        "sample", model.label, len(cells), per_call, prices_of(target), _most_reply_tokens(target)
-    )
+    return estimate.planned_calls("sample", model.label, len(cells), per_call, prices_of(target), _most_reply(target))
 
 
 def _verdicts(
@@ -226,9 +222,7 @@ def _verdicts(
         without_text = [_prompt_around(judge_config, conversations[task_id]) for task_id in to_come]
         per_call = replace(per_call, base_prompt=estimate.counted_per_prompt(target, without_text))
     n_calls = called.calls({each.response_id: each.n_criteria for each in missing}, n_prompts, to_come_calls)
-    planned = estimate.planned_calls(
-        "judge", judge_config.judge.label, n_calls, per_call, prices, _most_reply_tokens(target)
-    )
+    planned = estimate.planned_calls("judge", judge_config.judge.label, n_calls, per_call, prices, _most_reply(target))
     unknown = []
     # A response that is too long for a judge needs a call for each chunk, and a last one.
     if fit is not None and planned.calls and fit.prompt_tokens is None:
@@ -250,7 +244,7 @@ def _prompt_around(judge_config: JudgeConfig, conversation: Conversation) -> str
     return judge_config.template + "\n".join(text for _, text in conversation.messages)
 
 
-def _most_reply_tokens(target: Target) -> int | None:
+def _most_reply(target: Target) -> int | None:
     """Return the most tokens of a response, if the model or its configuration limits them."""
     return most_reply_tokens(target, target.parameters)
 
@@ -302,7 +296,7 @@ def judges_to_call(
 
 
 def _share(
-    reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig, cascade: CascadeJudgeConfigs
+    reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig, cascade: CascadeConfigs
 ) -> tuple[float, str]:
     """Return the share of criteria that are escalated, and its source."""
     counts = "count(*) as n_verdicts, count(escalated_because) as n_escalated"

@@ -49,13 +49,9 @@ class Needed:
         """Return the number of needed calls for the cells, in each random order."""
         n_needed = np.zeros(self.n_orders)
         for label, task_id, n_calls in cells:
-            positions_and_needs = [
-                (positions[task_id], n) for positions, n in self.of_model.get(label, ()) if task_id in positions
-            ]
+            needs = [(positions[task_id], n) for positions, n in self.of_model.get(label, ()) if task_id in positions]
             # A task that is in no comparison of a model, or a model that is in none, is evaluated in full.
-            n_needed += n_calls * (
-                np.max([position < n for position, n in positions_and_needs], axis=0) if positions_and_needs else 1.0
-            )
+            n_needed += n_calls * (np.max([position < n for position, n in needs], axis=0) if needs else 1.0)
         return n_needed
 
 

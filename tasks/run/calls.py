@@ -31,7 +31,7 @@ _QUOTED_CHARS = 300
 
 @dataclass(frozen=True)
 class ReplySpec(Generic[Parsed_co]):
-    """What a reply must look like: how it is read, the structured output that is requested, and the reminder.
+    """The required form of a reply: how it is read, the structured output that is requested, and the reminder.
 
     The reminder is sent after a reply that cannot be read.
     """

@@ -1,4 +1,4 @@
-"""How models are called, and judge configurations: a judge with its template, grading and trial."""
+"""The targets of models, and judge configurations: a judge with its template, grading and trial."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -54,7 +54,7 @@ def judge_target(judge: Judge) -> Target:
 
 
 @dataclass(frozen=True)
-class CascadeJudgeConfigs:
+class CascadeConfigs:
     """The judge configurations of a cascade: its first judge in each of the repetitions that count, then its second."""
 
     first: tuple["JudgeConfig", ...]
@@ -78,7 +78,7 @@ class JudgeConfig:
     grading: str
     judge_trial: int
     evidence_template: str | None = None
-    cascade: CascadeJudgeConfigs | None = None
+    cascade: CascadeConfigs | None = None
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def _judge_configs_of(judge: Judge, benchmark: Benchmark) -> list[JudgeConfig]:
         refuse_unlike_gradings(judge, benchmark)
         when = judge.cascade.when.rule
         first, (then, *_) = (_judge_configs_of(member, benchmark) for member in judge.cascade.members)
-        members = CascadeJudgeConfigs(tuple(first[: when.n_repetitions(len(first))]), then, when)
+        members = CascadeConfigs(tuple(first[: when.n_repetitions(len(first))]), then, when)
         is_same = first[0].template_hash == then.template_hash
         words = then.template_hash if is_same else template_hash(first[0].template_hash, then.template_hash)
         return [JudgeConfig(judge, config, then.template, words, then.grading, 1, then.evidence_template, members)]

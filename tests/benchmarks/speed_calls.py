@@ -28,7 +28,7 @@ def main() -> None:
     for latency_s in given.latency_s:
         figures_of: dict[str, list[Figures]] = {client: [] for client in given.clients}
         for _, client in product(range(given.rounds), given.clients):
-            with ServerProcess(latency_mean_s=latency_s) as server:
+            with ServerProcess(latency_s=latency_s) as server:
                 of_client = client, server.api_base, given.calls, given.at_once
                 figures = in_process_of_its_own(client_figures, *of_client)
             figures_of[client].append(figures)

@@ -7,7 +7,7 @@ import resource
 import signal
 from pathlib import Path
 
-from tests.faults.behaviours import Behaviour, lognormal_latency, seeded_faults, slowed, well_behaved
+from tests.faults.behaviours import Behaviour, seeded_faults, slowed, well_behaved
 from tests.faults.process import BookFile
 from tests.faults.server import FaultServer
 
@@ -15,10 +15,9 @@ from tests.faults.server import FaultServer
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
-    parser.add_argument("--seed", type=int, default=0, help="decides which calls fail and how long each takes")
+    parser.add_argument("--seed", type=int, default=0, help="decides which calls fail")
     parser.add_argument("--fault-rate", type=float, default=0.0, help="the share of calls that fail")
-    parser.add_argument("--latency-mean-s", type=float, default=0.0, help="mean time of a response")
-    parser.add_argument("--latency-sigma", type=float, default=0.0, help="how much that varies, as for a lognormal")
+    parser.add_argument("--latency-s", type=float, default=0.0, help="time of each response")
     parser.add_argument("--book", type=Path, help="a file that gets a line of JSON for every served request")
     return parser.parse_args()
 
@@ -27,10 +26,7 @@ def _behaviour(arguments: argparse.Namespace) -> Behaviour:
     behaviour: Behaviour = well_behaved
     if arguments.fault_rate > 0:
         behaviour = seeded_faults(arguments.seed, arguments.fault_rate)
-    if arguments.latency_mean_s > 0:
-        latency = lognormal_latency(arguments.seed, arguments.latency_mean_s, arguments.latency_sigma)
-        behaviour = slowed(latency, then=behaviour)
-    return behaviour
+    return slowed(arguments.latency_s, behaviour) if arguments.latency_s > 0 else behaviour
 
 
 async def _serve(server: FaultServer) -> None:

@@ -78,22 +78,20 @@ def result_of(custom_id: str, entry: Entry, endpoint: str, behaviour: Behaviour)
     """Return the result of a processed request. A response that would be cut is none; delays do not count."""
     flaw = flaw_of(entry.request, CONVERSATION[endpoint])
     if flaw is None:
-        http_response = behaviour(entry.request, entry.number)
+        reply = behaviour(entry.request, entry.number)
     else:
-        http_response = HttpResponse(status=400, error=error_json(flaw)["error"])
-    if http_response.cuts_connection or http_response.cuts_body:
+        reply = HttpResponse(status=400, error=error_json(flaw)["error"])
+    if reply.cuts_connection or reply.cuts_body:
         return _result(custom_id, entry, None, _LOST)
-    entry.status, entry.is_paid = http_response.status, http_response.is_completion
-    body: Any = json_of(endpoint, entry.request, http_response)
-    if http_response.raw is not None:
+    entry.status, entry.is_paid = reply.status, reply.is_completion
+    body: Any = json_of(endpoint, entry.request, reply)
+    if reply.raw is not None:
         try:
-            body = json.loads(http_response.raw)
+            body = json.loads(reply.raw)
         except ValueError:  # it becomes a string, so that the line stays readable
-            body = http_response.raw.decode(errors="replace")
+            body = reply.raw.decode(errors="replace")
     request_id = f"req_{entry.digest[:24]}"
-    return _result(
-        custom_id, entry, {"status_code": http_response.status, "request_id": request_id, "body": body}, None
-    )
+    return _result(custom_id, entry, {"status_code": reply.status, "request_id": request_id, "body": body}, None)
 
 
 def _result(

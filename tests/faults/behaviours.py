@@ -1,14 +1,12 @@
-"""Requests of clients, responses of the provider, faults and latencies of a seed, and the book of all calls."""
+"""Requests of clients, responses of the provider, faults of a seed, and the book of all calls."""
 
 import hashlib
 import json
-import math
 import re
 import threading
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from statistics import NormalDist
 from typing import Any, Literal
 
 Request = dict[str, Any]
@@ -127,9 +125,6 @@ class HttpResponse:
 Behaviour = Callable[[Request, int], HttpResponse]
 """(request, number of earlier requests of the same content) -> response. It must not block: `HttpResponse.delay_s`."""
 
-Latency = Callable[[Request, int], float]
-"""(request, how many requests of the same content came before) -> seconds."""
-
 
 def is_judge_request(request: Request) -> bool:
     """Return whether a request asks for a verdict (the shipped template has these words)."""
@@ -204,33 +199,20 @@ def seeded_faults(
     chosen = [FAULTS[kind] for kind in kinds]
 
     def behaviour(request: Request, number: int) -> HttpResponse:
-        http_response = then(request, number)
+        reply = then(request, number)
         if _pseudorandom("fault", seed, request, number) >= rate:
-            return http_response
-        return chosen[int(_pseudorandom("kind", seed, request, number) * len(chosen))](http_response)
+            return reply
+        return chosen[int(_pseudorandom("kind", seed, request, number) * len(chosen))](reply)
 
     return behaviour
 
 
-def lognormal_latency(seed: int, mean_s: float, sigma: float) -> Latency:
-    """A latency with this mean whose logarithm has the standard deviation `sigma`; the call alone decides it."""
-    if mean_s <= 0:
-        return lambda _request, _number: 0.0
-    median_s = mean_s * math.exp(-(sigma**2) / 2)
-    normal = NormalDist()
-
-    def latency(request: Request, number: int) -> float:
-        return median_s * math.exp(sigma * normal.inv_cdf(_pseudorandom("latency", seed, request, number)))
-
-    return latency
-
-
-def slowed(latency: Latency, then: Behaviour = well_behaved) -> Behaviour:
-    """A behaviour that responds, or fails, as `then` does, but only after this latency."""
+def slowed(delay_s: float, then: Behaviour) -> Behaviour:
+    """A behaviour that responds, or fails, as `then` does, but only after a delay."""
 
     def behaviour(request: Request, number: int) -> HttpResponse:
-        http_response = then(request, number)
-        return replace(http_response, delay_s=http_response.delay_s + latency(request, number))
+        reply = then(request, number)
+        return replace(reply, delay_s=reply.delay_s + delay_s)
 
     return behaviour
 

@@ -24,40 +24,35 @@ _CREATED = 1
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
-def is_streamed(request: Request, http_response: HttpResponse) -> bool:
+def is_streamed(request: Request, reply: HttpResponse) -> bool:
     """Return whether a response is a stream of events: one was requested, and the response is not an error."""
-    return (
-        bool(request.get("stream"))
-        and http_response.status == 200
-        and http_response.error is None
-        and http_response.raw is None
-    )
+    return bool(request.get("stream")) and reply.status == 200 and reply.error is None and reply.raw is None
 
 
-def body_of(path: str, request: Request, http_response: HttpResponse) -> bytes:
+def body_of(path: str, request: Request, reply: HttpResponse) -> bytes:
     """Return the whole body of a response, as bytes."""
-    if http_response.raw is not None:
-        return http_response.raw
-    if is_streamed(request, http_response):
-        return b"".join(
-            b"data: " + json.dumps(event).encode() + b"\n\n" for event in _events(request, http_response)
-        ) + (b"data: [DONE]\n\n")
-    return json.dumps(json_of(path, request, http_response)).encode()
+    if reply.raw is not None:
+        return reply.raw
+    if is_streamed(request, reply):
+        return b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in _events(request, reply)) + (
+            b"data: [DONE]\n\n"
+        )
+    return json.dumps(json_of(path, request, reply)).encode()
 
 
-def json_of(path: str, request: Request, http_response: HttpResponse) -> dict[str, Any]:
+def json_of(path: str, request: Request, reply: HttpResponse) -> dict[str, Any]:
     """Return the body of a response that is not streamed."""
-    if http_response.error is not None:
-        return {"error": http_response.error}
-    if http_response.status >= 400:
-        return error_json(f"status {http_response.status}", "server_error" if http_response.status >= 500 else None)
+    if reply.error is not None:
+        return {"error": reply.error}
+    if reply.status >= 400:
+        return error_json(f"status {reply.status}", "server_error" if reply.status >= 500 else None)
     if path == EMBEDDINGS:
-        return _embeddings(request, http_response)
-    return _response(request, http_response) if path == RESPONSES else _chat(request, http_response)
+        return _embeddings(request, reply)
+    return _response(request, reply) if path == RESPONSES else _chat(request, reply)
 
 
-def _embeddings(request: Request, http_response: HttpResponse) -> dict[str, Any]:
-    """A vector for each text: its words, each counted in one of 64 places."""
+def _embeddings(request: Request, reply: HttpResponse) -> dict[str, Any]:
+    """A vector for each text: its words, each counted in one of 64 components."""
     texts = [request["input"]] if isinstance(request["input"], str) else request["input"]
     data = [
         {"object": "embedding", "index": position, "embedding": words_vector(text)}
@@ -65,7 +60,7 @@ def _embeddings(request: Request, http_response: HttpResponse) -> dict[str, Any]
     ]
     tokens = sum(len(text.split()) for text in texts)
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
-    return {"object": "list", "data": data, "model": _served(request, http_response), "usage": usage}
+    return {"object": "list", "data": data, "model": _served(request, reply), "usage": usage}
 
 
 def words_vector(text: str) -> list[float]:
@@ -81,37 +76,33 @@ def error_json(message: str, kind: str | None = None, code: str | None = None) -
     return {"error": {"message": message, "type": kind or "invalid_request_error", "param": None, "code": code}}
 
 
-def _head(request: Request, http_response: HttpResponse, kind: str) -> dict[str, Any]:
+def _head(request: Request, reply: HttpResponse, kind: str) -> dict[str, Any]:
     """Return the first fields of a completion, and of each chunk of one."""
     digest = digest_of(request)[:24]
-    head = {"id": f"chatcmpl-{digest}", "object": kind, "created": _CREATED, "model": _served(request, http_response)}
-    return head if http_response.fingerprint is None else {**head, "system_fingerprint": http_response.fingerprint}
+    head = {"id": f"chatcmpl-{digest}", "object": kind, "created": _CREATED, "model": _served(request, reply)}
+    return head if reply.fingerprint is None else {**head, "system_fingerprint": reply.fingerprint}
 
 
-def _served(request: Request, http_response: HttpResponse) -> str:
-    return http_response.model or f"{request['model']}-2026-11-01"
+def _served(request: Request, reply: HttpResponse) -> str:
+    return reply.model or f"{request['model']}-2026-11-01"
 
 
-def _chat(request: Request, http_response: HttpResponse) -> dict[str, Any]:
-    message = {"role": "assistant", "content": http_response.text, "refusal": http_response.refusal}
-    wanted = {"logprobs": _logprobs(http_response.text or "", http_response)} if request.get("logprobs") else {}
+def _chat(request: Request, reply: HttpResponse) -> dict[str, Any]:
+    message = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
+    wanted = {"logprobs": _logprobs(reply.text or "", reply)} if request.get("logprobs") else {}
     choices = [
-        {"index": index, "message": message, "finish_reason": http_response.finish_reason, **wanted}
-        for index in range(http_response.choices)
+        {"index": index, "message": message, "finish_reason": reply.finish_reason, **wanted}
+        for index in range(reply.choices)
     ]
-    return {
-        **_head(request, http_response, "chat.completion"),
-        "choices": choices,
-        **_chat_usage(request, http_response),
-    }
+    return {**_head(request, reply, "chat.completion"), "choices": choices, **_chat_usage(request, reply)}
 
 
-def _logprobs(text: str, http_response: HttpResponse) -> dict[str, Any]:
+def _logprobs(text: str, reply: HttpResponse) -> dict[str, Any]:
     """The tokens of a text (words, spaces, marks) with their log-probabilities."""
     tokens = [
         {
             "token": token, "bytes": list(token.encode()), "top_logprobs": [],
-            "logprob": math.log(http_response.certainty if token in {"true", "false"} else 0.99),
+            "logprob": math.log(reply.certainty if token in {"true", "false"} else 0.99),
         }
         for token in _tokens(text)
     ]  # fmt: skip
@@ -122,29 +113,21 @@ def _tokens(text: str) -> list[str]:
     return re.findall(r"\w+|\s+|[^\w\s]", text)
 
 
-def _events(request: Request, http_response: HttpResponse) -> Iterator[dict[str, Any]]:
+def _events(request: Request, reply: HttpResponse) -> Iterator[dict[str, Any]]:
     """The chunks of a streamed completion: role, text in pieces, reason of the end, and usage if it was asked for."""
     wants_usage = bool((request.get("stream_options") or {}).get("include_usage"))
-    head = _head(request, http_response, "chat.completion.chunk")
+    head = _head(request, reply, "chat.completion.chunk")
     if wants_usage:
         head["usage"] = None
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     wants_logprobs = bool(request.get("logprobs"))
-    deltas += [{"content": each} for each in (_tokens if wants_logprobs else _pieces)(http_response.text or "")]
-    deltas += [{"refusal": piece} for piece in _pieces(http_response.refusal or "")]
-    for delta in deltas if http_response.choices else ():
-        logprobs = (
-            {"logprobs": _logprobs(delta["content"], http_response)} if wants_logprobs and delta.get("content") else {}
-        )
-        yield {
-            **head,
-            "choices": [{**_delta(index, delta, None), **logprobs} for index in range(http_response.choices)],
-        }
-    yield {
-        **head,
-        "choices": [_delta(index, {}, http_response.finish_reason) for index in range(http_response.choices)],
-    }
-    if wants_usage and (usage := _chat_usage(request, http_response)):
+    deltas += [{"content": each} for each in (_tokens if wants_logprobs else _pieces)(reply.text or "")]
+    deltas += [{"refusal": piece} for piece in _pieces(reply.refusal or "")]
+    for delta in deltas if reply.choices else ():
+        logprobs = {"logprobs": _logprobs(delta["content"], reply)} if wants_logprobs and delta.get("content") else {}
+        yield {**head, "choices": [{**_delta(index, delta, None), **logprobs} for index in range(reply.choices)]}
+    yield {**head, "choices": [_delta(index, {}, reply.finish_reason) for index in range(reply.choices)]}
+    if wants_usage and (usage := _chat_usage(request, reply)):
         yield {**head, "choices": [], **usage}
 
 
@@ -157,63 +140,62 @@ def _pieces(text: str) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
-def _counts(request: Request, http_response: HttpResponse) -> tuple[int, int, int]:
+def _counts(request: Request, reply: HttpResponse) -> tuple[int, int, int]:
     """Prompt tokens, those of them that were cached, completion tokens."""
     prompt = prompt_tokens_of(request)
-    cached = prompt // 2 if http_response.cached_tokens is None else http_response.cached_tokens
-    return prompt, cached, len((http_response.text or "").split()) + http_response.reasoning_tokens
+    cached = prompt // 2 if reply.cached_tokens is None else reply.cached_tokens
+    return prompt, cached, len((reply.text or "").split()) + reply.reasoning_tokens
 
 
-def _chat_usage(request: Request, http_response: HttpResponse) -> dict[str, Any]:
-    if http_response.usage != "counted":
-        return {} if http_response.usage is None else {"usage": http_response.usage}
-    prompt, cached, completion = _counts(request, http_response)
+def _chat_usage(request: Request, reply: HttpResponse) -> dict[str, Any]:
+    if reply.usage != "counted":
+        return {} if reply.usage is None else {"usage": reply.usage}
+    prompt, cached, completion = _counts(request, reply)
     usage = {
         "prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion,
         "prompt_tokens_details": {"cached_tokens": cached},
-        "completion_tokens_details": {"reasoning_tokens": http_response.reasoning_tokens},
+        "completion_tokens_details": {"reasoning_tokens": reply.reasoning_tokens},
     }  # fmt: skip
     return {"usage": usage}
 
 
-def _response(request: Request, http_response: HttpResponse) -> dict[str, Any]:
-    reason = _INCOMPLETE.get(http_response.finish_reason)
+def _response(request: Request, reply: HttpResponse) -> dict[str, Any]:
+    reason = _INCOMPLETE.get(reply.finish_reason)
     fixed: dict[str, Any] = {"error": None, "metadata": request.get("metadata") or {}, "parallel_tool_calls": True}
     requested = {"temperature": 1.0, "top_p": 1.0, "tools": [], "tool_choice": "auto", "instructions": None}
     return {
         "id": f"resp_{digest_of(request)[:24]}", "object": "response", "created_at": _CREATED,
         "status": "incomplete" if reason else "completed",
-        "incomplete_details": {"reason": reason} if reason else None, "model": _served(request, http_response),
-        "output": _output(request, http_response), **fixed, **_response_usage(request, http_response),
+        "incomplete_details": {"reason": reason} if reason else None, "model": _served(request, reply),
+        "output": _output(request, reply), **fixed, **_response_usage(request, reply),
         **{name: request.get(name, default) for name, default in requested.items()},
     }  # fmt: skip
 
 
-def _output(request: Request, http_response: HttpResponse) -> list[dict[str, Any]]:
+def _output(request: Request, reply: HttpResponse) -> list[dict[str, Any]]:
     """A message for each choice; before the first, an item for the reasoning if there was any."""
     name = digest_of(request)[:24]
-    status = "incomplete" if http_response.finish_reason in _INCOMPLETE else "completed"
+    status = "incomplete" if reply.finish_reason in _INCOMPLETE else "completed"
     content: list[dict[str, Any]] = []
-    if http_response.text is not None:
-        content.append({"type": "output_text", "text": http_response.text, "annotations": []})
-    if http_response.refusal is not None:
-        content.append({"type": "refusal", "refusal": http_response.refusal})
+    if reply.text is not None:
+        content.append({"type": "output_text", "text": reply.text, "annotations": []})
+    if reply.refusal is not None:
+        content.append({"type": "refusal", "refusal": reply.refusal})
     messages: list[dict[str, Any]] = [
         {"type": "message", "id": f"msg_{name}_{index}", "role": "assistant", "status": status, "content": content}
-        for index in range(http_response.choices)
+        for index in range(reply.choices)
     ]
     thought: list[dict[str, Any]] = [{"type": "reasoning", "id": f"rs_{name}", "summary": []}]
-    return thought + messages if http_response.reasoning_tokens and messages else messages
+    return thought + messages if reply.reasoning_tokens and messages else messages
 
 
-def _response_usage(request: Request, http_response: HttpResponse) -> dict[str, Any]:
-    if http_response.usage != "counted":
-        return {"usage": http_response.usage}
-    prompt, cached, completion = _counts(request, http_response)
+def _response_usage(request: Request, reply: HttpResponse) -> dict[str, Any]:
+    if reply.usage != "counted":
+        return {"usage": reply.usage}
+    prompt, cached, completion = _counts(request, reply)
     usage = {
         "input_tokens": prompt, "input_tokens_details": {"cached_tokens": cached}, "output_tokens": completion,
-        "output_tokens_details": {"reasoning_tokens": http_response.reasoning_tokens},
-        "total_tokens": prompt + completion,
+        "output_tokens_details": {"reasoning_tokens": reply.reasoning_tokens}, "total_tokens": prompt + completion,
     }  # fmt: skip
     return {"usage": usage}
 
@@ -225,16 +207,16 @@ _PROMPT = HttpResponse()
 
 
 async def send(
-    http: web.BaseRequest, body: bytes, http_response: HttpResponse = _PROMPT, *, content_type: str = "application/json"
+    http: web.BaseRequest, body: bytes, reply: HttpResponse = _PROMPT, *, content_type: str = "application/json"
 ) -> tuple[web.StreamResponse, bool]:
     """Send a body with a response's status, headers and faults; second: whether all of it was taken off our hands."""
     headers = CIMultiDict({"Content-Type": content_type})
-    headers.update(http_response.headers)
-    is_plain = not (http_response.body_delay_s or http_response.cuts_body) and content_type != EVENTS
+    headers.update(reply.headers)
+    is_plain = not (reply.body_delay_s or reply.cuts_body) and content_type != EVENTS
     if is_plain:  # headers and body go out in a single write, which is what makes the server fast
-        response: web.StreamResponse = web.Response(body=body, status=http_response.status, headers=headers)
+        response: web.StreamResponse = web.Response(body=body, status=reply.status, headers=headers)
     else:
-        response = web.StreamResponse(status=http_response.status, headers=headers)
+        response = web.StreamResponse(status=reply.status, headers=headers)
         if content_type != EVENTS:
             response.content_length = len(body)
     try:
@@ -242,20 +224,18 @@ async def send(
         if is_plain:
             await response.write_eof()
             return response, await _is_flushed(http)
-        return response, await _in_halves(http, response, body, http_response)
+        return response, await _in_halves(http, response, body, reply)
     except ConnectionError:  # the client gave up, as it does on a time-out
         return response, False
 
 
-async def _in_halves(
-    http: web.BaseRequest, response: web.StreamResponse, body: bytes, http_response: HttpResponse
-) -> bool:
+async def _in_halves(http: web.BaseRequest, response: web.StreamResponse, body: bytes, reply: HttpResponse) -> bool:
     half = len(body) // 2
     await response.write(body[:half])
     if not await _is_flushed(http):
         return False
-    await asyncio.sleep(http_response.body_delay_s)
-    if http_response.cuts_body:
+    await asyncio.sleep(reply.body_delay_s)
+    if reply.cuts_body:
         reset(http)
         return False
     await response.write_eof(body[half:])

@@ -30,16 +30,10 @@ class BookFile:
 class ServerProcess:
     """A context manager that runs `python -m tests.faults` and ends it."""
 
-    def __init__(
-        self, *, seed: int = 0, fault_rate: float = 0.0, latency_mean_s: float = 0.0, latency_sigma: float = 0.0,
-        book: Path | None = None, port: int = 0,
-    ) -> None:  # fmt: skip
-        self._folder = None if book else tempfile.TemporaryDirectory(prefix="provider-")
-        self.book_path = book.absolute() if book else Path(self._folder.name if self._folder else ".") / "book.jsonl"
-        settings = {
-            "port": port, "seed": seed, "fault-rate": fault_rate, "book": self.book_path,
-            "latency-mean-s": latency_mean_s, "latency-sigma": latency_sigma,
-        }  # fmt: skip
+    def __init__(self, *, seed: int = 0, fault_rate: float = 0.0, latency_s: float = 0.0) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="provider-")
+        self.book_path = Path(self._folder.name) / "book.jsonl"
+        settings = {"seed": seed, "fault-rate": fault_rate, "book": self.book_path, "latency-s": latency_s}
         self._arguments = [text for name, value in settings.items() for text in (f"--{name}", str(value))]
         self._process: subprocess.Popen[str] | None = None
         self._read_at_end: list[dict[str, Any]] | None = None
@@ -81,5 +75,4 @@ class ServerProcess:
                 self._process.communicate()
             self._process = None
         self._read_at_end = self.read_book()
-        if self._folder is not None:
-            self._folder.cleanup()
+        self._folder.cleanup()

@@ -164,15 +164,15 @@ class FaultServer:
             return await bodies.send_json(http, bodies.error_json(flaw), 400)
         entry = self._book.enter(path, request, {k.lower(): v for k, v in http.headers.items()})
         try:
-            http_response = self.behaviour(entry.request, entry.number)
-            if http_response.delay_s:
-                await asyncio.sleep(http_response.delay_s)
-            if http_response.cuts_connection:
+            reply = self.behaviour(entry.request, entry.number)
+            if reply.delay_s:
+                await asyncio.sleep(reply.delay_s)
+            if reply.cuts_connection:
                 return bodies.cut(http)
-            kind = bodies.EVENTS if bodies.is_streamed(entry.request, http_response) else "application/json"
-            body = bodies.body_of(entry.path, entry.request, http_response)
-            entry.status, entry.is_paid = http_response.status, http_response.is_completion
-            response, entry.is_delivered = await bodies.send(http, body, http_response, content_type=kind)
+            kind = bodies.EVENTS if bodies.is_streamed(entry.request, reply) else "application/json"
+            body = bodies.body_of(entry.path, entry.request, reply)
+            entry.status, entry.is_paid = reply.status, reply.is_completion
+            response, entry.is_delivered = await bodies.send(http, body, reply, content_type=kind)
             return response
         finally:
             self._book.close(entry)

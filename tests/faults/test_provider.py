@@ -54,8 +54,8 @@ def fate(entry: Entry) -> tuple[int | None, bool, bool]:
         (HttpResponse(status=500), (500, False, True)), (HttpResponse(raw=b"{}"), (200, False, True)),
         (HttpResponse("x", cuts_connection=True), (None, False, False)),
         (HttpResponse("x", cuts_body=True), (200, True, False)),
-        (HttpResponse(status=500, cuts_body=True), (500, False, False)),
-    ],
+        (HttpResponse(status=500, cuts_body=True), (500, False, False))
+    ]
 )  # fmt: skip
 @pytest.mark.parametrize("is_streamed", [False, True])
 def test_the_book_knows_what_is_paid_and_what_was_delivered(

@@ -1,8 +1,8 @@
 """The run, in a process forked for it.
 
 A process that makes calls imports for many seconds. So one process imports everything, starts no thread of Python's,
-and forks itself for every run (`--be-the-stage`). Such a run is `prbench run` as it is, from the arguments to the exit
-code, only that calls are handed to the stages' functions by a few lines here and not by Prefect.
+and forks itself for every run (`python -m tests.faults.kills`). Such a run is `prbench run` as it is, from the
+arguments to the exit code, only that calls are handed to the stages' functions by a few lines here and not by Prefect.
 """
 
 import asyncio

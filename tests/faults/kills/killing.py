@@ -17,6 +17,7 @@ from tests.faults.kills.starting import TICK_S, Run, living, recorded, tables
 from tests.faults.process import ServerProcess
 
 SEED, FAULT_RATE, LATENCY_S = 20251114, 0.02, 0.05
+LONGEST_S, SHARE_FROM_START = 0.4, 0.3
 MOST_GAP_S, MOST_COLD_GAP_S = 0.5, 3.0
 """Of a reply that was sent off longer than this before a kill, the commit is expected. Between the two the client has
 to read it, LiteLLM to make it ready, the ledger to commit: 0.3 s at most in 240 kills on two cores that had other work.
@@ -55,24 +56,20 @@ class Figures:
 class Killing:
     """Runs over one prepared warehouse against one provider, killed at random instants.
 
-    An instant is drawn up to `longest_s` after the first reply of a process, or in a share of cases up to twice that
+    An instant is drawn up to `LONGEST_S` after the first reply of a process, or in a share of cases up to twice that
     after its start.
     """
 
     folder: Path
     server: ServerProcess
     start: Callable[[Path, Path], Run]
-    longest_s: float = 0.4
-    share_from_start: float = 0.3
-    seed: int = SEED
-    start_undisturbed: Callable[[Path, Path], Run] | None = None
     most_gap_s: float = MOST_GAP_S
     figures: Figures = field(default_factory=Figures)
 
     def __post_init__(self) -> None:
-        self._draw = random.Random(self.seed)
+        self._draw = random.Random(SEED)
         self._undisturbed = self._warehouse("undisturbed")
-        run = (self.start_undisturbed or self.start)(self.folder, self._undisturbed)
+        run = self.start(self.folder, self._undisturbed)
         assert 0 == run.wait(), run.complaint
         self._expected = Counter(line["digest"] for line in self._good_replies(since_s=0.0))
         assert {1, 2} == set(self._expected.values()), "a reply was paid twice without any kill"
@@ -116,9 +113,9 @@ class Killing:
 
     def _instant_comes(self, run: Run, kills: list[Kill]) -> bool:
         """Wait for the instant of the next kill; False when the run ends before it."""
-        longest_s, size = 2 * self.longest_s, self._book_bytes()
-        if self._draw.random() >= self.share_from_start:
-            longest_s = self.longest_s
+        longest_s, size = 2 * LONGEST_S, self._book_bytes()
+        if self._draw.random() >= SHARE_FROM_START:
+            longest_s = LONGEST_S
             while self._book_bytes() == size and run.poll() is None:
                 self._tick(kills)
         at_s = time.monotonic() + self._draw.uniform(0, longest_s)
@@ -146,9 +143,9 @@ class Killing:
         return [line for line in self.server.read_book() if line["arrived_at_s"] >= since_s and is_good(line)]
 
     def _compare(self, warehouse: Path, since_s: float, kills: list[Kill]) -> None:
-        rows, wanted = tables(warehouse), tables(self._undisturbed)
+        stored, wanted = tables(warehouse), tables(self._undisturbed)
         for name, rows in wanted.items():
-            differing = [pair for pair in itertools.zip_longest(rows[name], rows) if pair[0] != pair[1]]
+            differing = [pair for pair in itertools.zip_longest(stored[name], rows) if pair[0] != pair[1]]
             assert not differing, f"{name} differ from those of the undisturbed run: {differing[:2]}"
         twice = [key for key, count in recorded(warehouse).items() if count > 1]
         assert not twice, f"{len(twice)} replies were called for again although their commit had been acknowledged"
@@ -180,4 +177,4 @@ def _gap_s(line: Mapping[str, Any], kill: Kill) -> float:
 
 def provider() -> ServerProcess:
     """A provider that takes its time, fails now and then, and keeps its book in a file."""
-    return ServerProcess(seed=SEED, fault_rate=FAULT_RATE, latency_mean_s=LATENCY_S, latency_sigma=0.5)
+    return ServerProcess(seed=SEED, fault_rate=FAULT_RATE, latency_s=LATENCY_S)

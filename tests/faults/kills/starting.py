@@ -78,7 +78,7 @@ class Stages:
             "OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system", "LITELLM_LOCAL_MODEL_COST_MAP": "True",
         }  # fmt: skip
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.kills", "--be-the-stage"], cwd=ROOT, env={**os.environ, **quiet},
+            [sys.executable, "-m", "tests.faults.kills"], cwd=ROOT, env={**os.environ, **quiet},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         self._runs: list[Run] = []
@@ -117,17 +117,6 @@ class Stages:
                 os.kill(pid, signal.SIGKILL)
         with self._process:
             self._process.kill()
-
-
-def command_started(folder: Path, warehouse: Path) -> Run:
-    """Start the command itself."""
-    log = folder / f"command-{time.monotonic_ns()}.log"
-    with log.open("w") as complaints:
-        process = subprocess.Popen(
-            [PRBENCH, "run", "--warehouse", warehouse, "-q"], cwd=folder, start_new_session=True,
-            stdout=subprocess.DEVNULL, stderr=complaints,
-        )  # fmt: skip
-    return Run(process.pid, log, process.poll)
 
 
 def configured(folder: Path, api_base: str, **limits: Any) -> Path:

@@ -62,7 +62,7 @@ def test_no_other_task_is_refused(checked: Checked) -> None:
     ("task", "words"),
     [("weight-0", "weight 0"), ("weight-11", "weight 11"), ("weight-half", "weight 2.5"),
      ("weight-text", "weight five points"), ("weight-none", "weight missing"),
-     ("criteria-9", "9 criteria"), ("criteria-31", "31 criteria"), ("turns-gap", "u-u"), ("same-task", "2 row")],
+     ("criteria-9", "9 criteria"), ("criteria-31", "31 criteria"), ("turns-gap", "u-u"), ("same-task", "2 row")]
 )  # fmt: skip
 def test_the_quarantine_says_what_was_found(checked: Checked, task: str, words: str) -> None:
     (detail,) = rows_in(checked[0], f"select detail from quarantine where task_id = '{task}'")

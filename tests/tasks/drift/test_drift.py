@@ -290,10 +290,9 @@ def test_the_bar_is_the_one_that_was_configured_in_its_night(server: FaultServer
 
     assert ["bar"] == [rows.cause for rows in barred.drifted]
     assert "below the configured 99.0%" in barred.drifted[0].line
-    assert [
-        {"min_agreement": 0.99, "cause": "bar"},
-        {"min_agreement": None, "cause": None},
-    ] == rows_in(job, "select min_agreement, cause from judge_drift order by night")
+    assert [{"min_agreement": 0.99, "cause": "bar"}, {"min_agreement": None, "cause": None}] == rows_in(
+        job, "select min_agreement, cause from judge_drift order by night"
+    )
 
 
 def test_a_judge_that_is_left_to_provider_batches_is_asked_call_by_call(server: FaultServer, folder: Path) -> None:

@@ -307,25 +307,6 @@ def test_evidence_that_is_too_long_is_searched_again(world: World) -> None:
     assert CRITERIA == len(last)
 
 
-def test_evidence_that_the_judge_itself_finds_too_long_is_searched_again(world: World) -> None:
-    world.judge.padding, judge = "Much was found here. " * 150, world.judge
-    is_refused: list[str] = []
-
-    def refuses(request: Request, number: int) -> HttpResponse:
-        prompt = prompt_of(request)
-        if "too long to be shown" in prompt and len(judge.encoding.encode(prompt)) > 2_000:
-            is_refused.append(criterion_of(prompt))
-            return TOO_LONG
-        return judge(request, number)
-
-    world.server.behaviour = refuses
-    assert {} == judged(world.job()).failures
-    assert "met" == world.verdicts()["Says 7"]["status"]
-    assert len(is_refused) == len(set(is_refused)) == CRITERIA
-    assert [{"round": 1}, {"round": 2}] == world.rows("select distinct round from evidence order by round")
-    assert world.verdicts()["Says 7"]["attempts"] == len(world.evidence("Says 7")) + 2
-
-
 def test_evidence_that_no_round_makes_shorter_is_a_failure(world: World) -> None:
     # All that is searched is told again, word for word.
     world.server.behaviour = lambda request, _: HttpResponse(json.dumps({"evidence": searched_in(prompt_of(request))}))

@@ -164,7 +164,7 @@ def test_a_crash_between_handing_in_and_writing_it_down_pays_nothing_twice(
 
 
 @pytest.mark.parametrize(("end", "n_responses", "status"), [
-    ("failed", 0, "ended as failed"), ("expired", 40, "58 of 98 calls have no result"),
+    ("failed", 0, "ended as failed"), ("expired", 40, "58 of 98 calls have no result")
 ])  # fmt: skip
 def test_what_a_batch_that_fails_or_expires_has_is_taken_and_the_rest_submitted_by_the_next_run(
     end: str, n_responses: int, status: str, server: FaultServer, tmp_path: Path

@@ -20,8 +20,8 @@ USAGE = {
     [
         ((1_000_000, 0, 0), 2.0), ((1_000_000, 1_000_000, 0), 0.5), ((0, 0, 1_000_000), 8.0),
         ((1_000_000, 400_000, 500_000), 1.2 + 0.2 + 4.0), ((1_000_000, None, 0), 2.0),
-        ((None, None, 5), None), ((5, None, None), None), ((10, 99, 0), 10 * 0.5 / 1e6), ((0, 0, 0), 0.0),
-    ],
+        ((None, None, 5), None), ((5, None, None), None), ((10, 99, 0), 10 * 0.5 / 1e6), ((0, 0, 0), 0.0)
+    ]
 )  # fmt: skip
 def test_tokens_cost_their_prices(tokens: tuple[int | None, int | None, int | None], usd: float | None) -> None:
     assert request.cost_usd(OWN, *tokens) == (None if usd is None else pytest.approx(usd))

@@ -47,8 +47,8 @@ def test_a_value_that_the_configuration_names_is_taken_out_anyway(monkeypatch: p
     "url",
     [
         "http://user:pass-word@host/v1", "https://token@host:8000/v1", "redis://:pass-word@host",
-        "https://user:pass@word@host/v1",
-    ],
+        "https://user:pass@word@host/v1"
+    ]
 )  # fmt: skip
 def test_credentials_in_an_address_are_taken_out(url: str) -> None:
     shown = redacted(f"cannot reach {url} today")
@@ -146,7 +146,7 @@ def test_a_key_in_a_good_reply_is_not_stored(
 @pytest.mark.parametrize(
     ("status", "form"),
     [(400, "literal"), (401, "literal"), (429, "literal"), (500, "literal"), (400, "base64"), (400, "json"),
-     (400, "percent")],
+     (400, "percent")]
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["hosted_vllm/candidate", "openai/candidate"])
 def test_a_key_that_a_provider_echoes_in_an_error_is_not_stored_in_any_form(

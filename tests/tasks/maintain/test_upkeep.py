@@ -66,15 +66,15 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server:
     sampled(prepared(job))
     judged(job)
     assert 2 == store_spend(job)
-    judging, sampling = stored(job)
+    of_judge, of_model = stored(job)
     with Warehouse(job.warehouse).reader() as reader:
         paid = reader.rows("select (select sum(cost_usd) from responses) r, (select sum(cost_usd) from verdicts) v")[0]
         n_responses = reader.value("select count(*) from responses")
-    assert ("judge", "openai/judge") == (judging["purpose"], judging["called_model"])
-    assert (N_CRITERIA, 0, 0) == (judging["calls"], judging["failed_calls"], judging["unpriced_calls"])
-    assert ("sample", "hosted_vllm/a") == (sampling["purpose"], sampling["called_model"])
-    assert (sampling["calls"], sampling["failed_calls"]) == (2 * n_responses, n_responses)
-    assert pytest.approx((paid["v"], paid["r"])) == (judging["cost_usd"], sampling["cost_usd"])
+    assert ("judge", "openai/judge") == (of_judge["purpose"], of_judge["called_model"])
+    assert (N_CRITERIA, 0, 0) == (of_judge["calls"], of_judge["failed_calls"], of_judge["unpriced_calls"])
+    assert ("sample", "hosted_vllm/a") == (of_model["purpose"], of_model["called_model"])
+    assert (of_model["calls"], of_model["failed_calls"]) == (2 * n_responses, n_responses)
+    assert pytest.approx((paid["v"], paid["r"])) == (of_judge["cost_usd"], of_model["cost_usd"])
     assert paid["v"] > 0
     assert 0 == store_spend(job)
 

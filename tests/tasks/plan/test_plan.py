@@ -17,7 +17,7 @@ PRICES = Prices(1.0, 0.5, 10.0)
 
 
 def test_responses_that_were_never_measured_cost_from_the_shortest_to_the_longest_that_is_assumed() -> None:
-    planned = planned_calls("sample", "a-model", 1_000, PerCall(100, basis=COUNTED), PRICES, most_reply_tokens=2_000)
+    planned = planned_calls("sample", "a-model", 1_000, PerCall(100, basis=COUNTED), PRICES, most_reply=2_000)
 
     assert (100_000, None, None) == (planned.prompt_tokens, planned.completion_tokens, planned.cost_usd)
     assert planned.cost_usd_low == pytest.approx(0.1 + 500 * 0.01)
@@ -61,10 +61,9 @@ def test_a_plan_needs_no_earlier_stage_and_the_embedded_model_costs_nothing(tmp_
 
     assert is_prepared(job)
     planned = plan(job)
-    assert [
-        ("sample", 0.0, ""),
-        ("judge", 0.0, ""),
-    ] == [(each.purpose, each.cost_usd, each.assumed) for each in planned]
+    assert [("sample", 0.0, ""), ("judge", 0.0, "")] == [
+        (each.purpose, each.cost_usd, each.assumed) for each in planned
+    ]
     assert all(each.calls > 0 for each in planned)
 
 

@@ -110,7 +110,7 @@ def test_the_template_is_that_of_both_judges_or_made_of_both() -> None:
     ([CHEAP, STRONG, {"cascade": cascade()["cascade"]}], "judges[2]: a cascade needs a `label`"),
     ([CHEAP, CHEAP, STRONG, cascade()], "label 'cheap' is used twice"),
     ([CHEAP | {"api": "responses"}], "judges[0]: `logprobs` is for `api: chat`"),
-    ([CHEAP | {"mode": "batch"}], "judges[0]: `logprobs` is for `api: chat` and `mode: live`"),
+    ([CHEAP | {"mode": "batch"}], "judges[0]: `logprobs` is for `api: chat` and `mode: live`")
 ])  # fmt: skip
 def test_what_no_cascade_can_be_is_refused_with_the_path_of_its_key(judges: list[dict[str, Any]], printed: str) -> None:
     _, problems = sound_settings({"dataset": {"source": "sample"}, "judges": judges})

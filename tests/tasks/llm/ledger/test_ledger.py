@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -54,8 +53,8 @@ def test_the_next_run_repeats_no_successful_call(calling: Calling, serve: Serve)
     ("http_response", "status"),
     [
         (HttpResponse(None, refusal="no"), "refused"), (HttpResponse("cut", finish_reason="length"), "truncated"),
-        (failed(400, "odd"), "provider_error"), (failed(400, "prompt is too long"), "context_length"),
-    ],
+        (failed(400, "odd"), "provider_error"), (failed(400, "prompt is too long"), "context_length")
+    ]
 )  # fmt: skip
 def test_a_failure_that_does_not_pass_is_final_until_its_row_is_written(
     http_response: HttpResponse, status: str, calling: Calling, serve: Serve
@@ -204,10 +203,6 @@ USED = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5, "prompt_t
 def opened(folder: Path) -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(folder / "calls.sqlite", isolation_level=None)) as connection:
         yield connection
-
-
-def total(folder: Path, name: str) -> Any:
-    return sum(row[name] for row in spend_in(folder))
 
 
 def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: Serve) -> None:

@@ -106,9 +106,9 @@ def test_what_the_server_would_bill_at_most_fits_even_when_it_bills_that(calling
     [
         HttpResponse("", usage={"prompt_tokens": 10, "completion_tokens": 90, "total_tokens": 100}),
         HttpResponse("", usage=None),
-        HttpResponse("late", delay_s=9), HttpResponse("word " * 99, cuts_body=True),
+        HttpResponse("late", delay_s=9), HttpResponse("word " * 99, cuts_body=True)
     ],
-    ids=["discarded", "without usage", "late", "cut"],
+    ids=["discarded", "without usage", "late", "cut"]
 )  # fmt: skip
 def test_attempts_count_what_they_used_and_where_nobody_knows_what_was_set_aside(
     http_response: HttpResponse, calling: Calling, serve: Serve

@@ -26,11 +26,10 @@ from tasks.llm.request import Target
 from tasks.llm.senders import cluster as nodes
 from tasks.llm.senders import pool as pools
 from tasks.llm.senders.pool import SenderPool
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import UsageError
 from tests.faults.server import FaultServer, HttpResponse
 from tests.tasks.llm.conftest import call_to
 
-PROJECT = Path(__file__).parents[4]
 needs_ray = pytest.mark.usefixtures("_ray_is_installed")
 SECRET = "sk-planted-0123456789abcdef"
 N_CALLS, AT_ONCE = 60, 12
@@ -220,18 +219,6 @@ def test_what_a_killed_driver_left_is_ended_and_removed_at_the_next_start_and_no
     finally:
         ours.kill()
         others.kill()
-
-
-def test_where_ray_does_not_start_on_this_machine_one_line_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(nodes, "ray", RayAlike)
-    monkeypatch.setattr(RayAlike, "error", RuntimeError("timed out\nduring startup"))
-    with pytest.raises(PipelineError, match=r"did not start .*timed out during startup.*; run again when") as printed:
-        nodes.Cluster(nodes.LOCAL)
-    assert 1 == printed.value.exit_code
-    assert [] == list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(("address", "n_notices"), [(nodes.LOCAL, 0), ("auto", 1)])

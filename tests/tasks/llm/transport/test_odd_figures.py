@@ -103,8 +103,8 @@ async def test_the_same_holds_for_the_results_of_a_batch(calling: Calling, serve
     "body",
     [
         b"null", b"[]", b"5", b'"text"', b"[" * 100_000, b'{"choices": 5}', b'{"choices": [null]}', b"\xff\xfe",
-        b'{"choices": [{"message": "text"}]}', b'{"id": NaN, "choices": [{"message": {"content": 5}}]}',
-    ],
+        b'{"choices": [{"message": "text"}]}', b'{"id": NaN, "choices": [{"message": {"content": 5}}]}'
+    ]
 )  # fmt: skip
 def test_an_error_is_one_line_without_a_trace_of_code(body: bytes, route: str, calling: Calling) -> None:
     with AnyServer(Plain(headers={"Content-Type": "application/json"}, body=lambda: [body])) as server:

@@ -72,7 +72,7 @@ SENT_TO_RESPONSES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 @pytest.mark.parametrize(
     ("way", "name", "given", "wanted"),
     [*(({"stream": is_streamed}, *case) for case in SENT for is_streamed in (False, True)),
-     *(({"api": "responses"}, *case) for case in SENT_TO_RESPONSES)],
+     *(({"api": "responses"}, *case) for case in SENT_TO_RESPONSES)]
 )  # fmt: skip
 def test_what_is_configured_is_sent(
     way: dict[str, Any], name: str, given: dict[str, Any], wanted: dict[str, Any], calling: Calling, serve: Serve
@@ -106,9 +106,9 @@ def test_headers_and_the_key_are_sent(way: dict[str, Any], calling: Calling, ser
     "changed",
     [
         {"reasoning_effort": "low"}, {"temperature": 0.1}, {"seed": 1}, {"max_tokens": 5}, {"web_search": True},
-        {"thinking_budget_tokens": 5}, {"api": "responses"}, {"headers": {"x-a": "b"}}, {"params": {"top_p": 0.1}},
+        {"thinking_budget_tokens": 5}, {"api": "responses"}, {"headers": {"x-a": "b"}}, {"params": {"top_p": 0.1}}
     ],
-    ids=lambda changed: next(iter(changed)),
+    ids=lambda changed: next(iter(changed))
 )  # fmt: skip
 def test_whatever_changes_a_reply_is_part_of_the_identity(changed: dict[str, Any]) -> None:
     plain, other = (target_of(Judge.model_validate({"name": "openai/gpt-5"} | more)) for more in ({}, changed))
