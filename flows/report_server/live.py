@@ -16,7 +16,7 @@ from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.figures.columns import columns
 from tasks.figures.figure import Figure
-from tasks.figures.queries import JUDGING
+from tasks.figures.queries import JUDGE_CONFIG
 from tasks.figures.scope import open_scope
 from tasks.figures.shown.operations import STATUS, coverage_row
 from tasks.figures.shown.overview import LEADERBOARD
@@ -29,7 +29,7 @@ from tasks.run.coverage import CoverageCell, coverage
 from warehouse import Reader, Warehouse, WarehouseError
 
 Row = dict[str, Any]
-_SCORED = ("split", "vintage", "model_config_hash", *JUDGING)
+_SCORED = ("split", "vintage", "model_config_hash", *JUDGE_CONFIG)
 _scored = itemgetter("model_label", *_SCORED)
 
 

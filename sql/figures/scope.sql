@@ -42,7 +42,7 @@ scored as (
         round(exact_avg(mean_score), 12) as mean_score,
         coalesce(bool_or(is_judged and judging = $main), false) as is_of_main
     from revision_leaderboard
-    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
     where is_primary
         and (is_latest or $vintage::varchar is not null)
         and split in (select split from shown_splits)
@@ -61,7 +61,7 @@ where $vintage::varchar = 'all'
 order by scored.mean_score desc nulls last, sampled_runs.model, sampled_runs.vintage,
     sampled_runs.model_config_hash;
 
--- name: judgings
+-- name: judge_configs
 -- Who judged: every judge with its configuration, template, grading and
 -- repetition, those with most verdicts first.
 select judge, judge_config_hash, template_hash, grading, judge_trial, sum(n_tasks) as n_tasks

@@ -1,4 +1,4 @@
--- name: judgings
+-- name: judge_configs
 -- One row: a judging with verdicts on the criteria of the trees, and a
 -- fingerprint of all that is compared under it.
 with trees as (

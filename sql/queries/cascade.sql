@@ -1,4 +1,4 @@
--- name: judgings
+-- name: judge_configs
 -- The ways in which two judges have judged: by configuration, template, grading
 -- and repetition, with how many verdicts there are and what they cost on
 -- average.

@@ -51,7 +51,7 @@ class Grown:
 
 
 def measure(job: Job) -> StageReport:
-    """Compute scores and weaknesses of the judgings whose verdicts, or whose trees, have changed."""
+    """Compute scores and weaknesses of the judge configurations whose verdicts, or whose trees, have changed."""
     report, warehouse = StageReport("capabilities"), Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         key = wanted_tasks(job, reader).key
@@ -76,12 +76,12 @@ def measure(job: Job) -> StageReport:
 
 
 def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the judgings that have no analysis of the current data, each with the id of the analysis to make."""
+    """Yield the judge configurations without an analysis of the current data, each with the id of that analysis."""
     done = {
         (*(row[name] for name in _KEY), row["analysis_id"])
         for row in reader.select("capability_analyses", **key, method=METHOD)
     }
-    for row in reader.rows(sql.read("queries/capabilities/judgings"), key):
+    for row in reader.rows(sql.read("queries/capabilities/judge_configs"), key):
         names = [row[name] for name in _KEY]
         analysis_id = digest("capabilities", METHOD, dict(key), names, row["basis"])
         if (*names, analysis_id) not in done:

@@ -62,7 +62,7 @@ def stored_pair(reader: Reader, parameters: Mapping[str, Any]) -> StoredPair:
     Raises:
         UsageError: one of them has no verdicts, or they grade in different ways.
     """
-    judged = reader.rows(sql.read("queries/cascade/judgings"), parameters)
+    judged = reader.rows(sql.read("queries/cascade/judge_configs"), parameters)
     cheap, strong = (_configs_of(judged, parameters[name]) for name in ("cheap", "strong"))
     if cheap[0]["grading"] != strong[0]["grading"]:
         each = f"{parameters['cheap']} is {cheap[0]['grading']}, {parameters['strong']} {strong[0]['grading']}"

@@ -9,7 +9,7 @@ import numpy as np
 import sql
 from tasks.config.job import Job
 from tasks.figures.figure import Figure
-from tasks.figures.queries import JUDGING
+from tasks.figures.queries import JUDGE_CONFIG
 from tasks.figures.scope import Scope, open_scope
 from tasks.figures.shown.categories import CRITICAL
 from tasks.figures.shown.overview import LEADERBOARD
@@ -85,9 +85,9 @@ def _on_selection(scope: Scope, selection: str) -> ResultTable:
         raise UsageError(f"--selection {selection}: {what} of this data set; there are {', '.join(known) or 'none'}")
     given = {name: scope.values[name] for name in ("splits", "models", "judges", "vintage", "score")}
     records = _scores_on(scope.reader, {**given, "selections": matches}, scope.values["bar"])
-    labels = {tuple(each[name] for name in JUDGING): each["judging"] for each in scope.judgings}
+    labels = {tuple(each[name] for name in JUDGE_CONFIG): each["judging"] for each in scope.judge_configs}
     named = [
-        {"judging": labels.get(tuple(record[name] for name in JUDGING), record["judge"]), **record}
+        {"judging": labels.get(tuple(record[name] for name in JUDGE_CONFIG), record["judge"]), **record}
         | {"score_name": given["score"], "selections": matches}
         for record in records
     ]

@@ -11,7 +11,7 @@ from tasks.figures.figure import Figure
 from warehouse import TABLES, quoted
 
 SAMPLING = ("model", "model_config_hash", "vintage")
-JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+JUDGE_CONFIG = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ columns of figures."""
 _KEYS = (
     (("split", "is_own_hard"), "shown_sets", "is_hard"),
     (SAMPLING, "entries", "entry"),
-    (JUDGING, "judgings", "judging"),
+    (JUDGE_CONFIG, "shown_judge_configs", "judging"),
 )
 """Columns of a relation that decide whether a row is in the scope: with the step that says so, and its label."""
 _INTERNAL = {"benchmark", "dataset_revision", "figure_id", "basis", "task_set_id", "model_run_id", "ranking_id"}

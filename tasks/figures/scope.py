@@ -20,7 +20,7 @@ from tasks.benchmarks.base import Benchmark
 from tasks.compare.pairs import score_or
 from tasks.config.job import Job
 from tasks.figures.figure import Breakdown, Figure
-from tasks.figures.queries import JUDGING, SAMPLING, Rows, filled, text_of
+from tasks.figures.queries import JUDGE_CONFIG, SAMPLING, Rows, filled, text_of
 from tasks.rules.identity import digest
 from tasks.rules.verdict import TERNARY_AS_BINARY
 from tasks.run.judge_configs import first_judge_config
@@ -43,9 +43,9 @@ def entry_key(entry: Mapping[str, Any]) -> str:
     return digest("entry", *(entry[column] for column in SAMPLING))[:_HEX]
 
 
-def judging_key(judging: Mapping[str, Any]) -> str:
+def judge_config_key(judging: Mapping[str, Any]) -> str:
     """Return the name of a judging."""
-    return digest("judging", *(judging[column] for column in JUDGING))[:_HEX]
+    return digest("judging", *(judging[column] for column in JUDGE_CONFIG))[:_HEX]
 
 
 def criterion_key(criterion_id: str) -> str:
@@ -86,7 +86,7 @@ class Scope:
     revision: str
     reader: Reader
     entries: tuple[Mapping[str, Any], ...]
-    judgings: tuple[Mapping[str, Any], ...]
+    judge_configs: tuple[Mapping[str, Any], ...]
     changes: tuple[Mapping[str, Any], ...] = ()
     living: tuple[str, ...] = ()
     vintage: str | None = None
@@ -128,7 +128,7 @@ class Scope:
             "run": self.job.run_id,
             "living": list(self.living),
             "entries": Rows.of(self.entries, (*SAMPLING, "entry")),
-            "judgings": Rows.of(self.judgings, (*JUDGING, "judging")),
+            "shown_judge_configs": Rows.of(self.judge_configs, (*JUDGE_CONFIG, "judging")),
             "changes": Rows.of(self.changes, _CHANGE),
             "expectations": Rows(tuple((each.check, each.text, each.meaning) for each in expectations), 3),
         }
@@ -184,7 +184,7 @@ class Scope:
     @cached_property
     def main(self) -> str | None:
         """The judging that is shown first."""
-        first = first_judge_config(self.job, self.benchmark, self.judgings)
+        first = first_judge_config(self.job, self.benchmark, self.judge_configs)
         return first["judging"] if first else None
 
     def filled(self, query: str, given: Mapping[str, Any] | None = None) -> str:
@@ -210,7 +210,7 @@ class Scope:
 
 
 _CHANGE = (
-    "model", "model_config_hash", *JUDGING, "first_vintage", "second_vintage", "split", "ci_low", "ci_high",
+    "model", "model_config_hash", *JUDGE_CONFIG, "first_vintage", "second_vintage", "split", "ci_low", "ci_high",
     "p_adjusted",
 )  # fmt: skip
 
@@ -237,9 +237,9 @@ def open_scope(
         "judges": list(job.named_judges or ()),
         "vintage": vintage,
     }
-    judged = labelled_judgings(reader.rows(filled("scope/judgings", given)))
+    judged = labelled_judge_configs(reader.rows(filled("scope/judge_configs", given)))
     first = first_judge_config(job, benchmark, judged)
-    given |= {"judgings": Rows.of(judged, (*JUDGING, "judging")), "main": first and first["judging"]}
+    given |= {"shown_judge_configs": Rows.of(judged, (*JUDGE_CONFIG, "judging")), "main": first and first["judging"]}
     entries = reader.rows(filled("scope/entries", given))
     return Scope(
         job=job,
@@ -254,20 +254,20 @@ def open_scope(
         steps=steps[0],
         steps_given=steps[1],
         entries=tuple(with_labels(entries, "entry", "model", (("vintage", "{}"), ("model_config_hash", "{:.8}")))),
-        judgings=tuple(judged),
+        judge_configs=tuple(judged),
     )
 
 
-def labelled_judgings(judgings: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Judgings with a label each, `judging`: the judge's name, and what else distinguishes judgings of one judge.
+def labelled_judge_configs(judge_configs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return judge configurations with a label each (`judging`): the judge's name, and what distinguishes them.
 
     Args:
-        judgings: rows with `judge`, `judge_config_hash`, `template_hash`, `grading` and `judge_trial`, each once.
+        judge_configs: rows with `judge`, `judge_config_hash`, `template_hash`, `grading` and `judge_trial`, each once.
     """
     named = [
         # Verdicts that are read in another way than they were given go by a name that says so.
         {**row, "named": row["judge"] + (" (as binary)" if row["grading"] == TERNARY_AS_BINARY else "")}
-        for row in judgings
+        for row in judge_configs
     ]
     return with_labels(named, "judging", "named", (
         ("judge_trial", "#{}"), ("grading", "{}"), ("template_hash", "template {:.8}"),

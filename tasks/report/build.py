@@ -100,7 +100,7 @@ def _common(scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page]) -> M
         "heading": scope.benchmark.title,
         "pages": (*pages, *NAVIGATED, COMPARE),
         "models": [entry["entry"] for entry in scope.entries],
-        "judgings": [judging["judging"] for judging in scope.judgings],
+        "judgings": [judging["judging"] for judging in scope.judge_configs],
         "main": scope.main,
         "orders": as_json({each.judging: each.order for each in ranked}),
         "has_others": len(benchmarks_of(scope.reader, scope.benchmark.name)) > 1,

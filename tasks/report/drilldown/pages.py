@@ -87,7 +87,7 @@ def _write_lists(subjects: Subjects, tasks: Tasks, site: Site) -> None:
         rubrics[task["block"]][task_key(task_id)] = {name: task[name] for name in _RUBRIC}
     criteria = [criterion for task in tasks.values() for criterion in task["criteria"]]
     # A page fills a template itself (`assets/prompts.js`), so that a prompt needs no room.
-    used, benchmark = {each["template_hash"] for each in subjects.judgings}, subjects.scope.benchmark
+    used, benchmark = {each["template_hash"] for each in subjects.judge_configs}, subjects.scope.benchmark
     texts = (*shipped_templates(), *(each.template for each in judge_configs(subjects.scope.job, benchmark)))
     templates = {key: text for text in texts if (key := hash_of_template(text, benchmark)) in used}
     index = _about(subjects, tasks) | {
@@ -98,7 +98,7 @@ def _write_lists(subjects: Subjects, tasks: Tasks, site: Site) -> None:
             {"key": each["key"], "label": each["judging"], "scale": each["scale"], "reads": each["reads"],
              "template": each["template_hash"], "is_imported": each["judge_config_hash"] == IMPORTED,
              "scores": scores[each["key"]]}
-            for each in subjects.judgings
+            for each in subjects.judge_configs
         ],
         "entries": _entries(subjects, [*tasks], blocks, marks),
     }  # fmt: skip
@@ -150,7 +150,7 @@ def _about(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
             if each not in same
         ],
         "statuses": {mark: status for status, mark in STATUSES.items()} | {UNKNOWN: "unknown"},
-        "main": next((each["key"] for each in subjects.judgings if each["judging"] == scope.main), None),
+        "main": next((each["key"] for each in subjects.judge_configs if each["judging"] == scope.main), None),
         "tasks": [
             {name: value for name, value in task.items() if name not in _RUBRIC}
             | {"key": task_key(task_id), "n_criteria": len(task["criteria"])}
@@ -162,7 +162,7 @@ def _about(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
 def _scores(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Of each judging the values of each entry, task by task; of a task that is not complete the bounds."""
     places = {task_id: place for place, task_id in enumerate(task_ids)}
-    found: dict[str, dict[str, Any]] = {each["key"]: {} for each in subjects.judgings}
+    found: dict[str, dict[str, Any]] = {each["key"]: {} for each in subjects.judge_configs}
     for judging, entry, task_id, value, lower, upper in subjects.rows("drilldown/scores"):
         if task_id in places:
             of_entry = found[judging].setdefault(entry, {"values": [None] * len(places), "bounds": {}})
@@ -178,7 +178,7 @@ def _marks(subjects: Subjects, tasks: Tasks, entries: Sequence[Row]) -> dict[str
 
     Entry -> judging -> trial -> a letter for each criterion.
     """
-    some = Subjects(subjects.scope, tuple(entries), subjects.judgings)
+    some = Subjects(subjects.scope, tuple(entries), subjects.judge_configs)
     rubrics = {task_id: [row["position"] for row in task["criteria"]] for task_id, task in tasks.items()}
     found: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
     for entry, judging, trial, task_id, marks, positions in some.rows("drilldown/marks"):

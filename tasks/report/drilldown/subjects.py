@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tasks.figures.queries import JUDGING, SAMPLING, Rows
-from tasks.figures.scope import Scope, entry_key, judging_key
+from tasks.figures.queries import JUDGE_CONFIG, SAMPLING, Rows
+from tasks.figures.scope import Scope, entry_key, judge_config_key
 from tasks.rules.verdict import TERNARY, TERNARY_AS_BINARY
 
 Row = Mapping[str, Any]
@@ -36,7 +36,7 @@ class Subjects:
 
     scope: Scope
     entries: tuple[Row, ...]
-    judgings: tuple[Row, ...]
+    judge_configs: tuple[Row, ...]
     blocks: tuple[Block, ...] = ()
 
     @cached_property
@@ -44,7 +44,7 @@ class Subjects:
         """The parameters of the queries beside those of all queries of a report; labels are names here."""
         return {
             "entries": Rows.of(self.entries, (*SAMPLING, "key")),
-            "judgings": Rows.of(self.judgings, (*JUDGING, "key")),
+            "shown_judge_configs": Rows.of(self.judge_configs, (*JUDGE_CONFIG, "key")),
             "wanted": Rows(tuple((block.entry, block.number) for block in self.blocks), 2),
             "marks": Rows(tuple(STATUSES.items()), 2),
             "lost": STATUSES["no_response"],
@@ -73,9 +73,9 @@ def subjects_of(scope: Scope, also: Sequence[Row] = ()) -> Subjects:
         label = f"{entry['entry']} {entry['vintage']}" if labels[entry["entry"]] > 1 else entry["entry"]
         entries.append({**entry, "key": key, "is_also": True, "entry": label})
     # A judging has its name, in how many steps it decides, and the name of the one whose verdicts it reads again.
-    judgings = tuple(
-        {**judging, "key": judging_key(judging), "scale": 3 if judging["grading"] == TERNARY else 2,
-         "reads": judging_key({**judging, "grading": TERNARY}) if judging["grading"] == TERNARY_AS_BINARY else None}
-        for judging in scope.judgings
+    judge_configs = tuple(
+        {**each, "key": judge_config_key(each), "scale": 3 if each["grading"] == TERNARY else 2,
+         "reads": judge_config_key({**each, "grading": TERNARY}) if each["grading"] == TERNARY_AS_BINARY else None}
+        for each in scope.judge_configs
     )  # fmt: skip
-    return Subjects(scope, tuple(entries), judgings)
+    return Subjects(scope, tuple(entries), judge_configs)

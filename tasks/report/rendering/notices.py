@@ -19,8 +19,8 @@ def facts(scope: Scope) -> list[tuple[str, str, str]]:
     (row,) = scope.rows("overview/facts")
     usd = (row["responses_usd"] or 0) + (row["verdicts_usd"] or 0)
     is_priced = row["responses_usd"] is not None or row["verdicts_usd"] is not None
-    judges = {judging["judge"] for judging in scope.judgings}
-    ways = f"in {len(scope.judgings):,} ways" if len(scope.judgings) > len(judges) else ""
+    judges = {judging["judge"] for judging in scope.judge_configs}
+    ways = f"in {len(scope.judge_configs):,} ways" if len(scope.judge_configs) > len(judges) else ""
     unpriced = row["n_responses_unpriced"] + row["n_verdicts_unpriced"]
     return [
         ("Tasks", f"{row['n_tasks']:,}", counted(row["n_criteria"] or 0, "criterion", "criteria")),

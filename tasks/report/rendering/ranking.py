@@ -54,7 +54,7 @@ def rankings(scope: Scope) -> list[Ranking]:
     for row in scope.rows_of(LEADERBOARD):
         by_judging[row["judging"]].append(row)
     labels = [entry["entry"] for entry in scope.entries]
-    judges = {each["judging"]: each for each in scope.judgings}
+    judges = {each["judging"]: each for each in scope.judge_configs}
     hard = set(scope.given_members["hard_splits"])
     # Of only some models, or of several vintages of one, ranks are of another whole.
     is_part = bool(scope.job.named_models) or len({entry["model"] for entry in scope.entries}) < len(labels)

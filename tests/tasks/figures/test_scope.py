@@ -59,10 +59,10 @@ def test_the_latest_samplings_are_shown_unless_asked(world_job: Job, vintage: st
 def test_after_a_new_template_the_judge_as_configured_comes_first(world_job: Job) -> None:
     with Warehouse(world_job.warehouse).reader() as reader:
         scope = open_scope(world_job, reader)
-        (now,) = [each for each in scope.judgings if each["judging"] == scope.main]
+        (now,) = [each for each in scope.judge_configs if each["judging"] == scope.main]
         # What was judged more under an earlier template stands before it.
         before = {**now, "template_hash": "an earlier one", "judging": "strict-judge template an earli"}
-        changed = replace(scope, judgings=(before, *scope.judgings))
+        changed = replace(scope, judge_configs=(before, *scope.judge_configs))
 
         assert changed.main == scope.main == "strict-judge"
 
@@ -100,7 +100,7 @@ def test_the_first_judge_decides_the_latest_vintage(
     tables = rows_by_table([*resampled("judge", "base", "n1"), *others])
     scope = scope_of(tmp_path, {**tables, "labellers": [row("labellers", judge="eva", import_batch="a-sheet")]})
 
-    assert expected == ({each["judge"] for each in scope.judgings}, {each["vintage"] for each in scope.entries})
+    assert expected == ({each["judge"] for each in scope.judge_configs}, {each["vintage"] for each in scope.entries})
 
 
 def test_people_who_label_are_shown_where_nobody_else_judged(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def drill(job: Job, folder: Path) -> None:
         common = {
             "heading": "A report", "pages": NAVIGATED, "main": scope.main, "footer": "",
             "models": [entry["entry"] for entry in scope.entries],
-            "judgings": [judging["judging"] for judging in scope.judgings], "orders": "{}",
+            "judgings": [judging["judging"] for judging in scope.judge_configs], "orders": "{}",
         }  # fmt: skip
         query = """
             select distinct model, model_config_hash, vintage, model || ', ' || vintage as entry

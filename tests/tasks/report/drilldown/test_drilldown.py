@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tasks.figures.scope import criterion_key, entry_key, judging_key, task_key
+from tasks.figures.scope import criterion_key, entry_key, judge_config_key, task_key
 from tests.tasks.report.drilldown.drilled import Row, data, files
 from tests.tasks.report.made_up.texts import CANARY
 from warehouse import Warehouse
@@ -61,7 +61,7 @@ class Stored:
             place = places.get((row["task_id"], row["criterion_id"], row["criterion_hash"]))
             if place is not None and row["response_id"] in self.responses:
                 response = self.responses[row["response_id"]]
-                yield (row["task_id"], entry_key(response), response["trial"], judging_key(row), place), row
+                yield (row["task_id"], entry_key(response), response["trial"], judge_config_key(row), place), row
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +170,8 @@ def test_scores_and_bounds_are_those_of_the_marts(drilled: tuple[Job, Path, dict
     with Warehouse(job.warehouse).reader() as reader:
         query = "from task_scores where score_name = 'score' and dataset_revision = ?"
         rows = {
-            (judging_key(row), entry_key(row), row["task_id"]): row for row in reader.rows(query, [job.data.revision])
+            (judge_config_key(row), entry_key(row), row["task_id"]): row
+            for row in reader.rows(query, [job.data.revision])
         }
     index = held["index"]
     for judging, entry in product((each["key"] for each in index["judgings"]), index["entries"]):

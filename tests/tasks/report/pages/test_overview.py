@@ -54,7 +54,7 @@ def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, scope: Scope) -
     settings = world_job.settings.model_copy(update={"judges": judges})
     embedded = Scope(
         world_job.model_copy(update={"settings": settings}), scope.benchmark, scope.revision, scope.reader,
-        scope.entries, scope.judgings,
+        scope.entries, scope.judge_configs,
     )  # fmt: skip
 
     assert notices(embedded)[0].text.startswith("mild-judge, strict-judge is the embedded model")
