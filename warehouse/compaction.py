@@ -256,7 +256,7 @@ def clean(store: PartStore) -> int:
         return 0
     table, folder = TABLES["responses"], store.root / "responses"
     with _stored_responses(store, "cannot be rewritten") as connection:
-        removed = sql.template("warehouse/removed_rows", view=_VIEW, moment=BY_MOMENT, is_removed=is_removed(_VIEW))
+        removed = sql.template("warehouse/removed_rows", view=_VIEW, moment=BY_MOMENT, is_removed=is_removed("stored"))
         gone = _positions(connection, removed)
         dirty = [part for part in store.standing(table.name) if part.name in gone]
         # A rewritten damaged part would carry the damage under a valid hash.

@@ -54,13 +54,13 @@ order by coalesce(judge_config <> $main, true), judge_config nulls last, is_hard
 -- are over the verdicts of which the provider reported it; a sum is NULL as
 -- soon as one cost is unknown. Imported verdicts are not here: nobody called.
 with calls_of_judges as (
-    select judge_configs.judge_config, verdicts.response_id, verdicts.value, verdicts.attempts,
+    select shown_judge_configs.judge_config, verdicts.response_id, verdicts.value, verdicts.attempts,
         verdicts.prompt_tokens, verdicts.cached_tokens, verdicts.completion_tokens,
         verdicts.cost_usd
     from revision_verdicts as verdicts
     semi join shown_tasks using (task_id)
     inner join shown_responses using (response_id)
-    inner join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
     where verdicts.source = 'judged'
 )
 

@@ -53,8 +53,8 @@ with offered_models as (
 ),
 
 offered_judges as (
-    select judge, judge_trial, list(judge_config order by judge_config) as judge_configs
-    from judge_configs
+    select judge, judge_trial, list(judge_config order by judge_config) as shown_judge_configs
+    from shown_judge_configs
     group by judge, judge_trial
 ),
 
@@ -132,7 +132,7 @@ select split,
     count(*) over (partition by split, model, judge, judge_trial) as n_points,
     -- What has to be chosen at the top of the page for the row to be shown.
     offered_models.entries as model,
-    offered_judges.judge_configs as judge_config
+    offered_judges.shown_judge_configs as judge_config
 from final
 inner join offered_models using (model)
 inner join offered_judges using (judge, judge_trial)

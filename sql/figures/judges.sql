@@ -62,9 +62,9 @@ order by not has_people, n_of_pair desc, grader_a, grader_b, value_a desc, value
 -- How each judge decides on its control set night by night, beside its first
 -- verdicts and what was to be expected.
 select
-    coalesce(judge_configs.judge_config, drift.judge)
+    coalesce(shown_judge_configs.judge_config, drift.judge)
     || if(
-        count(distinct set_id) over (partition by coalesce(judge_configs.judge_config, drift.judge)) > 1,
+        count(distinct set_id) over (partition by coalesce(shown_judge_configs.judge_config, drift.judge)) > 1,
         ' set ' || set_id[:8],
         ''
     ) as grader,
@@ -73,7 +73,7 @@ select
     met_share - first_met_share as met_change,
     n_members, n_decided, n_failed, n_lost
 from revision_judge_drift as drift
-left join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+left join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 order by grader, night;
 
 -- name: judge_failures
@@ -81,7 +81,7 @@ order by grader, night;
 -- responses of the models that are shown.
 with counted as (
     select
-        judge_configs.judge_config as grader,
+        shown_judge_configs.judge_config as grader,
         verdicts.status,
         count(*) as n,
         count(*) filter (verdicts.value is null) as n_failed,
@@ -89,10 +89,10 @@ with counted as (
     from revision_graded_verdicts as verdicts
     semi join shown_tasks using (task_id)
     inner join shown_responses using (response_id)
-    inner join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
     -- Another reading of a verdict is no call of its own.
     where verdicts.grading <> 'ternary_as_binary'
-    group by judge_configs.judge_config, verdicts.status
+    group by shown_judge_configs.judge_config, verdicts.status
 )
 
 select grader, status,

@@ -34,7 +34,7 @@ order by judge_config <> $main, judge_config, is_hard, split, own_mean desc, mod
 -- Spearman's rank correlation of length and score: of each model over its tasks
 -- (level `tasks`), or over the models of one sampling (`models`), under one
 -- judge. Over two models it is always 1 or -1, which says nothing.
-select judge_configs.judge_config, split, shown_sets.is_hard,
+select shown_judge_configs.judge_config, split, shown_sets.is_hard,
     coalesce(entries.entry, '(over the models)') as model,
     measure,
     if(measure = 'chars_alnum', 'letters and digits', 'tokens') as length_in,
@@ -43,7 +43,7 @@ select judge_configs.judge_config, split, shown_sets.is_hard,
     model_config_hash, judge, judge_trial, grading, judge_config_hash, template_hash
 from revision_length_correlations as correlations
 inner join shown_sets using (split, is_own_hard)
-inner join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 left join entries using (model, model_config_hash, vintage)
 where score_name = $score
     and ($level::varchar is null or level = $level)

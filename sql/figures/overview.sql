@@ -4,7 +4,7 @@
 with judged as (
     select distinct verdicts.response_id
     from revision_verdicts as verdicts
-    semi join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    semi join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 )
 
 select
@@ -42,7 +42,7 @@ ranked as (
     from paired
 )
 
-select judge_configs.judge_config,
+select shown_judge_configs.judge_config,
     entries.entry as model,
     ranked.task_id, tasks.field, tasks.topic, ranked.earlier, ranked.later, ranked.earlier_score,
     ranked.later_score, ranked.difference,
@@ -51,7 +51,7 @@ select judge_configs.judge_config,
 from ranked
 inner join tasks using (task_id)
 inner join entries using (model, model_config_hash)
-inner join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where ranked.later = entries.vintage
     and tasks.benchmark = $benchmark
     and tasks.dataset_revision = $revision
@@ -81,7 +81,7 @@ with paired as (
     group by all
 )
 
-select judge_configs.judge_config,
+select shown_judge_configs.judge_config,
     entries.entry as model,
     paired.split, paired.earlier, paired.later, paired.earlier_mean, paired.later_mean,
     paired.difference, paired.ci_low, paired.ci_high, paired.p_adjusted,
@@ -89,7 +89,7 @@ select judge_configs.judge_config,
     paired.n_tasks
 from paired
 inner join entries using (model, model_config_hash)
-inner join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where paired.later = entries.vintage
 order by judge_config <> $main, judge_config, split, p_adjusted nulls last, model;
 
@@ -128,7 +128,7 @@ decided as (
         ) as n_verdicts_unpriced
     from verdicts
     inner join of_report using (response_id)
-    inner join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 ),
 
 of_tasks as (

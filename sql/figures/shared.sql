@@ -6,10 +6,10 @@
 select columns(*)::varchar
 from $entries as given (model, model_config_hash, vintage, entry);
 
--- name: judge_configs
+-- name: shown_judge_configs
 -- One row: a judge configuration that is shown, under its label.
 select columns(* exclude (judge_trial))::varchar, judge_trial::bigint as judge_trial
-from $judge_configs as given (judge, judge_config_hash, template_hash, grading, judge_trial, judge_config);
+from $shown_judge_configs as given (judge, judge_config_hash, template_hash, grading, judge_trial, judge_config);
 
 -- name: changes
 -- One row: a latest sampling beside the earlier one that it is compared with.
@@ -95,10 +95,10 @@ inner join drilled_tasks using (block);
 -- name: shown_verdicts
 -- One row: a verdict on a response and by a judge configuration that are shown, on a
 -- criterion as it stands today, in one of the ways it can be read.
-select judge_configs.judge_config, shown_responses.entry, shown_responses.is_older, criteria.position, verdicts.*
+select shown_judge_configs.judge_config, shown_responses.entry, shown_responses.is_older, criteria.position, verdicts.*
 from revision_graded_verdicts as verdicts
 inner join shown_responses using (response_id)
-inner join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 inner join criteria
     on verdicts.benchmark = criteria.benchmark
         and verdicts.dataset_revision = criteria.dataset_revision
@@ -135,7 +135,7 @@ left join searched on verdicts.task_id = searched.task_id and verdicts.verdict_i
 -- name: shown_points
 -- One row: what a shown response adds up to under a judge configuration, with bounds where
 -- something is undecided.
-select response_scores.task_id, entries.entry, response_id, response_scores.trial, judge_configs.judge_config,
+select response_scores.task_id, entries.entry, response_id, response_scores.trial, shown_judge_configs.judge_config,
     response_scores.value, response_scores.value_lower, response_scores.value_upper,
     response_points.points, response_points.undecided_negative, response_points.undecided_positive,
     response_points.positive, response_points.n_met, response_points.n_decided,
@@ -144,7 +144,7 @@ from intermediate.response_scores
 inner join intermediate.response_points using (model_run_id, response_id, breakdown, label)
 inner join intermediate.model_runs using (model_run_id)
 inner join entries using (model, model_config_hash, vintage)
-inner join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where response_scores.breakdown = 'all'
     and response_scores.score_name = $score
     and model_runs.benchmark = $benchmark

@@ -140,13 +140,13 @@ decided as (
 -- A response that failed: its criteria are wanted, and nobody could decide
 -- them.
 lost as (
-    select entries.entry, judge_configs.judge_config, wanted_responses.trial, wanted_responses.task_id,
+    select entries.entry, shown_judge_configs.judge_config, wanted_responses.trial, wanted_responses.task_id,
         criteria.position,
         $lost as mark
     from revision_wanted_responses as wanted_responses
     inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
     inner join entries using (model, model_config_hash, vintage)
-    inner join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
     inner join criteria using (benchmark, dataset_revision, task_id)
     anti join outdated using (response_id)
     where wanted_responses.status <> 'ok'
@@ -236,11 +236,11 @@ order by all;
 -- name: scores
 -- Each task's score for each entry under each judge configuration, the mean over its
 -- trials; bounds where it is undecided.
-select judge_configs.judge_config, entries.entry, task_scores.task_id, task_scores.value,
+select shown_judge_configs.judge_config, entries.entry, task_scores.task_id, task_scores.value,
     task_scores.value_lower, task_scores.value_upper
 from revision_task_scores as task_scores
 inner join entries using (model, model_config_hash, vintage)
-inner join judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where score_name = $score
 order by judge_config, entry, task_id;
 

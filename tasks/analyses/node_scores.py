@@ -76,7 +76,7 @@ def measure(job: Job) -> StageReport:
 
 
 def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the judge configurations without an analysis of the current data, each with the id of the new analysis."""
+    """Yield the judge configurations without an analysis of the current data, each with the id of that analysis."""
     done = {
         (*(row[name] for name in _KEY), row["analysis_id"])
         for row in reader.select("capability_analyses", **key, method=METHOD)

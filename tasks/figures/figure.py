@@ -90,8 +90,8 @@ class Page:
     """A page: its file's name, its title, one sentence of what it is about, and its figures.
 
     `n_chosen` is how many models its charts show at first, where all of them at once could not be distinguished.
-    `template` is for a page that has more to say than its figures; `has_judge_config` is false for one without a
-    choice of judge. `needs` is the table without whose rows on the benchmark the page is left out. `own` makes a
+    `template` is for a page that has more to say than its figures; `has_judge` is false for one on which a judge is
+    not to be chosen. `needs` is the table without whose rows on the benchmark the page is left out. `own` makes a
     figure for each kind of label that the benchmark alone has, which stand last.
     """
 
@@ -101,7 +101,7 @@ class Page:
     figures: tuple[Figure, ...] = ()
     n_chosen: int | None = None
     template: str = "figures.html"
-    has_judge_config: bool = True
+    has_judge: bool = True
     needs: str = ""
     own: Callable[[Breakdown], Figure] | None = None
 

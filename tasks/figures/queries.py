@@ -110,7 +110,7 @@ columns of figures."""
 _KEYS = (
     (("split", "is_own_hard"), "shown_sets", "is_hard"),
     (SAMPLING, "entries", "entry"),
-    (JUDGE_CONFIG, "judge_configs", "judge_config"),
+    (JUDGE_CONFIG, "shown_judge_configs", "judge_config"),
 )
 """Columns of a relation that decide whether a row is in the scope: with the step that says so, and its label."""
 _INTERNAL = {"benchmark", "dataset_revision", "figure_id", "basis", "task_set_id", "model_run_id", "ranking_id"}

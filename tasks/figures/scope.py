@@ -128,7 +128,7 @@ class Scope:
             "run": self.job.run_id,
             "living": list(self.living),
             "entries": Rows.of(self.entries, (*SAMPLING, "entry")),
-            "judge_configs": Rows.of(self.judge_configs, (*JUDGE_CONFIG, "judge_config")),
+            "shown_judge_configs": Rows.of(self.judge_configs, (*JUDGE_CONFIG, "judge_config")),
             "changes": Rows.of(self.changes, _CHANGE),
             "expectations": Rows(tuple((each.check, each.text, each.meaning) for each in expectations), 3),
         }
@@ -240,7 +240,7 @@ def open_scope(
     judged = labelled_judge_configs(reader.rows(filled("scope/judge_configs", given)))
     first = first_judge_config(job, benchmark, judged)
     given |= {
-        "judge_configs": Rows.of(judged, (*JUDGE_CONFIG, "judge_config")),
+        "shown_judge_configs": Rows.of(judged, (*JUDGE_CONFIG, "judge_config")),
         "main": first and first["judge_config"],
     }
     entries = reader.rows(filled("scope/entries", given))
@@ -262,7 +262,7 @@ def open_scope(
 
 
 def labelled_judge_configs(judge_configs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return judge configurations with a label each, `judge_config`: the judge's name, and what sets it apart.
+    """Return judge configurations with a label each (`judge_config`): the judge's name, and what distinguishes them.
 
     Args:
         judge_configs: rows with `judge`, `judge_config_hash`, `template_hash`, `grading` and `judge_trial`, each once.

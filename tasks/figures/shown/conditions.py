@@ -231,5 +231,5 @@ STOPPING = Page(
         ),
     ),
     needs="stopping_looks",
-    has_judge_config=False,
+    has_judge=False,
 )  # fmt: skip

@@ -73,7 +73,7 @@ CASCADES = Page(
             reach="pooled",
         ),
     ),
-    has_judge_config=False,
+    has_judge=False,
     needs="cascade_rules",
 )
 

@@ -293,5 +293,5 @@ JUDGES = Page(
     "Whether the judges can be trusted: how far they agree with people, with each other and with themselves, where "
     "they disagree, and whether they drift.",
     (_AGREEMENT, _VARIANTS, _CONFUSION, _BREAKDOWNS, _RELIABILITY, _LENIENCY, _FAVOURS, DECISIONS, _DRIFT, _FAILURES),
-    has_judge_config=False,
+    has_judge=False,
 )

@@ -66,7 +66,7 @@ ANNOTATIONS = Page(
             given={"is_average": False},
         ),
     ),
-    has_judge_config=False,
+    has_judge=False,
     needs="task_annotations",
 )
 
@@ -227,6 +227,6 @@ REVIEWS = Page(
     "How good the rubrics are: whether people agree with their criteria, which criteria fail the checks of models, and "
     "whether such criteria cause disagreement.",
     (_AGREEMENT, _REVIEWERS, _CHECKS, _PREDICTIONS, _OBJECTIONS),
-    has_judge_config=False,
+    has_judge=False,
     needs="criterion_reviews",
 )

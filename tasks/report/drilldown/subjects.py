@@ -44,7 +44,7 @@ class Subjects:
         """The parameters of the queries beside those of all queries of a report; labels are names here."""
         return {
             "entries": Rows.of(self.entries, (*SAMPLING, "key")),
-            "judge_configs": Rows.of(self.judge_configs, (*JUDGE_CONFIG, "key")),
+            "shown_judge_configs": Rows.of(self.judge_configs, (*JUDGE_CONFIG, "key")),
             "wanted": Rows(tuple((block.entry, block.number) for block in self.blocks), 2),
             "marks": Rows(tuple(STATUSES.items()), 2),
             "lost": STATUSES["no_response"],

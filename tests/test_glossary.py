@@ -1,0 +1,70 @@
+"""The glossary of `tasks/README.md`: a word that another one replaces is in no name of ours, and in no sentence."""
+
+import io
+import re
+import subprocess
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+OURS = {".py", ".sql", ".md", ".yml", ".yaml", ".jinja", ".html", ".js", ".toml"}
+WRITTEN_ELSEWHERE = {
+    "CHANGELOG.md": "it says what old names are called now",
+    "tests/mutants/mutants.json": "lines of the source",
+}
+PROMISED = {
+    "judging_id": "the key of a judge configuration, in many users' queries",
+    "responses_made": "a column of `runs`",
+    "verdicts_made": "a column of `runs`",
+    "role": "a message's, as all providers call it",
+}
+"""Names that the interface or a library promises."""
+
+
+def test_no_name_and_no_sentence_uses_a_word_that_the_glossary_replaces() -> None:
+    in_names, in_prose = replaced()
+    assert [] == [
+        f"{path}:{line}: {word}"
+        for path in files()
+        for line, word in (*names(path, in_names), *sentences(path, in_prose))
+    ]
+
+
+def replaced() -> tuple[set[str], set[str]]:
+    """Return the words of the last column: those in code style, and all others."""
+    table = (ROOT / "tasks/README.md").read_text(encoding="utf-8").partition("## Glossary")[2]
+    cells = [line.split("|")[3] for line in table.splitlines() if line.count("|") == 4][2:]
+    in_prose = {word for cell in cells for word in re.findall("[a-z_]+", re.sub("`.*?`", "", cell))}
+    return {word for cell in cells for word in re.findall("`([a-z_]+)`", cell)} | in_prose, in_prose
+
+
+def files() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / name for name in listed.splitlines() if Path(name).suffix in OURS and name not in WRITTEN_ELSEWHERE]
+
+
+def names(path: Path, words: set[str]) -> Iterator[tuple[int, str]]:
+    """Yield the line and the name of each that has one of the words among its parts, the path's own with line 0."""
+    text = path.read_text(encoding="utf-8")
+    named = [(0, part) for part in path.relative_to(ROOT).with_suffix("").parts]
+    if path.suffix == ".py":
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        named += [(token.start[0], token.string) for token in tokens if token.type == tokenize.NAME]
+    elif path.suffix == ".sql":
+        code = (re.sub("'[^']*'", "", line.partition("--")[0]) for line in text.splitlines())
+        named += [(number, name) for number, line in enumerate(code, 1) for name in re.findall(r"[a-z_]\w*", line)]
+    for number, name in named:
+        if name.startswith("test_"):
+            continue  # a sentence, whose words are checked as such
+        parts = re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().split("_")
+        if name not in PROMISED and any(f"_{word}_" in f"_{'_'.join(parts)}_" for word in words):
+            yield number, name
+
+
+def sentences(path: Path, words: set[str]) -> Iterator[tuple[int, str]]:
+    """Yield the line and the word of each that is written out."""
+    glossary = path == ROOT / "tasks/README.md"
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if not (glossary and line.count("|") == 4):
+            yield from ((number, word) for word in re.findall("[a-z]+", line.lower()) if word in words)
