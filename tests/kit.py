@@ -137,7 +137,7 @@ def rubric_of(weights: Mapping[str, Sequence[int]]) -> Rows:
     return tables | {"criteria": criteria, "responses": [], "verdicts": []}
 
 
-def answered(tables: Rows, decisions: Mapping[str, Sequence[float | None]], **of_response: Any) -> Rows:
+def add_responses(tables: Rows, decisions: Mapping[str, Sequence[float | None]], **of_response: Any) -> Rows:
     """Add a response to each task, with its criteria decided in their order."""
     for task, values in decisions.items():
         of_task = [c for c in tables["criteria"] if c["task_id"] == task]
@@ -146,7 +146,7 @@ def answered(tables: Rows, decisions: Mapping[str, Sequence[float | None]], **of
     return tables
 
 
-def together(*parts: Mapping[str, Iterable[dict[str, Any]]]) -> Rows:
+def combined(*parts: Mapping[str, Iterable[dict[str, Any]]]) -> Rows:
     """The rows of all parts, table by table."""
     rows: Rows = {}
     for part in parts:
@@ -202,15 +202,15 @@ def stored(folder: Path, tables: Rows) -> Path:
 @contextmanager
 def reading(folder: Path, *parts: Mapping[str, Iterable[dict[str, Any]]]) -> Iterator[Reader]:
     """A fresh warehouse with these rows, published and opened."""
-    warehouse = written(folder, together(*parts))
+    warehouse = written(folder, combined(*parts))
     warehouse.publish()
     with warehouse.reader() as reader:
         yield reader
 
 
-def rows_in(place: Path | Job, query: str, *parameters: Any) -> list[dict[str, Any]]:
+def rows_in(stored: Path | Job, query: str, *parameters: Any) -> list[dict[str, Any]]:
     """The rows that a query finds in the published state of a warehouse, or of a job's."""
-    with Warehouse(place if isinstance(place, Path) else place.warehouse).reader() as reader:
+    with Warehouse(stored if isinstance(stored, Path) else stored.warehouse).reader() as reader:
         return reader.rows(query, list(parameters) or None)
 
 
@@ -232,9 +232,9 @@ def imported(job: Job, source: Path | Store) -> StageReport:
         return import_tables(job, export)
 
 
-def values_in(place: Path | Job, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
+def values_in(stored: Path | Job, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
     """The same rows, their values alone."""
-    return [tuple(each.values()) for each in rows_in(place, query, *parameters)]
+    return [tuple(each.values()) for each in rows_in(stored, query, *parameters)]
 
 
 def are_close(wanted: Any, actual: Any, tolerance: float = 1e-9) -> bool:

@@ -117,7 +117,7 @@ def _describe(database: Path, name: str, file_format: str, output: Path | None) 
     from warehouse import quoted
 
     if not name:
-        rows = (f"({quoted(name)}, {quoted(origin)}, {place})" for place, (name, origin) in enumerate(known_names()))
+        rows = (f"({quoted(name)}, {quoted(origin)}, {index})" for index, (name, origin) in enumerate(known_names()))
         _run(database, template("queries/look/tables", origins=", ".join(rows)), file_format, output)
         return
     # Names ignore case, as in SQL.

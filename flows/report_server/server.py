@@ -188,7 +188,7 @@ def renderers_of(job: Job, index: Path, *, is_live: bool) -> dict[str, Renderer 
 
     def compare(given: Mapping[str, str]) -> PageContent:
         result = compare_page(job, given, folder)
-        return PageContent(served_page(COMPARE, benchmark, folder, pages, asked=result, kinds=KINDS).encode())
+        return PageContent(served_page(COMPARE, benchmark, folder, pages, comparison=result, kinds=KINDS).encode())
 
     renderers: dict[str, Renderer | PageContent] = {f"/{folder.name}/{COMPARE.name}.html": compare}
     # Rendered pages need their assets before a report is written.

@@ -108,20 +108,20 @@ inner join criteria
 
 -- name: shown_grounds
 -- One row: a verdict that is shown, with what it rests on where that is not the
--- criterion's own words and the whole response: `asked` are the words that were
+-- criterion's own words and the whole response: `wording` are the words that were
 -- asked, `chunks` what was found in the chunks of a response that is too long
 -- for its judge.
 with searched as (
     select task_id, verdict_id,
         list(
-            { round: "round", chunk: chunk_number, of: n_chunks, status: status, found: evidence }
+            { round: "round", chunk: chunk_number, of: n_chunks, status: status, evidence: evidence }
             order by "round", chunk_number
         ) as chunks
     from revision_evidence
     group by task_id, verdict_id
 )
 
-select verdicts.*, variants.title as asked, searched.chunks
+select verdicts.*, variants.title as wording, searched.chunks
 from shown_verdicts as verdicts
 left join criterion_variants as variants
     on verdicts.benchmark = variants.benchmark

@@ -1,4 +1,4 @@
--- name: answers_of_model
+-- name: responses_of_model
 -- One row: a usable response of a model in a vintage to an admitted task, with
 -- the number of its verdicts that can be scored.
 select responses.response_id, count(*) as n_criteria

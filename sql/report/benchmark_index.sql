@@ -9,7 +9,7 @@ with of_tasks as (
     group by benchmark, dataset_revision
 ),
 
-answered as (
+with_responses as (
     select benchmark, dataset_revision, count(distinct model) as n_models
     from responses
     group by benchmark, dataset_revision
@@ -26,11 +26,11 @@ judged as (
 )
 
 select of_tasks.*,
-    coalesce(answered.n_models, 0) as n_models,
+    coalesce(with_responses.n_models, 0) as n_models,
     coalesce(judged.n_judges, 0) as n_judges,
     judged.judged_at
 from of_tasks
-left join answered using (benchmark, dataset_revision)
+left join with_responses using (benchmark, dataset_revision)
 left join judged using (benchmark, dataset_revision)
 order by benchmark, judged_at desc nulls last, dataset_revision;
 

@@ -84,7 +84,7 @@ prints as (
             grading,
             explanation,
             error,
-            asked,
+            wording,
             chunks,
             decided_by,
             escalated_because,
@@ -294,13 +294,13 @@ verdicts as (
             is_older: is_older,
             judge_config: judge_config,
             position: position,
-            wording: asked,
+            wording: wording,
             chunks: coalesce(chunks, []),
             decided_by: decided_by,
             escalated_because: escalated_because
         } order by trial, judge_config, position, verdict_id) filter (
             where grading <> 'ternary_as_binary'
-                and (asked is not null or chunks is not null or decided_by is not null)
+                and (wording is not null or chunks is not null or decided_by is not null)
         )) as grounds
     from shown_grounds
     semi join wanted_entry_tasks using (entry, task_id)

@@ -333,7 +333,7 @@ def _label_tables(
     draws: list[Row] = []
     for key, cells in sorted(of_model.items()):
         given = dict(zip(("benchmark", "revision", "model", "vintage"), key, strict=True))
-        responses = reader.rows(sql.read("queries/imports/answers_of_model"), given)
+        responses = reader.rows(sql.read("queries/imports/responses_of_model"), given)
         n_population = sum(row["n_criteria"] for row in responses)
         sheet = {"benchmark": key[0], "dataset_revision": key[1], "sheet_id": digest("stated sample", batch, *key)}
         sheets.append({

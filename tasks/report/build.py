@@ -73,7 +73,7 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
             write_drilldown(scope, site, common, earlier)
         for page, html in reversed([*zip(pages, rendered.result(), strict=True)]):
             site.write(f"{page.name}.html", html)
-        compare = render(COMPARE.template, report=common, page=COMPARE, title=COMPARE.title, shown=None)
+        compare = render(COMPARE.template, report=common, page=COMPARE, title=COMPARE.title, comparison=None)
         site.write(f"{COMPARE.name}.html", compare)
         site.write(REVISION, scope.revision)
         written = Written(site.folder / "index.html", site.finish())

@@ -28,7 +28,7 @@ REVISION = "0" * 40
 class Size:
     """The size of the data: every model responds to every task in every trial of every vintage, and all is judged.
 
-    With `answer_words` and `explanation_words` the texts are Markdown and sentences of so many made-up words, each
+    With `response_words` and `explanation_words` the texts are Markdown and sentences of so many made-up words, each
     text another one; without, they are short and much alike.
     """
 

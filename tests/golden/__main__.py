@@ -19,12 +19,12 @@ os.environ["PRBENCH_PREFECT"] = "off"
 with tempfile.TemporaryDirectory() as scratch:
     outputs = collect(Path(scratch))
 before = kept()
-found = [
+actual = [
     line
     for name in sorted(before.keys() | outputs.keys())
     for line in differences(name, before.get(name, []), outputs.get(name, []))
 ]
-print(*found, sep="\n")
+print(*actual, sep="\n")
 if options.whole:
     for name, lines in outputs.items():
         path = options.whole / f"{name.replace(chr(39), '')}.txt"
@@ -32,4 +32,4 @@ if options.whole:
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 if options.keep:
     keep(outputs)
-sys.exit(1 if found and not options.keep else 0)
+sys.exit(1 if actual and not options.keep else 0)

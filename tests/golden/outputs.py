@@ -30,9 +30,9 @@ from tasks.config.job import Job
 from tests.faults.server import FaultServer
 from tests.flows.conftest import commands_of
 from tests.flows.stopping.stopping_world import BLOCK, Script, settings, write_tasks
-from tests.tasks.report.made_up.contenders import CONTENDERS, JUDGES, NIGHTS, PEOPLE
-from tests.tasks.report.made_up.research import research_job
-from tests.tasks.report.made_up.world import report_world
+from tests.tasks.report.synthetic.contenders import CONTENDERS, JUDGES, NIGHTS, PEOPLE
+from tests.tasks.report.synthetic.research import research_job
+from tests.tasks.report.synthetic.world import report_world
 
 KEPT = Path(__file__).parent
 DIGITS, MOST_LINES = 9, 1500
@@ -135,13 +135,13 @@ def collect(folder: Path) -> Outputs:
     for name, job in build(folder).items():
         outputs |= {f"{name}/tables/{table}": lines for table, lines in relations(job)}
         outputs |= {f"{name}/figures/{figure}": lines for figure, lines in figures(folder / name / "site")}
-        outputs |= {f"{name}/shown/{command}": said(folder / name, command, "") for command in SHOWN[name]}
-        outputs |= {f"{name}/commands/{command}": said(folder / name, command) for command in COMMANDS[name]}
+        outputs |= {f"{name}/shown/{command}": texts(folder / name, command, "") for command in SHOWN[name]}
+        outputs |= {f"{name}/commands/{command}": texts(folder / name, command) for command in COMMANDS[name]}
     run_until_settled(folder / "stopped")
     for kind, commands, form in (("commands", COMMANDS, "--json"), ("shown", SHOWN, "")):
         for command in commands["stopped"]:
             # The provider has another port each time, and so everything that is named by a hash of it has another name.
-            lines = said(folder / "stopped", command, form)
+            lines = texts(folder / "stopped", command, form)
             outputs[f"stopped/{kind}/{command}"] = [re.sub(r"\b[0-9a-f]{16,}\b", "HASH", line) for line in lines]
     for name, command in (("", cli), *commands_of(cli)):
         about = {"info_name": f"prbench {name}".strip(), "terminal_width": 108, **cli.context_settings}
@@ -155,8 +155,8 @@ def run_until_settled(folder: Path) -> None:
     folder.mkdir()
     with FaultServer(Script()) as server, contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
         stopping = {"block": BLOCK, "seed": 3}
-        found = settings(server, write_tasks(Path("tasks.jsonl")), stopping=stopping, report={"enabled": False})
-        Path("prbench.yaml").write_text(yaml.safe_dump({**found, "warehouse": "data"}), encoding="utf-8")
+        actual = settings(server, write_tasks(Path("tasks.jsonl")), stopping=stopping, report={"enabled": False})
+        Path("prbench.yaml").write_text(yaml.safe_dump({**actual, "warehouse": "data"}), encoding="utf-8")
         assert main(["run", "-q", "--no-prefect"]) == 0
 
 
@@ -179,10 +179,10 @@ def keep(outputs: Outputs) -> None:
 
 def kept() -> Outputs:
     """Return what is kept."""
-    found: Outputs = {}
+    actual: Outputs = {}
     for path in sorted(KEPT.glob("*.json.xz")):
-        found |= json.loads(lzma.decompress(path.read_bytes()))
-    return found
+        actual |= json.loads(lzma.decompress(path.read_bytes()))
+    return actual
 
 
 def differences(name: str, before: list[str], after: list[str], most: int = 20) -> list[str]:
@@ -214,9 +214,9 @@ def relations(job: Job) -> Iterator[tuple[str, list[str]]]:
         query = "select table_name from information_schema.tables where table_schema = 'main' order by all"
         for (name,) in database.execute(query).fetchall():
             if name not in _LEFT_OUT:
-                found = database.execute(f'from main."{name}"')
-                columns = [column[0] for column in found.description or ()]
-                yield name, as_lines(columns, found.fetchall())
+                actual = database.execute(f'from main."{name}"')
+                columns = [column[0] for column in actual.description or ()]
+                yield name, as_lines(columns, actual.fetchall())
 
 
 def figures(site: Path) -> Iterator[tuple[str, list[str]]]:
@@ -229,12 +229,12 @@ def figures(site: Path) -> Iterator[tuple[str, list[str]]]:
 
 def as_lines(columns: list[str], rows: list[Any]) -> list[str]:
     """Return a header and the sorted rows as CSV, without the columns that differ from build to build."""
-    kept = [place for place, name in enumerate(columns) if name not in _NOT_OF_THE_DATA]
-    lines = sorted(_line([_rounded(row[place]) for place in kept]) for row in rows)
-    return [_line([columns[place] for place in kept]), *lines]
+    kept = [index for index, name in enumerate(columns) if name not in _NOT_OF_THE_DATA]
+    lines = sorted(_line([_rounded(row[index]) for index in kept]) for row in rows)
+    return [_line([columns[index] for index in kept]), *lines]
 
 
-def said(folder: Path, command: str, form: str = "--json") -> list[str]:
+def texts(folder: Path, command: str, form: str = "--json") -> list[str]:
     """Return what a command prints in a folder, as JSON where it can, with its exit code in the first line."""
     arguments = shlex.split(command)
     out, err = io.StringIO(), io.StringIO()

@@ -16,8 +16,8 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Outputs:
 @pytest.mark.parametrize("name", kept())
 def test_an_output_is_as_it_is_kept(outputs: Outputs, name: str) -> None:
     assert name in outputs, f"{name} is gone"
-    found = differences(name, kept()[name], outputs[name])
-    assert not found, "\n".join(found)
+    actual = differences(name, kept()[name], outputs[name])
+    assert not actual, "\n".join(actual)
 
 
 def test_every_output_is_kept(outputs: Outputs) -> None:

@@ -45,10 +45,10 @@ def main() -> int:
             state = f"{outcomes[each]}{' (was killed)' if each in worse else ''}"
             print(f"{state}: {each.file}\n  - {each.before}\n  + {each.after}")
     if options.keep:
-        found = [
+        actual = [
             {"mutant": dataclasses.asdict(each), "outcome": outcomes.get(each, kept.get(each))} for each in mutants
         ]
-        KEPT.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        KEPT.write_text(json.dumps(actual, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return 1 if worse else 0
 
 
@@ -71,9 +71,9 @@ def _run(mutants: list[Mutant]) -> dict[Mutant, str]:
                 print(".", end="", file=sys.stderr, flush=True)
 
         with ThreadPoolExecutor(copies.qsize()) as pool:
-            found = dict(zip(mutants, pool.map(run, mutants), strict=True))
+            actual = dict(zip(mutants, pool.map(run, mutants), strict=True))
         print(f"\n{len(mutants)} mutants in {time.monotonic() - started:.0f} s", file=sys.stderr)
-    return found
+    return actual
 
 
 def _ignored(folder: str, names: list[str]) -> set[str]:

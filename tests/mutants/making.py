@@ -79,10 +79,10 @@ class Mutant:
         )
         for path in (root / self.file, *moved):
             lines = path.read_text(encoding="utf-8").split("\n") if path.is_file() else []
-            places = [i for i, line in enumerate(lines) if line.strip() == self.before]
-            if len(places) > self.nth:
-                place = places[self.nth]
-                lines[place] = lines[place].replace(self.before, self.after)
+            indices = [i for i, line in enumerate(lines) if line.strip() == self.before]
+            if len(indices) > self.nth:
+                index = indices[self.nth]
+                lines[index] = lines[index].replace(self.before, self.after)
                 return path, "\n".join(lines)
         return None
 

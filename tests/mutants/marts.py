@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tasks.config.job import Job
 from tests.golden.outputs import differences, kept, relations
-from tests.tasks.report.made_up.research import research_job
-from tests.tasks.report.made_up.world import report_world
+from tests.tasks.report.synthetic.research import research_job
+from tests.tasks.report.synthetic.world import report_world
 from warehouse import Warehouse
 
 WORLDS = {"world": report_world, "research": research_job}
@@ -36,8 +36,8 @@ def differing(folder: Path) -> list[str]:
             Warehouse(copy).publish()
             for relation, lines in relations(job.model_copy(update={"warehouse": copy})):
                 output = f"{name}/tables/{relation}"
-                if found := differences(output, before.get(output, []), lines):
-                    return found
+                if actual := differences(output, before.get(output, []), lines):
+                    return actual
     return []
 
 
@@ -48,6 +48,6 @@ if __name__ == "__main__":
     options = parser.parse_args()
     if options.build:
         build(options.folder)
-    found = differing(options.folder)
-    print(*found, sep="\n")
-    sys.exit(1 if found else 0)
+    actual = differing(options.folder)
+    print(*actual, sep="\n")
+    sys.exit(1 if actual else 0)

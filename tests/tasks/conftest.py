@@ -20,7 +20,7 @@ from tests.tasks.check.bad_rows import all_rows
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
-    """A provider that answers well, and a key for it."""
+    """A provider that responds well, and a key for it."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with FaultServer() as running:
         yield running
@@ -35,8 +35,8 @@ def job(shared: Job, tmp_path: Path) -> Job:
 @pytest.fixture
 def store() -> Iterator[Store]:
     """An empty store."""
-    with memory_store() as made:
-        yield made
+    with memory_store() as tables:
+        yield tables
 
 
 @pytest.fixture(scope="module")

@@ -156,7 +156,7 @@ def _boards(rows: Rows) -> list[list[Row]]:
 
 
 def _responses(scope: Scope) -> Iterator[Notice]:
-    """Whose responses failed to a grave part, who has responses and no scores, or that nobody has answered at all."""
+    """Yield notices of many failed responses, of responses without scores, and of no response at all."""
     rows = scope.rows("overview/response_counts")
     unjudged = [row["model"] for row in rows if not row["n_judged"] and row["n_failed"] < row["n_responses"]]
     if not rows:

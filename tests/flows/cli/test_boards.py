@@ -8,7 +8,7 @@ import pytest
 from tasks.rules.text.numbers import number
 from tests import kit
 from tests.flows.conftest import Run, run_on
-from tests.kit import admitted, criterion, response, stored, together, verdict, written
+from tests.kit import admitted, combined, criterion, response, stored, verdict, written
 from tests.tasks.aggregate.debiased_oracle import CATEGORIES, LabelledWorld, without_labels_on
 from tests.tasks.aggregate.world import small_world
 from tests.tasks.compare.comparisons import judged, tasks_of
@@ -83,7 +83,7 @@ def test_models_without_a_rank_or_below_a_lower_score_are_listed_with_the_tasks_
 ) -> None:
     tasks = {f"t{n}": [(10, "Accuracy"), (10, "Risk")] for n in range(10)}
     half, whole = [1, 0.0], [1, 1.0]
-    rows = together(
+    rows = combined(
         tasks_of(tasks),
         judged({task: half if n < 8 else whole for n, task in enumerate(tasks)}, "full", rubrics=tasks),
         judged({task: half if n else whole for n, task in enumerate(tasks) if n < 8}, "late", rubrics=tasks),

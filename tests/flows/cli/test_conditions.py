@@ -12,7 +12,7 @@ from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tasks.aggregate import aggregate
 from tests.flows.conftest import Run
-from tests.kit import together, written
+from tests.kit import combined, written
 from tests.tasks.compare.comparisons import Rubric, judged, own_hard, tasks_of
 
 N_TASKS = 30
@@ -31,7 +31,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = list(MANY)
     plain = {task: [0, 1.0] for task in names}
     search = {task: [float(index < 15), float(index >= 5)] for index, task in enumerate(names)}
-    rows = together(
+    rows = combined(
         tasks_of(MANY), judged(plain, "plain", rubrics=MANY), judged(search, "search", rubrics=MANY),
         judged(plain | {names[0]: [1, 1.0]}, "odd", rubrics=MANY), judged(plain, "twin", rubrics=MANY),
         judged({task: [1, 1.0] for task in names}, "shifted", rubrics=MANY), own_hard(names[:20]),

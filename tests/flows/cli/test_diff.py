@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.flows.conftest import Run
-from tests.kit import together, written
+from tests.kit import combined, written
 from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, judged, tasks_of
 
 N_TASKS = 40
@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     fallen = {task: [0, 0.0] for task in names}
     mixed = good | {name: [1, 1.0] if index < 5 else [0, 0.0] for index, name in enumerate(names[:10])}
     undecided = good | {names[2]: [1, None], names[3]: [0, 0.0]}
-    rows = together(
+    rows = combined(
         tasks_of(MANY | {"t2": RUBRICS["t2"]}), judged(good, "good", rubrics=MANY),
         judged(odd, "odd", rubrics=MANY),
         judged(undecided, "undecided", rubrics=MANY), judged(good, "twin", rubrics=MANY),

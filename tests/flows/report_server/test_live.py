@@ -17,7 +17,7 @@ from tasks.aggregate import aggregate
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import DataRevision, Job
 from tasks.run.coverage import CoverageCell
-from tests.kit import REVISION, Rows, at, job_on, together, written
+from tests.kit import REVISION, Rows, at, combined, job_on, written
 from tests.tasks.compare.comparisons import RUBRICS, judged, tasks_of
 from warehouse import Reader, Warehouse
 
@@ -201,7 +201,7 @@ def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_woul
     job = job_on("sample", tmp_path / "data").looking_up(
         lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",))
     )
-    warehouse = written(job.warehouse, together(tasks_of(SMALL_RUBRICS), judged_rows("a", 7), judged_rows("few", 2)))
+    warehouse = written(job.warehouse, combined(tasks_of(SMALL_RUBRICS), judged_rows("a", 7), judged_rows("few", 2)))
     warehouse.publish()
     with warehouse.reader() as reader:
         before = shown(job, reader)

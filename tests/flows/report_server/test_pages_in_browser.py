@@ -25,7 +25,7 @@ class ServedVisit(Visit):
 
     address = ""
 
-    def _asked(self, url: str) -> None:
+    def _requested(self, url: str) -> None:
         if not url.startswith((self.address, "data:", "about:")):
             self.requests.append(url)
 

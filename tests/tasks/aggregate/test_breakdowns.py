@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit import Fill, Rows, answered, differing, rubric_of
+from tests.kit import Fill, Rows, add_responses, differing, rubric_of
 from tests.tasks.aggregate.world import EVERY_ROW, REFUSED
 from tests.tasks.certify.checker import ALL, Figures
 from warehouse import Reader
@@ -131,7 +131,7 @@ def test_models_with_equal_means_share_a_rank_whatever_tasks_give(published: Fil
     tables = rubric_of({"a": [1] * 10, "b": [1] * 10, "c": [1] * 10})
     for model, met in {"x": (0, 0, 3), "y": (1, 1, 1), "z": (0, 1, 2)}.items():
         decisions = {task: [1.0] * n + [0.0] * (10 - n) for task, n in zip("abc", met, strict=True)}
-        answered(tables, decisions, model=model)
+        add_responses(tables, decisions, model=model)
     reader = published(tables)
 
     rows = reader.rows("select model, rank, mean_score from leaderboard where is_primary order by model")

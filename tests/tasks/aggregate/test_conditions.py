@@ -11,7 +11,7 @@ import pytest
 
 from tasks.aggregate import aggregate
 from tasks.rules.statistics.comparison import holm
-from tests.kit import aggregated, job_on, rows_in, together
+from tests.kit import aggregated, combined, job_on, rows_in
 from tests.tasks.compare.comparisons import Rubric, judged, tasks_of
 from warehouse import Warehouse
 
@@ -34,7 +34,7 @@ def decided(seed: int) -> dict[str, list[float]]:
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four models with verdicts on all tasks, without conditions."""
     folder = tmp_path_factory.mktemp("conditions") / "warehouse"
-    rows = together(
+    rows = combined(
         tasks_of(RUBRICS), *(judged(decided(seed), name, rubrics=RUBRICS) for seed, name in enumerate(MODELS))
     )
     aggregated(folder, rows)
@@ -119,7 +119,7 @@ def test_p_values_of_a_family_are_corrected_together_by_holm(root: Path, seed: i
 
 def test_criteria_are_compared_by_the_mean_of_their_verdicts_in_complete_trials(tmp_path: Path) -> None:
     rubrics: dict[str, Rubric] = {"t": [(8, "Accuracy"), (-4, "Risk"), (2, "Risk")], "u": [(5, "Accuracy")]}
-    rows = together(
+    rows = combined(
         tasks_of(rubrics),
         judged({"t": [0, 0, 1], "u": [1]}, "plain", rubrics=rubrics),
         judged({"t": [0, 1, 1], "u": [None]}, "plain", rubrics=rubrics, trial=2),
@@ -152,7 +152,7 @@ def test_responses_are_measured_on_tasks_with_both_responses_and_failures_on_all
         each.update(facts[each["task_id"], each["model"]])
     search["verdicts"] = [each for each in search["verdicts"] if each["task_id"] != "c"]
     aggregated(
-        tmp_path, together(tasks_of(rubrics), plain, search), conditions={"gpt": {"baseline": "plain", "web": "search"}}
+        tmp_path, combined(tasks_of(rubrics), plain, search), conditions={"gpt": {"baseline": "plain", "web": "search"}}
     )
 
     query = "from condition_differences where breakdown = 'all' and score_name = 'score'"

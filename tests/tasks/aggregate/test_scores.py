@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import sql
-from tests.kit import Fill, Rows, answered, response, rubric_of
+from tests.kit import Fill, Rows, add_responses, response, rubric_of
 from tests.tasks.aggregate.world import refused
 from warehouse import Reader
 
@@ -15,7 +15,7 @@ def value_of(reader: Reader, column: str, score_name: str = "score", table: str 
 
 
 def test_a_response_that_failed_leaves_its_criteria_wanted_and_open(published: Fill) -> None:
-    tables = answered(rubric_of({"a": [5], "b": [5]}), {"a": [1]})
+    tables = add_responses(rubric_of({"a": [5], "b": [5]}), {"a": [1]})
     tables["responses"].append(response("b", status="timeout"))
     reader = published(tables)
 
@@ -28,7 +28,7 @@ def test_a_response_that_failed_leaves_its_criteria_wanted_and_open(published: F
 
 def of_two_trials(status: str, source: str) -> Rows:
     """Two tasks with a response each that a judge decided on, and a second trial of which it has decided nothing."""
-    tables = answered(rubric_of({"a": [4, 4], "b": [4, 4]}), {"a": [1, 0], "b": [1, 1]}, trial=1)
+    tables = add_responses(rubric_of({"a": [4, 4], "b": [4, 4]}), {"a": [1, 0], "b": [1, 1]}, trial=1)
     tables["verdicts"] = [each | {"source": source} for each in tables["verdicts"]]
     tables["responses"] += [response(task, trial=2, status=status) for task in "ab"]
     return tables
@@ -51,7 +51,7 @@ def test_a_trial_without_a_decision_is_wanted_of_judges(
 
 
 def test_a_trial_of_a_refused_task_alone_is_not_wanted(published: Fill) -> None:
-    tables = answered(rubric_of({"a": [4, 4], "b": [4, 4]}), {"a": [1, 0]}, trial=1) | refused("b")
+    tables = add_responses(rubric_of({"a": [4, 4], "b": [4, 4]}), {"a": [1, 0]}, trial=1) | refused("b")
     tables["responses"] += [response("b", trial=2)]
     reader = published(tables)
 
@@ -59,7 +59,7 @@ def test_a_trial_of_a_refused_task_alone_is_not_wanted(published: Fill) -> None:
 
 
 def test_a_verdict_on_an_older_wording_of_a_criterion_does_not_count(published: Fill) -> None:
-    tables = answered(rubric_of({"a": [4, 4]}), {"a": [1, 1]})
+    tables = add_responses(rubric_of({"a": [4, 4]}), {"a": [1, 1]})
     tables["verdicts"][1]["criterion_hash"] = "an-older-wording"
     reader = published(tables)
 
@@ -70,7 +70,7 @@ def test_a_verdict_on_an_older_wording_of_a_criterion_does_not_count(published: 
 def test_the_cost_is_unknown_where_one_price_is(
     published: Fill, prices: tuple[float | None, ...], wanted: float | None
 ) -> None:
-    tables = answered(rubric_of({"a": [4, 4]}), {"a": [1, 0]}, cost_usd=1.0)
+    tables = add_responses(rubric_of({"a": [4, 4]}), {"a": [1, 0]}, cost_usd=1.0)
     for each, price in zip(tables["verdicts"], prices, strict=True):
         each["cost_usd"] = price
 
@@ -80,7 +80,7 @@ def test_the_cost_is_unknown_where_one_price_is(
 def test_without_intervals_every_rank_is_possible(published: Fill) -> None:
     tables = rubric_of({task: [1, 1] for task in ("a", "b")})
     for model, value in {"best": 1.0, "last": 0.0}.items():
-        answered(tables, {task: [value, value] for task in ("a", "b")}, model=model)
+        add_responses(tables, {task: [value, value] for task in ("a", "b")}, model=model)
 
     rows = published(tables).rows("select rank, rank_low, rank_high from leaderboard where is_primary order by model")
 
@@ -91,7 +91,7 @@ def test_without_intervals_every_rank_is_possible(published: Fill) -> None:
 
 
 def test_a_model_without_verdicts_is_on_the_leaderboard(published: Fill) -> None:
-    tables = answered(rubric_of({"a": [4, -2], "b": [4, 4]}), {"a": [1, 0], "b": [1, 0]}, model="judged")
+    tables = add_responses(rubric_of({"a": [4, -2], "b": [4, 4]}), {"a": [1, 0], "b": [1, 0]}, model="judged")
     tables["responses"] += [response("a", model="imported"), response("b", model="imported", trial=2)]
     reader = published(tables)
 
@@ -112,7 +112,7 @@ def test_a_model_without_verdicts_is_on_the_leaderboard(published: Fill) -> None
 
 
 def test_a_vintage_not_judged_yet_replaces_none_that_is(published: Fill) -> None:
-    tables = answered(rubric_of({"a": [4, 4]}), {"a": [1, 0]}, model="m", vintage="first")
+    tables = add_responses(rubric_of({"a": [4, 4]}), {"a": [1, 0]}, model="m", vintage="first")
     tables["responses"].append(response("a", model="m", vintage="second") | {"response_id": "second"})
     reader = published(tables)
 

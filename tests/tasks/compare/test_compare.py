@@ -12,7 +12,7 @@ from tasks.compare.rows import decision, rows_of
 from tasks.figures.rendering import as_text
 from tasks.figures.shown.comparisons import DIFF
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import REVISION, Fill, admitted, at, criterion, reading, response, row, together, verdict
+from tests.kit import REVISION, Fill, admitted, at, combined, criterion, reading, response, row, verdict
 from tests.tasks.compare.comparisons import (
     ALL_MET,
     MIXED,
@@ -80,7 +80,7 @@ def test_a_planted_regression_stands_in_its_category(three_models: Reader) -> No
 
 def test_an_undecided_criterion_is_never_a_flip_and_its_task_counts_for_neither(published: Fill) -> None:
     second = {**WORSE_IN_RISK, "t3": [0, None, 1]}
-    reader = published(together(tasks_of(RUBRICS), judged(ALL_MET, "a"), judged(second, "b")))
+    reader = published(combined(tasks_of(RUBRICS), judged(ALL_MET, "a"), judged(second, "b")))
     result = ask(reader, "a", "b")
     [difference], [flips] = result.differences, apart(reader, result)
     complete = ("t1", "t2", "t4")
@@ -96,7 +96,7 @@ def test_an_undecided_criterion_is_never_a_flip_and_its_task_counts_for_neither(
 def test_a_verdict_on_a_criterion_that_has_changed_since_decides_nothing(published: Fill) -> None:
     of_b = judged(WORSE_IN_RISK, "b")
     of_b["verdicts"][1]["criterion_hash"] = "of another wording"
-    reader = published(together(tasks_of(RUBRICS), judged(ALL_MET, "a"), of_b))
+    reader = published(combined(tasks_of(RUBRICS), judged(ALL_MET, "a"), of_b))
     [flips] = apart(reader, ask(reader, "a", "b"))
     assert "t1" not in {flip["task_id"] for flip in flips["flips"]}
     assert (1, 3) == (flips["n_undecided"], flips["n_left_out"])
@@ -106,7 +106,7 @@ def test_a_flip_is_of_the_mean_over_the_complete_trials(published: Fill) -> None
     again: Decisions = {"t1": [1, 1, 0, 0], "t2": [0, None]}
     first: Decisions = {task: ALL_MET[task] for task in again}
     reader = published(
-        together(tasks_of({t: RUBRICS[t] for t in again}), judged(first, "a"), judged(first, "b"),
+        combined(tasks_of({t: RUBRICS[t] for t in again}), judged(first, "a"), judged(first, "b"),
                  judged(again, "b", trial=2))
     )  # fmt: skip
     result = ask(reader, "a", "b")
@@ -126,7 +126,7 @@ def test_a_flip_is_of_the_mean_over_the_complete_trials(published: Fill) -> None
 def test_a_mean_below_nothing_is_told_where_the_leaderboard_clips_it(published: Fill) -> None:
     rubrics = {"t4": RUBRICS["t4"], "t1": RUBRICS["t1"]}
     reader = published(
-        together(tasks_of(rubrics), judged({"t4": [0, 1], "t1": [0, 0, 0, 1]}, "a"),
+        combined(tasks_of(rubrics), judged({"t4": [0, 1], "t1": [0, 0, 0, 1]}, "a"),
                  judged({"t4": [0, 0], "t1": [0, 0, 0, 0]}, "b"))
     )  # fmt: skip
     [difference] = ask(reader, "a", "b", clips_mean=True).differences
@@ -141,7 +141,7 @@ def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more
     twice = [criterion("t1", 0, 4), criterion("t1", 0, 6) | {"criterion_id": "again", "position": 1}]
     rows = tasks_of({"t1": [(4, "Risk"), (6, "Risk")]})
     reader = published(
-        together(rows | {"criteria": twice}, judged({"t1": [1, 1]}, "a", criteria={"t1": twice}),
+        combined(rows | {"criteria": twice}, judged({"t1": [1, 1]}, "a", criteria={"t1": twice}),
                  judged({"t1": [1, 0]}, "b", criteria={"t1": twice}))
     )  # fmt: skip
     [flips] = apart(reader, ask(reader, "a", "b"))
@@ -225,7 +225,7 @@ def test_of_a_model_that_was_configured_again_the_latest_responses_count(sitting
 
 def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_share_one(published: Fill) -> None:
     reader = published(
-        together(
+        combined(
             tasks_of(RUBRICS),
             judged(ALL_MET, "a", judge="one", template_hash="shared"),
             {"verdicts": judged(MIXED, "a", judge="other", template_hash="shared")["verdicts"]},
@@ -247,7 +247,7 @@ def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_
 
 def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill) -> None:
     reader = published(
-        together(
+        combined(
             tasks_of(RUBRICS),
             judged(ALL_MET, "a", template_hash="0123456789"),
             {"verdicts": judged(MIXED, "a", template_hash="0123450000")["verdicts"]},
@@ -266,7 +266,7 @@ def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill) 
 
 def test_a_name_that_could_be_two_things_asks_for_of(published: Fill) -> None:
     reader = published(
-        together(tasks_of(RUBRICS), judged(ALL_MET, "base"), judged(MIXED, "later"),
+        combined(tasks_of(RUBRICS), judged(ALL_MET, "base"), judged(MIXED, "later"),
                  judged(MIXED, "base", of_response={"vintage": "later"}))
     )  # fmt: skip
     with pytest.raises(UsageError, match="base and later: could be model or vintage; say which with --of"):
@@ -294,7 +294,7 @@ def test_revisions_are_compared_by_content_on_the_tasks_of_both(published: Fill)
         each for each in of_new["criteria"] if each["task_id"] == "t5"
     ]
     reader = published(
-        together(
+        combined(
             tasks_of(rubrics, revision=old),
             of_new,
             judged({"t1": [1, 1, 0, 0], "t2": [1, 1]}, "a", of_response={"dataset_revision": old}),

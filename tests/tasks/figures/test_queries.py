@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import sql
 from tasks.figures.queries import Rows, filled, literal
 from tasks.figures.shown import PAGES
-from tests.tasks.report.made_up.attacks import ATTACKS
+from tests.tasks.report.synthetic.attacks import ATTACKS
 
 # DuckDB keeps no NUL in a string; the contracts store none.
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))

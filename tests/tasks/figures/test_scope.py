@@ -12,9 +12,9 @@ from flows.report import write_report
 from tasks.config.job import Job
 from tasks.figures.scope import open_scope, with_labels
 from tests.kit import row
-from tests.tasks.report.made_up.contenders import NIGHTS
-from tests.tasks.report.made_up.samplings import PEOPLE, Sampling, rows_by_table
-from tests.tasks.report.made_up.scopes import scope_of
+from tests.tasks.report.synthetic.contenders import NIGHTS
+from tests.tasks.report.synthetic.samplings import PEOPLE, Sampling, rows_by_table
+from tests.tasks.report.synthetic.scopes import scope_of
 from warehouse import Warehouse
 
 IMPORTED = {**PEOPLE, "source": "imported"}

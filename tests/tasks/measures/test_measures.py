@@ -8,7 +8,7 @@ import pytest
 
 from tasks.measures import MEASURES
 from tasks.measures.measure import Columns, Measure, MeasureResult, Results, Row
-from tests.kit import aggregated, answered, rows_in, rubric_of
+from tests.kit import add_responses, aggregated, rows_in, rubric_of
 from warehouse import Warehouse
 
 WEIGHTS = {f"t{i:02d}": [5, 3, -2] for i in range(8)}
@@ -32,7 +32,7 @@ OWN = Measure(
 def warehouse(tmp_path: Path) -> Warehouse:
     tables = rubric_of(WEIGHTS)
     for model in ("ada", "bob"):
-        answered(tables, {task: [i % 2, model == "bob", 1] for i, task in enumerate(WEIGHTS)}, model=model)
+        add_responses(tables, {task: [i % 2, model == "bob", 1] for i, task in enumerate(WEIGHTS)}, model=model)
     return aggregated(tmp_path, tables)
 
 

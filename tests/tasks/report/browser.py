@@ -47,12 +47,12 @@ class Visit:
 
     def __post_init__(self) -> None:
         self.page.set_default_timeout(_PATIENCE_MS)
-        self.page.on("console", lambda said: said.type in {"error", "warning"} and self.complaints.append(said.text))
+        self.page.on("console", lambda line: line.type in {"error", "warning"} and self.complaints.append(line.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", lambda request: self._asked(request.url))
+        self.page.on("request", lambda request: self._requested(request.url))
         self.page.on("dialog", lambda dialog: (self.complaints.append("dialog"), dialog.dismiss()))
 
-    def _asked(self, url: str) -> None:
+    def _requested(self, url: str) -> None:
         if not url.startswith((self.folder.as_uri(), "data:", "about:")):
             self.requests.append(url)
 

@@ -13,8 +13,8 @@ from tasks.dataset.source import with_revision
 from tests.kit import shared_folder
 from tests.tasks.report.browser import browsing
 from tests.tasks.report.drilldown.drilled import drill
-from tests.tasks.report.made_up.research import research_job as research_job_in
-from tests.tasks.report.made_up.world import report_world
+from tests.tasks.report.synthetic.research import research_job as research_job_in
+from tests.tasks.report.synthetic.world import report_world
 from warehouse.locks import file_lock
 
 

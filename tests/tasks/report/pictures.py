@@ -6,7 +6,7 @@ from pathlib import Path
 
 from flows.report import write_report
 from tests.tasks.report.browser import browsing, visiting
-from tests.tasks.report.made_up.world import report_world
+from tests.tasks.report.synthetic.world import report_world
 
 FOLDER = Path(__file__).parents[3] / "tasks/report/pictures"
 SHOWN = {"overview": "index.html", "categories": "categories.html", "tasks": "tasks.html", "task": "#changed_tasks a"}

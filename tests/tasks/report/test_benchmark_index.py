@@ -12,8 +12,8 @@ from tasks.report.build import REVISION, write_benchmark_index
 from tests.kit import admitted, criterion
 from tests.tasks.report.browser import PHONE, Visit, visiting
 from tests.tasks.report.drilldown.drilled import files
-from tests.tasks.report.made_up.research import MODELS
-from tests.tasks.report.made_up.scopes import scope_of
+from tests.tasks.report.synthetic.research import MODELS
+from tests.tasks.report.synthetic.scopes import scope_of
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -23,28 +23,28 @@ class Sections:
     """The text and the links of each section of a page, by its id."""
 
     def __init__(self, page: Path) -> None:
-        found = re.findall(
+        actual = re.findall(
             r'<section[^>]* id="(.*?)"[^>]*>(.*?)</section>', page.read_text(encoding="utf-8"), re.DOTALL
         )
-        inside = {unescape(name): text for name, text in found}
+        inside = {unescape(name): text for name, text in actual}
         self.texts = {name: " ".join(unescape(re.sub("<[^>]*>", " ", text)).split()) for name, text in inside.items()}
         self.links = {name: re.findall(r'<a[^>]* href="(.*?)"', text) for name, text in inside.items()}
 
 
 def test_each_benchmark_has_leaders_of_its_own_and_a_way_into_its_report_or_a_command(research_site: Path) -> None:
-    found = Sections(research_site.parent / "index.html")
+    actual = Sections(research_site.parent / "index.html")
 
-    assert list(found.texts) == ["prbench", "researchrubrics"]
-    own, other = found.texts["researchrubrics"], found.texts["prbench"]
+    assert list(actual.texts) == ["prbench", "researchrubrics"]
+    own, other = actual.texts["researchrubrics"], actual.texts["prbench"]
     assert all(model in own and model not in other for model in MODELS)
     assert re.search(r"\bm1\b", other)
     assert not re.search(r"\bm1\b", own)
     assert "mean compliance score, judged by careful." in own
     facts = "Tasks 12 Criteria 240 Models 3 Judges 3 Last judged 2026-01-01 00:00 UTC"
     assert facts in own
-    assert found.links["researchrubrics"] == ["researchrubrics/index.html"]
+    assert actual.links["researchrubrics"] == ["researchrubrics/index.html"]
     assert "prbench report --benchmark prbench" in other
-    assert found.links["prbench"] == []
+    assert actual.links["prbench"] == []
 
 
 def test_a_build_leaves_the_folders_of_other_benchmarks_alone(research_job: Job, tmp_path: Path) -> None:
@@ -84,11 +84,11 @@ def test_revisions_and_benchmarks_that_this_version_does_not_know_are_told_and_n
     write_benchmark_index(tmp_path / "report", scope.reader, "prbench")
 
     text = (tmp_path / "report/index.html").read_text(encoding="utf-8")
-    found = Sections(tmp_path / "report/index.html")
+    actual = Sections(tmp_path / "report/index.html")
     assert "<script>window" not in text
-    assert found.links[attack] == []
-    assert attack in found.texts[attack]
-    assert "No response has been judged in full yet." in found.texts["prbench"]
+    assert actual.links[attack] == []
+    assert attack in actual.texts[attack]
+    assert "No response has been judged in full yet." in actual.texts["prbench"]
 
     (tmp_path / "report/prbench").mkdir()
     (tmp_path / "report/prbench/index.html").write_text("a report")
@@ -118,9 +118,9 @@ def test_the_first_page_leads_into_a_report_and_back(browser: Browser, research_
         assert visit.faults == []
 
 
-def _lines(visit: Visit, place: int) -> list[tuple[str, str]]:
+def _lines(visit: Visit, number: int) -> list[tuple[str, str]]:
     """The judges that are told of a criterion, with what each decided."""
-    rows = visit.page.locator("#criteria tbody").nth(place).locator("tr:not(.criterion)")
+    rows = visit.page.locator("#criteria tbody").nth(number).locator("tr:not(.criterion)")
     return [
         (row.locator("th").inner_text(), row.locator(".badge").first.inner_text().split(maxsplit=1)[1])
         for row in rows.all()
@@ -141,12 +141,12 @@ def test_labels_filter_tasks_and_three_steps_are_told_with_their_reading(browser
         visit.open("task.html")
         assert "Conceptual breadth" in visit.page.locator("#about").inner_text()
         assert visit.page.locator("#criteria .tag", has_text="mandatory").count() == 8
-        told = [_lines(visit, place) for place in range(20)]
-        for lines in told:
+        facts = [_lines(visit, number) for number in range(20)]
+        for lines in facts:
             steps = dict(lines)
             for judge in ("careful", "lenient", "historian"):
                 # The reading stands there where it is another decision, and only there.
                 assert steps.get(f"{judge} (as binary)") == ("not met" if steps[judge] == "partly met" else None)
         disputed = visit.page.locator("#criteria .tag.dispute").count()
-        assert disputed == sum(len({step for judge, step in lines if not judge.endswith(")")}) > 1 for lines in told)
+        assert disputed == sum(len({step for judge, step in lines if not judge.endswith(")")}) > 1 for lines in facts)
         assert visit.faults == []

@@ -49,16 +49,16 @@ def held(site: Path, name: str = "index") -> Any:
 def data(site: Path) -> dict[str, Any]:
     """Return the content of the data files in the index: lists by name; for a task its rubric and entries' parts."""
     index = held(site)
-    found = {"index": index, "criteria": held(site, index["criteria"]), "templates": held(site, index["templates"])}
-    found |= {f"scores-{each['key']}": held(site, each["scores"]) for each in index["judge_configs"]}
-    found |= {f"entry-{each['key']}": held(site, each["marks"]) for each in index["entries"]}
+    actual = {"index": index, "criteria": held(site, index["criteria"]), "templates": held(site, index["templates"])}
+    actual |= {f"scores-{each['key']}": held(site, each["scores"]) for each in index["judge_configs"]}
+    actual |= {f"entry-{each['key']}": held(site, each["marks"]) for each in index["entries"]}
     for name in index["rubrics"].values():
-        found |= {f"task-{key}": {"task": rubric} for key, rubric in held(site, name).items()}
+        actual |= {f"task-{key}": {"task": rubric} for key, rubric in held(site, name).items()}
     for entry in index["entries"]:
         for name in entry["blocks"].values():
             for key, section in held(site, name).items():
-                found[f"task-{key}"][entry["key"]] = section
-    return found
+                actual[f"task-{key}"][entry["key"]] = section
+    return actual
 
 
 def numbers(site: Path, name: str) -> list[dict[str, str]]:
@@ -73,7 +73,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def tiny_job(folder: Path, task_ids: Sequence[str] = ("t1", "t2", "t3"), models: Sequence[str] = ("m1", "m2")) -> Job:
-    """A job on a small warehouse: every model has answered every task, and one judge has judged it."""
+    """A job on a small warehouse: every model has responded to every task, and one judge has judged it."""
     job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
     tables = admitted(task_ids, n_criteria=2) | {
         "criteria": [each for task_id in task_ids for each in rubric(task_id)],
@@ -86,7 +86,7 @@ def tiny_job(folder: Path, task_ids: Sequence[str] = ("t1", "t2", "t3"), models:
         "responses": [], "verdicts": [],
     }  # fmt: skip
     for model in models:
-        for name, rows in answered(task_ids, model).items():
+        for name, rows in response_rows_of(task_ids, model).items():
             tables[name] += rows
     store(job, tables)
     return job
@@ -97,7 +97,7 @@ def rubric(task_id: str) -> list[Row]:
     return [criterion(task_id, 0, 5.0), criterion(task_id, 1, -2.0)]
 
 
-def answered(task_ids: Sequence[str], model: str, vintage: str = "base", **values: Any) -> dict[str, list[Row]]:
+def response_rows_of(task_ids: Sequence[str], model: str, vintage: str = "base", **values: Any) -> dict[str, list[Row]]:
     """A model's responses, which meet the first criterion and not the second."""
     responses = [
         response(each, model, vintage=vintage) | {"text": f"{model} says {each}."} | values for each in task_ids

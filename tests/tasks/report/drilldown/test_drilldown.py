@@ -12,7 +12,7 @@ import pytest
 from tasks.config.job import Job
 from tasks.figures.scope import criterion_key, entry_key, judge_config_key, task_key
 from tests.tasks.report.drilldown.drilled import Row, data, files
-from tests.tasks.report.made_up.texts import CANARY
+from tests.tasks.report.synthetic.texts import CANARY
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -52,16 +52,16 @@ class Stored:
         self.verdicts = dict(self._cells(judged))
 
     def _cells(self, verdicts: list[Row]) -> Iterator[tuple[Cell, Row]]:
-        places = {
+        positions = {
             (task_id, row["criterion_id"], row["content_hash"]): row["position"]
             for task_id, rows in self.criteria.items()
             for row in rows
         }
         for row in verdicts:
-            place = places.get((row["task_id"], row["criterion_id"], row["criterion_hash"]))
-            if place is not None and row["response_id"] in self.responses:
+            position = positions.get((row["task_id"], row["criterion_id"], row["criterion_hash"]))
+            if position is not None and row["response_id"] in self.responses:
                 response = self.responses[row["response_id"]]
-                yield (row["task_id"], entry_key(response), response["trial"], judge_config_key(row), place), row
+                yield (row["task_id"], entry_key(response), response["trial"], judge_config_key(row), position), row
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_the_conversation_and_the_criteria_are_as_they_were_sent(held: dict[str,
         ]
 
 
-def test_every_answer_stands_in_the_file_of_its_task_word_for_word(held: dict[str, Any], stored: Stored) -> None:
+def test_every_response_stands_in_the_file_of_its_task_word_for_word(held: dict[str, Any], stored: Stored) -> None:
     same = (
         "status", "error", "text", "degraded", "chars_alnum", "completion_tokens", "cost_usd", "latency_s", "source",
     )  # fmt: skip
@@ -111,20 +111,20 @@ def test_every_answer_stands_in_the_file_of_its_task_word_for_word(held: dict[st
         (row["task_id"], entry_key(row), row["trial"]): tuple(row[name] for name in same)
         for row in stored.responses.values()
     }
-    found = {
+    actual = {
         (task_id, entry, response["trial"]): tuple(response[name] for name in same)
         for task_id in stored.tasks
         for entry, part in held[f"task-{task_key(task_id)}"].items()
         for response in part.get("responses", ())
     }
 
-    assert expected == found
-    assert {"ok", "refused", "truncated"} == {status for status, *_ in found.values()}
+    assert expected == actual
+    assert {"ok", "refused", "truncated"} == {status for status, *_ in actual.values()}
 
 
 def test_every_verdict_of_every_judge_stands_beside_its_response(held: dict[str, Any], stored: Stored) -> None:
     same = ("status", "explanation", "error")
-    found = {
+    actual = {
         (task_id, entry, verdict["trial"], verdict["judge_config"], verdict["position"]): tuple(
             verdict[n] for n in same
         )
@@ -133,21 +133,21 @@ def test_every_verdict_of_every_judge_stands_beside_its_response(held: dict[str,
         for verdict in part.get("verdicts", ())
     }
 
-    assert {cell: tuple(row[name] for name in same) for cell, row in stored.verdicts.items()} == found
-    assert len({judge_config for *_, judge_config, _ in found}) == 3  # two judges, one of them twice
-    assert {"met", "unmet", "timeout", "parse_error"} <= {status for status, *_ in found.values()}
+    assert {cell: tuple(row[name] for name in same) for cell, row in stored.verdicts.items()} == actual
+    assert len({judge_config for *_, judge_config, _ in actual}) == 3  # two judges, one of them twice
+    assert {"met", "unmet", "timeout", "parse_error"} <= {status for status, *_ in actual.values()}
 
 
-def test_the_list_of_verdicts_has_a_letter_for_every_criterion_answered(held: dict[str, Any], stored: Stored) -> None:
+def test_the_list_of_verdicts_has_a_letter_for_every_criterion_of_a_response(held: dict[str, Any], stored: Stored) -> None:
     index, criteria = held["index"], held["criteria"]
     assert [row["title"] for task in index["tasks"] for row in stored.criteria[task["task_id"]]] == criteria["title"]
-    places = [(task["task_id"], row["position"]) for task in index["tasks"] for row in stored.criteria[task["task_id"]]]
+    cells = [(task["task_id"], row["position"]) for task in index["tasks"] for row in stored.criteria[task["task_id"]]]
     failed = {(r["task_id"], entry_key(r), r["trial"]) for r in stored.responses.values() if r["status"] != "ok"}
     for entry in index["entries"]:
         for judge_config, by_trial in held[f"entry-{entry['key']}"].items():
             for trial, marks in by_trial.items():
-                found = {place: index["statuses"][mark] for place, mark in zip(places, marks, strict=True)}
-                for (task_id, position), status in found.items():
+                actual = {cell: index["statuses"][mark] for cell, mark in zip(cells, marks, strict=True)}
+                for (task_id, position), status in actual.items():
                     verdict = stored.verdicts.get((task_id, entry["key"], int(trial), judge_config, position))
                     lost = (task_id, entry["key"], int(trial)) in failed
                     assert status == (verdict["status"] if verdict else "no_response" if lost else "not_judged")
@@ -178,12 +178,12 @@ def test_scores_and_bounds_are_those_of_the_marts(drilled: tuple[Job, Path, dict
     index = held["index"]
     for judge_config, entry in product((each["key"] for each in index["judge_configs"]), index["entries"]):
         shown = held[f"scores-{judge_config}"].get(entry["key"], {"values": [None] * len(index["tasks"])})
-        for place, task in enumerate(index["tasks"]):
+        for number, task in enumerate(index["tasks"]):
             row = rows.get((judge_config, entry["key"], task["task_id"]), {"value": None})
-            assert shown["values"][place] == (row["value"] and pytest.approx(row["value"], abs=1e-5))
+            assert shown["values"][number] == (row["value"] and pytest.approx(row["value"], abs=1e-5))
             if row["value"] is None and len(row) > 1:
                 bounds = [row["value_lower"], row["value_upper"]]
-                assert shown["bounds"][str(place)] == pytest.approx(bounds, abs=1e-5)
+                assert shown["bounds"][str(number)] == pytest.approx(bounds, abs=1e-5)
     assert {row["value"] is None for row in rows.values()} == {True, False}
 
 

@@ -19,12 +19,12 @@ from tasks.rules.verdict import reminder
 from tasks.run.judge_configs import hash_of_template
 from tests.kit import admitted, criterion, job_on, response, row, verdict, write_jsonl
 from tests.tasks.report.browser import Visit, visiting
-from tests.tasks.report.drilldown.drilled import answered, drill, rubric, store, tiny_job
+from tests.tasks.report.drilldown.drilled import drill, response_rows_of, rubric, store, tiny_job
 
 pytestmark = pytest.mark.slow
 TEMPLATE = load_template("default", BENCHMARK.gradings[BENCHMARK.grading])
 _ODD = 'Grüße, 😀\u2028 "quoted" \\ \x7f <<rubric_item>> <img src=x onerror="window.attacked = 1">'
-ANSWER = _ODD + "\n\nMore." * 300
+RESPONSE = _ODD + "\n\nMore." * 300
 REPLY = '{"explanation": "<script>window.attacked = 1</script>", "criteria_met": true}'
 
 
@@ -33,21 +33,21 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """Two tasks; a judge with the shipped template judged a long response to the first, the second has no message yet.
 
     Another model's response is to an earlier conversation of the first task; on a third one's no reply came; a fourth
-    one answered both conversations.
+    one responded to both conversations.
     """
     folder = tmp_path_factory.mktemp("exchanges")
     job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
-    tables = answered(["t1"], "m1", text=ANSWER)
-    for name, rows in answered(["t1"], "m2", conversation_id="an earlier one").items():
+    tables = response_rows_of(["t1"], "m1", text=RESPONSE)
+    for name, rows in response_rows_of(["t1"], "m2", conversation_id="an earlier one").items():
         tables[name] += rows
-    for name, rows in answered(["t1"], "m3").items():
+    for name, rows in response_rows_of(["t1"], "m3").items():
         tables[name] += [each | ({"status": "timeout", "value": None} if name == "verdicts" else {}) for each in rows]
-    for place, conversation_id in (("older", "an earlier one"), ("newer", "a-conversation")):
-        rows_by_name = answered(["t1"], "m4", conversation_id=conversation_id, text=f"The {place} response.")
+    for index, conversation_id in (("older", "an earlier one"), ("newer", "a-conversation")):
+        rows_by_name = response_rows_of(["t1"], "m4", conversation_id=conversation_id, text=f"The {index} response.")
         for each in (*rows_by_name["responses"], *rows_by_name["verdicts"]):
-            each["response_id"] += f"/{place}"
+            each["response_id"] += f"/{index}"
         for each in rows_by_name["verdicts"]:
-            each |= {"verdict_id": f"{each['verdict_id']}/{place}", "explanation": f"On the {place} response."}
+            each |= {"verdict_id": f"{each['verdict_id']}/{index}", "explanation": f"On the {index} response."}
         for name, rows in rows_by_name.items():
             tables[name] += rows
     for each in tables["verdicts"]:
@@ -57,8 +57,8 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
         "criteria": [*rubric("t1"), *rubric("t2")],
         "message_rows": [row("message_rows", task_id="t1", position=0, role="user", content="Why t1?")],
         "conversation_turns": [
-            row("conversation_turns", task_id=task_id, position=0, prompt=prompt, reference_texts=texts, response=said)
-            for task_id, prompt, texts, said in turns
+            row("conversation_turns", task_id=task_id, position=0, prompt=prompt, reference_texts=texts, response=chat)
+            for task_id, prompt, texts, chat in turns
         ],
     })  # fmt: skip
     asyncio.run(_record(job, tables["verdicts"][0]["verdict_id"]))
@@ -90,7 +90,7 @@ def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_
     visit.page.locator(".exchange pre").first.wait_for()
     prompt, first, reminded, reply = visit.page.locator(".exchange pre").all()
 
-    assert prompt.text_content() == judge_prompt(TEMPLATE, [("user", "Why t1?")], ANSWER, criteria[0]["title"])
+    assert prompt.text_content() == judge_prompt(TEMPLATE, [("user", "Why t1?")], RESPONSE, criteria[0]["title"])
     assert (first.text_content(), reminded.text_content()) == ("no JSON", reminder("binary"))
     assert reply.text_content() == REPLY
     assert visit.page.locator(".exchange h4").all_inner_texts() == [
@@ -108,13 +108,13 @@ def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_
     ("m4", ".response .body", "The newer response."), ("m4", ".explanation", "On the newer response."),
 ])  # fmt: skip
 def test_a_page_says_what_became_of_conversation_prompt_and_reply(
-    visit: Visit, model: str, place: str, said: str
+    visit: Visit, model: str, index: str, chat: str
 ) -> None:
     key = entry_key({"model": model, "model_config_hash": "a-configuration", "vintage": "base"})
     visit.open(f"task.html#task={task_key('t1')}&a={key}")
     visit.page.locator(".exchange summary").first.click()
 
-    assert said in visit.page.locator(place).first.inner_text()
+    assert chat in visit.page.locator(index).first.inner_text()
 
 
 def test_the_question_is_there_before_it_is_assembled(visit: Visit) -> None:
@@ -129,7 +129,7 @@ def test_the_question_is_there_before_it_is_assembled(visit: Visit) -> None:
     ("", "t1-c1", ["t1"]), ("&responses=yes", "grüße more.", ["t1"]), ("", "grüße", []), ("&reach=none", "", ["t2"]),
     ("&reach=all", "", ["t1"]),
 ])  # fmt: skip
-def test_tasks_are_found_by_criterion_ids_responses_and_whether_they_are_answered(
+def test_tasks_are_found_by_criterion_ids_responses_and_whether_they_have_responses(
     visit: Visit, where: str, words: str, expected: list[str]
 ) -> None:
     visit.open(f"tasks.html#words={words}{where}")
@@ -138,7 +138,7 @@ def test_tasks_are_found_by_criterion_ids_responses_and_whether_they_are_answere
 
 
 ATTACK = "<img src=x onerror='window.attacked = true'>"
-ASKED = f"Says it, at length. {ATTACK}"
+PROMPTED = f"Says it, at length. {ATTACK}"
 QUOTES = [f"“It is so.” {ATTACK}", "The table says 7."]
 
 
@@ -149,16 +149,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     job = tiny_job(folder)
     row = response("t1", "m1")
     row["response_id"] += "/base"
-    asked = criterion("t1", 0, 5.0)
-    searched = verdict(row, asked, 1.0, judge="searcher")
+    options = criterion("t1", 0, 5.0)
+    searched = verdict(row, options, 1.0, judge="searcher")
     rewritten = {"criterion_id": "other words", "content_hash": "other"}
     other = verdict(row, rewritten, 0.0, judge="rewriter")
     part = {"verdict_id": searched["verdict_id"], "task_id": "t1", "response_id": row["response_id"], "n_chunks": 2}
     store(job, {
         "verdicts": [searched, other],
         "criterion_variants": [
-            row("criterion_variants", task_id="t1", rubric="augmented", title=ASKED, status="ok",
-                original_id=asked["criterion_id"], original_hash=asked["content_hash"], **rewritten),
+            row("criterion_variants", task_id="t1", rubric="augmented", title=PROMPTED, status="ok",
+                original_id=options["criterion_id"], original_hash=options["content_hash"], **rewritten),
         ],
         "evidence": [
             row("evidence", **part, round=1, chunk_number=2, status="ok", evidence=QUOTES),
@@ -176,7 +176,7 @@ def test_a_page_shows_them_as_text_below_the_verdict(browser: Browser, site: Pat
         visit.page.locator("details.evidence summary").click()
         shown = visit.page.locator("details.evidence").inner_text()
 
-        assert f"asked as {ASKED}" == visit.page.locator(".explanation:has(.tag)").inner_text()
+        assert f"asked as {PROMPTED}" == visit.page.locator(".explanation:has(.tag)").inner_text()
         assert "Searched in 3 chunks, something found in 1" in shown
         assert all(quote in shown for quote in QUOTES)
         named = visit.page.locator(".evidence dt").all_inner_texts()
@@ -189,20 +189,20 @@ def test_a_cascades_verdict_says_which_judge_decided_and_why(browser: Browser, t
     job = tiny_job(tmp_path)
     row = response("t1", "m1")
     row["response_id"] += "/base"
-    asked = criterion("t1", 0, 5.0)
+    options = criterion("t1", 0, 5.0)
     store(job, {
         "verdicts": [
-            verdict(row, asked, 1.0, judge="careful", decided_by=f"strong {ATTACK}",
+            verdict(row, options, 1.0, judge="careful", decided_by=f"strong {ATTACK}",
                     escalated_because=["weight", "confidence_unknown"]),
-            verdict(row, asked, 1.0, judge="quick", decided_by="cheap"),
+            verdict(row, options, 1.0, judge="quick", decided_by="cheap"),
         ],
     })  # fmt: skip
     drill(job, tmp_path / "site")
 
     with visiting(browser, tmp_path / "site") as visit:
         visit.open(f"task.html#task={task_key('t1')}")
-        said = visit.page.locator(".explanation:has(.tag)").all_inner_texts()
+        chat = visit.page.locator(".explanation:has(.tag)").all_inner_texts()
         assert {
             f"decided by strong {ATTACK}, because of weight, confidence unknown", "decided by cheap",
-        } == set(said)  # fmt: skip
+        } == set(chat)  # fmt: skip
         assert visit.faults == []

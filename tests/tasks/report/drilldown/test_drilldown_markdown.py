@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tasks.report.drilldown import markdown
 from tasks.report.drilldown.markdown import as_html
-from tests.tasks.report.made_up.attacks import ATTACKS
+from tests.tasks.report.synthetic.attacks import ATTACKS
 
 MANY = 10_000
 ELEMENTS = {
@@ -110,9 +110,9 @@ def test_any_text_at_all_is_set_without_an_error(text: str) -> None:
 def test_markdown_is_set() -> None:
     text = "# Head\n\nA **b** *c* ~~d~~ `e`  \nf\n\n3. g\n4. h\n\n> i\n\n|j|k|\n|-|-:|\n|1|2|\n\n```py\nl < m\n```\n"
 
-    found = [name for name, _ in Seen(as_html(text) or "").elements]
+    actual = [name for name, _ in Seen(as_html(text) or "").elements]
 
-    assert found == [
+    assert actual == [
         "h4", "p", "strong", "em", "del", "code", "br", "ol", "li", "li", "blockquote", "p", "table", "thead", "tr",
         "th", "th", "tbody", "tr", "td", "td", "pre", "code",
     ]  # fmt: skip

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator
 from tasks.config.job import Job
 from tasks.figures.scope import task_key
 from tests.tasks.report.browser import PHONE, Visit, visiting
-from tests.tasks.report.drilldown.drilled import answered, data, drill, held, store, tiny_job
+from tests.tasks.report.drilldown.drilled import data, drill, held, response_rows_of, store, tiny_job
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -40,7 +40,7 @@ def texts(cells: Locator) -> list[str]:
     return [" ".join(text.split()) for text in cells.all_inner_texts()]
 
 
-def test_attacks_in_answers_explanations_titles_and_names_do_nothing(browser: Browser, hostile_drilldown: Path) -> None:
+def test_attacks_in_responses_explanations_titles_and_names_do_nothing(browser: Browser, hostile_drilldown: Path) -> None:
     tasks = data(hostile_drilldown)["index"]["tasks"]
     with visiting(browser, hostile_drilldown) as visit:
         visit.open(f"task.html#task={tasks[0]['key']}")
@@ -100,7 +100,7 @@ def test_tasks_are_sorted_by_any_column_with_what_is_missing_last(visit: Visit, 
     assert heading.get_attribute("aria-sort") == "ascending"
 
 
-def test_the_answer_is_set_as_markdown_or_shown_word_for_word(visit: Visit, held: dict[str, Any]) -> None:
+def test_the_response_is_set_as_markdown_or_shown_word_for_word(visit: Visit, held: dict[str, Any]) -> None:
     task = held["index"]["tasks"][0]
     who = entry(held, "alder-large")
     response = held[f"task-{task['key']}"][who["key"]]["responses"][1]
@@ -134,7 +134,7 @@ def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(visit:
     visit.page.locator("[name=b]").select_option(f"{other} 1")
     visit.page.locator("[name=show]").select_option("flips")
 
-    n_criteria = len({place for place, _ in flips})
+    n_criteria = len({index for index, _ in flips})
     visit.page.wait_for_function("(n) => document.querySelectorAll('#criteria tbody').length === n", arg=n_criteria)
     assert len(flips) > 3
     assert sorted(texts(visit.page.locator("td .flip"))) == sorted(
@@ -200,18 +200,18 @@ def test_every_verdict_has_a_link_that_leads_to_it_and_to_its_row(
         command = visit.page.locator(".query pre").text_content() or ""
     with Warehouse(world_job.warehouse).reader() as reader:
         query = command.partition('"')[2].rpartition('"')[0]
-        found = {(row["criterion_id"], row["trial"]) for row in reader.rows(query)}
-    assert found == {(part["task"]["criteria"][8]["criterion_id"], 1)}
+        actual = {(row["criterion_id"], row["trial"]) for row in reader.rows(query)}
+    assert actual == {(part["task"]["criteria"][8]["criterion_id"], 1)}
 
 
 def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: dict[str, Any]) -> None:
     visit.open("verdicts.html")
     rows = [
-        (held["index"]["statuses"][mark], place)
+        (held["index"]["statuses"][mark], index)
         for each in held["index"]["entries"]
         if not each["is_also"]
         for marks in held[f"entry-{each['key']}"].get(held["index"]["main"], {}).values()
-        for place, mark in enumerate(marks)
+        for index, mark in enumerate(marks)
     ]
     shown = [row for row in rows if row[0] != "not_judged"]
     count = visit.page.locator("#count")
@@ -226,9 +226,9 @@ def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: dict
     visit.page.locator("[name=category]").select_option("Handling Uncertainty")
     visit.page.locator("[name=words]").fill("certainty FACTS")
     expected = [
-        place for status, place in shown
-        if status == "unmet" and criteria["category"][place] == "Handling Uncertainty"
-        and all(word in criteria["title"][place].lower() for word in ("certainty", "facts"))
+        index for status, index in shown
+        if status == "unmet" and criteria["category"][index] == "Handling Uncertainty"
+        and all(word in criteria["title"][index].lower() for word in ("certainty", "facts"))
     ]  # fmt: skip
     visit.page.wait_for_function("(n) => document.getElementById('count').dataset.total === n", arg=str(len(expected)))
     assert 10 < len(expected) < 1000
@@ -270,8 +270,8 @@ def test_a_page_that_is_open_goes_on_working_when_the_report_is_renewed_under_it
     drill(job, site)
     with visiting(browser, site) as visit:
         visit.open(f"task.html#task={task_key('t1')}")
-        store(job, {name: [each | {"text": "Another."} for each in rows] if name == "responses" else rows
-                    for name, rows in answered(["t1", "t2"], "m1", "night", created_at=None).items()})  # fmt: skip
+        tables = response_rows_of(["t1", "t2"], "m1", "night", created_at=None)
+        store(job, tables | {"responses": [each | {"text": "Another."} for each in tables["responses"]]})
         drill(job, site)
         visit.page.locator("#next").click()
         visit.page.locator("#responses", has_text="m1 says t2.").wait_for()

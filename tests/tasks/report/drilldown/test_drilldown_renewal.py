@@ -11,7 +11,7 @@ from tasks.config.job import Job
 from tasks.figures.scope import entry_key
 from tasks.report.drilldown import blocks
 from tasks.report.rendering.site import Site
-from tests.tasks.report.drilldown.drilled import answered, data, drill, files, held, store, tiny_job
+from tests.tasks.report.drilldown.drilled import data, drill, files, held, response_rows_of, store, tiny_job
 
 pytestmark = pytest.mark.slow
 
@@ -65,7 +65,7 @@ def test_a_night_of_one_model_makes_the_files_of_that_model_alone_and_the_next_b
     job, site = tiny_job(tmp_path, TASKS), tmp_path / "site"
     drill(job, site)
     first = files(site)
-    store(job, answered(TASKS[:2], "m1", "night", created_at=None))
+    store(job, response_rows_of(TASKS[:2], "m1", "night", created_at=None))
 
     new = written(job, site)
     drill(job, tmp_path / "afresh")
@@ -79,7 +79,7 @@ def test_a_night_of_one_model_makes_the_files_of_that_model_alone_and_the_next_b
 
 
 @pytest.mark.parametrize("most", [1, 2, 4])
-def test_however_few_answers_are_read_at_once_the_files_are_the_same(
+def test_however_few_responses_are_read_at_once_the_files_are_the_same(
     job: Job, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(blocks, "_RESPONSES_IN_HAND", most)
@@ -90,7 +90,7 @@ def test_however_few_answers_are_read_at_once_the_files_are_the_same(
 
 def test_a_verdict_that_comes_later_renews_its_own_file_and_no_other(tmp_path: Path) -> None:
     job, site = tiny_job(tmp_path, TASKS, ("m1",)), tmp_path / "site"
-    rows = answered(TASKS, "m2")
+    rows = response_rows_of(TASKS, "m2")
     failed = rows["verdicts"][2] | {"status": "timeout", "value": None, "explanation": None, "error": "no reply"}
     store(job, rows | {"verdicts": [*rows["verdicts"][:2], failed, *rows["verdicts"][3:]]})
     drill(job, site)
@@ -116,7 +116,7 @@ def test_a_build_that_is_killed_leaves_the_report_before_it_and_is_finished_by_t
     job, site = tiny_job(tmp_path, TASKS), tmp_path / "site"
     drill(job, site)
     before = data(site)
-    store(job, answered(TASKS, "m1", "night", created_at=None))
+    store(job, response_rows_of(TASKS, "m1", "night", created_at=None))
     with monkeypatch.context() as killed:
         killed.setattr(blocks, "write_packed", _die)
         with pytest.raises(KeyboardInterrupt):
@@ -149,12 +149,12 @@ def test_another_version_of_the_program_or_its_libraries_makes_all_again(
 @pytest.mark.parametrize(("older", "newer", "listed"), [
     ("ok", "ok", "um"), ("ok", "refused", "nn"), ("refused", "ok", "um"), ("ok", None, "mu"),
 ])  # fmt: skip
-def test_of_two_answers_in_one_trial_the_list_of_verdicts_has_those_on_the_one_to_todays_conversation(
+def test_of_two_responses_in_one_trial_the_list_of_verdicts_has_those_on_the_one_to_todays_conversation(
     tmp_path: Path, older: str, newer: str | None, listed: str
 ) -> None:
     job = tiny_job(tmp_path, ("t1",), models=("other",))
     for conversation_id, status in (("a-conversation", newer), ("an earlier one", older)):
-        rows = answered(["t1"], "m1", conversation_id=conversation_id, status=status)
+        rows = response_rows_of(["t1"], "m1", conversation_id=conversation_id, status=status)
         for each in (*rows["responses"], *rows["verdicts"]):
             each["response_id"] += f"/{conversation_id}"
         for each in rows["verdicts"]:
@@ -166,8 +166,8 @@ def test_of_two_answers_in_one_trial_the_list_of_verdicts_has_those_on_the_one_t
 
     drill(job, tmp_path / "site")
 
-    found = data(tmp_path / "site")
-    (by_trial,) = found[f"entry-{entry_key({'model': 'm1', **SAMPLED})}"].values()
+    actual = data(tmp_path / "site")
+    (by_trial,) = actual[f"entry-{entry_key({'model': 'm1', **SAMPLED})}"].values()
     assert by_trial == {"1": listed}
 
 

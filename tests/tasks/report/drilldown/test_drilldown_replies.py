@@ -13,7 +13,7 @@ from tasks.figures.scope import task_key
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import KeptReply, Ledger, LedgerReader, prune
 from tasks.llm.replies import Reply
-from tests.tasks.report.drilldown.drilled import Row, answered, data, drill, files, store, tiny_job
+from tests.tasks.report.drilldown.drilled import Row, data, drill, files, response_rows_of, store, tiny_job
 
 pytestmark = pytest.mark.slow
 TASKS = ("t1", "t2")
@@ -46,7 +46,7 @@ def replies(site: Path, task_id: str = "t1") -> dict[str, list[Any]]:
     """Return the replies of a task in the report, by their location."""
     parts = data(site)[f"task-{task_key(task_id)}"]
     return {
-        place.partition(" ")[2]: reply for each in parts.values() for place, reply in each.get("replies", {}).items()
+        index.partition(" ")[2]: reply for each in parts.values() for index, reply in each.get("replies", {}).items()
     }
 
 
@@ -54,7 +54,7 @@ def replies(site: Path, task_id: str = "t1") -> dict[str, list[Any]]:
 def job(tmp_path: Path) -> Job:
     """A job in which one model's responses were judged, each verdict by a call of its own."""
     job = tiny_job(tmp_path, TASKS, models=())
-    judged(job, answered(TASKS, "m1"))
+    judged(job, response_rows_of(TASKS, "m1"))
     return job
 
 
@@ -68,20 +68,20 @@ def site(job: Job, tmp_path: Path) -> Path:
 @pytest.fixture
 def looked_up(monkeypatch: pytest.MonkeyPatch) -> list[Collection[str]]:
     """The verdicts whose replies are looked up in the ledger, reading by reading."""
-    found: list[Collection[str]] = []
+    actual: list[Collection[str]] = []
     given = LedgerReader.replies_for
 
     def replies_for(self: LedgerReader, cells: Collection[str]) -> Iterator[KeptReply]:
-        found.append(cells)
+        actual.append(cells)
         return given(self, cells)
 
     monkeypatch.setattr(LedgerReader, "made_for", replies_for)
-    return found
+    return actual
 
 
 def test_a_reply_that_the_call_of_another_trial_gave_is_the_reply_of_both(tmp_path: Path) -> None:
     job = tiny_job(tmp_path, TASKS, models=())
-    first, second, other = (answered(["t1"], "m1", trial=trial, text=text)
+    first, second, other = (response_rows_of(["t1"], "m1", trial=trial, text=text)
                             for trial, text in ((1, "The same."), (2, "The same."), (3, "Another.")))  # fmt: skip
     for trial, rows in enumerate((first, second, other), start=1):
         for table, key in (("responses", "response_id"), ("verdicts", "verdict_id"), ("verdicts", "response_id")):
@@ -96,7 +96,7 @@ def test_a_reply_that_the_call_of_another_trial_gave_is_the_reply_of_both(tmp_pa
 
 
 def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminder(tmp_path: Path) -> None:
-    job, rows = tiny_job(tmp_path, TASKS, models=()), answered(["t1"], "m1")
+    job, rows = tiny_job(tmp_path, TASKS, models=()), response_rows_of(["t1"], "m1")
     store(job, rows)
     reminded, again = (each["verdict_id"] for each in rows["verdicts"])
     record(
@@ -112,7 +112,7 @@ def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminde
 def test_a_night_of_one_model_reads_the_replies_of_its_own_verdicts_alone(
     job: Job, site: Path, looked_up: list[Collection[str]], tmp_path: Path
 ) -> None:
-    rows = answered(TASKS[:1], "m1", "night", created_at=None, text="Another response.")
+    rows = response_rows_of(TASKS[:1], "m1", "night", created_at=None, text="Another response.")
     judged(job, rows)
 
     drill(job, site)
@@ -125,7 +125,7 @@ def test_a_night_of_one_model_reads_the_replies_of_its_own_verdicts_alone(
 
 
 def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(job: Job, site: Path, tmp_path: Path) -> None:
-    kept = answered(TASKS[:1], "m1")["verdicts"][0]["verdict_id"]
+    kept = response_rows_of(TASKS[:1], "m1")["verdicts"][0]["verdict_id"]
 
     prune(job.warehouse / "ledger", NEW_S, lambda cells: {cell: cell != kept for cell in cells})
     drill(job, site)
@@ -160,7 +160,7 @@ def _fail(*_: Any) -> Iterator[KeptReply]:
 def test_of_too_many_verdicts_only_the_replies_of_failed_ones_are_there(
     job: Job, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = answered(TASKS[:1], "m2")
+    rows = response_rows_of(TASKS[:1], "m2")
     rows["verdicts"][0] |= {"status": "timeout", "value": None}
     judged(job, rows)
     monkeypatch.setattr("tasks.report.drilldown.blocks._MOST_VERDICTS", 5)

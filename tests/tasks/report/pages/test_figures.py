@@ -15,8 +15,8 @@ from tasks.report.build import served_page
 from tasks.report.drawing.charts import altair_chart, specification
 from tests.kit import admitted, at, criterion, response, row, verdict
 from tests.tasks.aggregate.world import severity_rows
-from tests.tasks.report.made_up.contenders import CONTENDERS, IMPORTED_MODEL, JUDGES, PEOPLE
-from tests.tasks.report.made_up.scopes import Row, rows_of, scope_of
+from tests.tasks.report.synthetic.contenders import CONTENDERS, IMPORTED_MODEL, JUDGES, PEOPLE
+from tests.tasks.report.synthetic.scopes import Row, rows_of, scope_of
 from warehouse import Warehouse
 
 FIGURES = {figure.name: figure for page in PAGES for figure in page.figures}
@@ -103,8 +103,8 @@ def test_who_has_no_known_price_is_named_and_is_in_no_chart_of_cost(scope: Scope
     assert PEOPLE not in {each["judge_config"] for each in bars}, "what people cost is not known"
 
 
-def one_answer_each(costs: dict[str, list[float | None]], **of_verdict: Any) -> dict[str, list[Row]]:
-    """Models that answered tasks at these costs, all of it judged as met."""
+def one_response_each(costs: dict[str, list[float | None]], **of_verdict: Any) -> dict[str, list[Row]]:
+    """Models that responded to tasks at these costs, all of it judged as met."""
     tasks = [f"t{i}" for i in range(max(map(len, costs.values())))]
     criteria = {task: criterion(task, 0, 5.0) for task in tasks}
     responses = [
@@ -120,7 +120,7 @@ def one_answer_each(costs: dict[str, list[float | None]], **of_verdict: Any) -> 
 
 
 def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(tmp_path: Path) -> None:
-    scope = scope_of(tmp_path, one_answer_each({"dear": [2.0, None], "free": [0.0, 0.0], "odd": [None, None]}))
+    scope = scope_of(tmp_path, one_response_each({"dear": [2.0, None], "free": [0.0, 0.0], "odd": [None, None]}))
 
     rows = {each["model"]: each for each in rows_of(FIGURES["costs"], scope)}
     notes = FIGURES["costs"].notes(list(rows.values()))  # type: ignore[misc]
@@ -137,7 +137,7 @@ def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(t
 
 
 def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path: Path) -> None:
-    scope = scope_of(tmp_path, one_answer_each({"one": [1.0, 1.0]}, cost_usd=None, source="judged"))
+    scope = scope_of(tmp_path, one_response_each({"one": [1.0, 1.0]}, cost_usd=None, source="judged"))
 
     (cost,) = rows_of(FIGURES["costs"], scope)
     (judge,) = rows_of(FIGURES["judge_costs"], scope)
@@ -151,9 +151,9 @@ def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path: Path) -> N
 def test_around_the_border_are_the_last_inside_and_the_first_outside() -> None:
     rows: list[Row] = [{"field": field, "is_selected": i < 20, "rank": i} for field in ("A", "B") for i in range(40)]
 
-    found = FIGURES["hard_border"].listed(rows)  # type: ignore[misc]
+    actual = FIGURES["hard_border"].listed(rows)  # type: ignore[misc]
 
-    assert [(each["field"], each["rank"]) for each in found] == [(f, i) for f in ("A", "B") for i in range(12, 28)]
+    assert [(each["field"], each["rank"]) for each in actual] == [(f, i) for f in ("A", "B") for i in range(12, 28)]
 
 
 def checked(run_id: str, suite: str, check_name: str, seconds: float, keys: list[str], **values: Any) -> Row:
@@ -186,15 +186,15 @@ def test_the_last_run_of_each_suite_counts_and_failures_come_first_the_gravest_b
 
 
 def test_each_reason_is_counted_with_its_failures_and_an_unknown_cost_stays_unknown(tmp_path: Path) -> None:
-    row, asked = response("t1"), [criterion("t1", position, 5.0) for position in range(5)]
+    row, criteria = response("t1"), [criterion("t1", position, 5.0) for position in range(5)]
     decided = [
-        verdict(row, asked[0], 1.0, judge="careful", decided_by="cheap", cost_usd=0.1),
-        verdict(row, asked[1], 0.0, judge="careful", decided_by="cheap", cost_usd=0.2),
-        verdict(row, asked[2], 1.0, judge="careful", decided_by="strong", cost_usd=0.5,
+        verdict(row, criteria[0], 1.0, judge="careful", decided_by="cheap", cost_usd=0.1),
+        verdict(row, criteria[1], 0.0, judge="careful", decided_by="cheap", cost_usd=0.2),
+        verdict(row, criteria[2], 1.0, judge="careful", decided_by="strong", cost_usd=0.5,
                 escalated_because=["weight", "disagreement"]),
-        verdict(row, asked[3], None, judge="careful", decided_by="strong", escalated_because=["weight"],
+        verdict(row, criteria[3], None, judge="careful", decided_by="strong", escalated_because=["weight"],
                 status="refused"),
-        verdict(row, asked[4], 1.0, judge="careful plain"),
+        verdict(row, criteria[4], 1.0, judge="careful plain"),
     ]  # fmt: skip
     scope = scope_of(tmp_path, admitted(["t1"]) | {"responses": [row], "verdicts": decided})
 
@@ -215,7 +215,7 @@ def test_each_reason_is_counted_with_its_failures_and_an_unknown_cost_stays_unkn
 def test_a_served_page_leads_only_to_pages_that_are_there(tmp_path: Path) -> None:
     for name in ("index", "judges"):
         (tmp_path / f"{name}.html").write_text("a page")
-    html = served_page(COMPARE, "prbench", tmp_path, (), asked=None)
+    html = served_page(COMPARE, "prbench", tmp_path, (), criteria=None)
 
     assert "judges.html" in html
     assert "reviews.html" not in html

@@ -11,8 +11,8 @@ import pytest
 from tasks.figures.scope import Scope
 from tasks.figures.shown.history import HISTORY as PAGE
 from tests.kit import at, row
-from tests.tasks.report.made_up.samplings import DRIFT, FIRST, SCENARIOS, SECOND, Rows, rows_by_table
-from tests.tasks.report.made_up.scopes import rows_of, scope_of
+from tests.tasks.report.synthetic.samplings import DRIFT, FIRST, SCENARIOS, SECOND, Rows, rows_by_table
+from tests.tasks.report.synthetic.scopes import rows_of, scope_of
 
 FIGURES = {figure.name: figure for figure in PAGE.figures}
 
@@ -22,14 +22,14 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
     """The figure's rows by model, of one warehouse in which all of it happened."""
     samplings = [replace(each, model=model) for model, of_model in SCENARIOS.items() for each in of_model]
     scope = scope_of(tmp_path_factory.mktemp("histories"), {**rows_by_table(samplings), **DRIFT})
-    found: dict[str, Rows] = defaultdict(list)
+    actual: dict[str, Rows] = defaultdict(list)
     for each in rows_of(FIGURES["history"], scope):
-        found[each["label"]].append(each)
+        actual[each["label"]].append(each)
     scope.reader.close()
-    return found
+    return actual
 
 
-def told(rows: Rows) -> list[tuple[str, float | None, str | None]]:
+def facts(rows: Rows) -> list[tuple[str, float | None, str | None]]:
     """Of each point which sampling it is, the step to it, and what changed before it."""
     return [(each["vintage"], each["change"], each["changed"]) for each in rows]
 
@@ -50,7 +50,7 @@ def told(rows: Rows) -> list[tuple[str, float | None, str | None]]:
 def test_a_line_goes_on_in_the_order_of_time_and_ends_where_something_is_another_than_before(
     histories: dict[str, Rows], what: str, expected: list[tuple[str, float | None, str | None]], n_lines: int
 ) -> None:
-    assert told(histories[what]) == expected
+    assert facts(histories[what]) == expected
     assert len({each["line"] for each in histories[what]}) == n_lines
 
 

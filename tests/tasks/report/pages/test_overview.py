@@ -18,8 +18,8 @@ from tasks.figures.shown.overview import LEADERBOARD
 from tasks.report.rendering.notices import facts, notices
 from tests.kit import at, row
 from tests.tasks.report.browser import visiting
-from tests.tasks.report.drilldown.drilled import answered, data, files, numbers, store, tiny_job
-from tests.tasks.report.made_up.contenders import DROPPING, NIGHTS
+from tests.tasks.report.drilldown.drilled import data, files, numbers, response_rows_of, store, tiny_job
+from tests.tasks.report.synthetic.contenders import DROPPING, NIGHTS
 from warehouse import Reader, Warehouse
 
 pytestmark = pytest.mark.slow
@@ -27,23 +27,23 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("night", [NIGHTS[2], NIGHTS[3]])
 def test_a_named_sampling_is_compared_with_the_one_before_it(world_job: Job, scope: Scope, night: str) -> None:
-    found = open_scope(world_job, scope.reader, night, changes(world_job, night)).rows("overview/changes")
+    actual = open_scope(world_job, scope.reader, night, changes(world_job, night)).rows("overview/changes")
 
     # On the second night the judge had drifted, so what came before that is what the third one is compared with.
     before = {NIGHTS[2]: NIGHTS[1], NIGHTS[3]: NIGHTS[1]}[night]
-    strict = [row for row in found if row["judge_config"] == "strict-judge"]
+    strict = [row for row in actual if row["judge_config"] == "strict-judge"]
     assert {row["model"] for row in strict} == {DROPPING, "elm-chat"}
     assert {(row["earlier"], row["later"]) for row in strict} == {(before, night)}
 
 
 def test_what_is_wrong_is_said_the_fall_first_and_the_steady_model_is_not_named(scope: Scope) -> None:
-    found = notices(scope)
+    actual = notices(scope)
 
-    assert found[0].level == "bad"
+    assert actual[0].level == "bad"
     for expected in (f"{DROPPING} fell since", "Below the coverage bar of 99%", "dogwood-open",
                      "criteria_per_task (1 of 49).", "1 task refused and left out of all scores."):  # fmt: skip
-        assert any(expected in each.text for each in found), expected
-    assert not any("elm-chat" in each.text for each in found if each.level == "bad")
+        assert any(expected in each.text for each in actual), expected
+    assert not any("elm-chat" in each.text for each in actual if each.level == "bad")
 
 
 def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, scope: Scope) -> None:
@@ -121,8 +121,8 @@ def test_each_page_says_which_splits_it_is_of_and_figures_of_more_say_so_or_are_
     assert pooled
     assert all("only split finance" in text for text in texts)
     assert not [figure.name for figure in pooled if list((finance / "figures").glob(f"{figure.name}.*"))]
-    said = "Measured over all splits at once, but this report shows only split finance."
-    assert "".join(texts).count(said) == sum(not figure.is_optional for figure in pooled)
+    sentence = "Measured over all splits at once, but this report shows only split finance."
+    assert "".join(texts).count(sentence) == sum(not figure.is_optional for figure in pooled)
     shown = [name for name in WHOLE if numbers(finance, name)]
     assert "".join(texts).count("This covers the whole warehouse, not only split finance.") >= len(shown) > 0
 
@@ -182,10 +182,10 @@ def texts(scope: Scope, level: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def unjudged(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Two models have answered, one task was refused, and nobody has judged anything."""
+    """Two models have responded, one task was refused, and nobody has judged anything."""
     job = tiny_job(tmp_path_factory.mktemp("unjudged"), TASKS, models=())
     responses = [
-        each | {"cost_usd": 0.25} for model in ("m1", "m2") for each in answered(TASKS[:2], model)["responses"]
+        each | {"cost_usd": 0.25} for model in ("m1", "m2") for each in response_rows_of(TASKS[:2], model)["responses"]
     ]  # fmt: skip
     refusal = row("refusals", task_id="t3", check_name="criteria_per_task", severity="quarantine")
     store(job, {"responses": responses, "refusals": [refusal]})
@@ -194,17 +194,17 @@ def unjudged(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 @pytest.fixture(scope="module")
 def undecided(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Two models have answered, each twice, and every verdict on them failed."""
+    """Two models have responded, each twice, and every verdict on them failed."""
     job = tiny_job(tmp_path_factory.mktemp("undecided"), TASKS, models=())
     for model in ("m1", "m2"):
         for vintage in ("base", "2026-10-01"):
-            rows = answered(TASKS, model, vintage)
+            rows = response_rows_of(TASKS, model, vintage)
             failed = {"value": None, "status": "parse_error", "error": "no JSON object"}
             store(job, {"responses": rows["responses"], "verdicts": [each | failed for each in rows["verdicts"]]})
     return job
 
 
-def test_answers_without_a_verdict_are_counted_priced_and_can_be_read(unjudged: Job) -> None:
+def test_responses_without_a_verdict_are_counted_priced_and_can_be_read(unjudged: Job) -> None:
     scope = scope_of(unjudged)
     site = write_report(unjudged).index.parent
 
@@ -236,8 +236,8 @@ def test_that_nobody_has_judged_is_a_grave_notice_and_the_refused_tasks_are_stil
 def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(tmp_path: Path) -> None:
     job = tiny_job(tmp_path, TASKS, models=("m1",))
     store(job, {"responses": [
-        *answered(TASKS, "m2")["responses"],
-        *answered(TASKS, "m1", "2026-10-01", created_at=at(9000))["responses"],
+        *response_rows_of(TASKS, "m2")["responses"],
+        *response_rows_of(TASKS, "m1", "2026-10-01", created_at=at(9000))["responses"],
     ]})  # fmt: skip
 
     scope = scope_of(job)
@@ -257,14 +257,14 @@ def test_that_no_verdict_was_decided_is_a_grave_notice(undecided: Job) -> None:
     ]
 
 
-def test_many_failed_answers_and_verdicts_are_grave_and_few_are_not(tmp_path: Path) -> None:
+def test_many_failed_responses_and_verdicts_are_grave_and_few_are_not(tmp_path: Path) -> None:
     job = tiny_job(tmp_path, [f"t{i}" for i in range(20)], models=("m1",))
     failed = {"status": "timeout", "text": None, "error": "no reply within 600 s"}
-    of_m2 = answered(["t0", "t1"], "m2")["responses"] + [
-        each | failed for each in answered(["t2"], "m2")["responses"]
+    of_m2 = response_rows_of(["t0", "t1"], "m2")["responses"] + [
+        each | failed for each in response_rows_of(["t2"], "m2")["responses"]
     ]  # fmt: skip
     store(job, {"responses": of_m2})
-    one = answered(["t0"], "m3")
+    one = response_rows_of(["t0"], "m3")
     store(job, {"responses": one["responses"], "verdicts": [
         each | {"value": None, "status": "refused"} for each in one["verdicts"]
     ]})  # fmt: skip

@@ -29,8 +29,8 @@ _CHARTS = "document.querySelectorAll('.plot:not([hidden]) .chart').length"
 def whom_it_keeps_out(visit: Visit) -> list[tuple[str, list[str]]]:
     """Return the serious findings of axe: the rule, and some of the elements."""
     # Without `preload`, which would ask for the stylesheets again, and the policy allows no such request.
-    found = Axe().run(visit.page, options={"resultTypes": ["violations"], "preload": False}).response["violations"]
-    grave = [each for each in found if each["impact"] in {"serious", "critical"}]
+    actual = Axe().run(visit.page, options={"resultTypes": ["violations"], "preload": False}).response["violations"]
+    grave = [each for each in actual if each["impact"] in {"serious", "critical"}]
     return [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in grave]
 
 
@@ -52,7 +52,7 @@ def test_a_page_complains_of_nothing_asks_nobody_fits_the_screen_and_keeps_nobod
         assert visit.faults == []
 
 
-def test_on_a_phone_the_answer_comes_first_and_differences_are_on_screen(browser: Browser, world_site: Path) -> None:
+def test_on_a_phone_the_response_comes_first_and_differences_are_on_screen(browser: Browser, world_site: Path) -> None:
     with visiting(browser, world_site, PHONE) as visit:
         visit.open("index.html")
         response, notice = (visit.page.locator(each).first.bounding_box() for each in (".leader", ".notice"))
@@ -146,10 +146,10 @@ def test_a_page_shows_the_best_models_of_the_chosen_judge_on_one_axis_for_each_f
 ) -> None:
     with visiting(browser, world_site) as visit:
         visit.open("categories.html")
-        said, chosen = visit.page.locator("#n-models"), visit.page.locator("#choice input:checked")
-        assert said.inner_text() == "6 of 7 shown, the best by strict-judge"
+        count, chosen = visit.page.locator("#n-models"), visit.page.locator("#choice input:checked")
+        assert count.inner_text() == "6 of 7 shown, the best by strict-judge"
         visit.page.get_by_role("combobox", name="Judge").select_option("mild-judge")
-        assert said.inner_text() == "6 of 7 shown, the best by mild-judge"
+        assert count.inner_text() == "6 of 7 shown, the best by mild-judge"
         ranks = numbers(world_site, "leaderboard")
         worst = max(
             (row for row in ranks if row["judge_config"] == "mild-judge"), key=lambda row: int(row["rank"] or 0)
@@ -164,7 +164,7 @@ def test_a_page_shows_the_best_models_of_the_chosen_judge_on_one_axis_for_each_f
         visit.page.locator("#choice").get_by_label("birch-2").uncheck()
         visit.open("categories.html")  # as from another page: the choice is kept, and the link says it again
         assert visit.page.url.endswith("categories.html?judge=mild-judge")
-        assert said.inner_text() == "5 of 7 shown"
+        assert count.inner_text() == "5 of 7 shown"
         assert visit.faults == []
 
 

@@ -14,7 +14,7 @@ from tasks.figures.scope import Scope, open_scope
 from tasks.figures.shown import PAGES
 from tasks.rules.records import ScoreDefinition
 from tests.tasks.report.drilldown.drilled import data
-from tests.tasks.report.made_up.research import JUDGES, PERSON, VALUES
+from tests.tasks.report.synthetic.research import JUDGES, PERSON, VALUES
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -29,7 +29,7 @@ def scope(research_job: Job) -> Iterator[Scope]:
         yield open_scope(research_job, reader)
 
 
-def said(site: Path, page: str) -> dict[str, str]:
+def explanations(site: Path, page: str) -> dict[str, str]:
     """Figure -> how it says that it is to be read, or that it is empty."""
     text = (site / f"{page}.html").read_text(encoding="utf-8")
     section = r'<section class="figure(?: none)?" id="(.*?)".*?<p class="(?:says|empty)">(.*?)</p>'
@@ -38,25 +38,25 @@ def said(site: Path, page: str) -> dict[str, str]:
 
 def test_captions_name_its_own_scores_and_nothing_of_another_benchmark(research_site: Path) -> None:
     pages = [page.name for page in PAGES if (research_site / f"{page.name}.html").is_file()]
-    found = {name: says for page in pages for name, says in said(research_site, page).items()}
+    actual = {name: says for page in pages for name, says in explanations(research_site, page).items()}
 
     assert "conditions" not in pages
-    assert [name for name, text in found.items() if OTHERS_WORDS.search(text) or "$" in text] == []
-    assert "Mean compliance score" in found["leaderboard"]
-    assert "criteria that are met (half the weight of those partly met)" in found["leaderboard"]
-    assert "Mean paper score" in found["categories"]
-    assert "points / (positive − negative)" in found["categories"]
-    assert "Mean compliance score on the tasks" in found["breakdown_domain"]
-    assert "Mean paper score (points / (positive − negative)) over the criteria" in found["breakdown_necessity"]
-    assert found["failures"].endswith("counts a mistake that was not made as one.")
+    assert [name for name, text in actual.items() if OTHERS_WORDS.search(text) or "$" in text] == []
+    assert "Mean compliance score" in actual["leaderboard"]
+    assert "criteria that are met (half the weight of those partly met)" in actual["leaderboard"]
+    assert "Mean paper score" in actual["categories"]
+    assert "points / (positive − negative)" in actual["categories"]
+    assert "Mean compliance score on the tasks" in actual["breakdown_domain"]
+    assert "Mean paper score (points / (positive − negative)) over the criteria" in actual["breakdown_necessity"]
+    assert actual["failures"].endswith("counts a mistake that was not made as one.")
 
 
 def test_the_first_benchmark_still_names_where_its_paper_shows_the_like(world_site: Path) -> None:
-    found = said(world_site, "categories")
+    actual = explanations(world_site, "categories")
 
-    assert found["categories"].endswith("See equation 4 and figure 6 of the paper.")
-    assert found["topics"].startswith("Mean score on the tasks of each topic")
-    assert "breakdown_domain" not in found
+    assert actual["categories"].endswith("See equation 4 and figure 6 of the paper.")
+    assert actual["topics"].startswith("Mean score on the tasks of each topic")
+    assert "breakdown_domain" not in actual
 
 
 @pytest.mark.parametrize(("factors", "expected"), [

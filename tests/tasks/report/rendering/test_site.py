@@ -17,7 +17,7 @@ def files_of(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
-def made(folder: Path, *names: str) -> Path:
+def site_with(folder: Path, *names: str) -> Path:
     """A report with these pages."""
     site = Site(folder)
     for name in names:
@@ -36,9 +36,9 @@ def test_a_later_report_replaces_an_earlier_one_and_leaves_nothing_of_it(tmp_pat
     second.write("index.html", "new")
     size = second.finish()
 
-    found = files_of(tmp_path / "site")
-    assert {name: text for name, text in found.items() if name not in OWN} == {"index.html": "new"}
-    assert size == sum(map(len, found.values()))
+    actual = files_of(tmp_path / "site")
+    assert {name: text for name, text in actual.items() if name not in OWN} == {"index.html": "new"}
+    assert size == sum(map(len, actual.values()))
     assert not (tmp_path / "site/data").exists()
 
 
@@ -81,50 +81,50 @@ def test_the_mark_of_another_tool_or_of_a_later_version_makes_no_folder_a_report
 
 
 def test_what_people_put_into_a_report_stays_and_so_do_their_folders(tmp_path: Path) -> None:
-    site = made(tmp_path / "site", "index.html", "data/gone.js", "figures/gone.csv", "figures/stays.csv")
+    site = site_with(tmp_path / "site", "index.html", "data/gone.js", "figures/gone.csv", "figures/stays.csv")
     mine = {".git/config": "mine", "notes.md": "mine", "figures/mine.csv": "mine", "data/mine/deep.txt": "mine"}
     for name, text in mine.items():
         (site / name).parent.mkdir(parents=True, exist_ok=True)
         (site / name).write_text(text)
     (site / "empty").mkdir()
 
-    made(site, "index.html", "figures/stays.csv")
+    site_with(site, "index.html", "figures/stays.csv")
 
-    found = files_of(site)
-    assert found.keys() - OWN == {"index.html", "figures/stays.csv", *mine}
+    actual = files_of(site)
+    assert actual.keys() - OWN == {"index.html", "figures/stays.csv", *mine}
     assert (site / "empty").is_dir()
     assert report_files(site) == ["figures/stays.csv", "index.html", "report.json"]
 
 
 def test_what_a_killed_build_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
-    site = made(tmp_path / "site", "index.html", "old.js")
+    site = site_with(tmp_path / "site", "index.html", "old.js")
     (site / "mine.txt").write_text("mine")
     Site(site).write(NEW, "ours")
     (site / f".{'0' * 32}.tmp").write_text("cut off")
     (site / f"data/.{'0' * 32}.tmp").write_text("cut off")
 
-    made(site, "index.html")
+    site_with(site, "index.html")
     assert files_of(site).keys() - OWN == {"index.html", "mine.txt"}
 
 
 def test_a_data_file_that_the_report_before_names_is_deleted_by_the_build_after_this_one(tmp_path: Path) -> None:
-    site = made(tmp_path / "site", OLD)
+    site = site_with(tmp_path / "site", OLD)
 
-    assert files_of(made(site, NEW)).keys() - OWN == {OLD, NEW}
-    assert files_of(made(site, NEW)).keys() - OWN == {NEW}
+    assert files_of(site_with(site, NEW)).keys() - OWN == {OLD, NEW}
+    assert files_of(site_with(site, NEW)).keys() - OWN == {NEW}
 
 
 def test_only_a_data_file_that_is_there_whole_is_kept(tmp_path: Path) -> None:
-    site = made(tmp_path / "site", OLD, NEW)
+    site = site_with(tmp_path / "site", OLD, NEW)
     (site / OLD).write_text("our")
 
     assert [False, True, False] == [Site(site).keep(name) for name in (OLD, NEW, "data/0000000000000002.js")]
     assert not is_whole(site)
-    assert is_whole(made(site, OLD, NEW))
+    assert is_whole(site_with(site, OLD, NEW))
 
 
 def test_links_in_a_report_are_left_alone_and_never_followed(tmp_path: Path) -> None:
-    site = made(tmp_path / "site", "index.html", "data/chunk.js")
+    site = site_with(tmp_path / "site", "index.html", "data/chunk.js")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "mine.txt").write_text("mine")
@@ -135,7 +135,7 @@ def test_links_in_a_report_are_left_alone_and_never_followed(tmp_path: Path) -> 
     mark = json.loads((site / "report.json").read_text())
     (site / "report.json").write_text(json.dumps(mark | {"files": dict.fromkeys(names, 4)}))
 
-    made(site, "index.html")
+    site_with(site, "index.html")
 
     assert (site / "shelf").is_symlink()
     assert (site / "other").is_symlink()
@@ -143,15 +143,15 @@ def test_links_in_a_report_are_left_alone_and_never_followed(tmp_path: Path) -> 
 
 
 def test_a_second_writer_waits_for_the_first_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said, is_waiting, order = [], Event(), []
+    notices, is_waiting, order = [], Event(), []
 
     def hear(text: str) -> None:
-        said.append(text)
+        notices.append(text)
         is_waiting.set()
 
     def write_second() -> None:
         with only_writer(tmp_path / "site"):
-            made(tmp_path / "site", "index.html")
+            site_with(tmp_path / "site", "index.html")
             order.append("second")
 
     monkeypatch.setattr("tasks.report.rendering.site.notice", hear)
@@ -159,10 +159,10 @@ def test_a_second_writer_waits_for_the_first_and_says_so(tmp_path: Path, monkeyp
     with only_writer(tmp_path / "site"):
         second.start()
         assert is_waiting.wait(30)
-        made(tmp_path / "site", "index.html", "other.html")
+        site_with(tmp_path / "site", "index.html", "other.html")
         order.append("first")
     second.join(30)
 
     assert order == ["first", "second"]
-    assert said == [f"{tmp_path / 'site'}: another run is writing its report there; this one waits for it"]
+    assert notices == [f"{tmp_path / 'site'}: another run is writing its report there; this one waits for it"]
     assert not (tmp_path / "site/other.html").exists()

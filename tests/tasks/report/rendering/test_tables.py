@@ -11,8 +11,8 @@ from tasks.report.rendering.page_figures import table
 
 def _cells(html: str, tag: str) -> list[tuple[dict[str, str], str]]:
     """The attributes and the content of each element."""
-    found = re.findall(rf"<{tag} ([^>]*)>(.*?)</{tag}>", html)
-    return [(dict(re.findall(r'(\w+)="([^"]*)"', attributes)), content) for attributes, content in found]
+    actual = re.findall(rf"<{tag} ([^>]*)>(.*?)</{tag}>", html)
+    return [(dict(re.findall(r'(\w+)="([^"]*)"', attributes)), content) for attributes, content in actual]
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from tasks.rules.records import Criterion, Task
 from tasks.rules.text.characters import count_alphanumeric
 from tasks.run.judge_configs import JudgeConfig
 from tests.kit import row
-from tests.tasks.report.made_up.attacks import Taint
-from tests.tasks.report.made_up.contenders import CONTENDERS, OUTSIDER, Contender, decides, is_met, run_of, tokens_of
-from tests.tasks.report.made_up.texts import Matter, explanation, response_text
+from tests.tasks.report.synthetic.attacks import Taint
+from tests.tasks.report.synthetic.contenders import CONTENDERS, OUTSIDER, Contender, decides, is_met, run_of, tokens_of
+from tests.tasks.report.synthetic.texts import Matter, explanation, response_text
 
 Row = dict[str, Any]
 TRIALS = (1, 2)
@@ -31,8 +31,8 @@ CAUSES = {
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A task as it is answered: its number, what it is about, and itself."""
+class PosedTask:
+    """A task as it is posed: its number, what it is about, and itself."""
 
     number: int
     matter: Matter
@@ -62,16 +62,16 @@ class Sampling:
 
 
 def response_rows(
-    sampling: Sampling, asked: Sequence[Asked], revision: str, taint: Taint
-) -> Iterator[tuple[Asked, Row]]:
+    sampling: Sampling, posed_tasks: Sequence[PosedTask], revision: str, taint: Taint
+) -> Iterator[tuple[PosedTask, Row]]:
     """The responses of a sampling, each with its task: in two trials, of the imported model in one."""
     is_import = sampling.who is OUTSIDER
-    for each in asked:
+    for each in posed_tasks:
         for trial in TRIALS[:1] if is_import else TRIALS:
             yield each, _response(sampling, each, trial, revision, taint)
 
 
-def _response(sampling: Sampling, each: Asked, trial: int, revision: str, taint: Taint) -> Row:
+def _response(sampling: Sampling, each: PosedTask, trial: int, revision: str, taint: Taint) -> Row:
     who, task, is_import = sampling.who, each.task, sampling.who is OUTSIDER
     dice = random.Random(f"response {who.label} {each.number} {trial} {sampling.night}")
     met = [c.title for c in task.criteria if is_met(who, each.number, task.field or "", c, trial, sampling.night)]
@@ -134,10 +134,10 @@ class Grader:
 
 
 def verdict_rows(
-    grader: Grader, sampling: Sampling, answered: Iterable[tuple[Asked, Row]], taint: Taint
+    grader: Grader, sampling: Sampling, responded: Iterable[tuple[PosedTask, Row]], taint: Taint
 ) -> Iterator[Row]:
     """A grader's decisions on every criterion of the responses that are there."""
-    for each, response in answered:
+    for each, response in responded:
         if response["status"] == "ok" and not _is_missing(grader, response, each.number):
             for criterion in each.task.criteria:
                 yield _verdict(grader, sampling, each, response, criterion, taint)
@@ -149,13 +149,15 @@ def _is_missing(grader: Grader, response: Row, number: int) -> bool:
     return not grader.is_import and lost == (response["model"], number, response["trial"])
 
 
-def _verdict(grader: Grader, sampling: Sampling, each: Asked, response: Row, criterion: Criterion, taint: Taint) -> Row:
+def _verdict(
+    grader: Grader, sampling: Sampling, each: PosedTask, response: Row, criterion: Criterion, taint: Taint
+) -> Row:
     cell = f"{grader.name} {grader.columns['judge_trial']} {sampling.who.label} {sampling.night}"
     dice = random.Random(f"{cell} {each.number} {response['trial']} {criterion.position}")
     truth = is_met(sampling.who, each.number, each.task.field or "", criterion, response["trial"], sampling.night)
     met = decides(grader.name, truth, dice, sampling.night)
     failed = _failed(grader, sampling, each.number, response["trial"], criterion.position)
-    said = explanation(criterion.title, met, (criterion.weight or 0) < 0, dice)
+    text = explanation(criterion.title, met, (criterion.weight or 0) < 0, dice)
     tokens = tokens_of(response["text"]) + 400
     called = {} if grader.is_import else {
         "prompt_tokens": tokens, "cached_tokens": tokens * 4 // 5, "completion_tokens": 60, "latency_s": 0.8,
@@ -171,7 +173,7 @@ def _verdict(grader: Grader, sampling: Sampling, each: Asked, response: Row, cri
         ),
         criterion_id=criterion.criterion_id, criterion_hash=criterion.content_hash,
         status=failed or ("met" if met else "unmet"), value=None if failed else float(met),
-        explanation=None if failed else taint(said), error=taint(CAUSES[failed]) if failed else None,
+        explanation=None if failed else taint(text), error=taint(CAUSES[failed]) if failed else None,
         source="imported" if grader.is_import else "judged",
         import_batch="batch-of-labels" if grader.is_import else None,
         run_id=IMPORT_RUN if grader.is_import else sampling.run_id,

@@ -9,7 +9,7 @@ from typing import Any
 
 from tasks.benchmarks.prbench import SEVERITIES
 from tests.tasks.dataset.rows import hub_criterion, hub_row
-from tests.tasks.report.made_up.attacks import Taint
+from tests.tasks.report.synthetic.attacks import Taint
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Matter:
     field: str
     topic: str
     subject: str
-    question: str
+    opening: str
     points: Sequence[str]
     figures: Sequence[Sequence[str]]
     formula: str
@@ -55,7 +55,7 @@ def hub_task(matter: Matter, task_id: str, number: int, taint: Taint, n_criteria
     words = {"client": client, "amount": amount, "subject": matter.subject, "accuracy": ACCURACY[matter.field]}
     turns = dice.choices(range(1, 6), (48, 24, 14, 8, 6))[0]
     prompts = [
-        matter.question.format(**words),
+        matter.opening.format(**words),
         *(each.format(**words) for each in dice.sample(TEXTS["next"], turns - 1)),
     ]
     columns: dict[str, Any] = {f"prompt_{i}": taint(prompt) for i, prompt in enumerate(prompts)}
@@ -113,10 +113,10 @@ def _weight(severity: str, dice: random.Random) -> int:
 
 def response_text(matter: Matter, met: Sequence[str], style: int, dice: random.Random) -> str:
     """A response in Markdown that says what it meets; a higher style is longer."""
-    said = [title.removeprefix(_STATES).rstrip(".") for title in met if title.startswith(_STATES)]
+    points_met = [title.removeprefix(_STATES).rstrip(".") for title in met if title.startswith(_STATES)]
     points = [
         f"{i}. **{point[0].upper()}{point[1:]}.** {dice.choice(TEXTS['reasons'])}".rstrip()
-        for i, point in enumerate(said, 1)
+        for i, point in enumerate(points_met, 1)
     ]
     parts = [dice.choice(TEXTS["openings"]).format(matter.subject), "## What decides it"]
     parts.append("\n".join(points) or "Too little is known to say.")

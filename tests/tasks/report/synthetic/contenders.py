@@ -41,20 +41,20 @@ class Contender:
     @property
     def settings(self) -> dict[str, Any]:
         """The model as a configuration has it, but for its label."""
-        found: dict[str, Any] = {"name": f"hosted_vllm/{self.label}", "api_base": "http://127.0.0.1:9/v1"}
+        actual: dict[str, Any] = {"name": f"hosted_vllm/{self.label}", "api_base": "http://127.0.0.1:9/v1"}
         if self.usd_per_mtok is not None:
-            given, answered = self.usd_per_mtok
-            found["price"] = {"input_usd_per_mtok": given, "output_usd_per_mtok": answered}
-        return found | ({"resample": "nightly"} if self.is_nightly else {})
+            given, responded = self.usd_per_mtok
+            actual["price"] = {"input_usd_per_mtok": given, "output_usd_per_mtok": responded}
+        return actual | ({"resample": "nightly"} if self.is_nightly else {})
 
     def ability(self, field: str, category: str, night: str) -> float:
         """Its skill in a field and category on a night."""
-        found = self.skill + (self.finance_bonus if field == "Finance" else 0.0)
+        actual = self.skill + (self.finance_bonus if field == "Finance" else 0.0)
         if category == self.weak_at:
-            found -= 1.1
+            actual -= 1.1
         if (self.label, night) == (DROPPING, DROP_NIGHT):
-            found -= 1.3
-        return found
+            actual -= 1.3
+        return actual
 
 
 CONTENDERS = (

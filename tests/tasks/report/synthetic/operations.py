@@ -15,9 +15,9 @@ from tasks.rules.identity import digest
 from tasks.rules.records import Task
 from tasks.rules.statistics.control import METHOD, ControlNight, limits
 from tests.kit import row
-from tests.tasks.report.made_up.attacks import Taint
-from tests.tasks.report.made_up.contenders import DRIFT_NIGHT, NIGHTS, run_of
-from tests.tasks.report.made_up.results import BASE_RUN, CAUSES, IMPORT_RUN, Row
+from tests.tasks.report.synthetic.attacks import Taint
+from tests.tasks.report.synthetic.contenders import DRIFT_NIGHT, NIGHTS, run_of
+from tests.tasks.report.synthetic.results import BASE_RUN, CAUSES, IMPORT_RUN, Row
 
 N_CONTROL = 60
 _DRIFT_SHARE, _USUAL_SHARE = 0.6, 0.03
@@ -97,7 +97,9 @@ def _limits(set_id: str, chosen: Sequence[Row], again: Sequence[Row]) -> list[Ro
     ]  # fmt: skip
 
 
-def check_rows(revision: str, tasks: Sequence[Task], refused: str, made: dict[str, list[Row]]) -> dict[str, list[Row]]:
+def check_rows(
+    revision: str, tasks: Sequence[Task], refused: str, tables: dict[str, list[Row]]
+) -> dict[str, list[Row]]:
     """The checks of the last night: two that failed with their keys, and the task that was refused for one of them."""
     benchmark = load_benchmark("prbench")
     failing = {
@@ -110,10 +112,10 @@ def check_rows(revision: str, tasks: Sequence[Task], refused: str, made: dict[st
             if not low <= (each.weight or 0.0) <= high
         ],
     }
-    judged = {(each["response_id"], each["judge"], each["judge_trial"]) for each in made["verdicts"]}
+    judged = {(each["response_id"], each["judge"], each["judge_trial"]) for each in tables["verdicts"]}
     sizes = {
         "rubrics": len(tasks), "criteria": sum(len(task.criteria) for task in tasks), "judged_responses": len(judged),
-        "responses": len(made["responses"]), "verdicts": len(made["verdicts"]),
+        "responses": len(tables["responses"]), "verdicts": len(tables["verdicts"]),
     }  # fmt: skip
     run_id, now = run_of(NIGHTS[-1]), datetime.fromisoformat(f"{NIGHTS[-1]}T00:59:00+00:00")
     checks = [
@@ -138,7 +140,7 @@ _TOTALS = ("prompt_tokens", "cached_tokens", "completion_tokens")
 
 
 def run_rows(
-    settings: Settings, nights: dict[str, str], made: dict[str, list[Row]], taint: Taint
+    settings: Settings, nights: dict[str, str], tables: dict[str, list[Row]], taint: Taint
 ) -> dict[str, list[Row]]:
     """The runs that made the rows, one that was killed and one that failed, and what their calls came to.
 
@@ -155,14 +157,14 @@ def run_rows(
     }
     # What was imported was not called for.
     called = {
-        purpose: _by("run_id", (each for each in made[table] if each["run_id"] != IMPORT_RUN))
+        purpose: _by("run_id", (each for each in tables[table] if each["run_id"] != IMPORT_RUN))
         for purpose, table in _TABLES.items()
     }
     document = settings.model_dump(mode="json")
     document["dataset"]["source"] = "data"  # the folder is another one for each call
     config = json.dumps(document, sort_keys=True)
     return {
-        "runs": [_run(run_id, told, config, called) for run_id, told in runs.items()],
+        "runs": [_run(run_id, facts, config, called) for run_id, facts in runs.items()],
         "spend": [
             _spent(run_id, purpose, model, of_model)
             for purpose, by_run in called.items()
@@ -172,8 +174,8 @@ def run_rows(
     }
 
 
-def _run(run_id: str, told: tuple[str | None, str, str], config: str, called: dict[str, dict[str, list[Row]]]) -> Row:
-    night, command, outcome = told
+def _run(run_id: str, facts: tuple[str | None, str, str], config: str, called: dict[str, dict[str, list[Row]]]) -> Row:
+    night, command, outcome = facts
     rows = [each for by_run in called.values() for each in by_run.get(run_id, [])]
     costs = [each["cost_usd"] for each in rows]
     start = datetime.strptime(run_id[:15], "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
@@ -197,10 +199,10 @@ def _spent(run_id: str, purpose: str, model: str, rows: Sequence[Row]) -> Row:
 
 
 def _by(column: str, rows: Iterable[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = defaultdict(list)
+    actual: dict[str, list[Row]] = defaultdict(list)
     for each in rows:
-        found[each[column]].append(each)
-    return found
+        actual[each[column]].append(each)
+    return actual
 
 
 def _totals(rows: Sequence[Row]) -> dict[str, Any]:

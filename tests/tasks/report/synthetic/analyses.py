@@ -5,24 +5,28 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tests.kit import at, row
-from tests.tasks.report.made_up.attacks import Taint
-from tests.tasks.report.made_up.results import Asked, Row
+from tests.tasks.report.synthetic.attacks import Taint
+from tests.tasks.report.synthetic.results import PosedTask, Row
 
 ANNOTATORS = ("annotator-one", "annotator-two")
-PLACES = ("DE", "FR", "US-CA")
+AREAS = ("DE", "FR", "US-CA")
 
 
-def annotation_rows(asked: Sequence[Asked], revision: str, taint: Taint) -> list[Row]:
+def annotation_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> list[Row]:
     """The rows of `task_annotations`; which label it is, the places of task and annotator decide."""
     names = [taint.name(name) for name in ANNOTATORS]
-    return [found for each in asked for which, name in enumerate(names) for found in _of_task(each, which, name, taint,
-                                                                                           revision)]  # fmt: skip
+    return [
+        row
+        for each in posed_tasks
+        for which, name in enumerate(names)
+        for row in _of_task(each, which, name, taint, revision)
+    ]
 
 
-def _of_task(each: Asked, which: int, name: str, taint: Taint, revision: str) -> Iterator[Row]:
-    place = PLACES[(each.number // 3 + which * (each.number % 4 == 0)) % len(PLACES)]
+def _of_task(each: PosedTask, which: int, name: str, taint: Taint, revision: str) -> Iterator[Row]:
+    number = AREAS[(each.number // 3 + which * (each.number % 4 == 0)) % len(AREAS)]
     released = list(each.task.decision_types)
-    labels = {"jurisdiction": [place], "decision_type": released[: 1 + which] or [f"None of {each.number % 2}"]}
+    labels = {"jurisdiction": [number], "decision_type": released[: 1 + which] or [f"None of {each.number % 2}"]}
     for kind, (primary, *secondary) in labels.items():
         has_failed = (kind, which, each.number) == ("jurisdiction", 0, 0)
         yield row(
@@ -40,15 +44,15 @@ NAMES = ("Whole", "Reading contracts", "Computing taxes", "Taxes of companies", 
 PARENTS = (-1, 0, 0, 2, 2)
 
 
-def tree_rows(asked: Sequence[Asked], revision: str, taint: Taint) -> dict[str, list[Row]]:
+def tree_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> dict[str, list[Row]]:
     """The rows by table of one tree with all criteria; who lies where is decided by the places of criteria."""
     placed = [
         (each.task.task_id, criterion, (1, 3, 4)[criterion.position % 3])
-        for each in asked
+        for each in posed_tasks
         for criterion in each.task.criteria
     ]
     tree = {"dataset_revision": revision, "tree_id": TREE, "field": "Finance"}
-    members = {node: [place for place in placed if node in _way(place[2])] for node in range(len(PARENTS))}
+    members = {node: [number for number in placed if node in _way(number[2])] for node in range(len(PARENTS))}
     return {
         "capability_members": [
             row("capability_members", dataset_revision=revision, tree_id=TREE, node_id=f"node-{node}", task_id=task_id,
@@ -65,23 +69,23 @@ def tree_rows(asked: Sequence[Asked], revision: str, taint: Taint) -> dict[str, 
         ],
         "capability_trees": [
             row("capability_trees", **tree, vectors="tfidf", method="made up", n_criteria=len(placed),
-                n_tasks=len(asked)),
+                n_tasks=len(posed_tasks)),
         ],
     }  # fmt: skip
 
 
 def weakness_rows(measured: Sequence[dict[str, Any]]) -> dict[str, list[Row]]:
     """A confirmed weakness for the first score, and one that is not confirmed for the second."""
-    found = []
-    for place, score in enumerate(measured[:2]):
+    actual = []
+    for number, score in enumerate(measured[:2]):
         common = {name: value for name, value in score.items() if name not in {"n_criteria", "n_decided"}}
         common = {name: value for name, value in common.items() if not name.startswith("ci_")}
-        found.append(row(
+        actual.append(row(
             "weakness_candidates", **{**common, "compared_key": "made up", "compared_value": 0.8, "gap": -0.2,
-            "gap_ci_low": -0.3, "gap_ci_high": -0.1, "p_confirmed": 0.001 + place, "is_confirmed": place == 0,
+            "gap_ci_low": -0.3, "gap_ci_high": -0.1, "p_confirmed": 0.001 + number, "is_confirmed": number == 0,
             "found_gap": -0.25, "n_tasks_found": 9, "p_found": 0.01, "method": "made up"},
         ))  # fmt: skip
-    return {"weakness_candidates": found}
+    return {"weakness_candidates": actual}
 
 
 def _way(node: int) -> tuple[int, ...]:
@@ -94,21 +98,21 @@ CHECKS = ("atomic", "objective", "self_contained", "consistent", "not_given_away
 _PROBABILITY = 0.5
 
 
-def review_rows(asked: Sequence[Asked], revision: str, taint: Taint) -> dict[str, list[Row]]:
+def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> dict[str, list[Row]]:
     """The rows by table; what each reviewer says is decided by the places of task and criterion."""
-    places = [
+    indices = [
         (each.number, criterion.position, {
             "dataset_revision": revision, "task_id": each.task.task_id, "criterion_id": criterion.criterion_id,
             "criterion_hash": criterion.content_hash,
         })
-        for each in asked
+        for each in posed_tasks
         for criterion in each.task.criteria
     ]  # fmt: skip
-    sampled = [place for place in places if (place[0] + place[1]) % 2 == 0]
+    sampled = [number for number in indices if (number[0] + number[1]) % 2 == 0]
     people, model = [taint.name(name) for name in PEOPLE], taint.name(MODEL)
     return {
         "review_samples": [
-            row("review_samples", **key, sample_id="a-sample", population_id="all", n_population=len(places),
+            row("review_samples", **key, sample_id="a-sample", population_id="all", n_population=len(indices),
                 design="simple random", stratum="all", probability=_PROBABILITY)
             for _, _, key in sampled
         ],
@@ -125,12 +129,12 @@ def review_rows(asked: Sequence[Asked], revision: str, taint: Taint) -> dict[str
                 reviewer_config_hash="a-configuration", review_trial=trial, created_at=at(trial),
                 status="timeout" if (number, position) == (0, 0) else "ok",
                 findings=None if (number, position) == (0, 0) else json.dumps([
-                    {"name": name, "passes": (number * 5 + position * (place + 2) + trial // 2) % 7 > 0,
+                    {"name": name, "passes": (number * 5 + position * (number + 2) + trial // 2) % 7 > 0,
                      "reason": taint(f"It is {name}, or not.")}
-                    for place, name in enumerate(CHECKS)
+                    for number, name in enumerate(CHECKS)
                 ]))
             for trial in (1, 2)
-            for number, position, key in places
+            for number, position, key in indices
         ],
     }  # fmt: skip
 
@@ -140,22 +144,24 @@ _OFF = -0.03
 """By how much labels lower each score."""
 
 
-def label_rows(people: str, revision: str, made: dict[str, list[Row]]) -> dict[str, list[Row]]:
+def label_rows(people: str, revision: str, tables: dict[str, list[Row]]) -> dict[str, list[Row]]:
     """The rows by table that make people's verdicts labels of one sheet, which draws every second of them."""
-    drawn = [each for each in made["verdicts"] if each["judge"] == people and each["dataset_revision"] == revision][::2]
-    responses = sorted({each["response_id"] for each in made["responses"] if each["dataset_revision"] == revision})
+    sampled = [each for each in tables["verdicts"] if each["judge"] == people and each["dataset_revision"] == revision][
+        ::2
+    ]
+    responses = sorted({each["response_id"] for each in tables["responses"] if each["dataset_revision"] == revision})
     return {
         "labellers": [row("labellers", judge=people, import_batch="batch-of-labels")],
         "label_sheets": [
-            row("label_sheets", dataset_revision=revision, sheet_id=SHEET, design="drawn for leaderboard",
-                covered_breakdown="all", covered_label="", covered_responses=responses, n_population=10 * len(drawn),
-                n_drawn=len(drawn), seed=0)
+            row("label_sheets", dataset_revision=revision, sheet_id=SHEET, design="sampled for leaderboard",
+                covered_breakdown="all", covered_label="", covered_responses=responses, n_population=10 * len(sampled),
+                n_drawn=len(sampled), seed=0)
         ],
         "label_draws": [
             row("label_draws", sheet_id=SHEET, probability=0.1, is_known=False,
                 **{name: each[name] for name in
                    ("dataset_revision", "task_id", "response_id", "criterion_id", "criterion_hash")})
-            for each in drawn
+            for each in sampled
         ],
     }  # fmt: skip
 
@@ -178,19 +184,19 @@ def look_rows(board: list[dict[str, Any]]) -> dict[str, list[Row]]:
     """The looks of the first model of a board beside the two that follow, each with its judge's columns."""
     first, *others = board[:3]
     judge_config = {name: first[name] for name in ("dataset_revision", "judge", "judge_config_hash", "template_hash")}
-    found = []
-    for place, other in enumerate(others):
+    actual = []
+    for number, other in enumerate(others):
         for block in (1, 2):
-            is_open = place == 1 or block == 1
-            found.append(row(
+            is_open = number == 1 or block == 1
+            actual.append(row(
                 "stopping_looks", **judge_config, stopping_id="made up", grading=first["grading"], judge_trial=1,
                 score_name="score", model=first["model"], model_config_hash=first["model_config_hash"],
                 vintage=first["vintage"], compared_model=other["model"],
                 compared_config_hash=other["model_config_hash"], compared_vintage=other["vintage"], block=block,
-                n_tasks=20 * block - 1, n_tasks_evaluated=20 * block, n_tasks_planned=60 - 20 * place,
-                mean_difference=0.2 - 0.19 * place, unbiased_difference=None if is_open else 0.17,
-                sequence_low=None if block == 1 else 0.05 - 0.2 * place,
-                sequence_high=None if block == 1 else 0.35 - 0.1 * place, comparison_alpha=0.025,
+                n_tasks=20 * block - 1, n_tasks_evaluated=20 * block, n_tasks_planned=60 - 20 * number,
+                mean_difference=0.2 - 0.19 * number, unbiased_difference=None if is_open else 0.17,
+                sequence_low=None if block == 1 else 0.05 - 0.2 * number,
+                sequence_high=None if block == 1 else 0.35 - 0.1 * number, comparison_alpha=0.025,
                 least_difference=0.02, decision="open" if is_open else "different", created_at=at(block),
             ))  # fmt: skip
-    return {"stopping_looks": found}
+    return {"stopping_looks": actual}

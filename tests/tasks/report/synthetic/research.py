@@ -22,8 +22,8 @@ from tasks.run.judge_configs import judge_configs
 from tasks.run.missing_work import model_hashes
 from tests.kit import at, job_on, row, write_jsonl, written
 from tests.tasks.report.drilldown.drilled import tiny_job
-from tests.tasks.report.made_up.attacks import Taint
-from tests.tasks.report.made_up.resamples import few_resamples
+from tests.tasks.report.synthetic.attacks import Taint
+from tests.tasks.report.synthetic.resamples import few_resamples
 
 Row = dict[str, Any]
 DOMAINS = ("AI & Machine Learning", "Consumer Research", "History")
@@ -45,18 +45,22 @@ def research_row(number: int, taint: Taint) -> Row:
     levels = {kind: taint(sorted(labels)[number % 3]) for kind, labels in LEVELS.items()}
     axes = sorted(AXES)
     rubrics = [
-        {"criterion": taint(_criterion(subject, place, weight < 0)), "weight": weight, "axis": axes[place % len(axes)]}
-        for place, weight in enumerate(_WEIGHTS * 2)
+        {
+            "criterion": taint(_criterion(subject, number, weight < 0)),
+            "weight": weight,
+            "axis": axes[number % len(axes)],
+        }
+        for number, weight in enumerate(_WEIGHTS * 2)
     ]
     prompt = f"Write a report on {subject} for somebody who has to decide something about it (case {number})."
     return {"sample_id": f"report-{number:02}", "prompt": prompt, "domain": taint(DOMAINS[number % 3]),
             "rubrics": rubrics, **levels}  # fmt: skip
 
 
-def _criterion(subject: str, place: int, is_mistake: bool) -> str:
+def _criterion(subject: str, number: int, is_mistake: bool) -> str:
     if is_mistake:
-        return f"Claims something about {subject} that point {place} of the sources contradicts."
-    return f"Explains point {place} about {subject} and names the source that it rests on (e.g., a study)."
+        return f"Claims something about {subject} that point {number} of the sources contradicts."
+    return f"Explains point {number} about {subject} and names the source that it rests on (e.g., a study)."
 
 
 def research_job(folder: Path, taint: Taint | None = None) -> Job:
@@ -72,7 +76,7 @@ def research_job(folder: Path, taint: Taint | None = None) -> Job:
         judges=[{"name": f"hosted_vllm/{judge}", "label": judge, **endpoint} for judge in JUDGES],
         hard_subset={"share": 0.5, "min_coverage": 0.8},
     )  # fmt: skip
-    written(warehouse, _made(job, [BENCHMARK.parse_row(each) for each in rows]))
+    written(warehouse, _written(job, [BENCHMARK.parse_row(each) for each in rows]))
     ingest(job)
     assemble(job)
     with few_resamples(_RESAMPLES):
@@ -81,21 +85,21 @@ def research_job(folder: Path, taint: Taint | None = None) -> Job:
     return job
 
 
-def _made(job: Job, tasks: list[Task]) -> dict[str, list[Row]]:
+def _written(job: Job, tasks: list[Task]) -> dict[str, list[Row]]:
     """The reports and what was decided on them, by table; the check that admits the tasks."""
     key = {"benchmark": BENCHMARK.name, "dataset_revision": job.data.revision}
     check = row(
         "checks", suite="ingest", check_name="any", expectation="any", table_name="rubrics", n_evaluated=len(tasks),
         n_failed=0, success=True, severity="quarantine", **key,
     )  # fmt: skip
-    found: dict[str, list[Row]] = {"checks": [check], "responses": [], "verdicts": []}
+    actual: dict[str, list[Row]] = {"checks": [check], "responses": [], "verdicts": []}
     for model in MODELS:
         for number, task in enumerate(tasks):
             report = _report(job, key, model, number, task)
-            found["responses"].append(report)
-            for judge_config in (*_judging_columns(job), *([_PERSON] if number % 3 == 0 else [])):
-                found["verdicts"] += _decided(key, report, task, judge_config)
-    return found
+            actual["responses"].append(report)
+            for judge_config in (*_judge_columns(job), *([_PERSON] if number % 3 == 0 else [])):
+                actual["verdicts"] += _decided(key, report, task, judge_config)
+    return actual
 
 
 _PERSON = {
@@ -103,21 +107,21 @@ _PERSON = {
 }  # fmt: skip
 
 
-def _judging_columns(job: Job) -> Iterator[Row]:
+def _judge_columns(job: Job) -> Iterator[Row]:
     return (judge_config.columns for judge_config in judge_configs(job, BENCHMARK))
 
 
 def _report(job: Job, key: Row, model: str, number: int, task: Task) -> Row:
     is_import = model not in model_hashes(job)
     text = f"# {model} on {task.conversation[0].prompt}\n\n" + "A paragraph with *evidence*. " * (5 + 3 * number)
-    made = {} if is_import else {"prompt_tokens": 60, "completion_tokens": 400, "cost_usd": 0.02, "latency_s": 80.0}
+    tables = {} if is_import else {"prompt_tokens": 60, "completion_tokens": 400, "cost_usd": 0.02, "latency_s": 80.0}
     config_hash = IMPORTED if is_import else model_hashes(job)[model]
     identity = response_id(*key.values(), task.task_id, task.conversation_id, model, config_hash, 1, BASE_VINTAGE)
     return row(
         "responses", response_id=identity, task_id=task.task_id, model=model, status="ok", text=text,
         conversation_id=task.conversation_id, chars_alnum=count_alphanumeric(text), degraded=False,
         model_config_hash=config_hash,
-        source="imported" if is_import else "sampled", created_at=at(number), **key, **made,
+        source="imported" if is_import else "sampled", created_at=at(number), **key, **tables,
     )  # fmt: skip
 
 

@@ -13,13 +13,13 @@ Rows = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Sampling:
-    """A model that answered both tasks at a time, and what a judge decided on the four criteria, two of each task.
+    """A model that responded to both tasks at a time, and what a judge decided on the four criteria, two of each task.
 
     `judged_s` is when it was judged, if not at once; `other` are unusual columns of the judge configuration.
     """
 
     vintage: str
-    answered_s: float
+    responded_s: float
     values: Sequence[float | None]
     model: str = "ada"
     judge: str = "judge"
@@ -45,10 +45,10 @@ def rows_by_table(samplings: Sequence[Sampling]) -> dict[str, Rows]:
 
 
 def _add(tables: dict[str, Rows], sampling: Sampling) -> None:
-    judged_s = sampling.answered_s if sampling.judged_s is None else sampling.judged_s
+    judged_s = sampling.responded_s if sampling.judged_s is None else sampling.judged_s
     for i, task in enumerate(TASKS):
         row = response(
-            task, sampling.model, vintage=sampling.vintage, created_at=at(sampling.answered_s),
+            task, sampling.model, vintage=sampling.vintage, created_at=at(sampling.responded_s),
             dataset_revision=sampling.revision, model_config_hash=sampling.configuration,
         )  # fmt: skip
         row["response_id"] = "/".join(

@@ -26,7 +26,7 @@ from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.run.judge_configs import judge_configs
 from tasks.run.missing_work import model_hashes
 from tests.kit import written
-from tests.tasks.report.made_up.analyses import (
+from tests.tasks.report.synthetic.analyses import (
     annotation_rows,
     debiased_rows,
     label_rows,
@@ -35,12 +35,12 @@ from tests.tasks.report.made_up.analyses import (
     tree_rows,
     weakness_rows,
 )
-from tests.tasks.report.made_up.attacks import Taint
-from tests.tasks.report.made_up.contenders import CONTENDERS, JUDGES, NIGHTS, OLDER_NIGHT, OUTSIDER, PEOPLE, run_of
-from tests.tasks.report.made_up.data import Names, job_for, write_data
-from tests.tasks.report.made_up.operations import check_rows, control_rows, run_rows
-from tests.tasks.report.made_up.resamples import few_resamples
-from tests.tasks.report.made_up.results import Asked, Grader, Row, Sampling, response_rows, verdict_rows
+from tests.tasks.report.synthetic.attacks import Taint
+from tests.tasks.report.synthetic.contenders import CONTENDERS, JUDGES, NIGHTS, OLDER_NIGHT, OUTSIDER, PEOPLE, run_of
+from tests.tasks.report.synthetic.data import Names, job_for, write_data
+from tests.tasks.report.synthetic.operations import check_rows, control_rows, run_rows
+from tests.tasks.report.synthetic.resamples import few_resamples
+from tests.tasks.report.synthetic.results import Grader, PosedTask, Row, Sampling, response_rows, verdict_rows
 from warehouse import Warehouse
 
 _PINNED = ""
@@ -59,14 +59,14 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     job = job_for(folder / "data", folder / "warehouse", names)
     older = job_for(folder / "older", job.warehouse, names)
     _, _, earlier = _filled(older, names, (OLDER_NIGHT,), taint, every=2)
-    job, asked, made = _filled(job, names, (_PINNED, *NIGHTS), taint)
-    made |= _control(job, names, asked, made)
-    made |= {table: rows + made[table] for table, rows in earlier.items()}
-    written(job.warehouse, made | run_rows(job.settings, names.nights, made, taint))
-    written(job.warehouse, {"task_annotations": annotation_rows(asked, job.data.revision, taint)})
-    written(job.warehouse, review_rows(asked, job.data.revision, taint))
-    written(job.warehouse, tree_rows(asked, job.data.revision, taint))
-    written(job.warehouse, label_rows(names.labels[PEOPLE], job.data.revision, made))
+    job, posed_tasks, tables = _filled(job, names, (_PINNED, *NIGHTS), taint)
+    tables |= _control(job, names, posed_tasks, tables)
+    tables |= {table: rows + tables[table] for table, rows in earlier.items()}
+    written(job.warehouse, tables | run_rows(job.settings, names.nights, tables, taint))
+    written(job.warehouse, {"task_annotations": annotation_rows(posed_tasks, job.data.revision, taint)})
+    written(job.warehouse, review_rows(posed_tasks, job.data.revision, taint))
+    written(job.warehouse, tree_rows(posed_tasks, job.data.revision, taint))
+    written(job.warehouse, label_rows(names.labels[PEOPLE], job.data.revision, tables))
     assemble(job)
     select_hard(job, must_select=False)
     for night in NIGHTS[1:]:
@@ -97,21 +97,24 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
 
 def _filled(
     job: Job, names: Names, nights: Sequence[str], taint: Taint, every: int = 1
-) -> tuple[Job, list[Asked], dict[str, list[Row]]]:
+) -> tuple[Job, list[PosedTask], dict[str, list[Row]]]:
     """Write and ingest a job's data set, with every so manieth task; the job, its tasks, and what some nights made."""
-    *asked, refused = write_data(Path(job.settings.dataset.source), taint, every)
+    *posed_tasks, refused = write_data(Path(job.settings.dataset.source), taint, every)
     job = with_revision(job)
     revision = job.data.revision
-    made: dict[str, list[Row]] = {"responses": [], "verdicts": []}
+    tables: dict[str, list[Row]] = {"responses": [], "verdicts": []}
     for sampling in _samplings(job, names, nights):
-        answered = list(response_rows(sampling, asked, revision, taint))
-        made["responses"] += [response for _, response in answered]
-        for grader, of_responses in _graded(job, names, sampling, answered):
-            made["verdicts"] += verdict_rows(grader, sampling, of_responses, taint)
+        responded = list(response_rows(sampling, posed_tasks, revision, taint))
+        tables["responses"] += [response for _, response in responded]
+        for grader, of_responses in _graded(job, names, sampling, responded):
+            tables["verdicts"] += verdict_rows(grader, sampling, of_responses, taint)
     # The rows of the checks are there before the tasks, so that these are admitted as soon as they are ingested.
-    written(job.warehouse, check_rows(revision, [each.task for each in (*asked, refused)], refused.task.task_id, made))
+    written(
+        job.warehouse,
+        check_rows(revision, [each.task for each in (*posed_tasks, refused)], refused.task.task_id, tables),
+    )
     ingest(job)
-    return job, asked, made
+    return job, posed_tasks, tables
 
 
 def _samplings(job: Job, names: Names, nights: Sequence[str]) -> Iterator[Sampling]:
@@ -127,14 +130,14 @@ def _samplings(job: Job, names: Names, nights: Sequence[str]) -> Iterator[Sampli
 
 
 def _graded(
-    job: Job, names: Names, sampling: Sampling, answered: list[tuple[Asked, Row]]
-) -> Iterator[tuple[Grader, list[tuple[Asked, Row]]]]:
+    job: Job, names: Names, sampling: Sampling, responded: list[tuple[PosedTask, Row]]
+) -> Iterator[tuple[Grader, list[tuple[PosedTask, Row]]]]:
     """Yield the graders of a sampling, each with its responses: only the first judge has all of them."""
     strict, mild = map(Grader.of_judge_config, JUDGES, judge_configs(job, BENCHMARK))
-    first = [each for each in answered if each[1]["trial"] == 1]
-    yield strict, answered
+    first = [each for each in responded if each[1]["trial"] == 1]
+    yield strict, responded
     if sampling.night in (_PINNED, *NIGHTS[3:]):
-        yield mild, [each for each in answered if each[0].number % 3 == 0]
+        yield mild, [each for each in responded if each[0].number % 3 == 0]
     if sampling.who in (CONTENDERS[0], CONTENDERS[2]):
         again = Grader(strict.name, {**strict.columns, "judge_trial": 2}, strict.usd_per_mtok)
         yield again, [each for each in first if each[0].number % 4 == 1]
@@ -144,15 +147,17 @@ def _graded(
         yield people, [each for each in first if each[0].number % 5 == 0]
 
 
-def _control(job: Job, names: Names, asked: Sequence[Asked], made: dict[str, list[Row]]) -> dict[str, list[Row]]:
+def _control(
+    job: Job, names: Names, posed_tasks: Sequence[PosedTask], tables: dict[str, list[Row]]
+) -> dict[str, list[Row]]:
     """The first judge's control set, chosen of what it decided on pinned responses, and its nights."""
     judge = judge_configs(job, BENCHMARK)[0].columns
     own = [
         each
-        for each in made["verdicts"]
+        for each in tables["verdicts"]
         if each["vintage"] == BASE_VINTAGE and all(each[name] == value for name, value in judge.items())
     ]
-    conversations = {each.task.task_id: each.task.conversation_id for each in asked}
+    conversations = {each.task.task_id: each.task.conversation_id for each in posed_tasks}
     return control_rows(own, conversations, {night: names.nights[night] for night in NIGHTS})
 
 
@@ -160,6 +165,6 @@ def _alert(job: Job, night: str, label: str) -> None:
     """Write down what a night had to tell, as it does."""
     of_night = job.model_copy(update={"night": label, "run_id": run_of(night)})
     judges = drifted(of_night)
-    found = [Alert("judge_drift", each.judge, each.line) for each in judges]
-    found += drops(comparisons(of_night), least_drop=0.01, alpha=0.05, drifted_judges=[each.judge for each in judges])
-    sending.store(of_night, found)
+    actual = [Alert("judge_drift", each.judge, each.line) for each in judges]
+    actual += drops(comparisons(of_night), least_drop=0.01, alpha=0.05, drifted_judges=[each.judge for each in judges])
+    sending.store(of_night, actual)

@@ -7,11 +7,11 @@ from pathlib import Path
 from tasks.benchmarks.prbench import BENCHMARK
 from tasks.config.job import Job
 from tests.kit import job_on, write_jsonl
-from tests.tasks.report.made_up.attacks import Taint
-from tests.tasks.report.made_up.contenders import CONTENDERS, JUDGES, NIGHTS, difficulty, run_of
-from tests.tasks.report.made_up.operations import N_CONTROL
-from tests.tasks.report.made_up.results import Asked
-from tests.tasks.report.made_up.texts import MATTERS, hub_task
+from tests.tasks.report.synthetic.attacks import Taint
+from tests.tasks.report.synthetic.contenders import CONTENDERS, JUDGES, NIGHTS, difficulty, run_of
+from tests.tasks.report.synthetic.operations import N_CONTROL
+from tests.tasks.report.synthetic.results import PosedTask
+from tests.tasks.report.synthetic.texts import MATTERS, hub_task
 
 N_TASKS = sum(matter.n_tasks for matter in MATTERS)
 _REFUSED, _REFUSED_CRITERIA = N_TASKS, 7
@@ -27,22 +27,22 @@ class Names:
     nights: dict[str, str]
 
 
-def write_data(folder: Path, taint: Taint, every: int = 1) -> list[Asked]:
+def write_data(folder: Path, taint: Taint, every: int = 1) -> list[PosedTask]:
     """Write the splits with every so manieth task; the tasks in order, the one that will be refused last."""
     folder.mkdir(parents=True)
     topics = {matter.topic: taint(matter.topic) for matter in MATTERS}
     matters = [matter for matter in MATTERS for _ in range(matter.n_tasks)] + [MATTERS[0]]
-    asked, rows = [], {}
+    posed_tasks, rows = [], {}
     for number, matter in list(enumerate(matters))[::every]:
         task_id = taint(f"{matter.field.lower()}-{number:02}")
         row = hub_task(matter, task_id, number, taint, _REFUSED_CRITERIA if number == _REFUSED else None)
         rows[number] = row | {"topic": topics[matter.topic]}
-        asked.append(Asked(number, matter, BENCHMARK.parse_row(rows[number])))
+        posed_tasks.append(PosedTask(number, matter, BENCHMARK.parse_row(rows[number])))
     for field in ("Finance", "Legal"):
-        numbers = [each.number for each in asked if each.matter.field == field]
+        numbers = [each.number for each in posed_tasks if each.matter.field == field]
         write_jsonl(folder / f"{field.lower()}.jsonl", [rows[number] for number in numbers])
         write_jsonl(folder / f"{field.lower()}_hard.jsonl", [rows[number] for number in _hardest(numbers)])
-    return asked
+    return posed_tasks
 
 
 def _hardest(numbers: list[int]) -> list[int]:
