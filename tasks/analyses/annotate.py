@@ -117,7 +117,9 @@ def _items_of_field(
         "<<most_secondary>>": str(most),
     }
     read = partial(read_labels, labels=labels, most_secondary=most, omits_think_tag=annotator.omits_think_tag)
-    question: ReplySpec[Columns] = ReplySpec(read, reply_format(labels, most, is_listed=vocabulary.is_listed), REMINDER)
+    reply_spec: ReplySpec[Columns] = ReplySpec(
+        read, reply_format(labels, most, is_listed=vocabulary.is_listed), REMINDER
+    )
     provenance = {
         "annotator": annotator.label, "annotator_config_hash": target_of(annotator).config_hash,
         "template_hash": template_hash(template, *begin.values()),
@@ -128,7 +130,7 @@ def _items_of_field(
             "trial": trial,
         }  # fmt: skip
         yield Item(
-            digest("annotation", *known.values()), f"{kind} {field}", {**known, **_UNANSWERED}, question,
+            digest("annotation", *known.values()), f"{kind} {field}", {**known, **_UNANSWERED}, reply_spec,
             partial(prompt_on, template, conversation.messages, "", more=begin), trial,
         )  # fmt: skip
 

@@ -58,9 +58,9 @@ def measure(job: Job) -> StageReport:
         stale = list(stale_analyses(reader, key))
         trees = reader.select("capability_trees", "tree_id", order="field", **key) if stale else []
         grown = [_grown(reader, row["tree_id"]) for row in trees]
-        for judging in stale:
-            measured, candidates = _measured(reader, key, judging, grown)
-            common = {**key, **{name: judging[name] for name in _KEY}, "analysis_id": judging["analysis_id"]}
+        for judge_config in stale:
+            measured, candidates = _measured(reader, key, judge_config, grown)
+            common = {**key, **{name: judge_config[name] for name in _KEY}, "analysis_id": judge_config["analysis_id"]}
             now = {"created_at": datetime.now(UTC)}
             warehouse.write("capability_measures", [{**common, **row, **now} for row in measured])
             of_method = {"method": METHOD, **now}
@@ -68,7 +68,7 @@ def measure(job: Job) -> StageReport:
             # Last, since it says which of them count.
             warehouse.write("capability_analyses", [{**common, **of_method}])
             n_confirmed = sum(row["is_confirmed"] for row in candidates)
-            report.notes.append(f"{judging['judge']}: {n_confirmed} of {len(candidates)} candidates confirmed")
+            report.notes.append(f"{judge_config['judge']}: {n_confirmed} of {len(candidates)} candidates confirmed")
             report.rows += len(measured)
     if stale:
         warehouse.publish()
@@ -103,12 +103,12 @@ def _grown(reader: Reader, tree_id: str) -> Grown:
 
 
 def _measured(
-    reader: Reader, key: Mapping[str, str], judging: Row, trees: Sequence[Grown]
+    reader: Reader, key: Mapping[str, str], judge_config: Row, trees: Sequence[Grown]
 ) -> tuple[list[Row], list[Row]]:
     """Return the rows of scores and of candidates under a judging."""
-    of_config = {"judging_id": judging["judging_id"], "is_latest": True}
+    of_config = {"judging_id": judge_config["judging_id"], "is_latest": True}
     models = reader.select("intermediate.model_runs", "model, model_config_hash, vintage", **of_config)
-    right = [_right(reader, key, judging, tree, len(models)) for tree in trees]
+    right = [_right(reader, key, judge_config, tree, len(models)) for tree in trees]
     measured: list[Row] = []
     candidates: list[Row] = []
     for index, model in enumerate(models):
@@ -118,9 +118,11 @@ def _measured(
     return measured, candidates
 
 
-def _right(reader: Reader, key: Mapping[str, str], judging: Row, tree: Grown, n_models: int) -> tuple[Floats, Floats]:
+def _right(
+    reader: Reader, key: Mapping[str, str], judge_config: Row, tree: Grown, n_models: int
+) -> tuple[Floats, Floats]:
     """Return each model's handling of each criterion of a tree (0 to 1 for right; NaN: undecided), and the weights."""
-    given = {**key, "tree_id": tree.tree_id, "judging_id": judging["judging_id"]}
+    given = {**key, "tree_id": tree.tree_id, "judging_id": judge_config["judging_id"]}
     columns = {name: np.ma.filled(column.astype(np.float64), np.nan)
                for name, column in reader.arrays(sql.read("queries/capabilities/values"), given).items()}  # fmt: skip
     at = (columns["model_run"].astype(np.int64), columns["position"].astype(np.int64))

@@ -76,13 +76,13 @@ def by_judge_and_split(rows: Rows, draw: Draw, what: str = "", judge: str = "jud
     groups: dict[tuple[Any, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.get(judge), row["split"]), []).append(row)
-    has_several = len({judging for judging, _ in groups}) > 1
+    has_several = len({judge_config for judge_config, _ in groups}) > 1
     return [
         Plot(
-            (f"{what}, {split}" if what else split) + (f", judged by {judging}" if has_several else ""),
+            (f"{what}, {split}" if what else split) + (f", judged by {judge_config}" if has_several else ""),
             draw(of_group, **how),
         )
-        for (judging, split), of_group in groups.items()
+        for (judge_config, split), of_group in groups.items()
     ]
 
 

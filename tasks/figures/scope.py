@@ -43,9 +43,9 @@ def entry_key(entry: Mapping[str, Any]) -> str:
     return digest("entry", *(entry[column] for column in SAMPLING))[:_HEX]
 
 
-def judge_config_key(judging: Mapping[str, Any]) -> str:
-    """Return the name of a judging."""
-    return digest("judging", *(judging[column] for column in JUDGE_CONFIG))[:_HEX]
+def judge_config_key(judge_config: Mapping[str, Any]) -> str:
+    """Return the key of a judge configuration in files and addresses."""
+    return digest("judging", *(judge_config[column] for column in JUDGE_CONFIG))[:_HEX]
 
 
 def criterion_key(criterion_id: str) -> str:
