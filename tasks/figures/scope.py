@@ -44,8 +44,8 @@ def entry_key(entry: Mapping[str, Any]) -> str:
 
 
 def judge_config_key(judge_config: Mapping[str, Any]) -> str:
-    """Return the name of a judge configuration."""
-    return digest("judge_config", *(judge_config[column] for column in JUDGE_CONFIG))[:_HEX]
+    """Return the key of a judge configuration in files and addresses."""
+    return digest("judging", *(judge_config[column] for column in JUDGE_CONFIG))[:_HEX]
 
 
 def criterion_key(criterion_id: str) -> str:

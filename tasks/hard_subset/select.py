@@ -104,9 +104,7 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -
     configured = judge_configs(job, benchmark)
     if job.named_judges:
         rankings = [row for row in rankings if row["judge"] in job.named_judges]
-    as_configured = [
-        row for judge_config in configured for row in rankings if row.items() >= judge_config.columns.items()
-    ]
+    as_configured = [row for config in configured for row in rankings if row.items() >= config.columns.items()]
     if configured and not job.named_judges:
         rankings = as_configured
     # Where every model is sampled nightly there is no other vintage to select by than a night's.

@@ -1,0 +1,182 @@
+"""Rules evaluated on imported verdicts, against figures that are counted from the raw files in plain Python.
+
+The strong judge's verdicts are real; the cheap one's are made of them with seeded errors, twice.
+"""
+
+import json
+import random
+from collections import Counter, defaultdict
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.cascade import CascadeResult, evaluated
+from tasks.check import check
+from tasks.imports.responses import import_responses
+from tasks.imports.verdicts import import_verdicts
+from tasks.ingest import ingest
+from tasks.rules.cascades.evaluation import Bound, Evaluation, for_choosing
+from tests.kit import SHARED_DATA, job_on, write_jsonl
+from warehouse import Warehouse
+
+TASKS, RESPONSES, VERDICTS = (
+    SHARED_DATA / "prbench" / file
+    for file in ("finance_hard.parquet", "responses_finance_hard_3models.jsonl", "verdicts_finance_hard_3models.jsonl")
+)
+Row = dict[str, Any]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not all(file.is_file() for file in (TASKS, RESPONSES, VERDICTS)), reason="real data are not beside the checkout"
+    ),
+]
+
+
+def cheap_verdicts(strong: list[Row]) -> list[Row]:
+    """A cheap judge: one criterion in four is hard for it, and it says how sure it is of its first verdict."""
+    generator = random.Random(20251114)
+    rows = []
+    for row in strong:
+        is_hard = generator.random() < 0.25
+        for repetition in (1, 2):
+            is_wrong = is_hard and generator.random() < 0.4
+            sure = round(generator.uniform(0.4, 0.9) if is_hard else generator.uniform(0.7, 1.0), 3)
+            rows.append({
+                **row, "judge": "cheap", "judge_trial": repetition, "criteria_met": row["criteria_met"] is not is_wrong,
+                "confidence": sure,
+            })  # fmt: skip
+    return rows
+
+
+@pytest.fixture(scope="module")
+def strong() -> list[Row]:
+    return [json.loads(line) | {"judge": "strong"} for line in VERDICTS.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture(scope="module")
+def cheap(strong: list[Row]) -> list[Row]:
+    return cheap_verdicts(strong)
+
+
+@pytest.fixture(scope="module")
+def answer(strong: list[Row], cheap: list[Row], tmp_path_factory: pytest.TempPathFactory) -> CascadeResult:
+    folder = tmp_path_factory.mktemp("real")
+    job = job_on(TASKS, folder / "warehouse", quality={"criteria_per_task": "warn"})
+    ingest(job)
+    import_responses(job, RESPONSES)
+    import_verdicts(job, write_jsonl(folder / "strong.jsonl", strong))
+    import_verdicts(job, write_jsonl(folder / "cheap.jsonl", cheap))
+    check(job, ["ingest"])
+    given = {
+        "benchmark": "prbench", "revision": job.data.revision, "cheap": "cheap", "strong": "strong", "splits": [],
+    }  # fmt: skip
+    with Warehouse(job.warehouse).reader() as reader:
+        return evaluated(reader, given, Bound("agreement", 0.95), 500)
+
+
+@pytest.fixture(scope="module")
+def rubrics() -> dict[tuple[str, str], tuple[float, str]]:
+    """(task, criterion) -> weight and category, from the raw rows."""
+    found = {}
+    for row in pq.read_table(TASKS).to_pylist():
+        for item in row["rubric"]:
+            notes = item["annotations"]
+            weight = notes[notes["weight_class"].replace(" ", "_") + "_weight"]
+            found[row["task"], item["id"]] = (float(weight), notes["criteria_category"])
+    return found
+
+
+def expected(
+    each: Evaluation, strong: list[Row], cheap: list[Row], rubrics: dict[tuple[str, str], tuple[float, str]]
+) -> dict[str, Any]:
+    """The figures of a rule on the held-out tasks, counted one criterion after the other."""
+    when = each.candidate.when
+    repetitions: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    for row in cheap:
+        repetitions[row["task"], row["model"], row["criterion"]].append(row)
+    tasks = sorted({row["task"] for row in strong})
+    choosing = {task for task, is_chosen in zip(tasks, for_choosing(tasks), strict=True) if is_chosen}
+    table: Counter[tuple[bool, bool]] = Counter()
+    n_escalated = 0
+    points: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+    for row in strong:
+        if row["task"] in choosing:
+            continue
+        first, second = repetitions[row["task"], row["model"], row["criterion"]]
+        weight, category = rubrics[row["task"], row["criterion"]]
+        goes = when is None or (
+            (when.disagreement and first["criteria_met"] != second["criteria_met"])
+            or (when.weight_above is not None and abs(weight) > when.weight_above)
+            or category in when.categories
+            or (when.confidence_below is not None and first["confidence"] < when.confidence_below)
+        )
+        n_escalated += goes
+        says = row["criteria_met"] if goes else first["criteria_met"]
+        table[says, row["criteria_met"]] += 1
+        of_answer = points[row["model"], row["task"]]
+        of_answer[0] += weight * says
+        of_answer[1] += weight * row["criteria_met"]
+        of_answer[2] += max(0.0, weight)
+    n = sum(table.values())
+    agreement = (table[True, True] + table[False, False]) / n
+    met = (table[True, True] + table[True, False]) / n, (table[True, True] + table[False, True]) / n
+    by_chance = met[0] * met[1] + (1 - met[0]) * (1 - met[1])
+    scores = {
+        model: [sum(p[side] / p[2] for (m, _), p in points.items() if m == model)
+                / sum(m == model for m, _ in points) for side in (0, 1)]
+        for model in {model for model, _ in points}
+    }  # fmt: skip
+    changes = {model: cascade - alone for model, (cascade, alone) in scores.items()}
+    most = max(changes, key=lambda model: abs(changes[model]))
+    return {
+        "n": n, "share": n_escalated / n, "agreement": agreement,
+        "kappa": (agreement - by_chance) / (1 - by_chance), "change": changes[most], "tau": tau_of(scores),
+    }  # fmt: skip
+
+
+def tau_of(scores: dict[str, list[float]]) -> float:
+    """Concordant minus discordant pairs by all pairs; no two real models tie."""
+    models = sorted(scores)
+    pairs = [(a, b) for place, a in enumerate(models) for b in models[:place]]
+    signs = [
+        1 if (scores[a][0] - scores[b][0]) * (scores[a][1] - scores[b][1]) > 0 else -1 for a, b in pairs
+    ]  # fmt: skip
+    return sum(signs) / len(pairs)
+
+
+def test_every_rule_has_the_figures_that_are_counted_from_the_files(
+    answer: CascadeResult, strong: list[Row], cheap: list[Row], rubrics: dict[tuple[str, str], tuple[float, str]]
+) -> None:
+    whens = [each.candidate.when for each in answer.evaluations]
+    assert any(when and when.disagreement for when in whens)
+    assert any(when and when.confidence_below is not None for when in whens)
+    # A fifth of the rules, of every kind: each is counted in a second.
+    for each in answer.evaluations[::5]:
+        wanted, found = expected(each, strong, cheap, rubrics), each.held_out
+        assert wanted.pop("n") == found.n
+        assert {
+            "share": found.share.value, "agreement": found.agreement.value, "kappa": found.kappa.value,
+            "change": found.ranking.change.value, "tau": found.ranking.tau.value,
+        } == pytest.approx(wanted), each.candidate.name  # fmt: skip
+
+
+def test_each_interval_holds_its_figure_and_the_picked_rule_is_the_cheapest_that_keeps_the_bound(
+    answer: CascadeResult,
+) -> None:
+    for each in answer.evaluations:
+        for figure in (each.held_out.agreement, each.held_out.kappa, each.held_out.share):
+            if figure.low is not None and figure.value is not None and figure.high is not None:
+                assert figure.low - 1e-9 <= figure.value <= figure.high + 1e-9, each.candidate.name
+    assert answer.picked is not None
+    keep = [each for each in answer.evaluations if (each.chosen_on.agreement.low or 0.0) >= 0.95]
+    assert answer.picked in keep
+    assert min(each.chosen_on.strong_calls or 0.0 for each in keep) == answer.picked.chosen_on.strong_calls
+
+
+def test_criteria_that_one_judge_failed_on_are_counted_and_left_out(answer: CascadeResult, strong: list[Row]) -> None:
+    stored = answer.stored
+    assert len(stored.paired.strong) == len(strong)
+    assert (0, 0, 0) == (stored.n_first_failed, stored.n_strong_failed, stored.n_without_second)
+    assert stored.has_confidence
