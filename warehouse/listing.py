@@ -113,7 +113,9 @@ def refuse_other_version(root: Path) -> int | None:
     path, parts = root / FILE, root / "parts"
     version = version_in(path) or version_in(parts / LIST)
     if version is None and path.exists():
-        raise WarehouseError(f"{path}: cannot be read, or is of a version before 3; restore it from a backup")
+        raise WarehouseError(
+            f"{path}: cannot be read; restore it from a backup, or upgrade a warehouse of 0.1.0 as CHANGELOG.md says"
+        )
     if version is None and parts.is_dir() and any(parts.iterdir()):
         version = 1
     if version is not None and version > VERSION:
@@ -124,7 +126,7 @@ def refuse_other_version(root: Path) -> int | None:
     if version is not None and version < VERSION:
         raise WarehouseError(
             f"{root}: this warehouse was written by an older prbench (version {version}, this one reads {VERSION}); "
-            "run the prbench of November 2026 on it once, or choose another folder with --warehouse"
+            "upgrade it as CHANGELOG.md says (0.2.0, Upgrade), or choose another folder with --warehouse"
         )
     return version
 

@@ -41,8 +41,8 @@ REFUSED = {
 
 NEWER = "a newer prbench (version 9, this one knows 4); upgrade prbench"
 OLDER = (
-    "an older prbench (version {}, this one reads 4); run the prbench of November 2026 on it once, or choose another "
-    "folder with --warehouse"
+    "an older prbench (version {}, this one reads 4); upgrade it as CHANGELOG.md says (0.2.0, Upgrade), or choose "
+    "another folder with --warehouse"
 )
 
 

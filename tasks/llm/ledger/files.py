@@ -192,7 +192,7 @@ def _connected(path: Path) -> sqlite3.Connection:
     connection.close()
     remedy = f"newer than this program knows ({VERSION}); upgrade prbench"
     if version < VERSION:
-        remedy = f"older than this program reads ({VERSION}); run the prbench of November 2026 on it once"
+        remedy = f"older than this program reads ({VERSION}); upgrade it as CHANGELOG.md says (0.2.0, Upgrade)"
     raise PipelineError(f"{path}: is of version {version}, {remedy}")
 
 

@@ -34,7 +34,7 @@ pytestmark = [
 ]
 
 
-def cheap_verdicts(strong: list[Row]) -> list[Row]:
+def simulated(strong: list[Row]) -> list[Row]:
     """A cheap judge: one criterion in four is hard for it, and it says how sure it is of its first verdict."""
     generator = random.Random(20251114)
     rows = []
@@ -57,11 +57,11 @@ def strong() -> list[Row]:
 
 @pytest.fixture(scope="module")
 def cheap(strong: list[Row]) -> list[Row]:
-    return cheap_verdicts(strong)
+    return simulated(strong)
 
 
 @pytest.fixture(scope="module")
-def answer(strong: list[Row], cheap: list[Row], tmp_path_factory: pytest.TempPathFactory) -> CascadeResult:
+def result(strong: list[Row], cheap: list[Row], tmp_path_factory: pytest.TempPathFactory) -> CascadeResult:
     folder = tmp_path_factory.mktemp("real")
     job = job_on(TASKS, folder / "warehouse", quality={"criteria_per_task": "warn"})
     ingest(job)
@@ -79,13 +79,13 @@ def answer(strong: list[Row], cheap: list[Row], tmp_path_factory: pytest.TempPat
 @pytest.fixture(scope="module")
 def rubrics() -> dict[tuple[str, str], tuple[float, str]]:
     """(task, criterion) -> weight and category, from the raw rows."""
-    found = {}
+    by_key = {}
     for row in pq.read_table(TASKS).to_pylist():
         for item in row["rubric"]:
             notes = item["annotations"]
             weight = notes[notes["weight_class"].replace(" ", "_") + "_weight"]
-            found[row["task"], item["id"]] = (float(weight), notes["criteria_category"])
-    return found
+            by_key[row["task"], item["id"]] = (float(weight), notes["criteria_category"])
+    return by_key
 
 
 def expected(
@@ -115,10 +115,10 @@ def expected(
         n_escalated += goes
         says = row["criteria_met"] if goes else first["criteria_met"]
         table[says, row["criteria_met"]] += 1
-        of_answer = points[row["model"], row["task"]]
-        of_answer[0] += weight * says
-        of_answer[1] += weight * row["criteria_met"]
-        of_answer[2] += max(0.0, weight)
+        of_response = points[row["model"], row["task"]]
+        of_response[0] += weight * says
+        of_response[1] += weight * row["criteria_met"]
+        of_response[2] += max(0.0, weight)
     n = sum(table.values())
     agreement = (table[True, True] + table[False, False]) / n
     met = (table[True, True] + table[True, False]) / n, (table[True, True] + table[False, True]) / n
@@ -139,7 +139,7 @@ def expected(
 def tau_of(scores: dict[str, list[float]]) -> float:
     """Concordant minus discordant pairs by all pairs; no two real models tie."""
     models = sorted(scores)
-    pairs = [(a, b) for place, a in enumerate(models) for b in models[:place]]
+    pairs = [(a, b) for index, a in enumerate(models) for b in models[:index]]
     signs = [
         1 if (scores[a][0] - scores[b][0]) * (scores[a][1] - scores[b][1]) > 0 else -1 for a, b in pairs
     ]  # fmt: skip
@@ -147,36 +147,36 @@ def tau_of(scores: dict[str, list[float]]) -> float:
 
 
 def test_every_rule_has_the_figures_that_are_counted_from_the_files(
-    answer: CascadeResult, strong: list[Row], cheap: list[Row], rubrics: dict[tuple[str, str], tuple[float, str]]
+    result: CascadeResult, strong: list[Row], cheap: list[Row], rubrics: dict[tuple[str, str], tuple[float, str]]
 ) -> None:
-    whens = [each.candidate.when for each in answer.evaluations]
+    whens = [each.candidate.when for each in result.evaluations]
     assert any(when and when.disagreement for when in whens)
     assert any(when and when.confidence_below is not None for when in whens)
     # A fifth of the rules, of every kind: each is counted in a second.
-    for each in answer.evaluations[::5]:
-        wanted, found = expected(each, strong, cheap, rubrics), each.held_out
-        assert wanted.pop("n") == found.n
+    for each in result.evaluations[::5]:
+        wanted, by_key = expected(each, strong, cheap, rubrics), each.held_out
+        assert wanted.pop("n") == by_key.n
         assert {
-            "share": found.share.value, "agreement": found.agreement.value, "kappa": found.kappa.value,
-            "change": found.ranking.change.value, "tau": found.ranking.tau.value,
+            "share": by_key.share.value, "agreement": by_key.agreement.value, "kappa": by_key.kappa.value,
+            "change": by_key.ranking.change.value, "tau": by_key.ranking.tau.value,
         } == pytest.approx(wanted), each.candidate.name  # fmt: skip
 
 
 def test_each_interval_holds_its_figure_and_the_picked_rule_is_the_cheapest_that_keeps_the_bound(
-    answer: CascadeResult,
+    result: CascadeResult,
 ) -> None:
-    for each in answer.evaluations:
+    for each in result.evaluations:
         for figure in (each.held_out.agreement, each.held_out.kappa, each.held_out.share):
             if figure.low is not None and figure.value is not None and figure.high is not None:
                 assert figure.low - 1e-9 <= figure.value <= figure.high + 1e-9, each.candidate.name
-    assert answer.picked is not None
-    keep = [each for each in answer.evaluations if (each.chosen_on.agreement.low or 0.0) >= 0.95]
-    assert answer.picked in keep
-    assert min(each.chosen_on.strong_calls or 0.0 for each in keep) == answer.picked.chosen_on.strong_calls
+    assert result.picked is not None
+    keep = [each for each in result.evaluations if (each.chosen_on.agreement.low or 0.0) >= 0.95]
+    assert result.picked in keep
+    assert min(each.chosen_on.strong_calls or 0.0 for each in keep) == result.picked.chosen_on.strong_calls
 
 
-def test_criteria_that_one_judge_failed_on_are_counted_and_left_out(answer: CascadeResult, strong: list[Row]) -> None:
-    stored = answer.stored
+def test_criteria_that_one_judge_failed_on_are_counted_and_left_out(result: CascadeResult, strong: list[Row]) -> None:
+    stored = result.stored
     assert len(stored.paired.strong) == len(strong)
     assert (0, 0, 0) == (stored.n_first_failed, stored.n_strong_failed, stored.n_without_second)
     assert stored.has_confidence

@@ -60,15 +60,15 @@ def expected() -> dict[tuple[str, str], float]:
     points: dict[tuple[str, str], float] = defaultdict(float)
     for each in lines_of(FILES["verdicts"]):
         points[each["model"], each["task"]] += each["criteria_met"] * rubrics[each["task"]][each["criterion"]]
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    means: dict[tuple[str, str], list[float]] = defaultdict(list)
     for (model, task), earned in points.items():
         weights = list(rubrics[task].values())
         positive, negative = sum(w for w in weights if w > 0), sum(w for w in weights if w < 0)
         if 10 <= len(weights) <= 30:
-            found[model, "score"].append(earned / positive)
-            found[model, "min_normalized"].append((earned - negative) / (positive - negative))
-    means = {key: sum(values) / len(values) for key, values in found.items()}
-    return {key: max(0.0, mean) if key[1] == "score" else mean for key, mean in means.items()}
+            means[model, "score"].append(earned / positive)
+            means[model, "min_normalized"].append((earned - negative) / (positive - negative))
+    mean_of = {key: sum(values) / len(values) for key, values in means.items()}
+    return {key: max(0.0, mean) if key[1] == "score" else mean for key, mean in mean_of.items()}
 
 
 def test_boards_have_the_means_of_the_files_over_the_tasks_that_are_admitted(imported: Path) -> None:

@@ -100,7 +100,7 @@ def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_
     assert visit.page.locator(".exchange").count() == len(criteria)
 
 
-@pytest.mark.parametrize(("model", "place", "said"), [
+@pytest.mark.parametrize(("model", "selector", "text"), [
     ("m2", ".response .notice", "earlier version of the conversation"),
     ("m2", ".exchange .empty", "prompt is not kept"),
     ("m3", ".exchange .empty", "No reply came."), ("m3", ".exchange pre", "m3 says t1."),
@@ -108,13 +108,13 @@ def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_
     ("m4", ".response .body", "The newer response."), ("m4", ".explanation", "On the newer response."),
 ])  # fmt: skip
 def test_a_page_says_what_became_of_conversation_prompt_and_reply(
-    visit: Visit, model: str, index: str, chat: str
+    visit: Visit, model: str, selector: str, text: str
 ) -> None:
     key = entry_key({"model": model, "model_config_hash": "a-configuration", "vintage": "base"})
     visit.open(f"task.html#task={task_key('t1')}&a={key}")
     visit.page.locator(".exchange summary").first.click()
 
-    assert chat in visit.page.locator(index).first.inner_text()
+    assert text in visit.page.locator(selector).first.inner_text()
 
 
 def test_the_question_is_there_before_it_is_assembled(visit: Visit) -> None:

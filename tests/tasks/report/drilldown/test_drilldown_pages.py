@@ -40,9 +40,7 @@ def texts(cells: Locator) -> list[str]:
     return [" ".join(text.split()) for text in cells.all_inner_texts()]
 
 
-def test_attacks_in_responses_explanations_titles_and_names_do_nothing(
-    browser: Browser, hostile_drilldown: Path
-) -> None:
+def test_attacks_in_texts_and_names_do_nothing(browser: Browser, hostile_drilldown: Path) -> None:
     tasks = data(hostile_drilldown)["index"]["tasks"]
     with visiting(browser, hostile_drilldown) as visit:
         visit.open(f"task.html#task={tasks[0]['key']}")
