@@ -93,10 +93,10 @@ def test_the_papers_scores_are_of_splits_that_the_benchmark_has_and_of_its_judge
 @pytest.mark.parametrize(
     ("split", "n_tasks", "n_expected"), [("finance", 590, 1), ("finance", 24, 0), ("legal", 600, 0)]
 )
-def test_a_score_of_the_paper_is_of_the_whole_split_only(split: str, n_tasks: int, n: int) -> None:
+def test_a_score_of_the_paper_is_of_the_whole_split_only(split: str, n_tasks: int, n_expected: int) -> None:
     actual = [each for each in BENCHMARK.references if is_of(each, split, [{"n_tasks_wanted": n_tasks}])]
 
-    assert len(actual) == n
+    assert len(actual) == n_expected
 
 
 def test_a_score_of_the_paper_stands_between_the_models_without_a_rank() -> None:
