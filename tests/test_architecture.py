@@ -255,13 +255,14 @@ def test_documents_and_docstrings_name_only_files_and_folders_that_exist() -> No
     known = {str(path) for file in files for path in (file, *file.parents)}
     gone = []
     for file in files:
-        if file.suffix not in {".md", ".py", ".sql", ".yml"} or file.name == "CHANGELOG.md":
+        if file.suffix not in {".md", ".py", ".sql", ".yml"}:
             continue
         text = (ROOT / file).read_text(encoding="utf-8")
         named = re.findall(
             r"`((?:\.\./)*\w[\w./-]+/[\w.-]+\.(?:py|sql|yml)|(?:flows|sql|tasks|tests)/[\w./-]+/)`", text
         )
-        gone += [f"{file}: {name}" for name in named if not is_known(name.rstrip("/"), known)]
+        is_of_today = file.name != "CHANGELOG.md"
+        gone += [f"{file}: {name}" for name in named if is_of_today and not is_known(name.rstrip("/"), known)]
         links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)[^)]*\)", text) if file.suffix == ".md" else []
         gone += [f"{file}: {link}" for link in links if not (ROOT / file.parent / link).exists()]
 

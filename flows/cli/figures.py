@@ -226,7 +226,7 @@ def benchmarks(context: Context, name: str | None) -> int:
 
     With a NAME, show what that benchmark declares: checks, gradings, scores, weight classes and breakdowns.
 
-    A benchmark is one Python module; tasks/benchmarks/README.md describes how to write one. The environment variable
+    A benchmark is one Python module; tasks/benchmarks/guide.md describes how to write one. The environment variable
     PRBENCH_BENCHMARKS lists folders with more benchmarks, as absolute paths.
 
     Examples:

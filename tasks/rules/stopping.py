@@ -1,6 +1,6 @@
 """Stopping of comparisons: the order of tasks, intervals valid at every look, decisions, figures without bias.
 
-`tasks/stopping/EVIDENCE.md` shows how often the interval of a mean holds at all looks together.
+`tasks/stopping/evidence.md` shows how often the interval of a mean holds at all looks together.
 
 Means are without the bias of stopping. Who stops when a difference looks large enough reports differences that are too
 large. The mean over the first block has no such bias, but few tasks. Its mean over all orders in which the tasks that

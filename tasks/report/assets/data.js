@@ -139,12 +139,12 @@ const filters = {
     ({ name: `breakdown-${kind}`, title, of: (row) => carriers(row).flatMap((each) => labelsOf(each, kind)) })),
 
   values() {
-    const options = Object.fromEntries([...new FormData(byId("filters"))].map(([name, value]) => [name, value.trim()]));
-    const words = options.words.toLowerCase().split(/\s+/).filter(Boolean);
-    return { options, holds: (text) => words.every((word) => text.includes(word)) }; // `text` in small letters.
+    const request = Object.fromEntries([...new FormData(byId("filters"))].map(([name, value]) => [name, value.trim()]));
+    const words = request.words.toLowerCase().split(/\s+/).filter(Boolean);
+    return { request, holds: (text) => words.every((word) => text.includes(word)) }; // `text` in small letters.
   },
 
   // Whether a row has every label that is asked for.
-  matches: (row, options) =>
-    filters.kinds.every(({ name, of }) => !options[name] || !of || [of(row)].flat().includes(options[name])),
+  matches: (row, request) =>
+    filters.kinds.every(({ name, of }) => !request[name] || !of || [of(row)].flat().includes(request[name])),
 };

@@ -82,7 +82,7 @@ const judged = {
   // What the page shows of a criterion: its verdicts, and whether A and B, or the judges, differ in them. Judges disagree
   // where they differ among those that decide in as many steps. A verdict that is read again from another one is shown
   // where that makes it another, or on request.
-  look(criterion, sides, judges, options) {
+  look(criterion, sides, judges, request) {
     const lines = judges.map((judge_config) => {
       const cells = sides.map((side) => this.verdict(side, judge_config, criterion.position));
       return { judge_config, cells, isFlip: this.differ(cells) };
@@ -90,7 +90,7 @@ const judged = {
     const own = lines.filter(({ judge_config }) => !judge_config.reads);
     const isListed = ({ judge_config, cells }) => {
       const read = lines.find((other) => other.judge_config.key === judge_config.reads);
-      return !judge_config.reads || (options.judge_config === judge_config.key && options.criterion === criterion.key)
+      return !judge_config.reads || (request.judge_config === judge_config.key && request.criterion === criterion.key)
         || cells.some((cell, i) => cell.status !== read?.cells[i].status);
     };
     return {
@@ -101,11 +101,11 @@ const judged = {
     };
   },
 
-  draw({ task, index, sides, options }) {
+  draw({ task, index, sides, request }) {
     const seen = new Set(sides.flatMap((side) => [...side.cells.values()].map((verdict) => verdict.judge_config)));
     const judges = index.judge_configs.filter(({ key }) => seen.has(key));
-    const looked = task.criteria.map((criterion) => this.look(criterion, sides, judges, options));
-    const shown = looked.filter((each) => (each[options.show] ?? true) || each.criterion.key === options.criterion);
+    const looked = task.criteria.map((criterion) => this.look(criterion, sides, judges, request));
+    const shown = looked.filter((each) => (each[request.show] ?? true) || each.criterion.key === request.criterion);
     const count = (name) => looked.filter((each) => each[name]).length;
     byId("n-criteria").textContent = [
       `${shown.length} of ${looked.length} criteria`, sides.length === 2 && `${count("flips")} flipped`,
@@ -120,15 +120,15 @@ const judged = {
   },
 
   group({ criterion, lines, flips, disputes }) {
-    const { sides, options, index } = page.shown;
-    const isMarked = criterion.key === options.criterion;
+    const { sides, request, index } = page.shown;
+    const isMarked = criterion.key === request.criterion;
     const labels = index.breakdowns.flatMap(({ kind, title }) =>
       labelsOf(criterion, kind).map((label) => tag(label, title)));
     const facts = para("line", make("strong", {}, written.weight(criterion.weight)),
       [criterion.severity, criterion.category].filter(Boolean).map((label) => tag(label)), labels,
       flips && flipTag("⇄ flipped"), disputes && flipTag("≠ judges disagree", "dispute"));
     const title = make("th", { colspan: 1 + sides.length, scope: "rowgroup" }, para("title", criterion.title), facts);
-    return make("tbody", { class: isMarked && !options.judge_config ? "marked" : null, tabindex: -1 },
+    return make("tbody", { class: isMarked && !request.judge_config ? "marked" : null, tabindex: -1 },
       make("tr", { class: "criterion" }, title),
       lines.map((line) => make("tr", { class: line.isFlip ? "flipped" : null },
         make("th", { scope: "row" }, line.judge_config.label), sides.map((side) => this.cell(line, criterion, side)))),
@@ -136,14 +136,14 @@ const judged = {
   },
 
   cell({ judge_config, cells, isFlip }, criterion, side) {
-    const { options, sides } = page.shown;
+    const { request, sides } = page.shown;
     const verdict = cells[sides.indexOf(side)];
     const mark = { criterion: criterion.key, judge_config: judge_config.key, side: side.name.toLowerCase() };
-    const isMarked = Object.entries(mark).every(([name, value]) => ({ side: "a", ...options })[name] === value);
+    const isMarked = Object.entries(mark).every(([name, value]) => ({ side: "a", ...request })[name] === value);
     const because = verdict.escalated_because?.map((why) => why.replace("_", " ")).join(", ");
     const noted = (name, text) => text && para("explanation", tag(name), ` ${text}`);
     const title = `Link to this verdict: ${judge_config.label}, ${side.name}`;
-    const link = { class: "anchor", href: address.of({ ...options, ...mark }), title, "aria-label": title };
+    const link = { class: "anchor", href: address.of({ ...request, ...mark }), title, "aria-label": title };
     const shown = { class: isMarked ? "marked" : null, tabindex: isMarked ? -1 : null };
     return make("td", { "data-label": `${side.name} · ${side.entry.label}`, ...shown },
       para("line", verdicts.badge(verdict.status, criterion.weight), verdicts.effect(verdict.status, criterion.weight),
@@ -170,8 +170,8 @@ const judged = {
 
   // A line for the terminal; names that are not digests are not put into it.
   query(criterion) {
-    const { sides, options } = page.shown;
-    const side = sides.find((each) => each.name.toLowerCase() === options.side) ?? sides[0];
+    const { sides, request } = page.shown;
+    const side = sides.find((each) => each.name.toLowerCase() === request.side) ?? sides[0];
     const id = side?.response?.response_id ?? "";
     if (!/^[0-9a-f]+$/.test(id)) return null;
     const where = `response_id = '${id}' and starts_with(sha256(criterion_id), '${criterion.key}')`;
@@ -206,15 +206,15 @@ const judged = {
 const page = {
   async draw(isCurrent) {
     const index = await prbench.load("index");
-    const options = address.read();
-    const ordinal = options.task ? index.tasks.findIndex((each) => [each.key, each.task_id].includes(options.task)) : 0;
+    const request = address.read();
+    const ordinal = request.task ? index.tasks.findIndex((each) => [each.key, each.task_id].includes(request.task)) : 0;
     const task = index.tasks[ordinal];
     if (!task) throw new Error(index.tasks.length ? "This report has no such task." : "There are no tasks yet.");
     // The entries and trials that are asked for, as far as the task has them; else the first one alone.
     const known = index.entries.filter((entry) => entry.response_states[ordinal] !== "0");
-    const [a, b] = [known.find(({ key }) => key === options.a) ?? known[0], known.find(({ key }) => key === options.b)];
+    const [a, b] = [known.find(({ key }) => key === request.a) ?? known[0], known.find(({ key }) => key === request.b)];
     const trial = ({ trials }, value) => trials.find((each) => String(each) === value) ?? trials[0];
-    const sides = [["A", a, options.ta], ["B", b, options.tb]].filter(([, entry]) => entry)
+    const sides = [["A", a, request.ta], ["B", b, request.tb]].filter(([, entry]) => entry)
       .map(([name, entry, value]) => ({ name, entry, trial: trial(entry, value) }));
     const rubric = await prbench.section(index.rubrics, task);
     await Promise.all(sides.map(async (side) => {
@@ -224,7 +224,7 @@ const page = {
     }));
     if (!isCurrent()) return;
     const chosen = { a: a?.key, ta: sides[0]?.trial, b: b?.key, tb: sides[1]?.trial, task: task.key };
-    this.show({ index, sides, ordinal, known, task: { ...task, ...rubric }, options: { ...options, ...chosen } });
+    this.show({ index, sides, ordinal, known, task: { ...task, ...rubric }, request: { ...request, ...chosen } });
   },
 
   show(shown) {
@@ -241,7 +241,7 @@ const page = {
     marked?.focus({ preventScroll: true });
   },
 
-  drawTop({ task, index, ordinal, options }) {
+  drawTop({ task, index, ordinal, request }) {
     document.querySelector("h1").textContent = task.task_id;
     document.title = document.title.replace(/^.*(?= · )/, () => task.task_id);
     byId("about").replaceChildren(...listed([
@@ -252,25 +252,25 @@ const page = {
     ]));
     for (const [id, step] of [["previous", -1], ["next", 1]]) {
       const other = index.tasks[ordinal + step];
-      const href = address.of({ ...options, task: other?.key, criterion: "", judge_config: "", side: "" });
+      const href = address.of({ ...request, task: other?.key, criterion: "", judge_config: "", side: "" });
       const textContent = step < 0 ? `‹ ${other?.task_id}` : `${other?.task_id} ›`;
       Object.assign(byId(id), { hidden: !other, href, textContent });
     }
   },
 
-  drawChoice({ known, sides, options }) {
+  drawChoice({ known, sides, request }) {
     const { a, b } = byId("compare").elements;
     const pairs = known.flatMap(({ key, label, is_also: isAlso, trials }) => trials.map((trial) =>
       [`${key} ${trial}`, `${label}${isAlso ? " (earlier)" : ""}${trials.length > 1 ? `, trial ${trial}` : ""}`]));
     a.replaceChildren(...options(pairs));
     b.replaceChildren(...options([["", "none"], ...pairs]));
     [a, b].forEach((select, i) => { select.value = sides[i] ? `${sides[i].entry.key} ${sides[i].trial}` : ""; });
-    byId("narrow").elements.show.value = options.show ?? "";
+    byId("narrow").elements.show.value = request.show ?? "";
   },
 
   // Another address is another state that "back" leads out of. The last change may not be drawn yet.
   go(changes) {
-    location.hash = address.of({ ...this.shown.options, ...address.read(), ...changes });
+    location.hash = address.of({ ...this.shown.request, ...address.read(), ...changes });
   },
 
   start() {

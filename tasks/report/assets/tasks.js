@@ -51,16 +51,16 @@ const explorer = {
 
   // Shows the tasks that match, and hold all words in what is said of them, in their criteria, or in responses.
   async find(isCurrent) {
-    const { options, holds } = filters.values();
-    if (options.words) await (this.withCriteria ??= this.addCriteria());
-    const matching = this.lines.filter((line) => filters.matches(line, options));
+    const { request, holds } = filters.values();
+    if (request.words) await (this.withCriteria ??= this.addCriteria());
+    const matching = this.lines.filter((line) => filters.matches(line, request));
     const others = matching.filter(({ task }) => !holds(task.words));
-    const matches = options.words && options.responses ? await this.inResponses(others, holds, isCurrent) : new Set();
+    const matches = request.words && request.responses ? await this.inResponses(others, holds, isCurrent) : new Set();
     if (!isCurrent()) return;
     const rows = matching.filter(({ task }) => holds(task.words) || matches.has(task.key));
     byId("count").textContent = `${written.count(rows.length)} of ${written.count(this.lines.length)} tasks`;
     await this.grid.setData(rows);
-    address.replace(options);
+    address.replace(request);
   },
 
   // Adds the criteria with their ids to the words of the tasks.

@@ -39,26 +39,26 @@ const search = {
   },
 
   // The letters of the chosen models: a list for each judge and trial.
-  async markLists(options) {
+  async markLists(request) {
     const models = this.index.entries.filter(({ is_also: isAlso, label }) => this.chosen.model?.includes(label) ?? !isAlso);
     const judge_configs = this.index.judge_configs.filter(({ label }) => this.chosen.judge_config?.includes(label) ?? true);
     const files = await Promise.all(models.map((model) => prbench.load(model.marks)));
     return models.flatMap((model, i) => judge_configs.flatMap((judge_config) =>
-      Object.entries(files[i][judge_config.key] ?? {}).filter(([trial]) => !options.trial || trial === options.trial)
+      Object.entries(files[i][judge_config.key] ?? {}).filter(([trial]) => !request.trial || trial === request.trial)
         .map(([trial, marks]) => ({ model, judge_config, trial, marks }))));
   },
 
   // What is still to be judged is shown only if one asks for it.
-  isWanted: (status, options) =>
-    (options === "undecided" ? verdicts.isFailure(status) : options ? status === options : status !== "not_judged"),
+  isWanted: (status, request) =>
+    (request === "undecided" ? verdicts.isFailure(status) : request ? status === request : status !== "not_judged"),
 
   async choose(isCurrent) {
-    const { options, holds } = filters.values();
-    const lists = await this.markLists(options);
+    const { request, holds } = filters.values();
+    const lists = await this.markLists(request);
     if (!isCurrent()) return;
-    address.replace(options);
+    address.replace(request);
     this.lists = lists;
-    const counts = this.find(options, holds);
+    const counts = this.find(request, holds);
     const tally = [...counts].filter(([, n]) => n).map(([status, n]) =>
       make("li", {}, verdicts.badge(status), ` ${written.count(n)}`));
     const total = this.matches.length;
@@ -70,12 +70,12 @@ const search = {
   },
 
   // Finds the verdicts that match, and returns how many have which status.
-  find(options, holds) {
-    const letters = Object.entries(this.index.statuses).filter(([, status]) => this.isWanted(status, options.status));
+  find(request, holds) {
+    const letters = Object.entries(this.index.statuses).filter(([, status]) => this.isWanted(status, request.status));
     const [statuses, counts] = [new Map(letters), new Map(letters.map(([, status]) => [status, 0]))];
     this.matches = [];
     const text = (each) => [each.title, each.criterion_id, ...labelsOf(each)].join(" ").toLowerCase();
-    const matches = (each) => filters.matches(each, options) && (!options.words || holds(text(each)));
+    const matches = (each) => filters.matches(each, request) && (!request.words || holds(text(each)));
     for (const criterion of this.criteria.filter(matches)) {
       for (let number = 0; number < this.lists.length; number += 1) {
         const status = statuses.get(this.lists[number].marks[criterion.ordinal]);

@@ -3,7 +3,7 @@
 Prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic, "Prediction-Powered Inference", Science
 2023), power-tuned (Angelopoulos, Duchi and Zrnic, "PPI++", 2023), for means over tasks of weighted sums of verdicts,
 with labels of known probability; in the terms of surveys a regression estimator (Saerndal, Swensson and Wretman, "Model
-Assisted Survey Sampling", 1992, chapter 6). EVIDENCE.md says how well its intervals cover.
+Assisted Survey Sampling", 1992, chapter 6). evidence.md says how well its intervals cover.
 
 A task's value is `offset + sum of contribution * value` over its verdicts. What people would say of a verdict is
 predicted by `constant of its sign + power * judge`. A task's corrected value is that prediction for all its verdicts,

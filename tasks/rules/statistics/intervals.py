@@ -3,7 +3,7 @@
 On each side the interval is the wider of two: the studentised bootstrap (bootstrap-t; Efron and Tibshirani, "An
 Introduction to the Bootstrap", 1993, section 12.5), which knows about skewed figures, and Student's t with the degrees
 of freedom that the tasks have that differ from the commonest value: of 100 tasks of which 8 differ, 8 show the spread.
-EVIDENCE.md shows why.
+evidence.md shows why.
 """
 
 import math

@@ -24,7 +24,7 @@ from warehouse import Reader, Warehouse
 
 pytestmark = pytest.mark.slow
 
-GUIDE = Path(benchmarks.__file__).with_name("README.md").read_text(encoding="utf-8")
+GUIDE = Path(benchmarks.__file__).with_name("guide.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)```", GUIDE, re.DOTALL | re.MULTILINE))
 ROWS = [json.loads(line) for line in FILES["minutes.jsonl"].splitlines()]
 TITLES = [[item["what"] for item in row["wanted"]] for row in ROWS]

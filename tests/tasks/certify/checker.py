@@ -1,4 +1,4 @@
-"""An independent checker of certificates, written by `tasks/certify/README.md` alone: it uses nothing of this project.
+"""An independent checker of certificates, written by `tasks/certify/format.md` alone: it uses nothing of this project.
 
 python checker.py FILE [DIGEST] prints how many figures it recomputed, and those that differ.
 """

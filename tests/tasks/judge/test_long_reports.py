@@ -17,6 +17,7 @@ from tasks.config.job import Job
 from tasks.config.operations import Drift
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.imports.responses import import_responses
+from tasks.judge.criterion import JudgedCriterion, VerdictRows
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.llm.request import Target, count_tokens
@@ -312,6 +313,28 @@ def test_evidence_that_no_round_makes_shorter_is_a_failure(world: World) -> None
     world.server.behaviour = lambda request, _: HttpResponse(json.dumps({"evidence": searched_in(prompt_of(request))}))
     assert CRITERIA == judged(world.job()).failures["context_length"]
     assert "round 2 left" in world.verdicts()["Says 7"]["error"]
+
+
+def test_a_run_that_ends_before_its_rows_are_on_disk_pays_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, calls = VerdictRows.write, iter(range(4))
+
+    def dies(rows: VerdictRows, verdict: JudgedCriterion) -> None:
+        if verdict.searches and next(calls, None) is None:
+            raise RuntimeError("killed")
+        write(rows, verdict)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(VerdictRows, "write", dies)
+        patched.setattr(PartWriter, "flush", lambda _: None)
+        with pytest.raises(ExceptionGroup):
+            world.judged()
+    assert [] == world.rows("select 1 from evidence")
+    assert len(world.searches()) > CRITERIA * 2
+
+    assert 2 * CRITERIA == world.judged().rows
+    assert "met" == world.verdicts()["Says 7"]["status"]
+    assert {0} == {entry.number for entry in world.server.entries}
+    assert [{"n": CRITERIA}] == world.rows("select count(distinct verdict_id) as n from evidence")
 
 
 def test_batches_hold_what_a_judge_can_read_and_calls_do_the_rest(world: World) -> None:

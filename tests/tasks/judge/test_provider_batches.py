@@ -1,5 +1,6 @@
 """Judging in `mode: batch` against a server that speaks the batch protocol over a real socket."""
 
+import asyncio
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,12 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tasks.llm.calls.batches import Submissions
+from tasks.config.settings import Limits
+from tasks.llm.calls.batches import Batching, BatchOutcome, Submissions
+from tasks.llm.ledger.ledger import Ledger, spend_in
+from tasks.llm.limiter import Budget
+from tasks.llm.request import Call
+from tasks.run.judge_configs import judge_target
 from tests.faults.server import Behaviour, FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
 
@@ -175,3 +181,38 @@ def test_what_a_batch_that_fails_or_expires_has_is_taken_and_the_rest_submitted_
     assert status in first.warnings[0]
     server.batch_end = "completed"
     assert first.rows + judged(job).rows == sum(paid_verdicts(server).values()) == N_CRITERIA
+
+
+def test_no_batch_is_submitted_that_could_pass_the_cap(server: FaultServer, tmp_path: Path) -> None:
+    job = job_at(server, tmp_path)
+    capped = job.settings.model_copy(update={"limits": Limits(max_tokens=20_000, batch_wait_s=120.0)})
+    report = judged(job.model_copy(update={"settings": capped}))
+    assert report.is_at_budget
+    assert 0 < report.rows < N_CRITERIA
+    assert report.rows == sum(paid_verdicts(server).values())
+
+
+def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_it_once(server: FaultServer, tmp_path: Path) -> None:
+    server.polls_until_done = 1
+    target = judge_target(job_at(server, tmp_path).settings.judges[0])
+    n_before = len(server.paid)
+    calls = [
+        Call(target, [{"role": "user", "content": f"prompt {number}"}], f"cell {number}", is_batched=True)
+        for number in range(30)
+    ]
+
+    async def both() -> tuple[BatchOutcome, BatchOutcome]:
+        ledgers = [Ledger(tmp_path / "ledger") for _ in range(2)]
+        runs = [Batching(target, ledger, Budget(None, None), f"run {n}") for n, ledger in enumerate(ledgers)]
+        one, other = await asyncio.gather(*(run.submit_and_collect(calls, 30.0) for run in runs))
+        for ledger in ledgers:
+            histories = [ledger.history(call.key(call.parameters(target.parameters))) for call in calls]
+            assert [1] * 30 == [len(history.entries) for history in histories]
+            ledger.close()
+        return one, other
+
+    one, other = asyncio.run(both())
+    assert [0, 30] == sorted([one.n_submitted, other.n_submitted])
+    assert [0, 30] == sorted([len(one.replies), len(other.replies)])
+    assert 30 == len(server.paid) - n_before
+    assert (30, "judge") in [(row["calls"], row["purpose"]) for row in spend_in(tmp_path / "ledger")]
