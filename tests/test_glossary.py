@@ -19,6 +19,7 @@ WRITTEN_ELSEWHERE = {
     "tests/tasks/exports/test_inspect_logs.py": "texts of models",
     "tests/tasks/imports/results/harness_files.py": "logs of other tools",
     "tests/tasks/imports/results/workload.py": "texts of models",
+    "tests/tasks/report/synthetic/results.py": "seeds of random texts",
 }
 """Files whose sentences are not ours."""
 PROMISED = {

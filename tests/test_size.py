@@ -18,9 +18,9 @@ BUDGETS = {
     "tasks/dataset": 335, "tasks/drift": 192, "tasks/exports": 1152, "tasks/figures": 2766, "tasks/hard_subset":
     258, "tasks/imports": 2015, "tasks/judge": 585, "tasks/llm": 2974, "tasks/maintain": 333, "tasks/measures": 393,
     "tasks/plan": 494, "tasks/prompts": 31, "tasks/report": 2975, "tasks/results": 182, "tasks/rules": 2104,
-    "tasks/run": 1131, "tasks/sample": 68, "tasks/stopping": 193, "tests": 564, "tests/benchmarks": 1700,
+    "tasks/run": 1131, "tasks/sample": 68, "tasks/stopping": 193, "tests": 566, "tests/benchmarks": 1700,
     "tests/expectations": 135, "tests/faults": 1578, "tests/flows": 5222, "tests/golden": 253, "tests/mutants": 246,
-    "tests/tasks": 19736, "tests/warehouse": 1360, "warehouse": 2025, "warehouse/samples": 4,
+    "tests/tasks": 19802, "tests/warehouse": 1360, "warehouse": 2025, "warehouse/samples": 4,
 }  # fmt: skip
 """Folder of two levels -> its code lines at most: comments, docstrings and blank lines cost nothing, a line of more
 than 120 characters counts as two."""

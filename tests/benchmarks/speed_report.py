@@ -34,8 +34,8 @@ _OPENINGS = 5
 _NOTE_RENDERED = """
     const note = () => { window.drawn_ms ??= performance.now(); };
     new MutationObserver(() => {
-        if (document.documentElement.dataset.drawn) requestAnimationFrame(note);
-    }).observe(document, { attributes: true, subtree: true, attributeFilter: ["data-drawn"] });
+        if (document.documentElement.dataset.rendered) requestAnimationFrame(note);
+    }).observe(document, { attributes: true, subtree: true, attributeFilter: ["data-rendered"] });
 """
 _RENDERED_MS = """() => new Promise((resolve) => {
     const look = () => window.drawn_ms ? resolve(window.drawn_ms) : setTimeout(look, 5);
@@ -88,7 +88,7 @@ def openings(site: Path) -> list[tuple[str, float]]:
     """Milliseconds from the start of the navigation to the drawn page, each time in a browser that has seen none."""
     (site.parent / "empty").mkdir(exist_ok=True)
     (site.parent / "empty/empty.html").write_text(_EMPTY, encoding="utf-8")
-    (site.parent / "empty/empty.js").write_text("document.documentElement.dataset.drawn = 'yes';", encoding="utf-8")
+    (site.parent / "empty/empty.js").write_text("document.documentElement.dataset.rendered = 'yes';", encoding="utf-8")
     benchmark = site / job_of(site).settings.benchmark  # above it there is only a page that leads on
     with browsing() as browser:
         figures = [("an empty page", opened(browser, site.parent / "empty", "empty.html"))]

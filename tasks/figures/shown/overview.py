@@ -18,7 +18,7 @@ _LEADERBOARD = (
         "coverage is_below_bar n_trials met_share mean_chars_alnum responses_usd",
         mean_chars_alnum="Characters",
     ),
-    Column("verdicts_usd", "judge_config", "usd", "Cost"),
+    Column("verdicts_usd", "judging", "usd", "Cost"),
 )
 
 

@@ -59,7 +59,7 @@ class Visit:
     def open(self, name: str) -> "Visit":
         """Open a page of the report, and wait until it says that it is drawn."""
         self.page.goto(f"{self.folder.as_uri()}/{name}")
-        self.page.wait_for_selector("html[data-drawn]", state="attached")
+        self.page.wait_for_selector("html[data-rendered]", state="attached")
         return self
 
     def value(self, expression: str) -> Any:

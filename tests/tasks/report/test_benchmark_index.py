@@ -110,7 +110,7 @@ def test_the_first_page_leads_into_a_report_and_back(browser: Browser, research_
         visit.page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
         assert visit.value("document.documentElement.scrollWidth") <= PHONE[0]
         visit.page.get_by_role("link", name="ResearchRubrics").click()
-        visit.page.wait_for_selector("html[data-drawn]", state="attached")
+        visit.page.wait_for_selector("html[data-rendered]", state="attached")
         visit.page.get_by_role("link", name="All benchmarks").click()
         visit.page.wait_for_url("**/index.html")
 

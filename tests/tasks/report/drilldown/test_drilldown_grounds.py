@@ -147,18 +147,18 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of three tasks; on the first one a judge searched a response in parts, and another had other words."""
     folder = tmp_path_factory.mktemp("grounds")
     job = tiny_job(folder)
-    row = response("t1", "m1")
-    row["response_id"] += "/base"
-    options = criterion("t1", 0, 5.0)
-    searched = verdict(row, options, 1.0, judge="searcher")
+    stored = response("t1", "m1")
+    stored["response_id"] += "/base"
+    wanted = criterion("t1", 0, 5.0)
+    searched = verdict(stored, wanted, 1.0, judge="searcher")
     rewritten = {"criterion_id": "other words", "content_hash": "other"}
-    other = verdict(row, rewritten, 0.0, judge="rewriter")
-    part = {"verdict_id": searched["verdict_id"], "task_id": "t1", "response_id": row["response_id"], "n_chunks": 2}
+    other = verdict(stored, rewritten, 0.0, judge="rewriter")
+    part = {"verdict_id": searched["verdict_id"], "task_id": "t1", "response_id": stored["response_id"], "n_chunks": 2}
     store(job, {
         "verdicts": [searched, other],
         "criterion_variants": [
             row("criterion_variants", task_id="t1", rubric="augmented", title=PROMPTED, status="ok",
-                original_id=options["criterion_id"], original_hash=options["content_hash"], **rewritten),
+                original_id=wanted["criterion_id"], original_hash=wanted["content_hash"], **rewritten),
         ],
         "evidence": [
             row("evidence", **part, round=1, chunk_number=2, status="ok", evidence=QUOTES),

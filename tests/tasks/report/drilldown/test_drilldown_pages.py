@@ -73,7 +73,7 @@ def test_tasks_are_filtered_by_labels_and_words_and_a_link_keeps_the_filter(visi
     assert texts(visit.page.locator(".tabulator-frozen a")) == expected
     assert texts(visit.page.locator("#count")) == [f"{len(expected)} of {len(held['index']['tasks'])} tasks"]
     visit.page.reload()
-    visit.page.wait_for_selector("html[data-drawn]", state="attached")
+    visit.page.wait_for_selector("html[data-rendered]", state="attached")
     assert texts(visit.page.locator(".tabulator-frozen a")) == expected
     visit.page.get_by_role("button", name="Reset").click()
     visit.page.wait_for_function("(n) => document.querySelectorAll('.tabulator-row').length > n", arg=len(expected))
@@ -185,7 +185,7 @@ def test_every_verdict_has_a_link_that_leads_to_it_and_to_its_row(
         address = anchor.evaluate("(link) => link.href")
     with visiting(browser, world_drilldown, PHONE) as visit:
         visit.page.goto(address)
-        visit.page.wait_for_selector("html[data-drawn]", state="attached")
+        visit.page.wait_for_selector("html[data-rendered]", state="attached")
         marked = visit.page.locator("td.marked")
         verdict = next(v for v in part[who["key"]]["verdicts"] if (v["trial"], v["position"], v["judge_config"]) == (
             1, 8, held["index"]["main"],

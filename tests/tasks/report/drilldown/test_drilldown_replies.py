@@ -75,7 +75,7 @@ def looked_up(monkeypatch: pytest.MonkeyPatch) -> list[Collection[str]]:
         actual.append(cells)
         return given(self, cells)
 
-    monkeypatch.setattr(LedgerReader, "made_for", replies_for)
+    monkeypatch.setattr(LedgerReader, "replies_for", replies_for)
     return actual
 
 
@@ -143,7 +143,7 @@ def test_a_ledger_that_could_not_be_read_once_is_read_by_the_next_build(
     whole = files(site)
     shutil.rmtree(site)
     with monkeypatch.context() as broken:
-        broken.setattr(LedgerReader, "made_for", _fail)
+        broken.setattr(LedgerReader, "replies_for", _fail)
         drill(job, site)
     assert replies(site) == {}
 

@@ -24,9 +24,9 @@ def annotation_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Tain
 
 
 def _of_task(each: PosedTask, which: int, name: str, taint: Taint, revision: str) -> Iterator[Row]:
-    number = AREAS[(each.number // 3 + which * (each.number % 4 == 0)) % len(AREAS)]
+    area = AREAS[(each.number // 3 + which * (each.number % 4 == 0)) % len(AREAS)]
     released = list(each.task.decision_types)
-    labels = {"jurisdiction": [number], "decision_type": released[: 1 + which] or [f"None of {each.number % 2}"]}
+    labels = {"jurisdiction": [area], "decision_type": released[: 1 + which] or [f"None of {each.number % 2}"]}
     for kind, (primary, *secondary) in labels.items():
         has_failed = (kind, which, each.number) == ("jurisdiction", 0, 0)
         yield row(
@@ -100,7 +100,7 @@ _PROBABILITY = 0.5
 
 def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> dict[str, list[Row]]:
     """The rows by table; what each reviewer says is decided by the places of task and criterion."""
-    indices = [
+    reviewed = [
         (each.number, criterion.position, {
             "dataset_revision": revision, "task_id": each.task.task_id, "criterion_id": criterion.criterion_id,
             "criterion_hash": criterion.content_hash,
@@ -108,11 +108,11 @@ def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -
         for each in posed_tasks
         for criterion in each.task.criteria
     ]  # fmt: skip
-    sampled = [number for number in indices if (number[0] + number[1]) % 2 == 0]
+    sampled = [one for one in reviewed if (one[0] + one[1]) % 2 == 0]
     people, model = [taint.name(name) for name in PEOPLE], taint.name(MODEL)
     return {
         "review_samples": [
-            row("review_samples", **key, sample_id="a-sample", population_id="all", n_population=len(indices),
+            row("review_samples", **key, sample_id="a-sample", population_id="all", n_population=len(reviewed),
                 design="simple random", stratum="all", probability=_PROBABILITY)
             for _, _, key in sampled
         ],
@@ -129,12 +129,12 @@ def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -
                 reviewer_config_hash="a-configuration", review_trial=trial, created_at=at(trial),
                 status="timeout" if (number, position) == (0, 0) else "ok",
                 findings=None if (number, position) == (0, 0) else json.dumps([
-                    {"name": name, "passes": (number * 5 + position * (number + 2) + trial // 2) % 7 > 0,
+                    {"name": name, "passes": (number * 5 + position * (check_index + 2) + trial // 2) % 7 > 0,
                      "reason": taint(f"It is {name}, or not.")}
-                    for number, name in enumerate(CHECKS)
+                    for check_index, name in enumerate(CHECKS)
                 ]))
             for trial in (1, 2)
-            for number, position, key in indices
+            for number, position, key in reviewed
         ],
     }  # fmt: skip
 
@@ -153,7 +153,7 @@ def label_rows(people: str, revision: str, tables: dict[str, list[Row]]) -> dict
     return {
         "labellers": [row("labellers", judge=people, import_batch="batch-of-labels")],
         "label_sheets": [
-            row("label_sheets", dataset_revision=revision, sheet_id=SHEET, design="sampled for leaderboard",
+            row("label_sheets", dataset_revision=revision, sheet_id=SHEET, design="drawn for leaderboard",
                 covered_breakdown="all", covered_label="", covered_responses=responses, n_population=10 * len(sampled),
                 n_drawn=len(sampled), seed=0)
         ],

@@ -21,7 +21,7 @@ BASE_RUN, IMPORT_RUN = "20260930T200000-base", "20260930T230000-import"
 LOST_TASKS = {"Finance": (4, 13), "Legal": (30, 41)}
 """Numbers of the tasks to which something happens; all others are complete for every model."""
 CAUSES = {
-    "parse_error": "the reply is no JSON object: it begins with 'I think that the response'",
+    "parse_error": "the reply is no JSON object: it begins with 'I think that the answer'",
     "refused": "the provider refused: content policy",
     "truncated": "the reply ends at the limit of 512 tokens",
     "context_length": "the prompt is longer than the context of 32768 tokens",
@@ -73,7 +73,7 @@ def response_rows(
 
 def _response(sampling: Sampling, each: PosedTask, trial: int, revision: str, taint: Taint) -> Row:
     who, task, is_import = sampling.who, each.task, sampling.who is OUTSIDER
-    dice = random.Random(f"response {who.label} {each.number} {trial} {sampling.night}")
+    dice = random.Random(f"answer {who.label} {each.number} {trial} {sampling.night}")
     met = [c.title for c in task.criteria if is_met(who, each.number, task.field or "", c, trial, sampling.night)]
     text = taint(response_text(each.matter, met, who.style, dice))
     status, error = _fate(who, each.number, trial)
@@ -95,7 +95,7 @@ def _response(sampling: Sampling, each: PosedTask, trial: int, revision: str, ta
         ),
         dataset_revision=revision, task_id=task.task_id, conversation_id=task.conversation_id, model=sampling.label,
         model_config_hash=sampling.config_hash, trial=trial, vintage=sampling.vintage, status=status,
-        source="imported" if is_import else "sampled", import_batch="batch-of-responses" if is_import else None,
+        source="imported" if is_import else "sampled", import_batch="batch-of-answers" if is_import else None,
         text=text if status == "ok" else None, chars_alnum=count_alphanumeric(text) if status == "ok" else None,
         error=None if error is None else taint(error), degraded=dice.random() < 0.01 and not is_import,
         run_id=IMPORT_RUN if is_import else sampling.run_id,
