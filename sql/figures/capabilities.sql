@@ -100,7 +100,8 @@ where grading <> 'ternary_as_binary'
         $model::varchar is null
         or model_label = $model and compared_model is not distinct from $than::varchar
     )
-order by judge_config <> $main, judge_config, compared_model is not null, model, compared_model, gap, node_id;
+order by judge_config <> $main, judge_config, compared_model is not null, model, compared_model,
+    gap, node_id;
 
 -- name: capability_scores
 -- The score of each model in each node of the trees.

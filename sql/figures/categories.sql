@@ -10,7 +10,8 @@ select judge_config, split, is_hard,
 from scoped_displayed_scores as shown
 left join severities on shown.benchmark = severities.benchmark and shown.label = severities.severity
 where score_name = $label_score and breakdown = 'severity'
-order by judge_config <> $main, judge_config, is_hard, split, severities.max_weight desc nulls last, label,
+order by judge_config <> $main, judge_config, is_hard, split,
+    severities.max_weight desc nulls last, label,
     met_share desc nulls last, entry;
 
 -- name: failures
@@ -21,7 +22,8 @@ select judge_config, split, is_hard, model, model_label,
     * exclude (judge_config, split, is_hard, model, model_label, category)
 from presented_failure_rates
 order by judge_config <> $main, judge_config, is_hard, split,
-    round(avg(failure_rate) over (partition by judge_config, split, category), 9) desc, label, model;
+    round(avg(failure_rate) over (partition by judge_config, split, category), 9) desc, label,
+    model;
 
 -- name: critical
 -- Critical criteria that are missed, and critical mistakes that are made.

@@ -51,7 +51,8 @@ select judge_config, model, shared_model, condition, points,
     baseline_config_hash, vintage
 from ranked
 where row_rank <= $n_criteria
-order by judge_config <> $main, judge_config, shared_model, position, points desc, task_id, criterion_id;
+order by judge_config <> $main, judge_config, shared_model, position, points desc, task_id,
+    criterion_id;
 
 -- name: condition_differences
 -- Each condition beside its baseline, over the whole rubric or by category, whose

@@ -31,14 +31,16 @@ with scored as (
 ),
 
 final as (
-    select judge_config, split, model, scored.mean_score, scored.ci_low, scored.ci_high, scored.coverage,
+    select judge_config, split, model, scored.mean_score, scored.ci_low, scored.ci_high,
+        scored.coverage,
         costs.response_usd, costs.verdicts_usd,
         costs.response_usd + costs.verdicts_usd as task_usd,
         costs.all_responses_usd, costs.n_responses, costs.n_unpriced_responses
     from scored
     left join response_costs as costs using (judge_config, split, model)
     union all by name
-    select judge_config, split, model, response_usd, all_responses_usd, n_responses, n_unpriced_responses
+    select judge_config, split, model, response_usd, all_responses_usd, n_responses,
+        n_unpriced_responses
     from response_costs
     where judge_config is null
 )
@@ -54,13 +56,15 @@ order by coalesce(judge_config <> $main, true), judge_config nulls last, is_hard
 -- are over the verdicts of which the provider reported it; a sum is NULL as
 -- soon as one cost is unknown. Imported verdicts are not here: nobody called.
 with calls_of_judges as (
-    select shown_judge_configs.judge_config, verdicts.response_id, verdicts.value, verdicts.attempts,
+    select shown_judge_configs.judge_config, verdicts.response_id, verdicts.value,
+        verdicts.attempts,
         verdicts.prompt_tokens, verdicts.cached_tokens, verdicts.completion_tokens,
         verdicts.cost_usd
     from revision_verdicts as verdicts
     semi join shown_tasks using (task_id)
     inner join shown_responses using (response_id)
-    inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join shown_judge_configs
+        using (judge, judge_config_hash, template_hash, grading, judge_trial)
     where verdicts.source = 'judged'
 )
 

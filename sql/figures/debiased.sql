@@ -7,7 +7,8 @@ with turned as (
         if(model_a = $first, model_b, model_a) as second_model
     from revision_debiased_differences
     inner join shown_sets using (split, is_own_hard)
-    inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join shown_judge_configs
+        using (judge, judge_config_hash, template_hash, grading, judge_trial)
     where score_name = $score
         and breakdown = 'all'
         and ($vintage::varchar is null or vintage = $vintage)
@@ -30,7 +31,8 @@ select judge_config, split,
     if(sign = 1, n_labels_b, n_labels_a) as n_labels_second,
     n_tasks, no_figure
 from turned
-order by split, list_position($others::varchar[], second_model), judge_config <> $main, judge_config, vintage;
+order by split, list_position($others::varchar[], second_model), judge_config <> $main,
+    judge_config, vintage;
 
 -- name: debiased_scores
 -- Scores of the whole rubric or by category, by the judge, by labels alone, and

@@ -64,7 +64,9 @@ order by not has_people, n_of_pair desc, grader_a, grader_b, value_a desc, value
 select
     coalesce(shown_judge_configs.judge_config, drift.judge)
     || if(
-        count(distinct set_id) over (partition by coalesce(shown_judge_configs.judge_config, drift.judge)) > 1,
+        count(distinct set_id) over (
+            partition by coalesce(shown_judge_configs.judge_config, drift.judge)
+        ) > 1,
         ' set ' || set_id[:8],
         ''
     ) as grader,
@@ -89,7 +91,8 @@ with counted as (
     from revision_graded_verdicts as verdicts
     semi join shown_tasks using (task_id)
     inner join shown_responses using (response_id)
-    inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join shown_judge_configs
+        using (judge, judge_config_hash, template_hash, grading, judge_trial)
     -- Another reading of a verdict is no call of its own.
     where verdicts.grading <> 'ternary_as_binary'
     group by shown_judge_configs.judge_config, verdicts.status

@@ -4,7 +4,8 @@
 with judged as (
     select distinct verdicts.response_id
     from revision_verdicts as verdicts
-    semi join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    semi join shown_judge_configs
+        using (judge, judge_config_hash, template_hash, grading, judge_trial)
 )
 
 select
@@ -59,7 +60,8 @@ qualify row_number() over (
     partition by judge_config, entry
     order by difference * sign(mean_difference) desc, ranked.task_id
 ) <= 10
-order by judge_config <> $main, judge_config, model, difference * sign(mean_difference) desc, task_id;
+order by judge_config <> $main, judge_config, model, difference * sign(mean_difference) desc,
+    task_id;
 
 -- name: changes
 -- What changed in each model's latest sampling since its last comparable one,
@@ -128,7 +130,8 @@ decided as (
         ) as n_verdicts_unpriced
     from verdicts
     inner join of_report using (response_id)
-    inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join shown_judge_configs
+        using (judge, judge_config_hash, template_hash, grading, judge_trial)
 ),
 
 of_tasks as (

@@ -42,7 +42,8 @@ scored as (
         round(exact_avg(mean_score), 12) as mean_score,
         coalesce(bool_or(is_judged and judge_config = $main), false) as is_of_main
     from revision_leaderboard
-    inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join shown_judge_configs
+        using (judge, judge_config_hash, template_hash, grading, judge_trial)
     where is_primary
         and (is_latest or $vintage::varchar is not null)
         and split in (select split from shown_splits)

@@ -9,7 +9,8 @@ from $entries as given (model, model_config_hash, vintage, entry);
 -- name: shown_judge_configs
 -- One row: a judge configuration that is shown, under its label.
 select columns(* exclude (judge_trial))::varchar, judge_trial::bigint as judge_trial
-from $shown_judge_configs as given (judge, judge_config_hash, template_hash, grading, judge_trial, judge_config);
+from $shown_judge_configs as given (judge, judge_config_hash, template_hash, grading, judge_trial,
+    judge_config);
 
 -- name: changes
 -- One row: a latest sampling beside the earlier one that it is compared with.
@@ -95,7 +96,8 @@ inner join drilled_tasks using (block);
 -- name: shown_verdicts
 -- One row: a verdict on a response and by a judge configuration that are shown, on a
 -- criterion as it stands today, in one of the ways it can be read.
-select shown_judge_configs.judge_config, shown_responses.entry, shown_responses.is_older, criteria.position, verdicts.*
+select shown_judge_configs.judge_config, shown_responses.entry, shown_responses.is_older,
+    criteria.position, verdicts.*
 from revision_graded_verdicts as verdicts
 inner join shown_responses using (response_id)
 inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
@@ -114,7 +116,10 @@ inner join criteria
 with searched as (
     select task_id, verdict_id,
         list(
-            { round: "round", chunk: chunk_number, of: n_chunks, status: status, evidence: evidence }
+            {
+                round: "round", chunk: chunk_number, of: n_chunks, status: status,
+                evidence: evidence
+            }
             order by "round", chunk_number
         ) as chunks
     from revision_evidence
@@ -130,12 +135,14 @@ left join criterion_variants as variants
         and verdicts.criterion_id = variants.original_id
         and verdicts.criterion_hash = variants.original_hash
         and verdicts.rubric = variants.rubric
-left join searched on verdicts.task_id = searched.task_id and verdicts.verdict_id = searched.verdict_id;
+left join searched
+    on verdicts.task_id = searched.task_id and verdicts.verdict_id = searched.verdict_id;
 
 -- name: shown_points
 -- One row: what a shown response adds up to under a judge configuration, with bounds where
 -- something is undecided.
-select response_scores.task_id, entries.entry, response_id, response_scores.trial, shown_judge_configs.judge_config,
+select response_scores.task_id, entries.entry, response_id, response_scores.trial,
+    shown_judge_configs.judge_config,
     response_scores.value, response_scores.value_lower, response_scores.value_upper,
     response_points.points, response_points.undecided_negative, response_points.undecided_positive,
     response_points.positive, response_points.n_met, response_points.n_decided,
@@ -255,7 +262,8 @@ from figures;
 -- One row: a judge that began after another had ended, and so took over from
 -- it.
 with spans as (
-    select split, model, judge, judge_trial, min(first_response_at) as since, max(first_response_at) as until
+    select split, model, judge, judge_trial, min(first_response_at) as since,
+        max(first_response_at) as until
     from sampled_scores
     where judge_config_hash <> 'imported'
     group by all

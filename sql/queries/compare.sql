@@ -117,9 +117,11 @@ order by vintage, judge, judge_trial, template_hash, judge_config_hash, grading,
 
 -- name: runs
 -- Which tasks of which model run did these runs, or all, make a verdict on?
-select judged_by_run.run_id, model_runs.model_run_id, list(distinct judged_by_run.task_id) as task_ids
+select judged_by_run.run_id, model_runs.model_run_id,
+    list(distinct judged_by_run.task_id) as task_ids
 from intermediate.graded_verdicts as judged_by_run
-inner join (select response_id, model_config_hash from responses) as compared_responses using (response_id)
+inner join (select response_id, model_config_hash from responses) as compared_responses
+    using (response_id)
 inner join intermediate.model_runs
     using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
 where judged_by_run.benchmark = $benchmark

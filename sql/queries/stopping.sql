@@ -36,7 +36,11 @@ earlier as (
     anti join out_of_control using (vintage)
     where vintage <> $night
         and first_response_at < coalesce(
-            (select tonight.first_response_at from vintages as tonight where tonight.vintage = $night),
+            (
+                select tonight.first_response_at
+                from vintages as tonight
+                where tonight.vintage = $night
+            ),
             'infinity'::timestamptz
         )
 )

@@ -140,13 +140,15 @@ decided as (
 -- A response that failed: its criteria are wanted, and nobody could decide
 -- them.
 lost as (
-    select entries.entry, shown_judge_configs.judge_config, wanted_responses.trial, wanted_responses.task_id,
+    select entries.entry, shown_judge_configs.judge_config, wanted_responses.trial,
+        wanted_responses.task_id,
         criteria.position,
         $lost as mark
     from revision_wanted_responses as wanted_responses
     inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
     inner join entries using (model, model_config_hash, vintage)
-    inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join shown_judge_configs
+        using (judge, judge_config_hash, template_hash, grading, judge_trial)
     inner join criteria using (benchmark, dataset_revision, task_id)
     anti join outdated using (response_id)
     where wanted_responses.status <> 'ok'

@@ -19,7 +19,8 @@ task_f1 as (
     select
         * exclude (decision, n_decisions, n_both, n_classes),
         exact_avg(2 * coalesce(n_both, 0) / n_decisions) as macro_f1,
-        exact_sum(2 * coalesce(n_both, 0) / n_decisions) / any_value(n_classes) as macro_f1_absent_as_0
+        exact_sum(2 * coalesce(n_both, 0) / n_decisions)
+        / any_value(n_classes) as macro_f1_absent_as_0
     from labels_by_task
     where n_decisions > 0
     group by all

@@ -17,8 +17,10 @@ with run_responses as (
 )
 
 select breakdown_sizes.benchmark, breakdown_sizes.dataset_revision, breakdown_sizes.split,
-    breakdown_sizes.is_own_hard, breakdown_sizes.breakdown, breakdown_sizes.label, judge_configs.judge,
-    judge_configs.judge_config_hash, judge_configs.template_hash, judge_configs.grading, judge_configs.judge_trial,
+    breakdown_sizes.is_own_hard, breakdown_sizes.breakdown, breakdown_sizes.label,
+    judge_configs.judge,
+    judge_configs.judge_config_hash, judge_configs.template_hash, judge_configs.grading,
+    judge_configs.judge_trial,
     chosen.vintage, chosen.model, chosen.model_config_hash, breakdown_sizes.score_name,
     breakdown_sizes.is_primary,
     0::bigint as n_tasks,
