@@ -9,6 +9,7 @@ import math
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -45,7 +46,8 @@ Rows = dict[str, list[dict[str, Any]]]
 Fill = Callable[..., Reader]
 """Of the fixture `published`: rows by table, any number of times, to a reader on them."""
 
-SHARED_DATA = Path(__file__).parents[1] / "../shared/data"
+ROOT = Path(__file__).parents[1]
+SHARED_DATA = ROOT / "../shared/data"
 """Real data beside the checkout, where there is any; never part of the project."""
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -337,3 +339,13 @@ def shared_folder(factory: pytest.TempPathFactory) -> Path:
     """A folder that all processes of this run of the tests have in common."""
     own = factory.getbasetemp()
     return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+def tracked_files() -> list[Path]:
+    """Return the files that git tracks or would add."""
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    command = [git, "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    return [Path(line) for line in listed.stdout.splitlines() if (ROOT / line).exists()]

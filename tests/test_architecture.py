@@ -3,8 +3,6 @@
 import ast
 import importlib.metadata
 import re
-import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -14,8 +12,8 @@ import pytest
 
 import sql
 from tasks.benchmarks import benchmark_names
+from tests.kit import ROOT, tracked_files
 
-ROOT = Path(__file__).parents[1]
 PACKAGES = ("flows", "tasks", "sql", "expectations", "warehouse")
 TASKS_LEVELS = (
     {"rules"},
@@ -203,16 +201,6 @@ def test_no_flow_is_named_like_something_that_can_be_imported() -> None:
     assert set() == names & taken
 
 
-def tracked_files() -> list[Path]:
-    """Return the files that git tracks or would add."""
-    git = shutil.which("git")
-    if git is None or not (ROOT / ".git").exists():
-        pytest.skip("not a git checkout")
-    command = [git, "ls-files", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    return [Path(line) for line in listed.stdout.splitlines() if (ROOT / line).exists()]
-
-
 def test_the_top_level_holds_exactly_what_it_should() -> None:
     visible = {file.parts[0] for file in tracked_files() if not file.parts[0].startswith(".")}
 
@@ -270,6 +258,6 @@ def test_documents_and_docstrings_name_only_files_and_folders_that_exist() -> No
 
 
 def is_known(name: str, known: set[str]) -> bool:
-    """Whether a file or folder of the checkout has this path, or one that ends so."""
+    """Return whether a file or folder of the checkout has this path, or one that ends so."""
     tail = re.sub(r"^(\.\./|\./)+", "", name)
     return any(path == tail or path.endswith(f"/{tail}") for path in known)

@@ -2,12 +2,12 @@
 
 import io
 import re
-import subprocess
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tests.kit import ROOT, tracked_files
+
 OURS = {".py", ".sql", ".md", ".yml", ".yaml", ".jinja", ".html", ".js", ".toml"}
 WRITTEN_ELSEWHERE = {
     "CHANGELOG.md": "it says what old names are called now",
@@ -36,11 +36,13 @@ PROMISED = {
 
 def test_no_name_and_no_sentence_uses_a_word_that_the_glossary_replaces() -> None:
     in_names, in_prose = replaced()
-    assert [] == [
-        f"{path}:{line}: {word}"
-        for path in files()
-        for line, word in (*names(path, in_names), *sentences(path, in_prose))
-    ]
+    uses = []
+    for file in (file for file in tracked_files() if file.suffix in OURS):
+        text = (ROOT / file).read_text(encoding="utf-8")
+        for line, word in (*names(file, text, in_names), *sentences(file, text, in_prose)):
+            uses.append(f"{file}:{line}: {word}")
+
+    assert [] == uses
 
 
 def replaced() -> tuple[set[str], set[str]]:
@@ -51,19 +53,13 @@ def replaced() -> tuple[set[str], set[str]]:
     return {word for cell in cells for word in re.findall("`([a-z_]+)`", cell)} | in_prose, in_prose
 
 
-def files() -> list[Path]:
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return [ROOT / name for name in listed.splitlines() if Path(name).suffix in OURS]
-
-
-def names(path: Path, words: set[str]) -> Iterator[tuple[int, str]]:
-    """Yield the line and the name of each that has one of the words among its parts, the path's own with line 0."""
-    text = path.read_text(encoding="utf-8")
-    named = [(0, part) for part in path.relative_to(ROOT).with_suffix("").parts]
-    if path.suffix == ".py":
+def names(file: Path, text: str, words: set[str]) -> Iterator[tuple[int, str]]:
+    """Yield the line and the name of each that has one of the words among its parts, the file's own with line 0."""
+    named = [(0, part) for part in file.with_suffix("").parts]
+    if file.suffix == ".py":
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
         named += [(token.start[0], token.string) for token in tokens if token.type == tokenize.NAME]
-    elif path.suffix == ".sql":
+    elif file.suffix == ".sql":
         code = (re.sub("'[^']*'", "", line.partition("--")[0]) for line in text.splitlines())
         named += [(number, name) for number, line in enumerate(code, 1) for name in re.findall(r"[a-z_]\w*", line)]
     for number, name in named:
@@ -74,11 +70,11 @@ def names(path: Path, words: set[str]) -> Iterator[tuple[int, str]]:
             yield number, name
 
 
-def sentences(path: Path, words: set[str]) -> Iterator[tuple[int, str]]:
+def sentences(file: Path, text: str, words: set[str]) -> Iterator[tuple[int, str]]:
     """Yield the line and the word of each that is written out."""
-    if str(path.relative_to(ROOT)) in WRITTEN_ELSEWHERE:
+    if str(file) in WRITTEN_ELSEWHERE:
         return
-    glossary = path == ROOT / "tasks/README.md"
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        if not (glossary and line.count("|") == 4):
+    is_glossary = str(file) == "tasks/README.md"
+    for number, line in enumerate(text.splitlines(), 1):
+        if not (is_glossary and line.count("|") == 4):
             yield from ((number, word) for word in re.findall("[a-z]+", line.lower()) if word in words)

@@ -13,12 +13,12 @@ BUDGETS = {
     "expectations": 175, "flows": 1657, "flows/cli": 1979, "flows/report_server": 496, "flows/run": 427,
     "flows/server": 314, "sql": 238, "sql/cookbook": 283, "sql/figures": 1682, "sql/intermediate": 2048,
     "sql/marts": 770, "sql/queries": 1241, "sql/report": 368, "sql/warehouse": 72, "tasks": 157, "tasks/aggregate":
-    40, "tasks/alerts": 377, "tasks/analyses": 723, "tasks/benchmarks": 684, "tasks/bundles": 326, "tasks/cascade":
-    180, "tasks/certify": 575, "tasks/check": 136, "tasks/compare": 660, "tasks/config": 520, "tasks/console": 136,
+    40, "tasks/alerts": 377, "tasks/analyses": 719, "tasks/benchmarks": 684, "tasks/bundles": 326, "tasks/cascade":
+    180, "tasks/certify": 575, "tasks/check": 136, "tasks/compare": 656, "tasks/config": 520, "tasks/console": 136,
     "tasks/dataset": 335, "tasks/drift": 192, "tasks/exports": 1152, "tasks/figures": 2766, "tasks/hard_subset":
     258, "tasks/imports": 2015, "tasks/judge": 585, "tasks/llm": 2974, "tasks/maintain": 333, "tasks/measures": 393,
-    "tasks/plan": 494, "tasks/prompts": 31, "tasks/report": 2975, "tasks/results": 182, "tasks/rules": 2104,
-    "tasks/run": 1131, "tasks/sample": 68, "tasks/stopping": 193, "tests": 566, "tests/benchmarks": 1700,
+    "tasks/plan": 494, "tasks/prompts": 31, "tasks/report": 2972, "tasks/results": 182, "tasks/rules": 2104,
+    "tasks/run": 1126, "tasks/sample": 68, "tasks/stopping": 189, "tests": 562, "tests/benchmarks": 1700,
     "tests/expectations": 135, "tests/faults": 1578, "tests/flows": 5222, "tests/golden": 253, "tests/mutants": 246,
     "tests/tasks": 19802, "tests/warehouse": 1360, "warehouse": 2025, "warehouse/samples": 4,
 }  # fmt: skip

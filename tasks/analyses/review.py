@@ -109,13 +109,9 @@ def _columns(reply: str, *, omits_think_tag: bool) -> Row:
 
 
 def _items_of_task(
-    rubric: Sequence[Row],
-    conversation: Conversation,
-    common: Row,
-    template: str,
-    reply_spec: ReplySpec[Row],
+    rubric: Sequence[Row], conversation: Conversation, common: Row, template: str, reply_spec: ReplySpec[Row],
     trials: int,
-) -> list[Item]:
+) -> list[Item]:  # fmt: skip
     listed = [("undesired" if (row["weight"] or 0) < 0 else "desired", row["title"]) for row in rubric]
     rubric_hash = digest("rubric", listed)
     return [

@@ -213,13 +213,9 @@ def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPa
     kind, names = resolved(reader, comparison, every)
     _refuse_options(comparison, kind, every)
     meant = every if kind == "revision" else of_revision(every, comparison.revision)
-    notes = []
-    if (
-        comparison.revision
-        and kind != "revision"
-        and comparison.revision not in {each.dataset_revision for each in meant}
-    ):
-        notes.append(f"No verdict on the configured revision {comparison.revision[:12]}; another one is compared.")
+    notes, configured = [], comparison.revision if kind != "revision" else None
+    if configured and configured not in {each.dataset_revision for each in meant}:
+        notes.append(f"No verdict on the configured revision {configured[:12]}; another one is compared.")
     sides: dict[str, list[Side]] = {name: [] for name in names}
     requested = [
         each

@@ -101,7 +101,7 @@ def _common(scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page]) -> M
         "heading": scope.benchmark.title,
         "pages": (*pages, *NAVIGATED, COMPARE),
         "models": [entry["entry"] for entry in scope.entries],
-        "judge_configs": [judge_config["judge_config"] for judge_config in scope.judge_configs],
+        "judge_configs": [each["judge_config"] for each in scope.judge_configs],
         "main": scope.main,
         "orders": as_json({each.judge_config: each.order for each in ranked}),
         "has_others": len(benchmarks_of(scope.reader, scope.benchmark.name)) > 1,

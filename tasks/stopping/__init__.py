@@ -143,13 +143,9 @@ def _in_order(values: Mapping[str, float], tasks: Sequence[str]) -> Floats:
 
 
 def _row(
-    wanted: WantedTasks,
-    plan: StoppingPlan,
-    comparison: PlannedComparison,
-    number: int,
-    differences: Floats,
+    wanted: WantedTasks, plan: StoppingPlan, comparison: PlannedComparison, number: int, differences: Floats,
     strata: Floats,
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     rule = comparison.rule
     differences = np.where(np.abs(differences) < 1e-12, 0.0, differences)  # equal but for rounding
     low, high = rule.ends_at(differences[:, None])[0]

@@ -61,7 +61,7 @@ def test_where_too_many_files_are_open_that_is_the_cause_and_nothing_counts_as_d
     assert [] == lines_of(warehouse)
 
 
-def anew(warehouse: Warehouse) -> dict[str, list[tuple[Any, ...]]]:
+def rebuilt(warehouse: Warehouse) -> dict[str, list[tuple[Any, ...]]]:
     """The rows that the parts alone come to."""
     copy = Warehouse(warehouse.root.with_name("copy"))
     shutil.rmtree(copy.root, ignore_errors=True)
@@ -82,7 +82,7 @@ def test_what_a_damaged_part_held_is_restored_from_the_database_and_told(
 
     assert warehouse.verify()
     lines = lines_of(warehouse)
-    assert before == rows_of(warehouse) == anew(warehouse)
+    assert before == rows_of(warehouse) == rebuilt(warehouse)
     assert any(victim.name in line for line in lines)
     assert any("restored from the last published database" in line for line in lines)
     assert (what != "deleted") == (warehouse.root / "damaged" / table / victim.name).exists()
@@ -132,7 +132,7 @@ def test_single_bits_flipped_in_parts_of_every_table_never_change_what_is_publis
         assert before == rows_of(warehouse), step
         assert {name for name in TABLES if any(f"/{name}" in line for line in lines_of(warehouse))} <= set(TABLES)
     assert 5 * len(TABLES) == len([path for path in (warehouse.root / "damaged").rglob("*.parquet*") if path.is_file()])
-    assert before == anew(warehouse)
+    assert before == rebuilt(warehouse)
     assert not warehouse.damage()
 
 
@@ -157,7 +157,7 @@ def test_a_failed_row_comes_back_behind_a_decision_of_an_earlier_part(warehouse:
         flip(part.path)
     warehouse.verify()
 
-    assert before == rows_of(warehouse) == anew(warehouse)
+    assert before == rows_of(warehouse) == rebuilt(warehouse)
 
 
 # merged parts and manifests
@@ -175,7 +175,7 @@ def test_a_part_that_is_damaged_before_a_compaction_is_restored(
     warehouse.compact(grace_s=0)
 
     assert any(victim.name in line for line in lines_of(warehouse))
-    assert before == rows_of(warehouse) == anew(warehouse)
+    assert before == rows_of(warehouse) == rebuilt(warehouse)
 
 
 def test_a_merged_part_that_is_the_last_of_those_it_replaced_is_restored(warehouse: Warehouse, quick: None) -> None:
@@ -189,7 +189,7 @@ def test_a_merged_part_that_is_the_last_of_those_it_replaced_is_restored(warehou
     flip(merged.path)
     warehouse.verify()
 
-    assert before == rows_of(warehouse) == anew(warehouse)
+    assert before == rows_of(warehouse) == rebuilt(warehouse)
     assert [] == warehouse.losses()
 
 
@@ -203,7 +203,7 @@ def test_a_damaged_manifest_is_made_anew(warehouse: Warehouse, quick: None, what
     assert any("manifest" in line for line in warehouse.damage())
     warehouse.verify()
 
-    assert before == rows_of(warehouse) == anew(warehouse)
+    assert before == rows_of(warehouse) == rebuilt(warehouse)
     assert not warehouse.damage()
     assert any("manifest" in line for line in lines_of(warehouse))
 

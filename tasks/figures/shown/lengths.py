@@ -107,7 +107,7 @@ TOKENS = Figure(
 )  # fmt: skip
 JUDGE_COSTS = Figure(
     "judge_costs",
-    "Cost of judge_config",
+    "Cost of judging",
     "For each judge, the verdicts on the responses of this report: cost, tokens, and the share of prompt tokens that "
     f"came from the provider's cache, which is cheaper. {_UNKNOWN}",
     (

@@ -40,7 +40,7 @@ const prbench = {
       ({ task, ordinal: i, ...Object.fromEntries(columns.map(([name, values]) => [name, values[i]])) }));
   },
 
-  // A list is made ready once, and shown anew whenever other models or another judge are chosen.
+  // A list is prepared once, and shown again whenever other models or another judge are chosen.
   followChoice: (list) => document.addEventListener("choice", ({ detail }) => {
     list.chosen = detail;
     prbench.draw(async (isCurrent) => {

@@ -9,7 +9,7 @@ const flipTag = (text, more = "") => make("span", { class: `tag flip ${more}` },
 const letter = (side) => make("span", { class: "letter" }, side.name);
 const tableRow = (kind, cells, attributes = {}) => make("tr", {}, cells.map((cell) => make(kind, attributes, cell)));
 
-// The conversation of a task, and the responses of two models beside each other.
+// The conversation of a task, and the responses of two models side by side.
 const responses = {
   drawConversation({ conversation, is_sent: isSent }) {
     const note = !conversation.length ? "The data has no conversation for this task."
@@ -61,7 +61,7 @@ const responses = {
   },
 };
 
-// Points and verdicts: for each criterion a line a judge, with the responses A and B beside each other.
+// Points and verdicts: for each criterion a line a judge, with the responses A and B side by side.
 const judged = {
   // The verdicts of a side by judge configuration and position; a response that failed has none, and its criteria say so.
   byCell({ section, trial, response }) {

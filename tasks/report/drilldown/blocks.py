@@ -74,7 +74,7 @@ Replies = Mapping[tuple[str, str], Mapping[str, Sequence[str]]]
 """
 _RESPONSES_IN_HAND = 4_000
 """Responses, with their verdicts, that are read at once, whatever the report's size: those of one entry, or of a few
-small ones. The database has them beside each other; to find the responses to some tasks it would unpack all texts."""
+small ones. The database stores them side by side; to find the responses to some tasks it would unpack all texts."""
 
 
 def write_blocks(subjects: Subjects, site: Site) -> list[Block]:

@@ -1,8 +1,8 @@
 """Responses as HTML: Markdown without raw HTML and without images, and of the result only what cannot do anything.
 
 Three walls, each enough by itself: every `<` is taken out before the text is parsed, so no element but the parser's own
-can come of it; what comes of it is cleaned by a list of allowed elements; and the pages' policy runs no inline script
-and loads nothing from elsewhere.
+can come of it; its HTML is cleaned by a list of allowed elements, unless it has only plain ones, which cleaning would
+leave as they are; and the pages' policy runs no inline script and loads nothing from elsewhere.
 """
 
 import re
@@ -17,11 +17,11 @@ _LESS, _BANG = "\ufdd0", "\ufdd1"
 """Stand for `<`, and for the sign that makes an image of a link, until all is parsed and cleaned: code points that
 Unicode keeps for use within a program, and that no text holds."""
 _OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH
+_PLAIN = {"p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "code", "em", "strong", "del"}
+"""Elements that cleaning leaves as they are, if they have no attributes."""
+_PLAIN_TAGS = _PLAIN | {f"/{name}" for name in _PLAIN}
 _CLEANER = nh3.Cleaner(
-    tags={
-        "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong", "del",
-        "table", "thead", "tbody", "tr", "th", "td", "a", "hr", "br",
-    },
+    tags=_PLAIN | {"pre", "table", "thead", "tbody", "tr", "th", "td", "a", "hr", "br"},
     attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
     url_schemes={"http", "https", "mailto"},
     url_relative="deny",
@@ -32,8 +32,6 @@ _HEADING_LEVELS_ABOVE = 3
 """The page's own headings: a heading of a response stands below them."""
 _NESTING = re.compile(r"<(/?)(?:blockquote|ul|ol)\b")
 _HEADING = re.compile(r"<(/?)h([1-6])>")
-_TAGS = ("p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "code", "em", "strong", "del")
-_PLAIN_TAGS = frozenset((*_TAGS, *(f"/{tag}" for tag in _TAGS)))
 
 
 def as_html(text: str) -> str | None:

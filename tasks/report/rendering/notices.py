@@ -19,7 +19,7 @@ def facts(scope: Scope) -> list[tuple[str, str, str]]:
     (row,) = scope.rows("overview/facts")
     usd = (row["responses_usd"] or 0) + (row["verdicts_usd"] or 0)
     is_priced = row["responses_usd"] is not None or row["verdicts_usd"] is not None
-    judges = {judge_config["judge"] for judge_config in scope.judge_configs}
+    judges = {each["judge"] for each in scope.judge_configs}
     ways = f"in {len(scope.judge_configs):,} ways" if len(scope.judge_configs) > len(judges) else ""
     unpriced = row["n_responses_unpriced"] + row["n_verdicts_unpriced"]
     return [

@@ -1,4 +1,4 @@
-"""What a changed verdict makes stale, and what is drawn again; intervals are compared in `test_breakdowns`."""
+"""A changed verdict makes its measures stale, and only these are computed again."""
 
 import shutil
 from pathlib import Path

@@ -136,7 +136,7 @@ def severity_rows() -> list[dict[str, Any]]:
 
 
 def figures_of(tables: Rows) -> Figures:
-    """What the independent checker makes of rows, given to it as a certificate has them."""
+    """Return the independent checker's figures for rows, given to it as a certificate has them."""
     out = {each["task_id"] for each in tables.get("refusals", [])}
     kinds = {"decision_type": "decision_types", "economic_pathway": "economic_pathways"}
     given = {"criterion_labels": [], "criterion_variants": [], "stopping_scores": []} | tables | {

@@ -209,7 +209,7 @@ REFUSED_VERDICTS: dict[str, tuple[list[Given], str]] = {
     "an unknown task": ([{**VERDICT, "task": "t9"}], "t9"),
     "an unknown criterion": ([{**VERDICT, "criterion": "t2-c0"}], "no criterion 't2-c0'"),
     "an unknown model": ([{**VERDICT, "model": "bell"}], "bell"),
-    "a judge_config that nobody made": ([{**VERDICT, "judge_trial": 10**9}], "row 1: `judge_trial` is 1000000000"),
+    "a repetition that nobody made": ([{**VERDICT, "judge_trial": 10**9}], "row 1: `judge_trial` is 1000000000"),
     "a vintage without a response": (
         [{**VERDICT, "vintage": "2026-11-03"}],
         "no usable response of ada to task t1, trial 1, in vintage 2026-11-03; import it first",

@@ -309,7 +309,7 @@ def test_evidence_that_is_too_long_is_searched_again(world: World) -> None:
 
 
 def test_evidence_that_no_round_makes_shorter_is_a_failure(world: World) -> None:
-    # All that is searched is told again, word for word.
+    # The judge repeats every searched text, word for word.
     world.server.behaviour = lambda request, _: HttpResponse(json.dumps({"evidence": searched_in(prompt_of(request))}))
     assert CRITERIA == judged(world.job()).failures["context_length"]
     assert "round 2 left" in world.verdicts()["Says 7"]["error"]
