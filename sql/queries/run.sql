@@ -1,7 +1,8 @@
 -- name: responses_missing_verdicts
 -- One row: a response without all verdicts under a judge configuration, with the
--- number of missing ones. Texts are read last, and only of these responses: a
--- finished night has a million criteria to compare, and nothing to read.
+-- number of missing ones and of the calls for them. Texts are read last, and
+-- only of these responses: a finished night has a million criteria to compare,
+-- and nothing to read.
 with left_out as (
     select pair[1] as model, pair[2] as task_id
     from (select unnest($left_out::varchar[][]) as pair)
@@ -30,7 +31,7 @@ wanted_responses as (
 ),
 
 done as (
-    select response_id, criterion_id, criterion_hash
+    select response_id, criterion_id, criterion_hash, piece_hash
     from verdicts
     where judge = $judge
         and judge_config_hash = $judge_config_hash
@@ -41,18 +42,21 @@ done as (
 ),
 
 lacking as (
-    select wanted_responses.response_id, count(*) as n_criteria
+    select wanted_responses.response_id,
+        count(*) as n_criteria,
+        count(distinct coalesce(criteria.call_index, criteria.position)) as n_calls
     from wanted_responses
-    inner join intermediate.rubric_criteria as criteria using (benchmark, dataset_revision, task_id)
+    inner join cut_rubrics($rubric, $piece_size) as criteria
+        using (benchmark, dataset_revision, task_id)
     anti join done
         on wanted_responses.response_id = done.response_id
             and criteria.criterion_id = done.criterion_id
             and criteria.content_hash = done.criterion_hash
-    where criteria.rubric = $rubric
+            and criteria.piece_hash is not distinct from done.piece_hash
     group by wanted_responses.response_id
 )
 
-select lacking.response_id, responses.model, lacking.n_criteria
+select lacking.response_id, responses.model, lacking.n_criteria, lacking.n_calls
 from lacking
 inner join responses using (response_id)
 order by responses.task_id, responses.text, responses.model, responses.vintage, responses.trial;
@@ -128,7 +132,8 @@ order by list_position($tasks::varchar[], criteria.task_id), criteria.position;
 
 -- name: missing_verdicts
 -- One row: a criterion of some responses that a judge configuration has not
--- decided; responses in the order given, criteria in the rubric's.
+-- decided, or one beside it in a piece of the rubric; responses in the order
+-- given, criteria in the rubric's.
 with chosen as (
     select
         unnest($responses::varchar[]) as response_id,
@@ -136,7 +141,7 @@ with chosen as (
 ),
 
 done as (
-    select verdicts.response_id, verdicts.criterion_id, verdicts.criterion_hash
+    select verdicts.response_id, verdicts.criterion_id, verdicts.criterion_hash, verdicts.piece_hash
     from verdicts
     semi join chosen using (response_id)
     where verdicts.judge = $judge
@@ -156,15 +161,22 @@ select responses.response_id, responses.task_id, responses.model, responses.tria
     criteria.criterion_id,
     criteria.content_hash as criterion_hash,
     criteria.title as criterion_text,
-    criteria.weight, criteria.category
+    criteria.weight, criteria.category, criteria.piece, criteria.call_index,
+    done.criterion_id is null as is_missing
 from chosen
 inner join responses using (response_id)
-inner join intermediate.rubric_criteria as criteria using (benchmark, dataset_revision, task_id)
-anti join done
+inner join cut_rubrics($rubric, $piece_size) as criteria
+    using (benchmark, dataset_revision, task_id)
+left join done
     on responses.response_id = done.response_id
         and criteria.criterion_id = done.criterion_id
         and criteria.content_hash = done.criterion_hash
-where responses.status = 'ok' and criteria.rubric = $rubric
+        and criteria.piece_hash is not distinct from done.piece_hash
+where responses.status = 'ok'
+qualify
+    bool_or(is_missing) over (
+        partition by responses.response_id, coalesce(criteria.call_index, criteria.position)
+    )
 order by chosen.position, criteria.position;
 
 -- name: response_coverage

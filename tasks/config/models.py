@@ -1,6 +1,7 @@
 """Models, judges and cascades as the configuration gives them: where they are, what is sent, what they cost."""
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, Self
 from urllib.parse import parse_qsl, urlsplit
@@ -8,8 +9,10 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from tasks.rules.cascades.rules import When
+from tasks.rules.groups import MOST_QUESTIONS
 from tasks.rules.identity import IMPORTED
 from tasks.rules.text.secrecy import REFERENCE, is_reference, is_secret_name, literal_secret
+from tasks.rules.verdict import TERNARY
 
 BATCH_PREFIXES = ("openai/", "hosted_vllm/")
 """Routes whose endpoints speak OpenAI's batch interface."""
@@ -272,6 +275,10 @@ class Judge(Analyst):
     that. It is no part of what a verdict is: one that is decided stays, however its report was read.
     `logprobs` asks for the log-probabilities of the reply's tokens, from which a verdict's `confidence` follows. It
     changes no reply, so it is no part of a call or of the judge either.
+    A judge of `kind: decisions` is a decision model: it gives a probability for each criterion and no text, and what is
+    at or above the `threshold` (0.5 unless given) is met. `criteria_per_call` is how many criteria of a response go
+    into one call, in the rubric's order; `all` means the whole rubric, for decisions at most 128 criteria.
+    `max_tokens` is for each criterion.
     A judge with `cascade` asks a first judge, and where its rule says so a second one, whose settings it has.
     """
 
@@ -281,6 +288,9 @@ class Judge(Analyst):
     explanation_chars: Size | None = None
     context_tokens: Size | None = None
     logprobs: bool = False
+    kind: Literal["chat", "decisions"] = "chat"
+    criteria_per_call: Size | Literal["all"] = 1
+    threshold: Annotated[float, Field(ge=0, le=1)] | None = None
     cascade: Cascade | None = None
 
     @model_validator(mode="before")
@@ -300,8 +310,50 @@ class Judge(Analyst):
         yield from super().problems()
         if self.logprobs and (self.api != "chat" or self.mode == "batch"):
             yield "`logprobs` is for `api: chat` and `mode: live`"
+        if self.logprobs and self.criteria_per_call != 1:
+            yield "`logprobs` needs `criteria_per_call: 1`"
+        if self.is_decision_model:
+            yield from self._problems_of_decisions()
+        elif self.threshold is not None:
+            yield "`threshold` is for `kind: decisions`"
+
+    def _problems_of_decisions(self) -> Iterator[str]:
+        for name in sorted(_OF_CHATS & self.model_fields_set):
+            yield f"`{name}` is for `kind: chat`; a decision model writes no text"
+        if isinstance(self.criteria_per_call, int) and self.criteria_per_call > MOST_QUESTIONS:
+            yield f"`criteria_per_call` is at most {MOST_QUESTIONS} for `kind: decisions`: LiteLLM sends no more questions"
+        if self.grading == TERNARY and self.threshold is not None:
+            yield "`threshold` is for `grading: binary`; of three values the most probable one counts"
+
+    @property
+    def is_decision_model(self) -> bool:
+        """True if it gives probabilities and no text."""
+        return self.kind == "decisions"
+
+    @property
+    def least_probability(self) -> float:
+        """The probability from which on a decision is met."""
+        return 0.5 if self.threshold is None else self.threshold
+
+    @property
+    def piece_size(self) -> int | None:
+        """The criteria in one call; None for a judge that decides each criterion by itself."""
+        if self.criteria_per_call == "all":
+            return MOST_QUESTIONS if self.is_decision_model else sys.maxsize
+        return self.criteria_per_call if self.is_decision_model or self.criteria_per_call > 1 else None
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """As for any model, and what kind of call it is."""
+        return {**super().parameters, **({"api": "decisions"} if self.is_decision_model else {})}
 
 
+_OF_CHATS = frozenset({
+    "api", "stream", "omits_think_tag", "reasoning_effort", "thinking_budget_tokens", "temperature", "seed",
+    "max_tokens", "web_search", "code_interpreter", "mode", "allow_live", "structured_output", "explanation_chars",
+    "context_tokens", "logprobs",
+})  # fmt: skip
+"""Settings that a decision model does not have."""
 Cascade.model_rebuild()
 
 
@@ -358,7 +410,9 @@ def _problems(cascade: Cascade, by_label: Mapping[str, Judge]) -> list[str]:
         (first.grading and then.grading and first.grading != then.grading,
          f"then: has `grading: {then.grading}`, and {name} {first.grading}; give both the same"),
         (when.disagreement and first.trials < 2, f"when.disagreement: {name} is called once; give it `trials: 2`"),
-        (when.confidence_below is not None and not first.logprobs,
+        (when.confidence_below is not None and not first.logprobs and not first.is_decision_model,
          f"when.confidence_below: {name} does not say how sure it is; give it `logprobs: true`"),
+        (then.piece_size is not None,
+         f"then: {then.label!r} decides several criteria in one call; the second judge decides each by itself"),
     )  # fmt: skip
     return [problem for is_wrong, problem in rules if is_wrong]

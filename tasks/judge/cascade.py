@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tasks.judge.criterion import CriterionJudge, CriterionToJudge, JudgedCriterion
+from tasks.judge.groups import GroupJudge
 from tasks.rules.cascades.rules import When, reasons_to_escalate
 from tasks.rules.conversation import Message
-from tasks.rules.verdict import confidence_of
 from tasks.run.calls import sum_usage
 
 
@@ -18,7 +18,7 @@ class CascadeJudge:
     that one of the judges has made for itself is taken from the ledger.
     """
 
-    first: Sequence[CriterionJudge]
+    first: Sequence[CriterionJudge | GroupJudge]
     then: CriterionJudge
     when: When
 
@@ -31,7 +31,7 @@ class CascadeJudge:
         The calls of one judge follow each other, so that its provider has the conversation cached.
         """
 
-        async def judged_by(judge: CriterionJudge, some: Sequence[CriterionToJudge]) -> dict[str, JudgedCriterion]:
+        async def judged_by(judge: CriterionJudge | GroupJudge, some: Sequence[CriterionToJudge]) -> dict[str, JudgedCriterion]:
             outcomes: list[JudgedCriterion] = []
             if some:
                 await judge.judge_response(some, messages, priority, outcomes.append)
@@ -55,7 +55,6 @@ class CascadeJudge:
         """Return the reasons to call the second judge; none if the first has decided, or is not finished."""
         if first[0].reply is None or any(each.reply is None for each in first):
             return []
-        logprobs = first[0].reply.logprobs
-        confidence = confidence_of(logprobs, self.then.owner.grading) if logprobs else None
+        confidence = first[0].verdict.confidence if first[0].verdict else None
         values = [each.verdict.value if each.verdict else None for each in first]
         return reasons_to_escalate(self.when, values, criterion.weight, criterion.category, confidence)

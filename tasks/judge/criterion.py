@@ -20,9 +20,10 @@ from tasks.llm.calls.gateway import Gateway
 from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import CONTEXT_LENGTH, OK, Reply
 from tasks.llm.request import Call, Target
-from tasks.rules.conversation import Message, is_marked, judge_prompt
+from tasks.rules.conversation import Message, group_prompt, is_marked, judge_prompt
 from tasks.rules.evidence import REMINDER, NoRoom, evidence_format, evidence_prompt, parse_evidence, shown
-from tasks.rules.identity import BASE_VINTAGE, verdict_id
+from tasks.rules.groups import GROUP_REMINDER, group_format, parse_only
+from tasks.rules.identity import BASE_VINTAGE, piece_hash, verdict_id
 from tasks.rules.verdict import Verdict, confidence_of, parse_verdict, reminder, reply_format
 from tasks.run.calls import Parsed, ReplySpec, call_and_parse, sum_usage
 from tasks.run.judge_configs import JudgeConfig, judge_target
@@ -35,7 +36,11 @@ Evidence = tuple[str, ...]
 
 @dataclass(frozen=True)
 class CriterionToJudge:
-    """A criterion of one response, which a judge decides."""
+    """A criterion of one response, which a judge decides.
+
+    For a judge of groups `piece` holds the hashes of the criteria that are decided in the same call, in order;
+    `call_index` numbers the pieces of a rubric. A criterion of a piece that is not `is_missing` has its verdict.
+    """
 
     response_id: str
     task_id: str
@@ -48,11 +53,14 @@ class CriterionToJudge:
     criterion_text: str
     weight: float
     category: str | None
+    piece: tuple[str, ...]
+    call_index: int | None
+    is_missing: bool
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
         """Return the criterion in a row, which may have further columns."""
-        return cls(**{each.name: row[each.name] for each in fields(cls)})
+        return cls(**{each.name: row[each.name] for each in fields(cls)} | {"piece": tuple(row["piece"] or ())})
 
 
 @dataclass
@@ -60,7 +68,8 @@ class JudgedCriterion:
     """A criterion with the outcome of its judging; `reply` is None before the last call, or if no call is made.
 
     `earlier_replies` are those of the calls before the last one, `evidence` is what was found in each chunk of this
-    round, and `searches` are all searched chunks with their replies and evidence. `decision` holds a cascade's columns.
+    round, and `searches` are all searched chunks with their replies and evidence. `decision` holds a cascade's columns,
+    `in_call` those that say which criteria of a group were in the call.
     """
 
     criterion: CriterionToJudge
@@ -71,13 +80,17 @@ class JudgedCriterion:
     reply: Reply | None = None
     verdict: Verdict | None = None
     decision: Mapping[str, Any] = field(default_factory=dict)
+    in_call: Mapping[str, int] = field(default_factory=dict)
 
 
 def verdict_reply_spec(judge_config: JudgeConfig) -> ReplySpec[Verdict]:
     """Return what a judge's reply must look like: a verdict on a criterion."""
-    grading = judge_config.grading
-    shape = reply_format(judge_config.judge.explanation_chars, grading)
-    read = partial(parse_verdict, grading=grading, omits_think_tag=judge_config.judge.omits_think_tag)
+    grading, judge = judge_config.grading, judge_config.judge
+    if judge.piece_size is not None:
+        shape = group_format(judge.explanation_chars, grading)
+        return ReplySpec(partial(parse_only, grading=grading, omits_think_tag=judge.omits_think_tag), shape, GROUP_REMINDER)
+    shape = reply_format(judge.explanation_chars, grading)
+    read = partial(parse_verdict, grading=grading, omits_think_tag=judge.omits_think_tag)
     return ReplySpec(read, shape, reminder(grading))
 
 
@@ -138,18 +151,20 @@ class CriterionJudge:
 
     def prompt(self, messages: Sequence[Message], text: str, criterion: CriterionToJudge) -> str:
         """Return the judge's prompt on a criterion; `text` is the response, or the evidence in its chunks."""
+        if self.judge_config.judge.piece_size is not None:
+            return group_prompt(self.judge_config.template, messages, text, [criterion.criterion_text])
         return judge_prompt(self.judge_config.template, messages, text, criterion.criterion_text)
 
     def whole_calls(
         self, criteria: Sequence[CriterionToJudge], conversations: Mapping[str, Conversation]
-    ) -> Iterator[Call]:
-        """Yield the calls for the criteria that the judge can decide from one prompt with the whole response."""
+    ) -> Iterator[tuple[Call | None, int]]:
+        """Yield the calls for the criteria that one prompt with the whole response decides; each with their number."""
         reply_spec = verdict_reply_spec(self.judge_config)
         for of_response in by_response(criteria):
             messages = conversations[of_response[0].task_id].messages
             for each in compress(of_response, self.are_whole(of_response, messages)):
                 prompt = self.prompt(messages, each.response_text, each)
-                yield self.call(reply_spec, prompt, verdict_id_of(self.owner, each, self.vintage))
+                yield self.call(reply_spec, prompt, verdict_id_of(self.owner, each, self.vintage)), 1
 
     async def judge_response(
         self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...],
@@ -205,6 +220,8 @@ class ResponseJudge:
         if reply.status == CONTEXT_LENGTH and self.fit is not None:
             judged.earlier_replies.append(reply)
             return CONTEXT_LENGTH
+        if verdict is not None and reply.logprobs:
+            verdict = replace(verdict, confidence=confidence_of(reply.logprobs, self.by.judge_config.grading))
         if verdict is None and judged.evidence:
             reply = replace(reply, error=f"on the evidence of {len(judged.evidence)} chunks: {reply.error}")
         self._finish(judged, reply, verdict)
@@ -374,7 +391,7 @@ class VerdictRows:
             self.evidence.add(evidence_row, chunk_reply, is_failure=evidence is None)
         row = verdict_columns(
             self.job, self.wanted, self.judge_config, criterion, judged.verdict_id, reply, judged.verdict
-        ) | {**judged.decision, **self.own_columns}
+        ) | {**judged.decision, **judged.in_call, **self.own_columns}
         self.verdicts.add(row, reply, is_failure=is_failure)
         self.report.count(row["status"], row["cost_usd"], is_failure=is_failure)
         advance(self.report.stage, criterion.model, succeeded=not is_failure)
@@ -397,7 +414,7 @@ def verdict_id_of(judge_config: JudgeConfig, criterion: CriterionToJudge, judge_
     """Return the identity of a verdict under a judge configuration."""
     return verdict_id(
         criterion.response_id, criterion.response_text, criterion.criterion_id, criterion.criterion_hash,
-        *(*judge_config.columns.values(), judge_vintage),
+        *(*judge_config.columns.values(), judge_vintage, criterion.piece),
     )  # fmt: skip
 
 
@@ -412,6 +429,7 @@ def verdict_columns(
         **{name: getattr(criterion, name) for name in same},
         "verdict_id": identity, "status": verdict.status if verdict else reply.status,
         "value": verdict.value if verdict else None, "explanation": verdict.explanation if verdict else None,
-        "confidence": confidence_of(reply.logprobs, judge_config.grading) if verdict and reply.logprobs else None,
-        "decided_by": None, "escalated_because": None, "run_id": job.run_id, "created_at": datetime.now(UTC),
+        "probability": verdict.probability if verdict else None, "confidence": verdict.confidence if verdict else None,
+        "n_in_call": None, "position_in_call": None, "piece_hash": piece_hash(criterion.piece), "decided_by": None, "escalated_because": None,
+        "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip

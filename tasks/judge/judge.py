@@ -7,10 +7,11 @@ import sql
 from tasks.config.job import Job
 from tasks.judge.cascade import CascadeJudge
 from tasks.judge.criterion import CriterionJudge, CriterionToJudge, VerdictRows, by_response, writing_verdicts
+from tasks.judge.groups import GroupJudge, judge_of
 from tasks.llm.calls.gateway import Gateway
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.run import missing_work
-from tasks.run.judge_configs import JudgeConfig, judge_configs
+from tasks.run.judge_configs import JudgeConfig, judge_configs, judge_target
 from tasks.run.missing_work import Conversation, MissingVerdicts, WantedTasks
 from tasks.run.run_context import RunContext, submit_and_collect
 from tasks.run.writing import StageReport
@@ -69,11 +70,11 @@ async def judge_criteria(
     responses, go first, so that calls about one conversation follow each other. `vintage` is that of `CriterionJudge`.
     """
     judge_config, cascade = rows.judge_config, rows.judge_config.cascade
-    judge: CriterionJudge | CascadeJudge
+    judge: CriterionJudge | GroupJudge | CascadeJudge
     if cascade is None:
-        judge = await CriterionJudge.of(gateway, judge_config, judge_config, vintage)
+        judge = judge_of(await CriterionJudge.of(gateway, judge_config, judge_config, vintage))
     else:
-        first = [await CriterionJudge.of(gateway, each, judge_config, vintage) for each in cascade.first]
+        first = [judge_of(await CriterionJudge.of(gateway, each, judge_config, vintage)) for each in cascade.first]
         judge = CascadeJudge(first, await CriterionJudge.of(gateway, cascade.then, judge_config, vintage), cascade.when)
     async with asyncio.TaskGroup() as group:
         for number, of_response in enumerate(by_response(criteria)):
@@ -90,13 +91,16 @@ async def judge_by_provider_batches(
     waiting ends stay missing until a later run. A response that is too long for the judge needs calls that depend on
     others, which no batch can hold; `judge_responses` makes them if the judge allows live calls.
     """
-    judge = await CriterionJudge.of(context.gateway("judge", judge_config.judge.label), judge_config, judge_config)
+    gateway = context.gateway("judge", judge_config.judge.label)
+    judge = judge_of(await CriterionJudge.of(gateway, judge_config, judge_config))
     _, missing, conversations = criteria_to_judge(job, context, judge_config, response_ids, retry_failed=retry_failed)
     is_held_back = context.is_held_back("judge", judge_config.judge.label)
-    calls = [] if is_held_back else list(judge.whole_calls(missing, conversations))
+    whole = [] if is_held_back else list(judge.whole_calls(missing, conversations))
+    calls = [call for call, _ in whole if call is not None]
     report = StageReport("judge")
-    await submit_and_collect(job, context, judge.target, calls, report)
-    n_long = 0 if is_held_back else len(missing) - len(calls)
+    await submit_and_collect(job, context, judge_target(judge_config.judge), calls, report)
+    n_missing = sum(each.is_missing for each in missing)
+    n_long = 0 if is_held_back else n_missing - sum(n_criteria for _, n_criteria in whole)
     if n_long and judge_config.judge.allow_live:
         report.notes.append(f"{n_long} verdicts on long responses are made by live calls")
     elif n_long:

@@ -159,6 +159,18 @@ def from_embedding(result: Any) -> Reply:
     return replace(reply, status=EMPTY, error="the reply has no vector of finite numbers")
 
 
+def from_decisions(result: Any, body: Body) -> Reply:
+    """Return the reply in LiteLLM's result of decisions, without its cost and time; its text is JSON with `answers`.
+
+    The answers are those in the received body where they stand there, else those that LiteLLM made of it.
+    """
+    usage = getattr(result, "usage", None)
+    own = result.model_dump_json(include={"answers"}) if body.decisions is None else body.decisions.decode(errors="replace")
+    status, text, error = _kept(own)
+    counts = _counts(usage if getattr(usage, "input_tokens", None) else None, "input_tokens", "output_tokens")
+    return Reply(status, text, served_model=_name(getattr(result, "model", None)), error=error, **counts)
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 

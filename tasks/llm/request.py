@@ -14,8 +14,8 @@ from tasks.llm.litellm_setup import can_follow_schema, litellm
 from tasks.rules.identity import call_key, config_hash
 
 Messages = Sequence[Mapping[str, str]]
-RESPONSES, EMBEDDING = "responses", "embedding"
-"""The values of the parameter `api` that ask for the responses API, and for the vector of a text."""
+RESPONSES, EMBEDDING, DECISIONS = "responses", "embedding", "decisions"
+"""The values of the parameter `api` that ask for the responses API, the vector of a text, and decisions on a text."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,8 @@ class Call:
 
     `cell` is the id of the row that the reply is for; `priority` orders calls that wait, lowest first. A call that
     `is_batched` is made by a provider's batch, and by itself only after it failed there, if it `allows_live` calls. If
-    its row was removed, replies that came until `not_before_s` (wall-clock time) do not count for it.
+    its row was removed, replies that came until `not_before_s` (wall-clock time) do not count for it; nor do those of
+    attempts up to number `after_attempt`. `questions` are those to a decision model about the only message.
     """
 
     target: Target
@@ -108,6 +109,8 @@ class Call:
     is_batched: bool = False
     allows_live: bool = False
     not_before_s: float | None = None
+    after_attempt: int = 0
+    questions: Sequence[Mapping[str, Any]] = ()
 
     @property
     def own_parameters(self) -> dict[str, Any]:
@@ -117,7 +120,8 @@ class Call:
     def parameters(self, own: Mapping[str, Any]) -> dict[str, Any]:
         """Return all arguments that are sent beside the messages, given the model's parameters."""
         shape = {"response_format": dict(self.response_format)} if self.response_format else {}
-        return {**own, **shape, **self.target.sent_along}
+        questions = {"questions": list(self.questions)} if self.questions else {}
+        return {**own, **shape, **questions, **self.target.sent_along}
 
     def key(self, parameters: Mapping[str, Any]) -> str:
         """Identity of the request under the parameters that are really used."""
@@ -139,9 +143,11 @@ NOTHING = Usage(0.0, 0)
 _MTOK = 1_000_000
 _OTHER_TARIFFS = ("batches", "priority", "flex", "audio", "image", "video", "cache", "character", "second", "query")
 _REPLY_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+_OF_DECISIONS = "_decisions"
 _FREE = Prices(0.0, 0.0, 0.0, "embedded")
 _TOKENS_A_MESSAGE = 16
 """More than any chat template is known to put around a message."""
+_TOKENS_A_DECISION = 16
 
 
 @cache
@@ -162,6 +168,8 @@ def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
     if target.is_embedded:
         return _FREE
     entry = _table_entry(target.name)
+    if target.parameters.get("api") == DECISIONS:  # a model that also chats has these prices beside those of chats
+        entry = {**entry, **{name.removesuffix(_OF_DECISIONS): entry[name] for name in entry if name.endswith(_OF_DECISIONS)}}
     prompt, output = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
     cached = entry.get("cache_read_input_token_cost")
     if prompt is None or output is None:
@@ -193,10 +201,10 @@ def cost_usd(
 def most_reply_tokens(target: Target, parameters: Mapping[str, Any]) -> int | None:
     """Return the most tokens of a reply: the limit that is sent, else the model's own; None if unknown.
 
-    A vector is no tokens.
+    A vector is no tokens, a decision at most a few.
     """
-    if parameters.get("api") == EMBEDDING:
-        return 0
+    if parameters.get("api") in {EMBEDDING, DECISIONS}:
+        return _TOKENS_A_DECISION * len(parameters.get("questions", ()))
     sent = requested_reply_tokens(parameters)
     most = _table_entry(target.name).get("max_output_tokens") if sent is None else sent
     return int(most) if most else None
@@ -210,8 +218,8 @@ def requested_reply_tokens(parameters: Mapping[str, Any]) -> int | None:
 
 def most_prompt_tokens(messages: Any, parameters: Mapping[str, Any]) -> int:
     """Return an upper bound of a prompt's tokens that needs no tokenizer: no token is shorter than a byte."""
-    shape = parameters.get("response_format")
-    texts = [message["content"] for message in messages] + ([str(shape)] if shape else [])
+    beside = [str(parameters[name]) for name in ("response_format", "questions") if parameters.get(name)]
+    texts = [message["content"] for message in messages] + beside
     return sum(len(text.encode()) + _TOKENS_A_MESSAGE for text in texts)
 
 

@@ -39,6 +39,13 @@ def cleaned(content: Any) -> Any:
     return content if all(clean[name] is content[name] for name in content) else clean
 
 
+def without_answers(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body of a decision model without its answers, with the total of tokens that LiteLLM needs."""
+    usage = content.get("usage") or {}
+    counts = {name: usage.get(name) or 0 for name in ("input_tokens", "output_tokens")}
+    return {**content, "answers": type(content["answers"])(), "usage": {**usage, **counts, "total_tokens": sum(counts.values())}}
+
+
 def _has_odd_reason(choice: Any) -> bool:
     return isinstance(choice, dict) and not isinstance(choice.get("finish_reason"), str | None)
 
@@ -82,6 +89,8 @@ class Body:
     One that `may_be_cut` (a file of JSON lines, the results of a batch) ends where the bound is, so that no paid result
     before it is lost; then it `is_over`. `is_completion` is whether it has the shape of OpenAI's chat completions,
     whose `finish_reason` is kept as it was sent: LiteLLM makes `stop` of one that is missing or that it does not know.
+    `decisions` is a body with the answers of a decision model, which are kept as they were sent and not handed on:
+    LiteLLM matches answers by their order, and fails at all for one that it cannot read.
     """
 
     def __init__(self, most_bytes: int, encoding: str = "", *, may_be_cut: bool = False) -> None:
@@ -94,6 +103,7 @@ class Body:
         self.is_over = False
         self.is_completion = False
         self.finish_reason: str | None = None
+        self.decisions: bytes | None = None
 
     def feed(self, raw: bytes) -> Iterator[bytes]:
         """Yield the bytes to pass on for a piece from the connection.
@@ -137,6 +147,8 @@ class Body:
         except (ValueError, RecursionError):
             return text
         clean = cleaned(content)
+        if isinstance(clean, dict) and isinstance(clean.get("answers"), list | dict):
+            self.decisions, clean = text, without_answers(clean)
         self.look_at(clean)
         return text if clean is content else json.dumps(clean).encode()
 

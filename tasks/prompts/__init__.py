@@ -11,12 +11,13 @@ from tasks.rules.errors import UsageError, from_home
 FOLDER = Path(__file__).parent
 
 
-def load_template(name: str, default: str) -> str:
+def load_template(name: str, default: str, placeholders: Sequence[str] = PLACEHOLDERS) -> str:
     """Return the text of a judge template.
 
     Args:
         name: `default`, the name of a template in this folder, or the path of a file.
         default: the template that the benchmark declares.
+        placeholders: what it must contain.
 
     Raises:
         UsageError: there is no such template, or it lacks a placeholder.
@@ -28,7 +29,7 @@ def load_template(name: str, default: str) -> str:
         known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.txt")))
         whose = " (which the benchmark's `gradings` name)" if name == "default" else ""
         raise UsageError(f"template: {wanted} is neither a file nor one of: {known}{whose}")
-    return _read(path, PLACEHOLDERS)
+    return _read(path, placeholders)
 
 
 @cache

@@ -22,6 +22,11 @@ Message = tuple[str, str]
 
 PLACEHOLDERS = ("<<conversation>>", "<<rubric_item>>")
 """What a judge template must contain (`prompt_on` says which it may contain)."""
+GROUP, QUESTION = "<<rubric_items>>", "<<question>>"
+OF_GROUP = (PLACEHOLDERS[0], GROUP)
+"""What the template of a judge must contain that decides several criteria in one call."""
+OF_DECISIONS = (PLACEHOLDERS[0], QUESTION, PLACEHOLDERS[1])
+"""What the template of a decision model must contain: the text to decide on, then a question on a criterion."""
 
 _TAGS = "think|thinking|reasoning|reason"
 _OPENED = re.compile(rf"<({_TAGS})>", re.IGNORECASE | re.ASCII)
@@ -155,6 +160,21 @@ def prompt_on(
     if CRITERION_MARKER in template:
         values[CRITERION_MARKER] = marker_of([marker, criterion], [marker, criterion, *texts])
     return fill(template, values)
+
+
+def group_prompt(template: str, messages: Sequence[Message], response: str, criteria: Sequence[str]) -> str:
+    """Return the judge's prompt on several criteria; each stands under a line with its number and their marker."""
+    texts = [*(content for _, content in messages), response]
+    own = marker_of([marker_of(texts, texts), *criteria], [*texts, *criteria])
+    listed = _listed(own, "criterion", [("", text) for text in criteria], "criteria")
+    return judge_prompt(template.replace(GROUP, PLACEHOLDERS[1]), messages, response, listed)
+
+
+def decision_input(template: str, messages: Sequence[Message], response: str, criteria: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the text that a decision model decides on, and a question for each criterion."""
+    text, _, question = template.partition(QUESTION)
+    filled = judge_prompt(text, messages, response, "").strip()
+    return filled, [fill(question, {PLACEHOLDERS[1]: criterion}).strip() for criterion in criteria]
 
 
 RUBRIC, NUMBER = "<<rubric>>", "<<number>>"

@@ -63,17 +63,23 @@ def response_id(
 
 def verdict_id(
     response: str, response_text: str, criterion_id: str, criterion: str, judge: str, judge_config_hash: str,
-    template: str, grading: str, judge_trial: int, judge_vintage: str = BASE_VINTAGE,
+    template: str, grading: str, judge_trial: int, judge_vintage: str = BASE_VINTAGE, piece: Sequence[str] = (),
 ) -> str:  # fmt: skip
     """Return the id of one judge's decision on one criterion of one response text.
 
     `response` is the response's id, `criterion` the hash of the criterion's content. Two trials with the
-    same text are two verdicts: they differ in `response`.
+    same text are two verdicts: they differ in `response`. `piece` holds the hashes of the criteria that a judge of
+    groups decides in the same call, in order.
     """
     return digest(
         "verdict", response, response_text, criterion_id, criterion, judge, judge_config_hash, template, grading,
-        judge_trial, judge_vintage,
+        judge_trial, judge_vintage, *([list(piece)] if piece else []),
     )  # fmt: skip
+
+
+def piece_hash(piece: Sequence[str]) -> str | None:
+    """Return the id of a piece of a rubric by the hashes of its criteria, as SQL computes it; None for no piece."""
+    return hashlib.md5(" ".join(piece).encode(), usedforsecurity=False).hexdigest() if piece else None
 
 
 def review_id(key: Mapping[str, str], task_id: str, criterion_id: str, criterion: str, reviewer: str) -> str:

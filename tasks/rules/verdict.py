@@ -59,11 +59,17 @@ class VerdictError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A decided verdict: `status` is met, partial or unmet, `value` 1, 0.5 or 0."""
+    """A decided verdict: `status` is met, partial or unmet, `value` 1, 0.5 or 0.
+
+    `probability` is the expected value that a decision model gives: the probability of met, and half of that of
+    partly met. `confidence` is the probability of the value that was chosen. Each is None where it is not known.
+    """
 
     status: str
     value: float
-    explanation: str
+    explanation: str | None
+    probability: float | None = None
+    confidence: float | None = None
 
 
 def reminder(grading: str) -> str:
@@ -86,7 +92,15 @@ def parse_verdict(reply: str, grading: str = BINARY, *, omits_think_tag: bool = 
     Raises:
         VerdictError: for anything else.
     """
-    decided = json_object(reply, omits_think_tag=omits_think_tag, decision=_DECISIONS[grading][0])
+    return decided_verdict(json_object(reply, omits_think_tag=omits_think_tag, decision=_DECISIONS[grading][0]), grading)
+
+
+def decided_verdict(decided: Mapping[str, Any], grading: str) -> Verdict:
+    """Return the verdict in a JSON object (see `parse_verdict`).
+
+    Raises:
+        VerdictError: it holds none.
+    """
     if grading == TERNARY:
         word = decided.get("verdict")
         if not isinstance(word, str):
@@ -131,17 +145,9 @@ def json_object(reply: str, *, omits_think_tag: bool = False, decision: str | No
             raise VerdictError("a key appears twice in the JSON object")
         return result
 
-    # JSON is no thinking, and a text in it may name a tag.
-    is_bare = reply.lstrip(_SPACE).startswith(("{", "`"))
+    text = json_text(reply, omits_think_tag=omits_think_tag)
     try:
-        text = without_thinking(reply, omits_think_tag=omits_think_tag and not is_bare).strip(_SPACE)
-    except UnfinishedThinking as error:
-        raise VerdictError(str(error)) from error
-    fenced = _FENCED.match(text)
-    try:
-        decided = json.loads(
-            fenced.group(1) if fenced else text, object_pairs_hook=unique_keys, parse_constant=_no_constant
-        )
+        decided = json.loads(text, object_pairs_hook=unique_keys, parse_constant=_no_constant)
     except VerdictError:
         raise
     except (ValueError, RecursionError) as error:  # with another ValueError for a number of thousands of digits
@@ -153,7 +159,25 @@ def json_object(reply: str, *, omits_think_tag: bool = False, decision: str | No
     return decided
 
 
-def _kind(decided: dict[str, Any], key: str) -> str:
+def json_text(reply: str, *, omits_think_tag: bool = False, opening: str = "{") -> str:
+    """Return a reply without leading thinking and without the Markdown fence around it.
+
+    `opening` is the character with which the JSON begins.
+
+    Raises:
+        VerdictError: the thinking never ends.
+    """
+    # JSON is no thinking, and a text in it may name a tag.
+    is_bare = reply.lstrip(_SPACE).startswith((opening, "{", "`"))
+    try:
+        text = without_thinking(reply, omits_think_tag=omits_think_tag and not is_bare).strip(_SPACE)
+    except UnfinishedThinking as error:
+        raise VerdictError(str(error)) from error
+    fenced = _FENCED.match(text)
+    return fenced.group(1) if fenced else text
+
+
+def _kind(decided: Mapping[str, Any], key: str) -> str:
     return f"a {type(decided[key]).__name__}" if key in decided else "missing"
 
 

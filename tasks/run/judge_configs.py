@@ -10,9 +10,11 @@ from tasks.config.models import ORIGINAL, Endpoint, Judge, Model
 from tasks.llm.request import Prices, Target
 from tasks.prompts import load_evidence_template, load_template
 from tasks.rules.cascades.rules import When
+from tasks.rules.conversation import OF_DECISIONS, OF_GROUP
 from tasks.rules.errors import UsageError
 from tasks.rules.evidence import WORDING
 from tasks.rules.identity import IMPORTED, template_hash
+from tasks.rules.verdict import TERNARY
 
 
 def target_of(endpoint: Endpoint) -> Target:
@@ -35,12 +37,16 @@ def model_hash(model: Model) -> str:
 
 
 def judge_target(judge: Judge) -> Target:
-    """Return the target of a judge's calls. The shape of its replies and its rubric are part of its identity.
+    """Return the target of a judge's calls. The shape of its replies, its rubric and groups are part of its identity.
 
     A cascade's is that of its second judge, under an identity of its own: that of both judges and of its rule.
     """
     rubric = None if judge.rubric == ORIGINAL else judge.rubric
     own = {"explanation_chars": judge.explanation_chars, "structured_output": judge.structured_output, "rubric": rubric}
+    if judge.piece_size is not None:
+        own["criteria_per_call"] = judge.criteria_per_call
+    if judge.is_decision_model and judge.grading != TERNARY:
+        own["threshold"] = judge.least_probability
     target = target_of(judge)
     identity = {**target.identity, **{name: value for name, value in own.items() if value is not None}}
     if judge.cascade is not None:
@@ -79,6 +85,11 @@ class JudgeConfig:
     judge_trial: int
     evidence_template: str | None = None
     cascade: CascadeConfigs | None = None
+
+    @property
+    def piece_size(self) -> int | None:
+        """The criteria that the judge, or a cascade's first one, decides in one call; None if each by itself."""
+        return self.cascade.first[0].piece_size if self.cascade else self.judge.piece_size
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -167,6 +178,11 @@ def template_of(judge: Judge, benchmark: Benchmark) -> str:
         known = " or ".join(benchmark.gradings)
         raise UsageError(f"judge {judge.label}: {benchmark.name} is graded {known}, not {grading}")
     try:
-        return load_template(judge.template, benchmark.gradings[grading])
+        default = benchmark.gradings[grading]
+        if judge.is_decision_model:
+            return load_template(judge.template, "decisions_v1", OF_DECISIONS)
+        if judge.piece_size is not None:
+            return load_template(judge.template, f"{default.rpartition('_v')[0]}_group_v1", OF_GROUP)
+        return load_template(judge.template, default)
     except UsageError as error:
         raise UsageError(f"judge {judge.label}: {error}") from error

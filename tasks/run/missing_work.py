@@ -104,11 +104,12 @@ def missing_responses(
 
 
 class MissingVerdicts(NamedTuple):
-    """A response without all verdicts under a judge configuration, with the number of missing ones."""
+    """A response without all verdicts under a judge configuration: the number of missing ones, and of their calls."""
 
     response_id: str
     model: str
     n_criteria: int
+    n_calls: int
 
 
 def missing_verdicts(
@@ -143,8 +144,8 @@ def missing_verdicts(
 def undecided(judge_config: JudgeConfig, retry_failed: bool) -> dict[str, Any]:
     """Return the query parameters that define which criteria are undecided under a judge configuration."""
     return {
-        **judge_config.columns, "rubric": judge_config.judge.rubric, "again": list(PASSING),
-        "retry_failed": retry_failed,
+        **judge_config.columns, "rubric": judge_config.judge.rubric, "piece_size": judge_config.piece_size,
+        "again": list(PASSING), "retry_failed": retry_failed,
     }  # fmt: skip
 
 

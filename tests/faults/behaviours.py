@@ -38,7 +38,7 @@ def messages_of(request: Request) -> list[dict[str, Any]]:
     if "messages" in request:
         messages: list[dict[str, Any]] = request["messages"]
         return messages
-    given = request.get("input") or []
+    given = request.get("input") or request.get("state") or []
     given = [given] if isinstance(given, str) else list(given)
     items = [{"role": "user", "content": item} if isinstance(item, str) else item for item in given]
     instructions = request.get("instructions")
@@ -72,6 +72,8 @@ def flaw_of(request: object, field: str) -> str | None:
         return "You must provide a model parameter."
     conversation = request.get(field)
     items = [conversation] if field == "input" and isinstance(conversation, str) else conversation
+    if field == "questions" and isinstance(conversation, dict):
+        items = list(conversation.values())
     kinds = dict | str if field == "input" else dict
     is_one = isinstance(items, list) and all(isinstance(each, kinds) for each in items)
     return None if is_one else f"Missing or malformed parameter: '{field}'."
@@ -127,8 +129,8 @@ Behaviour = Callable[[Request, int], HttpResponse]
 
 
 def is_judge_request(request: Request) -> bool:
-    """Return whether a request asks for a verdict (the shipped template has these words)."""
-    return "item of an expert's grading rubric" in prompt_of(request)
+    """Return whether a request asks for verdicts (the shipped templates have these words)."""
+    return "questions" in request or bool(re.search("items? of an expert's grading rubric", prompt_of(request)))
 
 
 def meets(prompt: str) -> bool:
@@ -142,6 +144,43 @@ def decision(prompt: str) -> dict[str, Any]:
         words = ("satisfied", "partially satisfied", "not satisfied")
         return {"verdict": words[hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()[0] % 3]}
     return {"criteria_met": meets(prompt)}
+
+
+def probability_of(text: str, question: str) -> float:
+    """The probability of the test's decision model: decided by the text and the question alone, in steps of 1/64."""
+    return hashlib.sha256(f"{text}|{question}".encode(errors="surrogatepass")).digest()[0] // 4 / 63
+
+
+def decisions(request: Request) -> list[dict[str, Any]]:
+    """Return the answers of the test's decision model, as `/v1/decisions` gives them."""
+    questions, text = request["questions"], prompt_of(request)
+    named = questions.items() if isinstance(questions, dict) else ((each["name"], each) for each in questions)
+    answers: list[dict[str, Any]] = []
+    for name, question in named:
+        words = question.get("choices") or [{"value": value} for value in question.get("criteria") or ()]
+        odds = [probability_of(text, f"{question['instructions']}{word['value']}") + 1 for word in words]
+        if words:
+            of_words = [{"value": w["value"], "probability": o / sum(odds)} for w, o in zip(words, odds, strict=True)]
+            best = max(of_words, key=lambda each: each["probability"])
+            answers.append({"type": "choice", "name": name, "choice": best["value"], "probabilities": of_words, "confidence": best["probability"]})
+        else:
+            answers.append({"type": "predicate", "name": name, "probability": probability_of(text, question["instructions"])})
+    return answers
+
+
+def criteria_of(prompt: str) -> list[str]:
+    """The criteria that the prompt of a judge of groups lists."""
+    listed = re.findall(r"\n\[(\d{16}) criterion 1 of \d+\]\n", prompt)
+    return re.split(rf"\[{listed[-1]} (?:criterion \d+ of \d+|end of the criteria)\]\n?", prompt)[1:-1] if listed else []
+
+
+def entries(prompt: str) -> list[dict[str, Any]]:
+    """Return the test judge's entries on the criteria of a group."""
+    shared = prompt.split(criteria_of(prompt)[0])[0]
+    return [
+        {"number": n, "explanation": "as the test says", **decision(shared + text)}
+        for n, text in enumerate(criteria_of(prompt), start=1)
+    ]
 
 
 def is_reviewing(request: Request) -> bool:
@@ -159,6 +198,10 @@ def review(prompt: str) -> dict[str, Any]:
 def well_behaved(request: Request, _number: int) -> HttpResponse:
     """Return a text for each conversation, and a verdict for each criterion, that depends on the prompt alone."""
     prompt = prompt_of(request)
+    if "questions" in request:
+        return HttpResponse(json.dumps(decisions(request)))
+    if is_judge_request(request) and criteria_of(prompt):
+        return HttpResponse(json.dumps(entries(prompt)))
     if is_judge_request(request):
         return HttpResponse(json.dumps({"explanation": "as the test says", **decision(prompt)}))
     if is_reviewing(request):

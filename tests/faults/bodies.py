@@ -16,7 +16,10 @@ from multidict import CIMultiDict
 from tests.faults.behaviours import HttpResponse, Request, digest_of, prompt_tokens_of
 
 CHAT, RESPONSES, EMBEDDINGS = "/v1/chat/completions", "/v1/responses", "/v1/embeddings"
-CONVERSATION = {CHAT: "messages", RESPONSES: "input", EMBEDDINGS: "input"}
+DECISIONS, SYSTEM_ONE = "/v1/decisions", "/v1/systemone"
+CONVERSATION = {
+    CHAT: "messages", RESPONSES: "input", EMBEDDINGS: "input", DECISIONS: "questions", SYSTEM_ONE: "questions",
+}  # fmt: skip
 """Path -> the field of a request that holds the conversation."""
 
 _DELTAS = 8
@@ -48,6 +51,8 @@ def json_of(path: str, request: Request, reply: HttpResponse) -> dict[str, Any]:
         return error_json(f"status {reply.status}", "server_error" if reply.status >= 500 else None)
     if path == EMBEDDINGS:
         return _embeddings(request, reply)
+    if path in {DECISIONS, SYSTEM_ONE}:
+        return _decisions(path, request, reply)
     return _response(request, reply) if path == RESPONSES else _chat(request, reply)
 
 
@@ -61,6 +66,22 @@ def _embeddings(request: Request, reply: HttpResponse) -> dict[str, Any]:
     tokens = sum(len(text.split()) for text in texts)
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return {"object": "list", "data": data, "model": _served(request, reply), "usage": usage}
+
+
+def _decisions(path: str, request: Request, reply: HttpResponse) -> dict[str, Any]:
+    """The answers in a reply's text, a list for `/v1/decisions`, as System One has them for the other path."""
+    answers = json.loads(reply.text or "[]")
+    if path == SYSTEM_ONE and isinstance(answers, list):
+        answers = {answer["name"]: _system_one(answer) for answer in answers}
+    usage = {name: value for name, value in _response_usage(request, reply).items() if value is not None}
+    return {"id": f"dec_{digest_of(request)[:24]}", "model": _served(request, reply), "answers": answers, **usage}
+
+
+def _system_one(answer: dict[str, Any]) -> dict[str, Any]:
+    if "probabilities" in answer:
+        of_values = {each["value"]: each["probability"] for each in answer["probabilities"]}
+        return {**{key: answer[key] for key in ("type", "choice", "confidence")}, "probabilities": of_values}
+    return {"type": "noul", "noul": answer.get("probability")}
 
 
 def words_vector(text: str) -> list[float]:

@@ -8,13 +8,25 @@
 --
 -- built as: view
 -- depends on: criterion_variants, verdicts
-with mapped as (
+with superseded as (
+    -- A criterion whose neighbours in a call have changed is judged again with
+    -- them; the last of its verdicts counts.
+    select unnest(list(verdict_id order by created_at desc, verdict_id)[2:]) as verdict_id
+    from verdicts
+    where piece_hash is not null
+    group by response_id, criterion_id, criterion_hash, judge, judge_config_hash, template_hash,
+        grading, judge_trial
+    having count(*) > 1
+),
+
+mapped as (
     select
         verdicts.* exclude (criterion_id, criterion_hash),
         coalesce(variants.original_id, verdicts.criterion_id) as criterion_id,
         coalesce(variants.original_hash, verdicts.criterion_hash) as criterion_hash,
         coalesce(variants.rubric, 'original') as rubric
     from verdicts
+    anti join superseded using (verdict_id)
     left join criterion_variants as variants
         on verdicts.benchmark = variants.benchmark
             and verdicts.dataset_revision = variants.dataset_revision

@@ -219,7 +219,7 @@ class Batching:
         for call in calls:
             parameters = call.own_parameters
             key = call.key(parameters)
-            history = self._ledger.history(key)
+            history = self._ledger.history(key).after(call.after_attempt)
             is_tried = history.reply_for(call.cell) or history.failed_for(call.cell)
             # A call whose lock is held is being made by another run.
             if key in away or key in lines or is_tried or self._ledger.call_locks.is_held(key):

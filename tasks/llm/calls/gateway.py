@@ -20,9 +20,28 @@ from tasks.llm.ledger.entries import ADD_SPEND, Entry, History, as_text, spend_o
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import AdmissionRequest, Limiter, NotCalled, Outcome
 from tasks.llm.litellm_setup import litellm, make_known, spare_work
-from tasks.llm.replies import Kind, Reply, failure_of, from_chat, from_embedding, from_response, logprobs_in
-from tasks.llm.request import EMBEDDING, RESPONSES, Call, Target, cost_usd, most_of, most_prompt_tokens, prices_of
-from tasks.llm.transport import watched
+from tasks.llm.replies import (
+    Kind,
+    Reply,
+    failure_of,
+    from_chat,
+    from_decisions,
+    from_embedding,
+    from_response,
+    logprobs_in,
+)
+from tasks.llm.request import (
+    DECISIONS,
+    EMBEDDING,
+    RESPONSES,
+    Call,
+    Target,
+    cost_usd,
+    most_of,
+    most_prompt_tokens,
+    prices_of,
+)
+from tasks.llm.transport import Body, watched
 from tasks.rules.errors import PipelineError
 
 _OWN = frozenset({"api", "thinking_budget_tokens", "web_search", "code_interpreter", "headers"})
@@ -91,16 +110,19 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
                 failure = replace(failure, error=f"{failure.error}; check the key: {key_state(target)}")
             cause = failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
             return replace(failure.reply, latency_s=time.monotonic() - started_s, error=cause)
-    api = parameters.get("api")
-    if api == RESPONSES:
-        reply = from_response(completion)
-    else:
-        reply = from_embedding(completion) if api == EMBEDDING else from_chat(completion, exchange.body)
+    reply = _READ.get(parameters.get("api"), from_chat)(completion, exchange.body)
     cost = cost_usd(prices, reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens)
     if cost is not None and is_priced_by_litellm:  # which knows tiers and fees
         stated = (getattr(completion, "_hidden_params", None) or {}).get("response_cost")
         cost = cost if stated is None else float(stated)
     return replace(reply, cost_usd=cost, prices=prices, latency_s=time.monotonic() - started_s)
+
+
+_READ: Mapping[Any, Callable[[Any, Body], Reply]] = {
+    RESPONSES: lambda result, _: from_response(result), EMBEDDING: lambda result, _: from_embedding(result),
+    DECISIONS: from_decisions,
+}  # fmt: skip
+"""How the results of an `api` are read; all others are chat completions."""
 
 
 async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mapping[str, Any]) -> Any:
@@ -119,6 +141,8 @@ async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mappi
     if parameters.get("api") == EMBEDDING:
         texts = [message["content"] for message in messages]
         return await library.aembedding(input=texts, **common, **arguments_of(parameters, {}))
+    if parameters.get("api") == DECISIONS:
+        return await library.adecisions(input=messages[0]["content"], **common, **arguments_of(parameters, {}))
     logprobs = {"logprobs": True} if target.wants_logprobs else {}
     arguments = {"messages": messages, **common, **chat_arguments(parameters), **logprobs}
     if not target.is_streamed:
@@ -237,7 +261,11 @@ class Gateway:
         return replies
 
     def _history(self, call: Call, key: str) -> History:
-        return self._ledger.history(key).since(call.not_before_s)
+        return self._ledger.history(key).since(call.not_before_s).after(call.after_attempt)
+
+    def history(self, call: Call) -> History:
+        """Return the attempts of a call that the ledger holds."""
+        return self._history(call, call.key(call.own_parameters))
 
     def _before(self, call: Call) -> tuple[Reply | None, Sequence[Entry]]:
         """Return the reply in the ledger, if there is one, and the failed attempts.

@@ -153,6 +153,11 @@ class History:
         before = [entry.attempt for entry in self.entries if entry.finished_at_s <= moment_s]
         return History(entries, max([self.spent, *before]), self.late - set(before))
 
+    def after(self, attempt: int) -> "History":
+        """Return the entries after an attempt."""
+        entries = tuple(entry for entry in self.entries if entry.attempt > attempt)
+        return replace(self, entries=entries, spent=max(self.spent, attempt), late=self.late - set(range(attempt + 1)))
+
     @property
     def next_attempt(self) -> int:
         """The number of the next attempt."""

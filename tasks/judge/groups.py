@@ -1,0 +1,226 @@
+"""Judging the criteria of a rubric's piece in one call: by a decision model, or by a chat model that lists its verdicts.
+
+Everything that becomes a row is read from the ledger's attempts of the call, so that a row is the same whether its call
+was made just now or before. A criterion takes the first attempt in which its entry can be read; what an attempt used is
+shared by the criteria that no earlier one had decided.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Any
+
+from tasks.judge.criterion import (
+    CriterionJudge,
+    CriterionToJudge,
+    JudgedCriterion,
+    ResponseJudge,
+    by_response,
+    verdict_id_of,
+    verdict_reply_spec,
+)
+from tasks.llm.ledger.entries import Entry, History
+from tasks.llm.limiter import NotCalled
+from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, Paid, Reply
+from tasks.llm.request import Call
+from tasks.rules import groups
+from tasks.rules.conversation import Message, decision_input, group_prompt
+from tasks.rules.text.characters import one_line
+from tasks.rules.verdict import PARSE_ERROR, Verdict, VerdictError
+from tasks.run.missing_work import Conversation
+
+_MOST_REPLIES = 2
+"""A piece is called for once more if an entry cannot be read."""
+_TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens")
+_USED = ("cost_nano", *_TOKENS)
+_NANO = 1_000_000_000
+Done = Callable[[JudgedCriterion], None]
+
+
+@dataclass
+class PieceEntry:
+    """What the attempts of a piece's call gave for one criterion: its entry, the reply with it, and what it used."""
+
+    entry: groups.Entry
+    reply: Reply
+    attempts: int = 0
+    used: dict[str, int | None] = field(default_factory=lambda: dict.fromkeys(_USED, 0))
+
+    def add(self, used: Mapping[str, int | None]) -> None:
+        """Add the share in one more attempt; a sum with an unknown part is unknown."""
+        self.attempts += 1
+        for name, share in used.items():
+            before = self.used[name]
+            self.used[name] = None if before is None or share is None else before + share
+
+    @property
+    def usage(self) -> dict[str, Any]:
+        """The fields of a reply that say what was used."""
+        cost_nano = self.used["cost_nano"]
+        tokens = {name: self.used[name] for name in _TOKENS}
+        return {**tokens, "cost_usd": None if cost_nano is None else cost_nano / _NANO, "attempts": self.attempts}
+
+
+@dataclass(frozen=True)
+class GroupJudge:
+    """A judge that decides the criteria of a piece of a rubric in one call; `by` has its configuration."""
+
+    by: CriterionJudge
+
+    async def judge_response(
+        self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...], done: Done
+    ) -> None:
+        """Judge the pieces of one response, each given whole, and hand on each missing criterion as it ends.
+
+        The first piece goes alone, so that the provider has what they share in its cache.
+        """
+        first, *others = pieces_of(criteria)
+        await self._judge_piece(first, messages, priority, done)
+        async with asyncio.TaskGroup() as group:
+            for piece in others:
+                group.create_task(self._judge_piece(piece, messages, priority, done))
+
+    def whole_calls(
+        self, criteria: Sequence[CriterionToJudge], conversations: Mapping[str, Conversation]
+    ) -> Iterator[tuple[Call | None, int]]:
+        """Yield the calls for pieces that fit into the judge's context, with the number of their missing criteria.
+
+        None stands for a call that the ledger decides, or whose further attempt is live.
+        """
+        for of_response in by_response(criteria):
+            messages = conversations[of_response[0].task_id].messages
+            for piece in pieces_of(of_response):
+                if (call := self._call(piece, messages)) is not None:
+                    further = self._further(call, len(piece))
+                    yield further if further and further.is_batched else None, sum(row.is_missing for row in piece)
+
+    def _call(self, piece: Sequence[CriterionToJudge], messages: Sequence[Message]) -> Call | None:
+        """Return the call for a piece; None if it does not fit into the judge's context."""
+        by, texts = self.by, [row.criterion_text for row in piece]
+        template, grading, response = by.judge_config.template, by.judge_config.grading, piece[0].response_text
+        cell = verdict_id_of(by.owner, piece[0], by.vintage)
+        if by.judge_config.judge.is_decision_model:
+            text, questions = decision_input(template, messages, response, texts)
+            content = [{"role": "user", "content": text}]
+            asked = groups.questions_on(questions, grading)
+            return Call(by.target, content, cell, trial=by.judge_config.judge_trial, vintage=by.vintage, questions=asked)
+        prompt = group_prompt(template, messages, response, texts)
+        if by.fit is not None and not by.fit.holds(prompt):
+            return None
+        call = by.call(verdict_reply_spec(by.judge_config), prompt, cell)
+        most_tokens = by.target.parameters.get("max_tokens")
+        if most_tokens is None:
+            return call
+        parameters = {**by.target.parameters, "max_tokens": most_tokens * len(piece)}
+        return replace(call, target=replace(by.target, parameters=parameters))
+
+    def _further(self, call: Call, n_criteria: int) -> Call | None:
+        """Return the next attempt of a call; None if its replies decide the piece, or there are enough."""
+        history = self.by.gateway.history(call)
+        replies = [entry for entry in history.entries if entry.reply.status == OK]
+        entries = self.entries_of(call, history, n_criteria)
+        is_decided = all(isinstance(each.entry, Verdict) for each in entries)
+        if is_decided or sum(entry.attempt > history.spent for entry in replies) >= _MOST_REPLIES:
+            return None
+        last = max([history.spent, *(entry.attempt for entry in replies)])
+        return replace(call, after_attempt=last, is_batched=call.is_batched and not (replies and call.allows_live))
+
+    async def _judge_piece(
+        self, piece: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...], done: Done
+    ) -> None:
+        call, failure, is_called = await asyncio.to_thread(self._call, piece, messages), None, True
+        try:
+            while call is not None and failure is None and (further := self._further(call, len(piece))) is not None:
+                reply = await self.by.gateway.complete(replace(further, priority=priority))
+                failure = None if reply.status == OK else reply
+        except NotCalled:
+            is_called = False
+        does_not_fit = call is None or (failure is not None and failure.status == CONTEXT_LENGTH)
+        if does_not_fit and not self.by.judge_config.judge.is_decision_model:
+            await self._judge_one_by_one(piece, messages, priority, done)
+            return
+        assert call is not None
+        entries = self.entries_of(call, self.by.gateway.history(call), len(piece))
+        for position, (row, entry) in enumerate(zip(piece, entries, strict=True), start=1):
+            if row.is_missing:
+                done(self._judged(row, position, len(piece), entry, failure, is_called=is_called))
+
+    def _judged(
+        self, row: CriterionToJudge, position: int, n_in_call: int, entry: PieceEntry, failure: Reply | None, *,
+        is_called: bool,
+    ) -> JudgedCriterion:  # fmt: skip
+        in_call = {"n_in_call": n_in_call, "position_in_call": position}
+        judged = JudgedCriterion(row, verdict_id_of(self.by.owner, row, self.by.vintage), in_call=in_call)
+        if isinstance(entry.entry, Verdict):
+            judged.verdict, judged.reply = entry.entry, replace(entry.reply, **entry.usage)
+        elif is_called and failure is not None and failure.status != EMPTY:
+            judged.reply = replace(failure, **entry.usage)
+        elif is_called:
+            last = entry.reply if failure is None else failure
+            judged.reply = replace(last, **entry.usage, status=PARSE_ERROR, error=one_line(str(entry.entry)))
+        return judged
+
+    async def _judge_one_by_one(
+        self, piece: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...], done: Done
+    ) -> None:
+        """Judge the missing criteria of a piece that does not fit into one call, each as a group of its own."""
+        in_call = {"n_in_call": 1, "position_in_call": 1}
+        judged = [
+            JudgedCriterion(row, verdict_id_of(self.by.owner, row, self.by.vintage), in_call=in_call)
+            for row in piece
+            if row.is_missing
+        ]
+        await ResponseJudge(self.by, self.by.fit, messages, piece[0].response_text, priority, done).judge(judged)
+
+    def entries_of(self, call: Call, history: History, n_criteria: int) -> list[PieceEntry]:
+        """Return what a call's attempts gave for each criterion of its piece, with its share of tokens and cost."""
+        entries = [PieceEntry(VerdictError("the reply is empty"), Reply(EMPTY, attempts=0)) for _ in range(n_criteria)]
+        paid: tuple[Paid, ...] = ()
+        for attempt in history.entries:
+            paid = (*paid, (attempt.call_key, attempt.attempt))
+            undecided = [(n, each) for n, each in enumerate(entries) if isinstance(each.entry, VerdictError)]
+            for (_, each), used in zip(undecided, _shares(attempt, len(undecided), call.cell), strict=True):
+                each.add(used)
+            read = self._parse(attempt.reply.text or "", n_criteria) if attempt.reply.status == OK else None
+            for n, each in undecided if read is not None else ():
+                each.entry, each.reply = read[n], replace(attempt.reply, text=None, paid=paid)
+        return entries
+
+    def _parse(self, text: str, n_criteria: int) -> Sequence[groups.Entry]:
+        judge_config = self.by.judge_config
+        judge, grading = judge_config.judge, judge_config.grading
+        try:
+            if judge.is_decision_model:
+                return groups.parse_decisions(text, n_criteria, grading, judge.least_probability)
+            return groups.parse_group(text, n_criteria, grading, omits_think_tag=judge.omits_think_tag)
+        except VerdictError as error:
+            return [error] * n_criteria
+
+
+def judge_of(by: CriterionJudge) -> CriterionJudge | GroupJudge:
+    """Return a judge as its configuration wants it: for each criterion by itself, or for the pieces of a rubric."""
+    return by if by.judge_config.judge.piece_size is None else GroupJudge(by)
+
+
+def pieces_of(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:
+    """Return the pieces of a response's criteria, each whole and in the rubric's order."""
+    return [list(piece) for _, piece in groupby(criteria, key=lambda row: row.call_index)]
+
+
+def _shares(attempt: Entry, n_shares: int, cell: str) -> list[dict[str, int | None]]:
+    """Return the shares of an attempt's cost and tokens; what it used was for one row (`cell`), and is free for others.
+
+    An attempt without a reply counts as far as its cost is known.
+    """
+    if n_shares == 0:
+        return []
+    reply, unknown = attempt.reply, None if attempt.reply.status == OK else 0
+    total = {name: getattr(reply, name) for name in _TOKENS}
+    total["cost_nano"] = None if reply.cost_usd is None else round(reply.cost_usd * _NANO)
+    if attempt.cell != cell:
+        total = {name: None if value is None else 0 for name, value in total.items()}
+    of_each = {
+        name: [unknown] * n_shares if value is None else groups.shares(value, n_shares) for name, value in total.items()
+    }
+    return [{name: values[n] for name, values in of_each.items()} for n in range(n_shares)]

@@ -1,0 +1,184 @@
+"""Several criteria in one call: the reply with an entry for each of them, and the shares of what the call used.
+
+Each entry is read by itself. One that is missing, doubled, unknown or malformed is a `VerdictError` for its criterion
+alone.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tasks.rules.verdict import (
+    DECIDED,
+    MET,
+    TERNARY,
+    UNMET,
+    VALUES,
+    WORDS,
+    Verdict,
+    VerdictError,
+    decided_verdict,
+    json_text,
+    reply_format,
+)
+
+MOST_QUESTIONS = 128
+"""The questions that LiteLLM allows in one request to a decision model."""
+ENTRIES = "verdicts"
+"""The key of the entries where a reply must be an object, as structured output wants it."""
+GROUP_REMINDER = "Reply again with only the JSON array, with one object for each criterion."
+Entry = Verdict | VerdictError
+"""What was read of a reply about one criterion."""
+_OF_VALUE = {status: word for word, status in WORDS.items()}
+
+
+def group_format(explanation_chars: int | None, grading: str) -> dict[str, Any]:
+    """Return the structured output to request for several criteria: that for one, with a number, in a list."""
+    shape = reply_format(explanation_chars, grading)
+    entry = shape["json_schema"]["schema"]
+    entry["properties"] = {"number": {"type": "integer"}, **entry["properties"]}
+    entry["required"] = list(entry["properties"])
+    shape["json_schema"] |= {"name": ENTRIES, "schema": {
+        "type": "object", "properties": {ENTRIES: {"type": "array", "items": entry}}, "required": [ENTRIES],
+        "additionalProperties": False,
+    }}  # fmt: skip
+    return shape
+
+
+class _Doubled(dict[str, Any]):
+    """A JSON object in which a key appears twice; `pairs` are all that it holds."""
+
+    def __init__(self, pairs: Sequence[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+
+
+def _loaded(text: str) -> Any:
+    def keep_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        return found if len(found := dict(pairs)) == len(pairs) else _Doubled(pairs)
+
+    try:
+        return json.loads(text, object_pairs_hook=keep_doubled)
+    except (ValueError, RecursionError) as error:
+        raise VerdictError(f"not JSON: {error}") from error
+
+
+def parse_group(reply: str, n_criteria: int, grading: str, *, omits_think_tag: bool = False) -> list[Entry]:
+    """Read the verdicts on criteria 1 to `n_criteria` from a chat model's reply: one JSON array, or it under `verdicts`.
+
+    An entry holds the criterion's `number`, and what a reply about one criterion holds (see `parse_verdict`).
+
+    Raises:
+        VerdictError: the reply as a whole is anything else.
+    """
+    loaded = _loaded(json_text(reply, omits_think_tag=omits_think_tag, opening="["))
+    if isinstance(loaded, dict) and list(loaded) == [ENTRIES]:
+        loaded = loaded[ENTRIES]
+    if not isinstance(loaded, list):
+        raise VerdictError(f"not a JSON array but {type(loaded).__name__}")
+    numbered = [(entry.get("number") if isinstance(entry, dict) else None, entry) for entry in loaded]
+    # `True` equals 1, and 1.0 does too; neither is a number that was asked about.
+    known = [(number, entry) for number, entry in numbered if type(number) is int]
+    return _read(known, range(1, n_criteria + 1), lambda entry: _decided(entry, grading))
+
+
+def parse_only(reply: str, grading: str, *, omits_think_tag: bool = False) -> Verdict:
+    """Read the verdict on the only criterion of a group, as `parse_group` does.
+
+    Raises:
+        VerdictError: there is none.
+    """
+    (entry,) = parse_group(reply, 1, grading, omits_think_tag=omits_think_tag)
+    if isinstance(entry, VerdictError):
+        raise entry
+    return entry
+
+
+def _read(given: Sequence[tuple[Any, Any]], wanted: Sequence[Any], read: Any) -> list[Entry]:
+    """Return what `read` makes of the only entry of each wanted key, or why there is nothing."""
+    by_key: dict[Any, list[Any]] = {}
+    for key, entry in given:
+        by_key.setdefault(key, []).append(entry)
+
+    def one(key: Any) -> Entry:
+        entries = by_key.get(key, [])
+        if len(entries) != 1:
+            return VerdictError(f"entry {key} is {'doubled' if entries else 'missing'}")
+        try:
+            verdict: Verdict = read(entries[0])
+        except VerdictError as error:
+            return VerdictError(f"entry {key}: {error}")
+        return verdict
+
+    return [one(key) for key in wanted]
+
+
+def _decided(entry: Mapping[str, Any], grading: str) -> Verdict:
+    if isinstance(entry, _Doubled):
+        raise VerdictError("a key appears twice")
+    if any(isinstance(value, dict | list) for value in entry.values()):
+        raise VerdictError("it holds more than texts and numbers")
+    return decided_verdict(entry, grading)
+
+
+def questions_on(criteria: Sequence[str], grading: str) -> tuple[dict[str, Any], ...]:
+    """Return the questions to a decision model, one for each text: yes or no, or (ternary) a choice of three."""
+    kind: dict[str, Any] = {"type": "predicate"}
+    if grading == TERNARY:
+        kind = {"type": "choice", "choices": [{"value": word} for word in WORDS]}
+    return tuple({**kind, "name": f"c{n}", "instructions": text} for n, text in enumerate(criteria, start=1))
+
+
+def parse_decisions(reply: str, n_criteria: int, grading: str, threshold: float) -> list[Entry]:
+    """Read the verdicts on criteria 1 to `n_criteria` from the `answers` of a decision model.
+
+    They are a list (`/v1/decisions`), or a mapping by the questions' names (System One). A probability at or above
+    the threshold is met; of three values the most probable one counts, of equal ones the lower.
+
+    Raises:
+        VerdictError: the reply as a whole is anything else.
+    """
+    content = _loaded(reply)
+    answers = content.get("answers") if isinstance(content, dict) else None
+    names = [f"c{n}" for n in range(1, n_criteria + 1)]
+    if isinstance(answers, dict):
+        given = list(answers.pairs if isinstance(answers, _Doubled) else answers.items())
+    elif isinstance(answers, list):
+        own = [answer.get("name") if isinstance(answer, dict) else None for answer in answers]
+        # A provider that repeats no name gives the answers in the order of the questions.
+        has_no_names = len(answers) == n_criteria and not any(own)
+        given = list(zip(names if has_no_names else map(str, own), answers, strict=True))
+    else:
+        raise VerdictError("no list or mapping of answers")
+    return _read(given, names, lambda answer: _decision(answer, grading, threshold))
+
+
+def _decision(answer: Any, grading: str, threshold: float) -> Verdict:
+    if not isinstance(answer, dict) or isinstance(answer, _Doubled):
+        raise VerdictError("not an object with different keys")
+    if grading == TERNARY:
+        given = answer.get("probabilities")
+        if isinstance(given, list) and all(isinstance(each, dict) and isinstance(each.get("value"), str) for each in given):
+            given = {each["value"]: each.get("probability") for each in given} if len(given) == len(WORDS) else None
+        if not isinstance(given, dict) or given.keys() != WORDS.keys() or isinstance(given, _Doubled):
+            raise VerdictError("no probability of each of the three values")
+        of_status = {status: _probability(given[_OF_VALUE[status]]) for status in DECIDED}
+        # From the highest value to the lowest, and the last of equal ones.
+        status = max(reversed(DECIDED), key=lambda each: of_status[each])
+        expected = sum(VALUES[each] * probability for each, probability in of_status.items())
+        return Verdict(status, VALUES[status], None, min(1.0, expected), of_status[status])
+    probability = _probability(answer.get("probability", answer.get("noul")))
+    status = MET if probability >= threshold else UNMET
+    return Verdict(status, VALUES[status], None, probability, probability if status == MET else 1.0 - probability)
+
+
+def _probability(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        raise VerdictError("the probability is no number between 0 and 1")
+    return float(value)
+
+
+def shares(total: int, n_shares: int) -> list[int]:
+    """Return a whole number in equal shares by largest remainder: they add up to it, and the first are the larger."""
+    each, rest = divmod(total, n_shares)
+    return [each + (index < rest) for index in range(n_shares)]
