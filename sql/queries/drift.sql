@@ -1,7 +1,8 @@
 -- name: candidates
 -- One row: a verdict that a judge configuration's control set consists of: as many
 -- met as unmet ones where there are enough, from as many tasks as possible, a few
--- criteria of each response. Content alone decides. Responses are materialized so
+-- criteria of each response; of a judge of groups the whole pieces that these
+-- are in. Content alone decides. Responses are materialized so
 -- that a text is hashed once and not for each of its verdicts.
 with usable_responses as materialized (
     select responses.response_id, responses.conversation_id,
@@ -59,58 +60,88 @@ ranked as (
     from numbered
 ),
 
-chosen as (
-    select verdicts.*, usable_responses.conversation_id, ranked.position
+-- The first met, the first unmet, the second met, ...: where one kind ends, the
+-- others fill up. What is judged in one call has the place of its first.
+pieces as (
+    select verdicts.*, usable_responses.conversation_id, ranked.position,
+        coalesce(verdicts.piece_hash, verdicts.verdict_id) as piece,
+        min(4 * ranked.position - 2 * verdicts.value) over (
+            partition by verdicts.response_id, piece
+        ) as place
     from ranked
     inner join verdicts using (verdict_id)
     inner join usable_responses using (response_id)
-    -- The first met, the first unmet, the second met, ...: where one kind ends,
-    -- the others fill up.
-    order by ranked.position, verdicts.value desc
-    limit $number
 )
 
 select benchmark, dataset_revision, task_id, judge, judge_config_hash, template_hash, grading,
     judge_trial, verdict_id, response_id, conversation_id, criterion_id, criterion_hash, model,
     trial, vintage,
     value as first_value
-from chosen
-order by position, value desc;
+from pieces
+qualify
+    count(*) over (order by place, response_id, piece)
+    - count(*) over (partition by response_id, piece) < $number
+order by place, response_id, piece, position, value desc;
 
 -- name: members
 -- One row: a member of a control set without a verdict in a night, or with a
--- failed one whose cause may pass, with all that a judge reads; `stored_status`
--- is that of the failure. What is gone is NULL.
+-- failed one whose cause may pass, with all that a judge reads, or (not
+-- `is_missing`) a criterion beside it in a piece; `stored_status` is that of the
+-- failure. What is gone is NULL.
 with tonight as (
     select response_id, criterion_id, criterion_hash, status
     from control_verdicts
     where set_id = $set_id and judge_vintage = $night
 )
 
-select control_set.*,
-    responses.text as response_text,
-    criteria.title as criterion_text,
-    criteria.weight, criteria.category,
-    tasks.task_id is not null as has_same_prompt,
-    tonight.status as stored_status
-from control_set
-left join responses on control_set.response_id = responses.response_id and responses.status = 'ok'
-left join criteria
-    on control_set.benchmark = criteria.benchmark
-        and control_set.dataset_revision = criteria.dataset_revision
-        and control_set.task_id = criteria.task_id
-        and control_set.criterion_id = criteria.criterion_id
-        and control_set.criterion_hash = criteria.content_hash
-left join tasks
-    on control_set.benchmark = tasks.benchmark
-        and control_set.dataset_revision = tasks.dataset_revision
-        and control_set.task_id = tasks.task_id
-        and control_set.conversation_id = tasks.conversation_id
-        and tasks.is_admitted
-left join tonight
-    on control_set.response_id = tonight.response_id
-        and control_set.criterion_id = tonight.criterion_id
-        and control_set.criterion_hash = tonight.criterion_hash
-where control_set.set_id = $set_id
-    and (tonight.status is null or list_contains($again::varchar[], tonight.status))
-order by control_set.task_id, control_set.response_id, criteria.position, control_set.criterion_id;
+members as (
+    select control_set.*,
+        responses.text as response_text,
+        criteria.title as criterion_text,
+        criteria.weight, criteria.category, criteria.position, criteria.piece, criteria.call_index,
+        true as is_missing,
+        tasks.task_id is not null as has_same_prompt,
+        tonight.status as stored_status
+    from control_set
+    left join responses
+        on control_set.response_id = responses.response_id and responses.status = 'ok'
+    left join cut_rubrics('original', $piece_size) as criteria
+        on control_set.benchmark = criteria.benchmark
+            and control_set.dataset_revision = criteria.dataset_revision
+            and control_set.task_id = criteria.task_id
+            and control_set.criterion_id = criteria.criterion_id
+            and control_set.criterion_hash = criteria.content_hash
+    left join tasks
+        on control_set.benchmark = tasks.benchmark
+            and control_set.dataset_revision = tasks.dataset_revision
+            and control_set.task_id = tasks.task_id
+            and control_set.conversation_id = tasks.conversation_id
+            and tasks.is_admitted
+    left join tonight
+        on control_set.response_id = tonight.response_id
+            and control_set.criterion_id = tonight.criterion_id
+            and control_set.criterion_hash = tonight.criterion_hash
+    where control_set.set_id = $set_id
+        and (tonight.status is null or list_contains($again::varchar[], tonight.status))
+),
+
+-- The other criteria of their pieces, which the same calls hold.
+beside as (
+    select distinct members.* replace (
+            criteria.criterion_id as criterion_id, criteria.content_hash as criterion_hash,
+            criteria.title as criterion_text, criteria.weight as weight,
+            criteria.category as category, criteria.position as position, false as is_missing,
+            null as verdict_id, null as first_value, null as stored_status
+        )
+    from members
+    inner join cut_rubrics('original', $piece_size) as criteria
+        using (benchmark, dataset_revision, task_id, call_index)
+    where criteria.criterion_id not in (
+        select twin.criterion_id from members as twin where twin.response_id = members.response_id
+    )
+)
+
+select * from members
+union all by name
+select * from beside
+order by task_id, response_id, position, criterion_id;

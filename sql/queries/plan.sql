@@ -90,8 +90,12 @@ order by sampled_at;
 
 -- name: judge_calls
 -- One row: a call that decided on a criterion, or searched a chunk of a
--- response for evidence on it.
-select judge, judge_config_hash, template_hash, prompt_tokens, cached_tokens, completion_tokens
+-- response for evidence on it; a criterion's share of a call for several counts as
+-- the whole.
+select judge, judge_config_hash, template_hash,
+    prompt_tokens * coalesce(n_in_call, 1) as prompt_tokens,
+    cached_tokens * coalesce(n_in_call, 1) as cached_tokens,
+    completion_tokens * coalesce(n_in_call, 1) as completion_tokens
 from verdicts
 union all
 select judge, judge_config_hash, template_hash, evidence.prompt_tokens, evidence.cached_tokens,

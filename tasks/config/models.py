@@ -321,7 +321,7 @@ class Judge(Analyst):
         for name in sorted(_OF_CHATS & self.model_fields_set):
             yield f"`{name}` is for `kind: chat`; a decision model writes no text"
         if isinstance(self.criteria_per_call, int) and self.criteria_per_call > MOST_QUESTIONS:
-            yield f"`criteria_per_call` is at most {MOST_QUESTIONS} for `kind: decisions`: LiteLLM sends no more questions"
+            yield f"`criteria_per_call` is at most {MOST_QUESTIONS} for `kind: decisions`, as LiteLLM allows no more"
         if self.grading == TERNARY and self.threshold is not None:
             yield "`threshold` is for `grading: binary`; of three values the most probable one counts"
 

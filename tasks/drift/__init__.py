@@ -62,7 +62,7 @@ def choose_control_set(job: Job) -> StageReport:
                 report.rows += len(rows)
                 label, there = judge_config.judge.label, f" ({number} wanted, no more available)"
                 report.notes.append(
-                    f"control set of {label}: {len(rows)} verdicts{'' if len(rows) == number else there}"
+                    f"control set of {label}: {len(rows)} verdicts{'' if len(rows) >= number else there}"
                     if rows else f"{label} has no control set: none of its verdicts is decided"
                 )  # fmt: skip
     if report.rows:
@@ -171,7 +171,7 @@ async def judge_control_set(job: Job) -> StageReport:
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         wanted, missing, conversations = await asyncio.to_thread(_plan, job, job.night, reader)
-    totals = Counter(member.model for each in missing for member in each.members)
+    totals = Counter(member.model for each in missing for member in each.members if member.is_missing)
     if totals:
         with progress(report.stage, totals, is_quiet=job.is_quiet):
             async with open_run_context(job) as context:
@@ -203,7 +203,9 @@ def _plan(job: Job, night: str, reader: Reader) -> tuple[WantedTasks, list[_Miss
     wanted, sets = wanted_tasks(job, reader), []
     for judge_config, set_id in control_sets(job, wanted, reader):
         if set_id is not None:
-            parameters = {"set_id": set_id, "night": night, "again": [*PASSING, LOST]}
+            parameters = {
+                "set_id": set_id, "night": night, "again": [*PASSING, LOST], "piece_size": judge_config.piece_size,
+            }  # fmt: skip
             sets.append((set_id, judge_config, reader.rows(sql.read("queries/drift/members"), parameters)))
     conversations = conversations_of(reader, wanted, (row["task_id"] for _, _, rows in sets for row in rows))
     return wanted, [_missing(*each, conversations) for each in sets], conversations
@@ -212,16 +214,22 @@ def _plan(job: Job, night: str, reader: Reader) -> tuple[WantedTasks, list[_Miss
 def _missing(
     set_id: str, judge_config: JudgeConfig, rows: Iterable[dict[str, Any]], conversations: Mapping[str, Conversation]
 ) -> _Missing:
-    members, lost, newly_lost = list[CriterionToJudge](), 0, list[CriterionToJudge]()
+    there, lost, newly_lost = list[CriterionToJudge](), 0, list[CriterionToJudge]()
     for row in rows:
         criterion = CriterionToJudge.of(row)
+        if not criterion.is_missing:
+            there.append(criterion)
+            continue
         is_there = row["has_same_prompt"] and row["criterion_text"] is not None and row["response_text"] is not None
         # The identity of the first verdict includes the whole response that its judge read.
         if is_there and row["task_id"] in conversations and verdict_id_of(judge_config, criterion) == row["verdict_id"]:
-            members.append(criterion)
+            there.append(criterion)
         else:
             lost += 1
             newly_lost += [criterion] if row["stored_status"] != LOST else []
+    # A piece whose members are lost is not judged for the criteria beside them.
+    pieces = {(each.response_id, each.call_index) for each in there if each.is_missing}
+    members = [each for each in there if (each.response_id, each.call_index) in pieces]
     return _Missing(set_id, judge_config, members, newly_lost, lost)
 
 

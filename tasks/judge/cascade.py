@@ -31,7 +31,9 @@ class CascadeJudge:
         The calls of one judge follow each other, so that its provider has the conversation cached.
         """
 
-        async def judged_by(judge: CriterionJudge | GroupJudge, some: Sequence[CriterionToJudge]) -> dict[str, JudgedCriterion]:
+        async def judged_by(
+            judge: CriterionJudge | GroupJudge, some: Sequence[CriterionToJudge]
+        ) -> dict[str, JudgedCriterion]:
             outcomes: list[JudgedCriterion] = []
             if some:
                 await judge.judge_response(some, messages, priority, outcomes.append)

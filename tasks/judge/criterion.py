@@ -88,7 +88,9 @@ def verdict_reply_spec(judge_config: JudgeConfig) -> ReplySpec[Verdict]:
     grading, judge = judge_config.grading, judge_config.judge
     if judge.piece_size is not None:
         shape = group_format(judge.explanation_chars, grading)
-        return ReplySpec(partial(parse_only, grading=grading, omits_think_tag=judge.omits_think_tag), shape, GROUP_REMINDER)
+        return ReplySpec(
+            partial(parse_only, grading=grading, omits_think_tag=judge.omits_think_tag), shape, GROUP_REMINDER
+        )
     shape = reply_format(judge.explanation_chars, grading)
     read = partial(parse_verdict, grading=grading, omits_think_tag=judge.omits_think_tag)
     return ReplySpec(read, shape, reminder(grading))
@@ -430,6 +432,7 @@ def verdict_columns(
         "verdict_id": identity, "status": verdict.status if verdict else reply.status,
         "value": verdict.value if verdict else None, "explanation": verdict.explanation if verdict else None,
         "probability": verdict.probability if verdict else None, "confidence": verdict.confidence if verdict else None,
-        "n_in_call": None, "position_in_call": None, "piece_hash": piece_hash(criterion.piece), "decided_by": None, "escalated_because": None,
+        "n_in_call": None, "position_in_call": None, "piece_hash": piece_hash(criterion.piece),
+        "decided_by": None, "escalated_because": None,
         "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Judging the criteria of a rubric's piece in one call: by a decision model, or by a chat model that lists its verdicts.
+"""Judging the criteria of a piece of a rubric in one call: by a decision model, or a chat model that lists verdicts.
 
 Everything that becomes a row is read from the ledger's attempts of the call, so that a row is the same whether its call
 was made just now or before. A criterion takes the first attempt in which its entry can be read; what an attempt used is
@@ -28,6 +28,7 @@ from tasks.rules import groups
 from tasks.rules.conversation import Message, decision_input, group_prompt
 from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, Verdict, VerdictError
+from tasks.run.judge_configs import JudgeConfig
 from tasks.run.missing_work import Conversation
 
 _MOST_REPLIES = 2
@@ -68,6 +69,11 @@ class GroupJudge:
 
     by: CriterionJudge
 
+    @property
+    def judge_config(self) -> JudgeConfig:
+        """The judge's configuration."""
+        return self.by.judge_config
+
     async def judge_response(
         self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...], done: Done
     ) -> None:
@@ -104,7 +110,9 @@ class GroupJudge:
             text, questions = decision_input(template, messages, response, texts)
             content = [{"role": "user", "content": text}]
             asked = groups.questions_on(questions, grading)
-            return Call(by.target, content, cell, trial=by.judge_config.judge_trial, vintage=by.vintage, questions=asked)
+            return Call(
+                by.target, content, cell, trial=by.judge_config.judge_trial, vintage=by.vintage, questions=asked
+            )
         prompt = group_prompt(template, messages, response, texts)
         if by.fit is not None and not by.fit.holds(prompt):
             return None
@@ -182,8 +190,8 @@ class GroupJudge:
             undecided = [(n, each) for n, each in enumerate(entries) if isinstance(each.entry, VerdictError)]
             for (_, each), used in zip(undecided, _shares(attempt, len(undecided), call.cell), strict=True):
                 each.add(used)
-            read = self._parse(attempt.reply.text or "", n_criteria) if attempt.reply.status == OK else None
-            for n, each in undecided if read is not None else ():
+            read = self._parse(attempt.reply.text or "", n_criteria) if attempt.reply.status == OK else ()
+            for n, each in undecided if read else ():
                 each.entry, each.reply = read[n], replace(attempt.reply, text=None, paid=paid)
         return entries
 

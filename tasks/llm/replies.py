@@ -165,7 +165,11 @@ def from_decisions(result: Any, body: Body) -> Reply:
     The answers are those in the received body where they stand there, else those that LiteLLM made of it.
     """
     usage = getattr(result, "usage", None)
-    own = result.model_dump_json(include={"answers"}) if body.decisions is None else body.decisions.decode(errors="replace")
+    own = (
+        result.model_dump_json(include={"answers"})
+        if body.decisions is None
+        else body.decisions.decode(errors="replace")
+    )
     status, text, error = _kept(own)
     counts = _counts(usage if getattr(usage, "input_tokens", None) else None, "input_tokens", "output_tokens")
     return Reply(status, text, served_model=_name(getattr(result, "model", None)), error=error, **counts)

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from tasks.llm import embedded
-from tasks.llm.litellm_setup import can_follow_schema, litellm
+from tasks.llm.litellm_setup import can_follow_schema, decision_providers, litellm
 from tasks.rules.identity import call_key, config_hash
 
 Messages = Sequence[Mapping[str, str]]
@@ -82,6 +82,18 @@ class Target:
     def can_follow_schema(self) -> bool:
         """True if the model is known to support structured output."""
         return self.is_embedded or can_follow_schema(self.name)
+
+    @property
+    def refused_as(self) -> str | None:
+        """Why LiteLLM can send no call of this kind to the model, in one line; None if it can."""
+        if self.parameters.get("api") != DECISIONS or self.is_embedded:
+            return None
+        provider, known = self.name.partition("/")[0], decision_providers()
+        return (
+            None
+            if provider in known
+            else f"LiteLLM cannot ask {provider}/ for decisions; it can ask {', '.join(known)}"
+        )
 
     @property
     def last_resort(self) -> Mapping[str, Any] | None:
@@ -169,7 +181,10 @@ def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
         return _FREE
     entry = _table_entry(target.name)
     if target.parameters.get("api") == DECISIONS:  # a model that also chats has these prices beside those of chats
-        entry = {**entry, **{name.removesuffix(_OF_DECISIONS): entry[name] for name in entry if name.endswith(_OF_DECISIONS)}}
+        entry = {
+            **entry,
+            **{name.removesuffix(_OF_DECISIONS): entry[name] for name in entry if name.endswith(_OF_DECISIONS)},
+        }
     prompt, output = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
     cached = entry.get("cache_read_input_token_cost")
     if prompt is None or output is None:

@@ -43,7 +43,11 @@ def without_answers(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the body of a decision model without its answers, with the total of tokens that LiteLLM needs."""
     usage = content.get("usage") or {}
     counts = {name: usage.get(name) or 0 for name in ("input_tokens", "output_tokens")}
-    return {**content, "answers": type(content["answers"])(), "usage": {**usage, **counts, "total_tokens": sum(counts.values())}}
+    return {
+        **content,
+        "answers": type(content["answers"])(),
+        "usage": {**usage, **counts, "total_tokens": sum(counts.values())},
+    }
 
 
 def _has_odd_reason(choice: Any) -> bool:

@@ -63,13 +63,17 @@ class Planned:
 
 @dataclass(frozen=True)
 class PerCall:
-    """Tokens of a mean call; `base_prompt` are those of a judge's prompt without the response, where it is to come."""
+    """Tokens of a mean call; `base_prompt` are those of a judge's prompt without the response, where it is to come.
+
+    `n_in_call` is the mean number of criteria that a call decides.
+    """
 
     prompt: float | None = None
     cached: float | None = None
     completion: float | None = None
     basis: str = UNKNOWN
     base_prompt: float | None = None
+    n_in_call: float = 1.0
 
 
 def total_of(planned: Sequence[Planned]) -> Planned:
@@ -143,7 +147,8 @@ def _completed(purpose: str, per_call: PerCall, most_reply: int | None) -> tuple
         low, high = (replace(per_call, prompt=base + end) for end in (JUDGED_TOKENS.low, JUDGED_TOKENS.high))
         assumed.append(f"responses of {JUDGED_TOKENS} tokens to judge")
     if per_call.completion is None:
-        span = RESPONSE_TOKENS if purpose == "sample" else VERDICT_TOKENS
+        n = per_call.n_in_call
+        span = RESPONSE_TOKENS if purpose == "sample" else Span(VERDICT_TOKENS.low * n, VERDICT_TOKENS.high * n)
         most = span.high if most_reply is None else min(span.high, most_reply)
         span = Span(min(span.low, most), most)
         low, high = replace(low, completion=span.low), replace(high, completion=span.high)

@@ -5,7 +5,8 @@ LiteLLM's local tokenizers, and lengths of responses are assumed, which gives a 
 None, and the plan gives the reason.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -198,7 +199,8 @@ def _verdicts(
     missing = [each for each in missing if each.model == model]
     judge_config = called.judge_config
     sizes = {row["task_id"]: row["n_criteria"] for row in reader.select("tasks", "task_id, n_criteria", **wanted.key)}
-    to_come_calls = sum(sizes[task_id] for task_id in to_come)
+    piece_size = judge_config.piece_size or 1
+    to_come_calls = sum(-(-sizes[task_id] // piece_size) for task_id in to_come)
     target = judge_target(judge_config.judge)
     prices = prices_of(target, of_batch=judge_config.judge.mode == "batch")
     per_call = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(judge_config))
@@ -208,11 +210,12 @@ def _verdicts(
     columns = f"response_id, task_id{', text' if has_texts else ''}"
     rows = reader.select("responses", columns, order="response_id", response_id=[each.response_id for each in missing])
     responses = {row["response_id"]: row for row in rows}
+    rubrics = _listed_criteria(wanted, reader, judge_config, {row["task_id"] for row in rows} if has_texts else set())
     for each in missing if has_texts else ():
         response = responses[each.response_id]
         conversation, text = conversations[response["task_id"]], response["text"]
         # One prompt for each criterion, or one for each chunk of the response and a last one.
-        around = _prompt_around(judge_config, conversation)
+        around = _prompt_around(judge_config, conversation) + rubrics.get(response["task_id"], "")
         chunks = [] if fit is None else fit.usual_chunks(conversation.messages, text)
         of_response = [around + chunk for chunk in chunks] + [around] if len(chunks) > 1 else [around + text]
         n_prompts[each.response_id] = len(of_response)
@@ -221,7 +224,10 @@ def _verdicts(
     if per_call.prompt is None and to_come:
         without_text = [_prompt_around(judge_config, conversations[task_id]) for task_id in to_come]
         per_call = replace(per_call, base_prompt=estimate.counted_per_prompt(target, without_text))
-    n_calls = called.calls({each.response_id: each.n_criteria for each in missing}, n_prompts, to_come_calls)
+    n_of = "n_criteria" if judge_config.piece_size is None else "n_calls"
+    n_calls = called.calls({each.response_id: getattr(each, n_of) for each in missing}, n_prompts, to_come_calls)
+    n_in_call = sum(each.n_criteria for each in missing) + sum(sizes[task_id] for task_id in to_come)
+    per_call = replace(per_call, n_in_call=max(1.0, n_in_call / max(1, n_calls)) if piece_size > 1 else 1.0)
     planned = estimate.planned_calls("judge", judge_config.judge.label, n_calls, per_call, prices, _most_reply(target))
     unknown = []
     # A response that is too long for a judge needs a call for each chunk, and a last one.
@@ -237,6 +243,18 @@ def _verdicts(
     cells = [(model, responses[each.response_id]["task_id"], each.n_criteria) for each in missing]
     cells += [(model, task_id, sizes[task_id]) for task_id in to_come]
     return replace(planned, note=note, judged_before=before, cascade=called.note, model=model), cells
+
+
+def _listed_criteria(
+    wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, task_ids: Collection[str]
+) -> dict[str, str]:
+    """Return about as much text as the criteria in one call of a judge of groups, by task; nothing for other judges."""
+    if judge_config.piece_size is None or not task_ids:
+        return {}
+    titles: dict[str, list[str]] = {}
+    for row in reader.select("criteria", "task_id, title", **wanted.key, task_id=sorted(task_ids)):
+        titles.setdefault(row["task_id"], []).append(row["title"])
+    return {task_id: "\n".join(texts[: judge_config.piece_size]) for task_id, texts in titles.items()}
 
 
 def _prompt_around(judge_config: JudgeConfig, conversation: Conversation) -> str:
@@ -259,7 +277,11 @@ def _control(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeC
     key = {**wanted.key, **judge_config.columns}
     (members,) = reader.select("control_set", "count(*) as n", **key)
     (done,) = reader.select("control_verdicts", "count(value) as n", judge_vintage=job.night, **key)
-    calls = round(max(0, (members["n"] or job.settings.drift.verdicts) - done["n"]) * called.times)
+    n_left = max(0, (members["n"] or job.settings.drift.verdicts) - done["n"])
+    if called.judge_config.piece_size is not None:
+        (measured_size,) = reader.select("verdicts", "avg(n_in_call) as n", **_identity(judge_config))
+        n_left /= measured_size["n"] or min(called.judge_config.piece_size, n_left or 1)
+    calls = math.ceil(n_left * called.times)
     judge = called.judge_config.judge
     measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(called.judge_config))
     planned = estimate.planned_calls("drift", judge.label, calls, measured, prices_of(judge_target(judge)))

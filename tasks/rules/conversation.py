@@ -170,7 +170,9 @@ def group_prompt(template: str, messages: Sequence[Message], response: str, crit
     return judge_prompt(template.replace(GROUP, PLACEHOLDERS[1]), messages, response, listed)
 
 
-def decision_input(template: str, messages: Sequence[Message], response: str, criteria: Sequence[str]) -> tuple[str, list[str]]:
+def decision_input(
+    template: str, messages: Sequence[Message], response: str, criteria: Sequence[str]
+) -> tuple[str, list[str]]:
     """Return the text that a decision model decides on, and a question for each criterion."""
     text, _, question = template.partition(QUESTION)
     filled = judge_prompt(text, messages, response, "").strip()

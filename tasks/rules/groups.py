@@ -64,9 +64,10 @@ def _loaded(text: str) -> Any:
 
 
 def parse_group(reply: str, n_criteria: int, grading: str, *, omits_think_tag: bool = False) -> list[Entry]:
-    """Read the verdicts on criteria 1 to `n_criteria` from a chat model's reply: one JSON array, or it under `verdicts`.
+    """Read the verdicts on criteria 1 to `n_criteria` from a chat model's reply.
 
-    An entry holds the criterion's `number`, and what a reply about one criterion holds (see `parse_verdict`).
+    It is one JSON array, or an object with the array under `verdicts`. An entry holds the criterion's `number`, and
+    what a reply about one criterion holds (see `parse_verdict`).
 
     Raises:
         VerdictError: the reply as a whole is anything else.
@@ -158,7 +159,9 @@ def _decision(answer: Any, grading: str, threshold: float) -> Verdict:
         raise VerdictError("not an object with different keys")
     if grading == TERNARY:
         given = answer.get("probabilities")
-        if isinstance(given, list) and all(isinstance(each, dict) and isinstance(each.get("value"), str) for each in given):
+        if isinstance(given, list) and all(
+            isinstance(each, dict) and isinstance(each.get("value"), str) for each in given
+        ):
             given = {each["value"]: each.get("probability") for each in given} if len(given) == len(WORDS) else None
         if not isinstance(given, dict) or given.keys() != WORDS.keys() or isinstance(given, _Doubled):
             raise VerdictError("no probability of each of the three values")

@@ -92,7 +92,9 @@ def parse_verdict(reply: str, grading: str = BINARY, *, omits_think_tag: bool = 
     Raises:
         VerdictError: for anything else.
     """
-    return decided_verdict(json_object(reply, omits_think_tag=omits_think_tag, decision=_DECISIONS[grading][0]), grading)
+    return decided_verdict(
+        json_object(reply, omits_think_tag=omits_think_tag, decision=_DECISIONS[grading][0]), grading
+    )
 
 
 def decided_verdict(decided: Mapping[str, Any], grading: str) -> Verdict:

@@ -42,7 +42,12 @@ def judge_target(judge: Judge) -> Target:
     A cascade's is that of its second judge, under an identity of its own: that of both judges and of its rule.
     """
     rubric = None if judge.rubric == ORIGINAL else judge.rubric
-    own = {"explanation_chars": judge.explanation_chars, "structured_output": judge.structured_output, "rubric": rubric}
+    own: dict[str, Any] = {}
+    own |= {
+        "explanation_chars": judge.explanation_chars,
+        "structured_output": judge.structured_output,
+        "rubric": rubric,
+    }
     if judge.piece_size is not None:
         own["criteria_per_call"] = judge.criteria_per_call
     if judge.is_decision_model and judge.grading != TERNARY:

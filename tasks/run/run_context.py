@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import asdict
 from datetime import UTC
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -308,7 +309,7 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS, *, retry_fai
 
     Raises:
         UsageError: a variable that the configuration refers to is not set, or the key of a model that is to be called;
-            or there is a cap, and the highest cost of a call is not known for a model.
+            or there is a cap, and the highest cost of a call is not known for a model; or LiteLLM cannot ask it for decisions.
     """
     if job.settings.calls.where == "ray":
         refuse_without_ray()
@@ -326,10 +327,18 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS, *, retry_fai
         for callee, key in lacking:
             if callee in called:
                 raise UsageError(f"{callee}: {key} is not set; export the key of the provider")
-    limits = job.settings.limits
+    limits, problems = job.settings.limits, _unsendable(job, kinds)
     if limits.max_usd is not None or limits.max_tokens is not None:
-        for problem in unbounded(job, kinds, in_usd=limits.max_usd is not None):
-            raise UsageError(problem)
+        problems = chain(problems, unbounded(job, kinds, in_usd=limits.max_usd is not None))
+    for problem in problems:
+        raise UsageError(problem)
+
+
+def _unsendable(job: Job, kinds: Collection[str]) -> Iterator[str]:
+    """Yield the reasons why calls of a kind cannot be sent to a model, a line for each model."""
+    for callee in callees(job, kinds):
+        if callee.kind in kinds and (reason := callee.target.refused_as) is not None:
+            yield f"{callee}: {reason}"
 
 
 def unbounded(job: Job, kinds: Collection[str] = CALLED_KINDS, *, in_usd: bool = True) -> Iterator[str]:

@@ -162,21 +162,33 @@ def decisions(request: Request) -> list[dict[str, Any]]:
         if words:
             of_words = [{"value": w["value"], "probability": o / sum(odds)} for w, o in zip(words, odds, strict=True)]
             best = max(of_words, key=lambda each: each["probability"])
-            answers.append({"type": "choice", "name": name, "choice": best["value"], "probabilities": of_words, "confidence": best["probability"]})
+            answers.append(
+                {
+                    "type": "choice",
+                    "name": name,
+                    "choice": best["value"],
+                    "probabilities": of_words,
+                    "confidence": best["probability"],
+                }
+            )
         else:
-            answers.append({"type": "predicate", "name": name, "probability": probability_of(text, question["instructions"])})
+            answers.append(
+                {"type": "predicate", "name": name, "probability": probability_of(text, question["instructions"])}
+            )
     return answers
 
 
 def criteria_of(prompt: str) -> list[str]:
     """The criteria that the prompt of a judge of groups lists."""
     listed = re.findall(r"\n\[(\d{16}) criterion 1 of \d+\]\n", prompt)
-    return re.split(rf"\[{listed[-1]} (?:criterion \d+ of \d+|end of the criteria)\]\n?", prompt)[1:-1] if listed else []
+    return (
+        re.split(rf"\[{listed[-1]} (?:criterion \d+ of \d+|end of the criteria)\]\n?", prompt)[1:-1] if listed else []
+    )
 
 
 def entries(prompt: str) -> list[dict[str, Any]]:
     """Return the test judge's entries on the criteria of a group."""
-    shared = prompt.split(criteria_of(prompt)[0])[0]
+    shared = prompt.split(criteria_of(prompt)[0], maxsplit=1)[0]
     return [
         {"number": n, "explanation": "as the test says", **decision(shared + text)}
         for n, text in enumerate(criteria_of(prompt), start=1)

@@ -366,7 +366,10 @@ async def probe(targets: Sequence[Target], ledger: Path | None, run_id: str) -> 
 
 async def _reply_of(target: Target) -> Reply:
     kept = {name: value for name, value in target.parameters.items() if name not in _COSTLY}
-    bound = {} if kept.get("api") == EMBEDDING else {"max_tokens": 1}
+    if kept.get("api") == DECISIONS:
+        bound: dict[str, Any] = {"questions": [{"type": "predicate", "name": "c1", "instructions": "Is this a word?"}]}
+    else:
+        bound = {} if kept.get("api") == EMBEDDING else {"max_tokens": 1}
     call = Call(replace(target, timeout_s=min(target.timeout_s, _MOST_S)), [{"role": "user", "content": "Hi"}], "")
     return await send(call, call.parameters(kept | bound))
 
