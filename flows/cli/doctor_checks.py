@@ -196,6 +196,8 @@ def _model(subject: str, endpoint: Endpoint) -> SetupFinding:
         return SetupFinding(subject, False, "boto3 is not installed; run `uv pip install boto3`")
     if (key := missing_key(target)) is not None:
         return SetupFinding(subject, False, f"{key} is not set; export it")
+    if (reason := target.refused_as) is not None:
+        return SetupFinding(subject, False, reason)
     if target.is_embedded:
         return SetupFinding(subject, True, f"embedded, weights {weights_hash()}")
     for value in endpoint.headers.values():

@@ -309,7 +309,8 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS, *, retry_fai
 
     Raises:
         UsageError: a variable that the configuration refers to is not set, or the key of a model that is to be called;
-            or there is a cap, and the highest cost of a call is not known for a model; or LiteLLM cannot ask it for decisions.
+            or there is a cap, and the highest cost of a call is not known for a model; or LiteLLM cannot ask
+            it for decisions.
     """
     if job.settings.calls.where == "ray":
         refuse_without_ray()
