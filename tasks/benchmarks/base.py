@@ -1,7 +1,7 @@
 """The declaration of a benchmark: the only source of what stages know about one."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tasks.rules.records import ScoreDefinition, Task
@@ -164,6 +164,11 @@ class Benchmark:
     def primary_score(self) -> ScoreDefinition:
         """The score that ranks models and selects the hard subset."""
         return next(score for score in self.scores if score.is_primary)
+
+    @property
+    def expected_score(self) -> ScoreDefinition:
+        """The primary score with probabilities for decisions, which judges that give them have beside it."""
+        return replace(self.primary_score, score_name=f"expected_{self.primary_score.score_name}", is_primary=False)
 
     @property
     def criteria_score(self) -> ScoreDefinition:

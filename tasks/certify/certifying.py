@@ -63,7 +63,8 @@ _COLUMNS = {
     "responses": "response_id, task_id, conversation_id, model, model_config_hash, trial, vintage, source, status, "
                  f"sha256(text) as text_sha256, chars_alnum, completion_tokens, cost_usd, {_time('created_at')}",
     "verdicts": "task_id, criterion_id, criterion_hash, response_id, verdict_id, judge, judge_config_hash, "
-                "template_hash, grading, judge_trial, source, may_hide_failures, status, value, cost_usd",
+                "template_hash, grading, judge_trial, source, may_hide_failures, status, value, probability, confidence, "
+                "n_in_call, piece_hash, cost_usd",
     "hard_subset": f"selection_id, field, task_id, rank, mean_score, n_models, {_time('selected_at')}",
     "score_definitions": "* exclude (benchmark)",
     "severities": "* exclude (benchmark)",
@@ -111,6 +112,8 @@ def query_of(name: str) -> str:
     elif name == "hard_subset":
         latest = f"select (field, selection_id) from intermediate.latest_selections where {_OF_DATA_SET}"
         condition += f" and (field, selection_id) in ({latest})"
+    elif name == "verdicts":  # without those that a changed neighbour replaced
+        condition += " and (piece_hash is null or verdict_id in (select verdict_id from intermediate.graded_verdicts))"
     elif name in LEADERBOARDS and name != "severity_leaderboard":
         columns += f" replace ({_time('first_response_at')})"
     return f"select {columns} from {name} where {condition} order by {_ORDERS.get(name, 'all')}"

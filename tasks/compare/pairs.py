@@ -116,7 +116,7 @@ def score_or(fitting: ScoreDefinition, score: str | None, benchmark: Benchmark) 
     Raises:
         UsageError: the benchmark has no such score.
     """
-    scores = {definition.score_name: definition for definition in benchmark.scores}
+    scores = {definition.score_name: definition for definition in (*benchmark.scores, benchmark.expected_score)}
     if score is not None and score not in scores:
         raise UsageError(f"--score {score}: no such score; {benchmark.name} has {', '.join(scores)}")
     return fitting if score is None else scores[score]

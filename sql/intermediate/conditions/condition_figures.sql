@@ -24,7 +24,7 @@ wanted as (
         hash(pairs.pair_id, sizes.breakdown, sizes.label, sizes.score_name) as comparison_id
     from intermediate.condition_pairs as pairs
     inner join intermediate.breakdown_sizes as sizes using (benchmark, dataset_revision)
-    where sizes.breakdown in ('all', 'category')
+    where sizes.breakdown in ('all', 'category') and not sizes.is_expected
 )
 
 select wanted.*,

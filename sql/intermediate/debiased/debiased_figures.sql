@@ -40,7 +40,7 @@ counted as (
     from intermediate.mean_scores
     inner join intermediate.model_runs using (model_run_id)
     left join labelled using (figure_id)
-    where raw_mean_score is not null and breakdown in ('all', 'category')
+    where raw_mean_score is not null and breakdown in ('all', 'category') and not is_expected
     qualify count(labelled.figure_id) over (partition by task_set_id, ranking_id) > 0
 ),
 

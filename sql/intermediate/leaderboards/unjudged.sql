@@ -43,3 +43,4 @@ inner join intermediate.breakdown_sizes
         and chosen.dataset_revision = breakdown_sizes.dataset_revision
         -- Under labels there is nothing to say of who has no verdict.
         and breakdown_sizes.breakdown = 'all'
+where not breakdown_sizes.is_expected

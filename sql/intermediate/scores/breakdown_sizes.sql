@@ -7,7 +7,7 @@
 --
 -- built as: table
 -- depends on: intermediate.score_bounds, intermediate.task_breakdowns,
---     intermediate.task_set_members, score_definitions
+--     intermediate.task_set_members, intermediate.all_scores
 with members as (
     select
         score_bounds.* exclude (breakdown, label),
@@ -22,7 +22,7 @@ with members as (
 
 select task_set_members.task_set_id, task_set_members.benchmark, task_set_members.dataset_revision,
     task_set_members.split, task_set_members.is_own_hard, members.breakdown, members.label,
-    members.score_name, definitions.is_primary,
+    members.score_name, definitions.is_primary, definitions.is_expected,
     if(definitions.clips_mean, 0, '-infinity'::double) as mean_floor,
     count(*) as n_tasks_wanted,
     count(*) filter (is_annotated) as n_tasks_annotated,
@@ -31,5 +31,5 @@ select task_set_members.task_set_id, task_set_members.benchmark, task_set_member
     exact_sum(members.highest) as sum_highest
 from intermediate.task_set_members
 inner join members using (benchmark, dataset_revision, task_id)
-inner join score_definitions as definitions using (benchmark, score_name)
+inner join intermediate.all_scores as definitions using (benchmark, score_name)
 group by all

@@ -10,13 +10,15 @@ with verdicts as (
     select
         hash(response_id) as response_key,
         hash(benchmark, dataset_revision, task_id, criterion_id, criterion_hash) as criterion_key,
-        judging_id, value, cost_usd
+        judging_id, value, probability, cost_usd
     from intermediate.graded_verdicts
 )
 
 select response_key, judging_id, label_key,
     any_value(breakdown) as breakdown,
     coalesce(round(sum(weight * value), 12), 0) as points,
+    coalesce(round(sum(weight * probability) filter (where value is not null), 12), 0)
+        as expected_points,
     -- Weights that are no whole numbers have few decimals: in any order the sum
     -- is the same after rounding.
     coalesce(

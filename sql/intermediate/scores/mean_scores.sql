@@ -52,7 +52,7 @@ final as (
     select task_set_id, series_id, model_run_id, bounded.benchmark, bounded.dataset_revision, split,
         is_own_hard, breakdown, label,
         names.* exclude (model_run_id, benchmark, dataset_revision),
-        score_name, is_primary, mean_floor, n_tasks, n_tasks_full, n_tasks_wanted,
+        score_name, is_primary, is_expected, mean_floor, n_tasks, n_tasks_full, n_tasks_wanted,
         n_tasks_annotated,
         n_tasks_full = n_tasks_wanted as is_complete,
         n_trials, raw_mean_score,

@@ -11,6 +11,7 @@
 select wanted.model_run_id, wanted.response_id, wanted.task_id, wanted.trial, wanted.n_trials,
     rubric_weights.breakdown, rubric_weights.label, rubric_weights.label_key,
     coalesce(decided_points.points, 0) as points,
+    coalesce(decided_points.expected_points, 0) as expected_points,
     rubric_weights.positive, rubric_weights.negative,
     rubric_weights.positive - coalesce(decided_points.decided_positive, 0) as undecided_positive,
     rubric_weights.negative - coalesce(decided_points.decided_negative, 0) as undecided_negative,

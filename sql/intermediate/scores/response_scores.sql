@@ -6,19 +6,26 @@
 -- severity. Undecided criteria give bounds, never a value.
 --
 -- built as: view
--- depends on: intermediate.response_points, intermediate.score_bounds
-select response_points.model_run_id, response_points.response_id, response_points.task_id,
-    response_points.trial, response_points.n_trials, response_points.breakdown,
-    response_points.label, score_bounds.score_name,
+-- depends on: intermediate.model_runs, intermediate.response_points, intermediate.score_bounds
+with wanted as (
+    select response_points.* exclude (n_trials), model_runs.n_trials, score_bounds.score_name,
+        score_bounds.offset_points, score_bounds.denominator, score_bounds.lowest,
+        score_bounds.highest,
+        if(is_expected, expected_points, points) as scored_points
+    from intermediate.response_points
+    inner join intermediate.score_bounds using (label_key)
+    inner join intermediate.model_runs using (model_run_id)
+    where has_probabilities or not is_expected
+)
+
+select model_run_id, response_id, task_id, trial, n_trials, breakdown, label, score_name,
     case
-        when n_decided = response_points.n_wanted
-            then score_of(points, offset_points, denominator)
+        when n_decided = n_wanted then score_of(scored_points, offset_points, denominator)
     end as value,
-    score_of(points + undecided_negative, offset_points, denominator) as value_lower,
-    score_of(points + undecided_positive, offset_points, denominator) as value_upper,
-    score_bounds.lowest, score_bounds.highest,
-    n_decided / response_points.n_wanted as coverage,
-    n_decided = response_points.n_wanted as is_complete,
-    n_met, n_decided, response_points.n_wanted
-from intermediate.response_points
-inner join intermediate.score_bounds using (label_key)
+    score_of(scored_points + undecided_negative, offset_points, denominator) as value_lower,
+    score_of(scored_points + undecided_positive, offset_points, denominator) as value_upper,
+    lowest, highest,
+    n_decided / n_wanted as coverage,
+    n_decided = n_wanted as is_complete,
+    n_met, n_decided, n_wanted
+from wanted

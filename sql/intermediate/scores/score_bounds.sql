@@ -8,18 +8,19 @@
 -- `min_normalized` exists.
 --
 -- built as: table
--- depends on: intermediate.rubric_weights, score_definitions
+-- depends on: intermediate.all_scores, intermediate.rubric_weights
 with ratios as (
-    select rubric_weights.*, definitions.score_name,
+    select rubric_weights.*, definitions.score_name, definitions.is_expected,
         definitions.numerator_negative * negative as offset_points,
         definitions.denominator_positive * positive
         + definitions.denominator_negative * negative as denominator
     from intermediate.rubric_weights
-    inner join score_definitions as definitions using (benchmark)
+    inner join intermediate.all_scores as definitions using (benchmark)
+    where breakdown = 'all' or not is_expected
 )
 
-select benchmark, dataset_revision, task_id, breakdown, label, label_key, score_name, offset_points,
-    denominator,
+select benchmark, dataset_revision, task_id, breakdown, label, label_key, score_name, is_expected,
+    offset_points, denominator,
     score_of(negative, offset_points, denominator) as lowest,
     score_of(positive, offset_points, denominator) as highest,
     n_wanted

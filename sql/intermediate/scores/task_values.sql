@@ -21,7 +21,10 @@ with over_trials as (
         sum(n_met) filter (n_decided = n_wanted) as n_met,
         (sum(n_wanted) filter (n_decided = n_wanted))::bigint as n_judged,
         list(trial) filter (n_decided = n_wanted) as trials,
-        list(points) filter (n_decided = n_wanted) as trial_points
+        list(points) filter (n_decided = n_wanted) as trial_points,
+        exact_sum(expected_points + undecided_negative) as expected_lower,
+        exact_sum(expected_points + undecided_positive) as expected_upper,
+        list(expected_points) filter (n_decided = n_wanted) as trial_expected
     from intermediate.response_points
     group by all
 ),
@@ -29,22 +32,30 @@ with over_trials as (
 in_order as (
     -- Sorted here, since an aggregate with an order takes twice as long.
     select
-        * exclude (trials, trial_points),
+        * exclude (trials, trial_points, trial_expected),
         list_sort(trials) as complete_trials,
-        list_select(trial_points, list_grade_up(trials)) as complete_points
+        list_select(trial_points, list_grade_up(trials)) as complete_points,
+        list_select(trial_expected, list_grade_up(trials)) as complete_expected
     from over_trials
 ),
 
 scored as (
-    select in_order.*, model_runs.ranking_id, model_runs.benchmark, model_runs.dataset_revision,
+    select
+        in_order.* replace (
+            if(is_expected, expected_lower, points_lower) as points_lower,
+            if(is_expected, expected_upper, points_upper) as points_upper
+        ),
+        model_runs.ranking_id, model_runs.benchmark, model_runs.dataset_revision,
         score_bounds.score_name, score_bounds.offset_points, score_bounds.denominator,
         score_bounds.lowest, score_bounds.highest,
         [
-            score_of(points, offset_points, denominator) for points in complete_points
+            score_of(points, offset_points, denominator)
+            for points in if(is_expected, complete_expected, complete_points)
         ] as trial_values
     from in_order
     inner join intermediate.model_runs using (model_run_id)
     inner join intermediate.score_bounds using (label_key)
+    where has_probabilities or not is_expected
 )
 
 select model_run_id, ranking_id, benchmark, dataset_revision, task_id, breakdown, label, label_key,

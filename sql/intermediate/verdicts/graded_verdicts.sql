@@ -42,7 +42,13 @@ readings as (
             coalesce(given.reading, mapped.grading) as grading,
             case when is_binary and status = 'partial' then 'unmet' else status end as status,
             case when is_binary and value = 0.5 then 0 else value end as value,
-            case when is_binary then 0 else cost_usd end as cost_usd
+            case when is_binary then 0 else cost_usd end as cost_usd,
+            case
+                when is_binary then null
+                when probability is null and mapped.grading = 'binary'
+                    then case when value = 1 then confidence else 1 - confidence end
+                else probability
+            end as probability
         )
     from mapped
     left join (
