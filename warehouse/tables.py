@@ -10,7 +10,8 @@ from warehouse.columns import COLUMNS
 
 _TASK = "benchmark dataset_revision task_id"
 _BY_JUDGE = "judge judge_config_hash template_hash grading judge_trial"
-_GIVEN = "probability confidence n_in_call position_in_call piece_hash"
+GIVEN = "probability confidence n_in_call position_in_call piece_hash"
+"""What only verdicts of some judges have beside their decision."""
 _USAGE = "prompt_tokens cached_tokens completion_tokens"
 _WRITER = "model model_config_hash served_model served_fingerprint template_hash"
 _OUTCOME = (
@@ -89,7 +90,7 @@ _TABLES = (
     _table("verdicts", "One judge's decision on one criterion of one response.",
            f"verdict_id response_id {_TASK} criterion_id criterion_hash model trial vintage judge judge_config_hash "
            "served_model served_fingerprint template_hash grading judge_trial source import_batch may_hide_failures "
-           f"status value explanation {_GIVEN} decided_by escalated_because {_USAGE} {_OUTCOME}",
+           f"status value explanation {GIVEN} decided_by escalated_because {_USAGE} {_OUTCOME}",
            "verdict_id", "decided", indexes="verdict_id response_id"),
     _table("cascade_rules", "A rule that sends criteria from a cheap to a strong judge, with its held-out figures.",
            "evaluation_id benchmark dataset_revision cheap_judge strong_judge evaluated_splits position rule "
@@ -198,7 +199,7 @@ _TABLES = (
     _table("control_verdicts", "What a judge decided in one night on a member of its control set; never scored.",
            f"set_id judge_vintage verdict_id response_id {_TASK} criterion_id criterion_hash model trial vintage "
            "judge judge_config_hash served_model served_fingerprint template_hash grading judge_trial status value "
-           f"explanation {_GIVEN} decided_by escalated_because {_USAGE} {_OUTCOME}",
+           f"explanation {GIVEN} decided_by escalated_because {_USAGE} {_OUTCOME}",
            "set_id judge_vintage response_id criterion_id criterion_hash", "decided"),
     _table("control_limits", "A night of a control set beside what is expected of it after the earlier ones.",
            "set_id night n_decided n_agreeing min_agreement method centre lower_limit cause created_at",

@@ -61,13 +61,13 @@ ranked as (
 ),
 
 -- The first met, the first unmet, the second met, ...: where one kind ends, the
--- others fill up. What is judged in one call has the place of its first.
+-- others fill up. What is judged in one call has the piece_order of its first.
 pieces as (
     select verdicts.*, usable_responses.conversation_id, ranked.position,
         coalesce(verdicts.piece_hash, verdicts.verdict_id) as piece,
         min(4 * ranked.position - 2 * verdicts.value) over (
             partition by verdicts.response_id, piece
-        ) as place
+        ) as piece_order
     from ranked
     inner join verdicts using (verdict_id)
     inner join usable_responses using (response_id)
@@ -79,9 +79,9 @@ select benchmark, dataset_revision, task_id, judge, judge_config_hash, template_
     value as first_value
 from pieces
 qualify
-    count(*) over (order by place, response_id, piece)
+    count(*) over (order by piece_order, response_id, piece)
     - count(*) over (partition by response_id, piece) < $number
-order by place, response_id, piece, position, value desc;
+order by piece_order, response_id, piece, position, value desc;
 
 -- name: members
 -- One row: a member of a control set without a verdict in a night, or with a
@@ -92,7 +92,7 @@ with tonight as (
     select response_id, criterion_id, criterion_hash, status
     from control_verdicts
     where set_id = $set_id and judge_vintage = $night
-)
+),
 
 members as (
     select control_set.*,

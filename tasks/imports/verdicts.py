@@ -27,6 +27,7 @@ from tasks.rules.text.characters import is_blank
 from tasks.rules.verdict import BINARY, GRADINGS, VALUES, WORDS, status_of
 from tasks.run.writing import NO_CALL, StageReport
 from warehouse import Reader, Warehouse
+from warehouse.tables import GIVEN
 
 
 @dataclass(frozen=True)
@@ -268,7 +269,7 @@ def verdict_cell(job: Job, response: Row, wording: Wording, judge: str, judge_tr
         **{name: response[name] for name in copied}, **NO_CALL, "verdict_id": identity,
         "criterion_id": wording.criterion_id, "criterion_hash": wording.content_hash, "judge": judge,
         "judge_config_hash": config_hash, "template_hash": IMPORTED, "grading": grading, "judge_trial": judge_trial,
-        "source": "imported", "confidence": None, "decided_by": None, "escalated_because": None,
+        "source": "imported", **dict.fromkeys(GIVEN.split()), "decided_by": None, "escalated_because": None,
         "may_hide_failures": None, "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip
 

@@ -109,9 +109,9 @@ class GroupJudge:
         if by.judge_config.judge.is_decision_model:
             text, questions = decision_input(template, messages, response, texts)
             content = [{"role": "user", "content": text}]
-            asked = groups.questions_on(questions, grading)
+            wanted = groups.questions_on(questions, grading)
             return Call(
-                by.target, content, cell, trial=by.judge_config.judge_trial, vintage=by.vintage, questions=asked
+                by.target, content, cell, trial=by.judge_config.judge_trial, vintage=by.vintage, questions=wanted
             )
         prompt = group_prompt(template, messages, response, texts)
         if by.fit is not None and not by.fit.holds(prompt):

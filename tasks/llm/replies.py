@@ -160,9 +160,9 @@ def from_embedding(result: Any) -> Reply:
 
 
 def from_decisions(result: Any, body: Body) -> Reply:
-    """Return the reply in LiteLLM's result of decisions, without its cost and time; its text is JSON with `answers`.
+    """Return the reply in LiteLLM's result of decisions, without its cost and time; its text is JSON with the `answers`.
 
-    The answers are those in the received body where they stand there, else those that LiteLLM made of it.
+    The decisions are those in the received body where they stand there, else those that LiteLLM made of it.
     """
     usage = getattr(result, "usage", None)
     own = (

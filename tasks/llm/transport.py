@@ -39,8 +39,8 @@ def cleaned(content: Any) -> Any:
     return content if all(clean[name] is content[name] for name in content) else clean
 
 
-def without_answers(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body of a decision model without its answers, with the total of tokens that LiteLLM needs."""
+def without_decisions(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body of a decision model without its decisions, with the total of tokens that LiteLLM needs."""
     usage = content.get("usage") or {}
     counts = {name: usage.get(name) or 0 for name in ("input_tokens", "output_tokens")}
     return {
@@ -93,8 +93,8 @@ class Body:
     One that `may_be_cut` (a file of JSON lines, the results of a batch) ends where the bound is, so that no paid result
     before it is lost; then it `is_over`. `is_completion` is whether it has the shape of OpenAI's chat completions,
     whose `finish_reason` is kept as it was sent: LiteLLM makes `stop` of one that is missing or that it does not know.
-    `decisions` is a body with the answers of a decision model, which are kept as they were sent and not handed on:
-    LiteLLM matches answers by their order, and fails at all for one that it cannot read.
+    `decisions` is the body of a decision model, whose decisions are kept as they were sent and not handed on:
+    LiteLLM matches them by their order, and fails at all for one that it cannot read.
     """
 
     def __init__(self, most_bytes: int, encoding: str = "", *, may_be_cut: bool = False) -> None:
@@ -152,7 +152,7 @@ class Body:
             return text
         clean = cleaned(content)
         if isinstance(clean, dict) and isinstance(clean.get("answers"), list | dict):
-            self.decisions, clean = text, without_answers(clean)
+            self.decisions, clean = text, without_decisions(clean)
         self.look_at(clean)
         return text if clean is content else json.dumps(clean).encode()
 

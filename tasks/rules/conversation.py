@@ -22,10 +22,10 @@ Message = tuple[str, str]
 
 PLACEHOLDERS = ("<<conversation>>", "<<rubric_item>>")
 """What a judge template must contain (`prompt_on` says which it may contain)."""
-GROUP, QUESTION = "<<rubric_items>>", "<<question>>"
+GROUP, QUESTIONS = "<<rubric_items>>", "<<questions>>"
 OF_GROUP = (PLACEHOLDERS[0], GROUP)
 """What the template of a judge must contain that decides several criteria in one call."""
-OF_DECISIONS = (PLACEHOLDERS[0], QUESTION, PLACEHOLDERS[1])
+OF_DECISIONS = (PLACEHOLDERS[0], QUESTIONS, PLACEHOLDERS[1])
 """What the template of a decision model must contain: the text to decide on, then a question on a criterion."""
 
 _TAGS = "think|thinking|reasoning|reason"
@@ -174,9 +174,9 @@ def decision_input(
     template: str, messages: Sequence[Message], response: str, criteria: Sequence[str]
 ) -> tuple[str, list[str]]:
     """Return the text that a decision model decides on, and a question for each criterion."""
-    text, _, question = template.partition(QUESTION)
+    text, _, wording = template.partition(QUESTIONS)
     filled = judge_prompt(text, messages, response, "").strip()
-    return filled, [fill(question, {PLACEHOLDERS[1]: criterion}).strip() for criterion in criteria]
+    return filled, [fill(wording, {PLACEHOLDERS[1]: criterion}).strip() for criterion in criteria]
 
 
 RUBRIC, NUMBER = "<<rubric>>", "<<number>>"

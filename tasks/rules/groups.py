@@ -55,7 +55,7 @@ class _Doubled(dict[str, Any]):
 
 def _loaded(text: str) -> Any:
     def keep_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        return found if len(found := dict(pairs)) == len(pairs) else _Doubled(pairs)
+        return whole if len(whole := dict(pairs)) == len(pairs) else _Doubled(pairs)
 
     try:
         return json.loads(text, object_pairs_hook=keep_doubled)
@@ -140,25 +140,25 @@ def parse_decisions(reply: str, n_criteria: int, grading: str, threshold: float)
         VerdictError: the reply as a whole is anything else.
     """
     content = _loaded(reply)
-    answers = content.get("answers") if isinstance(content, dict) else None
+    decisions = content.get("answers") if isinstance(content, dict) else None
     names = [f"c{n}" for n in range(1, n_criteria + 1)]
-    if isinstance(answers, dict):
-        given = list(answers.pairs if isinstance(answers, _Doubled) else answers.items())
-    elif isinstance(answers, list):
-        own = [answer.get("name") if isinstance(answer, dict) else None for answer in answers]
-        # A provider that repeats no name gives the answers in the order of the questions.
-        has_no_names = len(answers) == n_criteria and not any(own)
-        given = list(zip(names if has_no_names else map(str, own), answers, strict=True))
+    if isinstance(decisions, dict):
+        given = list(decisions.pairs if isinstance(decisions, _Doubled) else decisions.items())
+    elif isinstance(decisions, list):
+        own = [decision.get("name") if isinstance(decision, dict) else None for decision in decisions]
+        # A provider that repeats no name gives the decisions in the order of the questions.
+        has_no_names = len(decisions) == n_criteria and not any(own)
+        given = list(zip(names if has_no_names else map(str, own), decisions, strict=True))
     else:
-        raise VerdictError("no list or mapping of answers")
-    return _read(given, names, lambda answer: _decision(answer, grading, threshold))
+        raise VerdictError("no list or mapping `answers`")
+    return _read(given, names, lambda decision: _decision(decision, grading, threshold))
 
 
-def _decision(answer: Any, grading: str, threshold: float) -> Verdict:
-    if not isinstance(answer, dict) or isinstance(answer, _Doubled):
+def _decision(decision: Any, grading: str, threshold: float) -> Verdict:
+    if not isinstance(decision, dict) or isinstance(decision, _Doubled):
         raise VerdictError("not an object with different keys")
     if grading == TERNARY:
-        given = answer.get("probabilities")
+        given = decision.get("probabilities")
         if isinstance(given, list) and all(
             isinstance(each, dict) and isinstance(each.get("value"), str) for each in given
         ):
@@ -170,7 +170,7 @@ def _decision(answer: Any, grading: str, threshold: float) -> Verdict:
         status = max(reversed(DECIDED), key=lambda each: of_status[each])
         expected = sum(VALUES[each] * probability for each, probability in of_status.items())
         return Verdict(status, VALUES[status], None, min(1.0, expected), of_status[status])
-    probability = _probability(answer.get("probability", answer.get("noul")))
+    probability = _probability(decision.get("probability", decision.get("noul")))
     status = MET if probability >= threshold else UNMET
     return Verdict(status, VALUES[status], None, probability, probability if status == MET else 1.0 - probability)
 

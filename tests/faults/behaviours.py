@@ -146,23 +146,23 @@ def decision(prompt: str) -> dict[str, Any]:
     return {"criteria_met": meets(prompt)}
 
 
-def probability_of(text: str, question: str) -> float:
-    """The probability of the test's decision model: decided by the text and the question alone, in steps of 1/64."""
-    return hashlib.sha256(f"{text}|{question}".encode(errors="surrogatepass")).digest()[0] // 4 / 63
+def probability_of(text: str, wording: str) -> float:
+    """The probability of the test's decision model: decided by the text and the wording alone, in steps of 1/64."""
+    return hashlib.sha256(f"{text}|{wording}".encode(errors="surrogatepass")).digest()[0] // 4 / 63
 
 
 def decisions(request: Request) -> list[dict[str, Any]]:
-    """Return the answers of the test's decision model, as `/v1/decisions` gives them."""
+    """Return the given of the test's decision model, as `/v1/decisions` gives them."""
     questions, text = request["questions"], prompt_of(request)
     named = questions.items() if isinstance(questions, dict) else ((each["name"], each) for each in questions)
-    answers: list[dict[str, Any]] = []
-    for name, question in named:
-        words = question.get("choices") or [{"value": value} for value in question.get("criteria") or ()]
-        odds = [probability_of(text, f"{question['instructions']}{word['value']}") + 1 for word in words]
+    given: list[dict[str, Any]] = []
+    for name, wording in named:
+        words = wording.get("choices") or [{"value": value} for value in wording.get("criteria") or ()]
+        odds = [probability_of(text, f"{wording['instructions']}{word['value']}") + 1 for word in words]
         if words:
             of_words = [{"value": w["value"], "probability": o / sum(odds)} for w, o in zip(words, odds, strict=True)]
             best = max(of_words, key=lambda each: each["probability"])
-            answers.append(
+            given.append(
                 {
                     "type": "choice",
                     "name": name,
@@ -172,10 +172,10 @@ def decisions(request: Request) -> list[dict[str, Any]]:
                 }
             )
         else:
-            answers.append(
-                {"type": "predicate", "name": name, "probability": probability_of(text, question["instructions"])}
+            given.append(
+                {"type": "predicate", "name": name, "probability": probability_of(text, wording["instructions"])}
             )
-    return answers
+    return given
 
 
 def criteria_of(prompt: str) -> list[str]:

@@ -69,19 +69,19 @@ def _embeddings(request: Request, reply: HttpResponse) -> dict[str, Any]:
 
 
 def _decisions(path: str, request: Request, reply: HttpResponse) -> dict[str, Any]:
-    """The answers in a reply's text, a list for `/v1/decisions`, as System One has them for the other path."""
-    answers = json.loads(reply.text or "[]")
-    if path == SYSTEM_ONE and isinstance(answers, list):
-        answers = {answer["name"]: _system_one(answer) for answer in answers}
+    """The given in a reply's text, a list for `/v1/decisions`, as System One has them for the other path."""
+    given = json.loads(reply.text or "[]")
+    if path == SYSTEM_ONE and isinstance(given, list):
+        given = {decision["name"]: _system_one(decision) for decision in given}
     usage = {name: value for name, value in _response_usage(request, reply).items() if value is not None}
-    return {"id": f"dec_{digest_of(request)[:24]}", "model": _served(request, reply), "answers": answers, **usage}
+    return {"id": f"dec_{digest_of(request)[:24]}", "model": _served(request, reply), "answers": given, **usage}
 
 
-def _system_one(answer: dict[str, Any]) -> dict[str, Any]:
-    if "probabilities" in answer:
-        of_values = {each["value"]: each["probability"] for each in answer["probabilities"]}
-        return {**{key: answer[key] for key in ("type", "choice", "confidence")}, "probabilities": of_values}
-    return {"type": "noul", "noul": answer.get("probability")}
+def _system_one(decision: dict[str, Any]) -> dict[str, Any]:
+    if "probabilities" in decision:
+        of_values = {each["value"]: each["probability"] for each in decision["probabilities"]}
+        return {**{key: decision[key] for key in ("type", "choice", "confidence")}, "probabilities": of_values}
+    return {"type": "noul", "noul": decision.get("probability")}
 
 
 def words_vector(text: str) -> list[float]:

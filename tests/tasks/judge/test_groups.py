@@ -39,8 +39,8 @@ def kind(request: pytest.FixtureRequest) -> str:
 def job_of(server: FaultServer, warehouse: Path, judge: Mapping[str, Any], **settings: Any) -> Job:
     """A job on two tasks with one model, and a judge with these settings."""
     own = {"label": "judge", "api_base": server.api_base, "price": PRICE, **judge}
-    made = job_on("sample", warehouse, models=[endpoint("a", server.api_base)], judges=[own], **settings)
-    return made.model_copy(update={"limit": 2})
+    job = job_on("sample", warehouse, models=[endpoint("a", server.api_base)], judges=[own], **settings)
+    return job.model_copy(update={"limit": 2})
 
 
 @pytest.fixture(scope="module")
@@ -96,12 +96,12 @@ def test_each_criterion_has_a_verdict_of_its_own_from_one_request_for_its_piece(
         (row["n_in_call"], row["position_in_call"]) for row in rows
     ]
     if kind == "chat":
-        said = [each for request in requests for each in json.loads(well_behaved(request, 0).text or "")]
-        assert sorted(float(each["criteria_met"]) for each in said) == sorted(row["value"] for row in rows)
+        decided = [each for request in requests for each in json.loads(well_behaved(request, 0).text or "")]
+        assert sorted(float(each["criteria_met"]) for each in decided) == sorted(row["value"] for row in rows)
         assert {"as the test says"} == {row["explanation"] for row in rows}
     else:
-        said = [each["probability"] for request in requests for each in decisions(request)]
-        assert sorted(said) == sorted(row["probability"] for row in rows)
+        decided = [each["probability"] for request in requests for each in decisions(request)]
+        assert sorted(decided) == sorted(row["probability"] for row in rows)
         assert [float(row["probability"] >= 0.5) for row in rows] == [row["value"] for row in rows]
         assert all(row["confidence"] == max(row["probability"], 1 - row["probability"]) for row in rows)
         assert {None} == {row["explanation"] for row in rows}
@@ -157,7 +157,10 @@ def test_an_entry_that_cannot_be_read_fails_its_criterion_alone_and_the_piece_is
         pytest.skip("a mapping that Python writes has no key twice; the parser's test has one")
     server.behaviour = spoiled(ENTRIES[name], until=2)
     job = make(JUDGES[kind])
-    report, n_pieces = judged(job), len({each["number"] for each in ({"number": entry.digest} for entry in server.paid)})
+    report, n_pieces = (
+        judged(job),
+        len({each["number"] for each in ({"number": entry.digest} for entry in server.paid)}),
+    )
     rows = verdicts(job)
     failed = [row for row in rows if row["status"] == "parse_error"]
 
@@ -232,11 +235,11 @@ def test_another_threshold_makes_its_verdicts_of_stored_probabilities_without_a_
 
 
 HOSTILE: dict[str, bytes] = {
-    "ten thousand answers": json.dumps({"answers": [{"name": "c1", "probability": 0.5}] * 10_000}).encode(),
+    "ten thousand decisions": json.dumps({"answers": [{"name": "c1", "probability": 0.5}] * 10_000}).encode(),
     "deep nesting": b'{"answers": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-    "no answers": b'{"answers": 3, "model": "m"}',
+    "no decisions": b'{"answers": 3, "model": "m"}',
     "text": b"<html>",
-    "an answer for another question": b'{"answers": {"c1 ": {"noul": 0.9}}, "usage": {"input_tokens": "many"}}',
+    "a decision on another question": b'{"answers": {"c1 ": {"noul": 0.9}}, "usage": {"input_tokens": "many"}}',
 }
 
 
