@@ -96,7 +96,8 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "judge_trial": (_INT, "Repetition of the judging, from 1."),
     "value": (_REAL, "Of a verdict 1, 0.5 or 0, of a review 1 or 0; of a score its value; NULL when not decided."),
     "explanation": (_TEXT, "The judge's or the reviewer's reason."),
-    "probability": (_REAL, "Probability of met that a decision model gave; of a ternary verdict its expected value."),
+    "probability": (_REAL, "Of a verdict: what a decision model gave to met (ternary: the expected value). Of a "
+                           "sample: the probability of being drawn, above 0."),
     "confidence": (_REAL, "Probability that the judge gave to its decision, 0 to 1."),
     "n_in_call": (_INT, "Criteria that the same call decided; NULL where a judge decides each by itself."),
     "position_in_call": (_INT, "Position of the criterion among them, from 1."),
@@ -212,7 +213,6 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "n_population": (_INT, "Number of criteria, or of verdicts, that a sample was drawn from."),
     "design": (_TEXT, "How a sample was drawn, in words."),
     "stratum": (_TEXT, "The part of the population that a criterion was drawn from; all where there is one."),
-    "probability": (_REAL, "The probability with which the design draws the criterion or verdict, above 0."),
     # labels of verdicts
     "sheet_id": (_TEXT, "Hash of a sheet of verdicts: what it was drawn from and how."),
     "covered_breakdown": (_TEXT, "Which verdicts on these responses it was drawn from: all, or those of a category."),

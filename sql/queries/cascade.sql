@@ -31,7 +31,7 @@ order by judge, n_verdicts desc, judge_config_hash, template_hash, judge_trial;
 -- the cheap one said first and second and what the strong one said; NULL where
 -- that failed. What counts for the response's primary score stands beside it.
 with graded as (
-    select response_id, criterion_id, criterion_hash, judging_id, confidence, value
+    select response_id, criterion_id, criterion_hash, judging_id, confidence, probability, value
     from intermediate.graded_verdicts
     where benchmark = $benchmark
         and dataset_revision = $revision
@@ -67,8 +67,10 @@ primary_scores as (
 select responses.response_id, responses.task_id, responses.model, responses.vintage,
     criteria.criterion_id, criteria.weight,
     coalesce(criteria.category, '(none)') as category,
+    coalesce(criteria.severity, '(none)') as severity,
+    kinds_of(criteria.title) as kinds,
     first_verdicts.value as first_value,
-    first_verdicts.confidence,
+    first_verdicts.confidence, first_verdicts.probability,
     second_verdicts.criterion_id is not null as has_second,
     second_verdicts.value as second_value,
     strong_verdicts.value as strong_value,

@@ -98,7 +98,9 @@ members as (
     select control_set.*,
         responses.text as response_text,
         criteria.title as criterion_text,
-        criteria.weight, criteria.category, criteria.position, criteria.piece, criteria.call_index,
+        criteria.weight, criteria.category, criteria.severity,
+        kinds_of(criteria.title) as kinds,
+        criteria.position, criteria.piece, criteria.call_index,
         true as is_missing,
         tasks.task_id is not null as has_same_prompt,
         tonight.status as stored_status
@@ -130,7 +132,8 @@ beside as (
     select distinct members.* replace (
             criteria.criterion_id as criterion_id, criteria.content_hash as criterion_hash,
             criteria.title as criterion_text, criteria.weight as weight,
-            criteria.category as category, criteria.position as position, false as is_missing,
+            criteria.category as category, criteria.severity as severity,
+            kinds_of(criteria.title) as kinds, criteria.position as position, false as is_missing,
             null as verdict_id, null as first_value, null as stored_status
         )
     from members

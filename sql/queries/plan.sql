@@ -56,7 +56,9 @@ select verdicts.response_id, verdicts.criterion_id,
     list(verdicts.value order by verdicts.judge_trial) as first_values,
     first(verdicts.confidence order by verdicts.judge_trial) as confidence,
     any_value(criteria.weight) as weight,
-    any_value(criteria.category) as category
+    any_value(criteria.category) as category,
+    any_value(criteria.severity) as severity,
+    kinds_of(any_value(criteria.title)) as kinds
 from verdicts
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 where verdicts.benchmark = $benchmark

@@ -161,7 +161,9 @@ select responses.response_id, responses.task_id, responses.model, responses.tria
     criteria.criterion_id,
     criteria.content_hash as criterion_hash,
     criteria.title as criterion_text,
-    criteria.weight, criteria.category, criteria.piece, criteria.call_index,
+    criteria.weight, criteria.category, criteria.severity,
+    kinds_of(criteria.title) as kinds,
+    criteria.piece, criteria.call_index,
     done.criterion_id is null as is_missing
 from chosen
 inner join responses using (response_id)

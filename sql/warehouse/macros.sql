@@ -26,4 +26,25 @@ create macro exact_avg(x) as exact_sum(x) / count(x);
 -- whole numbers are.
 create macro exact_corr(x, y) as
 (count(*) * sum(x * y) - sum(x) * sum(y))
-/ sqrt((count(*) * sum(x * x) - pow(sum(x), 2)) * (count(*) * sum(y * y) - pow(sum(y), 2)))
+/ sqrt((count(*) * sum(x * x) - pow(sum(x), 2)) * (count(*) * sum(y * y) - pow(sum(y), 2)));
+
+-- The kinds of a criterion by its words: one that holds a number, a negation, or
+-- a list of which so many are needed.
+create macro kinds_of(title) as
+list_filter(
+    [
+        case when regexp_matches(title, '[0-9]') then 'number' end,
+        case
+            when regexp_matches(title, '(?i)\b(not|no|never|none|without|avoids?|fails? to)\b|n''t\b')
+                then 'negation'
+        end,
+        case
+            when
+                regexp_matches(
+                    title, '(?i)\bat least (\w+|[0-9]+)( or more)? (of|from|out of)\b|\bany (two|three|[0-9]+) of\b'
+                )
+                then 'list'
+        end
+    ],
+    lambda kind: kind is not null
+)

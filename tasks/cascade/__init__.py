@@ -97,7 +97,10 @@ def _mean_usd(rows: Sequence[Row]) -> float | None:
     return sum(usd * n for usd, n in priced) / sum(n for _, n in priced) if priced else None
 
 
-_NUMBERS = ("first_value", "second_value", "strong_value", "weight", "confidence", "offset_points", "denominator")
+_NUMBERS = (
+    "first_value", "second_value", "strong_value", "weight", "confidence", "probability", "offset_points",
+    "denominator",
+)  # fmt: skip
 
 
 def _pair(verdicts: pl.DataFrame, costs: Costs, notes: tuple[str, ...]) -> StoredPair:
@@ -105,9 +108,12 @@ def _pair(verdicts: pl.DataFrame, costs: Costs, notes: tuple[str, ...]) -> Store
     n_second = int(kept["has_second"].sum())
     has_repetitions = is_repeated(n_second, len(kept))
     values = kept.select("first_value", *(["second_value"] if has_repetitions else []))
+    is_binary = kept["strong_value"].is_in([0.0, 1.0]).all()
     facts = Facts(
         values.to_numpy(), kept["weight"].to_numpy(), kept["category"].to_numpy().astype(str),
         kept["confidence"].to_numpy(),
+        kept["probability"].to_numpy() if is_binary else np.full(len(kept), np.nan),
+        kept["severity"].to_numpy().astype(str), kept["kinds"].list.join(" ").to_numpy().astype(str),
     )  # fmt: skip
     return StoredPair(
         _paired(kept, facts), costs, has_repetitions, kept["first_value"].null_count(), len(verdicts) - len(kept),

@@ -63,8 +63,8 @@ _COLUMNS = {
     "responses": "response_id, task_id, conversation_id, model, model_config_hash, trial, vintage, source, status, "
                  f"sha256(text) as text_sha256, chars_alnum, completion_tokens, cost_usd, {_time('created_at')}",
     "verdicts": "task_id, criterion_id, criterion_hash, response_id, verdict_id, judge, judge_config_hash, "
-                "template_hash, grading, judge_trial, source, may_hide_failures, status, value, probability, confidence, "
-                "n_in_call, piece_hash, cost_usd",
+                "template_hash, grading, judge_trial, source, may_hide_failures, status, value, probability, "
+                "confidence, n_in_call, piece_hash, cost_usd",
     "hard_subset": f"selection_id, field, task_id, rank, mean_score, n_models, {_time('selected_at')}",
     "score_definitions": "* exclude (benchmark)",
     "severities": "* exclude (benchmark)",

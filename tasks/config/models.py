@@ -236,6 +236,8 @@ class Escalation(Strict):
     disagreement: bool = False
     weight_above: Annotated[float, Field(ge=0)] | None = None
     categories: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    severities: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    kinds: tuple[Literal["number", "negation", "list"], ...] = ()
     confidence_below: Annotated[float, Field(gt=0, le=1)] | None = None
 
     def problems(self) -> Iterator[str]:
@@ -246,7 +248,8 @@ class Escalation(Strict):
     @property
     def rule(self) -> When:
         """The conditions as the rule takes them."""
-        return When(self.disagreement, self.weight_above, tuple(sorted(set(self.categories))), self.confidence_below)
+        names = {name: tuple(sorted(set(getattr(self, name)))) for name in ("categories", "severities", "kinds")}
+        return When(self.disagreement, self.weight_above, **names, confidence_below=self.confidence_below)
 
 
 class Cascade(Strict):

@@ -59,4 +59,4 @@ class CascadeJudge:
             return []
         confidence = first[0].verdict.confidence if first[0].verdict else None
         values = [each.verdict.value if each.verdict else None for each in first]
-        return reasons_to_escalate(self.when, values, criterion.weight, criterion.category, confidence)
+        return reasons_to_escalate(self.when, values, confidence, vars(criterion))

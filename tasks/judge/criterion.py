@@ -53,6 +53,8 @@ class CriterionToJudge:
     criterion_text: str
     weight: float
     category: str | None
+    severity: str | None
+    kinds: Sequence[str]
     piece: tuple[str, ...]
     call_index: int | None
     is_missing: bool

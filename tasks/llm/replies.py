@@ -160,7 +160,7 @@ def from_embedding(result: Any) -> Reply:
 
 
 def from_decisions(result: Any, body: Body) -> Reply:
-    """Return the reply in LiteLLM's result of decisions, without its cost and time; its text is JSON with the `answers`.
+    """Return the reply in LiteLLM's result of decisions, without its cost and time; its text is JSON with `answers`.
 
     The decisions are those in the received body where they stand there, else those that LiteLLM made of it.
     """

@@ -332,8 +332,9 @@ def _share(
     }  # fmt: skip
     rows = reader.rows(sql.read("queries/plan/first_verdicts"), given)
     if rows:
-        names = ("first_values", "weight", "category", "confidence")
-        escalated = [bool(reasons_to_escalate(cascade.when, *(row[name] for name in names))) for row in rows]
+        escalated = [
+            bool(reasons_to_escalate(cascade.when, row["first_values"], row["confidence"], row)) for row in rows
+        ]
         return sum(escalated) / len(rows), f"as its rule says of stored verdicts of {first.judge.label}"
     return 1.0, "assumed, since nothing is stored that would say how many"
 

@@ -10,12 +10,12 @@ select benchmark, dataset_revision, task_id,
     'original' as rubric,
     criterion_id,
     criterion_id as original_id,
-    position, title, weight, category, content_hash
+    position, title, weight, category, severity, content_hash
 from criteria
 union all
 select variants.benchmark, variants.dataset_revision, variants.task_id, variants.rubric,
     variants.criterion_id, variants.original_id, criteria.position, variants.title, criteria.weight,
-    criteria.category, variants.content_hash
+    criteria.category, criteria.severity, variants.content_hash
 from criterion_variants as variants
 inner join criteria using (benchmark, dataset_revision, task_id)
 where variants.original_id = criteria.criterion_id

@@ -109,11 +109,13 @@ def _as_configured(evaluation: Evaluation, cheap: str, strong: str) -> str | Non
     """
     when = evaluation.candidate.when or When()
     given = {name: value for name, value in asdict(when).items() if value != getattr(When(), name)}
+    if (threshold := evaluation.candidate.threshold) is not None:
+        return str(yaml.safe_dump([{"label": cheap, "threshold": threshold}], sort_keys=False))
     if not given:
         return None
-    given |= {"categories": list(when.categories)} if when.categories else {}
+    given = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
     entry = {"label": f"{cheap}-then-{strong}", "cascade": {"first": cheap, "then": strong, "when": given}}
-    needed = {"trials: 2": when.disagreement, "logprobs: true": when.has_confidence}
+    needed = {"trials: 2": when.disagreement, "logprobs: true (or kind: decisions)": when.has_confidence}
     needs = "".join(f"# {cheap} needs `{setting}`\n" for setting, is_needed in needed.items() if is_needed)
     return needs + str(yaml.safe_dump([entry], sort_keys=False, allow_unicode=True, width=100))
 

@@ -246,6 +246,9 @@ def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> _Replay:
     """
     when, everything = candidate.when, np.ones(len(paired.strong), dtype=np.bool_)
     first = paired.facts.first[:, 0]
+    if candidate.threshold is not None:
+        is_known = ~np.isnan(paired.facts.probability)
+        first = np.where(is_known, (paired.facts.probability >= candidate.threshold).astype(np.float64), first)
     if when is None:
         return _Replay(everything, everything, paired.strong)
     if not when.n_conditions:

@@ -5,14 +5,15 @@ evaluation tries.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 FAILED, DISAGREEMENT, WEIGHT, CATEGORY = "failed", "disagreement", "weight", "category"
+SEVERITY, KIND = "severity", "kind"
 CONFIDENCE, CONFIDENCE_UNKNOWN = "confidence", "confidence_unknown"
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -26,6 +27,8 @@ class When:
         disagreement: the repetitions of the first judge do not all say the same.
         weight_above: the criterion's weight, without its sign, is above this.
         categories: the criterion is of one of these categories.
+        severities: its severity is one of these.
+        kinds: it is of one of these kinds by its words (`kinds_of` in SQL): number, negation, list.
         confidence_below: the first judge's confidence is below this, from 0 to 1, or not known.
     """
 
@@ -33,11 +36,13 @@ class When:
     weight_above: float | None = None
     categories: tuple[str, ...] = ()
     confidence_below: float | None = None
+    severities: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
 
     @property
     def n_conditions(self) -> int:
         """The number of conditions."""
-        return sum((self.disagreement, self.weight_above is not None, bool(self.categories), self.has_confidence))
+        return sum(getattr(self, each.name) != each.default for each in fields(self))
 
     @property
     def has_confidence(self) -> bool:
@@ -56,14 +61,23 @@ class Facts:
     Attributes:
         first: the values of the first judge's repetitions, shape (n_criteria, n_repetitions), NaN where one failed.
         weights: shape (n_criteria,).
-        categories: shape (n_criteria,), `(none)` without one.
+        categories, severities: shape (n_criteria,), `(none)` without one.
+        kinds: shape (n_criteria,), the names in one text, with spaces between.
         confidence: of the first repetition, shape (n_criteria,), NaN where it is not known.
+        probability: of met in the first repetition, likewise.
     """
 
     first: Floats
     weights: Floats
     categories: NDArray[Any]
     confidence: Floats
+    probability: Floats
+    severities: NDArray[Any]
+    kinds: NDArray[Any]
+
+    def of(self, chosen: Flags) -> "Facts":
+        """Return the facts of some criteria."""
+        return Facts(*(getattr(self, each.name)[chosen] for each in fields(self)))
 
 
 def escalations(when: When, facts: Facts) -> dict[str, Flags]:
@@ -81,6 +95,10 @@ def escalations(when: When, facts: Facts) -> dict[str, Flags]:
         reasons[WEIGHT] = np.abs(facts.weights) > when.weight_above
     if when.categories:
         reasons[CATEGORY] = np.isin(facts.categories, np.asarray(when.categories))
+    if when.severities:
+        reasons[SEVERITY] = np.isin(facts.severities, np.asarray(when.severities))
+    if when.kinds:
+        reasons[KIND] = np.array([not set(when.kinds).isdisjoint(kinds.split()) for kinds in facts.kinds], np.bool_)
     if when.confidence_below is not None:
         unknown = np.isnan(facts.confidence)
         reasons[CONFIDENCE] = ~failed & ~unknown & (facts.confidence < when.confidence_below)
@@ -89,18 +107,22 @@ def escalations(when: When, facts: Facts) -> dict[str, Flags]:
 
 
 def reasons_to_escalate(
-    when: When, first: Sequence[float | None], weight: float, category: str | None, confidence: float | None
+    when: When, first: Sequence[float | None], confidence: float | None, criterion: Mapping[str, Any]
 ) -> list[str]:
     """Return the reasons to escalate one criterion; none: the first judge has decided.
 
     Args:
         first: the values of the first judge's repetitions, None where one failed.
+        criterion: its `weight`, `category`, `severity` and `kinds`.
     """
     facts = Facts(
         np.array([[math.nan if value is None else value for value in first]]),
-        np.array([float(weight)]),
-        np.array([category or "(none)"]),
+        np.array([float(criterion["weight"])]),
+        np.array([criterion["category"] or "(none)"]),
         np.array([math.nan if confidence is None else confidence]),
+        np.array([math.nan]),
+        np.array([criterion["severity"] or "(none)"]),
+        np.array([" ".join(criterion["kinds"])]),
     )
     return [reason for reason, which in escalations(when, facts).items() if which[0]]
 
@@ -144,12 +166,10 @@ class PairedVerdicts:
             chosen: shape (n_tasks,).
         """
         here = chosen[self.task]
-        of = self.facts
-        facts = Facts(of.first[here], of.weights[here], of.categories[here], of.confidence[here])
         denominator = np.where(chosen[self.task_of_response], self.denominator, np.nan)
         return replace(
-            self, facts=facts, strong=self.strong[here], task=self.task[here], response=self.response[here],
-            denominator=denominator, has_second=self.has_second[here],
+            self, facts=self.facts.of(here), strong=self.strong[here], task=self.task[here],
+            response=self.response[here], denominator=denominator, has_second=self.has_second[here],
         )  # fmt: skip
 
     def scores(self, values: NDArray[Any]) -> Floats:
@@ -158,6 +178,7 @@ class PairedVerdicts:
         return np.asarray((points + self.offset) / self.denominator)
 
 
+THRESHOLDS = tuple(round(0.05 * n, 2) for n in range(1, 20))
 CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 _MOST_WEIGHTS = 12
 """More distinct weights than these are thinned out evenly."""
@@ -167,10 +188,14 @@ _FEWEST_REPEATED = 0.5
 
 @dataclass(frozen=True)
 class CandidateRule:
-    """A rule under its name. `when` None: the strong judge alone, without a cheap one."""
+    """A rule under its name. `when` None: the strong judge alone, without a cheap one.
+
+    With a `threshold` the cheap judge's probabilities from it on are met.
+    """
 
     name: str
     when: When | None
+    threshold: float | None = None
 
 
 def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[CandidateRule]:
@@ -192,6 +217,16 @@ def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[Candida
     rules += [_named(When(weight_above=weight)) for weight in weights]
     rules += [_named(When(categories=names)) for names in dict.fromkeys([*single, *sets])]
     rules += [_named(When(confidence_below=level)) for level in confidences]
+    of_names = [When(severities=(name,)) for name in _some(paired.facts.severities)]
+    of_names += [When(kinds=(name,)) for name in _some(np.array(" ".join(paired.facts.kinds).split()))]
+    rules += [_named(each) for each in of_names]
+    rules += [_named(replace(each, confidence_below=level)) for each in of_names for level in confidences]
+    if len(known := paired.facts.probability[~np.isnan(paired.facts.probability)]):
+        rules += [
+            CandidateRule(f"cheap alone, threshold {each:g}", When(), each)
+            for each in THRESHOLDS
+            if 0 < (known < each).sum() < len(known)
+        ]
     rules += [_named(When(weight_above=w, categories=names)) for w in weights for names in sets]
     rules += [_named(When(weight_above=w, confidence_below=level)) for w in weights for level in confidences]
     if has_repetitions:
@@ -202,6 +237,12 @@ def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[Candida
     return rules
 
 
+def _some(names: NDArray[Any]) -> list[str]:
+    """Return the different names of criteria, if there are several."""
+    different = sorted(set(names.tolist()) - {"(none)"})
+    return different if len(different) > 1 else []
+
+
 def is_repeated(n_repeated: int, n_criteria: int) -> bool:
     """Return whether enough criteria have a second verdict of the cheap judge for disagreement to be tried."""
     return n_repeated >= _FEWEST_REPEATED * max(1, n_criteria)
@@ -209,10 +250,12 @@ def is_repeated(n_repeated: int, n_criteria: int) -> bool:
 
 def _named(when: When) -> CandidateRule:
     n_categories, listed = len(when.categories), ", ".join(when.categories)
-    conditions = (
+    conditions: tuple[str, ...] = (
         "disagreement" if when.disagreement else "",
         "" if when.weight_above is None else f"weight above {when.weight_above:g}",
         f"{n_categories} categories ({listed})" if n_categories > 1 else listed and f"category {listed}",
+        *(f"severity {name}" for name in when.severities),
+        *(f"kind {name}" for name in when.kinds),
         "" if when.confidence_below is None else f"confidence below {when.confidence_below:g}",
     )
     return CandidateRule(" or ".join(filter(None, conditions)), when)

@@ -1,6 +1,7 @@
 """The rule that says when a criterion goes to the second judge."""
 
 import math
+from typing import Any
 
 import numpy as np
 from hypothesis import given
@@ -8,22 +9,29 @@ from hypothesis import strategies as st
 
 from tasks.rules.cascades.rules import Facts, When, escalations, reasons_to_escalate
 
-Case = tuple[list[float | None], int, str, float | None]
+Case = tuple[list[float | None], int, str, float | None, str, tuple[str, ...]]
 VALUES = st.sampled_from([None, 0.0, 0.5, 1.0])
 CATEGORIES = ("Accuracy", "Style", "(none)")
+SOME = st.lists(st.sampled_from("ab"), unique=True, max_size=2).map(tuple)
 WHENS = st.builds(
     When, st.booleans(), st.none() | st.integers(0, 10).map(float),
     st.lists(st.sampled_from(CATEGORIES), unique=True, max_size=2).map(tuple), st.none() | st.floats(0.01, 1.0),
+    SOME, SOME,
 )  # fmt: skip
 CRITERIA = st.tuples(
     st.lists(VALUES, min_size=2, max_size=3), st.integers(-10, 10), st.sampled_from(CATEGORIES),
-    st.none() | st.floats(0.0, 1.0),
+    st.none() | st.floats(0.0, 1.0), st.sampled_from("ab"), SOME,
 )  # fmt: skip
+
+
+def described(criterion: Case) -> dict[str, Any]:
+    _, weight, category, _, severity, kinds = criterion
+    return {"weight": weight, "category": category, "severity": severity, "kinds": kinds}
 
 
 @given(WHENS, CRITERIA)
 def test_a_criterion_stays_with_the_first_judge_only_if_no_condition_holds(when: When, criterion: Case) -> None:
-    first, weight, category, confidence = criterion
+    first, weight, category, confidence, severity, kinds = criterion
     counted = first if when.disagreement else first[:1]
     may_stay = (
         None not in counted
@@ -31,8 +39,10 @@ def test_a_criterion_stays_with_the_first_judge_only_if_no_condition_holds(when:
         and (when.weight_above is None or abs(weight) <= when.weight_above)
         and category not in when.categories
         and (when.confidence_below is None or (confidence is not None and confidence >= when.confidence_below))
+        and severity not in when.severities
+        and not set(kinds) & set(when.kinds)
     )
-    assert may_stay is not bool(reasons_to_escalate(when, first, weight, category, confidence))
+    assert may_stay is not bool(reasons_to_escalate(when, first, confidence, described(criterion)))
 
 
 @given(WHENS, st.lists(CRITERIA, min_size=1, max_size=8))
@@ -40,13 +50,16 @@ def test_many_criteria_are_decided_as_each_alone(when: When, criteria: list[Case
     n = min(len(first) for first, *_ in criteria)
     facts = Facts(
         np.array([[math.nan if v is None else v for v in first[:n]] for first, *_ in criteria]),
-        np.array([float(weight) for _, weight, _, _ in criteria]),
-        np.array([category for _, _, category, _ in criteria]),
-        np.array([math.nan if c is None else c for *_, c in criteria]),
+        np.array([float(weight) for _, weight, *_ in criteria]),
+        np.array([category for _, _, category, *_ in criteria]),
+        np.array([math.nan if c is None else c for *_, c, _, _ in criteria]),
+        np.full(len(criteria), math.nan),
+        np.array([severity for *_, severity, _ in criteria]),
+        np.array([" ".join(kinds) for *_, kinds in criteria]),
     )
     at_once = escalations(when, facts)
-    for i, (first, weight, category, confidence) in enumerate(criteria):
-        alone = reasons_to_escalate(when, first[:n], weight, category, confidence)
+    for i, each in enumerate(criteria):
+        alone = reasons_to_escalate(when, each[0][:n], each[3], described(each))
         assert alone == [reason for reason, which in at_once.items() if which[i]]
 
 

@@ -23,7 +23,8 @@ def noise(seed: int, n_tasks: int, *, n_criteria: int = 15, n_models: int = 3, e
     names = np.broadcast_to(CATEGORIES[generator.integers(0, 4, (n_tasks, 1, n_criteria))], shape).ravel()
     task, model, _ = np.indices(shape)
     response = task * n_models + model
-    facts = Facts(first, weights, names, generator.random(strong.size))
+    nothing = np.full(strong.size, "")
+    facts = Facts(first, weights, names, generator.random(strong.size), np.full(strong.size, np.nan), nothing, nothing)
     return PairedVerdicts(
         facts, strong.ravel(), task.ravel(), response.ravel(),
         tuple(f"{seed}-{index}" for index in range(n_tasks)), task[..., 0].ravel(), model[..., 0].ravel(),
