@@ -21,15 +21,15 @@ from tasks.run.writing import LEFT_OUT, StageReport
 
 Kind = Literal["failure", "skipped", "budget", "stop_time", "judge_drift", "score_drop", "coverage", "quality"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""The kinds of alerts in the order of a message: first those about the end of a night, then its findings."""
+"""The kinds of alerts in their order in a message: first those about the end of a night, then its findings."""
 
 
 @dataclass(frozen=True)
 class Alert:
     """An alert about a night.
 
-    Names and errors in it may come from anywhere, so it holds them as one line of text without this process's secrets,
-    and as JSON values.
+    Names and errors may come from outside, so they are stored as one line of text without this process's secrets, and
+    as JSON values.
 
     Attributes:
         subject: label of its model or judge; empty for the night itself.
@@ -208,7 +208,7 @@ def _stopped(kind: Kind, what: str, reports: Sequence[StageReport]) -> list[Aler
 
 
 failure, skipped = partial(Alert, "failure", ""), partial(Alert, "skipped", "")
-"""The night ended with an error, or did not take place, as one line says."""
+"""The night ended with an error, or did not take place; the alert's line says why."""
 
 
 _CALLS_EVERYBODY = re.compile(r"@(?=(?:here|channel|everyone|all)\b)", re.IGNORECASE)

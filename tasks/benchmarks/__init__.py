@@ -1,6 +1,6 @@
 """The benchmarks, one module each; a module is loaded when its name is used.
 
-Further benchmarks may be in folders that an environment variable names (see the README).
+Further benchmarks may be in folders that an environment variable names (see `guide.md`).
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Readers of values in rows from JSON, Parquet, pandas or the hub, tolerant of form but not of content.
+"""Readers of values in rows from JSON, Parquet, pandas or the hub: they accept any form, but no wrong content.
 
-The module also makes tasks and criteria from rows.
+The module also builds tasks and criteria from rows.
 """
 
 import math

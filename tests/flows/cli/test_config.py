@@ -54,7 +54,7 @@ def test_a_mistyped_benchmark_is_reported_before_a_missing_data_set(file: Path) 
         ("trials: 0", "trials: "),
         ("models: [{name: a, label: x}, {name: b, label: x}]", "models: label 'x' is used twice"),
         ("quality: {weight_range: maybe}", "quality.weight_range: "),
-        ("quality: {verdict_value: quarantine}", "quality.verdict_value: looks at results"),
+        ("quality: {verdict_value: quarantine}", "quality.verdict_value: checks results"),
         ("hard_subset: {share: 1.5}", "hard_subset.share: "),
         ("hard_subset: {share: {Finanz: 3}}", "hard_subset.share.Finanz: prbench has the fields Finance, Legal"),
         ("hard_subset: {Finance: 40}", "hard_subset.Finance: there is no such key"),
