@@ -24,7 +24,7 @@ class FailedRow:
 
 @dataclass(frozen=True)
 class ExpectationResult:
-    """The result of one expectation: how many rows were checked, and which of them failed."""
+    """The result of one expectation: the number of checked rows, and the failed rows."""
 
     expectation: Expectation
     n_evaluated: int

@@ -119,8 +119,7 @@ def criteria_per_task(fewest: int, most: int | None = None) -> Iterator[Expectat
 def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> Iterator[Expectation]:
     """Yield the expectations of the turns: the conversation ends with the user.
 
-    With `alternate` the turns also alternate without a gap; with `are_stated` the row states how many user turns there
-    are.
+    With `alternate` the turns also alternate without a gap; with `are_stated` the row states the number of user turns.
     """
     turns = partial(_of_rubrics, "turns_contiguous")
     pattern, meaning = r"[ue]$", "the conversation ends with the user"

@@ -191,7 +191,7 @@ def prepare(*, is_verbose: bool = False) -> None:
 
 
 SELECTION = ("limit", "vintage", "named_models", "named_judges", "named_tasks", "named_trials")
-"""Fields of a job that narrow it beside its settings."""
+"""Fields of a job, outside its settings, that narrow it."""
 
 
 def mark_killed(job: Job) -> list[dict[str, Any]]:
@@ -340,7 +340,7 @@ def run_interruptibly(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result
     def run() -> None:
         try:
             ended.set_result(context.run(asyncio.run, watched()))
-        except BaseException as error:  # noqa: BLE001 - it is raised again where it is waited for
+        except BaseException as error:  # noqa: BLE001 - the waiting thread raises it again
             ended.set_exception(error)
 
     def stop(_number: int, _frame: FrameType | None) -> None:

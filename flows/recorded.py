@@ -173,7 +173,7 @@ def may_pass(_task: object, _run: object, state: State[Any]) -> bool:
 
 
 async def run_recorded(flow: Recordable[..., Result], job: Job, **options: Any) -> Result:
-    """Run a flow on a job as a run of its own, with tags to search for; it can be cancelled in the UI."""
+    """Run a flow on a job as a separate run, with tags to search for; it can be cancelled in the UI."""
     here = asyncio.current_task()
     assert here is not None
     logging.raiseExceptions = False  # Prefect would print every log line that it cannot send
@@ -297,7 +297,7 @@ _MOST_ROWS = 200
 
 
 async def show_results(job: Job) -> None:
-    """Show tables with the leaderboard, the last checks and the cost of this run's calls, as far as they have rows."""
+    """Show tables with the leaderboard, the last checks and the cost of this run's calls, if they have rows."""
     with Warehouse(job.warehouse).reader() as reader:
         parameters = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
         quality = reader.rows(sql.read("queries/check/last_checks"), parameters)
@@ -308,7 +308,7 @@ async def show_results(job: Job) -> None:
     for what, description, rows in (
         ("leaderboard", f"Leaderboard after run {job.run_id}", board),
         ("quality", f"Data quality as of run {job.run_id}", quality),
-        ("cost", f"What the calls of run {job.run_id} cost", cost),
+        ("cost", f"Cost of the calls of run {job.run_id} cost", cost),
     ):
         if rows:
             table = [

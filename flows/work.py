@@ -63,7 +63,7 @@ def _is_new_night(at: Look) -> bool:
 
 
 def _may_select(at: Look) -> bool:
-    """Return whether a run would select a hard subset; a run goes on if none can be selected."""
+    """Return whether a run would select a hard subset; a run continues if none can be selected."""
     try:
         return has_new_selection(at.job)
     except PipelineError:

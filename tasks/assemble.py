@@ -1,4 +1,4 @@
-"""Assemble: the conversations of admitted tasks, as they are sent to a model.
+"""Assemble: build the conversations of admitted tasks in the form that is sent to a model.
 
 `messages` holds each conversation exactly as it is sent to models. Reference texts come before the prompt of their
 turn.
@@ -26,7 +26,7 @@ from warehouse import Reader, Warehouse
 
 
 def assemble(job: Job) -> StageReport:
-    """Write the messages of every wanted task that has none yet, each user turn with its reference texts in front.
+    """Write the messages of every wanted task without any; reference texts precede their user turn.
 
     It reads no rows with the scratchpad or the canary, so these are never sent.
     """

@@ -246,7 +246,7 @@ def _ended(run: RunState, now: datetime, index: Path, benchmark: Benchmark) -> d
 
 
 def _facts(run: RunState, until: datetime | None, n_done: int, n_due: int) -> list[tuple[str, str, str]]:
-    """Return facts about a run: name, value, and the note beside the value."""
+    """Return facts about a run: name, value, and a note on the value."""
     n_calls, n_failed, n_unpriced = (
         sum(call[name] for call in run.calls) for name in ("calls", "failed_calls", "unpriced_calls")
     )

@@ -129,7 +129,7 @@ class Pages(SimpleHTTPRequestHandler):
         try:
             with cast("ReportServer", self.server).rendering:
                 return renderer(given)
-        except Exception as error:  # noqa: BLE001 - the browser gets an error page, and the server goes on
+        except Exception as error:  # noqa: BLE001 - the browser gets an error page, and the server keeps running
             notice(f"{self.path}: {explained(error)[1]}")
             self.send_error(500, "This page could not be rendered; the terminal shows why")
             return None

@@ -78,7 +78,7 @@ class PrefectServer:
 
     def _is_up(self) -> bool:
         """Return whether the server responds; a refusal counts, because its clients will report it."""
-        handlers = [urllib.request.ProxyHandler({})] if self.secret else []  # the own one is never behind a proxy
+        handlers = [urllib.request.ProxyHandler({})] if self.secret else []  # the own server is never behind a proxy
         try:
             with urllib.request.build_opener(*handlers).open(f"{self.url}/health", timeout=5):
                 return True
@@ -223,7 +223,7 @@ def secret_path(folder: Path) -> Path:
 def _secret_file(folder: Path) -> BinaryIO:
     path = secret_path(folder)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # It never exists with another mode, and is no link to another file.
+    # It never exists with another mode, and is not a link to another file.
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:

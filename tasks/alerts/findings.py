@@ -185,7 +185,7 @@ def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
             lines = [line for line in report.warnings if LEFT_OUT in line] or report.warnings
             line = f"{report.stage}: data quality is below the bar: {some(lines, 3, '; ')}"
             alerts.append(Alert("quality", "", line, {"stage": report.stage, "warnings": lines}))
-        # A reached budget or stop time is an alert of its own.
+        # A reached budget or stop time is a separate alert.
         is_cut_short = report.is_at_budget or report.is_at_stop_time
         if report.stage == "drift" and (report.failures or (report.skipped and not is_cut_short)):
             # Without verdicts on the control set, a drift of the judge could not be detected.
@@ -219,7 +219,7 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 class NightRun:
     """The run that a message is about, and the location of its results.
 
-    `night` is None for a run that is no night. `report` is the address of the report, if one is configured.
+    `night` is None for a run that is not a night. `report` is the address of the report, if one is configured.
     """
 
     night: str | None

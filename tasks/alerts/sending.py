@@ -110,7 +110,7 @@ def _attempts(send: Send, settings: Alerts, first_wait_s: float) -> tuple[int, s
     """Send until success, a permanent error, or the last attempt; return the number of attempts and the last error."""
     for attempt in range(1, settings.attempts + 1):
         outcome: list[Exception | None] = []
-        # A thread of its own, because libraries limit only the time of each read: a server could send byte by byte.
+        # A separate thread, because libraries limit only the time of each read: a server could send byte by byte.
         context = copy_context()
         thread = Thread(target=lambda: outcome.append(context.run(_outcome, send)), daemon=True)  # noqa: B023
         thread.start()

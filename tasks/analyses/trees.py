@@ -148,7 +148,7 @@ class _Growing:
             self._grow(group, node, levels_left - 1)
 
     def _divided(self, members: Ints, levels_left: int) -> list[Ints]:
-        """Return the children of a node, the largest first; none where it cannot be divided into large enough ones."""
+        """Return the children of a node, the largest first; none if it cannot be divided into large enough ones."""
         n_items = int(self._counts[members].sum())
         most = min(len(np.unique(self._points[members], axis=0)), n_items // self._fewest)
         if levels_left == 0 or most < 2:

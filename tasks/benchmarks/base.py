@@ -48,9 +48,9 @@ class Vocabulary:
     """The labels that an annotator may give a task, for one kind of label.
 
     Attributes:
-        title: what the labels are, as a heading.
+        title: the heading of the labels.
         instruction: the annotator's instruction on the choice of a label.
-        labels: for each field (or `ANY_FIELD`), each label with a few words on what it covers.
+        labels: for each field (or `ANY_FIELD`), each label with a short description.
         most_secondary: largest number of secondary labels of a task.
         is_listed: true if the prompt lists the labels; otherwise the instruction says how they are written.
     """
@@ -62,7 +62,7 @@ class Vocabulary:
     is_listed: bool = True
 
     def labels_of(self, task_field: str | None) -> Mapping[str, str]:
-        """Return the labels for tasks of a field; empty where it has none."""
+        """Return the labels for tasks of a field; empty if it has none."""
         return self.labels.get(task_field or ANY_FIELD, self.labels.get(ANY_FIELD, {}))
 
 
@@ -98,7 +98,7 @@ class Benchmark:
         breakdowns: kind -> title of the further labels of its tasks and criteria.
         figure_sources: figure of the report -> where the benchmark's own paper shows a similar one; follows "See".
         references: scores that the paper gives, for the report's ranking.
-        review_reference: the paper's result of reviews of its criteria, shown beside one's own.
+        review_reference: the paper's result of reviews of its criteria, shown with the own one.
         evidence_template: the template of requests for the evidence in a chunk of a response too long for a judge;
             None: responses are judged whole, and one that is too long is a failure (`context_length`).
         graded_rows: returns a reader of graded rows in the benchmark's own shape, which turns each into rows for
@@ -137,7 +137,7 @@ class Benchmark:
         """
         names = [score.score_name for score in self.scores]
         if sum(score.is_primary for score in self.scores) != 1 or len(set(names)) < len(names):
-            raise ValueError("of `scores`, each has a name of its own and one is primary")
+            raise ValueError("`scores` need unique names, and one of them is primary")
         if not self.gradings or not set(self.gradings) <= set(GRADINGS):
             raise ValueError(f"`gradings` has a template for one or more of {', '.join(GRADINGS)}")
         if unknown := set(self.common_breakdowns) - set(BREAKDOWNS):

@@ -1,7 +1,7 @@
 """HealthBench (OpenAI, 2025): conversations about health, graded by physicians' rubrics.
 
-The consensus subset has other rubrics for the same prompts, so it is a data set of its own: ingest it by itself. The
-hard subset repeats rows of the full set, and can be a split beside it.
+The consensus subset has other rubrics for the same prompts, so it is a separate data set: ingest it alone. The hard
+subset repeats rows of the full set, and can be a split of the same data set.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ AXES = frozenset({
     "accuracy", "completeness", "context_awareness", "communication_quality", "instruction_following",
 })  # fmt: skip
 _TAG = "tag"
-"""Kind of a tag without a kind of its own."""
+"""Kind of a tag that names no kind."""
 META_MODEL = "meta-evaluation"
 """Label of the models whose responses physicians graded: the data does not name them."""
 

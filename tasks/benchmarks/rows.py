@@ -71,7 +71,7 @@ def as_text(value: Any) -> str | None:
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
-    """Return a mapping, or an empty one where there is none."""
+    """Return a mapping, or an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}
 
 

@@ -351,7 +351,7 @@ def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> 
 
 
 def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> list[list[Side]]:
-    """Return the sides that can be compared, in groups that differ only in what is compared.
+    """Return the sides that can be compared, in groups that differ only in the compared property.
 
     They are of the revision; if nothing of it is stored, of all revisions. Two sides need not have a task in common.
 

@@ -86,7 +86,7 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
 def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path) -> int:
     """Write the log of one model run, and return the number of its samples."""
     title, task_ids = wanted.benchmark.title, list(wanted.task_ids)
-    # Inspect's `EvalSpec`. Ids are hashes of what the log is about. A response is one generation.
+    # Inspect's `EvalSpec`. Ids are hashes of the log's keys. A response is one generation.
     about = {"plan": {"name": "plan", "steps": [{"solver": "generate"}]}, "eval": {
         "eval_id": _id_of(model_run, "inspect eval"), "run_id": _id_of(model_run, "inspect run"),
         "created": model_run["first_response_at"].isoformat(), "task": model_run["benchmark"],

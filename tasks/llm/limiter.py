@@ -370,7 +370,7 @@ class Limiter:
             return stopped
         if self.budget.is_spent and with_waiting:
             return with_waiting[0]
-        # Where tokens are limited, the first reply shows how many a call takes before the next ones go.
+        # If tokens are limited, the first reply shows the usage of a call before the next ones start.
         is_unmeasured = self.tpm is not None and self.totals.calls == 0
         in_hand = sum(endpoint.in_hand for endpoint in self.endpoints.values())
         if in_hand >= (1 if is_unmeasured else self.concurrency):

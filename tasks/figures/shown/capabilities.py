@@ -49,7 +49,7 @@ EXAMPLES = Figure(
     columns("capability task_id weight title"),
     given={"model": "", "than": None, "n_examples": 2},
 )
-"""What `prbench weaknesses` shows beside the weaknesses."""
+"""A further figure of `prbench weaknesses`."""
 CAPABILITIES = Page(
     "capabilities",
     "Capabilities",

@@ -132,7 +132,7 @@ def _failure(item: Row) -> tuple[str, str] | None:
 
 
 def _decision(item: Row) -> Decision:
-    # The criterion may be an object of its own.
+    # The criterion may be a separate object.
     criterion = next((inner for name in _NAMES if (inner := as_mapping(item.get(name)))), item)
     stated, explanation = _stated(item), records.first_text(item, _EXPLANATIONS)
     value, failure, stated_of = records.decided(stated), _failure(item), {**criterion, **item}

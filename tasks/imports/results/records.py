@@ -34,7 +34,7 @@ MIN_NORMALIZED = "min_normalized"
 class Decision:
     """A decision on one criterion: `value` 1, 0.5 or 0, or None and the `status` of a failure.
 
-    `criterion` is an id or a criterion's exact text, `text` its text beside an id that may be the harness's own; if a
+    `criterion` is an id or a criterion's exact text, `text` its text if the id may be the harness's own; if a
     log has neither, `position` is the position in the rubric. With `is_guess` the name may not be a criterion, and then
     this is not a decision. `usage` are columns of a verdict. With `is_reordered` decisions are not in the order of the
     rubric.

@@ -100,7 +100,7 @@ class Ledger:
         return done
 
     def close(self) -> None:
-        """Commit what is queued and close the file."""
+        """Commit all queued statements and close the file."""
         self._writes.put(None)
         self._writer.join()
         # The last writer moves its log into the file, which may belong to another machine by now.
