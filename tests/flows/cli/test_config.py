@@ -372,7 +372,7 @@ def test_all_problems_of_a_configuration_are_reported_together(file: Path) -> No
     for part in (
         *broken, "rubric_writer: judge a has `rubric: augmented`", "judges: label 'a' is used twice",
         "judge a: template: no.txt is neither", "judges[2].tials: there is no such key (did you mean `trials`?)",
-        "quality.nope: there is no such check; known are", "quality.verdict_value: looks at",
+        "quality.nope: there is no such check; known are", "quality.verdict_value: checks",
     ):  # fmt: skip
         assert part in refusal(Arguments(config=file))
     (file.parent / "taken").touch()

@@ -184,7 +184,7 @@ def test_a_log_without_criteria_brings_responses_alone_and_its_scores_are_counte
 
     notes = notes_of(import_results(job, [brief_log(tmp_path / "x.json", bare)]))
     assert "6 responses and 0 verdicts imported" in notes
-    assert "4 responses have scores but no criteria that can be read; read are a list of objects" in notes
+    assert "4 responses have scores but no criteria that can be read; supported are a list of objects" in notes
     assert "in the log" not in notes
 
 
