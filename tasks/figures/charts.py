@@ -36,8 +36,9 @@ def _chart(kind: str, rows: Rows, **how: Any) -> Chart:
     return Chart(kind, rows, how)
 
 
-intervals, bars, scatter, heat, over_time, control, certainty = (
-    partial(_chart, kind) for kind in ("intervals", "bars", "scatter", "heat", "over_time", "control", "certainty")
+intervals, bars, scatter, heat, over_time, control, certainty, diagonal = (
+    partial(_chart, kind)
+    for kind in ("intervals", "bars", "scatter", "heat", "over_time", "control", "certainty", "diagonal")
 )
 
 

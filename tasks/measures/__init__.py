@@ -1,10 +1,12 @@
 """Measures: values that are computed outside SQL and stored with an interval, in one table and by one loop."""
 
 from tasks.measures import agreement, debiased, scores
+from tasks.measures.calibration import SUMS, calibration_of
 from tasks.measures.measure import Measure, Row, renew
 from tasks.rules.statistics import debiased as labels
 from tasks.rules.statistics import intervals
 from tasks.rules.statistics.agreement import VOTES_METHOD
+from tasks.rules.statistics.calibration import METHOD as CALIBRATION_METHOD
 
 _RANKED = ("task_set_id", "breakdown", "label")
 _GRADERS = ("benchmark", "dataset_revision")
@@ -67,6 +69,12 @@ MEASURES = (
         "effective_votes", "intermediate.voting_figures", "intermediate.voting_errors",
         f"{_TASK}, grader_a, grader_b, is_labelled, n, sum_a, sum_b, sum_aa, sum_bb, sum_ab", agreement.votes_of_set,
         VOTES_METHOD, key="benchmark, dataset_revision, grader_set",
+    ),
+    Measure(
+        "brier", "intermediate.calibration_figures", "intermediate.calibration_bins",
+        f"{_TASK}, bin, {', '.join(f'calibration_bins.{name}' for name in SUMS)}", calibration_of, CALIBRATION_METHOD,
+        key="benchmark, dataset_revision, judge, reference, breakdown, label",
+        group_by=(*_GRADERS, "judge", "reference"),
     ),
     CONDITION,
     LABELS,

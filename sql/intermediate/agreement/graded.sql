@@ -13,7 +13,7 @@ with several as (
 decided as (
     select response_id, benchmark, dataset_revision, task_id, criterion_id,
         judging_id as grader_id,
-        value
+        value, probability
     from intermediate.current_verdicts
     semi join several on hash(response_id) = several.response_key
     where value is not null
@@ -21,7 +21,7 @@ decided as (
 
 votes as (
     select
-        decided.* exclude (grader_id),
+        decided.* exclude (grader_id, probability),
         rankings.grader_id,
         len(rankings.members) as n_members,
         count(*) as n_votes

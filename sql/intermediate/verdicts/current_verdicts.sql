@@ -5,7 +5,7 @@
 -- depends on: intermediate.graded_verdicts, criteria, tasks
 select verdicts.response_id, verdicts.benchmark, verdicts.dataset_revision, verdicts.task_id,
     verdicts.criterion_id, verdicts.criterion_hash, verdicts.judging_id, verdicts.value,
-    verdicts.cost_usd, criteria.weight,
+    verdicts.probability, verdicts.cost_usd, criteria.weight,
     coalesce(criteria.category, '(none)') as category,
     coalesce(criteria.severity, '(none)') as severity
 from intermediate.graded_verdicts as verdicts

@@ -113,6 +113,14 @@ def favouring(rows: Rows) -> list[Plot]:
     return [Plot("", chart)] if known else []
 
 
+def diagrams(rows: Rows) -> list[Plot]:
+    """Return a reliability diagram for each reference, with a line for each judge."""
+    return by_value(
+        [row for row in rows if row["breakdown"] == "all"], "reference", charts.diagonal, x="mean_probability",
+        y="met_share", n="n", name="judge", x_title="Probability of met", y_title="Really met",
+    )  # fmt: skip
+
+
 def failing(rows: Rows) -> list[Plot]:
     """Return a bar for each judge that failed, divided by cause."""
     failed = [row for row in rows if row["is_failure"]]
@@ -198,6 +206,34 @@ _RELIABILITY = Figure(
     ),
     reliable,
     given={"breakdown": "all"},
+    reach="pooled",
+)
+_CALIBRATION = Figure(
+    "calibration",
+    "Calibration of probabilities",
+    "How far the probabilities of a judge agree with the decisions of another grader, such as people or a stronger "
+    "judge. The calibration error is the mean distance between a probability and the share that is really met: 0 is "
+    "calibrated. The Brier score is reliability less resolution plus uncertainty. Intervals are for other tasks.",
+    columns(
+        "judge reference breakdown label calibration_error± plain_error is_small brier± reliability resolution "
+        "uncertainty mean_probability met_share n n_tasks"
+    ),
+    relation="calibration",
+    order="judge, reference, breakdown, label",
+    notes=not_computed("brier"),
+    is_optional=True,
+    reach="pooled",
+)
+_DIAGRAM = Figure(
+    "reliability_diagram",
+    "Reliability diagram",
+    "The share of criteria that are really met, by the judge's probability. On the dashed line both are equal; below "
+    "it the judge says met too often. The table has the diagrams under each label too.",
+    columns("judge reference breakdown label bin mean_probability met_share n"),
+    diagrams,
+    relation="calibration_curve",
+    order="judge, reference, breakdown, label, bin",
+    is_optional=True,
     reach="pooled",
 )
 _LENIENCY = Figure(
@@ -292,6 +328,19 @@ JUDGES = Page(
     "Judges",
     "Whether the judges can be trusted: how far they agree with people, with each other and with themselves, where "
     "they disagree, and whether they drift.",
-    (_AGREEMENT, _VARIANTS, _CONFUSION, _BREAKDOWNS, _RELIABILITY, _LENIENCY, _FAVOURS, DECISIONS, _DRIFT, _FAILURES),
+    (
+        _AGREEMENT,
+        _VARIANTS,
+        _CONFUSION,
+        _BREAKDOWNS,
+        _RELIABILITY,
+        _CALIBRATION,
+        _DIAGRAM,
+        _LENIENCY,
+        _FAVOURS,
+        DECISIONS,
+        _DRIFT,
+        _FAILURES,
+    ),
     has_judge=False,
 )

@@ -209,6 +209,20 @@ def scatter(
     return alt.layer(rule, point).properties(height=300, usermeta={"names": name})
 
 
+def diagonal(rows: Rows, *, x: str, y: str, n: str, x_title: str, y_title: str, name: str) -> alt.TopLevelMixin:
+    """Return a line through points of two shares, larger for more cases, and the diagonal on which both are equal."""
+    base = chart_of(rows, name, x, y, n).encode(
+        x=alt.X(f"{x}:Q", title=x_title, scale=alt.Scale(domain=(0, 1))),
+        y=alt.Y(f"{y}:Q", title=y_title, scale=alt.Scale(domain=(0, 1))),
+    )
+    ends = [{x: 0.0, y: 0.0}, {x: 1.0, y: 1.0}]
+    equal = chart_of(ends, x, y).mark_line(strokeDash=[4, 4]).encode(x=f"{x}:Q", y=f"{y}:Q")
+    tips = [*number_tips({x: x_title, y: y_title}), alt.Tooltip(f"{n}:Q", title="criteria")]
+    colour = alt.Color(f"{name}:N", title=None)
+    points = base.mark_point(filled=True).encode(size=alt.Size(f"{n}:Q", legend=None), color=colour, tooltip=tips)
+    return alt.layer(equal, base.mark_line().encode(color=colour), points).properties(height=300)
+
+
 def heat(
     rows: Rows,
     *,

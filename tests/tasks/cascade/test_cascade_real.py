@@ -5,6 +5,7 @@ The strong judge's verdicts are real; the cheap one's are made of them with seed
 
 import json
 import random
+import re
 from collections import Counter, defaultdict
 from typing import Any
 
@@ -32,6 +33,16 @@ pytestmark = [
         not all(file.is_file() for file in (TASKS, RESPONSES, VERDICTS)), reason="real data are not beside the checkout"
     ),
 ]
+
+
+Rubrics = dict[tuple[str, str], tuple[float, str, str, str]]
+KINDS = {
+    "number": re.compile(r"\d"),
+    "negation": re.compile(r"\b(not|no|never|none|without|avoids?|fails? to)\b|n't\b", re.IGNORECASE),
+    "list": re.compile(
+        r"\bat least \w+( or more)? (of|from|out of)\b|\bany (two|three|\d+) of\b", re.IGNORECASE
+    ),
+}  # fmt: skip
 
 
 def simulated(strong: list[Row]) -> list[Row]:
@@ -77,20 +88,20 @@ def result(strong: list[Row], cheap: list[Row], tmp_path_factory: pytest.TempPat
 
 
 @pytest.fixture(scope="module")
-def rubrics() -> dict[tuple[str, str], tuple[float, str]]:
-    """(task, criterion) -> weight and category, from the raw rows."""
+def rubrics() -> Rubrics:
+    """(task, criterion) -> weight, category, severity and text, from the raw rows."""
     by_key = {}
     for row in pq.read_table(TASKS).to_pylist():
         for item in row["rubric"]:
             notes = item["annotations"]
             weight = notes[notes["weight_class"].replace(" ", "_") + "_weight"]
-            by_key[row["task"], item["id"]] = (float(weight), notes["criteria_category"])
+            by_key[row["task"], item["id"]] = (
+                float(weight), notes["criteria_category"], notes["weight_class"], item["title"]
+            )  # fmt: skip
     return by_key
 
 
-def expected(
-    each: Evaluation, strong: list[Row], cheap: list[Row], rubrics: dict[tuple[str, str], tuple[float, str]]
-) -> dict[str, Any]:
+def expected(each: Evaluation, strong: list[Row], cheap: list[Row], rubrics: Rubrics) -> dict[str, Any]:
     """The figures of a rule on the held-out tasks, counted one criterion after the other."""
     when = each.candidate.when
     repetitions: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
@@ -105,15 +116,20 @@ def expected(
         if row["task"] in choosing:
             continue
         first, second = repetitions[row["task"], row["model"], row["criterion"]]
-        weight, category = rubrics[row["task"], row["criterion"]]
+        weight, category, severity, title = rubrics[row["task"], row["criterion"]]
         goes = when is None or (
             (when.disagreement and first["criteria_met"] != second["criteria_met"])
             or (when.weight_above is not None and abs(weight) > when.weight_above)
             or category in when.categories
+            or severity in when.severities
+            or any(KINDS[kind].search(title) for kind in when.kinds)
             or (when.confidence_below is not None and first["confidence"] < when.confidence_below)
         )
         n_escalated += goes
-        says = row["criteria_met"] if goes else first["criteria_met"]
+        met = first["criteria_met"]
+        if each.candidate.threshold is not None:
+            met = (first["confidence"] if met else 1 - first["confidence"]) >= each.candidate.threshold
+        says = row["criteria_met"] if goes else met
         table[says, row["criteria_met"]] += 1
         of_response = points[row["model"], row["task"]]
         of_response[0] += weight * says
@@ -147,7 +163,7 @@ def tau_of(scores: dict[str, list[float]]) -> float:
 
 
 def test_every_rule_has_the_figures_that_are_counted_from_the_files(
-    result: CascadeResult, strong: list[Row], cheap: list[Row], rubrics: dict[tuple[str, str], tuple[float, str]]
+    result: CascadeResult, strong: list[Row], cheap: list[Row], rubrics: Rubrics
 ) -> None:
     whens = [each.candidate.when for each in result.evaluations]
     assert any(when and when.disagreement for when in whens)

@@ -1,0 +1,76 @@
+-- One row: a bin of a judge's probabilities on the criteria of a task under a
+-- label, with the sums of what the judge and another grader say.
+--
+-- Compared is a judge with probabilities in its first repetition with every
+-- other judge and person in theirs. Labels are those of criteria: category,
+-- severity, sign of the weight, and kind by its words.
+--
+-- built as: table
+-- depends on: temp.graded, criteria, graders, intermediate.judge_configs
+with pairs as (
+    select a.benchmark,
+        a.grader_id as judge_id,
+        b.grader_id as reference_id,
+        a.grader as judge,
+        b.grader as reference
+    from graders as a
+    inner join intermediate.judge_configs on a.grader_id = judge_configs.judging_id
+    inner join graders as b
+        on a.benchmark = b.benchmark
+            and a.grader <> b.grader
+            and (a.grading = 'ternary') = (b.grading = 'ternary')
+            and a.configured is distinct from b.configured
+    where judge_configs.has_probabilities
+        and a.judge_trial = 1
+        and b.judge_trial = 1
+        and b.kind <> 'majority'
+),
+
+labels as (
+    select benchmark, dataset_revision, task_id, criterion_id, 'all' as breakdown, '' as label
+    from criteria
+    union all
+    select benchmark, dataset_revision, task_id, criterion_id, 'category', category
+    from criteria
+    where category is not null
+    union all
+    select benchmark, dataset_revision, task_id, criterion_id, 'severity', severity
+    from criteria
+    where severity is not null
+    union all
+    select benchmark, dataset_revision, task_id, criterion_id, 'sign',
+        case when weight < 0 then 'negative weight' else 'positive weight' end
+    from criteria
+    union all
+    select benchmark, dataset_revision, task_id, criterion_id, 'kind',
+        unnest(case when len(kinds_of(title)) > 0 then kinds_of(title) else ['plain'] end)
+    from criteria
+),
+
+compared as (
+    select pairs.*, a.dataset_revision, a.task_id, labels.breakdown, labels.label,
+        a.probability as p,
+        b.value as y
+    from temp.graded as a
+    inner join pairs on a.grader_id = pairs.judge_id
+    inner join temp.graded as b
+        on pairs.reference_id = b.grader_id
+            and a.response_id = b.response_id
+            and a.criterion_id = b.criterion_id
+    inner join labels
+        on a.benchmark = labels.benchmark
+            and a.dataset_revision = labels.dataset_revision
+            and a.task_id = labels.task_id
+            and a.criterion_id = labels.criterion_id
+)
+
+select benchmark, dataset_revision, judge, reference, breakdown, label, task_id,
+    least(floor(10 * p)::bigint, 9) as bin,
+    count(*) as n,
+    exact_sum(p) as sum_p,
+    exact_sum(y) as sum_y,
+    exact_sum(p * p) as sum_pp,
+    exact_sum(p * y) as sum_py,
+    exact_sum(y * y) as sum_yy
+from compared
+group by all

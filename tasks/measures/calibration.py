@@ -1,0 +1,33 @@
+"""Measures of how far the probabilities of a judge agree with another grader's decisions."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tasks.measures.measure import Columns, MeasureResult, Results, Row
+from tasks.rules.statistics import calibration
+from tasks.rules.statistics.agreement import agreement_intervals
+from tasks.rules.statistics.calibration import BINS, brier, calibration_error, reliability, resolution, uncertainty
+from tasks.rules.statistics.intervals import SMALL, draws
+
+SUMS = ("n", "sum_p", "sum_y", "sum_pp", "sum_py", "sum_yy")
+
+
+def calibration_of(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
+    """Yield the Brier score with its parts and the calibration error of a judge's probabilities under each label."""
+    tasks, task = np.unique(values["task"], return_inverse=True)
+    sums = np.zeros((len(tasks), len(figures), BINS, len(SUMS)))
+    sums[task, values["figure"], values["bin"]] = np.stack([values[name] for name in SUMS], axis=-1)
+    ends = agreement_intervals(sums, brier, sampled=draws(len(tasks)))[0].tolist()
+    for index in range(len(figures)):
+        own = sums[sums[:, index, :, 0].any(axis=1), index]
+        total, n = own.sum(axis=0), int(own[..., 0].sum())
+        error, low, high = calibration.corrected(own, calibration_error, draws(len(own)))
+        is_small = len(own) < SMALL
+        parts = {"reliability": reliability, "resolution": resolution, "uncertainty": uncertainty}
+        yield {
+            "brier": MeasureResult(float(brier(total)), ends[index][0], ends[index][1], n=n, is_small=is_small),
+            **{name: MeasureResult(float(part(total))) for name, part in parts.items()},
+            "plain_error": MeasureResult(float(calibration_error(total))),
+            "calibration_error": MeasureResult(error, low, high, n=n, is_small=is_small),
+        }
