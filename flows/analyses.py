@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable
 
 from prefect import flow, task
@@ -15,6 +16,7 @@ from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES, ROUNDS, refuse_un
 from tasks.analyses.review import REVIEW
 from tasks.analyses.trees import grow, write_names
 from tasks.config.job import Job
+from tasks.judge.neighbours import STAGE, Arranged, judge_arrangement, missing
 from tasks.run.calls import Analysis, Item, analyse_items
 from tasks.run.run_context import RunContext
 from tasks.run.writing import StageReport
@@ -57,11 +59,38 @@ async def capabilities_flow(job: Job, retry_failed: bool = False) -> list[StageR
     return [*reports, *await _run_local(job, write_names), *await _run_local(job, measure)]
 
 
+@flow(name="neighbours", flow_run_name=run_name, validate_parameters=False)
+@reported
+async def neighbours_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
+    """Judge a sample one by one, in groups, and in shuffled groups, then measure the differences."""
+
+    def plan() -> list[Arranged]:
+        with Warehouse(job.warehouse).reader() as reader:
+            return missing(job, reader)
+
+    arranged = await asyncio.to_thread(plan)
+    batches = [
+        batch(neighbours_batch, f"neighbours {each.judge_config.judge.label} {each.arrangement}", job, each)
+        for each in arranged
+    ]
+    totals = Counter[str]()
+    for each in arranged:
+        totals.update(row.model for row in each.criteria if row.is_missing)
+    report = await run_batches(job, STAGE, "verdicts", batches, totals, retry_failed=retry_failed)
+    return [report, *([await call(aggregate_flow, job)] if report.rows else [])]
+
+
+@task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
+async def neighbours_batch(job: Job, context: RunContext, arranged: Arranged) -> StageReport:
+    """Judge the sample in one arrangement."""
+    return await judge_arrangement(job, context, arranged)
+
+
 async def _ask_in_batches(job: Job, analysis: Analysis, what: str, *, retry_failed: bool) -> StageReport:
     """Call the analysts for all missing items, in batches; `what` is the plural of its rows."""
     warehouse = Warehouse(job.warehouse)
 
-    def missing() -> dict[str, list[Item]]:
+    def to_call_for() -> dict[str, list[Item]]:
         with warehouse.reader() as reader:
             changed = analysis.changed_analysts(job, reader)
             items = analysis.missing(job, reader, retry_failed=retry_failed)
@@ -69,7 +98,7 @@ async def _ask_in_batches(job: Job, analysis: Analysis, what: str, *, retry_fail
         warehouse.publish()
         return items
 
-    items = await asyncio.to_thread(missing)
+    items = await asyncio.to_thread(to_call_for)
     if not any(items.values()):
         return await log_stage(job, StageReport(analysis.stage, notes=["nothing is missing, no model call made"]))
     batches = [

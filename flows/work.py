@@ -22,6 +22,7 @@ from tasks.console import notice
 from tasks.drift import lacks_verdicts
 from tasks.hard_subset.select import has_new_selection
 from tasks.judge.judge import plan_verdicts
+from tasks.judge.neighbours import missing as missing_arrangements
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.numbers import coverage_text
 from tasks.run.calls import Analysis
@@ -102,6 +103,7 @@ WORK: dict[str, Callable[[Look], bool]] = {
     "labels": lambda at: at.asks(ANNOTATION),
     "reviews": lambda at: at.asks(REVIEW),
     "capabilities": _has_capabilities,
+    "arrangements": lambda at: bool(missing_arrangements(at.job, at.reader)),
 }
 """Kind of work -> whether a job has any of it."""
 
@@ -136,6 +138,7 @@ FLOWS = {
     "aggregate": Startable("flows.stages:aggregate_flow", ("measures",)),
     "select_hard": Startable("flows.stages:select_hard_flow", ("measures", "selection")),
     "annotate": Startable("flows.analyses:annotate_flow", ("labels",)),
+    "neighbours": Startable("flows.analyses:neighbours_flow", ("arrangements",), STAGES["neighbours"].calls),
     "review": Startable("flows.analyses:review_flow", ("reviews",)),
     "capabilities": Startable("flows.analyses:capabilities_flow", ("capabilities",), STAGES["capabilities"].calls),
     "check": Startable("flows.stages:check_flow"),

@@ -101,6 +101,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "confidence": (_REAL, "The judge's probability of its decision, 0 to 1."),
     "n_in_call": (_INT, "Number of criteria in the same call; NULL if the judge decides each by itself."),
     "position_in_call": (_INT, "Position of the criterion in its call, from 1."),
+    "arrangement": (_TEXT, "Criteria in a call: alone, grouped (as configured), or shuffled (in another order)."),
     "piece_hash": (_TEXT, "Hash of the piece of the rubric that is judged in one call; NULL without pieces."),
     "decided_by": (_TEXT, "Of a cascade: label of the judge that decided; NULL for other judges."),
     "escalated_because": (_TEXTS, "Of a cascade: reason for calling the second judge; NULL if the first one decided."),

@@ -201,6 +201,10 @@ _TABLES = (
            "judge judge_config_hash served_model served_fingerprint template_hash grading judge_trial status value "
            f"explanation {GIVEN} decided_by escalated_because {_USAGE} {_OUTCOME}",
            "set_id judge_vintage response_id criterion_id criterion_hash", "decided"),
+    _table("neighbour_verdicts", "A judge's decision in an arrangement of criteria in calls; never scored.",
+           f"verdict_id arrangement response_id {_TASK} criterion_id criterion_hash model trial vintage judge "
+           "judge_config_hash served_model served_fingerprint template_hash grading judge_trial status value "
+           f"explanation {GIVEN} decided_by escalated_because {_USAGE} {_OUTCOME}", "verdict_id", "decided"),
     _table("control_limits", "A night of a control set, with the agreement expected from the earlier nights.",
            "set_id night n_decided n_agreeing min_agreement method centre lower_limit cause created_at",
            "set_id night"),

@@ -390,12 +390,11 @@ def show_leaderboard(job: "Job", table: "ResultTable") -> None:
     if not table.rows:
         show_nothing(job, "No model has a verdict in this selection yet.")
         return
-    from tasks.figures.columns import small_notes
     from tasks.figures.shown.categories import CRITICAL
     from tasks.figures.shown.overview import LEADERBOARD
     from tasks.report.rendering.notices import terminal_notes
 
-    columns = (CRITICAL if "mistake_share" in table.columns else LEADERBOARD).columns
-    show_columns(columns, table.records)
-    for line in [*terminal_notes(job, table.records), *small_notes(columns, table.records)]:
+    figure = CRITICAL if "mistake_share" in table.columns else LEADERBOARD
+    show_columns(figure.columns, table.records)
+    for line in [*terminal_notes(job, table.records), *figure.notes_on(table.records)]:
         click.echo(line)

@@ -24,6 +24,7 @@ from flows.cli.run import (
     derive,
     ingest,
     judge,
+    neighbours,
     nightly,
     review,
     run,
@@ -44,7 +45,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Run": (nightly, backfill, ingest, assemble, sample, derive, judge, aggregate, select_hard),
     "Look": (figures, figure, benchmarks),
     "Compare": (conditions, judges, cascade, criteria, lengths),
-    "Analyse": (annotate, capabilities, weaknesses, review, reviews),
+    "Analyse": (annotate, capabilities, weaknesses, review, reviews, neighbours),
     "Keep": (publish, certify, verify, remove, compact, backup, restore),
     "Operate": (check,),
 }

@@ -66,12 +66,12 @@ def show_plan(context: Context, job: "Job", *, with_stopping: bool = False) -> i
         rows = {name: [vars(each) for each in of_kind] for name, of_kind in calls.items()}
         show_json(rows | {"total": vars(total), "without_cap": without_cap})
         return 0
-    _show_calls([*planned, total])
+    show_calls([*planned, total])
     for line in without_cap:
         click.echo(f"A cap would be refused: {line}")
     if analyses:
         click.echo("Analyses, which have commands of their own and are not part of a run:")
-        _show_calls(analyses)
+        show_calls(analyses)
     return 0
 
 
@@ -113,7 +113,8 @@ def _range(expected: "Expected") -> str:
     return f"{expected.low:,.0f} to {expected.high:,.0f}"
 
 
-def _show_calls(planned: "Sequence[Planned]") -> None:
+def show_calls(planned: "Sequence[Planned]") -> None:
+    """Show planned calls with their tokens and cost."""
     show_table(_COLUMNS, [
         (each.purpose, each.label, each.model, each.calls, each.prompt_tokens, each.completion_tokens, _usd(each),
          each.basis)

@@ -1,14 +1,14 @@
 """The commands that run the full pipeline, a night, a backfill, a single stage or an analysis."""
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from flows.cli.figures import leaderboard_of, show_leaderboard
 from flows.cli.options import CALLS, EVALUATED, RUNS, Context, command
-from flows.cli.output import finish, refuse_early, run_flow
-from flows.cli.plan import show_plan
+from flows.cli.output import finish, refuse_early, run_flow, show_json
+from flows.cli.plan import show_calls, show_plan
 from flows.run.arguments import Arguments
 from flows.run.outcomes import INTERRUPTED, SKIPPED
 
@@ -276,3 +276,30 @@ def review(context: Context) -> int:
 
     refuse_unready(context.job)
     return _stage(context, "review")
+
+
+@command("split", "limit", *CALLS, output=RUNS)
+@click.argument("judges", nargs=-1, metavar="[JUDGE]...")
+@click.option("-n", "n_responses", type=click.IntRange(min=1), default=100, show_default=True, metavar="N",
+              help="Number of stored responses in the sample.")  # fmt: skip
+@click.option("--plan", "is_plan", is_flag=True, help="Show the calls and their cost, and make none.")
+def neighbours(context: Context, is_plan: bool, **_: Any) -> int:
+    """Measure how other criteria in a call change a judge's verdicts.
+
+    A judge with `criteria_per_call` judges a sample of stored responses one by one, in its groups, and in groups of
+    shuffled criteria. The differences are paired, by criterion, with 95 % intervals over tasks: of the share met, and
+    of the agreement with other graders, by position and by size of the group. The verdicts are in no score. Calls that
+    a run has made are free.
+
+    Examples:
+      prbench neighbours JUDGE -n 50 --plan
+      prbench neighbours JUDGE -n 50 --max-usd 2
+      prbench figure neighbour_effects       shows the result
+    """
+    if is_plan:
+        from tasks.judge.neighbours import planned
+
+        calls = planned(context.job)
+        show_json([vars(each) for each in calls]) if context.as_json else show_calls(calls)
+        return 0
+    return _stage(context, "neighbours")

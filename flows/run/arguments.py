@@ -25,4 +25,5 @@ class Arguments:
     tasks: tuple[str, ...] = ()
     trial_numbers: tuple[int, ...] = ()
     vocabularies: tuple[str, ...] = ()
+    n_responses: int = 100
     is_unrecorded: bool = False

@@ -76,7 +76,8 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
         run_id=f"{now:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}", vintage=arguments.vintage or BASE_VINTAGE,
         named_models=arguments.models or None, named_judges=arguments.judges or None,
         named_tasks=arguments.tasks or None, named_trials=arguments.trial_numbers or None,
-        vocabularies=arguments.vocabularies, compared_models=compared, night=arguments.night,
+        vocabularies=arguments.vocabularies, n_responses=arguments.n_responses, compared_models=compared,
+        night=arguments.night,
         stop_at=stop_time(arguments.stop_at, now.astimezone()) if arguments.stop_at else None,
         is_quiet=arguments.is_quiet,
     )  # fmt: skip

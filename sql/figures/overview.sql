@@ -178,6 +178,26 @@ ranked as (
     select *, $vintage::varchar is null and is_latest as is_of_latest
     from scoped_displayed_scores
     where breakdown = $breakdown and score_name = if($of_criteria, $label_score, $score)
+),
+
+-- Of judges that decide several criteria in one call.
+groups as (
+    select judge, judge_config_hash, template_hash, grading, judge_trial,
+        n_in_call as criteria_per_call,
+        effects.change as neighbour_effect,
+        effects.change_ci_low as neighbour_effect_ci_low,
+        effects.change_ci_high as neighbour_effect_ci_high
+    from intermediate.judge_configs
+    left join (
+        select judge, judge_config_hash, template_hash, grading, change, change_ci_low,
+            change_ci_high
+        from neighbour_effects
+        where arrangement = 'grouped'
+            and compared_with = 'alone'
+            and measure_of = 'met'
+            and breakdown = 'all'
+    ) as effects using (judge, judge_config_hash, template_hash, grading)
+    where n_in_call > 1
 )
 
 select judge_config, split, is_own_hard, is_hard,
@@ -200,8 +220,11 @@ select judge_config, split, is_own_hard, is_hard,
     met_ci_low, met_ci_high, mean_chars_alnum, mean_completion_tokens, costs.responses_usd,
     costs.verdicts_usd, cost_usd, score_name,
     ranked.model as model_label,
-    model_config_hash, vintage, judge, judge_trial, grading, judge_config_hash, template_hash
+    model_config_hash, vintage, judge, judge_trial, grading, judge_config_hash, template_hash,
+    groups.criteria_per_call, groups.neighbour_effect, groups.neighbour_effect_ci_low,
+    groups.neighbour_effect_ci_high
 from ranked
+left join groups using (judge, judge_config_hash, template_hash, grading, judge_trial)
 left join costs using (entry, judge_config, split, is_own_hard)
 order by judge_config <> $main, judge_config, is_own_hard, is_hard, split,
     try_cast(label as integer) nulls last,

@@ -63,6 +63,10 @@ stored as (
     select cell, status
     from cells
     inner join control_verdicts on verdict_id = cell
+    union all
+    select cell, status
+    from cells
+    inner join neighbour_verdicts on verdict_id = cell
 )
 
 select cell, bool_or(list_contains($decided::varchar[], status)) as is_decided

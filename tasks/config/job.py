@@ -28,11 +28,12 @@ class Job(Strict):
 
     `models` and `judges` of the settings are already the chosen ones; `named_models` is None unless models were named,
     and may also have labels of imported responses; `named_judges` likewise. `named_tasks` and `named_trials` narrow the
-    wanted work further; `vocabularies` are the kinds of labels for annotation (none: all). `compared_models` are all
-    configured models if `stopping` compares them: names narrow the evaluated models, not the compared ones. `night` is
-    the label of the run's night, and the vintage of every model that is resampled each night; all others have
-    `vintage`. No call begins after `stop_at`. `warehouse_source` describes the source of the warehouse's folder, for
-    people. The revision of the data set is looked up when it is first needed, once for the job and all its copies.
+    wanted work further; `n_responses` is the size of the sample for `prbench neighbours`; `vocabularies` are the kinds
+    of labels for annotation (none: all). `compared_models` are all configured models if `stopping` compares them: names
+    narrow the evaluated models, not the compared ones. `night` is the label of the run's night, and the vintage of
+    every model that is resampled each night; all others have `vintage`. No call begins after `stop_at`.
+    `warehouse_source` describes the source of the warehouse's folder, for people. The revision of the data set is
+    looked up when it is first needed, once for the job and all its copies.
     """
 
     settings: Settings
@@ -47,6 +48,7 @@ class Job(Strict):
     named_trials: tuple[Size, ...] | None = None
     vocabularies: tuple[str, ...] = ()
     compared_models: tuple[Model, ...] = ()
+    n_responses: Size = 100
     night: str | None = None
     stop_at: datetime | None = None
     is_quiet: bool = False

@@ -6,9 +6,11 @@ verdicts have no value as measurements.
 
 import hashlib
 import importlib.util
+import math
 import os
 import secrets
 import threading
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -76,6 +78,45 @@ def count_tokens(text: str) -> int:
         return len(http_response.raise_for_status().json()["tokens"])
     except (httpx.HTTPError, ValueError, KeyError) as error:
         raise PipelineError(f"{MODEL}: its server does not count tokens ({error}); run again") from error
+
+
+async def decisions(text: str, questions: Sequence[Mapping[str, Any]]) -> Any:
+    """Return the model's decisions on a text, in LiteLLM's form: probabilities of the first token of a reply.
+
+    Each question is a call of its own, with the text first, so that the server's cache serves it.
+    """
+    import httpx  # not before they are needed
+    from litellm.types.decisions import OpenAIDecisionResponse
+
+    given, n_prompt, n_reply = [], 0, 0
+    headers, address = {"Authorization": f"Bearer {API_KEY}"}, f"{api_base()}/chat/completions"
+    async with httpx.AsyncClient(headers=headers, timeout=None, trust_env=False) as client:
+        for question in questions:
+            values = [choice["value"] for choice in question.get("choices", ())]
+            options = [str(n) for n in range(1, len(values) + 1)] or ["yes", "no"]
+            listed = "".join(f"\n{n}: {value}" for n, value in zip(options, values, strict=False))
+            wanted = f"{question['instructions']}{listed}\n\nReply with {' or '.join(options)}."
+            request = {
+                "messages": [{"role": "user", "content": f"{text}\n\n{wanted}"}], "max_tokens": 1, "temperature": 0.0,
+                "logprobs": True, "top_logprobs": 20, "cache_prompt": True,
+            }  # fmt: skip
+            http_response = await client.post(address, json=request)
+            reply = http_response.raise_for_status().json()
+            tokens = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+            odds = [
+                sum(math.exp(each["logprob"]) for each in tokens if each["token"].strip().lower() == option) + 1e-9
+                for option in options
+            ]
+            shares = [each / sum(odds) for each in odds]
+            n_prompt, n_reply = n_prompt + reply["usage"]["prompt_tokens"], n_reply + 1
+            of_values = [{"value": v, "probability": p} for v, p in zip(values, shares, strict=False)]
+            best = max(of_values, key=lambda each: each["probability"], default=None)
+            given.append({"type": question["type"], "name": question["name"]} | (
+                {"probability": shares[0]} if best is None else
+                {"choice": best["value"], "confidence": best["probability"], "probabilities": of_values}
+            ))  # fmt: skip
+    usage = {"input_tokens": n_prompt, "output_tokens": n_reply, "total_tokens": n_prompt + n_reply}
+    return OpenAIDecisionResponse.model_validate({"model": MODEL, "answers": given, "usage": usage})
 
 
 def _server() -> Any:

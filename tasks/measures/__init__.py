@@ -1,7 +1,7 @@
 """Measures: values that are computed outside SQL and stored with an interval, in one table and by one loop."""
 
 from tasks.measures import agreement, debiased, scores
-from tasks.measures.calibration import SUMS, calibration_of
+from tasks.measures.calibration import SUMS, calibration_of, change_of
 from tasks.measures.measure import Measure, Row, renew
 from tasks.rules.statistics import debiased as labels
 from tasks.rules.statistics import intervals
@@ -10,6 +10,7 @@ from tasks.rules.statistics.calibration import METHOD as CALIBRATION_METHOD
 
 _RANKED = ("task_set_id", "breakdown", "label")
 _GRADERS = ("benchmark", "dataset_revision")
+_JUDGED = "benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading, judge_trial"
 _CHECK = "benchmark, dataset_revision, review_check"
 _TASK = "dense_rank() over (order by task_id) as task"
 """A task's index, which is much faster to read than its id."""
@@ -75,6 +76,11 @@ MEASURES = (
         f"{_TASK}, bin, {', '.join(f'calibration_bins.{name}' for name in SUMS)}", calibration_of, CALIBRATION_METHOD,
         key="benchmark, dataset_revision, judge, reference, breakdown, label",
         group_by=(*_GRADERS, "judge", "reference"),
+    ),
+    Measure(
+        "change", "intermediate.neighbour_figures", "intermediate.neighbour_changes",
+        f"{_TASK}, neighbour_changes.n, sum_change", change_of, intervals.METHOD,
+        key=f"{_JUDGED}, arrangement, compared_with, measure_of, breakdown, label",
     ),
     CONDITION,
     LABELS,

@@ -1,4 +1,4 @@
-"""Measures of how far the probabilities of a judge agree with another grader's decisions."""
+"""Measures of judges of groups and of probabilities: calibration, and the changes by other criteria in a call."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,7 +8,7 @@ from tasks.measures.measure import Columns, MeasureResult, Results, Row
 from tasks.rules.statistics import calibration
 from tasks.rules.statistics.agreement import agreement_intervals
 from tasks.rules.statistics.calibration import BINS, brier, calibration_error, reliability, resolution, uncertainty
-from tasks.rules.statistics.intervals import SMALL, draws
+from tasks.rules.statistics.intervals import SMALL, draws, few_to_rest_on, ratio_intervals
 
 SUMS = ("n", "sum_p", "sum_y", "sum_pp", "sum_py", "sum_yy")
 
@@ -31,3 +31,11 @@ def calibration_of(figures: Sequence[Row], values: Columns) -> Iterator[Results]
             "plain_error": MeasureResult(float(calibration_error(total))),
             "calibration_error": MeasureResult(error, low, high, n=n, is_small=is_small),
         }
+
+
+def change_of(_: Sequence[Row], values: Columns) -> Iterator[Results]:
+    """Yield the mean change of paired verdicts from one arrangement to another, with its interval over tasks."""
+    changes, n = (values[name][:, None].astype(np.float64) for name in ("sum_change", "n"))
+    ((low, high),) = ratio_intervals(changes, n).tolist()
+    is_small = bool(few_to_rest_on(changes / n)[0])
+    yield {"change": MeasureResult(float(changes.sum() / n.sum()), low, high, n=int(n.sum()), is_small=is_small)}

@@ -107,7 +107,7 @@ class JudgeConfig:
 
 def judge_configs(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
     """Return every configured judge in every judge trial; a cascade only once."""
-    return [judge_config for judge in job.settings.judges for judge_config in _judge_configs_of(judge, benchmark)]
+    return [judge_config for judge in job.settings.judges for judge_config in configs_of(judge, benchmark)]
 
 
 def first_judge_config(job: Job, benchmark: Benchmark, stored: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -118,7 +118,7 @@ def first_judge_config(job: Job, benchmark: Benchmark, stored: Sequence[Mapping[
     return next(fitting, None)
 
 
-def _judge_configs_of(judge: Judge, benchmark: Benchmark) -> list[JudgeConfig]:
+def configs_of(judge: Judge, benchmark: Benchmark) -> list[JudgeConfig]:
     """Return the configurations of a judge, one for each judge trial.
 
     A cascade has one, whose template's identity is that of both judges if theirs differ.
@@ -127,7 +127,7 @@ def _judge_configs_of(judge: Judge, benchmark: Benchmark) -> list[JudgeConfig]:
     if judge.cascade is not None:
         refuse_unlike_gradings(judge, benchmark)
         when = judge.cascade.when.rule
-        first, (then, *_) = (_judge_configs_of(member, benchmark) for member in judge.cascade.members)
+        first, (then, *_) = (configs_of(member, benchmark) for member in judge.cascade.members)
         members = CascadeConfigs(tuple(first[: when.n_repetitions(len(first))]), then, when)
         is_same = first[0].template_hash == then.template_hash
         words = then.template_hash if is_same else template_hash(first[0].template_hash, then.template_hash)

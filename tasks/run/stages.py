@@ -28,6 +28,7 @@ STAGES = {
     "sample": Stage((MODEL,), "responses", {"responses": "model"}),
     "judge": Stage((JUDGE,), "verdicts", {"verdicts": "judge"}),
     "drift": Stage((JUDGE,), "control sets", {"control_verdicts": "judge"}, is_assumed=False),
+    "neighbours": Stage((JUDGE,), "verdicts in other arrangements", {"neighbour_verdicts": "judge"}),
     "derive": Stage((RUBRIC_WRITER,), "rewritten criteria", {"criterion_variants": "model"}, is_assumed=False),
     "annotate": Stage((ANNOTATOR,), "labels of tasks", {"task_annotations": None}),
     "review": Stage((REVIEWER,), "reviews of criteria", {"model_reviews": None}),

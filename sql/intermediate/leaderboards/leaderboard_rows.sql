@@ -16,7 +16,9 @@ with whole as (
 )
 
 select
-    mean_scores.* exclude (task_set_id, series_id, basis, mean_floor, lower_bound, upper_bound),
+    mean_scores.* exclude (
+        task_set_id, series_id, basis, mean_floor, lower_bound, upper_bound, is_expected
+    ),
     -- Clipping is monotone, so the ends of the interval are clipped as the
     -- mean is.
     if(own.ci_low < mean_floor, mean_floor, own.ci_low) as ci_low,

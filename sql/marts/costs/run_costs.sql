@@ -3,7 +3,7 @@
 -- Prefect's UI and `runs.cost_usd` are sums of its rows.
 --
 -- built as: view
--- depends on: control_verdicts, criterion_variants, responses, spend, verdicts
+-- depends on: control_verdicts, criterion_variants, neighbour_verdicts, responses, spend, verdicts
 with rows_written as (
     select run_id, created_at, 'sample' as purpose, model as called_model,
         status <> 'ok' as is_failed, prompt_tokens, cached_tokens,
@@ -19,6 +19,10 @@ with rows_written as (
     select run_id, created_at, 'drift', judge, value is null,
         prompt_tokens, cached_tokens, completion_tokens, cost_usd
     from control_verdicts
+    union all
+    select run_id, created_at, 'neighbours', judge, value is null,
+        prompt_tokens, cached_tokens, completion_tokens, cost_usd
+    from neighbour_verdicts
     union all
     select run_id, created_at, 'derive', model, status <> 'ok',
         prompt_tokens, cached_tokens, completion_tokens, cost_usd

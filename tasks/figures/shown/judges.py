@@ -215,7 +215,7 @@ _CALIBRATION = Figure(
     "judge. The calibration error is the mean distance between a probability and the share that is really met: 0 is "
     "calibrated. The Brier score is reliability less resolution plus uncertainty. Intervals are for other tasks.",
     columns(
-        "judge reference breakdown label calibration_error± plain_error is_small brier± reliability resolution "
+        "judge reference breakdown label calibration_error± is_small plain_error brier± reliability resolution "
         "uncertainty mean_probability met_share n n_tasks"
     ),
     relation="calibration",
@@ -233,6 +233,19 @@ _DIAGRAM = Figure(
     diagrams,
     relation="calibration_curve",
     order="judge, reference, breakdown, label, bin",
+    is_optional=True,
+    reach="pooled",
+)
+_NEIGHBOURS = Figure(
+    "neighbour_effects",
+    "Effect of neighbours in a call",
+    "Verdicts of the same judge on the same criteria, in two arrangements: alone (one by one), grouped (as configured) "
+    "and shuffled (groups in another order). The change is the second share less the first, with its 95 % interval for "
+    "other tasks; met is the share met, agreement the share that another grader decides alike.",
+    columns("judge measure_of compared_with arrangement breakdown label change± is_small before after n n_tasks"),
+    relation="neighbour_effects",
+    order="judge, measure_of <> 'met', measure_of, compared_with, arrangement, breakdown, label",
+    notes=not_computed("change"),
     is_optional=True,
     reach="pooled",
 )
@@ -336,6 +349,7 @@ JUDGES = Page(
         _RELIABILITY,
         _CALIBRATION,
         _DIAGRAM,
+        _NEIGHBOURS,
         _LENIENCY,
         _FAVOURS,
         DECISIONS,

@@ -44,6 +44,22 @@ def _sampling(row: Row, which: str) -> dict[str, Any]:
     return {"model": row["model_label"], "model_config_hash": row["model_config_hash"], "vintage": row[which]}
 
 
+def judged_in_groups(rows: Rows) -> list[str]:
+    """Return a note for each judge that decides several criteria in one call, with its neighbour effect if measured."""
+    notes = {}
+    for row in rows:
+        if row.get("criteria_per_call"):
+            effect, judge = row["neighbour_effect"], row["judge_config"]
+            measured = f"its neighbour effect was not measured (prbench neighbours {row['judge']})"
+            if effect is not None:
+                ends = "" if row["neighbour_effect_ci_low"] is None else (
+                    f" ({100 * row['neighbour_effect_ci_low']:+.1f} to {100 * row['neighbour_effect_ci_high']:+.1f})"
+                )  # fmt: skip
+                measured = f"compared with one by one, this changes the share met by {100 * effect:+.1f} points{ends}"
+            notes[judge] = f"{judge} decides up to {row['criteria_per_call']} criteria in one call; {measured}."
+    return list(notes.values())
+
+
 LEADERBOARD = Figure(
     "leaderboard",
     "Leaderboard",
@@ -55,6 +71,7 @@ LEADERBOARD = Figure(
     "the judge. The $score of a response is $formula: $explained",
     _LEADERBOARD,
     given={"is_hard": None, **WHOLE},
+    notes=judged_in_groups,
 )
 
 OVERVIEW = Page(

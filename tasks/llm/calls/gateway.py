@@ -142,6 +142,8 @@ async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mappi
         texts = [message["content"] for message in messages]
         return await library.aembedding(input=texts, **common, **arguments_of(parameters, {}))
     if parameters.get("api") == DECISIONS:
+        if target.is_embedded:
+            return await embedded.decisions(messages[0]["content"], parameters["questions"])
         return await library.adecisions(input=messages[0]["content"], **common, **arguments_of(parameters, {}))
     logprobs = {"logprobs": True} if target.wants_logprobs else {}
     arguments = {"messages": messages, **common, **chat_arguments(parameters), **logprobs}

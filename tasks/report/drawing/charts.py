@@ -410,7 +410,7 @@ def certainty(rows: Rows) -> alt.TopLevelMixin:
     return alt.layer(*bounds, dots).properties(height=240)
 
 
-_CHARTS = {each.__name__: each for each in (intervals, bars, scatter, heat, over_time, control, certainty)}
+_CHARTS = {each.__name__: each for each in (intervals, bars, scatter, heat, over_time, control, certainty, diagonal)}
 
 
 def altair_chart(chart: Chart) -> alt.TopLevelMixin:

@@ -1,0 +1,68 @@
+-- One row: how the verdicts of a judge on the criteria of a task change from one
+-- arrangement to another, under a label, with sums over paired criteria.
+--
+-- `measure_of` is met (the values themselves), or the agreement with a grader.
+-- Positions and sizes are those of the second arrangement.
+--
+-- built as: table
+-- depends on: temp.graded, graders, neighbour_verdicts
+with decided as (
+    select *, hash(judge, judge_config_hash, template_hash, grading, judge_trial) as judging_id
+    from neighbour_verdicts
+    where value is not null
+),
+
+paired as (
+    select b.benchmark, b.dataset_revision, b.task_id, b.judge, b.judge_config_hash, b.template_hash,
+        b.grading, b.judge_trial, b.judging_id, b.response_id, b.criterion_id,
+        a.arrangement as compared_with,
+        b.arrangement,
+        a.value as value_a,
+        b.value as value_b,
+        b.n_in_call, b.position_in_call
+    from decided as a
+    inner join decided as b using (judging_id, response_id, criterion_id, criterion_hash)
+    where (a.arrangement, b.arrangement) in (
+            ('alone', 'grouped'), ('alone', 'shuffled'), ('grouped', 'shuffled')
+        )
+),
+
+compared as (
+    select *, 'met' as measure_of from paired
+    union all
+    select paired.* replace (
+            (value_a = graded.value)::double as value_a, (value_b = graded.value)::double as value_b
+        ),
+        'agreement with ' || graders.grader as measure_of
+    from paired
+    inner join temp.graded using (response_id, criterion_id)
+    inner join graders
+        on graded.grader_id = graders.grader_id and paired.benchmark = graders.benchmark
+    where graders.kind <> 'majority'
+        and graders.judge_trial = 1
+        and graded.grader_id <> paired.judging_id
+        and (graders.grading = 'ternary') = (paired.grading = 'ternary')
+),
+
+labelled as (
+    select *, 'all' as breakdown, '' as label from compared
+    union all
+    select *, 'position',
+        case ceil(3 * position_in_call / n_in_call)::int
+            when 1 then 'first third' when 2 then 'middle third' else 'last third'
+        end
+    from compared
+    where n_in_call >= 3
+    union all
+    select *, 'size', n_in_call || ' in a call' from compared
+    where n_in_call is not null
+)
+
+select benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading, judge_trial,
+    arrangement, compared_with, measure_of, breakdown, label, task_id,
+    count(*) as n,
+    exact_sum(value_a) as sum_before,
+    exact_sum(value_b) as sum_after,
+    exact_sum(value_b - value_a) as sum_change
+from labelled
+group by all

@@ -1,0 +1,147 @@
+"""Neighbours: a sample of stored responses judged one by one, in the configured groups, and in shuffled groups.
+
+The verdicts are stored apart from all others, and no score includes them. Calls that a run has made are not repeated.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import sql
+from tasks.benchmarks.base import Benchmark
+from tasks.config.job import Job
+from tasks.judge.criterion import CriterionJudge, CriterionToJudge, by_response, writing_verdicts
+from tasks.judge.groups import judge_of, pieces_of
+from tasks.llm.request import prices_of
+from tasks.plan.estimate import Planned, measured_per_call, planned_calls
+from tasks.rules.errors import UsageError
+from tasks.rules.identity import digest
+from tasks.run import missing_work
+from tasks.run.judge_configs import JudgeConfig, configs_of, judge_configs, judge_target
+from tasks.run.missing_work import Conversation, WantedTasks
+from tasks.run.run_context import RunContext
+from tasks.run.writing import StageReport
+from warehouse import Reader, Warehouse
+
+ALONE, GROUPED, SHUFFLED = ARRANGEMENTS = ("alone", "grouped", "shuffled")
+STAGE = "neighbours"
+
+
+class Arranged(NamedTuple):
+    """A judge's missing verdicts in an arrangement: whole pieces, in the order of their responses."""
+
+    judge_config: JudgeConfig
+    arrangement: str
+    criteria: list[CriterionToJudge]
+    conversations: dict[str, Conversation]
+
+    @property
+    def n_calls(self) -> int:
+        """The number of calls that are needed at most; those that a run has made are free."""
+        return sum(len(pieces_of(of_response)) for of_response in by_response(self.criteria))
+
+
+def group_judges(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
+    """Return the first repetition of the job's judges that decide several criteria in one call, without cascades.
+
+    Raises:
+        UsageError: there is none.
+    """
+    chosen = [
+        each
+        for each in judge_configs(job, benchmark)
+        if each.judge_trial == 1 and each.cascade is None and (each.piece_size or 1) > 1
+    ]
+    if not chosen:
+        raise UsageError("no such judge decides several criteria in one call; set `criteria_per_call`")
+    return chosen
+
+
+def missing(job: Job, reader: Reader) -> list[Arranged]:
+    """Return what arrangements lack on the sample, without those that lack nothing."""
+    wanted = missing_work.wanted_tasks(job, reader)
+    given = {**wanted.key, "tasks": list(wanted.task_ids), "number": job.n_responses}
+    sampled = [row["response_id"] for row in reader.rows(sql.read("queries/neighbours/sampled_responses"), given)]
+    plans = []
+    for judge_config in group_judges(job, wanted.benchmark):
+        rows = reader.rows(sql.read("queries/run/missing_verdicts"), {
+            **missing_work.undecided(judge_config, retry_failed=False), "responses": sampled, "judge_trial": 0,
+        })  # fmt: skip
+        criteria = [CriterionToJudge.of(row) for row in rows]
+        conversations = missing_work.conversations_of(reader, wanted, (row["task_id"] for row in rows))
+        done = {
+            (row["arrangement"], row["response_id"], row["criterion_id"], row["criterion_hash"])
+            for row in reader.select(
+                "neighbour_verdicts", "arrangement, response_id, criterion_id, criterion_hash",
+                **wanted.key, **judge_config.columns,
+            )
+        }  # fmt: skip
+        for name in ARRANGEMENTS:
+            arranged = [
+                replace(each, is_missing=(name, each.response_id, each.criterion_id, each.criterion_hash) not in done)
+                for each in _arranged(criteria, name, judge_config, job)
+            ]
+            pieces = [piece for of in by_response(arranged) for piece in pieces_of(of)]
+            lacking = [each for piece in pieces if any(one.is_missing for one in piece) for each in piece]
+            if lacking:
+                plans.append(Arranged(judge_config, name, lacking, conversations))
+    return plans
+
+
+def _arranged(
+    criteria: Sequence[CriterionToJudge], arrangement: str, judge_config: JudgeConfig, job: Job
+) -> Iterator[CriterionToJudge]:
+    """Yield criteria in the order of an arrangement, with its pieces."""
+    size = 1 if arrangement == ALONE else judge_config.piece_size or 1
+    is_single = arrangement == ALONE and not judge_config.judge.is_decision_model
+    for of_response in by_response(criteria):
+        ordered = list(of_response)
+        if arrangement == SHUFFLED:
+            ordered.sort(key=lambda row: digest("shuffled", row.response_id, row.criterion_id))
+        for index, row in enumerate(ordered):
+            start = index // size * size
+            piece = () if is_single else tuple(each.criterion_hash for each in ordered[start : start + size])
+            yield replace(row, piece=piece, call_index=index // size)
+
+
+def planned(job: Job) -> list[Planned]:
+    """Return the calls that `prbench neighbours` would make at most, by judge and arrangement, with their cost."""
+    with Warehouse(job.warehouse).reader() as reader:
+        rows, wanted = [], missing_work.wanted_tasks(job, reader)
+        for each in missing(job, reader):
+            judge, config = each.judge_config.judge, _called(each, wanted)
+            target = judge_target(config.judge)
+            identity = {name: config.columns[name] for name in ("judge_config_hash", "template_hash")}
+            measured = measured_per_call(reader, f"({sql.read('queries/plan/judge_calls')})", **identity)
+            label = f"{judge.label}, {each.arrangement}"
+            rows.append(planned_calls(STAGE, label, each.n_calls, measured, prices_of(target)))
+        return rows
+
+
+def _called(arranged: Arranged, wanted: WantedTasks) -> JudgeConfig:
+    """Return the configuration that makes an arrangement's calls."""
+    if arranged.arrangement != ALONE:
+        return arranged.judge_config
+    judge = arranged.judge_config.judge.model_copy(update={"criteria_per_call": 1})
+    return configs_of(judge, wanted.benchmark)[0]
+
+
+async def judge_arrangement(job: Job, context: RunContext, arranged: Arranged) -> StageReport:
+    """Judge the missing criteria of an arrangement, and write the verdicts, failed ones too; the calls are live."""
+    with context.warehouse.reader() as reader:
+        wanted = await asyncio.to_thread(missing_work.wanted_tasks, job, reader)
+    called, label = _called(arranged, wanted), arranged.judge_config.judge.label
+    # A label of their own, so that a row is none of the judge's verdicts.
+    own = {"label": f"{label} ({arranged.arrangement})", "mode": "live"}
+    owner = replace(arranged.judge_config, judge=arranged.judge_config.judge.model_copy(update=own))
+    live = replace(called, judge=called.judge.model_copy(update={"mode": "live"}))
+    gateway, report = context.gateway(STAGE, label), StageReport(STAGE)
+    judge = judge_of(await CriterionJudge.of(gateway, live, owner))
+    columns = {"arrangement": arranged.arrangement}
+    with writing_verdicts(job, context, wanted, arranged.judge_config, report, "neighbour_verdicts", columns) as rows:
+        async with asyncio.TaskGroup() as group:
+            for number, of_response in enumerate(by_response(arranged.criteria)):
+                messages = arranged.conversations[of_response[0].task_id].messages
+                group.create_task(judge.judge_response(of_response, messages, (0, number), rows.write))
+    return report
