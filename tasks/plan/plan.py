@@ -25,9 +25,9 @@ from tasks.judge.context_fit import context_fit_of
 from tasks.llm.request import Target, most_reply_tokens, prices_of
 from tasks.plan import estimate
 from tasks.plan.estimate import Planned
-from tasks.prompts import FOLDER, load_template
+from tasks.prompts import FOLDER
 from tasks.rules.cascades.rules import reasons_to_escalate
-from tasks.rules.conversation import missing_placeholders
+from tasks.rules.conversation import GROUP, missing_placeholders
 from tasks.rules.errors import PipelineError
 from tasks.rules.variants import AUGMENTED
 from tasks.run import missing_work
@@ -364,8 +364,8 @@ def _names(benchmark: Benchmark) -> dict[str, str]:
     """Return the names of the shipped judge templates, by their identities."""
     names = {}
     for path in sorted(FOLDER.glob("*.txt")):
-        if not missing_placeholders(path.read_text(encoding="utf-8")):
-            text = load_template(path.stem, path.stem)
+        text = path.read_text(encoding="utf-8")
+        if GROUP in text or not missing_placeholders(text):
             names[hash_of_template(text, benchmark)] = path.stem
     return names
 

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from tasks.rules import evidence
-from tasks.rules.conversation import PLACEHOLDERS, is_marked, missing_placeholders
+from tasks.rules.conversation import PLACEHOLDERS, QUESTIONS, is_marked, missing_placeholders
 from tasks.rules.errors import UsageError, from_home
 
 FOLDER = Path(__file__).parent
@@ -41,7 +41,7 @@ def load_analysis_template(name: str) -> str:
 def shipped_templates() -> list[str]:
     """Return the texts of all judge templates in this folder, without templates for evidence."""
     texts = [path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.txt"))]
-    return [text for text in texts if not missing_placeholders(text, PLACEHOLDERS)]
+    return [text for text in texts if not missing_placeholders(text, PLACEHOLDERS) and QUESTIONS not in text]
 
 
 _UNMARKED = {"evidence_v2": "evidence_v1"}

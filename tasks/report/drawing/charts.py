@@ -215,8 +215,9 @@ def diagonal(rows: Rows, *, x: str, y: str, n: str, x_title: str, y_title: str, 
         x=alt.X(f"{x}:Q", title=x_title, scale=alt.Scale(domain=(0, 1))),
         y=alt.Y(f"{y}:Q", title=y_title, scale=alt.Scale(domain=(0, 1))),
     )
-    ends = [{x: 0.0, y: 0.0}, {x: 1.0, y: 1.0}]
-    equal = chart_of(ends, x, y).mark_line(strokeDash=[4, 4]).encode(x=f"{x}:Q", y=f"{y}:Q")
+    equal = base.mark_rule(strokeDash=[4, 4], strokeOpacity=0.5).encode(
+        x=alt.datum(0), y=alt.datum(0), x2=alt.datum(1), y2=alt.datum(1)
+    )  # fmt: skip
     tips = [*number_tips({x: x_title, y: y_title}), alt.Tooltip(f"{n}:Q", title="criteria")]
     colour = alt.Color(f"{name}:N", title=None)
     points = base.mark_point(filled=True).encode(size=alt.Size(f"{n}:Q", legend=None), color=colour, tooltip=tips)

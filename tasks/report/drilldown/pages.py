@@ -87,7 +87,8 @@ def _write_lists(subjects: Subjects, tasks: Tasks, site: Site) -> None:
     criteria = [criterion for task in tasks.values() for criterion in task["criteria"]]
     # A page fills a template itself (`assets/prompts.js`), so that prompts need no space.
     used, benchmark = {each["template_hash"] for each in subjects.judge_configs}, subjects.scope.benchmark
-    texts = (*shipped_templates(), *(each.template for each in judge_configs(subjects.scope.job, benchmark)))
+    single = (each.template for each in judge_configs(subjects.scope.job, benchmark) if each.piece_size is None)
+    texts = (*shipped_templates(), *single)
     templates = {key: text for text in texts if (key := hash_of_template(text, benchmark)) in used}
     index = _about(subjects, tasks) | {
         "criteria": write_data(site, {name: [each[name] for each in criteria] for name in _CRITERION}),
