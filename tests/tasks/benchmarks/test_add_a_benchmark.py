@@ -19,8 +19,7 @@ from tasks.config.job import Job
 from tasks.imports.verdicts import import_verdicts
 from tests.faults.behaviours import HttpResponse, Request, prompt_of
 from tests.faults.server import FaultServer
-from tests.kit import configure, endpoint, judged, prepared, sampled, write_jsonl
-from warehouse import Reader, Warehouse
+from tests.kit import configure, endpoint, judged, prepared, sampled, values_in, write_jsonl
 
 pytestmark = pytest.mark.slow
 
@@ -89,43 +88,32 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield evaluated_world
 
 
-@pytest.fixture
-def reader(world: World) -> Iterator[Reader]:
-    with Warehouse(world.job.warehouse).reader() as opened:
-        yield opened
-
-
 def scores_of(model: str, row: dict[str, Any], **only: str) -> dict[str, float]:
     """Return both scores of a response by the formulas in the guide, over all criteria or over some."""
-    wanted = [
-        (position, item["worth"])
-        for position, item in enumerate(row["wanted"])
-        if all(item[key] == value for key, value in only.items())
-    ]
+    wanted = [(position, item["worth"]) for position, item in enumerate(row["wanted"]) if only.items() <= item.items()]
     points = sum(worth for position, worth in wanted if meets(model, position))
     positive, negative = (sum(worth for _, worth in wanted if (worth > 0) == is_gain) for is_gain in (True, False))
     return {"share": points / positive, "from_worst": (points - negative) / (positive - negative)}
 
 
-def test_what_breaks_a_rule_is_refused_and_all_else_is_judged_once(world: World, reader: Reader) -> None:
-    failed = reader.rows("select check_name, severity, n_failed from checks where not success")
-    declared = set(benchmarks.load_benchmark("minutes").invariants)
+def test_what_breaks_a_rule_is_refused_and_all_else_is_judged_once(world: World) -> None:
+    failed = values_in(world.job, "select check_name, severity, n_failed from checks where not success")
+    checked = values_in(world.job, "select check_name from checks where suite = 'ingest'")
 
-    assert [{"check_name": "weight_range", "severity": "quarantine", "n_failed": 3}] == failed
-    assert declared == {row["check_name"] for row in reader.rows("from checks where suite = 'ingest'")}
-    assert ["too heavy"] == [row["task_id"] for row in reader.rows("select task_id from quarantine")]
+    assert [("weight_range", "quarantine", 3)] == failed
+    assert set(benchmarks.load_benchmark("minutes").invariants) == {name for (name,) in checked}
+    assert [("too heavy",)] == values_in(world.job, "select task_id from quarantine")
     assert 2 * sum(map(len, TITLES)) == world.n_judged
 
 
-def test_both_scores_are_those_of_the_formulas(reader: Reader) -> None:
-    rows = reader.rows("select model, score_name, mean_score from leaderboard where judge = 'judge'")
+def test_both_scores_are_those_of_the_formulas(world: World) -> None:
+    rows = values_in(world.job, "select model, score_name, mean_score from leaderboard where judge = 'judge'")
     expected = {
         (model, name): fmean(scores_of(model, row)[name] for row in ROWS)
-        for model in (EVEN, ODD)
-        for name in ("share", "from_worst")
-    }
+        for model in (EVEN, ODD) for name in ("share", "from_worst")
+    }  # fmt: skip
 
-    assert expected == pytest.approx({(row["model"], row["score_name"]): row["mean_score"] for row in rows})
+    assert pytest.approx(expected) == {(model, name): mean for model, name, mean in rows}
 
 
 def test_leaderboards_are_cut_by_what_it_declares(world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,8 +124,8 @@ def test_leaderboards_are_cut_by_what_it_declares(world: World, capsys: pytest.C
         model: fmean(scores_of(model, row, about="decisions")["from_worst"] for row in ROWS) for model in (EVEN, ODD)
     }
 
-    assert pytest.approx({(row["label"], row["model"]): row["mean_score"] for row in rows}) == by_meeting
-    assert pytest.approx({row["model"]: row["mean_score"] for row in parts if row["label"] == "decisions"}) == decisions
+    assert pytest.approx(by_meeting) == {(row["label"], row["model"]): row["mean_score"] for row in rows}
+    assert pytest.approx(decisions) == {row["model"]: row["mean_score"] for row in parts if row["label"] == "decisions"}
 
 
 def test_published_marks_stand_beside_the_judge(world: World, capsys: pytest.CaptureFixture[str]) -> None:

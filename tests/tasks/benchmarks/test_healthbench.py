@@ -1,6 +1,5 @@
 """HealthBench from rows to figures, against the formulas of its paper, and physicians' verdicts taken in."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -14,8 +13,7 @@ from tasks.config.job import Job
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tests.faults.server import FaultServer
-from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled, write_jsonl
-from warehouse import Reader, Warehouse
+from tests.kit import endpoint, job_on, judged, prepared, sampled, values_in, write_jsonl
 
 pytestmark = pytest.mark.slow
 
@@ -25,22 +23,16 @@ TAGS = (["level:example", "axis:accuracy"], ["level:cluster", "axis:completeness
 
 
 def health_row(number: int, **changed: Any) -> dict[str, Any]:
+    turns = ("user", f"What about ache {number}?"), ("assistant", "Since when?"), ("user", "Yesterday.")
     return {
-        "prompt_id": f"h{number}",
-        "prompt": [
-            {"role": "user", "content": f"What about ache {number}?"},
-            {"role": "assistant", "content": "Since when?"},
-            {"role": "user", "content": "Yesterday."},
-        ],
+        "prompt_id": f"h{number}", "prompt": [{"role": role, "content": content} for role, content in turns],
         "rubrics": [
             {"criterion": f"Says {index} of {number}.", "points": points, "tags": TAGS[index]}
             for index, points in enumerate(POINTS[number])
         ],
         "example_tags": [f"theme:{THEMES[number % 2]}", "physician_agreed_category:enough-context", "loose"],
-        "ideal_completions_data": None,
-        "canary": f"canary {number}",
-        **changed,
-    }
+        "ideal_completions_data": None, "canary": f"canary {number}", **changed,
+    }  # fmt: skip
 
 
 def meta_rows() -> list[dict[str, Any]]:
@@ -58,69 +50,52 @@ def meta_rows() -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
+def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     folder = tmp_path_factory.mktemp("health")
     with FaultServer() as server:
         source = write_jsonl(folder / "oss.jsonl", [health_row(i) for i in range(len(POINTS))])
         models, judges = ([endpoint(label, server.api_base)] for label in ("helper", "reader"))
-        job_on_health = prepared(job_on(source, folder / "w", benchmark="healthbench", models=models, judges=judges))
-        sampled(job_on_health)
-        judged(job_on_health)
-        assert len(server.judge_requests) == sum(map(len, POINTS))
-        meta = write_jsonl(folder / "meta.jsonl", meta_rows())
-        assert 3 == import_responses(job_on_health, meta).rows
-        assert 8 == import_verdicts(job_on_health, meta).rows
-        assert import_responses(job_on_health, meta).rows == import_verdicts(job_on_health, meta).rows == 0
-        aggregate(job_on_health)
-        yield job_on_health
+        job = prepared(job_on(source, folder / "w", benchmark="healthbench", models=models, judges=judges))
+        sampled(job)
+        judged(job)
+        assert sum(map(len, POINTS)) == len(server.judge_requests)
+    meta = write_jsonl(folder / "meta.jsonl", meta_rows())
+    assert (3, 8) == (import_responses(job, meta).rows, import_verdicts(job, meta).rows)
+    assert (0, 0) == (import_responses(job, meta).rows, import_verdicts(job, meta).rows)
+    aggregate(job)
+    return job
 
 
-@pytest.fixture
-def reader(job: Job) -> Iterator[Reader]:
-    with Warehouse(job.warehouse).reader() as opened:
-        yield opened
-
-
-def met(reader: Reader) -> dict[tuple[int, int], bool]:
-    """Return the judge's decisions, by number of the task and position in the rubric."""
-    rows = reader.rows(
-        "select verdicts.task_id, position, verdicts.value from verdicts inner join criteria "
-        "using (task_id, criterion_id) where judge = 'reader'"
-    )
-    return {(int(row["task_id"][1:]), row["position"]): row["value"] == 1 for row in rows}
-
-
-def test_the_score_is_points_over_positive_points_and_its_mean_is_clipped(reader: Reader) -> None:
-    decided = met(reader)
+def test_the_score_is_points_over_positive_points_and_its_mean_is_clipped(job: Job) -> None:
+    by_reader = "select task_id, position, value from verdicts inner join criteria using (task_id, criterion_id) " \
+                "where judge = 'reader'"  # fmt: skip
+    decided = {(task, position): value for task, position, value in values_in(job, by_reader)}
     expected = {
-        number: sum(p for i, p in enumerate(points) if decided[number, i]) / sum(p for p in points if p > 0)
-        for number, points in enumerate(POINTS)
+        f"h{n}": sum(p for i, p in enumerate(points) if decided[f"h{n}", i] == 1) / sum(p for p in points if p > 0)
+        for n, points in enumerate(POINTS)
     }
-    by_theme = {theme: [expected[i] for i in range(4) if THEMES[i % 2] == theme] for theme in THEMES}
-    scores = {int(r["task_id"][1:]): r["value"] for r in reader.rows("from scores where judge = 'reader'")}
-    board = reader.rows("select label, mean_score from breakdown_leaderboard where judge = 'reader' "
-                        "and breakdown = 'theme' and not is_own_hard")  # fmt: skip
+    by_theme = {theme: [expected[f"h{n}"] for n in range(4) if THEMES[n % 2] == theme] for theme in THEMES}
+    board = values_in(job, "select label, mean_score from breakdown_leaderboard where judge = 'reader' "
+                           "and breakdown = 'theme' and not is_own_hard")  # fmt: skip
 
-    assert pytest.approx(expected) == scores
-    assert pytest.approx({theme: max(0.0, fmean(values)) for theme, values in by_theme.items()}) == {
-        row["label"]: row["mean_score"] for row in board
-    }
+    assert pytest.approx(expected) == dict(values_in(job, "select task_id, value from scores where judge = 'reader'"))
+    assert pytest.approx({theme: max(0.0, fmean(values)) for theme, values in by_theme.items()}) == dict(board)
 
 
-def test_physicians_verdicts_are_those_of_the_meta_evaluation(reader: Reader) -> None:
-    rows = reader.rows(
-        "select verdicts.task_id, trial, title, judge, value, explanation, text from verdicts "
-        "inner join responses using (response_id, task_id, trial, model) "
-        "inner join criteria using (task_id, criterion_id) where model = ? order by all",
-        [META_MODEL],
-    )
-    decisions = {(r["task_id"], r["trial"], r["title"], r["judge"]): (r["value"], r["explanation"]) for r in rows}
+def test_physicians_verdicts_are_those_of_the_meta_evaluation(job: Job) -> None:
+    rows = values_in(
+        job, "select verdicts.task_id, trial, title, judge, value, explanation, text from verdicts "
+             "inner join responses using (response_id, task_id, trial, model) "
+             "inner join criteria using (task_id, criterion_id) where model = ?", META_MODEL,
+    )  # fmt: skip
 
     assert 8 == len(rows)
-    assert (1.0, "by ada") == decisions["h0", 1, "Says 0 of 0.", "physician 1"]
-    assert (0.0, "by bo") == decisions["h0", 2, "Says 0 of 0.", "physician 2"]
-    assert {("h0", 1): "Completion x.", ("h0", 2): "Completion y.", ("h1", 1): "Completion z."} == {
-        (row["task_id"], row["trial"]): row["text"] for row in rows
+    assert {
+        ("h0", 1, "Says 0 of 0.", "physician 1", 1.0, "by ada", "Completion x."),
+        ("h0", 2, "Says 0 of 0.", "physician 2", 0.0, "by bo", "Completion y."),
+    } <= set(rows)
+    assert {("h0", 1, "Completion x."), ("h0", 2, "Completion y."), ("h1", 1, "Completion z.")} == {
+        (task, trial, text) for task, trial, *_, text in rows
     }
 
 
@@ -151,5 +126,5 @@ def test_what_breaks_an_invariant_is_refused(tmp_path: Path) -> None:
     ]
     prepared(job_on(write_jsonl(tmp_path / "oss.jsonl", rows), tmp_path / "w", benchmark="healthbench"))
 
-    refused = {row["task_id"]: row["check_name"] for row in rows_in(tmp_path / "w", "from quarantine")}
-    assert {"h1": "positive_criterion", "h2": "weight_range", "h3": "turns_contiguous"} == refused
+    refused = values_in(tmp_path / "w", "select task_id, check_name from quarantine order by all")
+    assert [("h1", "positive_criterion"), ("h2", "weight_range"), ("h3", "turns_contiguous")] == refused

@@ -3,8 +3,30 @@
 from collections.abc import Callable
 from typing import Any
 
-from tasks.benchmarks.prbench import SEVERITIES, VOCABULARIES
+import pytest
+
+from tasks.benchmarks.prbench import SEVERITIES, VOCABULARIES, parse_row
+from tasks.dataset.source import read_rows
 from tasks.rules.records import Criterion, Task
+from tests.kit import SHARED_DATA
+
+
+def real(name: str) -> list[Task]:
+    path = SHARED_DATA / "prbench" / name
+    if not path.is_file():
+        pytest.skip(f"real data are not beside the checkout: {name}")
+    return [parse_row(row) for row in read_rows(path)]
+
+
+@pytest.fixture(scope="module")
+def finance_hard() -> list[Task]:
+    return real("finance_hard.parquet")
+
+
+@pytest.fixture(scope="module")
+def legal_hard() -> list[Task]:
+    return real("legal_hard_37.jsonl")
+
 
 FACTS: dict[str, tuple[int, Callable[[list[Task]], int]]] = {
     "tasks": (300, len),
@@ -29,7 +51,7 @@ def test_the_real_splits_have_the_numbers_that_were_counted_from_the_raw_files(
 ) -> None:
     assert {name: number for name, (number, _) in FACTS.items()} == {
         name: count(finance_hard) for name, (_, count) in FACTS.items()
-    }
+    }  # fmt: skip
     assert (37, 721) == (len(legal_hard), len(criteria_of(legal_hard)))
 
 
@@ -59,11 +81,8 @@ def test_the_vocabulary_knows_the_real_labels_except_a_misspelt_one(
     finance_hard: list[Task], legal_hard: list[Task]
 ) -> None:
     unknown = [
-        label
-        for task in finance_hard + legal_hard
-        for kind, labels_of in KINDS.items()
-        for label in labels_of(task)
-        if label not in VOCABULARIES[task.field or ""][kind]
-    ]
+        label for task in finance_hard + legal_hard for kind, labels_of in KINDS.items()
+        for label in labels_of(task) if label not in VOCABULARIES[task.field or ""][kind]
+    ]  # fmt: skip
 
     assert unknown in ([], ["Planning & Forecast"])

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.benchmarks.base import RowError
-from tasks.benchmarks.prbench import SEVERITIES, parse_row
+from tasks.benchmarks.prbench import SEVERITIES, VOCABULARIES, parse_row
+from tasks.benchmarks.rows import split_labels
 from tasks.rules.conversation import build_messages
 from tasks.rules.records import Criterion
 from tests.kit import good_row
@@ -64,16 +65,13 @@ def test_a_weight_class_that_names_no_field_gives_no_weight(weight_class: str | 
 def test_a_criterion_that_is_no_criterion_is_still_counted(item: Any) -> None:
     criterion = only_criterion(item)
 
-    assert ("position-0", 0, "", None) == (
-        criterion.criterion_id, criterion.position, criterion.title, criterion.weight,
-    )  # fmt: skip
+    actual = (criterion.criterion_id, criterion.position, criterion.title, criterion.weight)
+    assert ("position-0", 0, "", None) == actual
 
 
 @pytest.mark.parametrize("changes", [{"important_weight": 7}, {"criteria_category": "Other"}])
 def test_a_criterions_hash_is_that_of_its_title_alone(changes: dict[str, Any]) -> None:
-    before = only_criterion(hub_criterion("c", "important", 5))
-    after = only_criterion(hub_criterion("c", "important", 5, **changes))
-
+    before, after = (only_criterion(hub_criterion("c", "important", 5, **given)) for given in ({}, changes))
     reworded = only_criterion(hub_criterion("c", "important", 5) | {"title": "Another."})
 
     assert before.content_hash == after.content_hash != reworded.content_hash
@@ -110,11 +108,9 @@ def test_every_other_change_is_a_change_of_content(changes: dict[str, Any]) -> N
 @pytest.mark.parametrize("form", [tuple, lambda texts: np.array([*texts, None, " "], dtype=object)])
 def test_reference_texts_stand_in_front_in_every_form_that_they_arrive_in(form: Any) -> None:
     task = parse_row(hub_row("t", reference_texts_0=form(["First.", "Second."])))
+    prompt = "Reference Text 0:\nFirst.\n\nReference Text 1:\nSecond.\n\nWhat does t cost?"
 
-    assert (
-        ("user", "Reference Text 0:\nFirst.\n\nReference Text 1:\nSecond.\n\nWhat does t cost?"),
-    ) == build_messages(task.conversation)
-    assert task.has_reference_texts
+    assert ((("user", prompt),), True) == (build_messages(task.conversation), task.has_reference_texts)
 
 
 TURNS: list[tuple[dict[str, Any], str]] = [
@@ -142,9 +138,6 @@ def test_a_number_of_turns_that_is_none_is_not_guessed(turns: Any) -> None:
     assert parse_row(hub_row("t", turns=turns)).turns is None
 
 
-# what must never be sent
-
-
 def token(first: str, last: str) -> st.SearchStrategy[str]:
     return st.text(st.characters(min_codepoint=ord(first), max_codepoint=ord(last)), min_size=4, max_size=12)
 
@@ -161,3 +154,34 @@ def test_canary_notes_and_model_names_are_in_no_message(canary: str, notes: str,
 
     assert [] == [planted for planted in (canary, notes, model) if planted in sent]
     assert [] == [planted for planted in (notes, model) if planted in repr(task)]
+
+
+# comma-joined labels, some of which hold commas themselves
+
+LISTS = st.sampled_from([vocabulary for kinds in VOCABULARIES.values() for vocabulary in kinds.values()]).flatmap(
+    lambda vocabulary: st.tuples(st.just(vocabulary), st.lists(st.sampled_from(sorted(vocabulary)), unique=True))
+)
+
+
+@given(LISTS, st.sampled_from([", ", ","]))
+def test_joining_and_splitting_labels_gives_them_back(case: tuple[frozenset[str], list[str]], joiner: str) -> None:
+    vocabulary, labels = case
+
+    assert tuple(labels) == split_labels(joiner.join(labels), vocabulary)
+
+
+def test_an_unknown_label_between_known_ones_is_kept() -> None:
+    vocabulary = VOCABULARIES["Finance"]["decision_type"]
+
+    labels = ("Other", "Planning & Forecast", "Operations, Processes & Controls")
+    assert labels == split_labels(", ".join(labels), vocabulary)
+    assert ("Compliance Programmes", "Compliance") == split_labels("Compliance Programmes,Compliance", {"Compliance"})
+
+
+@given(st.text(alphabet=", aB&", max_size=30), st.sets(st.sampled_from(["a", "B", "a, B", "a & B", "aB"])))
+def test_no_letter_of_a_list_is_lost(text: str, vocabulary: set[str]) -> None:
+    labels = split_labels(text, vocabulary)
+
+    assert {part.strip() for part in text.split(",")} - {""} == {
+        part.strip() for label in labels for part in label.split(",")
+    }

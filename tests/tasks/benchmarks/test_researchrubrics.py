@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,11 @@ from tasks.plan.plan import plan
 from tests.faults.behaviours import HttpResponse, Request, criterion_of, prompt_of, well_behaved
 from tests.faults.server import FaultServer
 from tests.kit import copied, endpoint, job_on, judged, prepared, sampled, values_in, write_jsonl
-from tests.tasks.benchmarks.research import WEIGHTS, research_row
+from tests.tasks.benchmarks.research import research_row
 from warehouse import Reader, Warehouse
 
 pytestmark = pytest.mark.slow
 TASKS, CRITERIA = 4, 20
-WITH_EXAMPLES = CRITERIA // 2
 
 
 def behaviour(request: Request, number: int) -> HttpResponse:
@@ -38,23 +36,30 @@ def behaviour(request: Request, number: int) -> HttpResponse:
     return HttpResponse(json.dumps({"criterion": f"{title} Which means that it is said in so many words."}))
 
 
+JUDGES = {
+    "three": {}, "two": {"grading": "binary"}, "removed": {"rubric": "examples_removed"},
+    "augmented": {"rubric": "augmented"},
+}  # fmt: skip
+
+
 class World:
     def __init__(self, server: FaultServer, folder: Path) -> None:
         self.server, self.folder = server, folder
         self.source = write_jsonl(folder / "research.jsonl", [research_row(i) for i in range(TASKS)])
 
-    def endpoint(self, label: str, **settings: Any) -> dict[str, Any]:
-        return endpoint(label, self.server.api_base, **settings)
+    def job(self, *judges: str) -> Job:
+        """A job with judges that are one model, asked in several ways."""
+        named = [
+            endpoint(each, self.server.api_base, **{"name": "hosted_vllm/three"} | JUDGES[each]) for each in judges
+        ]
+        models, writer = [endpoint("reporter", self.server.api_base)], endpoint("writer", self.server.api_base)
+        settings = {"benchmark": "researchrubrics", "models": models, "judges": named, "rubric_writer": writer}
+        return job_on(self.source, self.folder / "w", **settings)
 
-    def job(self, judges: list[dict[str, Any]]) -> Job:
-        models, writer = [self.endpoint("reporter")], self.endpoint("writer")
-        named = {"benchmark": "researchrubrics", "models": models, "judges": judges, "rubric_writer": writer}
-        return job_on(self.source, self.folder / "w", **named)
-
-    def does(self, *judges: dict[str, Any]) -> int:
+    def does(self, *judges: str) -> int:
         """The number of calls to judges that a run of all stages makes."""
         before = len(self.server.judge_requests)
-        job = prepared(self.job(list(judges)))
+        job = prepared(self.job(*judges))
         sampled(job)
         asyncio.run(derive(job))
         judged(job)
@@ -66,26 +71,16 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Judged in three steps, in two, and in other words."""
     with FaultServer(behaviour) as server:
         research_world = World(server, tmp_path_factory.mktemp("research"))
-        three = research_world.endpoint("three")
-        assert TASKS * CRITERIA == research_world.does(three)
-        assert 0 == research_world.does(three)
-        later = plan(
-            research_world.job([research_world.endpoint("later", name="hosted_vllm/three", rubric="augmented")])
-        )
+        assert [TASKS * CRITERIA, 0] == [research_world.does("three"), research_world.does("three")]
         # Nothing is in other words yet: only the writer has calls that can be counted.
-        assert [("derive", TASKS * CRITERIA), ("judge", 0)] == [
-            (p.purpose, p.calls) for p in later if p.purpose != "sample"
-        ]
-        assert f"{TASKS * CRITERIA} criteria that are not rewritten yet" in later[-1].note
-        two = research_world.endpoint("two", name="hosted_vllm/three", grading="binary")
-        assert TASKS * CRITERIA == research_world.does(three, two)
+        _, derived, judging = plan(research_world.job("augmented"))
+        assert [("derive", TASKS * CRITERIA), ("judge", 0)] == [(p.purpose, p.calls) for p in (derived, judging)]
+        assert f"{TASKS * CRITERIA} criteria that are not rewritten yet" in judging.note
+        assert TASKS * CRITERIA == research_world.does("three", "two")
         # A criterion without examples is the same in the other wording: its call was made.
-        removed = research_world.endpoint("removed", name="hosted_vllm/three", rubric="examples_removed")
-        assert TASKS * WITH_EXAMPLES == research_world.does(three, two, removed)
-        augmented = research_world.endpoint("augmented", name="hosted_vllm/three", rubric="augmented")
-        assert TASKS * CRITERIA - 1 == research_world.does(three, two, removed, augmented)
-        job = research_world.job([three, two, removed, augmented])
-        aggregate(job)
+        assert TASKS * CRITERIA // 2 == research_world.does("three", "two", "removed")
+        assert TASKS * CRITERIA - 1 == research_world.does(*JUDGES)
+        aggregate(research_world.job(*JUDGES))
         yield research_world
 
 
@@ -95,39 +90,21 @@ def reader(world: World) -> Iterator[Reader]:
         yield opened
 
 
-def verdicts_of(reader: Reader, judge: str) -> dict[str, dict[int, float]]:
-    """Return a judge's decisions, by task and position in the rubric, from the stored rows alone."""
-    by_task: dict[str, dict[int, float]] = defaultdict(dict)
-    query = "select task_id, position, value from verdicts join criteria using (task_id, criterion_id) where judge = ?"
-    for row in reader.rows(query, [judge]):
-        by_task[row["task_id"]][row["position"]] = row["value"]
-    return by_task
-
-
 def test_three_steps_are_read_as_two_without_a_call(reader: Reader) -> None:
-    positive = sum(w for w in WEIGHTS if w > 0)
-    expected = {
-        task: sum(WEIGHTS[position] for position, value in values.items() if value == 1) / positive
-        for task, values in verdicts_of(reader, "three").items()
-    }
-    rows = reader.rows(
-        "select task_id, value from scores where judge = 'three' and grading = 'ternary_as_binary' "
-        "and score_name = 'compliance'"
-    )
-
-    assert pytest.approx(expected) == {row["task_id"]: row["value"] for row in rows}
-    assert {0.0, 0.5, 1.0} == {v for of_task in verdicts_of(reader, "three").values() for v in of_task.values()}
-    assert 0 == reader.value("select count(*) from verdicts where grading = 'ternary_as_binary'")
+    query = "select distinct value, grading from verdicts where judge = 'three' order by value"
+    assert [(value, "ternary") for value in (0.0, 0.5, 1.0)] == [tuple(row.values()) for row in reader.rows(query)]
+    scores = reader.rows("from scores where grading = 'ternary_as_binary' and judge = 'three' and value is not null")
+    assert 2 * TASKS == len(scores)
 
 
 def test_a_criterion_in_other_words_has_its_own_id_and_stands_for_the_original(reader: Reader) -> None:
-    variants = reader.rows("from criterion_variants order by rubric, task_id")
+    variants = reader.rows("from criterion_variants")
     rewritten = [row for row in variants if row["status"] == "ok"]
-    refused = [row for row in variants if row["status"] != "ok"]
+    (refused,) = [row for row in variants if row["status"] != "ok"]
 
     assert 2 * TASKS * CRITERIA == len(variants)
-    assert [("augmented", "parse_error")] == [(row["rubric"], row["status"]) for row in refused]
-    assert "no more than the original" in refused[0]["error"]
+    assert ("augmented", "parse_error") == (refused["rubric"], refused["status"])
+    assert "no more than the original" in refused["error"]
     assert all(row["criterion_id"] != row["original_id"] for row in rewritten)
     assert not any("e.g." in row["title"] for row in rewritten if row["rubric"] == "examples_removed")
     boards = reader.rows("select judge, coverage from leaderboard where score_name = 'compliance'")
@@ -145,27 +122,23 @@ def test_what_the_published_code_writes_is_read_as_verdicts() -> None:
         "rubrics": json.dumps([{"title": "Says 0.", "category": "A"}, {"title": "Says 0.", "category": "B"}]),
         "final_presence": json.dumps({"gemini_present": {"values": ["Satisfied", "Not Satisfied"], "null_count": 0}}),
     }
-    names = ("task", "model", "criterion", "category", "verdict")
+    names = ("task", "model", "criterion", "category", "verdict", "judge")
 
-    assert [("r0", "gemini", "Says 0.", "Partially Satisfied")] == [
-        tuple(row[name] for name in names if name != "category") for row in read(one)
-    ]
+    def cells(given: dict[str, Any], *names: str) -> list[tuple[Any, ...]]:
+        return [tuple(row.get(name) for name in names) for row in read(given)]
+
+    assert [("r0", "gemini", "Says 0.", None, "Partially Satisfied")] == cells(one, *names[:-1])
     nothing = compiled | {"final_presence": json.dumps({"gemini_present": {"values": ["Error", "Unknown"]}})}
-    assert [None] * 4 == [
-        row["verdict"] for given in (failed, one | {"verdict": "Unknown"}, nothing) for row in read(given)
-    ]
-    assert [("r0", "gemini", "Says 0.", "A", "Satisfied"), ("r0", "gemini", "Says 0.", "B", "Not Satisfied")] == [
-        tuple(row[name] for name in names) for row in read(compiled)
-    ]
-    assert {"people"} == {row["judge"] for row in read(compiled)}
-    assert {"a-judge"} == {row["judge"] for row in read(compiled | {"judge": "a-judge"})}
-    assert ["A", "B"] == [row["category"] for row in read(compiled)]
+    for given in (failed, one | {"verdict": "Unknown"}, nothing):
+        assert {(None,)} == set(cells(given, "verdict"))
+    both = [("A", "Satisfied"), ("B", "Not Satisfied")]
+    assert [("r0", "gemini", "Says 0.", *each, "people") for each in both] == cells(compiled, *names)
+    assert [("a-judge",)] * 2 == cells(compiled | {"judge": "a-judge"}, "judge")
     assert [{"task": "r0", "value": 1}] == list(read({"task": "r0", "value": 1}))
     alone = {"sample_id": "r0", "rubric_title": "Says 0.", "verdict": "Satisfied", "success": True}
-    assert [("binary", 1), ("binary", 2)] == [
-        (row["grading"], row["occurrence"]) for _ in range(2) for row in read(alone)
-    ]
-    assert ["ternary"] == [row["grading"] for row in read(alone | {"grading": "ternary"})]
+    twice = [cells(alone, "grading", "occurrence") for _ in range(2)]
+    assert [[("binary", 1)], [("binary", 2)]] == twice
+    assert [("ternary",)] == cells(alone | {"grading": "ternary"}, "grading")
 
 
 @pytest.mark.parametrize(("cells", "cause"), [
@@ -184,15 +157,14 @@ def test_a_table_that_does_not_say_what_was_decided_on_what_is_refused(cells: di
 
 
 def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(world: World, tmp_path: Path) -> None:
-    first, *others = (each["criterion"] for each in research_row(1)["rubrics"])
     decisions: list[dict[str, Any]] = [
         {"criteria_met": True}, {"criteria_met": "false"}, {"value": 1}, {"verdict": "partially satisfied"},
     ]  # fmt: skip
     rows = [
-        {"task": "r1", "model": "reporter", "criterion": criterion, "judge": "another", **decision}
-        for criterion, decision in zip([first, *others], decisions, strict=False)
+        {"task": "r1", "model": "reporter", "criterion": each["criterion"], "judge": "another", **decision}
+        for each, decision in zip(research_row(1)["rubrics"], decisions, strict=False)
     ]
-    job = copied(world.job([]), tmp_path / "w")
+    job = copied(world.job(), tmp_path / "w")
     import_verdicts(job, write_jsonl(tmp_path / "labels.jsonl", rows))
 
     actual = values_in(job, "select grading, value from verdicts where judge = 'another' order by all")

@@ -1,7 +1,12 @@
-"""Sheets as spreadsheet programs read and save them."""
+"""Sheets as spreadsheet programs read and save them, and a small world with every outcome."""
 
 import csv
 from pathlib import Path
+
+import pytest
+
+from tasks.config.job import Job
+from tests.tasks.exports.inspected import job_of_world
 
 csv.field_size_limit(2**31 - 1)
 
@@ -19,3 +24,9 @@ def save_sheet(path: Path, rows: list[dict[str, str]]) -> Path:
         writer.writeheader()
         writer.writerows(rows)
     return path
+
+
+@pytest.fixture(scope="session")
+def inspected(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """The job on the world, for tests that change nothing."""
+    return job_of_world(tmp_path_factory.mktemp("world"))

@@ -73,8 +73,7 @@ def test_both_loaders_give_the_stored_rows(library: Any, folder: Path, job: Job,
 def test_the_whole_folder_loads_as_all_tables_and_the_leaderboard_comes_first(library: Any, folder: Path) -> None:
     assert list(USUAL) == list(library.load_from_disk(str(folder)))
     assert list(USUAL) == library.get_dataset_config_names(str(folder))
-    (split,) = library.load_dataset(str(folder)).values()
-    assert "mean_score" in split.column_names
+    assert "mean_score" in library.load_dataset(str(folder))["test"].column_names
 
 
 def test_the_card_has_the_meaning_of_every_column_licence_notice_and_sizes(folder: Path, job: Job) -> None:

@@ -14,8 +14,10 @@ from tasks.imports.files import retract
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
-from tasks.rules.errors import PipelineError
-from tests.kit import good_row, good_rubric, job_on, one_line, rows_in, values_in, write_jsonl
+from tasks.rules.errors import PipelineError, UsageError
+from tests.faults.server import FaultServer
+from tests.kit import good_row, good_rubric, job_on, judged, one_line, prepared, rows_in, values_in, write_jsonl
+from tests.tasks.imports.conftest import ingested
 
 Given = dict[str, Any]
 Write = Callable[[list[Given]], Path]
@@ -27,8 +29,7 @@ VERDICT = {"task": "t1", "model": "ada", "criterion": "t1-c0", "criteria_met": T
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """Two tasks, one response, one verdict; for tests that must leave them as they are."""
     folder = tmp_path_factory.mktemp("imports")
-    job = job_on(write_jsonl(folder / "finance.jsonl", [good_row("t1"), good_row("t2")]), folder / "warehouse")
-    ingest(job)
+    job = ingested(folder, "t1", "t2")
     import_responses(job, write_jsonl(folder / "responses.jsonl", [RESPONSE]))
     import_verdicts(job, write_jsonl(folder / "verdicts.jsonl", [VERDICT]))
     return job
@@ -40,16 +41,12 @@ def file(tmp_path: Path) -> Write:
     return lambda rows: write_jsonl(tmp_path / "rows.jsonl", rows)
 
 
-def parts_of(job: Job) -> list[Path]:
-    return sorted((job.warehouse / "parts").rglob("*.parquet"))
-
-
 def refuse(job: Job, bring_in: Callable[[Job, Path], object], file: Path, reason: str) -> None:
     """See that a file is refused in one line that holds this, and that nothing of it is stored."""
-    before = parts_of(job)
+    before = set((job.warehouse / "parts").rglob("*.parquet"))
     with pytest.raises(PipelineError, match=one_line(reason)):
         bring_in(job, file)
-    assert before == parts_of(job)
+    assert before == set((job.warehouse / "parts").rglob("*.parquet"))
 
 
 # responses
@@ -57,11 +54,12 @@ def refuse(job: Job, bring_in: Callable[[Job, Path], object], file: Path, reason
 
 def test_a_row_is_stored_once_as_given_and_marked_as_imported(shared: Job, file: Write) -> None:
     assert 0 == import_responses(shared, file([RESPONSE])).rows == import_verdicts(shared, file([VERDICT])).rows
-    (actual,) = rows_in(shared, "select model, trial, text, status, source, chars_alnum, attempts from responses")
-    (verdict,) = rows_in(shared, "select judge, judge_config_hash, template_hash, source, judge_trial from verdicts")
-
-    assert ["ada", 1, "A response.", "ok", "imported", 9, 0] == list(actual.values())
-    assert ["imported", "imported", "imported", "imported", 1] == list(verdict.values())
+    assert [("ada", 1, "A response.", "ok", "imported", 9, 0)] == values_in(
+        shared, "select model, trial, text, status, source, chars_alnum, attempts from responses"
+    )
+    assert [("imported",) * 4 + (1,)] == values_in(
+        shared, "select judge, judge_config_hash, template_hash, source, judge_trial from verdicts"
+    )
 
 
 LONG = "word " * 40_000
@@ -190,7 +188,7 @@ def test_a_decision_in_three_steps_is_read_in_every_way_of_writing_its_word(job:
     import_verdicts(job, file(rows), grading="ternary")
 
     actual = values_in(job, "select value from verdicts where judge <> 'imported' order by judge")
-    assert list(WORDS.values()) == [value for (value,) in actual]
+    assert [(value,) for value in WORDS.values()] == actual
     with pytest.raises(PipelineError, match="the decision is 'unsatisfied'"):
         import_verdicts(job, file([{**VERDICT, "criteria_met": None, column: "unsatisfied"}]), grading="ternary")
 
@@ -275,3 +273,78 @@ def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(tmp
 
     query = "select position, value from verdicts inner join criteria using (task_id, criterion_id) order by all"
     assert [(0, 1.0), (2, 0.0)] == values_in(job, query)
+
+
+TWO_RESPONSES = [{"task": task, "model": "ada", "response": f"A response to {task}."} for task in ("t1", "t2")]
+LABELS = [{"task": "t1", "model": "ada", "criterion": f"t1-c{i}", "criteria_met": True, "judge": "eva"} for i in (0, 1)]
+
+
+@pytest.fixture
+def admitted(tmp_path: Path) -> Job:
+    """Two tasks that are checked, and nothing else."""
+    return prepared(ingested(tmp_path, "t1", "t2"))
+
+
+@pytest.fixture
+def responses(admitted: Job, tmp_path: Path) -> Path:
+    """A file of responses that were imported, as were labels on one of them."""
+    file = write_jsonl(tmp_path / "responses.jsonl", TWO_RESPONSES)
+    import_responses(admitted, file)
+    import_verdicts(admitted, write_jsonl(tmp_path / "labels.jsonl", LABELS))
+    return file
+
+
+def counts(job: Job) -> list[tuple[int, int]]:
+    """Responses and verdicts that are published."""
+    return values_in(job, "select (select count(*) from responses), (select count(*) from verdicts)")
+
+
+def batch_of(job: Job, table: str = "responses") -> str:
+    ((batch,),) = values_in(job, f"select distinct import_batch from {table} where model = 'ada'")
+    return str(batch)
+
+
+@pytest.mark.parametrize(("table", "n_responses", "n_left"), [("responses", 2, 1), ("verdicts", 0, 3)])
+@pytest.mark.usefixtures("responses")
+@pytest.mark.slow
+def test_a_retracted_import_goes_with_all_verdicts_on_its_responses_and_others_stay(
+    table: str, n_responses: int, n_left: int, admitted: Job, tmp_path: Path
+) -> None:
+    import_responses(admitted, write_jsonl(tmp_path / "other.jsonl", [TWO_RESPONSES[0] | {"model": "bell"}]))
+
+    batch = batch_of(admitted, table)
+    assert f"{n_responses} responses and 2 verdicts retracted" in retract(admitted, batch).line
+    assert "is already retracted" in retract(admitted, batch).line
+    assert [(n_left, 0)] == counts(admitted)
+
+
+@pytest.mark.slow
+def test_importing_the_file_again_brings_back_what_it_brought_and_what_was_judged_on_it(
+    admitted: Job, responses: Path, server: FaultServer
+) -> None:
+    judge = {"name": "openai/judge", "label": "judge", "api_base": server.api_base, "max_tokens": 1000}
+    admitted = job_on(admitted.settings.dataset.source, admitted.warehouse, judges=[judge])
+    judged(admitted)
+    queries = [f"select * exclude (cost_usd) from {table} order by all" for table in ("responses", "verdicts")]
+    before = [rows_in(admitted, query) for query in queries]
+    n_calls = len(server.book)
+    retract(admitted, batch_of(admitted))
+    assert [(0, 0)] == counts(admitted)
+    judged(admitted)
+    report = import_responses(admitted, responses)
+    judged(admitted)
+
+    assert "2 responses and 22 verdicts restored" in report.line
+    assert [(2, 22)] == counts(admitted)
+    assert before == [rows_in(admitted, query) for query in queries]
+    assert n_calls == len(server.book) == 20
+
+
+@pytest.mark.slow
+def test_an_unknown_batch_is_refused_and_known_ones_are_named(admitted: Job, request: pytest.FixtureRequest) -> None:
+    with pytest.raises(UsageError, match="imported are none"):
+        retract(admitted, "deadbeef")
+    request.getfixturevalue("responses")
+    with pytest.raises(UsageError, match=batch_of(admitted)):
+        retract(admitted, "deadbeef")
+    assert [(2, 2)] == counts(admitted)

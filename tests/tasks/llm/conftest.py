@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tasks.llm.calls.gateway import Gateway, Sender, Tries, send
+from tasks.llm.calls.gateway import Gateway, Tries
 from tasks.llm.ledger.entries import Entry, recorded
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Budget, Limiter
@@ -46,7 +46,6 @@ class Calling:
     max_tokens: int | None = None
     limits: dict[str, Any] = field(default_factory=dict)
     patience_s: float = 60.0
-    sender: Sender = send
     limiter: Limiter = field(init=False)
 
     @asynccontextmanager
@@ -57,7 +56,7 @@ class Calling:
             self.limiter = Limiter(self.concurrency, Budget(self.max_usd, self.max_tokens), **self.limits)
             tries = Tries(self.attempts, self.deadline_s)
             async with asyncio.timeout(self.patience_s):
-                yield Gateway(self.limiter, ledger, "a-run", tries, sender=self.sender), ledger
+                yield Gateway(self.limiter, ledger, "a-run", tries), ledger
         finally:
             ledger.close()
 
@@ -70,8 +69,8 @@ class Calling:
 
         return asyncio.run(run())
 
-    def at_once(self, *calls: Call) -> list[Reply | BaseException]:
-        """The replies to calls that are made at once."""
+    def at_once(self, *calls: Call) -> list[Any]:
+        """The replies to calls that are made at once, or why there is none."""
         return self.inside(lambda gateway, _: asyncio.gather(*map(gateway.complete, calls), return_exceptions=True))
 
     def spend(self, reply: Reply) -> None:
@@ -86,10 +85,7 @@ class Calling:
         return {name: endpoint.stopped for name, endpoint in self.limiter.endpoints.items()}
 
     def __call__(self, call: Call) -> Reply:
-        (reply,) = self.at_once(call)
-        if isinstance(reply, BaseException):
-            raise reply
-        return reply
+        return self.inside(lambda gateway, _: gateway.complete(call))
 
 
 def call_to(server: FaultServer | str, prompt: str = "What is a bond?", cell: str = "", **target: Any) -> Call:
@@ -129,10 +125,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
     The plugin of anyio would also raise what clients of earlier loops say when they are collected.
     """
-    test = pyfuncitem.obj
-    if not inspect.iscoroutinefunction(test):
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    asyncio.run(test(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}))
+    parameters = inspect.signature(pyfuncitem.obj).parameters
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in parameters}))
     return True
 
 

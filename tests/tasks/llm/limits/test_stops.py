@@ -1,20 +1,14 @@
 """Causes that stop a model for a run, at once or after silence, and causes that do not."""
 
 import socket
-import time
 
 import pytest
 
 from tasks.llm.endpoint_health import EndpointHealth
 from tasks.llm.limiter import ModelStopped, NotCalled
-from tasks.llm.replies import Failure, Kind, Reply
+from tasks.llm.replies import Failure, Kind
 from tests.faults.server import HttpResponse
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed
-
-
-def closed_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        return int(held.getsockname()[1])
 
 
 def test_a_fatal_cause_stops_its_model_at_once_and_no_other(calling: Calling, serve: Serve) -> None:
@@ -22,14 +16,11 @@ def test_a_fatal_cause_stops_its_model_at_once_and_no_other(calling: Calling, se
     calling.attempts, calling.concurrency = 3, 1
     replies = calling.at_once(*(call_to(address, f"q{n}") for n in range(3) for address in (server, good)))
     stopped, others = replies[::2], replies[1::2]
-    assert 1 == len(server.book)
-    assert isinstance(stopped[0], Reply)
-    assert ("provider_error", 1) == (stopped[0].status, stopped[0].attempts)
+    assert ("provider_error", 1, 1) == (stopped[0].status, stopped[0].attempts, len(server.book))
     assert all(isinstance(reply, ModelStopped) and "\n" not in str(reply) for reply in stopped[1:])
-    assert ["fine"] * 3 == [reply.text for reply in others if isinstance(reply, Reply)]
-    reasons = [reason for reason in calling.stopped.values() if reason is not None]
-    assert 1 == len(reasons)
-    assert "\n" not in reasons[0]
+    assert ["fine"] * 3 == [reply.text for reply in others]
+    (reason,) = [reason for reason in calling.stopped.values() if reason is not None]
+    assert "\n" not in reason
 
 
 def test_a_variable_that_is_not_set_stops_the_model_before_any_call(
@@ -46,7 +37,7 @@ def test_a_bad_request_fails_its_cell_alone(calling: Calling, serve: Serve) -> N
     server = serve(lambda r, _n: failed(400, "odd") if "bad" in r["messages"][0]["content"] else HttpResponse("fine"))
     calling.concurrency = 1
     replies = calling.at_once(*(call_to(server, prompt) for prompt in ["good", *(f"bad {n}" for n in range(9))]))
-    assert ["ok", *["provider_error"] * 9] == [reply.status for reply in replies if isinstance(reply, Reply)]
+    assert ["ok", *["provider_error"] * 9] == [reply.status for reply in replies]
     assert (10, [None]) == (len(server.book), list(calling.stopped.values()))
 
 
@@ -54,19 +45,19 @@ def test_a_model_whose_first_calls_are_all_bad_requests_stops(calling: Calling, 
     server, calling.concurrency = serve(failed(400, "no such parameter")), 1
     replies = calling.at_once(*(call_to(server, f"q{n}") for n in range(30)))
     assert 2 <= len(server.book) < 10
-    assert sum(isinstance(reply, NotCalled) for reply in replies) == 30 - len(server.book)
+    assert 30 - len(server.book) == sum(isinstance(reply, NotCalled) for reply in replies)
     assert "no such parameter" in str(calling.stopped.popitem()[1])
 
 
-def test_a_dead_endpoint_costs_seconds_and_leaves_other_models_alone(calling: Calling, serve: Serve) -> None:
-    good, dead = serve(HttpResponse("fine")), f"http://127.0.0.1:{closed_port()}/v1"
+def test_a_dead_endpoint_costs_few_calls_and_leaves_other_models_alone(calling: Calling, serve: Serve) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        good, dead = serve(HttpResponse("fine")), f"http://127.0.0.1:{held.getsockname()[1]}/v1"
     calling.attempts, calling.limits, calling.concurrency = 5, {"outage_s": 1.0}, 8
-    started_s = time.monotonic()
     replies = calling.at_once(*(call_to(address, f"q{n}") for n in range(200) for address in (dead, good)))
-    assert time.monotonic() - started_s < 20
-    assert all(isinstance(reply, Reply) and reply.status == "ok" for reply in replies[1::2])
-    assert not any(isinstance(reply, Reply) and reply.status == "ok" for reply in replies[::2])
-    assert sum(isinstance(reply, ModelStopped) for reply in replies[::2]) > 150
+    assert {"ok"} == {reply.status for reply in replies[1::2]}
+    n_stopped = sum(isinstance(reply, ModelStopped) for reply in replies[::2])
+    assert n_stopped > 150
+    assert 200 - n_stopped == sum(getattr(reply, "status", None) == "provider_error" for reply in replies[::2])
 
 
 DOWN, LATE = Failure("provider_error", Kind.DOWN, "gone"), Failure("timeout", Kind.DOWN, "late")
@@ -84,9 +75,7 @@ def test_an_open_breaker_lets_one_call_try_after_a_pause() -> None:
     endpoint = EndpointHealth("a", 8, outage_s=60.0, now_s=0.0)
     for _ in range(5):
         endpoint.failed(DOWN, now_s=10.0, latency_s=0.0)
-    wait_s = endpoint.wait_s(10.0)
-    assert wait_s is not None
-    assert 0 < wait_s <= 1
+    assert 0 < (endpoint.wait_s(10.0) or 0) <= 1
     assert 0.0 == endpoint.wait_s(12.0)
     endpoint.in_hand += 1
     assert endpoint.wait_s(12.0) is None
@@ -106,8 +95,6 @@ def test_a_key_that_is_refused_or_missing_stops_its_model_and_is_named(
     if key:
         monkeypatch.setenv("HOSTED_VLLM_API_KEY", key)
     server = serve(failed(status, "API key not valid. Please pass a valid API key."))
-    (reply,) = calling.at_once(call_to(server))
-    assert isinstance(reply, Reply)
-    assert (reply.error or "").endswith(f"check the key: HOSTED_VLLM_API_KEY is {'' if key else 'not '}set")
-    (reason,) = calling.stopped.values()
-    assert reason == reply.error
+    error = calling(call_to(server)).error
+    assert str(error).endswith(f"check the key: HOSTED_VLLM_API_KEY is {'' if key else 'not '}set")
+    assert [error] == list(calling.stopped.values())

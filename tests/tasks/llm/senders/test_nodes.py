@@ -102,9 +102,7 @@ def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alon
     world.until(lambda: world.is_used(one) and world.is_used(two))
     one.machine.kill()
     one.start()
-    started_s = time.monotonic()
     world.until(lambda: world.is_used(one))
-    used_after_s = time.monotonic() - started_s
     world.until_requests(0.30)
     two.machine.signal(SIGSTOP)
     world.until_requests(0.60)
@@ -131,7 +129,6 @@ def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alon
         assert max(each.arrived_at_s for each in requests) + since_epoch_s <= finished_at_s, "repeated after a reply"
     assert most_in_a_minute(entries) <= 1.01 * RPM  # they arrive some milliseconds after they were let go
     assert world.server.most_in_hand <= 2 * AT_ONCE  # those of a lost sender are in hand until it ends
-    assert used_after_s < 60
 
     written = [path for path in world.cluster.folder.rglob("*") if path.is_file() and not path.is_symlink()]
     keys = [key.encode() for node in world.cluster.nodes for key in node.keys]
