@@ -1,6 +1,7 @@
 """A small world with every outcome of a response and of a verdict, and its logs as plain documents."""
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -37,29 +38,22 @@ def rows_of_world() -> dict[str, list[dict[str, Any]]]:
         for task in TASKS for position, role in enumerate(("user", "assistant", "user"))
     ]  # fmt: skip
     rows["responses"], rows["verdicts"] = [], []
-    for model in ("good", "poor"):
-        for number, task in enumerate(TASKS):
-            for trial in (1, 2):
-                failed = number == 7 and model == "poor"
-                sampled = response(
-                    task, model, trial, "timeout" if failed else "ok", **({} if failed else CALL),
-                    served_model=f"{model}-2026", error="no reply in 60 s" if failed else None, latency_s=1.5,
-                )  # fmt: skip
-                sampled["created_at"] = at(60 * number + trial)
-                rows["responses"].append(sampled)
-                if failed:
-                    continue
-                for judge in JUDGES:
-                    if number == 6 and judge == "mild":
-                        continue
-                    decided = values_of(model, judge, number, trial)
-                    judged_by = {"judge": judge, "created_at": at(3600 + number)}
-                    criteria = [each for each in rows["criteria"] if each["task_id"] == task]
-                    rows["verdicts"] += [
-                        verdict(sampled, item, value, **judged_by, explanation=f"because of {value} | <b>it</b>",
-                                **(CALL if value is not None else {"cost_usd": None}))
-                        for item, value in zip(criteria, decided, strict=True)
-                    ]  # fmt: skip
+    for model, (number, task), trial in product(("good", "poor"), enumerate(TASKS), (1, 2)):
+        fails = number == 7 and model == "poor"
+        sampled = response(
+            task, model, trial, "timeout" if fails else "ok", **({} if fails else CALL),
+            served_model=f"{model}-2026", error="no reply in 60 s" if fails else None, latency_s=1.5,
+        )  # fmt: skip
+        sampled["created_at"] = at(60 * number + trial)
+        rows["responses"].append(sampled)
+        for judge in () if fails else JUDGES[:1] if number == 6 else JUDGES:
+            judged_by = {"judge": judge, "created_at": at(3600 + number)}
+            criteria = [each for each in rows["criteria"] if each["task_id"] == task]
+            rows["verdicts"] += [
+                verdict(sampled, item, value, **judged_by, explanation=f"because of {value} | <b>it</b>",
+                        **(CALL if value is not None else {"cost_usd": None}))
+                for item, value in zip(criteria, values_of(model, judge, number, trial), strict=True)
+            ]  # fmt: skip
     return rows
 
 

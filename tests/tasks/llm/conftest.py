@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +19,6 @@ from tasks.llm.replies import Reply
 from tasks.llm.request import Call, Target
 from tests.faults.server import FaultServer, HttpResponse
 
-CONVERSATION = [{"role": "user", "content": "What is a bond?"}]
 Behaviour = Callable[[dict[str, Any], int], HttpResponse]
 Serve = Callable[[Behaviour | HttpResponse], FaultServer]
 Result = TypeVar("Result")
@@ -51,14 +50,11 @@ class Calling:
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[tuple[Gateway, Ledger]]:
         """A gateway and its ledger, for one run."""
-        ledger = Ledger(self.folder)
-        try:
-            self.limiter = Limiter(self.concurrency, Budget(self.max_usd, self.max_tokens), **self.limits)
-            tries = Tries(self.attempts, self.deadline_s)
+        self.limiter = Limiter(self.concurrency, Budget(self.max_usd, self.max_tokens), **self.limits)
+        tries = Tries(self.attempts, self.deadline_s)
+        with closing(Ledger(self.folder)) as ledger:
             async with asyncio.timeout(self.patience_s):
                 yield Gateway(self.limiter, ledger, "a-run", tries), ledger
-        finally:
-            ledger.close()
 
     def inside(self, work: Callable[[Gateway, Ledger], Awaitable[Result]]) -> Result:
         """Return the result of work with a gateway in one run."""
@@ -75,9 +71,8 @@ class Calling:
 
     def spend(self, reply: Reply) -> None:
         """Note that a failed row on disk rests on a reply."""
-        ledger = Ledger(self.folder)
-        ledger.mark_used(list(reply.paid))
-        ledger.close()
+        with closing(Ledger(self.folder)) as ledger:
+            ledger.mark_used(list(reply.paid))
 
     @property
     def stopped(self) -> dict[str, str | None]:
@@ -99,10 +94,9 @@ def written(folder: Path, entries: Sequence[Entry], spent: Sequence[tuple[str, i
     """Write calls to a ledger, and up to which attempts they have become failed rows."""
 
     async def write() -> None:
-        ledger = Ledger(folder)
-        await ledger.write(*recorded(entries))
-        ledger.mark_used(spent)
-        ledger.close()
+        with closing(Ledger(folder)) as ledger:
+            await ledger.write(*recorded(entries))
+            ledger.mark_used(spent)
 
     asyncio.run(write())
 
@@ -159,13 +153,5 @@ def calling(tmp_path: Path) -> Calling:
 @pytest.fixture
 def serve() -> Iterator[Serve]:
     """Start servers that end with the test."""
-    servers: list[FaultServer] = []
-
-    def start(behaviour: Behaviour | HttpResponse) -> FaultServer:
-        server = FaultServer((lambda _r, _n: behaviour) if isinstance(behaviour, HttpResponse) else behaviour)
-        servers.append(server.__enter__())
-        return server
-
-    yield start
-    for server in servers:
-        server.__exit__(None, None, None)
+    with ExitStack() as servers:
+        yield lambda given: servers.enter_context(FaultServer(given if callable(given) else then(given)))

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tasks.imports.results.formats import read_evalscope
 from tasks.imports.results.importing import import_results, matched
-from tasks.imports.results.records import Decision, LogSource
+from tasks.imports.results.records import Decision
 from tasks.imports.verdicts import Wording
 from tasks.rules.identity import criterion_hash
 from tests.kit import rows_in, values_in, write_jsonl
@@ -176,7 +175,7 @@ def _edit(file: Path, edit: Callable[[Row], None]) -> None:
     write_jsonl(file, rows)
 
 
-def _with_hard_part(folder: Path, text: str | None = None, met: bool | None = None) -> Path:
+def _with_hard_part(folder: Path, text: str | None, met: bool | None) -> Path:
     """A log with a second subset that repeats every task; `text` replaces its responses, `met` all of its decisions."""
 
     def edit(row: Row) -> None:
@@ -195,22 +194,19 @@ def _with_hard_part(folder: Path, text: str | None = None, met: bool | None = No
     return log
 
 
-@pytest.mark.parametrize(("text", "n_by_trial"), [(None, [(1, 5)]), ("Another text.", [(1, 5), (2, 5)])])
-def test_the_same_text_in_another_part_is_one_response_and_another_text_a_further_trial(
-    job: Job, tmp_path: Path, text: str | None, n_by_trial: list[tuple[int, int]]
+@pytest.mark.parametrize(
+    ("text", "met", "trials", "judge_trials"),
+    [(None, None, [(1, 5)], [1]), ("Another text.", None, [(1, 5), (2, 5)], [1]), (None, True, [(1, 5)], [1, 2])],
+)
+def test_in_another_part_another_text_is_a_further_trial_and_another_decision_a_further_one_of_the_judge(
+    job: Job, tmp_path: Path, text: str | None, met: bool | None, trials: list[Any], judge_trials: list[int]
 ) -> None:
-    import_results(job, [_with_hard_part(tmp_path, text=text)])
+    import_results(job, [_with_hard_part(tmp_path, text, met)])
 
-    assert n_by_trial == values_in(job, "select trial, count(*) from responses group by trial order by trial")
+    assert trials == values_in(job, "select trial, count(*) from responses group by trial order by trial")
     assert {text} - {None} == {row[0] for row in values_in(job, "select text from responses where trial = 2")}
-
-
-def test_a_response_that_another_part_judged_differently_was_judged_twice(job: Job, tmp_path: Path) -> None:
-    import_results(job, [_with_hard_part(tmp_path, met=True)])
-
-    assert [(5,)] == values_in(job, "select count(*) from responses")
-    assert [(1,), (2,)] == values_in(job, "select distinct judge_trial from verdicts order by 1")
-    assert [(1.0,)] == values_in(job, "select distinct value from verdicts where judge_trial = 2 and value is not null")
+    assert [(n,) for n in judge_trials] == values_in(job, "select distinct judge_trial from verdicts order by 1")
+    assert {(1.0,), (None,)} >= set(values_in(job, "select value from verdicts where judge_trial = 2"))
 
 
 def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_them(job: Job, tmp_path: Path) -> None:
@@ -305,9 +301,7 @@ def test_equal_texts_that_were_put_in_another_order_are_told_apart_by_their_weig
     assert "several times, and the log does not say which decision is on which" in refused
 
 
-def test_a_model_without_reviews_is_named(tmp_path: Path) -> None:
+def test_a_model_without_reviews_is_named(job: Job, tmp_path: Path) -> None:
     log = unpacked("evalscope", tmp_path)
     shutil.rmtree(log / "reviews" / "thorough")
-
-    notes = "\n".join(read_evalscope(LogSource(log)).notes)
-    assert "thorough has predictions and no reviews, so no verdict" in notes
+    assert "thorough has predictions and no reviews, so no verdict" in notes_of(import_results(job, [log]))

@@ -127,7 +127,6 @@ def test_the_response_is_the_text_after_the_conversation(turns: list[str], text:
     assert text.strip() == after(messages, transcript)
 
 
-UNREAD = "Could not parse grading response"
 LOST = "Failed to parse judge response"
 NO_DECISIONS: dict[str, tuple[dict[str, Any], str, str, bool | None]] = {
     "nothing under the first key, and points for it": (
@@ -136,12 +135,8 @@ NO_DECISIONS: dict[str, tuple[dict[str, Any], str, str, bool | None]] = {
     "a status that is none of ours": (
         {"status": "error", "value": 0}, "parse_error", "the log's status is error", False,
     ),
-    "an explanation that is none": (
-        {"criteria_met": False, "explanation": f"{UNREAD}: x"}, "parse_error", f"{UNREAD}: x", True,
-    ),
-    "an unmet criterion without a reason": (
-        {"met": False, "explanation": "No explanation provided"}, "parse_error", "No explanation provided", True,
-    ),
+    **{f"{reason} for an explanation": ({"met": False, "explanation": reason}, "parse_error", reason, True)
+       for reason in ("Could not parse grading response: x", "No explanation provided")},
     "an exception as the reason": (
         {"met": False, "explanation": f"{LOST}: Error code: 500 - {{'error': 'x'}}"}, "provider_error", LOST, True,
     ),

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import closing
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -92,23 +93,17 @@ def test_two_runs_with_the_same_calls_make_each_once_also_if_it_fails_for_good(c
     )
     calls = [call_to(server, prompt) for prompt in prompts]
 
-    async def one_run(gateway: Gateway, ledger: Ledger) -> list[str]:
-        async def one(call: Call) -> str:
-            reply = await gateway.complete(call)
-            if reply.status != "ok":
-                ledger.mark_used(reply.paid)  # as when the failed row is on disk
-            return reply.status
-
-        # One after the other, so that the failed rows of one run are there before the other comes to them.
-        return [await one(call) for call in calls]
-
     async def work(gateway: Gateway, ledger: Ledger) -> None:
-        theirs = Ledger(calling.folder)
-        other = Gateway(Limiter(4, Budget(None, None)), theirs, "another-run")
-        mine = await one_run(gateway, ledger)
-        assert ["refused" if prompt in refusals else "ok" for prompt in prompts] == mine
-        assert mine == await one_run(other, theirs)
-        theirs.close()
+        with closing(Ledger(calling.folder)) as theirs:
+            # One after the other, so that the failed rows of one run are there before the other comes to them.
+            for own, of in (
+                (gateway, ledger),
+                (Gateway(Limiter(4, Budget(None, None)), theirs, "another-run"), theirs),
+            ):
+                for prompt, call in zip(prompts, calls, strict=True):
+                    reply = await own.complete(call)
+                    assert reply.status == ("refused" if prompt in refusals else "ok")
+                    of.mark_used(reply.paid if prompt in refusals else [])  # as when the failed row is on disk
 
     calling.inside(work)
     assert 30 == len(server.book)

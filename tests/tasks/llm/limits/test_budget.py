@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -203,41 +203,35 @@ class Simulation:
         self.cap, self.budget, self.reserved = cap, Budget(None, cap), 0
         self.limiters = [Limiter(concurrency, self.budget), Limiter(concurrency, self.budget)]
 
-    async def turned(self, turns: int) -> None:
-        assert self.budget.used_tokens + self.reserved <= self.cap
-        for _ in range(turns):
+    async def hold(self, most: int, turns: int) -> None:
+        self.reserved += most
+        for _ in range(turns + 1):
+            assert self.budget.used_tokens + self.reserved <= self.cap
             await asyncio.sleep(0)
+        self.reserved -= most
 
     async def live(self, number: int, move: Move) -> None:
         most, turns, share, is_known = move
         limiter = self.limiters[number % 2]
-        request = AdmissionRequest(f"endpoint-{number % 3}", f"key-{number}", most=Usage(None, most))
-        try:
+        with suppress(NotCalled):
+            request = AdmissionRequest(f"endpoint-{number % 3}", f"key-{number}", most=Usage(None, most))
             admission = await limiter.acquire(request)
-        except NotCalled:
-            return
-        self.reserved += most
-        await self.turned(turns)
-        self.reserved -= most
-        reply = Reply("ok", prompt_tokens=int(most * share), completion_tokens=0) if is_known else None
-        limiter.release(admission, Outcome(reply, is_lost=not is_known))
-        await self.turned(0)
+            await self.hold(most, turns)
+            reply = Reply("ok", prompt_tokens=int(most * share), completion_tokens=0) if is_known else None
+            limiter.release(admission, Outcome(reply, is_lost=not is_known))
 
     async def batch(self, begins: int, move: Move) -> None:
         most, turns, share, ends = move
         reservations = Reservations(self.budget)
-        await self.turned(begins + 1)
+        await self.hold(0, begins)
         while not reservations.has_room("key", Usage(None, most)):
             if self.budget.is_spent:
                 return
-            await self.turned(1)
-        self.reserved += most
-        await self.turned(turns)
-        self.reserved -= most
+            await asyncio.sleep(0)
+        await self.hold(most, turns)
         if ends:
             reservations.release("key", Usage(None, int(most * share)))
         reservations.count_as_used()
-        await self.turned(0)
 
 
 @given(cap=st.integers(0, 150), live=moves, batched=moves, concurrency=st.integers(1, 4), begins=st.integers(0, 9))
@@ -246,11 +240,9 @@ def test_whatever_comes_in_whatever_order_ends_and_never_passes_the_cap(
 ) -> None:
     async def run() -> None:
         world = Simulation(cap, concurrency)
-        async with asyncio.timeout(30):
-            await asyncio.gather(
-                *(world.live(number, move) for number, move in enumerate(live)),
-                *(world.batch(begins, move) for move in batched),
-            )
+        of_live = [world.live(number, move) for number, move in enumerate(live)]
+        async with asyncio.timeout(60):
+            await asyncio.gather(*of_live, *(world.batch(begins, move) for move in batched))
         assert world.budget.is_spent or world.budget.reserve(Usage(None, cap - world.budget.used_tokens))
 
     asyncio.run(run())

@@ -118,7 +118,6 @@ def test_odd_fields_of_one_reply_do_not_keep_the_others_from_being_stored(
 NO_VERDICTS = {
     "a text": "Yes, it is met.",
     "a number for true": '{"criteria_met": 1}',
-    "an object that is cut off": '{"explanation": "it is met", "criteria_met": tr',
     "ten megabytes of words": "criteria_met true " * 600_000,
     "endless nesting": "[" * 100_000,
 }
