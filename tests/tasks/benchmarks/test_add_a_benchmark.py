@@ -58,12 +58,15 @@ class World:
         return json.loads(capsys.readouterr().out)
 
 
-def evaluated(folder: Path) -> World:
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """The guide's files in a folder of their own, with a row more that breaks a rule, and the whole job done."""
+    folder = tmp_path_factory.mktemp("mine")
     for name, text in FILES.items():
         (folder / name).write_text(text, encoding="utf-8")
     write_jsonl(folder / "minutes.jsonl", [*ROWS, BAD])
-    with FaultServer(behaviour) as server:
+    with pytest.MonkeyPatch.context() as patch, FaultServer(behaviour) as server:
+        patch.setenv(benchmarks.OWN_FOLDERS, str(folder))
         models, judges = ([endpoint(name, server.api_base) for name in of] for of in ((EVEN, ODD), ("judge",)))
         config = configure(folder, benchmark="minutes", dataset={"source": "sample"}, models=models, judges=judges)
         job = prepared(load_job(Arguments(config=config, warehouse=folder / "warehouse", is_quiet=True)))
@@ -71,21 +74,12 @@ def evaluated(folder: Path) -> World:
         judged(job)
         n_judged = len(server.entries) - 2 * len(ROWS)
         assert 0 == judged(job).rows
-    return World(job, config, n_judged)
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("mine")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(benchmarks.OWN_FOLDERS, str(folder))
-        evaluated_world = evaluated(folder)
         # A reader who agrees with the judge on one response except for its first criterion.
         marks = {title: meets(EVEN, position) != (position == 0) for position, title in enumerate(TITLES[0])}
         published = [{"id": ROWS[0]["id"], "writer": EVEN, "reader": "a reader", "marks": marks}]
-        assert import_verdicts(evaluated_world.job, write_jsonl(folder / "marks.jsonl", published)).rows == len(marks)
-        aggregate(evaluated_world.job)
-        yield evaluated_world
+        assert len(marks) == import_verdicts(job, write_jsonl(folder / "marks.jsonl", published)).rows
+        aggregate(job)
+        yield World(job, config, n_judged)
 
 
 def scores_of(model: str, row: dict[str, Any], **only: str) -> dict[str, float]:
@@ -132,4 +126,4 @@ def test_published_marks_stand_beside_the_judge(world: World, capsys: pytest.Cap
     (pair,) = world.command(capsys, "judges")["pairs"]
 
     assert {"a reader", "judge"} == {pair["grader_a"], pair["grader_b"]}
-    assert (len(TITLES[0]), 1 - 1 / len(TITLES[0])) == (pair["n"], pytest.approx(pair["agreement"]))
+    assert (len(TITLES[0]), pytest.approx(1 - 1 / len(TITLES[0]))) == (pair["n"], pair["agreement"])

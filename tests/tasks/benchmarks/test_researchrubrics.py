@@ -17,9 +17,8 @@ from tasks.judge.rubric_variants import derive
 from tasks.plan.plan import plan
 from tests.faults.behaviours import HttpResponse, Request, criterion_of, prompt_of, well_behaved
 from tests.faults.server import FaultServer
-from tests.kit import copied, endpoint, job_on, judged, prepared, sampled, values_in, write_jsonl
+from tests.kit import copied, endpoint, job_on, judged, prepared, rows_in, sampled, values_in, write_jsonl
 from tests.tasks.benchmarks.research import research_row
-from warehouse import Reader, Warehouse
 
 pytestmark = pytest.mark.slow
 TASKS, CRITERIA = 4, 20
@@ -84,21 +83,15 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield research_world
 
 
-@pytest.fixture
-def reader(world: World) -> Iterator[Reader]:
-    with Warehouse(world.folder / "w").reader() as opened:
-        yield opened
-
-
-def test_three_steps_are_read_as_two_without_a_call(reader: Reader) -> None:
+def test_three_steps_are_read_as_two_without_a_call(world: World) -> None:
     query = "select distinct value, grading from verdicts where judge = 'three' order by value"
-    assert [(value, "ternary") for value in (0.0, 0.5, 1.0)] == [tuple(row.values()) for row in reader.rows(query)]
-    scores = reader.rows("from scores where grading = 'ternary_as_binary' and judge = 'three' and value is not null")
-    assert 2 * TASKS == len(scores)
+    assert [(value, "ternary") for value in (0.0, 0.5, 1.0)] == values_in(world.job(), query)
+    query = "select count(*) from scores where grading = 'ternary_as_binary' and judge = 'three' and value is not null"
+    assert [(2 * TASKS,)] == values_in(world.job(), query)
 
 
-def test_a_criterion_in_other_words_has_its_own_id_and_stands_for_the_original(reader: Reader) -> None:
-    variants = reader.rows("from criterion_variants")
+def test_a_criterion_in_other_words_has_its_own_id_and_stands_for_the_original(world: World) -> None:
+    variants = rows_in(world.job(), "from criterion_variants")
     rewritten = [row for row in variants if row["status"] == "ok"]
     (refused,) = [row for row in variants if row["status"] != "ok"]
 
@@ -107,8 +100,7 @@ def test_a_criterion_in_other_words_has_its_own_id_and_stands_for_the_original(r
     assert "no more than the original" in refused["error"]
     assert all(row["criterion_id"] != row["original_id"] for row in rewritten)
     assert not any("e.g." in row["title"] for row in rewritten if row["rubric"] == "examples_removed")
-    boards = reader.rows("select judge, coverage from leaderboard where score_name = 'compliance'")
-    coverage = {row["judge"]: row["coverage"] for row in boards}
+    coverage = dict(values_in(world.job(), "select judge, coverage from leaderboard where score_name = 'compliance'"))
     assert {"three": 1, "removed": 1, "augmented": 1 - 1 / (TASKS * CRITERIA)}.items() <= coverage.items()
 
 

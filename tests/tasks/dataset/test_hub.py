@@ -77,14 +77,9 @@ class Session:
     stderr: str
     requests: list[str]
 
-    def rows(self, name: str) -> Any:
-        """The rows that a call returned."""
-        assert self.outcomes[name]["error"] is None
-        return self.outcomes[name]["value"]
-
-    def error(self, name: str) -> str:
-        """The line with which a call failed."""
-        return str(self.outcomes[name]["error"])
+    def result(self, name: str) -> Any:
+        """Return what a call returned, or the line with which it failed."""
+        return self.outcomes[name]["error"] or self.outcomes[name]["value"]
 
 
 def rows_of(version: str) -> dict[str, list[dict[str, Any]]]:
@@ -166,20 +161,20 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_split_arrives_as_the_rows_that_were_published_at_its_revision(online: Session) -> None:
-    assert rows_of("first")["finance"] == online.rows("first")
-    assert HUB_SCHEMA.names == list(online.rows("first")[0])
-    assert rows_of("first")["legal_hard"] == online.rows("other split")
-    assert rows_of("second")["finance"] == online.rows("tag")
-    assert SECOND == online.outcomes["resolved tag"]["value"]
+    assert rows_of("first")["finance"] == online.result("first")
+    assert HUB_SCHEMA.names == list(online.result("first")[0])
+    assert rows_of("first")["legal_hard"] == online.result("other split")
+    assert rows_of("second")["finance"] == online.result("tag")
+    assert SECOND == online.result("resolved tag")
 
 
 def test_a_repository_of_one_file_of_lines_is_the_split_train(online: Session) -> None:
-    assert RESEARCH == online.rows("one file of lines")
+    assert RESEARCH == online.result("one file of lines")
     assert [row["sample_id"] for row in RESEARCH] == [parse_row(row).task_id for row in RESEARCH]
 
 
 def test_a_file_of_a_repository_is_a_split_where_that_is_asked_and_is_cached(online: Session, offline: Session) -> None:
-    assert HEALTH == online.rows("one of several files") == offline.rows("one of several files")
+    assert HEALTH == online.result("one of several files") == offline.result("one of several files")
 
 
 def test_other_files_of_a_commit_are_another_revision() -> None:
@@ -204,8 +199,8 @@ def test_a_failure_is_told_with_its_data_set_its_reason_and_what_to_do(online: S
     (_, dataset_id, revision, *_), cause, reason = FAILURES[name]
 
     line = f"Cannot read {dataset_id}@{revision}: {reason}".replace(TOKEN, "[HF_TOKEN]")
-    assert online.error(name).startswith(line)
-    assert "set HF_TOKEN" in online.error(name) or name == "unknown split"
+    assert online.result(name).startswith(line)
+    assert "set HF_TOKEN" in online.result(name) or name == "unknown split"
     assert cause in {None, online.outcomes[name]["cause"]}
 
 
@@ -214,15 +209,15 @@ def test_a_failing_hub_is_not_tried_again_and_again(online: Session) -> None:
 
 
 def test_offline_a_commit_is_read_from_the_cache_and_is_never_another_one(offline: Session) -> None:
-    assert rows_of("first")["finance"] == offline.rows("first")
-    assert rows_of("second")["finance"] == offline.rows("second")
+    assert rows_of("first")["finance"] == offline.result("first")
+    assert rows_of("second")["finance"] == offline.result("second")
     assert [] == offline.requests
 
 
 @pytest.mark.parametrize("name", ["not cached", "never seen", "tag", "another of several files"])
 def test_offline_it_is_told_what_is_missing(offline: Session, name: str) -> None:
-    assert offline.error(name).startswith("Cannot read made-up/")
-    assert "needs no network with HF_HUB_OFFLINE=1" in offline.error(name)
+    assert offline.result(name).startswith("Cannot read made-up/")
+    assert "needs no network with HF_HUB_OFFLINE=1" in offline.result(name)
 
 
 def test_each_failure_is_one_line_with_its_cause_and_no_token_and_nothing_else_is_printed(

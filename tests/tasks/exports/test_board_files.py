@@ -50,7 +50,7 @@ def test_each_column_of_each_leaderboard_is_explained(
 
     heading, *explained = lines(tmp_path / "board-columns.csv")
     assert ["column", "meaning"] == heading
-    assert lines(tmp_path / "board.csv")[0] == [name for name, _ in explained]
+    assert [name for name, _ in explained] == lines(tmp_path / "board.csv")[0]
     assert [] == [name for name, meaning in explained if len(meaning) < 10]
 
 
@@ -82,9 +82,7 @@ def test_excel_has_each_value_in_its_type_and_no_formula(odd: tuple[Job, ResultT
     }.items()  # fmt: skip
 
 
-def test_another_ending_and_an_empty_leaderboard_are_refused(odd: tuple[Job, ResultTable], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"must end in \.csv or \.xlsx"):
-        write_board(*odd, tmp_path / "board.txt")
+def test_an_empty_leaderboard_is_refused(odd: tuple[Job, ResultTable], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no model has a verdict in this selection"):
         write_board(odd[0], ResultTable(odd[1].columns, []), tmp_path / "board.csv")
     assert [] == list(tmp_path.iterdir())

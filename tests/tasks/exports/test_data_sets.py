@@ -14,7 +14,7 @@ from tasks.exports.data_set import USUAL, export_data_sets
 from tasks.ingest import ingest
 from tasks.rules.errors import UsageError
 from tests.kit import job_on, row, rows_in
-from tests.tasks.exports.inspected import CANARY, TASKS, job_of_world
+from tests.tasks.exports.conftest import CANARY, TASKS, job_of_world
 from warehouse import Warehouse
 
 OF_OTHERS = "a text of another revision"

@@ -17,7 +17,7 @@ from tasks.exports.inspect_logs import explanation_of, export_inspect
 from tasks.rules.errors import UsageError
 from tests import kit
 from tests.kit import criterion, response, rows_in, verdict
-from tests.tasks.exports.inspected import CANARY, TASKS, WEIGHTS, documents_of, job_of_world, values_of
+from tests.tasks.exports.conftest import CANARY, TASKS, WEIGHTS, documents_of, job_of_world, values_of
 from warehouse import Warehouse
 
 Documents = dict[str, Any]

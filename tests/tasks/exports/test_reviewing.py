@@ -57,7 +57,8 @@ def test_a_sheet_shows_what_a_reviewer_needs_and_leaves_out_weights_and_canaries
     assert "prbench:sample" not in text
     assert not [cell for row in rows for cell in row.values() if cell[:1] and cell[0] in "=+-@\t\r\n"]
     # A person reads a task once: its rows stand together.
-    assert [row["task"] for row in rows] == sorted((row["task"] for row in rows), key=[r["task"] for r in rows].index)
+    tasks = [row["task"] for row in rows]
+    assert sorted(tasks, key=tasks.index) == tasks
 
 
 DESIGNS: dict[str, tuple[dict[str, Any], list[tuple[str, int, float]], str]] = {

@@ -47,23 +47,17 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "reports"
 
 
-LEADING_OUT: dict[str, tuple[Callable[[Path, Path], object], str]] = {
-    "a link to a file": (lambda ada, secret: (ada / "t1.md").symlink_to(secret), "leads out of"),
-    "a relative link": (lambda ada, secret: (ada / "t1.md").symlink_to("../../elsewhere/t1.md"), "leads out of"),
-    "a link to a link": (
-        lambda ada, secret: ((ada / "x.md").symlink_to(secret), (ada / "t1.md").symlink_to("x.md")), "leads out of",
-    ),
-    "a link to a folder": (lambda ada, secret: (ada / "bell").symlink_to(secret.parent), "is a link to a folder"),
-    "a pipe": (lambda ada, secret: os.mkfifo(ada / "t1.md"), "is not a regular file"),
-    "a link to a device": (lambda ada, secret: (ada / "t1.md").symlink_to("/dev/zero"), "leads out of"),
-}  # fmt: skip
-
-
 @pytest.mark.parametrize("skip_other", [False, True])
-@pytest.mark.parametrize("case", LEADING_OUT)
-def test_a_folder_with_a_way_out_is_refused(job: Job, folder: Path, secret: Path, case: str, skip_other: bool) -> None:
-    make, reason = LEADING_OUT[case]
-    make(folder / "ada", secret)
+@pytest.mark.parametrize(("target", "reason"), [
+    ("{secret}", "leads out of"), ("../../elsewhere/t1.md", "leads out of"), ("x.md", "leads out of"),
+    ("../../elsewhere", "is a link to a folder"), ("/dev/zero", "leads out of"), (None, "is not a regular file"),
+])  # fmt: skip
+def test_a_folder_with_a_link_that_leads_out_or_a_pipe_is_refused(
+    job: Job, folder: Path, secret: Path, target: str | None, reason: str, skip_other: bool
+) -> None:
+    (folder / "ada" / "x.md").symlink_to(secret) if target == "x.md" else None
+    file = folder / "ada" / "t1.md"
+    os.mkfifo(file) if target is None else file.symlink_to(target.format(secret=secret))
     with pytest.raises((PipelineError, OSError), match=one_line(reason)):
         import_responses(job, folder, skip_other=skip_other)
     assert [] == rows_in(job, "from responses")

@@ -37,16 +37,14 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "warehouse"
 
 
-@pytest.fixture
-def rows() -> Rows:
-    return [good_row("t1"), good_row("t2", rubric=good_rubric("t2", 12))]
+ROWS = [good_row("t1"), good_row("t2", rubric=good_rubric("t2", 12))]
 
 
 @pytest.mark.parametrize(("write", "name"), [(write_jsonl, "finance.jsonl"), (write_parquet, "finance.parquet")])
 def test_a_file_becomes_tasks_criteria_and_members_of_the_split_of_its_name(
-    tmp_path: Path, root: Path, rows: Rows, write: Callable[[Path, Rows], Path], name: str
+    tmp_path: Path, root: Path, write: Callable[[Path, Rows], Path], name: str
 ) -> None:
-    file = write(tmp_path / name, rows)
+    file = write(tmp_path / name, ROWS)
     ingest(job_on(file, root))
 
     common = (["finance"], hashlib.sha256(file.read_bytes()).hexdigest()[:40], False)
@@ -56,29 +54,27 @@ def test_a_file_becomes_tasks_criteria_and_members_of_the_split_of_its_name(
     assert [("t1", 10), ("t2", 12)] == values_in(root, "select task_id, count(*) from criteria group by 1 order by 1")
 
 
-def test_a_configured_split_names_the_file(tmp_path: Path, root: Path, rows: Rows) -> None:
-    file = write_jsonl(tmp_path / "rows.jsonl", rows)
+def test_a_configured_split_names_the_file(tmp_path: Path, root: Path) -> None:
+    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
     file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())  # a byte order mark is passed over
     ingest(job_on("", root, dataset={"source": str(file), "splits": ["legal_hard"]}))
 
     assert [("legal_hard",)] == values_in(root, "select distinct split from split_members")
 
 
-def test_a_folder_is_a_data_set_with_a_split_for_each_file(tmp_path: Path, root: Path, rows: Rows) -> None:
+def test_a_folder_is_a_data_set_with_a_split_for_each_file(tmp_path: Path, root: Path) -> None:
     (folder := tmp_path / "data").mkdir()
-    write_jsonl(folder / "finance.jsonl", rows)
-    write_jsonl(folder / "finance_hard.jsonl", rows[1:])
+    write_jsonl(folder / "finance.jsonl", ROWS)
+    write_jsonl(folder / "finance_hard.jsonl", ROWS[1:])
     ingest(job_on(folder, root))
 
     splits = values_in(root, "select task_id, splits, n_rows from tasks order by task_id")
     assert [("t1", ["finance"], 1), ("t2", ["finance", "finance_hard"], 1)] == splits
 
 
-def test_the_same_revision_again_changes_no_part_and_another_one_is_stored_beside(
-    tmp_path: Path, root: Path, rows: Rows
-) -> None:
+def test_the_same_revision_again_changes_no_part_and_another_one_is_stored_beside(tmp_path: Path, root: Path) -> None:
     parts = []
-    for given in (rows, rows, rows[:1]):
+    for given in (ROWS, ROWS, ROWS[:1]):
         ingest(job_on(write_jsonl(tmp_path / "finance.jsonl", given), root))
         parts.append(set(parts_of(root)))
 

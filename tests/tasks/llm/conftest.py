@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from tasks.llm.calls.batches import Batching, BatchOutcome
 from tasks.llm.calls.gateway import Gateway, Tries
 from tasks.llm.ledger.entries import Entry, recorded
 from tasks.llm.ledger.ledger import Ledger
@@ -68,6 +69,12 @@ class Calling:
     def at_once(self, *calls: Call) -> list[Any]:
         """The replies to calls that are made at once, or why there is none."""
         return self.inside(lambda gateway, _: asyncio.gather(*map(gateway.complete, calls), return_exceptions=True))
+
+    async def batched(self, calls: Sequence[Call], budget: Budget | None = None, wait_s: float = 60.0) -> BatchOutcome:
+        """Have calls to one model made by the batch."""
+        budget = budget or Budget(None, None)
+        with closing(Ledger(self.folder)) as ledger:
+            return await Batching(calls[0].target, ledger, budget, "a-run").submit_and_collect(calls, wait_s)
 
     def spend(self, reply: Reply) -> None:
         """Note that a failed row on disk rests on a reply."""

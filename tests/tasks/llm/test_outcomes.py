@@ -19,29 +19,21 @@ LONG = "a word and a word " * 100
 STATES: dict[str, tuple[HttpResponse, str, int]] = {
     **{str(code): (failed(code), "provider_error", 1) for code in (400, 403, 422)},
     **{str(code): (failed(code), "provider_error", 2) for code in (409, 503, 529)},
+    **{str(code): (HttpResponse(status=code, raw=b"<html>No</html>"), "provider_error", n)
+       for code, n in ((402, 1), (413, 1), (502, 2))},
+    **{str(code): (HttpResponse(status=code, raw=b""), "timeout", 2) for code in (408, 504)},
+    **{f"{code} of another type": (failed(code, kind="invalid_request_error"), "provider_error", 2)
+       for code in (429, 500)},
     "401": (failed(401, "Incorrect API key provided", "invalid_api_key", "invalid_request_error"), "provider_error", 1),
     "401 of another type": (failed(401, "Authentication Fails", "invalid_request_error"), "provider_error", 1),
-    "402": (HttpResponse(status=402, raw=b"pay first"), "provider_error", 1),
     "404": (failed(404, "The model `candidate` does not exist", "model_not_found"), "provider_error", 1),
-    "408": (HttpResponse(status=408, raw=b""), "timeout", 2),
-    "413": (HttpResponse(status=413, raw=b"<html>too large</html>"), "provider_error", 1),
     "429": (failed(429, "slow down", kind="rate_limit_error"), "provider_error", 2),
-    "429 of another type": (failed(429, "slow down", kind="invalid_request_error"), "provider_error", 2),
     "500": (failed(500, "broken", kind="server_error"), "provider_error", 2),
-    "500 of another type": (failed(500, "broken", kind="invalid_request_error"), "provider_error", 2),
-    "502": (HttpResponse(status=502, raw=b"<html>Bad Gateway</html>"), "provider_error", 2),
-    "504": (HttpResponse(status=504, raw=b""), "timeout", 2),
     "a code for a full context": (failed(400, "no", "context_length_exceeded"), "context_length", 1),
-    "a text about a full context": (
-        failed(400, "This model's maximum context length is 10 tokens. However, you requested 99 tokens."),
-        "context_length", 1,
-    ),
-    "a bare text about a full context": (
-        HttpResponse(status=400, raw=b"prompt is too long: 9 tokens"), "context_length", 1,
-    ),
-    "a full context told as a broken server": (
-        HttpResponse(status=500, raw=b"the request exceeds the available context size"), "context_length", 1,
-    ),
+    "a text about a full context": (failed(400, "maximum context length is 10 tokens, not 99"), "context_length", 1),
+    **{raw: (HttpResponse(status=code, raw=raw.encode()), "context_length", 1) for code, raw in (
+        (400, "prompt is too long: 9 tokens"), (500, "the request exceeds the available context size"),
+    )},
     "a code for a filter": (failed(400, "filtered", "content_filter"), "refused", 1),
     "refusal": (HttpResponse(None, refusal="I will not."), "refused", 1),
     "cut at the limit": (HttpResponse("cut", finish_reason="length"), "truncated", 1),

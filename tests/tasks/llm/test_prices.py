@@ -74,7 +74,7 @@ def test_a_call_costs_its_tokens_at_its_price(of_table: bool, route: str, callin
     reply = calling(call_to(serve(HttpResponse("x", usage=usage)), **ROUTES[route] | own))
     prompt, cached, completion = (0.15, 0.075, 0.6) if of_table else (2.0, 0.5, 8.0)
     assert pytest.approx((600 * prompt + 400 * cached + 100 * completion) / 1e6) == reply.cost_usd
-    assert of_table or reply.prices == OWN
+    assert of_table or OWN == reply.prices
 
 
 def test_what_litellm_says_that_a_call_of_its_table_cost_counts_since_it_knows_tiers_and_fees(

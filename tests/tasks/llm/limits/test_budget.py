@@ -2,19 +2,16 @@
 
 import asyncio
 from collections import Counter
-from contextlib import closing, suppress
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.llm.calls.batches import Batching, BatchOutcome
-from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import AdmissionRequest, Budget, BudgetSpent, Limiter, NotCalled, Outcome, Reservations
 from tasks.llm.replies import Reply
-from tasks.llm.request import Prices, Usage
+from tasks.llm.request import Call, Prices, Usage
 from tests.faults.server import FaultServer, HttpResponse
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then
 
@@ -137,29 +134,27 @@ def test_a_reply_from_the_ledger_costs_nothing(calling: Calling, serve: Serve) -
 LIVE = AdmissionRequest("live", "a live call", most=Usage(None, 80))
 
 
-async def looked_after(folder: Path, server: FaultServer, budget: Budget, wait_s: float = 30.0) -> BatchOutcome:
-    """A call of 100 tokens at most, by the batch."""
-    call = call_to(server, "q" * 36, name="openai/judge", parameters={"max_tokens": 48})
-    with closing(Ledger(folder)) as ledger:
-        return await Batching(call.target, ledger, budget, "a-run").submit_and_collect([call], wait_s)
+def by_the_batch(server: FaultServer) -> list[Call]:
+    """A call of 100 tokens at most."""
+    return [call_to(server, "q" * 36, name="openai/judge", parameters={"max_tokens": 48})]
 
 
 async def test_a_batch_that_goes_on_counts_as_used_and_a_live_call_without_room_stops_at_the_budget(
-    tmp_path: Path, serve: Serve
+    calling: Calling, serve: Serve
 ) -> None:
     server, budget = serve(HttpResponse("x")), Budget(None, 150)
     server.polls_until_done = 10**9  # it is never done
-    merged = await looked_after(tmp_path, server, budget, wait_s=0.0)
+    merged = await calling.batched(by_the_batch(server), budget, wait_s=0.0)
     assert (1, 1, 100) == (merged.n_submitted, merged.waiting, budget.used_tokens)
     with pytest.raises(NotCalled, match="100 of 150 tokens used"):
         await Limiter(4, budget).acquire(LIVE)
     assert budget.is_spent
 
 
-async def test_a_live_call_goes_when_a_batch_gives_back_what_was_set_aside(tmp_path: Path, serve: Serve) -> None:
+async def test_a_live_call_goes_when_a_batch_gives_back_what_was_set_aside(calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse("x", usage={"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}))
     server.polls_until_done, budget = 2, Budget(None, 150)
-    looking = asyncio.create_task(looked_after(tmp_path, server, budget))
+    looking = asyncio.create_task(calling.batched(by_the_batch(server), budget))
     while not server.book:  # noqa: ASYNC110 - a budget tells only when something is given back
         await asyncio.sleep(0.01)
     await Limiter(4, budget).acquire(LIVE)
@@ -167,26 +162,26 @@ async def test_a_live_call_goes_when_a_batch_gives_back_what_was_set_aside(tmp_p
 
 
 async def test_calls_by_the_batch_wait_for_the_room_that_a_live_call_holds_but_no_longer_than_for_batches(
-    tmp_path: Path, serve: Serve
+    calling: Calling, serve: Serve
 ) -> None:
     server, budget = serve(HttpResponse("x")), Budget(None, 150)
     limiter = Limiter(4, budget)
     admission = await limiter.acquire(LIVE)
-    merged = await looked_after(tmp_path, server, budget, wait_s=0.2)
+    merged = await calling.batched(by_the_batch(server), budget, wait_s=0.2)
     note = "1 calls were not submitted, since they could exceed the budget"
     assert ([], [note], False) == (merged.replies, merged.notes, budget.is_spent)  # there is room when the other ends
-    looking = asyncio.create_task(looked_after(tmp_path, server, budget))
+    looking = asyncio.create_task(calling.batched(by_the_batch(server), budget))
     limiter.release(admission, Outcome())
     assert 1 == len((await looking).replies)
 
 
 @pytest.mark.parametrize("end", ["failed", "expired"])
 async def test_what_a_batch_that_was_cut_short_did_not_come_to_costs_nothing(
-    end: Any, tmp_path: Path, serve: Serve
+    end: Any, calling: Calling, serve: Serve
 ) -> None:
     server, budget = serve(HttpResponse("x")), Budget(None, 1000)
     server.batch_end, server.responses_before_end = end, 0
-    await looked_after(tmp_path, server, budget)
+    await calling.batched(by_the_batch(server), budget)
     assert 0 == budget.used_tokens
     assert budget.reserve(Usage(None, 1000))
 

@@ -1,6 +1,7 @@
-"""Limits of calls at once and per minute, the order of calls, and the stop time."""
+"""Limits of calls at once and per minute, the order of calls, the stop time, and what stops a model."""
 
 import asyncio
+import socket
 import time
 from collections.abc import Awaitable
 from contextlib import closing
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from tasks.llm.calls.gateway import Gateway, Tries
 from tasks.llm.endpoint_health import EndpointHealth
 from tasks.llm.ledger.ledger import Ledger, spend_in
-from tasks.llm.limiter import AdmissionRequest, Budget, Limiter, Outcome, TimeIsUp, TokenBucket
+from tasks.llm.limiter import AdmissionRequest, Budget, Limiter, ModelStopped, NotCalled, Outcome, TimeIsUp, TokenBucket
 from tasks.llm.replies import Failure, Kind, Reply
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
@@ -27,6 +28,7 @@ from tests.tasks.llm.conftest import Calling, Serve, call_to, failed
 
 BUSY = Failure("provider_error", Kind.BUSY, "slow down")
 LATE = Failure("timeout", Kind.DOWN, "late")
+DOWN = Failure("provider_error", Kind.DOWN, "gone")
 FREE = Outcome()
 
 
@@ -114,13 +116,9 @@ async def test_a_call_whose_tokens_were_not_guessed_does_not_end_the_limiter() -
 
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_no_more_calls_are_under_way_at_once_than_allowed(concurrency: int, calling: Calling, serve: Serve) -> None:
-    server, other = serve(HttpResponse("x", delay_s=0.05)), serve(HttpResponse("y", delay_s=0.05))
-    calling.concurrency = concurrency
-    calling.at_once(*(call_to(address, f"q{number}") for number in range(6) for address in (server, other)))
-    assert 12 == len(server.book) + len(other.book)
-    spans = [(entry.arrived_at_s, entry.responded_at_s or 0.0) for entry in server.entries + other.entries]
-    most = max(sum(begin <= at_s < end for begin, end in spans) for at_s, _ in spans)
-    assert concurrency == most
+    server, calling.concurrency = serve(HttpResponse("x", delay_s=0.05)), concurrency
+    calling.at_once(*(call_to(server, f"q{n}", name=f"hosted_vllm/{name}") for n in range(6) for name in "ab"))
+    assert (12, concurrency) == (len(server.book), server.most_in_hand)
 
 
 def test_calls_go_by_priority_and_then_by_coming_also_across_models(calling: Calling, serve: Serve) -> None:
@@ -240,3 +238,80 @@ async def test_a_stage_says_that_it_stopped_if_a_call_was_refused_for_it(
     assert (False, []) == (quiet.is_at_stop_time, quiet.warnings)
     warnings = ["stopped at 07:30 UTC, the stop time; finished work is kept"]
     assert (True, warnings) == (late.is_at_stop_time, late.warnings)
+
+
+# causes that stop a model for a run, at once or after silence, and causes that do not
+
+
+def test_a_variable_that_is_not_set_stops_the_model_before_any_call(
+    calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NOWHERE_SET", raising=False)
+    calling.attempts, server = 2, serve(HttpResponse("x"))
+    reply = calling(call_to(server, headers={"X-Team": "${NOWHERE_SET}"}))
+    assert (1, 0) == (reply.attempts, len(server.book))
+    assert "NOWHERE_SET" in str(calling.stopped.popitem()[1])
+
+
+def test_a_bad_request_fails_its_cell_alone(calling: Calling, serve: Serve) -> None:
+    server = serve(lambda r, _n: failed(400, "odd") if "bad" in r["messages"][0]["content"] else HttpResponse("fine"))
+    calling.concurrency = 1
+    replies = calling.at_once(*(call_to(server, prompt) for prompt in ["good", *(f"bad {n}" for n in range(9))]))
+    assert ["ok", *["provider_error"] * 9] == [reply.status for reply in replies]
+    assert (10, [None]) == (len(server.book), list(calling.stopped.values()))
+
+
+def test_a_model_whose_first_calls_are_all_bad_requests_stops(calling: Calling, serve: Serve) -> None:
+    server, calling.concurrency = serve(failed(400, "no such parameter")), 1
+    replies = calling.at_once(*(call_to(server, f"q{n}") for n in range(30)))
+    assert 2 <= len(server.book) < 10
+    assert 30 - len(server.book) == sum(isinstance(reply, NotCalled) for reply in replies)
+    assert "no such parameter" in str(calling.stopped.popitem()[1])
+
+
+def test_a_dead_endpoint_costs_few_calls_and_leaves_other_models_alone(calling: Calling, serve: Serve) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        good, dead = serve(HttpResponse("fine")), f"http://127.0.0.1:{held.getsockname()[1]}/v1"
+    calling.attempts, calling.limits, calling.concurrency = 5, {"outage_s": 1.0}, 8
+    replies = calling.at_once(*(call_to(address, f"q{n}") for n in range(200) for address in (dead, good)))
+    assert {"ok"} == {reply.status for reply in replies[1::2]}
+    n_stopped = sum(isinstance(reply, ModelStopped) for reply in replies[::2])
+    assert n_stopped > 150
+    assert 200 - n_stopped == sum(getattr(reply, "status", None) == "provider_error" for reply in replies[::2])
+
+
+def test_calls_that_time_out_at_once_do_not_stop_a_model_that_replied_a_second_ago() -> None:
+    endpoint = EndpointHealth("a", 16, outage_s=60.0, now_s=0.0)
+    endpoint.succeeded(99.0, ("m", None))
+    for _ in range(5):
+        endpoint.failed(LATE, now_s=100.0, latency_s=99.0)
+    assert endpoint.stopped is None
+
+
+def test_an_open_breaker_lets_one_call_try_after_a_pause() -> None:
+    endpoint = EndpointHealth("a", 8, outage_s=60.0, now_s=0.0)
+    for _ in range(5):
+        endpoint.failed(DOWN, now_s=10.0, latency_s=0.0)
+    assert 0 < (endpoint.wait_s(10.0) or 0) <= 1
+    assert 0.0 == endpoint.wait_s(12.0)
+    endpoint.in_hand += 1
+    assert endpoint.wait_s(12.0) is None
+    endpoint.in_hand -= 1
+    endpoint.succeeded(12.0, ("m", None))
+    for _ in range(3):
+        endpoint.in_hand += 1
+    assert 0.0 == endpoint.wait_s(12.0)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403])
+@pytest.mark.parametrize("key", ["a-key-that-is-long", None])
+def test_a_key_that_is_refused_or_missing_stops_its_model_and_is_named(
+    status: int, key: str | None, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HOSTED_VLLM_API_KEY", raising=False)
+    if key:
+        monkeypatch.setenv("HOSTED_VLLM_API_KEY", key)
+    server = serve(failed(status, "API key not valid. Please pass a valid API key."))
+    error = calling(call_to(server)).error
+    assert str(error).endswith(f"check the key: HOSTED_VLLM_API_KEY is {'' if key else 'not '}set")
+    assert [error] == list(calling.stopped.values())

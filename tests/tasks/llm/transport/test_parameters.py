@@ -24,7 +24,7 @@ def sent(
     model = Model.model_validate({"name": "openai/gpt-5", "api_base": server.api_base} | configured)
     assert "ok" == calling(Call(target_of(model), MESSAGES, "a-cell", shape)).status
     (entry,) = server.entries
-    assert entry.path == ("/v1/responses" if model.api == "responses" else "/v1/chat/completions")
+    assert ("/v1/responses" if model.api == "responses" else "/v1/chat/completions") == entry.path
     return dict(entry.request)
 
 

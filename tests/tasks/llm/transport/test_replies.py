@@ -9,10 +9,8 @@ import pytest
 
 from tasks.config.models import Judge
 from tasks.judge.criterion import CriterionJudge, verdict_reply_spec
-from tasks.llm.calls.batches import Batching
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import Budget
 from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.rules.verdict import reminder
@@ -245,7 +243,5 @@ async def test_the_same_holds_for_the_results_of_a_batch(calling: Calling, serve
     reason: Any = None
     server = serve(HttpResponse("A debt.", finish_reason=reason, usage={"prompt_tokens": "7", "completion_tokens": 3}))
     call = call_to(server, name="openai/candidate")
-    async with calling.opened() as (_, ledger):
-        merged = await Batching(call.target, ledger, Budget(None, None), "a-run").submit_and_collect([call], 30.0)
-    (reply,) = merged.replies
+    (reply,) = (await calling.batched([call])).replies
     assert ("ok", "A debt.", None, None) == (reply.status, reply.text, reply.finish_reason, reply.prompt_tokens)

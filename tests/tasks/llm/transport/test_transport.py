@@ -1,5 +1,6 @@
 """Redirects are never followed, and replies without end are read to a bound and no further."""
 
+import asyncio
 import gzip
 import itertools
 import json
@@ -11,11 +12,9 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.calls.batches import Batching, BatchOutcome
-from tasks.llm.calls.gateway import Gateway
-from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import Budget, ModelStopped
+from tasks.llm.limiter import ModelStopped
 from tasks.llm.replies import MOST_TEXT_BYTES
+from tasks.llm.request import Call
 from tasks.llm.transport import MOST_BYTES, EventBody, ReplyTooLarge
 from tasks.rules.errors import PipelineError
 from tests.faults.anything import AnyServer, Plain, Seen
@@ -93,7 +92,7 @@ def test_an_endpoint_that_redirects_is_stopped_in_a_line_with_its_host(calling: 
 def test_no_step_of_a_batch_follows_a_redirect(moved: str, calling: Calling, elsewhere: AnyServer) -> None:
     server = batch_server(lambda _: (), {moved: away(307, f"{elsewhere.address}{moved}")})
     with server, pytest.raises(PipelineError, match="redirects to localhost"):
-        looked_after(calling, server, 1)
+        asyncio.run(calling.batched(by_the_batch(server, 1)))
     assert [] == elsewhere.seen
 
 
@@ -231,13 +230,8 @@ def result(custom_id: str, pieces: Iterable[bytes]) -> Iterator[bytes]:
     yield b"}}\n"
 
 
-def looked_after(calling: Calling, server: AnyServer, prompts: int) -> BatchOutcome:
-    async def work(_: Gateway, ledger: Ledger) -> BatchOutcome:
-        calls = [call_to(f"{server.address}/v1", f"q{n}", name="openai/candidate") for n in range(prompts)]
-        return await Batching(calls[0].target, ledger, Budget(None, None), "a-run").submit_and_collect(calls, 60.0)
-
-    calling.patience_s = 300.0
-    return calling.inside(work)
+def by_the_batch(server: AnyServer, n_calls: int) -> list[Call]:
+    return [call_to(f"{server.address}/v1", f"q{n}", name="openai/candidate") for n in range(n_calls)]
 
 
 @pytest.mark.slow
@@ -251,7 +245,7 @@ def test_a_result_that_is_too_large_is_read_to_its_bound_and_what_came_before_is
         yield from result(ids[2], [HEAD, b"last", TAIL])
 
     with batch_server(output) as server:
-        merged = looked_after(calling, server, 3)
+        merged = asyncio.run(calling.batched(by_the_batch(server, 3)))
         assert server.seen[-1].n_sent < MOST_BYTES + UNDER_WAY
     assert [
         ("ok", "first"), ("too_large", None), ("too_large", None),
