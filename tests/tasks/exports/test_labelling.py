@@ -14,7 +14,7 @@ from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.cells import as_before, defused, shows
-from tests.kit import copied, good_row, job_on, one_line, prepared, rows_in, values_in, write_jsonl
+from tests.kit import copied, good_row, job_on, prepared, rows_in, values_in, write_jsonl
 from tests.tasks.exports.conftest import save_sheet, sheet_rows
 
 N_TASKS, N_CRITERIA = 6, 10
@@ -156,19 +156,6 @@ def test_a_date_may_lose_its_mark_and_a_file_without_vintages_is_of_those_of_the
     for night, cells in ((None, bare), (NIGHT, without)):
         import_verdicts(twice.model_copy(update={"night": night}), save_sheet(tmp_path / f"{night}.csv", cells))
         assert {("fresh", NIGHT), ("pinned", "base")} == graded(twice).keys()
-
-
-def test_a_verdict_on_another_text_than_the_stored_one_is_refused_in_one_line(twice: Job, tmp_path: Path) -> None:
-    rows = filled(twice, tmp_path, vintage=NIGHT, named_models=("fresh",))
-    without = [{name: cell for name, cell in row.items() if name != "vintage"} for row in rows]
-    file = save_sheet(tmp_path / "filled.csv", without)
-
-    with pytest.raises(PipelineError, match=one_line("row 1: `response` is not the stored response of fresh")) as why:
-        import_verdicts(twice, file)
-    assert "in vintage base, " in str(why.value)
-    assert {} == graded(twice)
-    import_verdicts(twice.model_copy(update={"vintage": NIGHT}), file)
-    assert {("fresh", NIGHT)} == graded(twice).keys()
 
 
 @given(st.integers(1, 9), st.integers(1, 4), st.integers(0, 99), st.data())

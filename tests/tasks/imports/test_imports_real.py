@@ -72,12 +72,4 @@ def test_boards_have_the_means_of_the_files_over_the_tasks_that_are_admitted(imp
     assert [sorted(interval) for interval in intervals] == [list(interval) for interval in intervals]
     by_mean = rows(imported, "select rank from leaderboard where is_primary order by mean_score desc")
     assert [(1,), (2,), (3,)] == by_mean
-
-
-def test_all_graded_rows_are_stored_and_importing_the_same_files_again_stores_nothing(imported: Path) -> None:
-    job = job_on(FILES["tasks"], imported)
-    before = sorted((imported / "parts").rglob("*.parquet"))
-
     assert [(300, 4734)] == rows(imported, "select (select count(*) from responses), (select count(*) from verdicts)")
-    assert [0, 0] == [import_responses(job, FILES["responses"]).rows, import_verdicts(job, FILES["verdicts"]).rows]
-    assert before == sorted((imported / "parts").rglob("*.parquet"))

@@ -45,7 +45,7 @@ ROUTES = ("hosted_vllm/", "openai/")
 
 
 def target(api_base: str, route: str = ROUTES[0], **more: Any) -> Target:
-    parameters = {"api": "embedding", "api_key": "${A_KEY}", **more}
+    parameters = {"api": "embedding", "api_key": "${OPENAI_API_KEY}", **more}
     prices = Prices(2.0, None, 0.0, "configuration")
     return Target(f"{route}text-embedding-3-small", api_base, parameters, prices=prices)
 
@@ -53,11 +53,6 @@ def target(api_base: str, route: str = ROUTES[0], **more: Any) -> Target:
 def requested(to: Target, text: str) -> Any:
     call = Call(to, [{"role": "user", "content": text}], "a-cell")
     return asyncio.run(send(call, call.parameters(to.parameters)))
-
-
-@pytest.fixture(autouse=True)
-def _key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("A_KEY", "a-secret-key")
 
 
 @pytest.mark.parametrize("route", ROUTES)

@@ -13,7 +13,6 @@ from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.call_locks import CallLocks
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import AdmissionRequest, Budget, Limiter, Outcome
-from tasks.llm.request import Call
 from tests.faults.server import HttpResponse
 from tests.tasks.llm.conftest import Calling, Serve, call_to
 
@@ -25,10 +24,6 @@ def hold(folder: Path, is_locked: "Event") -> None:
     with CallLocks(folder).holding("a call") as is_ours:
         is_locked.set() if is_ours else None
         time.sleep(600)
-
-
-def key_of(call: Call) -> str:
-    return call.key(call.parameters(call.target.parameters))
 
 
 def test_what_one_has_locked_no_other_gets_until_it_is_released(tmp_path: Path) -> None:
@@ -68,7 +63,7 @@ async def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(
     calling.concurrency = 2
     theirs = CallLocks(calling.folder)
     calls = [call_to(server, f"question {number}") for number in range(6)]
-    in_hand = [theirs.holding(key_of(call)) for call in calls[:4]]
+    in_hand = [theirs.holding(call.key(call.parameters({}))) for call in calls[:4]]
     assert all(each.__enter__() for each in in_hand)
     async with calling.opened() as (gateway, _):
         waiting_calls = [asyncio.create_task(gateway.complete(call)) for call in calls]

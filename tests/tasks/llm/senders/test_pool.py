@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,15 +31,9 @@ from tasks.rules.errors import UsageError
 from tests.faults.server import FaultServer, HttpResponse
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed
 
-needs_ray = pytest.mark.usefixtures("_ray_is_installed")
+needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 SECRET = "sk-planted-0123456789abcdef"
 N_CALLS, AT_ONCE = 60, 12
-
-
-@pytest.fixture
-def _ray_is_installed() -> None:
-    if find_spec("ray") is None:
-        pytest.skip("Ray is not installed")
 
 
 def with_pool(
@@ -142,9 +137,6 @@ class DiesAtStart:
         os._exit(1)
 
 
-OTHERS = {**nodes.versions(), "litellm": "0.1"}
-
-
 @pytest.mark.slow
 @needs_ray
 @pytest.mark.parametrize(
@@ -152,7 +144,8 @@ OTHERS = {**nodes.versions(), "litellm": "0.1"}
     [
         (lambda patch: patch.setattr(pools, "SenderProcess", DiesAtStart), "hosted_vllm/candidate",
          r"Ray's node .+ is not used: 5 senders died there without a reply", 1),
-        pytest.param(lambda patch: patch.setattr(nodes, "versions", lambda: OTHERS), "hosted_vllm/candidate",
+        pytest.param(lambda patch: patch.setattr(nodes, "versions", partial(dict, nodes.versions(), litellm="0.1")),
+                     "hosted_vllm/candidate",
                      r"is not used: it runs other versions: litellm 1\..+ there, 0\.1 here", 0, marks=pytest.mark.long),
         pytest.param(lambda patch: patch.delenv("MISTRAL_API_KEY", raising=False), "mistral/mistral-small-latest",
                      "mistral-small-latest: MISTRAL_API_KEY is set on no node of Ray", 0, marks=pytest.mark.long),
