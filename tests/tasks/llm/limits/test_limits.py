@@ -80,6 +80,14 @@ def test_tokens_that_were_taken_and_not_used_are_given_back() -> None:
     assert pytest.approx(0.01, abs=0.02) == meter.wait_s(0.0)
 
 
+async def test_a_call_that_used_less_than_was_guessed_leaves_room_for_the_next() -> None:
+    limits = limiter(1, tpm=0.61)  # one token, and no other in the next hundred seconds
+    async with asyncio.timeout(60):
+        for key in ("first", "second"):
+            admission = await limits.acquire(AdmissionRequest("a", key, likely_tokens=1000))
+            limits.release(admission, Outcome(Reply("ok", prompt_tokens=0, completion_tokens=0)))
+
+
 def test_tokens_a_minute_count_what_was_really_used(calling: Calling, serve: Serve) -> None:
     usage = {"prompt_tokens": 500, "completion_tokens": 1500, "total_tokens": 2000}
     server, calling.concurrency, calling.limits = serve(HttpResponse("x", usage=usage)), 1, {"tpm": 240_000}
