@@ -196,9 +196,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         research_world = World(server, tmp_path_factory.mktemp("research"))
         assert [TASKS * CRITERIA, 0] == [research_world.does("three"), research_world.does("three")]
         # Nothing is in other words yet: only the writer has calls that can be counted.
-        _, derived, judging = plan(research_world.job("augmented"))
-        assert [("derive", TASKS * CRITERIA), ("judge", 0)] == [(p.purpose, p.calls) for p in (derived, judging)]
-        assert f"{TASKS * CRITERIA} criteria that are not rewritten yet" in judging.note
+        _, derived, of_judge = plan(research_world.job("augmented"))
+        assert [("derive", TASKS * CRITERIA), ("judge", 0)] == [(p.purpose, p.calls) for p in (derived, of_judge)]
+        assert f"{TASKS * CRITERIA} criteria that are not rewritten yet" in of_judge.note
         assert TASKS * CRITERIA == research_world.does("three", "two")
         # A criterion without examples is the same in the other wording: its call was made.
         assert TASKS * CRITERIA // 2 == research_world.does("three", "two", "removed")
@@ -262,7 +262,7 @@ def test_what_the_published_code_writes_is_read_as_verdicts() -> None:
     ({"final_presence": None}, "`final_presence` holds nothing"),
     ({"rubrics": "[]"}, "`rubrics` holds nothing"),
     ({"final_presence": json.dumps({"gemini_present": {"values": ["Satisfied"], "null_count": 1}})},
-     "gemini_present has 1 values for 2 criteria, so it is not known on which"),
+     "gemini_present has 1 values for 2 criteria, so they cannot be matched"),
 ])  # fmt: skip
 def test_a_table_that_does_not_say_what_was_decided_on_what_is_refused(cells: dict[str, Any], cause: str) -> None:
     presence = {"gemini_present": {"values": ["Satisfied", "Not Satisfied"]}}

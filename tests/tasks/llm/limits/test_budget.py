@@ -80,13 +80,13 @@ def test_calls_stop_before_the_cap_even_when_the_server_bills_the_most(
     calling.max_usd, calling.max_tokens, calling.concurrency = max_usd, max_tokens, concurrency
     target: dict[str, Any] = {"prices": Prices(100.0, None, 1000.0, "a list"), "parameters": {"max_tokens": 50}}
     replies = calling.at_once(*(call_to(server, f"täglich {'ü' * n}", **target) for n in range(60)))
-    n_made, prompts = len(server.book), [r["messages"][0]["content"].encode() for r in server.book]
-    assert {"Reply": n_made, "BudgetSpent": 60 - n_made} == Counter(type(reply).__name__ for reply in replies)
+    n_calls, prompts = len(server.book), [r["messages"][0]["content"].encode() for r in server.book]
+    assert {"Reply": n_calls, "BudgetSpent": 60 - n_calls} == Counter(type(reply).__name__ for reply in replies)
     n_prompt_tokens = sum(map(len, prompts))
     if max_tokens:
-        assert 1000 < n_prompt_tokens + 50 * n_made <= 3000
+        assert 1000 < n_prompt_tokens + 50 * n_calls <= 3000
     else:
-        assert 0.3 < (100 * n_prompt_tokens + 1000 * 50 * n_made) / 1e6 <= 0.5
+        assert 0.3 < (100 * n_prompt_tokens + 1000 * 50 * n_calls) / 1e6 <= 0.5
 
 
 @pytest.mark.usefixtures("hurried")
@@ -168,7 +168,7 @@ async def test_calls_by_the_batch_wait_for_the_room_that_a_live_call_holds_but_n
     limiter = Limiter(4, budget)
     admission = await limiter.acquire(LIVE)
     merged = await calling.batched(by_the_batch(server), budget, wait_s=0.2)
-    note = "1 calls were not submitted, since they could exceed the budget"
+    note = "1 calls were not submitted, because they could exceed the budget"
     assert ([], [note], False) == (merged.replies, merged.notes, budget.is_spent)  # there is room when the other ends
     looking = asyncio.create_task(calling.batched(by_the_batch(server), budget))
     limiter.release(admission, Outcome())
