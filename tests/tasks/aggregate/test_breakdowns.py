@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.kit import Fill, Rows, add_responses, differing, rubric_of
+import sql
+from tests.kit import Fill, Rows, add_responses, differing, response, rubric_of
 from tests.tasks.aggregate.world import EVERY_ROW, REFUSED
 from tests.tasks.certify.checker import ALL, Figures
 from warehouse import Reader
@@ -24,29 +25,29 @@ def rows(reader: Reader, figures: Figures) -> Table:
     return {figures.about(each): each for each in reader.rows(EVERY_ROW)}
 
 
-def test_the_world_holds_every_case_that_the_comparison_is_about(world: Rows, rows: Table) -> None:
+def test_the_world_holds_every_case_that_the_comparison_is_about(world: Rows, rows: Table, figures: Figures) -> None:
     means = [(about, each) for about, each in rows.items() if each["mean_score"] is not None]
 
     assert BREAKDOWNS == {label[0] for _, _, label, _ in rows}
     assert {0, 1, 2} <= {each["n_tasks"] for each in rows.values()}
     assert any(each["is_complete"] and each["n_tasks"] > 1 for _, each in means)
     assert any(0 < each["n_tasks_full"] < each["n_tasks"] == each["n_tasks_wanted"] for _, each in means)
-    assert any(about[-1] == "score" and each["mean_score"] == 0 and each["n_tasks"] > 10 for about, each in means)
+    assert any("score" == about[-1] and 0 == each["mean_score"] and each["n_tasks"] > 10 for about, each in means)
     assert {True, False} == {each["ci_low"] is None for _, each in means}
     assert {True, False} == {each["trials_mean"] is None for _, each in means}
     assert {True, False} == {each["is_latest"] for _, each in means}
     assert {(1, 1), (1, 2)} <= {(each["rank_low"], each["rank_high"]) for _, each in means}
     assert any(each["rank"] != each["latest_rank"] for _, each in means if each["is_latest"])
     assert {0, 2} <= {len(task["decision_types"]) for task in world["task_rows"]}
-    assert any(each["task_id"] == REFUSED for each in world["responses"])
+    assert any(REFUSED == each["task_id"] for each in world["responses"])
+    assert {("people", 1), ("judge-b", 3)} <= {(run[3], len(trials)) for run, (trials, *_) in figures.runs.items()}
 
 
-def test_every_label_has_a_row_for_every_model_with_a_response(reader: Reader, figures: Figures, rows: Table) -> None:
+def test_every_row_and_each_of_its_figures_is_what_an_independent_checker_makes_of_the_world(
+    reader: Reader, figures: Figures, rows: Table
+) -> None:
     assert len(rows) == reader.value(f"select count(*) {EVERY_ROW}")
     assert figures.all_rows() == rows.keys()
-
-
-def test_every_figure_of_a_row_is_what_an_independent_checker_makes_of_the_rows(figures: Figures, rows: Table) -> None:
     assert [] == [wrong for each in rows.values() for wrong in figures.compared(each)[1]]
 
 
@@ -132,8 +133,35 @@ def test_models_with_equal_means_share_a_rank_whatever_tasks_give(published: Fil
     for model, met in {"x": (0, 0, 3), "y": (1, 1, 1), "z": (0, 1, 2)}.items():
         decisions = {task: [1.0] * n + [0.0] * (10 - n) for task, n in zip("abc", met, strict=True)}
         add_responses(tables, decisions, model=model)
+
+    assert [(1,)] == published(tables).table("select distinct rank from leaderboard where is_primary")[1]
+
+
+def test_a_model_that_nobody_judged_is_on_the_leaderboard_and_such_a_vintage_replaces_none(published: Fill) -> None:
+    tables = add_responses(rubric_of({"a": [4, -2], "b": [4, 4]}), {"a": [1, 0], "b": [1, 0]}, model="judged")
+    later = response("a", "judged", vintage="later") | {"response_id": "later"}
+    tables["responses"] += [response("a", "imported"), response("b", "imported", 2), later]
     reader = published(tables)
 
-    rows = reader.rows("select model, rank, mean_score from leaderboard where is_primary order by model")
+    rows = {(row["model"], row["vintage"]): row for row in reader.rows("from leaderboard where is_primary")}
+    assert {("judged", "base"), ("imported", "base")} == rows.keys()
+    judged, imported = rows["judged", "base"], rows["imported", "base"]
+    assert (1, 1, True, True) == tuple(judged[name] for name in ("rank", "rank_high", "is_judged", "is_latest"))
+    names = (
+        "n_tasks", "n_tasks_full", "n_tasks_wanted", "n_trials", "coverage", "is_judged", "is_latest", "is_complete"
+    )  # fmt: skip
+    assert (0, 0, 2, 2, 0.0, False, True, False) == tuple(imported[name] for name in names)
+    assert {None} == {imported[name] for name in ("mean_score", "ci_low", "raw_mean_score", "rank", "latest_rank")}
+    # Everything is still possible: a from -0.5 to 1, b from 0 to 1, and the lower end is clipped.
+    assert (0.0, 1.0) == (imported["mean_lower"], imported["mean_upper"])
+    assert 0 == reader.value("select count(*) from breakdown_leaderboard where model = 'imported'")
 
-    assert [1, 1, 1] == [each["rank"] for each in rows], rows
+
+def test_what_an_equation_takes_from_its_definition_is_read_in_one_place() -> None:
+    texts = {str(path.relative_to(sql.FOLDER)): path.read_text() for path in sql.FOLDER.rglob("*.sql")}
+
+    for factor, path in {
+        "denominator_positive": "intermediate/scores/score_bounds",
+        "clips_mean": "intermediate/scores/breakdown_sizes", "points + offset_points": "warehouse/macros",
+    }.items():  # fmt: skip
+        assert [f"{path}.sql"] == [name for name, text in texts.items() if factor in text]

@@ -3,15 +3,13 @@
 import itertools
 import math
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.kit import admitted, criterion, differing, reading, response, verdict
+from tests.kit import Fill, admitted, criterion, differing, response, verdict
 from tests.tasks.aggregate.world import refused
-from warehouse import Reader
 
 MODELS = ("ada", "bell", "curie", "dirac", "euler")
 FEW_MODELS = MODELS[:3]
@@ -105,14 +103,8 @@ def judged() -> Judged:
 
 
 @pytest.fixture(scope="module")
-def reader(judged: Judged, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    with reading(tmp_path_factory.mktemp("criteria"), judged.tables) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def statistics(reader: Reader) -> dict[Key, dict[str, Any]]:
-    rows = reader.rows("from criterion_statistics")
+def statistics(judged: Judged, published: Fill) -> dict[Key, dict[str, Any]]:
+    rows = published(judged.tables).rows("from criterion_statistics")
     result = {(each["judge"] + ("#2" if each["judge_trial"] == 2 else ""), each["criterion_id"]): each for each in rows}
     assert len(rows) == len(result)
     return result
@@ -160,10 +152,9 @@ def test_the_rest_correlation_is_that_of_numpy(judged: Judged, statistics: Table
         has_end = correlation is not None and n_models > 3
         wanted[key] = {
             "rest_correlation": correlation,
-            "rest_correlation_high": math.tanh(math.atanh(correlation) + 1.96 / math.sqrt(n_models - 3))
-            if correlation is not None and has_end
-            else None,
-        }
+            "rest_correlation_high": math.tanh(math.atanh(correlation or 0) + 1.96 / math.sqrt(n_models - 3))
+            if has_end else None,
+        }  # fmt: skip
 
     assert any((result["rest_correlation"] or 0) < -0.2 for result in wanted.values())
     assert wanted["axel", "t0-c0"]["rest_correlation"] is None
@@ -173,7 +164,6 @@ def test_the_rest_correlation_is_that_of_numpy(judged: Judged, statistics: Table
 
 def test_disagreement_is_the_share_of_differing_pairs(judged: Judged, statistics: Table) -> None:
     result = {key: judged.disagreement(key[1]) or (None, None) for key in statistics}
+    wanted = {key: {"n_graded": n, "disagreement": share} for key, (n, share) in result.items()}
 
-    assert [] == differing(
-        {key: {"n_graded": n, "disagreement": share} for key, (n, share) in result.items()}, statistics
-    )
+    assert [] == differing(wanted, statistics)

@@ -143,7 +143,7 @@ def test_a_reply_that_is_no_review_is_requested_once_more(server: FaultServer, t
     n_broken = len([1 for row in rows_in(job, "select title from criteria") if row["title"] == broken])
 
     assert [row["status"] for row in failed] == ["parse_error"] * n_broken
-    assert all(row["findings"] is None and row["attempts"] == 2 and "atomic is missing" in row["error"]
+    assert all(row["findings"] is None and 2 == row["attempts"] and "atomic is missing" in row["error"]
                for row in failed)  # fmt: skip
     query = "select count(*) as n, count(value) as decided from criterion_reviews where review_check is null"
     (without,) = rows_in(job, query)

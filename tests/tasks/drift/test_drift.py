@@ -156,7 +156,7 @@ def test_no_night_or_no_configured_number_means_that_nothing_is_judged(server: F
     asyncio.run(judge_control_set(job))
     night(server, job_at(server, folder, verdicts=0), "2026-11-20")
 
-    assert len(server.book) == before
+    assert before == len(server.book)
 
 
 def test_no_score_sees_the_control_verdicts(server: FaultServer, folder: Path) -> None:
@@ -167,7 +167,7 @@ def test_no_score_sees_the_control_verdicts(server: FaultServer, folder: Path) -
     night(server, job, "2026-11-20")
 
     assert before[0]
-    assert [rows_in(job, query) for query in queries] == before
+    assert before == [rows_in(job, query) for query in queries]
 
 
 def test_a_judge_that_decides_otherwise_from_a_night_on_is_found_and_one_that_does_not_is_not(
@@ -278,7 +278,7 @@ def test_a_night_that_is_judged_late_takes_its_place_among_the_others(server: Fa
     after = rows_in(job, "select night, centre from judge_drift order by night")
 
     assert before["centre"] == after[1]["centre"] == pytest.approx((N + 0.5) / (N + 1))
-    assert after[2]["centre"] == pytest.approx((2 * N + 0.5) / (2 * N + 1))
+    assert pytest.approx((2 * N + 0.5) / (2 * N + 1)) == after[2]["centre"]
 
 
 def test_the_bar_is_the_one_that_was_configured_in_its_night(server: FaultServer, folder: Path) -> None:

@@ -64,10 +64,10 @@ def test_agreement_and_kappa_are_those_of_the_first_and_the_new_decisions(publis
         assert (each["n_members"], each["n_decided"]) == (40, len(pairs))
         assert each["n_lost"] == sum(v["status"] == "lost" for v in tonight)
         assert each["n_failed"] == sum(v["status"] == "provider_error" for v in tonight)
-        assert each["agreement"] == pytest.approx(accuracy_score(*as_words))
+        assert pytest.approx(accuracy_score(*as_words)) == each["agreement"]
         assert each["kappa"] is None if math.isnan(kappa) else each["kappa"] == pytest.approx(kappa)
-        assert each["met_share"] == pytest.approx(sum(new) / len(new))
-        assert each["first_met_share"] == pytest.approx(sum(old) / len(old))
+        assert pytest.approx(sum(new) / len(new)) == each["met_share"]
+        assert pytest.approx(sum(old) / len(old)) == each["first_met_share"]
 
 
 def test_limits_are_shown_only_beside_the_counts_that_they_were_worked_out_with(published: Fill) -> None:

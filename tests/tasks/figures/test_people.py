@@ -82,13 +82,13 @@ def test_decisions_are_pooled_so_that_one_of_a_single_criterion_hardly_counts(re
     assert (120 + 2 * 9 + 3 * 1, 4, 6) == tuple(people[name] for name in ("n", "n_people", "n_pairs"))
     for row, pairs in ((judge, with_judge), (people, among_people)):
         mine, theirs = zip(*(pair for of_one in pairs for pair in of_one), strict=True)
-        assert row["macro_f1"] == pytest.approx(f1_score(mine, theirs, average="macro"))
+        assert pytest.approx(f1_score(mine, theirs, average="macro")) == row["macro_f1"]
     mine, theirs = zip(*(pair for pairs in with_judge for pair in pairs), strict=True)
-    assert judge["kappa"] == pytest.approx(cohen_kappa_score(mine, theirs))
-    assert judge["agreement"] == pytest.approx(fmean(a == b for a, b in zip(mine, theirs, strict=True)))
+    assert pytest.approx(cohen_kappa_score(mine, theirs)) == judge["kappa"]
+    assert pytest.approx(fmean(a == b for a, b in zip(mine, theirs, strict=True))) == judge["agreement"]
     each = [f1_score(*zip(*pairs, strict=True), average="macro") for pairs in with_judge]
-    assert judge["macro_f1_pair_mean"] == pytest.approx(fmean(each))
+    assert pytest.approx(fmean(each)) == judge["macro_f1_pair_mean"]
     assert abs(judge["macro_f1_pair_mean"] - judge["macro_f1"]) > 0.05
     # Each pair of people counts once, in both orders.
     mine, theirs = zip(*(pair for pairs in among_people for pair in pairs), strict=True)
-    assert people["kappa"] == pytest.approx(cohen_kappa_score(mine + theirs, theirs + mine))
+    assert pytest.approx(cohen_kappa_score(mine + theirs, theirs + mine)) == people["kappa"]

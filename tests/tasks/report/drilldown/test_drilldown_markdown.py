@@ -67,7 +67,7 @@ def faults(html: str) -> list[object]:
         allowed = {"a": {"href", "target", "rel"}, "ol": {"start"}}.get(tag, set())
         wrong += [(tag, name) for name in attributes if name not in allowed]
         if tag == "a":
-            assert (attributes["target"], attributes["rel"]) == ("_blank", "noopener noreferrer nofollow")
+            assert ("_blank", "noopener noreferrer nofollow") == (attributes["target"], attributes["rel"])
             wrong += [href for href in [attributes.get("href")] if href and not re.match(r"(https?|mailto):", href)]
     return wrong + seen.others
 
@@ -112,10 +112,10 @@ def test_markdown_is_set() -> None:
 
     actual = [name for name, _ in Seen(as_html(text) or "").elements]
 
-    assert actual == [
+    assert [
         "h4", "p", "strong", "em", "del", "code", "br", "ol", "li", "li", "blockquote", "p", "table", "thead", "tr",
         "th", "th", "tbody", "tr", "td", "td", "pre", "code",
-    ]  # fmt: skip
+    ] == actual  # fmt: skip
 
 
 def test_a_link_opens_elsewhere_and_an_image_is_a_link_and_not_loaded() -> None:
@@ -124,7 +124,7 @@ def test_a_link_opens_elsewhere_and_an_image_is_a_link_and_not_loaded() -> None:
     assert ["https://example.org/a.png", "mailto:x@example.org", None, None] == [
         attributes.get("href") for name, attributes in seen.elements if name == "a"
     ]
-    assert seen.words.strip() == "!chart b c d"
+    assert "!chart b c d" == seen.words.strip()
 
 
 @pytest.mark.parametrize("name", LONG)

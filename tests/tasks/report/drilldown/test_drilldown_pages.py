@@ -23,7 +23,7 @@ def visit(browser: Browser, world_drilldown: Path) -> Iterator[Visit]:
     """A visit, at the end of which nothing may have been wrong."""
     with visiting(browser, world_drilldown) as visit:
         yield visit
-        assert visit.faults == []
+        assert [] == visit.faults
 
 
 @pytest.fixture(scope="module", name="held")
@@ -55,7 +55,7 @@ def test_attacks_in_texts_and_names_do_nothing(browser: Browser, hostile_drilldo
         visit.page.locator(".anchor").first.click()
         visit.page.locator("td.marked pre, .marked").first.wait_for()
 
-        assert visit.faults == []
+        assert [] == visit.faults
         addresses = visit.value("[...document.querySelectorAll('.markdown a[href]')].map((each) => each.href)")
         assert [] == [each for each in addresses if not re.match("(https?|mailto):", each)]
 
@@ -70,11 +70,11 @@ def test_tasks_are_filtered_by_labels_and_words_and_a_link_keeps_the_filter(visi
 
     assert 1 < len(expected) < 10
     visit.page.wait_for_function("(n) => document.querySelectorAll('.tabulator-row').length === n", arg=len(expected))
-    assert texts(visit.page.locator(".tabulator-frozen a")) == expected
-    assert texts(visit.page.locator("#count")) == [f"{len(expected)} of {len(held['index']['tasks'])} tasks"]
+    assert expected == texts(visit.page.locator(".tabulator-frozen a"))
+    assert [f"{len(expected)} of {len(held['index']['tasks'])} tasks"] == texts(visit.page.locator("#count"))
     visit.page.reload()
     visit.page.wait_for_selector("html[data-rendered]", state="attached")
-    assert texts(visit.page.locator(".tabulator-frozen a")) == expected
+    assert expected == texts(visit.page.locator(".tabulator-frozen a"))
     visit.page.get_by_role("button", name="Reset").click()
     visit.page.wait_for_function("(n) => document.querySelectorAll('.tabulator-row').length > n", arg=len(expected))
 
@@ -97,7 +97,7 @@ def test_tasks_are_sorted_by_any_column_with_what_is_missing_last(visit: Visit, 
         assert cells[: len(known)] == [f"{value:.2f}" for value in order]
         assert all(" to " in cell for cell in cells[len(known) :])
         assert 5 < len(known) < len(cells) == len(values)
-    assert heading.get_attribute("aria-sort") == "ascending"
+    assert "ascending" == heading.get_attribute("aria-sort")
 
 
 def test_the_response_is_set_as_markdown_or_shown_word_for_word(visit: Visit, held: dict[str, Any]) -> None:
@@ -160,8 +160,8 @@ def test_a_verdict_or_response_that_failed_says_why_and_is_never_called_unmet(
     one, other = entry(held, "dogwood-open")["key"], entry(held, "birch-2")["key"]
     visit.open(f"task.html#task={task_key('finance-04')}&a={one}&b={other}")
     assert "No response: truncated." in visit.page.locator("#responses article").first.inner_text()
-    assert set(texts(visit.page.locator("#criteria td[data-label^=A] .badge"))) == {"∅ no response"}
-    assert visit.page.locator("td .flip").count() == 0
+    assert {"∅ no response"} == set(texts(visit.page.locator("#criteria td[data-label^=A] .badge")))
+    assert 0 == visit.page.locator("td .flip").count()
 
 
 def test_what_a_task_without_a_response_lacks_takes_one_line(browser: Browser, tmp_path: Path) -> None:
@@ -169,9 +169,9 @@ def test_what_a_task_without_a_response_lacks_takes_one_line(browser: Browser, t
     with visiting(browser, tmp_path / "site") as visit:
         visit.open("task.html")
 
-        assert visit.page.locator("#responses").inner_text() == "No model in this report has a response to this task."
-        assert texts(visit.page.locator("h2:visible")) == ["Conversation", "Responses", "Criteria and verdicts"]
-        assert visit.faults == []
+        assert "No model in this report has a response to this task." == visit.page.locator("#responses").inner_text()
+        assert ["Conversation", "Responses", "Criteria and verdicts"] == texts(visit.page.locator("h2:visible"))
+        assert [] == visit.faults
 
 
 def test_every_verdict_has_a_link_that_leads_to_it_and_to_its_row(
@@ -191,8 +191,8 @@ def test_every_verdict_has_a_link_that_leads_to_it_and_to_its_row(
             1, 8, held["index"]["main"],
         ))  # fmt: skip
 
-        assert visit.faults == []
-        assert marked.count() == 1
+        assert [] == visit.faults
+        assert 1 == marked.count()
         assert verdict["explanation"] in marked.inner_text()
         box = marked.bounding_box()
         assert box is not None
@@ -217,7 +217,7 @@ def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: dict
     count = visit.page.locator("#count")
     assert count.get_attribute("data-total") == str(len(shown))
     rows = "Tabulator.findTable('#verdicts')[0].getDataCount()"
-    assert visit.value(rows) == 200
+    assert 200 == visit.value(rows)
     visit.value("document.querySelector('.tabulator-tableholder').scrollTo(0, 1e6)")
     visit.page.wait_for_function(f"() => {rows} === 400")
 
@@ -232,7 +232,7 @@ def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: dict
     ]  # fmt: skip
     visit.page.wait_for_function("(n) => document.getElementById('count').dataset.total === n", arg=str(len(expected)))
     assert 10 < len(expected) < 1000
-    assert set(texts(visit.page.locator("#verdicts .badge"))) == {"✗ not met"}
+    assert {"✗ not met"} == set(texts(visit.page.locator("#verdicts .badge")))
 
 
 def test_failures_are_found_among_all_verdicts_and_lead_to_their_causes(visit: Visit) -> None:
@@ -276,4 +276,4 @@ def test_a_page_that_is_open_goes_on_working_when_the_report_is_renewed_under_it
         visit.page.locator("#next").click()
         visit.page.locator("#responses", has_text="m1 says t2.").wait_for()
 
-        assert visit.faults == []
+        assert [] == visit.faults

@@ -51,14 +51,14 @@ def test_no_chart_shows_two_judges_or_splits_or_a_hard_split_beside_its_full_one
     plots = FIGURES[name].plots(rows)  # type: ignore[misc]
 
     charted = [specification(plot.chart)["data"]["values"] for plot in plots]
-    assert all(len({each["judge_config"] for each in values}) == 1 for values in charted)
+    assert all(1 == len({each["judge_config"] for each in values}) for values in charted)
     titles = [plot.title for plot in plots]
     assert len(titles) == len(set(titles))
     assert not [title for title in titles if "_hard" in title]
     for split in ("finance", "legal"):
         assert any(title.endswith(f"{split}, judged by {JUDGES[0]}") for title in titles)
     listed = FIGURES[name].listed(rows)  # type: ignore[misc]
-    assert {each["split"] for each in listed} == {"finance", "legal"}
+    assert {"finance", "legal"} == {each["split"] for each in listed}
 
 
 CRITERIA = [
@@ -77,9 +77,9 @@ def test_what_is_not_decided_has_no_figure_and_not_a_bad_one(tmp_path: Path) -> 
     categories = {each["label"]: each for each in rows_of(FIGURES["categories"], scope)}
     (critical,) = rows_of(FIGURES["critical"], scope)
 
-    assert (categories["Accuracy"]["mean_score"], categories["Risk"]["mean_score"]) == (1.0, None)
-    assert (categories["Risk"]["mean_lower"], categories["Risk"]["mean_upper"]) == (0.0, 1.0)
-    assert (critical["missed_share"], critical["mistake_share"], critical["mistake_coverage"]) == (0.0, None, 0.0)
+    assert (1.0, None) == (categories["Accuracy"]["mean_score"], categories["Risk"]["mean_score"])
+    assert (0.0, 1.0) == (categories["Risk"]["mean_lower"], categories["Risk"]["mean_upper"])
+    assert (0.0, None, 0.0) == (critical["missed_share"], critical["mistake_share"], critical["mistake_coverage"])
     assert critical["responses_with_mistake_share"] is None
 
 
@@ -126,11 +126,11 @@ def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(t
     notes = FIGURES["costs"].notes(list(rows.values()))  # type: ignore[misc]
 
     columns = ("response_usd", "n_unpriced_responses", "all_responses_usd", "task_usd")
-    assert {model: tuple(each[name] for name in columns) for model, each in rows.items()} == {
+    assert {
         "dear": (2.0, 1, None, pytest.approx(2.01)), "free": (0.0, 0, 0.0, pytest.approx(0.01)),
         "odd": (None, 2, None, None),
-    }  # fmt: skip
-    assert [note.endswith(f"{name}.") for note, name in zip(notes, ("odd", "free"), strict=False)] == [True, True]
+    } == {model: tuple(each[name] for name in columns) for model, each in rows.items()}  # fmt: skip
+    assert [True, True] == [note.endswith(f"{name}.") for note, name in zip(notes, ("odd", "free"), strict=False)]
     assert notes[2].startswith("The cost of dear ")
     plots = FIGURES["costs"].plots(list(rows.values()))  # type: ignore[misc]
     assert ["dear"] == [each["model"] for each in specification(plots[0].chart)["data"]["values"]]
@@ -142,10 +142,10 @@ def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path: Path) -> N
     (cost,) = rows_of(FIGURES["costs"], scope)
     (judge,) = rows_of(FIGURES["judge_costs"], scope)
 
-    assert (cost["response_usd"], cost["verdicts_usd"], cost["task_usd"]) == (1.0, None, None)
-    assert (judge["thousand_usd"], judge["cost_usd"], judge["n_unpriced"]) == (None, None, 2)
+    assert (1.0, None, None) == (cost["response_usd"], cost["verdicts_usd"], cost["task_usd"])
+    assert (None, None, 2) == (judge["thousand_usd"], judge["cost_usd"], judge["n_unpriced"])
     assert judge["cached_share"] is None
-    assert FIGURES["judge_costs"].plots([judge]) == []  # type: ignore[misc]
+    assert [] == FIGURES["judge_costs"].plots([judge])  # type: ignore[misc]
 
 
 def test_around_the_border_are_the_last_inside_and_the_first_outside() -> None:
@@ -201,15 +201,13 @@ def test_each_reason_is_counted_with_its_failures_and_an_unknown_cost_stays_unkn
     shown = {row["reason"]: row for row in rows_of(DECISIONS, scope)}
 
     assert {
-        reason: (row["decided_by"], row["n"], row["n_failed"], row["cost_usd"]) for reason, row in shown.items()
-    } == {
         "decided at once": ("cheap", 2, 0, 0.3),
         "weight": ("strong", 2, 1, None),
         "disagreement": ("strong", 1, 0, 0.5),
-    }
-    assert {reason: row["share"] for reason, row in shown.items()} == {
+    } == {reason: (row["decided_by"], row["n"], row["n_failed"], row["cost_usd"]) for reason, row in shown.items()}
+    assert {
         "decided at once": 0.5, "weight": 0.5, "disagreement": 0.25,
-    }  # fmt: skip
+    } == {reason: row["share"] for reason, row in shown.items()}  # fmt: skip
 
 
 def test_a_served_page_leads_only_to_pages_that_are_there(tmp_path: Path) -> None:

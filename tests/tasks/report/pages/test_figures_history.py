@@ -50,17 +50,17 @@ def facts(rows: Rows) -> list[tuple[str, float | None, str | None]]:
 def test_a_line_goes_on_in_the_order_of_time_and_ends_where_something_is_another_than_before(
     histories: dict[str, Rows], what: str, expected: list[tuple[str, float | None, str | None]], n_lines: int
 ) -> None:
-    assert facts(histories[what]) == expected
+    assert expected == facts(histories[what])
     assert len({each["line"] for each in histories[what]}) == n_lines
 
 
 def test_each_judge_has_its_history_with_the_nights_in_which_it_was_out_of_control(histories: dict[str, Rows]) -> None:
     rows = histories["two judges"]
 
-    assert [(each["judged_by"], each["is_drifted"]) for each in rows] == [
+    assert [
         ("judge", False), ("judge", True), ("second", False), ("second", False),
-    ]  # fmt: skip
-    assert [each["judge_config"] for each in rows][2:] == [["second"], ["second"]]
+    ] == [(each["judged_by"], each["is_drifted"]) for each in rows]  # fmt: skip
+    assert [["second"], ["second"]] == [each["judge_config"] for each in rows][2:]
 
 
 RUNS = [
@@ -103,9 +103,9 @@ def test_what_a_killed_run_made_is_counted_and_every_run_cost_what_its_calls_did
     rows = rows_of(FIGURES["runs"], kept)
 
     columns = ("run_id", "responses", "verdicts", "cost_usd", "unpriced_calls", "minutes")
-    assert [tuple(each[name] for name in columns) for each in rows] == [
+    assert [
         ("third", 2, 4, 0.125, 0, None), ("second", 2, 4, 0.75, 6, None), ("first", 4, 9, 8.0, 0, 10.0),
-    ]  # fmt: skip
+    ] == [tuple(each[name] for name in columns) for each in rows]  # fmt: skip
     assert rows[0]["started_at"] == at(2000).replace(tzinfo=None)
 
 
@@ -116,5 +116,5 @@ def test_a_score_below_0_goes_on_unclipped(tmp_path: Path) -> None:
     scope = scope_of(tmp_path, tables)
 
     first, second = rows_of(FIGURES["history"], scope)
-    assert [(each["mean_score"], each["raw_mean_score"]) for each in (first, second)] == [(0.0, -1.0), (0.0, -2.0)]
-    assert second["change"] == -1.0
+    assert [(0.0, -1.0), (0.0, -2.0)] == [(each["mean_score"], each["raw_mean_score"]) for each in (first, second)]
+    assert -1.0 == second["change"]

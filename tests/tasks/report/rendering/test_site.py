@@ -37,7 +37,7 @@ def test_a_later_report_replaces_an_earlier_one_and_leaves_nothing_of_it(tmp_pat
     size = second.finish()
 
     actual = files_of(tmp_path / "site")
-    assert {name: text for name, text in actual.items() if name not in OWN} == {"index.html": "new"}
+    assert {"index.html": "new"} == {name: text for name, text in actual.items() if name not in OWN}
     assert size == sum(map(len, actual.values()))
     assert not (tmp_path / "site/data").exists()
 
@@ -48,8 +48,8 @@ def test_a_file_that_is_the_same_is_not_written_again(tmp_path: Path) -> None:
         site.write("page.html", "text")
         site.write("other.html", "new" if (tmp_path / "other.html").exists() else "old")
         before = (tmp_path / "page.html").stat().st_ino
-    assert (tmp_path / "page.html").stat().st_ino == before
-    assert (tmp_path / "other.html").read_text() == "new"
+    assert before == (tmp_path / "page.html").stat().st_ino
+    assert "new" == (tmp_path / "other.html").read_text()
 
 
 @pytest.mark.parametrize("other", ["thesis.tex", ".git/config", "figures/mine.csv", "report.json"])
@@ -93,7 +93,7 @@ def test_what_people_put_into_a_report_stays_and_so_do_their_folders(tmp_path: P
     actual = files_of(site)
     assert actual.keys() - OWN == {"index.html", "figures/stays.csv", *mine}
     assert (site / "empty").is_dir()
-    assert report_files(site) == ["figures/stays.csv", "index.html", "report.json"]
+    assert ["figures/stays.csv", "index.html", "report.json"] == report_files(site)
 
 
 def test_what_a_killed_build_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
@@ -104,14 +104,14 @@ def test_what_a_killed_build_left_is_removed_by_the_next_one(tmp_path: Path) -> 
     (site / f"data/.{'0' * 32}.tmp").write_text("cut off")
 
     site_with(site, "index.html")
-    assert files_of(site).keys() - OWN == {"index.html", "mine.txt"}
+    assert {"index.html", "mine.txt"} == files_of(site).keys() - OWN
 
 
 def test_a_data_file_that_the_report_before_names_is_deleted_by_the_build_after_this_one(tmp_path: Path) -> None:
     site = site_with(tmp_path / "site", OLD)
 
-    assert files_of(site_with(site, NEW)).keys() - OWN == {OLD, NEW}
-    assert files_of(site_with(site, NEW)).keys() - OWN == {NEW}
+    assert {OLD, NEW} == files_of(site_with(site, NEW)).keys() - OWN
+    assert {NEW} == files_of(site_with(site, NEW)).keys() - OWN
 
 
 def test_only_a_data_file_that_is_there_whole_is_kept(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_links_in_a_report_are_left_alone_and_never_followed(tmp_path: Path) -> 
 
     assert (site / "shelf").is_symlink()
     assert (site / "other").is_symlink()
-    assert (elsewhere / "mine.txt").read_text() == "mine"
+    assert "mine" == (elsewhere / "mine.txt").read_text()
 
 
 def test_a_second_writer_waits_for_the_first_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,6 +163,6 @@ def test_a_second_writer_waits_for_the_first_and_says_so(tmp_path: Path, monkeyp
         order.append("first")
     second.join(30)
 
-    assert order == ["first", "second"]
-    assert notices == [f"{tmp_path / 'site'}: another run is writing its report there; this one waits for it"]
+    assert ["first", "second"] == order
+    assert [f"{tmp_path / 'site'}: another run is writing its report there; this one waits for it"] == notices
     assert not (tmp_path / "site/other.html").exists()

@@ -197,5 +197,5 @@ def votes_by_hand(errors: list[list[float]]) -> float | None:
 def test_votes_are_kishs_with_the_mean_correlation_of_all_pairs_that_have_one(errors: list[list[float]]) -> None:
     expected, result = votes_by_hand(errors), votes_of(np.array(errors))
 
-    assert math.isnan(result) if expected is None else result == pytest.approx(expected)
+    assert math.isnan(result) if expected is None else pytest.approx(expected) == result
     assert expected is None or 1.0 <= result <= len(errors[0]) + 1e-9

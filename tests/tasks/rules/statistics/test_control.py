@@ -70,4 +70,4 @@ def test_the_limit_is_the_lowest_number_that_is_likely_enough(n_pooled: int, sha
     predicted = stats.betabinom(n, agreeing + 0.5, n_pooled - agreeing + 0.5)
 
     assert predicted.cdf(least) >= FALSE_ALARMS * (1 - 1e-6)
-    assert least == 0 or predicted.cdf(least - 1) < FALSE_ALARMS * (1 + 1e-6)
+    assert 0 == least or predicted.cdf(least - 1) < FALSE_ALARMS * (1 + 1e-6)
