@@ -41,11 +41,10 @@ def test_the_world_holds_every_case_that_the_comparison_is_about(world: Rows, ro
     assert {0, 2} <= {len(task["decision_types"]) for task in world["task_rows"]}
     assert any(REFUSED == each["task_id"] for each in world["responses"])
     assert {("people", 1), ("judge-b", 3)} <= {(run[3], len(trials)) for run, (trials, *_) in figures.runs.items()}
+    assert {("ternary", 1), ("ternary_as_binary", 1), ("binary", 3)} <= {run[6:] for run in figures.runs}
 
 
-def test_every_row_and_each_of_its_figures_is_what_an_independent_checker_makes_of_the_world(
-    reader: Reader, figures: Figures, rows: Table
-) -> None:
+def test_every_row_and_figure_is_that_of_the_independent_checker(reader: Reader, figures: Figures, rows: Table) -> None:
     assert len(rows) == reader.value(f"select count(*) {EVERY_ROW}")
     assert figures.all_rows() == rows.keys()
     assert [] == [wrong for each in rows.values() for wrong in figures.compared(each)[1]]

@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from tasks.aggregate import aggregate
-from tasks.rules.statistics.comparison import holm
 from tests.kit import aggregated, combined, job_on, rows_in, values_in
 from tests.tasks.compare.comparisons import Rubric, judged, tasks_of
-from warehouse import Warehouse
 
 RUBRICS: dict[str, Rubric] = {f"t{i:02d}": [(10, "Accuracy"), (6, "Risk"), (-5, "Risk")] for i in range(24)}
 MODELS = ("plain", "search", "tools", "other")
@@ -84,26 +82,6 @@ def test_a_finished_aggregation_tests_nothing_again_and_a_new_condition_only_its
 
     more = {"gpt": {**CONDITIONS["gpt"], "more": "other"}}
     assert n_figures == n_tested(root, conditions=more)
-
-
-def test_p_values_of_a_family_are_corrected_together_by_holm(root: Path) -> None:
-    aggregate(job_on("sample", root, conditions=CONDITIONS))
-    dice, choices = random.Random(1), [None, 0.001, 0.01, 0.01, 0.02, 0.03, 0.2, 0.6]
-    figures = rows_in(root, "select figure_id, basis from intermediate.condition_figures")
-    tests = {row["figure_id"]: row for row in rows_in(root, "from measures where measure = 'difference'")}
-    tested = [tests[each["figure_id"]] | {"p_value": dice.choice(choices)} for each in figures]
-    Warehouse(root).write("measures", tested)
-    Warehouse(root).publish()
-
-    families: dict[Any, list[dict[str, Any]]] = {}
-    for row in rows_in(root, DIFFERENCES):
-        families.setdefault((row["breakdown"], row["score_name"]), []).append(row)
-    assert {2, 4} == {len(family) for family in families.values()}
-    for family in families.values():
-        corrected = holm([row["p_value"] for row in family])
-        wanted = [None if value is None else (pytest.approx(value), value <= 0.05) for value in corrected]
-        assert wanted == [row["p_holm"] and (row["p_holm"], row["is_significant"]) for row in family]
-        assert {sum(value is not None for value in corrected)} == {row["n_comparisons"] for row in family}
 
 
 def test_criteria_are_compared_by_the_mean_of_their_verdicts_in_complete_trials(tmp_path: Path) -> None:

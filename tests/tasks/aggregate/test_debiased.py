@@ -36,7 +36,7 @@ def figure(reader: Reader, model: str, score: str = "score", category: str = "")
 @pytest.mark.parametrize(("score", "category"), [
     ("score", ""), ("min_normalized", ""), ("min_normalized", CATEGORIES[0]), ("min_normalized", CATEGORIES[1]),
 ])  # fmt: skip
-def test_a_debiased_score_is_that_of_plain_python(
+def test_it_is_that_of_plain_python(
     reader: Reader, labelled: LabelledWorld, model: str, score: str, category: str
 ) -> None:
     actual, expected = figure(reader, model, score, category), labelled.expected(model, score, category or None)

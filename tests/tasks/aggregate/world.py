@@ -15,6 +15,16 @@ MODELS = {
 }  # fmt: skip
 """Model and vintage -> the trials"""
 JUDGES = ("a-judge", "judge-b")
+MAJORITIES = {
+    "panel": ("a-judge", "judge-b", "people"), "four": ("a-judge", "judge-b", "people", "tern"),
+    "with a stranger": ("a-judge", "judge-b", "nobody"),
+}  # fmt: skip
+"""Configured majority -> its members."""
+_MORE_GRADERS = {
+    "people": {"source": "imported"}, "tern": {"grading": "ternary"}, "a-judge#2": {"judge_trial": 2},
+    "a-judge#3": {"judge_trial": 3}, "judge-b#2": {"judge_trial": 2},
+}  # fmt: skip
+"""Grader of some responses -> what its verdicts say of it."""
 REFUSED = "t-refused"
 
 EVERY_ROW = """
@@ -24,9 +34,9 @@ EVERY_ROW = """
         select *, 'all' as breakdown, '' as label from leaderboard
         union all by name
         select *, 'all' as breakdown, '' as label from hard_leaderboard
-    )
+    ) where is_judged
 """
-"""The rows of all leaderboards, whole task sets under the breakdown `all`."""
+"""The rows of all leaderboards that a judge made, whole task sets under the breakdown `all`."""
 
 
 def random_world(seed: int, n_tasks: int = 60) -> Rows:
@@ -77,6 +87,30 @@ def random_world(seed: int, n_tasks: int = 60) -> Rows:
         "responses": responses,
         "verdicts": verdicts,
     }
+
+
+def graded_world(seed: int, n_tasks: int = 45) -> Rows:
+    """A random world in which people, a judge of three steps and repetitions of judges have decided as well.
+
+    Some verdicts are on wordings that are no more; a model's second trial has a response to the refused task alone.
+    """
+    rows, dice = random_world(seed, n_tasks), random.Random(seed)
+    first = [
+        each for each in rows["verdicts"]
+        if each["judge"] == JUDGES[1] and each["model"] != "curie" and each["task_id"] < "t012"
+    ]  # fmt: skip
+    criteria = {each["criterion_id"]: each for each in rows["criteria"]}
+    for grader, about in _MORE_GRADERS.items():
+        for each in (each for each in first if dice.random() < 0.92):
+            differs, is_partial, fails = (dice.random() < share for share in (0.2, 0.3, 0.03))
+            value = None if fails or each["value"] is None else abs(each["value"] - differs)
+            value = 0.5 if grader == "tern" and is_partial else value
+            of_criterion = criteria[each["criterion_id"]]
+            rows["verdicts"].append(verdict(each, of_criterion, value, judge=grader.partition("#")[0], **about))
+    for each in rows["verdicts"][::37]:
+        each["criterion_hash"] = "an-older-wording"
+    rows["responses"].append(response(REFUSED, "dirac", 2, vintage="2026-11-20"))
+    return rows
 
 
 def _lengths(dice: random.Random, model: str) -> dict[str, int | None]:

@@ -40,16 +40,14 @@ def test_known_labels_are_columns_of_the_row(secondary: list[str]) -> None:
 
 @pytest.mark.parametrize(("content", "reason"), [
     ({"primary": "capital & funding", "secondary": []}, "is no label"),
-    ({"primary": None, "secondary": []}, "is no label"),
-    ({"secondary": ["Other"]}, "is no label"),
+    ({"primary": None, "secondary": []}, "is no label"), ({"secondary": ["Other"]}, "is no label"),
     ({"primary": "Other", "secondary": ["Nope"]}, "'Nope' is no label"),
     ({"primary": "Other", "secondary": ["Other"]}, "named twice"),
     ({"primary": "Other", "secondary": ["Capital & Funding", "Planning & Forecasts"] * 2}, "named twice"),
     ({"primary": "Other", "secondary": "Capital & Funding"}, "no list"),
     ({"primary": "Other", "secondary": [], "explanation": 3}, "explanation is no text"),
     ('{"primary": "Other", "primary": "Other"}', "a key appears twice"),
-    ('The label is {"primary": "Other"}', "not one JSON object"),
-    ("", "not one JSON object"),
+    ('The label is {"primary": "Other"}', "not one JSON object"), ("", "not one JSON object"),
 ])  # fmt: skip
 def test_anything_else_is_refused_with_the_reason(content: object, reason: str) -> None:
     with pytest.raises(VerdictError, match=reason):

@@ -72,7 +72,7 @@ def test_no_text_canary_or_explanation_is_in_a_certificate(world_job: Job, tmp_p
     assert [] == [text for text in texts if text in held or json.dumps(text)[1:-1] in held]
 
 
-def test_a_certificate_is_not_written_over_a_file_or_before_there_are_figures(
+def test_no_certificate_is_written_over_a_file_or_without_figures(
     sample_job: Job, certificate: Path, tmp_path: Path
 ) -> None:
     before = certificate.read_bytes()

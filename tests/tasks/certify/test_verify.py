@@ -59,9 +59,7 @@ def test_a_flipped_bit_is_found_at_every_single_place(certificate: Path, tmp_pat
 
 
 @pytest.mark.usefixtures("resampling_less")
-def test_the_checker_agrees_and_a_changed_verdict_shows_in_exactly_the_figures_that_rest_on_it(
-    research: Path, tmp_path: Path
-) -> None:
+def test_the_checker_agrees_and_a_changed_verdict_shows_in_its_figures_alone(research: Path, tmp_path: Path) -> None:
     verdicts = members_of(research)["rows/verdicts.jsonl"].splitlines()
     met = next(number for number, line in enumerate(verdicts) if b'"met"' in line)
     other = forged(research, tmp_path / "other.zip", with_row("rows/verdicts.jsonl", met, status="unmet", value=0))
@@ -157,8 +155,7 @@ def test_weights_unknown_to_the_benchmark_are_refused_unless_it_only_warned(cert
 
 @pytest.mark.parametrize("add", [
     lambda content, table: b"MZ, a program" + content,
-    lambda content, table: content[:table] + b"hidden" + content[table:],
-    lambda content, table: content + b"hidden",
+    lambda content, table: content[:table] + b"hidden" + content[table:], lambda content, table: content + b"hidden",
     lambda content, table: content + b"hidden" * 20,
 ])  # fmt: skip
 def test_other_bytes_are_refused(add: Callable[[bytes, int], bytes], certificate: Path, tmp_path: Path) -> None:
@@ -209,7 +206,7 @@ def _twice(name: str) -> Callable[[Members], None]:
     (_with("rows/other.jsonl"), lambda manifest: manifest.update(benchmark=None), "does not say benchmark"),
     (_with("rows/other.jsonl"), lambda manifest: manifest.update(format=1), "manifest.json: is not a prbench-cert"),
 ])  # fmt: skip
-def test_an_archive_that_somebody_made_by_hand_is_refused_in_one_line(
+def test_a_handmade_archive_is_refused_in_one_line(
     change: Callable[[Members], None], manifest: Callable[[dict[str, Any]], None] | None, reason: str,
     certificate: Path, tmp_path: Path,
 ) -> None:  # fmt: skip
@@ -243,9 +240,7 @@ def checked(certificate: Path, *texts: Path) -> Texts:
     return result.texts
 
 
-def test_a_data_set_with_responses_an_export_and_a_warehouse_match(
-    sample_job: Job, certificate: Path, tmp_path: Path
-) -> None:
+def test_a_data_set_an_export_and_a_warehouse_match(sample_job: Job, certificate: Path, tmp_path: Path) -> None:
     export_tables(sample_job, tmp_path / "exported")
 
     for sources in ((certificates.SAMPLE, RESPONSES), (tmp_path / "exported",), (sample_job.warehouse,)):
@@ -267,7 +262,7 @@ def _weight(rows: Rows) -> None:
     (certificates.SAMPLE, _weight, "row 1: criterion 2 of task sample-fin-1"),
     (RESPONSES, lambda rows: rows[1].update(response="Other."), "(trial 1, vintage base)"),
 ])  # fmt: skip
-def test_one_text_or_weight_that_was_changed_is_the_one_that_is_listed(
+def test_a_changed_text_or_weight_is_listed(
     source: Path, change: Callable[[Rows], None], problem: str, certificate: Path, tmp_path: Path
 ) -> None:
     rows = rows_of(source)
@@ -302,7 +297,7 @@ def _with_another(members: Members) -> None:
     (with_row(FIGURES[0], 0, mean_score=0.5), "mean_score", 0.5, "brief"),
     (_without_first, None, "absent", "brief"), (_with_another, None, "present", "grand"),
 ])  # fmt: skip
-def test_a_figure_or_row_that_was_changed_left_out_or_added_is_the_only_one_that_differs(
+def test_what_was_changed_left_out_or_added_alone_differs(
     change: Callable[[Members], None], column: str | None, certified: Any, model: str, certificate: Path, tmp_path: Path
 ) -> None:
     (only,) = verify(forged(certificate, tmp_path / "other.zip", change)).differences

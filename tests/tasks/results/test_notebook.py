@@ -31,9 +31,7 @@ def test_it_is_kept_without_outputs() -> None:
 
 
 @pytest.mark.slow
-def test_it_shows_the_leaderboard_weak_categories_and_charts(
-    world_job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_shows_the_leaderboard_and_charts(world_job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRBENCH_WAREHOUSE", str(world_job.warehouse))
     shown = outputs(run(tmp_path))
     texts = [each["text/plain"] for each in shown]

@@ -46,8 +46,8 @@ def test_a_table_has_all_its_rows_in_every_kind_of_frame(results: Results, world
     table = results.table("leaderboard", format=kind)  # type: ignore[arg-type]
     assert isinstance(table, KINDS[kind])
     columns = table.column_names if kind == "arrow" else list(table.columns)
-    assert columns == [row[0] for row in rows_of(world_job, "describe leaderboard")]
-    assert len(table) == rows_of(world_job, "select count(*) from leaderboard")[0][0] > 0
+    assert [row[0] for row in rows_of(world_job, "describe leaderboard")] == columns
+    assert 0 < rows_of(world_job, "select count(*) from leaderboard")[0][0] == len(table)
 
 
 def test_every_listed_table_can_be_read_and_says_what_a_row_is(results: Results) -> None:
@@ -73,10 +73,10 @@ def test_what_is_no_single_reading_query_is_refused(results: Results, query: str
 
 
 def test_the_leaderboard_is_that_of_the_command(results: Results, world_job: Job) -> None:
-    assert results.leaderboard().to_dicts() == leaderboard(world_job, LeaderboardOptions()).records
+    assert leaderboard(world_job, LeaderboardOptions()).records == results.leaderboard().to_dicts()
     by_category = results.leaderboard(by="category", judges=["strict-judge"], models=["birch-2"], format="arrow")
     narrowed = world_job.model_copy(update={"named_models": ("birch-2",), "named_judges": ("strict-judge",)})
-    assert by_category.to_pylist() == leaderboard(narrowed, LeaderboardOptions(by="category")).records
+    assert leaderboard(narrowed, LeaderboardOptions(by="category")).records == by_category.to_pylist()
     assert by_category.num_rows > 1
 
 
@@ -104,11 +104,13 @@ def test_a_mistake_is_one_line_that_names_what_there_is(results: Results, world_
     ):
         with pytest.raises(UsageError, match=one_line(reason)):
             wrong()
+    with pytest.raises(WarehouseError, match="nothing is published here yet"):
+        open_results(tmp_path)
 
 
 def test_columns_have_their_types_where_no_value_is_known_and_where_there_is_no_row(results: Results) -> None:
     lawyers = results.leaderboard(judges=["lawyers"])
-    assert lawyers["ci_low"].null_count() == len(lawyers)
+    assert len(lawyers) == lawyers["ci_low"].null_count()
     nobody = results.leaderboard(vintage="2026-10-05", models=["birch-2"])
     assert 0 == len(nobody)
     for board in (lawyers, nobody):
@@ -117,14 +119,9 @@ def test_columns_have_their_types_where_no_value_is_known_and_where_there_is_no_
         assert (types["rank"], types["is_below_bar"], types["model"]) == (pl.Int64, pl.Boolean, pl.String)
     assert results.leaderboard(by="topic").schema["label"] == pl.String
     few = results.diff("alder-large", "birch-2", judges=["lawyers"])
-    assert few["ci_low"].null_count() == len(few)
-    assert few.schema["ci_low"] == few.schema["p_adjusted"] == pl.Float64
-    assert few.schema["is_significant"] == pl.Boolean
-
-
-def test_a_folder_where_nothing_is_published_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(WarehouseError, match="nothing is published here yet"):
-        open_results(tmp_path)
+    assert len(few) == few["ci_low"].null_count()
+    types = dict(few.schema)
+    assert (pl.Float64, pl.Float64, pl.Boolean) == (types["ci_low"], types["p_adjusted"], types["is_significant"])
 
 
 def published(tmp_path: Path) -> Job:

@@ -135,9 +135,7 @@ def test_every_verdict_of_every_judge_stands_beside_its_response(held: dict[str,
     assert {"met", "unmet", "timeout", "parse_error"} <= {status for status, *_ in actual.values()}
 
 
-def test_the_list_of_verdicts_has_a_letter_for_every_criterion_of_a_response(
-    held: dict[str, Any], stored: Stored
-) -> None:
+def test_the_list_of_verdicts_has_a_letter_for_every_criterion(held: dict[str, Any], stored: Stored) -> None:
     index, criteria = held["index"], held["criteria"]
     rows = [row for task in index["tasks"] for row in stored.criteria[task["task_id"]]]
     failed = {(r["task_id"], entry_key(r), r["trial"]) for r in stored.responses.values() if r["status"] != "ok"}

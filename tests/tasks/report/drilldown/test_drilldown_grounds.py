@@ -100,9 +100,7 @@ def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_
     # Of two responses in a trial the one to today's conversation is shown.
     ("m4", ".response .body", "The newer response."), ("m4", ".explanation", "On the newer response."),
 ])  # fmt: skip
-def test_a_page_says_what_became_of_conversation_prompt_and_reply(
-    visit: Visit, model: str, selector: str, text: str
-) -> None:
+def test_a_page_says_what_became_of_prompt_and_reply(visit: Visit, model: str, selector: str, text: str) -> None:
     key = entry_key({"model": model, "model_config_hash": "a-configuration", "vintage": "base"})
     visit.open(f"task.html#task={task_key('t1')}&a={key}")
     visit.page.locator(".exchange summary").first.click()
@@ -122,9 +120,7 @@ def test_the_question_is_there_before_it_is_assembled(visit: Visit) -> None:
     ("", "t1-c1", ["t1"]), ("&responses=yes", "grüße more.", ["t1"]), ("", "grüße", []), ("&reach=none", "", ["t2"]),
     ("&reach=all", "", ["t1"]),
 ])  # fmt: skip
-def test_tasks_are_found_by_criterion_ids_responses_and_whether_they_have_responses(
-    visit: Visit, where: str, words: str, expected: list[str]
-) -> None:
+def test_tasks_are_found_by_criteria_and_responses(visit: Visit, where: str, words: str, expected: list[str]) -> None:
     visit.open(f"tasks.html#words={words}{where}")
 
     assert expected == visit.page.locator("#tasks .tabulator-row .tabulator-frozen a").all_inner_texts()

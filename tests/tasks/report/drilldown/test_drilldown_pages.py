@@ -143,9 +143,7 @@ def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(visit:
     assert f"{n_criteria} flipped" in visit.page.locator("#n-criteria").inner_text()
 
 
-def test_a_verdict_or_response_that_failed_says_why_and_is_never_called_unmet(
-    visit: Visit, held: dict[str, Any]
-) -> None:
+def test_what_failed_says_why_and_is_never_called_unmet(visit: Visit, held: dict[str, Any]) -> None:
     key = task_key("finance-13")
     visit.open(f"task.html#task={key}&a={entry(held, 'cedar-mini')['key']}&show=failures")
     badges = texts(visit.page.locator("#criteria tbody tr:nth-child(2) .badge"))
@@ -174,7 +172,7 @@ def test_what_a_task_without_a_response_lacks_takes_one_line(browser: Browser, t
         assert [] == visit.faults
 
 
-def test_every_verdict_has_a_link_that_leads_to_it_and_to_its_row(
+def test_every_verdict_has_a_link_to_it_and_its_row(
     browser: Browser, world_drilldown: Path, world_job: Job, held: dict[str, Any]
 ) -> None:
     task, who = held["index"]["tasks"][3], entry(held, "birch-2")
@@ -263,9 +261,7 @@ def test_data_that_is_missing_is_told_on_the_page(browser: Browser, world_drilld
         assert visit.value("window.attacked") is None
 
 
-def test_a_page_that_is_open_goes_on_working_when_the_report_is_renewed_under_it(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_an_open_page_goes_on_working_when_the_report_is_renewed(browser: Browser, tmp_path: Path) -> None:
     job, site = tiny_job(tmp_path), tmp_path / "site"
     drill(job, site)
     with visiting(browser, site) as visit:

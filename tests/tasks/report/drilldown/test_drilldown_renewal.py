@@ -61,7 +61,7 @@ def test_a_second_build_makes_nothing_and_touches_no_file(job: Job, site: Path) 
     assert before == {path: path.stat().st_mtime_ns for path in (site / "data").iterdir()}
 
 
-def test_a_night_of_one_model_makes_the_files_of_that_model_alone_and_the_next_build_deletes_the_old_ones(
+def test_a_night_of_one_model_makes_its_files_alone_and_the_next_build_deletes_the_old_ones(
     tmp_path: Path,
 ) -> None:
     job, site = tiny_job(tmp_path, TASKS), tmp_path / "site"
@@ -81,7 +81,7 @@ def test_a_night_of_one_model_makes_the_files_of_that_model_alone_and_the_next_b
 
 
 @pytest.mark.parametrize("n_responses", [900, 1_400, 5_000])
-def test_however_few_responses_can_be_read_at_once_the_files_are_the_same(
+def test_files_are_the_same_however_few_are_read_at_once(
     job: Job, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_responses: int
 ) -> None:
     given = blocks.Block
@@ -113,7 +113,7 @@ def test_a_file_that_is_cut_off_or_gone_is_made_again(job: Job, site: Path, harm
     assert path.read_bytes() == whole
 
 
-def test_a_build_that_is_killed_leaves_the_report_before_it_and_is_finished_by_the_next(
+def test_a_killed_build_leaves_the_report_and_is_finished_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job, site = tiny_job(tmp_path, TASKS), tmp_path / "site"
@@ -158,7 +158,7 @@ def test_another_version_of_a_library_makes_all_again(job: Job, site: Path) -> N
 @pytest.mark.parametrize(("older", "newer", "listed"), [
     ("ok", "ok", "um"), ("ok", "refused", "nn"), ("refused", "ok", "um"), ("ok", None, "mu"),
 ])  # fmt: skip
-def test_of_two_responses_in_one_trial_the_list_of_verdicts_has_those_on_the_one_to_todays_conversation(
+def test_of_two_responses_in_a_trial_verdicts_on_todays_conversation_are_listed(
     tmp_path: Path, older: str, newer: str | None, listed: str
 ) -> None:
     job = tiny_job(tmp_path, ("t1",), models=("other",))

@@ -100,7 +100,7 @@ def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminde
     assert {"1 0": ["{}", "no JSON"], "1 1": ["of this one"]} == replies(tmp_path / "site")
 
 
-def test_a_night_of_one_model_reads_the_replies_of_its_own_verdicts_alone(
+def test_a_night_reads_the_replies_of_its_own_verdicts(
     job: Job, site: Path, looked_up: list[Collection[str]], tmp_path: Path
 ) -> None:
     rows = response_rows_of(TASKS[:1], "m1", "night", created_at=None, text="Another response.")
@@ -128,9 +128,7 @@ def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(job: Job, 
     assert files(tmp_path / "afresh") == files(site)
 
 
-def test_a_ledger_that_could_not_be_read_once_is_read_by_the_next_build(
-    job: Job, site: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_ledger_is_read_by_the_next_build(job: Job, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = files(site)
     shutil.rmtree(site)
     with monkeypatch.context() as broken:
@@ -148,9 +146,7 @@ def _fail(*_: Any) -> Iterator[KeptReply]:
     raise OSError("the disk refuses")
 
 
-def test_of_too_many_verdicts_only_the_replies_of_failed_ones_are_there(
-    job: Job, site: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_too_many_verdicts_failed_ones_have_replies(job: Job, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = response_rows_of(TASKS[:1], "m2")
     rows["verdicts"][0] |= {"status": "timeout", "value": None}
     judged(job, rows)

@@ -1,14 +1,11 @@
 """The history's page, against samplings that are written out, and runs that are added up by hand."""
 
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tasks.figures.scope import Scope
 from tasks.figures.shown.history import HISTORY as PAGE
 from tests.kit import at, row
 from tests.tasks.report.synthetic.samplings import DRIFT, FIRST, SCENARIOS, SECOND, Rows, rows_by_table
@@ -29,11 +26,6 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
     return actual
 
 
-def facts(rows: Rows) -> list[tuple[str, float | None, str | None]]:
-    """Of each point which sampling it is, the step to it, and what changed before it."""
-    return [(each["vintage"], each["change"], each["changed"]) for each in rows]
-
-
 @pytest.mark.parametrize(("what", "expected", "n_lines"), [
     ("going on", [("base", None, None), ("n1", 0.25, None), ("n2", 0.25, None), ("n3", 0.25, None)], 1),
     *((word, [("n1", None, None), ("n2", None, word), ("n3", 0.25, None)], 2)
@@ -47,20 +39,20 @@ def facts(rows: Rows) -> list[tuple[str, float | None, str | None]]:
     ("taken over", [("n1", None, None), ("n2", 0.25, None), ("n3", None, "judge (before: judge)")], 2),
     ("people", [("n1", None, None), ("n2", None, None)], 2),
 ])  # fmt: skip
-def test_a_line_goes_on_in_the_order_of_time_and_ends_where_something_is_another_than_before(
+def test_a_line_goes_on_in_order_and_ends_where_something_changed(
     histories: dict[str, Rows], what: str, expected: list[tuple[str, float | None, str | None]], n_lines: int
 ) -> None:
-    assert expected == facts(histories[what])
-    assert len({each["line"] for each in histories[what]}) == n_lines
+    # Of each point the sampling, the step to it, and what changed before it.
+    assert expected == [(each["vintage"], each["change"], each["changed"]) for each in histories[what]]
+    assert n_lines == len({each["line"] for each in histories[what]})
 
 
 def test_each_judge_has_its_history_with_the_nights_in_which_it_was_out_of_control(histories: dict[str, Rows]) -> None:
-    rows = histories["two judges"]
-
-    assert [
-        ("judge", False), ("judge", True), ("second", False), ("second", False),
-    ] == [(each["judged_by"], each["is_drifted"]) for each in rows]  # fmt: skip
-    assert [["second"], ["second"]] == [each["judge_config"] for each in rows][2:]
+    columns = ("judged_by", "judge_config", "is_drifted")
+    of_judge, of_second = ("judge", ["judge"]), ("second", ["second"], False)
+    assert [(*of_judge, False), (*of_judge, True), of_second, of_second] == [
+        tuple(each[name] for name in columns) for each in histories["two judges"]
+    ]
 
 
 RUNS = [
@@ -73,40 +65,29 @@ RUNS = [
 ]  # fmt: skip
 
 
-def spent(run_id: str, purpose: str, model: str, cost_usd: float, calls: int, unpriced: int) -> dict[str, Any]:
-    return row(
-        "spend", run_id=run_id, day="2026-01-01", purpose=purpose, called_model=model, calls=calls, failed_calls=1,
-        unpriced_calls=unpriced, cost_usd=cost_usd, prompt_tokens=10, cached_tokens=5, completion_tokens=2,
-    )  # fmt: skip
+SPEND = [
+    row("spend", run_id=run_id, day="2026-01-01", purpose=purpose, called_model=model, calls=calls, failed_calls=1,
+        unpriced_calls=unpriced, cost_usd=cost_usd, prompt_tokens=10, cached_tokens=5, completion_tokens=2)
+    for run_id, purpose, model, cost_usd, calls, unpriced in (
+        ("second", "judge", "one", 0.5, 10, 0), ("second", "judge", "two", 0.25, 5, 2),
+        ("second", "sample", "three", 0.0, 4, 4), ("third", "drift", "one", 0.125, 1, 0),
+        ("first", "judge", "one", 8.0, 9, 0), ("elsewhere", "judge", "one", 16.0, 9, 0),
+    )
+]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scope]:
-    """A killed run and one that goes on, with what they stored, beside a finished one and one of another benchmark."""
+def test_what_a_killed_run_made_is_counted_and_every_run_cost_what_its_calls_did(tmp_path: Path) -> None:
     tables = rows_by_table([FIRST, SECOND])
-    for each in tables["responses"]:
-        each |= {"run_id": "second" if each["vintage"] == "n1" else "third", "cost_usd": 0.25}
-    for each in tables["verdicts"]:
+    for each in (*tables["responses"], *tables["verdicts"]):
         is_killed = each["vintage"] == "n1"
-        each |= {"run_id": "second" if is_killed else "third", "cost_usd": 0.125 if is_killed else None}
-    spend = [
-        spent("second", "judge", "one", 0.5, 10, 0), spent("second", "judge", "two", 0.25, 5, 2),
-        spent("second", "sample", "three", 0.0, 4, 4), spent("third", "drift", "one", 0.125, 1, 0),
-        spent("first", "judge", "one", 8.0, 9, 0), spent("elsewhere", "judge", "one", 16.0, 9, 0),
-    ]  # fmt: skip
-    scope = scope_of(tmp_path_factory.mktemp("kept"), {**tables, "runs": RUNS, "spend": spend})
-    yield scope
-    scope.reader.close()
-
-
-def test_what_a_killed_run_made_is_counted_and_every_run_cost_what_its_calls_did(kept: Scope) -> None:
-    rows = rows_of(FIGURES["runs"], kept)
+        each |= {"run_id": "second" if is_killed else "third", "cost_usd": 0.25 if is_killed else None}
+    rows = rows_of(FIGURES["runs"], scope_of(tmp_path, {**tables, "runs": RUNS, "spend": SPEND}))
 
     columns = ("run_id", "responses", "verdicts", "cost_usd", "unpriced_calls", "minutes")
     assert [
         ("third", 2, 4, 0.125, 0, None), ("second", 2, 4, 0.75, 6, None), ("first", 4, 9, 8.0, 0, 10.0),
     ] == [tuple(each[name] for name in columns) for each in rows]  # fmt: skip
-    assert rows[0]["started_at"] == at(2000).replace(tzinfo=None)
+    assert at(2000).replace(tzinfo=None) == rows[0]["started_at"]
 
 
 def test_a_score_below_0_goes_on_unclipped(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def test_no_number_is_of_the_tasks_of_another_split(finance: Path) -> None:
     (("finance",), "split finance", ["Finance"]), (("finance_hard",), "split finance_hard", []),
     (("finance", "legal_hard"), "splits finance, legal_hard", ["Finance"]),
 ])  # fmt: skip
-def test_a_part_is_told_and_an_own_hard_selection_shown_if_all_that_it_chose_from_belongs_to_the_report(
+def test_a_part_is_told_and_shows_only_hard_selections_of_its_own(
     world_job: Job, reader: Reader, splits: tuple[str, ...], part: str, fields: list[str]
 ) -> None:
     scope = open_scope(narrowed(world_job, *splits), reader)

@@ -38,7 +38,7 @@ def whom_it_keeps_out(visit: Visit) -> list[tuple[str, list[str]]]:
 @pytest.mark.parametrize(
     ("site", "name"), [*(("world_site", name) for name in NAMES), *(("research_site", name) for name in OTHERS)]
 )
-def test_a_page_complains_of_nothing_asks_nobody_fits_the_screen_and_keeps_nobody_out(
+def test_a_page_works_alone_fits_the_screen_and_keeps_nobody_out(
     browser: Browser, request: pytest.FixtureRequest, site: str, name: str
 ) -> None:
     with visiting(browser, request.getfixturevalue(site)) as visit:
@@ -93,9 +93,7 @@ def _open_leaderboard(visit: Visit) -> None:
     visit.page.locator("#leaderboard .tabulator-row").first.wait_for()
 
 
-def test_a_table_is_sorted_by_the_keyboard_up_and_down_and_filtered_by_a_word(
-    browser: Browser, world_site: Path
-) -> None:
+def test_a_table_is_sorted_by_the_keyboard_and_filtered_by_a_word(browser: Browser, world_site: Path) -> None:
     with visiting(browser, world_site) as visit:
         _open_leaderboard(visit)
         heading = visit.page.locator("#leaderboard [tabulator-field=leaderboard-mean_score][role=columnheader]")
@@ -133,9 +131,7 @@ def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(browse
         assert [] == visit.faults
 
 
-def test_a_page_shows_the_best_models_of_the_chosen_judge_on_one_axis_for_each_figure(
-    browser: Browser, world_site: Path
-) -> None:
+def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(browser: Browser, world_site: Path) -> None:
     with visiting(browser, world_site) as visit:
         visit.open("categories.html")
         count, chosen = visit.page.locator("#n-models"), visit.page.locator("#choice input:checked")

@@ -86,10 +86,10 @@ def test_the_index_tells_the_labels_and_calls_the_field_what_the_benchmark_does(
 
 def test_a_reading_points_at_what_it_reads_and_repeats_no_explanation(held: dict[str, Any]) -> None:
     judge_configs = {each["label"]: each for each in held["index"]["judge_configs"]}
-    assert judge_configs["careful (as binary)"]["reads"] == judge_configs["careful"]["key"]
-    assert {label: each["scale"] for label, each in judge_configs.items()} == {
+    assert judge_configs["careful"]["key"] == judge_configs["careful (as binary)"]["reads"]
+    assert {
         **dict.fromkeys((*JUDGES, PERSON), 3), **{f"{name} (as binary)": 2 for name in (*JUDGES, PERSON)},
-    }  # fmt: skip
+    } == {label: each["scale"] for label, each in judge_configs.items()}  # fmt: skip
 
     name = next(name for name in held if name.startswith("task-"))
     verdicts = [each for part in held[name].values() for each in part.get("verdicts", [])]

@@ -16,11 +16,10 @@ def test_kendalls_tau_is_that_of_the_textbook() -> None:
     def one(a: list[float], b: list[float]) -> float:
         return float(kendall_tau(np.array(a), np.array(b)))
 
-    assert 1.0 == one([1, 2, 3, 4], [1, 2, 3, 4])
-    assert -1.0 == one([1, 2, 3, 4], [4, 3, 2, 1])
-    assert pytest.approx(4 / 6) == one([1, 2, 3, 4], [1, 3, 2, 4])
-    assert 1.0 == one([1, 1, 2], [1, 1, 2])
-    assert pytest.approx(2 / np.sqrt(2 * 3)) == one([1, 1, 2], [1, 2, 3])
+    assert [1.0, -1.0, pytest.approx(4 / 6)] == [
+        one([1, 2, 3, 4], other) for other in ([1, 2, 3, 4], [4, 3, 2, 1], [1, 3, 2, 4])
+    ]
+    assert [1.0, pytest.approx(2 / np.sqrt(2 * 3))] == [one([1, 1, 2], other) for other in ([1, 1, 2], [1, 2, 3])]
     assert np.isnan(one([1, 1], [1, 2]))
     assert 1.0 == one([1, 2, np.nan], [1, 2, 3])
 
@@ -40,11 +39,10 @@ def test_comparing_repetitions_costs_two_calls_and_the_escalated_share() -> None
     paired = noise(2, 40)
     (evaluated,) = evaluate(paired, [CandidateRule("d", When(disagreement=True))], PRICED, 500)
 
-    share = evaluated.held_out.share.value
-    assert share is not None
+    share = evaluated.held_out.share.value or 0
     assert 0 < share < 1
-    assert pytest.approx(evaluated.held_out.cost_usd.value) == 1_000 * (2 * 0.001 + share * 0.02)
-    assert evaluated.held_out.n + evaluated.chosen_on.n == len(paired.strong)
+    assert pytest.approx(1_000 * (2 * 0.001 + share * 0.02)) == evaluated.held_out.cost_usd.value
+    assert len(paired.strong) == evaluated.held_out.n + evaluated.chosen_on.n
 
 
 def test_the_cheapest_rule_within_the_bound_is_picked_and_the_strong_judge_where_there_is_none() -> None:
@@ -54,15 +52,14 @@ def test_the_cheapest_rule_within_the_bound_is_picked_and_the_strong_judge_where
 
     bound = Bound("agreement", 0.9)
     chosen = picked(evaluated, bound)
-    assert chosen.chosen_on.agreement.low is not None
-    assert chosen.chosen_on.agreement.low >= 0.9
+    assert (chosen.chosen_on.agreement.low or 0.0) >= 0.9
     cheaper = [each for each in evaluated if each.expense[0] < chosen.expense[0]]
     assert all((each.chosen_on.agreement.low or 0.0) < 0.9 for each in cheaper)
     assert picked(evaluated, Bound("agreement", 1.0)).candidate.when is None
 
     shown = front(evaluated, "agreement")
     values = [each.value("agreement") for each in shown]
-    assert values == sorted(values)
+    assert sorted(values) == values
     assert 1.0 == shown[-1].value("agreement")
 
 
@@ -71,9 +68,8 @@ def test_few_tasks_that_differ_do_not_pass_for_certainty() -> None:
     (cheap,) = evaluate(paired, [CandidateRule("cheap alone", When())], PRICED, 500)
 
     assert cheap.chosen_on.differing < 5
-    assert cheap.chosen_on.agreement.low is not None
     # Exact: 0 of 20 tasks leave up to 17 % possible.
-    assert cheap.chosen_on.agreement.low < 0.9
+    assert 0 < (cheap.chosen_on.agreement.low or 0.0) < 0.9
     assert not Bound("kappa", 0.5).is_kept(cheap)
 
 
@@ -81,5 +77,5 @@ def test_few_tasks_that_differ_do_not_pass_for_certainty() -> None:
 def test_halves_are_halves_whatever_the_order_of_the_tasks(n: int) -> None:
     tasks = [f"task-{index}" for index in range(n)]
     chosen = for_choosing(tasks)
-    assert chosen.sum() == n // 2
-    assert for_choosing(tasks[::-1]).tolist() == chosen[::-1].tolist()
+    assert n // 2 == chosen.sum()
+    assert chosen[::-1].tolist() == for_choosing(tasks[::-1]).tolist()

@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.rules.cascades.evaluation import Costs, Estimate, Evaluation, evaluate, for_choosing
+from tasks.rules.cascades.evaluation import Costs, Evaluation, evaluate, for_choosing
 from tasks.rules.cascades.rules import CandidateRule, PairedVerdicts, When, candidates
 from tests.tasks.rules.cascades.worlds import noise
 
-FREE = Costs(None, None)
 ALONE, WEIGHT = CandidateRule("cheap alone", When()), CandidateRule("w", When(weight_above=7.0))
 DISAGREEMENT = CandidateRule("d", When(disagreement=True))
 BOTH = CandidateRule("d or w", When(disagreement=True, weight_above=7.0))
@@ -31,18 +30,13 @@ def without_second(paired: PairedVerdicts, share: float) -> PairedVerdicts:
 
 
 def evaluated(paired: PairedVerdicts, *tried: CandidateRule) -> list[Evaluation]:
-    return evaluate(paired, tried, FREE, 200)
+    return evaluate(paired, tried, Costs(None, None), 200)
 
 
 def held_out(paired: PairedVerdicts) -> list[int]:
     """The places of the criteria that figures are of."""
     choosing = for_choosing(paired.tasks)
     return [i for i, task in enumerate(paired.task) if not choosing[task]]
-
-
-def value(estimate: Estimate) -> float:
-    assert estimate.value is not None
-    return estimate.value
 
 
 def test_what_the_cheap_judge_failed_on_is_escalated_by_each_rule_and_counts() -> None:
@@ -52,9 +46,9 @@ def test_what_the_cheap_judge_failed_on_is_escalated_by_each_rule_and_counts() -
     first, weights = paired.facts.first, paired.facts.weights
     goes = [bool(np.isnan(first[i, 0]) or weights[i] > 7) for i in here]
     assert len(here) == by_weight.n
-    assert pytest.approx(by_weight.strong_calls) == 1_000 * sum(goes) / len(here)
+    assert pytest.approx(1_000 * sum(goes) / len(here)) == by_weight.strong_calls
     kept = [bool(first[i, 0] == first[i, 1]) for i in here]  # not where it failed: NaN equals nothing
-    assert pytest.approx(by_disagreement.share.value) == 1 - sum(kept) / len(here)
+    assert pytest.approx(1 - sum(kept) / len(here)) == by_disagreement.share.value
 
 
 def test_the_cheap_judge_alone_escalates_nothing_and_does_not_agree_where_it_failed() -> None:
@@ -71,8 +65,8 @@ def test_the_cheap_judge_alone_escalates_nothing_and_does_not_agree_where_it_fai
         sum(c == label for c, _ in decisions) * sum(s == label for _, s in decisions) for label in (0.0, 1.0)
     ) / len(decisions) ** 2  # fmt: skip
     assert (0.0, len(decisions)) == (alone.share.value, alone.n)
-    assert pytest.approx((value(alone.agreement), value(alone.macro_f1))) == (agreed, sum(f1) / 2)
-    assert pytest.approx(alone.kappa.value) == (agreed - by_chance) / (1 - by_chance)
+    figures = (alone.agreement.value, alone.macro_f1.value, alone.kappa.value)
+    assert pytest.approx((agreed, sum(f1) / 2, (agreed - by_chance) / (1 - by_chance))) == figures
     whole = [
         response for response in set(paired.response[held_out(paired)].tolist())
         if not np.isnan(paired.facts.first[paired.response == response, 0]).any()
@@ -94,7 +88,7 @@ def test_a_rule_with_disagreement_counts_only_criteria_with_a_second_verdict() -
         bool(paired.facts.first[i, 0] != paired.facts.first[i, 1] or paired.facts.weights[i] > 7) for i in here
     ]  # fmt: skip
     assert len(here) == both.n
-    assert pytest.approx(both.share.value) == sum(goes) / len(here)
+    assert pytest.approx(sum(goes) / len(here)) == both.share.value
     assert (180, False) == (weight.ranking.n_responses, weight.ranking.is_small)
     # Of 15 criteria all have a second verdict in 3.5 % of the responses.
     assert 0 < both.ranking.n_responses < 20

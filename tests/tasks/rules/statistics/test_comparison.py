@@ -127,11 +127,9 @@ def test_a_difference_of_the_smallest_detectable_size_is_found_four_times_in_fiv
 
 def test_adjusted_p_values_are_those_worked_by_hand_and_what_was_not_tested_does_not_count() -> None:
     # Sorted 0.005 * 4, 0.01 * 3, 0.03 * 2, 0.04 * 1, none below the one before.
-    assert holm([0.01, 0.04, None, 0.03, 0.005]) == [
-        pytest.approx(p) if p else p for p in (0.03, 0.06, None, 0.06, 0.02)
-    ]
-    assert [None] == holm([None])
-    assert [] == holm([])
+    expected = [pytest.approx(p) if p else p for p in (0.03, 0.06, None, 0.06, 0.02)]
+    assert expected == holm([0.01, 0.04, None, 0.03, 0.005])
+    assert ([None], []) == (holm([None]), holm([]))
 
 
 @given(P_VALUES, st.floats(0.001, 0.2))
