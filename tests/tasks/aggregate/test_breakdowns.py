@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 
 import sql
@@ -53,10 +54,10 @@ def test_every_row_and_figure_is_that_of_the_independent_checker(reader: Reader,
 def test_scores_are_equations_1_and_3_with_their_bounds(world: Rows, reader: Reader, figures: Figures) -> None:
     there = {tuple(each[name] for name in ("task_id", "model", "trial", "vintage")) for each in world["responses"]}
     actual_rows = reader.rows("from (select *, '' as category from scores union all by name from category_scores)")
-    names = ("judge", "task_id", "model", "trial", "vintage", "score_name", "category")
+    names = ("judge", "grading", "judge_trial", "task_id", "model", "trial", "vintage", "score_name", "category")
     actual = {tuple(row[name] for name in names): row for row in actual_rows}
     wanted = {
-        (run[3], task, run[0], trial, run[2], score, label[1]): {
+        (run[3], *run[6:], task, run[0], trial, run[2], score, label[1]): {
             "value": value, "value_lower": low, "value_upper": high, "n_decided": n_decided, "n_wanted": n_wanted,
             "coverage": n_decided / n_wanted, "is_complete": n_decided == n_wanted,
         }
@@ -95,7 +96,7 @@ def test_the_severity_leaderboard_pools_the_gravest_criteria(reader: Reader, fig
         n_mistakes = mistakes_at_risk(figures, run, task_set)
         wanted[run, task_set] = {
             "n_responses_at_risk": len(n_mistakes), "n_trials": len(figures.runs[run][0]),
-            "responses_with_mistake_share": sum(n > 0 for n in n_mistakes) / len(n_mistakes),
+            "responses_with_mistake_share": np.mean([n > 0 for n in n_mistakes]) if n_mistakes else None,
         }  # fmt: skip
         for side, share, n_judged, n_tasks in (
             ("critical", "critical_met", "n_critical", "n_tasks_critical"),

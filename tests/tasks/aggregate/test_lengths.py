@@ -15,6 +15,7 @@ from tests.kit import Rows, differing
 from tests.tasks.certify.checker import ALL, Figures
 from warehouse import Reader
 
+_KEY = ("judge", "grading", "judge_trial", "vintage", "model", "score_name", "measure")
 MEASURES = ("chars_alnum", "completion_tokens")
 Key = tuple[Any, ...]
 """Task set, judge, vintage, model (None for the models of the task set), score, measure."""
@@ -30,9 +31,7 @@ def mean(values: Iterable[float]) -> float:
 def correlations(reader: Reader) -> dict[Key, dict[str, Any]]:
     rows = reader.rows("from length_correlations")
     result = {
-        ((each["split"], each["is_own_hard"]), each["judge"], each["vintage"], each["model"], each["score_name"],
-         each["measure"]): each
-        for each in rows
+        ((each["split"], each["is_own_hard"]), *(each[name] for name in _KEY)): each for each in rows
     }  # fmt: skip
     assert len(rows) == len(result)
     assert [] == [each for each in rows if (each["level"] == "models") != (each["model"] is None)]
@@ -45,16 +44,16 @@ def wanted(world: Rows, figures: Figures) -> dict[Key, list[tuple[float, float]]
     responses = {(each["task_id"], each["model"], each["vintage"], each["trial"]): each for each in world["responses"]}
     result: dict[Key, list[tuple[float, float]]] = defaultdict(list)
     for run, task_set, score, measure in product(figures.runs, figures.sets, figures.scores, MEASURES):
-        model, _, vintage, judge, *_ = run
+        model, _, vintage, judge, _, _, *asked = run
         scores, known = [], []
         for task, trials in figures.of_tasks(run, task_set, ALL, score)[0].items():
             lengths = [of for trial in trials if (of := responses[task, model, vintage, trial][measure]) is not None]
             scores += [mean(trials.values())] if trials else []
             known += [(mean(trials.values()), mean(lengths))] if lengths else []
         if known:
-            result[task_set, judge, vintage, model, score, measure] = known
+            result[task_set, judge, *asked, vintage, model, score, measure] = known
             of_model = mean(scores), mean(length for _, length in known)
-            result[task_set, judge, vintage, None, score, measure].append(of_model)
+            result[task_set, judge, *asked, vintage, None, score, measure].append(of_model)
     return result
 
 
