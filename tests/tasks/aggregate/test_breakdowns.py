@@ -61,11 +61,9 @@ def test_scores_are_equations_1_and_3_with_their_bounds(world: Rows, reader: Rea
             "value": value, "value_lower": low, "value_upper": high, "n_decided": n_decided, "n_wanted": n_wanted,
             "coverage": n_decided / n_wanted, "is_complete": n_decided == n_wanted,
         }
-        for run, task, label in figures.sums if label == ALL or label[0] == "category"
-        for score in figures.scores
+        for run, task, label in figures.sums if label == ALL or label[0] == "category" for score in figures.scores
         for trial, known in (figures.responses(run, task, label, score) or {}).items()
-        if (task, run[0], trial, run[2]) in there
-        for value, low, high, n_decided, n_wanted in [known]
+        if (task, run[0], trial, run[2]) in there for value, low, high, n_decided, n_wanted in [known]
     }  # fmt: skip
 
     assert wanted.keys() == actual.keys()

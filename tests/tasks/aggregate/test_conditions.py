@@ -129,8 +129,7 @@ def test_responses_are_measured_on_tasks_with_both_responses_and_failures_on_all
         "n_failed": 1, "baseline_n_failed": 0, "n_unpriced": 0, "baseline_n_unpriced": 1,
         "baseline_mean_chars_alnum": 150.0, "mean_chars_alnum": 400.0,
         "baseline_mean_completion_tokens": 20.0, "mean_completion_tokens": 30.0,
-        "baseline_mean_cost_usd": 1.0, "mean_cost_usd": 4.0,
-        "baseline_mean_latency_s": 2.0, "mean_latency_s": 6.0,
+        "baseline_mean_cost_usd": 1.0, "mean_cost_usd": 4.0, "baseline_mean_latency_s": 2.0, "mean_latency_s": 6.0,
     }  # fmt: skip
     assert means == {name: row[name] for name in means}
     assert (None, None, 0.0) == (row["ci_low"], row["p_value"], row["difference"])

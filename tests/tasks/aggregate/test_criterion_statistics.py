@@ -38,11 +38,9 @@ class Judged:
         ]
         self.weights = {each["criterion_id"]: each["weight"] for each in self.tables["criteria"]}
         self.tables["responses"] = [
-            response(task, model, trial)
-            for task in (*self.ids, "refused")
-            for model in (FEW_MODELS if task == "t5" else MODELS)
-            for trial in (1, 2)
-        ]
+            response(task, model, trial) for task in (*self.ids, "refused")
+            for model in (FEW_MODELS if task == "t5" else MODELS) for trial in (1, 2)
+        ]  # fmt: skip
         self.model_of = {each["response_id"]: each["model"] for each in self.tables["responses"]}
         self.tables["verdicts"] = []
         self.decisions: dict[str, dict[str, dict[str, float | None]]] = {judge: {} for judge in JUDGES}

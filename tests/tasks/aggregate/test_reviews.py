@@ -61,25 +61,20 @@ class Reviews:
     def tables(self) -> Mapping[str, list[Row]]:
         responses = {task: response(task) for task in self.tasks}
         return {
-            **admitted(self.tasks),
-            "criteria": self.criteria,
-            "responses": list(responses.values()),
+            **admitted(self.tasks), "criteria": self.criteria, "responses": list(responses.values()),
             "verdicts": [
                 verdict(responses[key[0]], self.by_key[key], value, judge=judge)
-                for judge, values in self.verdicts.items()
-                for key, value in values.items()
+                for judge, values in self.verdicts.items() for key, value in values.items()
             ],
             "review_samples": [
                 row("review_samples", sample_id=sample, task_id=key[0], criterion_id=key[1], population_id="p",
                     n_population=len(self.keys), probability=probability)
-                for sample, members in self.samples.items()
-                for key, probability in members.items()
+                for sample, members in self.samples.items() for key, probability in members.items()
             ],
             "expert_reviews": [
                 row("expert_reviews", review_id=f"{name}/{key}", task_id=key[0], criterion_id=key[1],
                     criterion_hash=self.by_key[key]["content_hash"], reviewer=name, value=value, explanation="so")
-                for name, values in self.people.items()
-                for key, value in values.items()
+                for name, values in self.people.items() for key, value in values.items()
             ],
             "model_reviews": [
                 row("model_reviews", review_id=f"{key}/{trial}", task_id=key[0], criterion_id=key[1],
@@ -88,8 +83,7 @@ class Reviews:
                         {"name": check, "passes": self.checks[trial, check][key] == 1.0, "reason": "so"}
                         for check in CHECKS
                     ]))
-                for trial in (1, 2)
-                for key in self.keys
+                for trial in (1, 2) for key in self.keys
             ],
         }  # fmt: skip
 

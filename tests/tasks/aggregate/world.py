@@ -65,28 +65,22 @@ def random_world(seed: int, n_tasks: int = 60) -> Rows:
         if not (model == "bell" and trial == 2 and task["field"] == "Legal")
     ]  # fmt: skip
     verdicts = [
-        verdict(each, line, _decision(dice, each["model"], line["weight"]), judge=judge)
-        for judge in JUDGES
+        verdict(each, line, _decision(dice, each["model"], line["weight"]), judge=judge) for judge in JUDGES
         for each in responses
         if each["status"] == "ok" and (judge == JUDGES[0] or (each["trial"] == 1 and each["task_id"] < "t020"))
-        for line in rubrics[each["task_id"]]
-        if dice.random() < 0.997
-    ]
+        for line in rubrics[each["task_id"]] if dice.random() < 0.997
+    ]  # fmt: skip
     return admitted([]) | {
-        "checks": admitted([*ids, REFUSED])["checks"],
-        "task_rows": tasks,
+        "checks": admitted([*ids, REFUSED])["checks"], "task_rows": tasks,
         "split_members": [
-            row("split_members", split=split, task_id=task_id, position=i)
-            for i, task_id in enumerate(is_hard)
+            row("split_members", split=split, task_id=task_id, position=i) for i, task_id in enumerate(is_hard)
             for split in ["everything", "hard"][: 1 + is_hard[task_id]]
         ],
         "hard_subset": [*_selection("older", is_hard, 1), *_selection("latest", [*ids[1::4], REFUSED], 2)],
-        **refused(REFUSED),
-        "severities": severity_rows(),
-        "criteria": [line for rubric in rubrics.values() for line in rubric],
-        "responses": responses,
+        **refused(REFUSED), "severities": severity_rows(),
+        "criteria": [line for rubric in rubrics.values() for line in rubric], "responses": responses,
         "verdicts": verdicts,
-    }
+    }  # fmt: skip
 
 
 def graded_world(seed: int, n_tasks: int = 45) -> Rows:

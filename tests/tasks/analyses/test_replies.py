@@ -81,18 +81,15 @@ def changed(name: str, finding: Any) -> str:
 
 
 WRONG = {
-    "not JSON": "atomic: yes",
-    "a list": json.dumps([GOOD]),
+    "not JSON": "atomic: yes", "a list": json.dumps([GOOD]),
     "a check is missing": json.dumps({name: GOOD[name] for name in CHECKS[1:]}),
-    "another key": json.dumps(GOOD | {"important": GOOD["atomic"]}),
-    "a bare boolean": changed("atomic", True),
-    "a number": changed("atomic", {"reason": "x", "passes": 1}),
-    "no decision": changed("atomic", {"reason": "x"}),
+    "another key": json.dumps(GOOD | {"important": GOOD["atomic"]}), "a bare boolean": changed("atomic", True),
+    "a number": changed("atomic", {"reason": "x", "passes": 1}), "no decision": changed("atomic", {"reason": "x"}),
     "another key inside": changed("atomic", {"reason": "x", "passes": True, "fails": False}),
     "a failed check without a reason": changed("atomic", {"reason": " ", "passes": False}),
     "a reason that is no text": changed("objective", {"reason": ["x"], "passes": True}),
     "a key twice": json.dumps(GOOD)[:-1] + ', "atomic": {"reason": "x", "passes": true}}',
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", WRONG)

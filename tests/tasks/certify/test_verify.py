@@ -303,8 +303,5 @@ def test_what_was_changed_left_out_or_added_alone_differs(
     (only,) = verify(forged(certificate, tmp_path / "other.zip", change)).differences
 
     assert ("leaderboard", column, certified, model) == (
-        only.leaderboard,
-        only.column,
-        only.values[0],
-        only.row["model"],
-    )
+        only.leaderboard, only.column, only.values[0], only.row["model"],
+    )  # fmt: skip

@@ -37,11 +37,9 @@ def rows_shown(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     ]
     verdicts = [
         decided(each, f"2026-11-0{night}", value, source.choice(FAILED))
-        for night, unsure in enumerate((0.0, 0.1, 0.5, 1.0), start=1)
-        for each in members
-        if source.random() < 0.95
+        for night, unsure in enumerate((0.0, 0.1, 0.5, 1.0), start=1) for each in members if source.random() < 0.95
         for value in [each["first_value"] if source.random() >= unsure else source.choice([None, *VALUES])]
-    ]
+    ]  # fmt: skip
     return members, verdicts
 
 

@@ -46,15 +46,11 @@ def test_a_clear_reply_is_read(case: str) -> None:
 
 
 BAD = {
-    "nothing": "",
-    "an object in its place": '{"criteria_met": {"value": true}}',
-    "one level down": '{"verdict": {"criteria_met": true}}',
-    "a list": '[{"criteria_met": true}]',
-    "cut off": '{"explanation": "It is true that',
-    "the key twice": '{"criteria_met": true, "criteria_met": false}',
+    "nothing": "", "an object in its place": '{"criteria_met": {"value": true}}',
+    "one level down": '{"verdict": {"criteria_met": true}}', "a list": '[{"criteria_met": true}]',
+    "cut off": '{"explanation": "It is true that', "the key twice": '{"criteria_met": true, "criteria_met": false}',
     "a key twice further in": '{"criteria_met": true, "x": {"a": 1, "a": 2}}',
-    "text in front": 'Here it is: {"criteria_met": true}',
-    "NaN": '{"criteria_met": NaN}',
+    "text in front": 'Here it is: {"criteria_met": true}', "NaN": '{"criteria_met": NaN}',
     "an explanation that is a list": '{"criteria_met": true, "explanation": ["a"]}',
     "nested deep": '{"criteria_met": true, "x": ' + "[" * 100_000 + "]" * 100_000 + "}",
     "a number of five thousand digits": '{"criteria_met": true, "x": ' + "1" * 5_000 + "}",
@@ -65,7 +61,7 @@ BAD = {
     "a fence in a fence": '```json\n```json\n{"criteria_met": true}\n```\n```',
     "a decision inside of another value": '{"criteria_met": true, "details": [{"criteria_met": false}]}',
     "an object with a NUL behind": '{"criteria_met": true}\x00',
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -109,11 +109,9 @@ def test_every_response_stands_in_the_file_of_its_task_word_for_word(held: dict[
         for row in stored.responses.values()
     }
     actual = {
-        (task_id, entry, response["trial"]): tuple(response[name] for name in same)
-        for task_id in stored.tasks
-        for entry, part in held[f"task-{task_key(task_id)}"].items()
-        for response in part.get("responses", ())
-    }
+        (task_id, entry, response["trial"]): tuple(response[name] for name in same) for task_id in stored.tasks
+        for entry, part in held[f"task-{task_key(task_id)}"].items() for response in part.get("responses", ())
+    }  # fmt: skip
 
     assert expected == actual
     assert {"ok", "refused", "truncated"} == {status for status, *_ in actual.values()}
@@ -141,11 +139,9 @@ def test_the_list_of_verdicts_has_a_letter_for_every_criterion(held: dict[str, A
     failed = {(r["task_id"], entry_key(r), r["trial"]) for r in stored.responses.values() if r["status"] != "ok"}
     listed = {
         (row["task_id"], entry["key"], int(trial), judge_config, row["position"]): index["statuses"][mark]
-        for entry in index["entries"]
-        for judge_config, by_trial in held[f"entry-{entry['key']}"].items()
-        for trial, marks in by_trial.items()
-        for row, mark in zip(rows, marks, strict=True)
-    }
+        for entry in index["entries"] for judge_config, by_trial in held[f"entry-{entry['key']}"].items()
+        for trial, marks in by_trial.items() for row, mark in zip(rows, marks, strict=True)
+    }  # fmt: skip
     unjudged = {cell: "no_response" if cell[:3] in failed else "not_judged" for cell in listed}
 
     assert [row["title"] for row in rows] == criteria["title"]

@@ -21,8 +21,7 @@ PIECES = (
     "[", "](", ")", "![", "<", ">", "</", "<a href=", "javascript:", "&#106;avascript:", "http://x", "//x",
     "data:text/html,", "&lt;", "&", "'", '"', " onclick=x", "`", "```\n", "**", "_", "~~", "\n", "\n\n", "> ", "- ",
     "1. ", "# ", "    ", "|", "|-|-|\n", "a", " ", "\\", "[r]: ", "[r]", "\t", "\x00",
-    "\ufdd0", "\ufdd1", "\u202e", "<!--", "-->", "<script>",
-    "style=x", "\ud7ff", "é", "\r", "\xa0",
+    "\ufdd0", "\ufdd1", "\u202e", "<!--", "-->", "<script>", "style=x", "\ud7ff", "é", "\r", "\xa0",
 )  # fmt: skip
 LONG = {
     "brackets": "[" * MANY, "pairs of brackets": "[" * MANY + "]" * MANY, "links": "[a](" * MANY, "images": "![" * MANY,

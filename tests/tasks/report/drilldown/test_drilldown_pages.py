@@ -205,12 +205,10 @@ def test_every_verdict_has_a_link_to_it_and_its_row(
 def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: dict[str, Any]) -> None:
     visit.open("verdicts.html")
     rows = [
-        (held["index"]["statuses"][mark], index)
-        for each in held["index"]["entries"]
-        if not each["is_also"]
+        (held["index"]["statuses"][mark], index) for each in held["index"]["entries"] if not each["is_also"]
         for marks in held[f"entry-{each['key']}"].get(held["index"]["main"], {}).values()
         for index, mark in enumerate(marks)
-    ]
+    ]  # fmt: skip
     shown = [row for row in rows if row[0] != "not_judged"]
     count = visit.page.locator("#count")
     assert count.get_attribute("data-total") == str(len(shown))

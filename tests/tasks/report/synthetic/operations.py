@@ -48,19 +48,13 @@ def control_rows(
     ]  # fmt: skip
     again = [
         row(
-            "control_verdicts",
-            set_id=set_id,
-            judge_vintage=label,
-            explanation=each["explanation"],
-            served_model=each["judge"],
-            run_id=run_of(night),
-            created_at=datetime.fromisoformat(f"{night}T01:25Z"),
+            "control_verdicts", set_id=set_id, judge_vintage=label, explanation=each["explanation"],
+            served_model=each["judge"], run_id=run_of(night), created_at=datetime.fromisoformat(f"{night}T01:25Z"),
             **{name: each[name] for name in same if name != "verdict_id"},
             **_decided_anew(each, night, is_drift=night == DRIFT_NIGHT),
         )
-        for night, label in nights.items()
-        for each in chosen
-    ]
+        for night, label in nights.items() for each in chosen
+    ]  # fmt: skip
     return {"control_set": members, "control_verdicts": again, "control_limits": _limits(set_id, chosen, again)}
 
 
@@ -105,13 +99,10 @@ def check_rows(
     failing = {
         "criteria_per_task": [refused],
         "weight_in_band": [
-            f"{task.task_id}/{each.criterion_id}"
-            for task in tasks
-            for each in task.criteria
-            for low, high in [SEVERITIES[each.severity or ""]]
-            if not low <= (each.weight or 0.0) <= high
+            f"{task.task_id}/{each.criterion_id}" for task in tasks for each in task.criteria
+            for low, high in [SEVERITIES[each.severity or ""]] if not low <= (each.weight or 0.0) <= high
         ],
-    }
+    }  # fmt: skip
     judged = {(each["response_id"], each["judge"], each["judge_trial"]) for each in tables["verdicts"]}
     sizes = {
         "rubrics": len(tasks), "criteria": sum(len(task.criteria) for task in tasks), "judged_responses": len(judged),
@@ -124,8 +115,7 @@ def check_rows(
             expectation=each.text, table_name=each.table, severity=default_policy(each), success=not keys,
             n_evaluated=sizes[each.table], n_failed=len(keys), failing_keys=keys, created_at=now,
         )
-        for each in expectations_of(benchmark)
-        for keys in [failing.get(each.check, [])]
+        for each in expectations_of(benchmark) for keys in [failing.get(each.check, [])]
     ]  # fmt: skip
     refusal = row(
         "refusals", run_id=run_id, dataset_revision=revision, task_id=refused, check_name="criteria_per_task",

@@ -58,8 +58,7 @@ def test_the_cheap_judge_alone_escalates_nothing_and_does_not_agree_where_it_fai
     agreed = sum(bool(cheap == strong) for cheap, strong in decisions) / len(decisions)
     f1 = [
         2 * sum(c == s == label for c, s in decisions)
-        / (sum(c == label for c, _ in decisions) + sum(s == label for _, s in decisions))
-        for label in (0.0, 1.0)
+        / (sum(c == label for c, _ in decisions) + sum(s == label for _, s in decisions)) for label in (0.0, 1.0)
     ]  # fmt: skip
     by_chance = sum(
         sum(c == label for c, _ in decisions) * sum(s == label for _, s in decisions) for label in (0.0, 1.0)

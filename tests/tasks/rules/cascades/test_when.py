@@ -26,12 +26,10 @@ def test_a_criterion_stays_with_the_first_judge_only_if_no_condition_holds(when:
     first, weight, category, confidence = criterion
     counted = first if when.disagreement else first[:1]
     may_stay = (
-        None not in counted
-        and (not when.disagreement or len(set(counted)) == 1)
-        and (when.weight_above is None or abs(weight) <= when.weight_above)
-        and category not in when.categories
+        None not in counted and (not when.disagreement or len(set(counted)) == 1)
+        and (when.weight_above is None or abs(weight) <= when.weight_above) and category not in when.categories
         and (when.confidence_below is None or (confidence is not None and confidence >= when.confidence_below))
-    )
+    )  # fmt: skip
     assert may_stay is not bool(reasons_to_escalate(when, first, weight, category, confidence))
 
 
