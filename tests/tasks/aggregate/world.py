@@ -1,7 +1,7 @@
 """A made-up world as rows of the stored tables, with everything that happens to responses and verdicts."""
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tasks.benchmarks.prbench import SEVERITIES
@@ -39,7 +39,7 @@ EVERY_ROW = """
 """The rows of all leaderboards that a judge made, whole task sets under the breakdown `all`."""
 
 
-def random_world(seed: int, n_tasks: int = 60) -> Rows:
+def random_world(seed: int, n_tasks: int = 60, models: Mapping[tuple[str, str], Sequence[int]] = MODELS) -> Rows:
     """Tasks, one of them refused, with all labels that they can have; failed and missing responses and verdicts."""
     dice, of_lengths = random.Random(seed), random.Random(seed)
     ids = [f"t{i:03d}" for i in range(n_tasks)]
@@ -57,7 +57,7 @@ def random_world(seed: int, n_tasks: int = 60) -> Rows:
             created_at=at(vintage != "base"), **_lengths(of_lengths, model),
         ) | {"response_id": f"{task['task_id']}/{model}/{trial}/{vintage}"}
         for task in tasks
-        for (model, vintage), trials in MODELS.items()
+        for (model, vintage), trials in models.items()
         for is_none in [(task["task_id"], model) == ("t004", "curie")]
         for trial in trials
         # One model has hardly begun, and one repeated one field only.
@@ -88,7 +88,7 @@ def graded_world(seed: int, n_tasks: int = 45) -> Rows:
 
     Some verdicts are on wordings that are no more; a model's second trial has a response to the refused task alone.
     """
-    rows, dice = random_world(seed, n_tasks), random.Random(seed)
+    rows, dice = random_world(seed, n_tasks, MODELS | {("euler", "base"): (1,)}), random.Random(seed)
     first = [
         each for each in rows["verdicts"]
         if each["judge"] == JUDGES[1] and each["model"] != "curie" and each["task_id"] < "t012"
@@ -103,6 +103,10 @@ def graded_world(seed: int, n_tasks: int = 45) -> Rows:
             rows["verdicts"].append(verdict(each, of_criterion, value, judge=grader.partition("#")[0], **about))
     for each in rows["verdicts"][::37]:
         each["criterion_hash"] = "an-older-wording"
+    for each in rows["verdicts"]:  # one criterion is never met and another always, whoever judges
+        if each["criterion_id"] in {"t000-c0", "t001-c0"} and each["value"] is not None:
+            is_met = each["task_id"] == "t001"
+            each |= {"value": float(is_met), "status": "met" if is_met else "unmet"}
     rows["responses"].append(response(REFUSED, "dirac", 2, vintage="2026-11-20"))
     return rows
 

@@ -71,7 +71,7 @@ GOOD: dict[str, Any] = {name: {"reason": f"about {name}", "passes": name != "ato
 def test_a_reply_has_a_finding_for_each_check_in_order_whatever_the_order_of_the_keys() -> None:
     result = read_findings(json.dumps(dict(reversed(GOOD.items()))))
 
-    assert [each["name"] for each in result] == list(CHECKS)
+    assert list(CHECKS) == [each["name"] for each in result]
     assert [False, True, True, True, True] == [each["passes"] for each in result]
     assert "about atomic" == result[0]["reason"]
 
@@ -141,7 +141,7 @@ def test_names_that_stay_alike_are_told_apart_by_a_phrase_or_a_number() -> None:
 def test_a_request_shows_all_phrases_or_the_first_and_some_of_the_rest(phrases: list[str]) -> None:
     shown = shown_phrases(phrases)
 
-    assert len(shown) == min(len(phrases), MOST_PHRASES)
+    assert min(len(phrases), MOST_PHRASES) == len(shown)
     assert phrases[: MOST_PHRASES // 2] == shown[: MOST_PHRASES // 2]
 
 
@@ -153,5 +153,5 @@ def test_no_phrase_can_pass_for_a_line_of_the_prompt(phrases: list[str], taken: 
 
     assert marker.isdigit()
     assert not any(marker in text for text in (*evil, *taken))
-    assert prompt.count(marker) == 1 + len(evil) + len(taken) + 2
+    assert 1 + len(evil) + len(taken) + 2 == prompt.count(marker)
     assert "<<taken>>" in prompt

@@ -286,7 +286,7 @@ def test_revisions_are_compared_by_content_on_the_tasks_of_both(published: Fill)
     )
     result = ask(reader, "aaaaaa", "bbbbbb", revision=None)
     [difference], [flips] = result.differences, apart(reader, result)
-    assert (result.kind, difference.pair.first.name, difference.paired.n_tasks) == ("revision", old, 1)
+    assert ("revision", old, 1) == (result.kind, difference.pair.first.name, difference.paired.n_tasks)
     # Before (10 + 6) of 20, now (14 + 6) of 30.
     assert pytest.approx(float(Fraction(20, 30) - Fraction(16, 20))) == difference.difference
     # Old point 0 (weight 10) is lost, old point 2 (now 14) is gained.

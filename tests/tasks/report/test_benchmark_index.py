@@ -146,7 +146,7 @@ def test_labels_filter_tasks_and_three_steps_are_told_with_their_reading(browser
             steps = dict(lines)
             for judge in ("careful", "lenient", "historian"):
                 # The reading stands there where it is another decision, and only there.
-                assert steps.get(f"{judge} (as binary)") == ("not met" if steps[judge] == "partly met" else None)
+                assert ("not met" if steps[judge] == "partly met" else None) == steps.get(f"{judge} (as binary)")
         disputed = visit.page.locator("#criteria .tag.dispute").count()
-        assert disputed == sum(len({step for judge, step in lines if not judge.endswith(")")}) > 1 for lines in facts)
+        assert sum(len({step for judge, step in lines if not judge.endswith(")")}) > 1 for lines in facts) == disputed
         assert [] == visit.faults

@@ -21,13 +21,6 @@ Cell = tuple[str, str, int, str, int]
 """Task, entry, trial, judging, place of the criterion."""
 
 
-@pytest.fixture(scope="module", params=["world", pytest.param("hostile", marks=pytest.mark.long)])
-def drilled(request: pytest.FixtureRequest) -> tuple[Job, Path, dict[str, Any]]:
-    """A job, its drill-down, and what the files of that hold."""
-    site = request.getfixturevalue(f"{request.param}_drilldown")
-    return request.getfixturevalue(f"{request.param}_job"), site, data(site)
-
-
 class Stored:
     """The stored rows of the revision that a job shows."""
 
@@ -65,13 +58,14 @@ class Stored:
 
 
 @pytest.fixture(scope="module")
-def stored(drilled: tuple[Job, Path, dict[str, Any]]) -> Stored:
-    return Stored(drilled[0])
+def stored(world_job: Job) -> Stored:
+    return Stored(world_job)
 
 
-@pytest.fixture
-def held(drilled: tuple[Job, Path, dict[str, Any]]) -> dict[str, Any]:
-    return drilled[2]
+@pytest.fixture(scope="module")
+def held(world_drilldown: Path) -> dict[str, Any]:
+    """The content of the data files."""
+    return data(world_drilldown)
 
 
 def test_every_admitted_task_is_listed_with_what_it_is_found_by(held: dict[str, Any], stored: Stored) -> None:
@@ -148,13 +142,12 @@ def test_the_list_of_verdicts_has_a_letter_for_every_criterion(held: dict[str, A
     assert unjudged | {cell: verdict["status"] for cell, verdict in stored.verdicts.items()} == listed
 
 
-def test_scores_and_bounds_are_those_of_the_marts(drilled: tuple[Job, Path, dict[str, Any]]) -> None:
-    job, _, held = drilled
-    with Warehouse(job.warehouse).reader() as reader:
+def test_scores_and_bounds_are_those_of_the_marts(world_job: Job, held: dict[str, Any]) -> None:
+    with Warehouse(world_job.warehouse).reader() as reader:
         query = "from task_scores where score_name = 'score' and dataset_revision = ?"
         rows = {
             (judge_config_key(row), entry_key(row), row["task_id"]): row
-            for row in reader.rows(query, [job.data.revision])
+            for row in reader.rows(query, [world_job.data.revision])
         }
     index = held["index"]
     for judge_config, entry in product((each["key"] for each in index["judge_configs"]), index["entries"]):
@@ -168,10 +161,12 @@ def test_scores_and_bounds_are_those_of_the_marts(drilled: tuple[Job, Path, dict
     assert {True, False} == {row["value"] is None for row in rows.values()}
 
 
-def test_no_file_holds_a_canary_or_can_end_a_script(drilled: tuple[Job, Path, dict[str, Any]]) -> None:
-    _, site, held = drilled
+def test_no_file_holds_a_canary_or_can_end_a_script(
+    world_drilldown: Path, hostile_site: Path, held: dict[str, Any]
+) -> None:
     plain = frozenset((string.ascii_letters + string.digits + '+/=-."{}[](),:;\n').encode())
 
-    assert [] == [name for name, content in files(site).items() if CANARY.encode() in content]
+    assert [] == [name for name, content in files(world_drilldown).items() if CANARY.encode() in content]
     assert CANARY not in repr(held)
-    assert [] == [name for name, content in files(site / "data").items() if set(content) - plain]
+    for site in (world_drilldown, hostile_site):
+        assert [] == [name for name, content in files(site / "data").items() if set(content) - plain]

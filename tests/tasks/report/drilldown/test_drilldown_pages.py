@@ -40,9 +40,9 @@ def texts(cells: Locator) -> list[str]:
     return [" ".join(text.split()) for text in cells.all_inner_texts()]
 
 
-def test_attacks_in_texts_and_names_do_nothing(browser: Browser, hostile_drilldown: Path) -> None:
-    tasks = data(hostile_drilldown)["index"]["tasks"]
-    with visiting(browser, hostile_drilldown) as visit:
+def test_attacks_in_texts_and_names_do_nothing(browser: Browser, hostile_site: Path) -> None:
+    tasks = data(hostile_site)["index"]["tasks"]
+    with visiting(browser, hostile_site) as visit:
         visit.open(f"task.html#task={tasks[0]['key']}")
         visit.page.locator("[name=b]").select_option(index=2)
         for task in tasks[1:12]:
@@ -94,7 +94,7 @@ def test_tasks_are_sorted_by_any_column_with_what_is_missing_last(visit: Visit, 
     for order in (sorted(known, reverse=True), sorted(known)):
         heading.click() if how == "click" else heading.get_by_role("button").press("Enter")
         cells = [text.replace("−", "-") for text in texts(column)]
-        assert cells[: len(known)] == [f"{value:.2f}" for value in order]
+        assert [f"{value:.2f}" for value in order] == cells[: len(known)]
         assert all(" to " in cell for cell in cells[len(known) :])
         assert 5 < len(known) < len(cells) == len(values)
     assert "ascending" == heading.get_attribute("aria-sort")
@@ -109,7 +109,7 @@ def test_the_response_is_set_as_markdown_or_shown_word_for_word(visit: Visit, he
     assert "**" in response["text"]
     assert visit.page.locator("#responses .markdown strong").count() > 1
     visit.page.locator("#as-text").check()
-    assert visit.page.locator("#responses .exact").text_content() == response["text"]
+    assert response["text"] == visit.page.locator("#responses .exact").text_content()
 
 
 def _flips(held: dict[str, Any], task: dict[str, Any], one: str, other: str) -> dict[tuple[int, str], tuple[str, str]]:
@@ -137,8 +137,8 @@ def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(visit:
     n_criteria = len({index for index, _ in flips})
     visit.page.wait_for_function("(n) => document.querySelectorAll('#criteria tbody').length === n", arg=n_criteria)
     assert len(flips) > 3
-    assert sorted(texts(visit.page.locator("td .flip"))) == sorted(
-        f"⇄ {a} → {b}".replace("unmet", "not met") for a, b in flips.values()
+    assert sorted(f"⇄ {a} → {b}".replace("unmet", "not met") for a, b in flips.values()) == sorted(
+        texts(visit.page.locator("td .flip"))
     )
     assert f"{n_criteria} flipped" in visit.page.locator("#n-criteria").inner_text()
 
@@ -148,9 +148,9 @@ def test_what_failed_says_why_and_is_never_called_unmet(visit: Visit, held: dict
     visit.open(f"task.html#task={key}&a={entry(held, 'cedar-mini')['key']}&show=failures")
     badges = texts(visit.page.locator("#criteria tbody tr:nth-child(2) .badge"))
 
-    assert badges == [f"⚠ {cause}" for cause in (
+    assert [f"⚠ {cause}" for cause in (
         "parse error", "refused", "truncated", "context length", "timeout", "provider error",
-    )]  # fmt: skip
+    )] == badges  # fmt: skip
     assert "no reply within 600 s" in visit.page.locator("#criteria").inner_text()
     score = visit.page.locator("#points tbody tr").first.inner_text()
     assert re.search(r"0\.\d+ to 0\.\d+\s+\d+ to \d+ of \d+\s+8 of 14", score)
@@ -199,7 +199,7 @@ def test_every_verdict_has_a_link_to_it_and_its_row(
     with Warehouse(world_job.warehouse).reader() as reader:
         query = command.partition('"')[2].rpartition('"')[0]
         actual = {(row["criterion_id"], row["trial"]) for row in reader.rows(query)}
-    assert actual == {(part["task"]["criteria"][8]["criterion_id"], 1)}
+    assert {(part["task"]["criteria"][8]["criterion_id"], 1)} == actual
 
 
 def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: dict[str, Any]) -> None:
@@ -211,7 +211,7 @@ def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: dict
     ]  # fmt: skip
     shown = [row for row in rows if row[0] != "not_judged"]
     count = visit.page.locator("#count")
-    assert count.get_attribute("data-total") == str(len(shown))
+    assert str(len(shown)) == count.get_attribute("data-total")
     rows = "Tabulator.findTable('#verdicts')[0].getDataCount()"
     assert 200 == visit.value(rows)
     visit.value("document.querySelector('.tabulator-tableholder').scrollTo(0, 1e6)")

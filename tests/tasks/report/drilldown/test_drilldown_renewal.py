@@ -110,7 +110,7 @@ def test_a_file_that_is_cut_off_or_gone_is_made_again(job: Job, site: Path, harm
     path.unlink() if harm is None else path.write_text(harm)
 
     assert {name} == written(job, site)
-    assert path.read_bytes() == whole
+    assert whole == path.read_bytes()
 
 
 def test_a_killed_build_leaves_the_report_and_is_finished_by_the_next(

@@ -108,7 +108,7 @@ def test_a_night_reads_the_replies_of_its_own_verdicts(
 
     drill(job, site)
 
-    assert [set(cells) for cells in looked_up] == [{each["verdict_id"] for each in rows["verdicts"]}]
+    assert [{each["verdict_id"] for each in rows["verdicts"]}] == [set(cells) for cells in looked_up]
     assert 2 == len(replies(site))  # of one sampling as of the other
     drill(job, site)
     drill(job, tmp_path / "afresh")
@@ -139,7 +139,7 @@ def test_an_unreadable_ledger_is_read_by_the_next_build(job: Job, site: Path, mo
     drill(job, site)
     drill(job, site)  # what that build left is gone after the next
 
-    assert files(site) == whole
+    assert whole == files(site)
 
 
 def _fail(*_: Any) -> Iterator[KeptReply]:

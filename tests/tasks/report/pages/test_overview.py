@@ -33,7 +33,7 @@ def test_a_named_sampling_is_compared_with_the_one_before_it(world_job: Job, sco
     before = {NIGHTS[2]: NIGHTS[1], NIGHTS[3]: NIGHTS[1]}[night]
     strict = [row for row in actual if row["judge_config"] == "strict-judge"]
     assert {DROPPING, "elm-chat"} == {row["model"] for row in strict}
-    assert {(row["earlier"], row["later"]) for row in strict} == {(before, night)}
+    assert {(before, night)} == {(row["earlier"], row["later"]) for row in strict}
 
 
 def test_what_is_wrong_is_said_the_fall_first_and_the_steady_model_is_not_named(scope: Scope) -> None:
@@ -119,7 +119,7 @@ def test_each_page_says_which_splits_it_is_of_and_figures_of_more_say_so_or_are_
     assert all("only split finance" in text for text in texts)
     assert not [figure.name for figure in pooled if list((finance / "figures").glob(f"{figure.name}.*"))]
     sentence = "Measured over all splits at once, but this report shows only split finance."
-    assert "".join(texts).count(sentence) == sum(not figure.is_optional for figure in pooled)
+    assert sum(not figure.is_optional for figure in pooled) == "".join(texts).count(sentence)
     shown = [name for name in WHOLE if numbers(finance, name)]
     assert "".join(texts).count("This covers the whole warehouse, not only split finance.") >= len(shown) > 0
 

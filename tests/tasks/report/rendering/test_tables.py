@@ -26,7 +26,7 @@ def _cells(html: str, tag: str) -> list[tuple[dict[str, str], str]]:
 ])  # fmt: skip
 def test_a_value_is_written_as_its_kind_says(kind: Kind, value: object, shown: str) -> None:
     ((_, content),) = _cells(table("figure", [Column("it", "It", kind)], [{"it": value}]), "td")
-    assert content == shown
+    assert shown == content
 
 
 def test_each_cell_names_its_heading_and_that_of_the_group_above_and_an_empty_column_is_left_out() -> None:

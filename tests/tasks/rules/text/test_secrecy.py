@@ -36,4 +36,4 @@ def test_a_reference_may_have_a_word_beside_it_and_no_secret() -> None:
     ({"tools": [{"function": {"parameters": {"properties": {"api_key": {"type": "string"}}}}}]}, None),
 ])  # fmt: skip
 def test_a_literal_secret_is_found_with_its_path(value: Any, path: str | None) -> None:
-    assert literal_secret(value, "params") == path
+    assert path == literal_secret(value, "params")
