@@ -1,5 +1,6 @@
 """The overview says what is so, of the whole warehouse, of some splits, and where judging broke or never began."""
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -168,33 +169,14 @@ def texts(scope: Scope, level: str) -> list[str]:
     return [each.text for each in notices(scope) if each.level == level]
 
 
-@pytest.fixture(scope="module")
-def unjudged(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Two models have responded, one task was refused, and nobody has judged anything."""
-    job = tiny_job(tmp_path_factory.mktemp("unjudged"), TASKS, models=())
+def test_responses_without_a_verdict_are_told_counted_and_priced_and_can_be_read(tmp_path: Path) -> None:
+    job = tiny_job(tmp_path, TASKS, models=())
     responses = [
         each | {"cost_usd": 0.25} for model in ("m1", "m2") for each in response_rows_of(TASKS[:2], model)["responses"]
     ]  # fmt: skip
     refusal = row("refusals", task_id="t3", check_name="criteria_per_task", severity="quarantine")
     store(job, {"responses": responses, "refusals": [refusal]})
-    return job
-
-
-@pytest.fixture(scope="module")
-def undecided(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Two models have responded, each twice, and every verdict on them failed."""
-    job = tiny_job(tmp_path_factory.mktemp("undecided"), TASKS, models=())
-    for model in ("m1", "m2"):
-        for vintage in ("base", "2026-10-01"):
-            rows = response_rows_of(TASKS, model, vintage)
-            failed = {"value": None, "status": "parse_error", "error": "no JSON object"}
-            store(job, {"responses": rows["responses"], "verdicts": [each | failed for each in rows["verdicts"]]})
-    return job
-
-
-def test_responses_without_a_verdict_are_told_counted_and_priced_and_can_be_read(unjudged: Job) -> None:
-    scope = scope_of(unjudged)
-    site = write_report(unjudged).index.parent
+    scope, site = scope_of(job), write_report(job).index.parent
 
     assert texts(scope, "bad")[0].startswith("No response has been judged yet, so there are no scores")
     assert "1 task refused and left out of all scores." in texts(scope, "warn")
@@ -247,10 +229,15 @@ def test_many_failed_responses_and_verdicts_are_grave_and_few_are_not(tmp_path: 
     assert ["1 of 3 responses of m2 failed (timeout)."] == texts(scope_of(job), "bad")
 
 
-def test_where_nothing_was_decided_no_chart_is_drawn_and_the_page_says_why(undecided: Job, browser: Browser) -> None:
-    failed = "12 of 12 verdicts of a-judge failed (parse error): there are no scores."
-    assert [failed] == texts(scope_of(undecided), "bad")
-    site = write_report(undecided).index.parent
+def test_where_nothing_was_decided_no_chart_is_drawn_and_the_page_says_why(tmp_path: Path, browser: Browser) -> None:
+    job = tiny_job(tmp_path, TASKS, models=())
+    for model, vintage in itertools.product(("m1", "m2"), ("base", "2026-10-01")):
+        rows = response_rows_of(TASKS, model, vintage)
+        failed = {"value": None, "status": "parse_error", "error": "no JSON object"}
+        store(job, rows | {"verdicts": [each | failed for each in rows["verdicts"]]})
+    notice = "12 of 12 verdicts of a-judge failed (parse error): there are no scores."
+    assert [notice] == texts(scope_of(job), "bad")
+    site = write_report(job).index.parent
     page = (site / "index.html").read_text(encoding="utf-8")
 
     assert "No model has a score by a-judge yet." in page
