@@ -4,7 +4,6 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,7 +84,7 @@ def test_files_are_the_same_however_few_are_read_at_once(
     job: Job, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_responses: int
 ) -> None:
     given = blocks.Block
-    monkeypatch.setattr(blocks, "Block", lambda *row: replace(given(*row), n_responses=n_responses))
+    monkeypatch.setattr(blocks, "Block", lambda entry, number, _, name: given(entry, number, n_responses, name))
     drill(job, tmp_path / "site")
 
     assert files(built) == files(tmp_path / "site")

@@ -16,7 +16,7 @@ from tasks.figures.shown.corrections import DECISIONS
 from tasks.report.build import served_page
 from tasks.report.drawing.charts import altair_chart, specification
 from tests.kit import admitted, at, criterion, response, row, verdict
-from tests.tasks.report.synthetic.contenders import CONTENDERS, IMPORTED_MODEL, JUDGES
+from tests.tasks.report.synthetic.contenders import CONTENDERS, IMPORTED_MODEL, JUDGES, PEOPLE
 from tests.tasks.report.synthetic.samplings import DRIFT, FIRST, SCENARIOS, SECOND, Rows, rows_by_table
 from tests.tasks.report.synthetic.scopes import Row, rows_of, scope_of
 from warehouse import Warehouse
@@ -73,8 +73,9 @@ def test_who_has_no_known_price_is_named_and_is_in_no_chart_of_cost(scope: Scope
     assert all(model in note for model in unpriced)
     assert {each["model"] for each in rows} - unpriced == {each["model"] for each in shown}
     assert all(each["usd" if "part" in each else "response_usd"] > 0 for each in shown)
-    # What people cost is not known.
-    assert {*JUDGES} == {each["judge_config"] for each in shown if "part" in each}
+    judges = {each["judge_config"] for each in shown if "part" in each}
+    assert judges
+    assert PEOPLE not in judges, "what people cost is not known"
 
 
 def one_response_each(costs: dict[str, list[float | None]], **of_verdict: Any) -> dict[str, list[Row]]:
@@ -216,11 +217,12 @@ def test_a_line_goes_on_in_order_and_ends_where_something_changed(
 
 
 def test_each_judge_has_its_history_with_the_nights_in_which_it_was_out_of_control(histories: dict[str, Rows]) -> None:
-    columns = ("judged_by", "judge_config", "is_drifted")
-    of_judge, of_second = ("judge", ["judge"]), ("second", ["second"], False)
-    assert [(*of_judge, False), (*of_judge, True), of_second, of_second] == [
-        tuple(each[name] for name in columns) for each in histories["two judges"]
+    rows = histories["two judges"]
+
+    assert [("judge", False), ("judge", True), ("second", False), ("second", False)] == [
+        (each["judged_by"], each["is_drifted"]) for each in rows
     ]
+    assert [["second"], ["second"]] == [each["judge_config"] for each in rows][2:]
 
 
 RUNS = [
