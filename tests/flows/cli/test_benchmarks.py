@@ -117,7 +117,7 @@ def test_the_sample_is_that_of_the_benchmark_that_is_asked_for(tmp_path: Path) -
         (
             "a6",
             TWIN.replace("breakdowns=", "scores=PRBENCH.scores[:1] * 2, breakdowns="),
-            "each has a name of its own and",
+            "need unique names, and",
         ),
         ("rows", TWIN, "rows.py: there is a rows already; give it another name"),
         ("prbench", TWIN, "prbench.py: there is a prbench already; give it another name"),

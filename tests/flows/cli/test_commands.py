@@ -153,7 +153,7 @@ def test_a_split_that_the_data_set_does_not_have_is_refused_with_those_it_has(na
     (["import", "warehouse", str(SAMPLES)], "not a complete export or publication, manifest.json is"),
     (["import", "--retract", "nope"], "--retract nope: no such batch; nothing is stored in "),
     (["remove", "response", "nope"], "nope: no stored response has this id"),
-    (["remove", "response", "--model", "nope"], "nothing is stored there, so nothing can be removed"),
+    (["remove", "response", "--model", "nope"], "no response is stored there, so none can be removed"),
     (["remove", "response"], "name the responses to remove"),
 ])  # fmt: skip
 def test_what_is_impossible_is_refused_without_a_warehouse(

@@ -175,7 +175,7 @@ def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     (("a", "a-judgee"), {}, r"nearest: a-judge \(judge\)"),
     (("a", "a-judge"), {}, "a is a model, a-judge is a judge"),
     (("a", "b"), {"kind": "judge"}, "a: there is no judge of that name"),
-    (("a", "b"), {"models": ("a",)}, "--model: models are what is compared"),
+    (("a", "b"), {"models": ("a",)}, "--model: models are compared"),
     (("a", "b"), {"judges": ("nobody",)}, "--judge nobody: .* a-judge, other"),
 ])  # fmt: skip
 def test_unclear_names_fail(sittings: Reader, names: tuple[str, ...], options: dict[str, Any], message: str) -> None:

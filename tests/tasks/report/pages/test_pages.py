@@ -52,6 +52,7 @@ def test_a_page_works_alone_fits_the_screen_and_keeps_nobody_out(
         assert [] == visit.value(_BROKEN)
         if (site, name) in IN_THE_DARK:
             visit.page.emulate_media(color_scheme="dark")
+            visit.open(name)
             assert [] == whom_it_keeps_out(visit)
         assert [] == visit.faults
 
