@@ -139,10 +139,11 @@ def test_a_reply_that_is_no_review_is_requested_once_more(server: FaultServer, t
     broken = min(row["title"] for row in rows_in(job, "select title from criteria"))
     server.behaviour = behaviour
     reviewed(job)
-    failed = values_in(job, "select status, findings, attempts, error from model_reviews where status <> 'ok'")
+    is_told = "contains(error, 'atomic is missing')"
+    failed = values_in(job, f"select status, findings, attempts, {is_told} from model_reviews where status <> 'ok'")
     n_broken = len(values_in(job, "select title from criteria where title = ?", broken))
 
-    assert [("parse_error", None, 2, "atomic is missing")] * n_broken == failed
+    assert [("parse_error", None, 2, True)] * n_broken == failed
     query = "select count(*), count(value) from criterion_reviews where review_check is null"
     assert [(n_broken, 0)] == values_in(job, query)
     # A failure that may pass is tried again by the next run, and the decided rows stay.
