@@ -200,16 +200,16 @@ def wanted(world: Rows, figures: Figures) -> dict[Key, list[tuple[float, float]]
     responses = {(each["task_id"], each["model"], each["vintage"], each["trial"]): each for each in world["responses"]}
     result: dict[Key, list[tuple[float, float]]] = defaultdict(list)
     for run, task_set, score, measure in product(figures.runs, figures.sets, figures.scores, MEASURES):
-        model, _, vintage, judge, _, _, *asked = run
+        model, _, vintage, judge, _, _, *grading = run
         scores, known = [], []
         for task, trials in figures.of_tasks(run, task_set, ALL, score)[0].items():
             lengths = [of for trial in trials if (of := responses[task, model, vintage, trial][measure]) is not None]
             scores += [mean(trials.values())] if trials else []
             known += [(mean(trials.values()), mean(lengths))] if lengths else []
         if known:
-            result[task_set, judge, *asked, vintage, model, score, measure] = known
+            result[task_set, judge, *grading, vintage, model, score, measure] = known
             of_model = mean(scores), mean(length for _, length in known)
-            result[task_set, judge, *asked, vintage, None, score, measure].append(of_model)
+            result[task_set, judge, *grading, vintage, None, score, measure].append(of_model)
     return result
 
 

@@ -45,8 +45,8 @@ def stored(root: Path) -> list[tuple[Any, ...]]:
 
 def n_tested(root: Path, **settings: Any) -> int:
     """Return the number of differences that an aggregation tested."""
-    found = re.search(r"(\d+) difference", aggregate(job_on("sample", root, **settings)).line)
-    return int(found[1]) if found else 0
+    match = re.search(r"(\d+) difference", aggregate(job_on("sample", root, **settings)).line)
+    return int(match[1]) if match else 0
 
 
 @pytest.mark.parametrize(("search", "plain"), [("web search", "baseline"), ("low", "high")])

@@ -139,8 +139,8 @@ def test_a_reply_that_is_no_review_is_requested_once_more(server: FaultServer, t
     broken = min(row["title"] for row in rows_in(job, "select title from criteria"))
     server.behaviour = behaviour
     reviewed(job)
-    is_told = "contains(error, 'atomic is missing')"
-    failed = values_in(job, f"select status, findings, attempts, {is_told} from model_reviews where status <> 'ok'")
+    has_cause = "contains(error, 'atomic is missing')"
+    failed = values_in(job, f"select status, findings, attempts, {has_cause} from model_reviews where status <> 'ok'")
     n_broken = len(values_in(job, "select title from criteria where title = ?", broken))
 
     assert [("parse_error", None, 2, True)] * n_broken == failed

@@ -105,7 +105,7 @@ def test_a_mistake_is_one_line_that_names_what_there_is(results: Results, world_
         (lambda: results.diff("alder-large"), "at least two names"),
         (lambda: results.table("tasks", format="xml"), "must be polars, arrow or pandas"),  # type: ignore[arg-type]
         (lambda: open_results(tmp_path / "nowhere"), "run `prbench run` first"),
-        (lambda: open_results(world_job.warehouse, benchmark="other"), "it holds prbench"),
+        (lambda: open_results(world_job.warehouse, benchmark="other"), "it has prbench"),
     ):
         with pytest.raises(UsageError, match=one_line(reason)):
             wrong()

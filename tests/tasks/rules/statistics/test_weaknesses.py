@@ -89,14 +89,14 @@ def test_a_node_without_any_success_is_not_found_where_hardly_anything_succeeds(
     assert [] == nodes(contrast)
 
 
-@pytest.mark.parametrize(("lowered", "found"), [
+@pytest.mark.parametrize(("lowered", "expected"), [
     ({1: 0.4}, [3]),  # the leaf and not the node that holds it
     ({1: 0.3, 2: 0.3, 3: 0.3}, [1]),  # a node that is weak as a whole stands for its parts
     ({1: -0.25, 2: -0.25, 3: -0.25}, [2]),  # weak beside the rest, which is the better node
     ({}, []),
 ])  # fmt: skip
-def test_the_node_that_is_weak_is_named(lowered: dict[int, float], found: list[int]) -> None:
-    assert found == nodes(world(lowered))
+def test_the_node_that_is_weak_is_named(lowered: dict[int, float], expected: list[int]) -> None:
+    assert expected == nodes(world(lowered))
 
 
 def test_a_node_that_is_always_worse_by_the_same_is_found_by_its_signs() -> None:
@@ -126,13 +126,15 @@ def test_tasks_keep_their_half_and_both_halves_have_about_as_many() -> None:
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6))
 def test_the_order_of_criteria_changes_nothing(seed: int) -> None:
-    made = weakness_evidence.rubrics(1, 60)
-    right = weaknesses.handled_rightly(weakness_evidence.verdicts(1, made, made.topics == 3, 3.0, 2), made.weights)
+    rubrics = weakness_evidence.rubrics(1, 60)
+    right = weaknesses.handled_rightly(
+        weakness_evidence.verdicts(1, rubrics, rubrics.topics == 3, 3.0, 2), rubrics.weights
+    )
 
-    def found(order: np.ndarray) -> list[list[tuple[int, float]]]:
-        tree = weakness_evidence.flat(made.topics[order])
-        contrasts = weakness_evidence.contrasts(tree, made.tasks[order], made.weights[order], right[:, order])
+    def confirmed(order: np.ndarray) -> list[list[tuple[int, float]]]:
+        tree = weakness_evidence.flat(rubrics.topics[order])
+        contrasts = weakness_evidence.contrasts(tree, rubrics.tasks[order], rubrics.weights[order], right[:, order])
         return [[(e.candidate.node, e.p_confirmed) for e in of] for of in weakness_evidence.weaknesses(tree, contrasts)]
 
-    first = [[(node, pytest.approx(p)) for node, p in of] for of in found(np.arange(len(made.tasks)))]
-    assert first == found(np.random.default_rng(seed).permutation(len(made.tasks)))
+    first = [[(node, pytest.approx(p)) for node, p in of] for of in confirmed(np.arange(len(rubrics.tasks)))]
+    assert first == confirmed(np.random.default_rng(seed).permutation(len(rubrics.tasks)))
