@@ -1,14 +1,18 @@
 """Webhooks, Slack, mail and the dead-man's switch, against real servers that fail in every way."""
 
+import asyncio
 import logging
 import threading
 from typing import Any
 
+import aiohttp
 import pytest
+import requests
 from pydantic import ValidationError
 
 from tasks.alerts.findings import Alert, Message
 from tasks.alerts.sending import Delivery, deliver, ping
+from tasks.llm.transport import Redirected, watched
 from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT, WAIT_S, Trust, alerts_to
 from tests.tasks.alerts.servers import PASSWORD, USER, Hook, Mailbox, Reply, dripping, serving_hook, serving_mail
 
@@ -161,6 +165,18 @@ def test_a_server_with_an_untrusted_certificate_gets_nothing(trust: Trust, monke
     assert [("failed", 1), ("sent", 1), ("failed", 1)] == [(d.status, d.attempts) for d in (refused, taken, elsewhere)]
     assert UNTRUSTED in str(refused.error)
     assert MISMATCH in str(elsewhere.error)
+
+
+def test_no_library_behind_a_service_follows_a_redirect(hook: Hook) -> None:
+    async def by_aiohttp() -> None:
+        async with aiohttp.ClientSession() as session:
+            await session.post(hook.address)
+
+    for call in (lambda: asyncio.run(by_aiohttp()), lambda: requests.post(hook.address, timeout=30)):
+        hook.plan = [Reply(307, headers={"Location": f"{hook.address}/elsewhere"})]
+        with watched(), pytest.raises(Redirected):
+            call()
+    assert 2 == len(hook.calls)
 
 
 def mailed(port: int, *, alerts: tuple[Alert, ...] = (DROP, DRIFT), timeout_s: float = 60.0, **email: Any) -> Delivery:
