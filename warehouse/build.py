@@ -51,8 +51,7 @@ def _make(building: Path, stamp: str) -> None:
         for model in sql.models():
             kind = {"step": "temp table"}.get(model.kind, model.kind)
             connection.execute(f"create {kind} {model.name} as {model.query}")
-        for name in ("counts_as_judge", "cut_rubrics"):  # which read models
-            connection.execute(sql.read(f"warehouse/{name}"))
+        connection.execute(sql.read("warehouse/counts_as_judge"))
         _describe(connection)
         connection.execute(f"create table {STAMP} as select {quoted(stamp)} as stamp")
         connection.execute("commit")

@@ -196,7 +196,7 @@ def is_damaged(database: Path) -> bool:
 def stamp() -> str:
     """Return a hash that changes with the contracts, the models and DuckDB (whose hashes are keys)."""
     tables = sorted(TABLES.values(), key=lambda table: table.name)
-    macros = [sql.read(f"warehouse/{name}") for name in ("macros", "counts_as_judge", "cut_rubrics")]
+    macros = [sql.read(f"warehouse/{name}") for name in ("macros", "counts_as_judge")]
     texts = [duckdb.__version__, *macros, *(table.text for table in tables)]
     texts += [model.text for model in sql.models()]
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()

@@ -297,9 +297,9 @@ def neighbours(context: Context, is_plan: bool, **_: Any) -> int:
       prbench figure neighbour_effects       shows the result
     """
     if is_plan:
-        from tasks.judge.neighbours import planned
+        from tasks.plan.plan import plan_neighbours
 
-        calls = planned(context.job)
+        calls = plan_neighbours(context.job)
         show_json([vars(each) for each in calls]) if context.as_json else show_calls(calls)
         return 0
     return _stage(context, "neighbours")

@@ -87,6 +87,8 @@ order by piece_order, response_id, piece, position, value desc;
 -- One row: a member of a control set without a verdict in a night, or with a
 -- temporary failure (`stored_status`), with the inputs of the judge; missing ones
 -- are NULL. A criterion that is not `is_missing` shares a call with such a member.
+--
+-- with: queries/run/cut_rubrics
 with tonight as (
     select response_id, criterion_id, criterion_hash, status
     from control_verdicts
@@ -106,7 +108,7 @@ members as (
     from control_set
     left join responses
         on control_set.response_id = responses.response_id and responses.status = 'ok'
-    left join cut_rubrics('original', $piece_size) as criteria
+    left join cut_rubrics as criteria
         on control_set.benchmark = criteria.benchmark
             and control_set.dataset_revision = criteria.dataset_revision
             and control_set.task_id = criteria.task_id
@@ -136,7 +138,7 @@ beside as (
             null as verdict_id, null as first_value, null as stored_status
         )
     from members
-    inner join cut_rubrics('original', $piece_size) as criteria
+    inner join cut_rubrics as criteria
         using (benchmark, dataset_revision, task_id, call_index)
     where criteria.criterion_id not in (
         select twin.criterion_id from members as twin where twin.response_id = members.response_id

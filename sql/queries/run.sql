@@ -1,8 +1,37 @@
+-- name: cut_rubrics
+-- One row: a criterion of a rubric, with the piece of it that a judge of so many
+-- criteria a call decides together; without a size there are no pieces.
+with numbered as (
+    select * exclude (rubric, original_id),
+        (row_number() over (
+            partition by benchmark, dataset_revision, task_id order by position
+        ) - 1) // $piece_size::bigint as call_index
+    from intermediate.rubric_criteria
+    where rubric = $rubric
+),
+
+pieces as (
+    select *,
+        case
+            when call_index is not null
+                then list(content_hash) over (
+                    partition by benchmark, dataset_revision, task_id, call_index order by position
+                    rows between unbounded preceding and unbounded following
+                )
+        end as piece
+    from numbered
+)
+
+select *, md5(array_to_string(piece, ' ')) as piece_hash
+from pieces;
+
 -- name: responses_missing_verdicts
 -- One row: a response with missing verdicts under a judge configuration, with the
 -- numbers of them and of their calls. Texts are read last, and only of these
 -- responses: in a finished night a million criteria are compared, and no text is
 -- read.
+--
+-- with: queries/run/cut_rubrics
 with left_out as (
     select pair[1] as model, pair[2] as task_id
     from (select unnest($left_out::varchar[][]) as pair)
@@ -46,7 +75,7 @@ lacking as (
         count(*) as n_criteria,
         count(distinct coalesce(criteria.call_index, criteria.position)) as n_calls
     from wanted_responses
-    inner join cut_rubrics($rubric, $piece_size) as criteria
+    inner join cut_rubrics as criteria
         using (benchmark, dataset_revision, task_id)
     anti join done
         on wanted_responses.response_id = done.response_id
@@ -134,6 +163,8 @@ order by list_position($tasks::varchar[], criteria.task_id), criteria.position;
 -- One row: a criterion of some responses that a judge configuration has not
 -- decided, or one beside it in a piece of the rubric; responses in the order
 -- given, criteria in the rubric's.
+--
+-- with: queries/run/cut_rubrics
 with chosen as (
     select
         unnest($responses::varchar[]) as response_id,
@@ -167,7 +198,7 @@ select responses.response_id, responses.task_id, responses.model, responses.tria
     done.criterion_id is null as is_missing
 from chosen
 inner join responses using (response_id)
-inner join cut_rubrics($rubric, $piece_size) as criteria
+inner join cut_rubrics as criteria
     using (benchmark, dataset_revision, task_id)
 left join done
     on responses.response_id = done.response_id

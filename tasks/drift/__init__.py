@@ -9,6 +9,7 @@ from typing import Any
 
 import sql
 from tasks.config.job import Job
+from tasks.config.models import ORIGINAL
 from tasks.console import progress
 from tasks.judge.criterion import CriterionToJudge, verdict_columns, verdict_id_of, writing_verdicts
 from tasks.judge.judge import judge_criteria
@@ -205,6 +206,7 @@ def _plan(job: Job, night: str, reader: Reader) -> tuple[WantedTasks, list[_Miss
         if set_id is not None:
             parameters = {
                 "set_id": set_id, "night": night, "again": [*PASSING, LOST], "piece_size": judge_config.piece_size,
+                "rubric": ORIGINAL,
             }  # fmt: skip
             sets.append((set_id, judge_config, reader.rows(sql.read("queries/drift/members"), parameters)))
     conversations = conversations_of(reader, wanted, (row["task_id"] for _, _, rows in sets for row in rows))

@@ -13,16 +13,14 @@ from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.judge.criterion import CriterionJudge, CriterionToJudge, by_response, writing_verdicts
 from tasks.judge.groups import judge_of, pieces_of
-from tasks.llm.request import prices_of
-from tasks.plan.estimate import Planned, measured_per_call, planned_calls
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.run import missing_work
-from tasks.run.judge_configs import JudgeConfig, configs_of, judge_configs, judge_target
+from tasks.run.judge_configs import JudgeConfig, configs_of, judge_configs
 from tasks.run.missing_work import Conversation, WantedTasks
 from tasks.run.run_context import RunContext
 from tasks.run.writing import StageReport
-from warehouse import Reader, Warehouse
+from warehouse import Reader
 
 ALONE, GROUPED, SHUFFLED = ARRANGEMENTS = ("alone", "grouped", "shuffled")
 STAGE = "neighbours"
@@ -105,21 +103,7 @@ def _arranged(
             yield replace(row, piece=piece, call_index=index // size)
 
 
-def planned(job: Job) -> list[Planned]:
-    """Return the calls that `prbench neighbours` would make at most, by judge and arrangement, with their cost."""
-    with Warehouse(job.warehouse).reader() as reader:
-        rows, wanted = [], missing_work.wanted_tasks(job, reader)
-        for each in missing(job, reader):
-            judge, config = each.judge_config.judge, _called(each, wanted)
-            target = judge_target(config.judge)
-            identity = {name: config.columns[name] for name in ("judge_config_hash", "template_hash")}
-            measured = measured_per_call(reader, f"({sql.read('queries/plan/judge_calls')})", **identity)
-            label = f"{judge.label}, {each.arrangement}"
-            rows.append(planned_calls(STAGE, label, each.n_calls, measured, prices_of(target)))
-        return rows
-
-
-def _called(arranged: Arranged, wanted: WantedTasks) -> JudgeConfig:
+def called_config(arranged: Arranged, wanted: WantedTasks) -> JudgeConfig:
     """Return the configuration that makes an arrangement's calls."""
     if arranged.arrangement != ALONE:
         return arranged.judge_config
@@ -131,7 +115,7 @@ async def judge_arrangement(job: Job, context: RunContext, arranged: Arranged) -
     """Judge the missing criteria of an arrangement, and write the verdicts, failed ones too; the calls are live."""
     with context.warehouse.reader() as reader:
         wanted = await asyncio.to_thread(missing_work.wanted_tasks, job, reader)
-    called, label = _called(arranged, wanted), arranged.judge_config.judge.label
+    called, label = called_config(arranged, wanted), arranged.judge_config.judge.label
     # A label of their own, so that a row is none of the judge's verdicts.
     own = {"label": f"{label} ({arranged.arrangement})", "mode": "live"}
     owner = replace(arranged.judge_config, judge=arranged.judge_config.judge.model_copy(update=own))

@@ -91,11 +91,11 @@ async def decisions(text: str, questions: Sequence[Mapping[str, Any]]) -> Any:
     given, n_prompt, n_reply = [], 0, 0
     headers, address = {"Authorization": f"Bearer {API_KEY}"}, f"{api_base()}/chat/completions"
     async with httpx.AsyncClient(headers=headers, timeout=None, trust_env=False) as client:
-        for question in questions:
-            values = [choice["value"] for choice in question.get("choices", ())]
+        for each in questions:
+            values = [choice["value"] for choice in each.get("choices", ())]
             options = [str(n) for n in range(1, len(values) + 1)] or ["yes", "no"]
             listed = "".join(f"\n{n}: {value}" for n, value in zip(options, values, strict=False))
-            wanted = f"{question['instructions']}{listed}\n\nReply with {' or '.join(options)}."
+            wanted = f"{each['instructions']}{listed}\n\nReply with {' or '.join(options)}."
             request = {
                 "messages": [{"role": "user", "content": f"{text}\n\n{wanted}"}], "max_tokens": 1, "temperature": 0.0,
                 "logprobs": True, "top_logprobs": 20, "cache_prompt": True,
@@ -104,14 +104,14 @@ async def decisions(text: str, questions: Sequence[Mapping[str, Any]]) -> Any:
             reply = http_response.raise_for_status().json()
             tokens = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
             odds = [
-                sum(math.exp(each["logprob"]) for each in tokens if each["token"].strip().lower() == option) + 1e-9
+                sum(math.exp(top["logprob"]) for top in tokens if top["token"].strip().lower() == option) + 1e-9
                 for option in options
             ]
-            shares = [each / sum(odds) for each in odds]
+            shares = [odd / sum(odds) for odd in odds]
             n_prompt, n_reply = n_prompt + reply["usage"]["prompt_tokens"], n_reply + 1
             of_values = [{"value": v, "probability": p} for v, p in zip(values, shares, strict=False)]
-            best = max(of_values, key=lambda each: each["probability"], default=None)
-            given.append({"type": question["type"], "name": question["name"]} | (
+            best = max(of_values, key=lambda of: of["probability"], default=None)
+            given.append({"type": each["type"], "name": each["name"]} | (
                 {"probability": shares[0]} if best is None else
                 {"choice": best["value"], "confidence": best["probability"], "probabilities": of_values}
             ))  # fmt: skip

@@ -21,6 +21,7 @@ from tasks.check import check
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL, Analyst, Model
 from tasks.ingest import ingest
+from tasks.judge import neighbours
 from tasks.judge.context_fit import context_fit_of
 from tasks.llm.request import Target, most_reply_tokens, prices_of
 from tasks.plan import estimate
@@ -161,6 +162,21 @@ def plan_analyses(job: Job) -> list[Planned]:
             for analysis, by_analyst in missing.items()
             for analyst, items in zip(analysis.analysts(job), by_analyst.values(), strict=True)
         ]
+
+
+def plan_neighbours(job: Job) -> list[Planned]:
+    """Return the calls that `prbench neighbours` makes at most, by judge and arrangement; those of a run are free."""
+    with Warehouse(job.warehouse).reader() as reader:
+        rows, wanted = [], missing_work.wanted_tasks(job, reader)
+        for each in neighbours.missing(job, reader):
+            config = neighbours.called_config(each, wanted)
+            measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(config))
+            label, prices = (
+                f"{each.judge_config.judge.label}, {each.arrangement}",
+                prices_of(judge_target(config.judge)),
+            )
+            rows.append(estimate.planned_calls(neighbours.STAGE, label, each.n_calls, measured, prices))
+        return rows
 
 
 def _analysis_calls(reader: Reader, analysis: Analysis, analyst: Analyst, items: Sequence[Item], note: str) -> Planned:

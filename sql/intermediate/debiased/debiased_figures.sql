@@ -70,7 +70,7 @@ uncovered as (
 select
     counted.* exclude (
         series_id, basis, labels_basis, lower_bound, upper_bound, mean_lower, mean_upper, met_share,
-        n_judged, is_complete, n_tasks_full, n_tasks_annotated, mean_floor
+        n_judged, is_complete, is_expected, n_tasks_full, n_tasks_annotated, mean_floor
     ),
     coalesce(uncovered.n_tasks_uncovered, 0) as n_tasks_uncovered,
     counted.basis as mean_basis,

@@ -32,7 +32,7 @@ select
     hash(benchmark, dataset_revision, vintage, judging_id) as ranking_id,
     judging_id, judged_trials.benchmark, judged_trials.dataset_revision, judge_configs.judge,
     judge_configs.judge_config_hash, judge_configs.template_hash, judge_configs.grading,
-    judge_configs.judge_trial, judge_configs.has_probabilities,
+    judge_configs.judge_trial,
     judged_trials.vintage, judged_trials.model, judged_trials.model_config_hash,
     -- A judge is wanted on every sampled trial, even if all responses
     -- failed; people and other imported graders only on trials that they

@@ -6,15 +6,17 @@
 -- value.
 --
 -- built as: view
--- depends on: intermediate.model_runs, intermediate.response_points, intermediate.score_bounds
+-- depends on: intermediate.judge_configs, intermediate.model_runs, intermediate.response_points,
+--     intermediate.score_bounds
 with wanted as (
     select response_points.* exclude (n_trials), model_runs.n_trials, score_bounds.score_name,
         score_bounds.offset_points, score_bounds.denominator, score_bounds.lowest,
         score_bounds.highest,
-        if(is_expected, expected_points, points) as scored_points
+        case when is_expected then expected_points else points end as scored_points
     from intermediate.response_points
     inner join intermediate.score_bounds using (label_key)
     inner join intermediate.model_runs using (model_run_id)
+    inner join intermediate.judge_configs using (judging_id)
     where has_probabilities or not is_expected
 )
 

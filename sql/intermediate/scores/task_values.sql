@@ -7,7 +7,8 @@
 -- because several scores share the same points.
 --
 -- built as: table
--- depends on: intermediate.model_runs, intermediate.response_points, intermediate.score_bounds
+-- depends on: intermediate.judge_configs, intermediate.model_runs, intermediate.response_points,
+--     intermediate.score_bounds
 with over_trials as (
     select model_run_id, task_id, breakdown, label, label_key,
         any_value(n_trials) as n_trials,
@@ -51,6 +52,7 @@ scored as (
         ] as trial_values
     from in_order
     inner join intermediate.model_runs using (model_run_id)
+    inner join intermediate.judge_configs using (judging_id)
     inner join intermediate.score_bounds using (label_key)
     where has_probabilities or not is_expected
 )

@@ -170,7 +170,7 @@ def test_every_recipe_runs_where_there_is_nothing_yet(empty: Path, name: str, ru
     [
         ("mean_scores", "-- table intermediate.mean_scores\n-- One row: a model's mean of a score"),
         ("run/missing_verdicts", "-- query queries/run/missing_verdicts\n-- One row: a criterion of some responses"),
-        ("total_cost", "with spend as (\n    -- One row: what the calls of a run came to on a day"),
+        ("total_cost", "with spend as (\n    -- One row: the sums over a run's calls on a day"),
         ("failed-calls", "-- recipe failed-calls: Which calls failed, and why?\nwith calls as"),
     ],
 )  # fmt: skip
