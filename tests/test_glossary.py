@@ -23,14 +23,10 @@ WRITTEN_ELSEWHERE = {
 }
 """Files whose sentences are not ours."""
 PROMISED = {
-    "FileNotFoundError": "Python's",
-    "ObjectNotFound": "Prefect's",
-    "get_by_role": "Playwright's",
-    "judging_id": "the key of a judge configuration, in many users' queries",
-    "responses_made": "a column of `runs`",
-    "role": "a message's, as all providers call it",
-    "verdicts_made": "a column of `runs`",
-}
+    "FileNotFoundError": "Python's", "ObjectNotFound": "Prefect's", "get_by_role": "Playwright's",
+    "judging_id": "the key of a judge configuration, in many users' queries", "responses_made": "a column of `runs`",
+    "role": "a message's, as all providers call it", "verdicts_made": "a column of `runs`",
+}  # fmt: skip
 """Names that the interface or a library promises."""
 
 

@@ -8,7 +8,8 @@ import yaml
 from tasks.aggregate import aggregate
 from tasks.rules.identity import IMPORTED
 from tests.flows.conftest import Run
-from tests.kit import admitted, criterion, job_on, response, row, verdict, written
+from tests.kit import combined, job_on, response, row, written
+from tests.tasks.compare.comparisons import judged, tasks_of
 from warehouse import Warehouse
 
 TASKS = ["t0", "t1", "t2", "t3"]
@@ -16,19 +17,16 @@ TASKS = ["t0", "t1", "t2", "t3"]
 
 def fill(folder: Path, revision: str, n_responses: int = 1) -> None:
     """One imported model's responses to the first tasks, judged by a person, on a revision of four tasks."""
-    rubrics = {task: [criterion(task, 0, 5), criterion(task, 1, -3)] for task in TASKS}
-    responses = [
-        response(task, "a-model", model_config_hash=IMPORTED) | {"source": "imported"} for task in TASKS[:n_responses]
-    ]
+    rubrics = {task: [(5, "Accuracy"), (-3, "Risk")] for task in TASKS}
     imported = {"judge": "reader", "judge_config_hash": IMPORTED, "source": "imported"}
-    rows = admitted(TASKS, "finance_hard", n_criteria=2) | {
-        "criteria": [each for rubric in rubrics.values() for each in rubric],
-        "conversation_turns": [
-            row("conversation_turns", task_id=task, position=0, prompt="Why?", reference_texts=[]) for task in TASKS
-        ],
-        "responses": responses,
-        "verdicts": [verdict(of, each, 1.0, **imported) for of in responses for each in rubrics[of["task_id"]]],
-    }
+    of_response = {"model_config_hash": IMPORTED}
+    decided = {task: [1.0, 1.0] for task in TASKS[:n_responses]}
+    turns = [row("conversation_turns", task_id=task, position=0, prompt="Why?", reference_texts=[]) for task in TASKS]
+    rows = combined(
+        tasks_of(rubrics, "finance_hard"), {"conversation_turns": turns},
+        judged(decided, "a-model", rubrics=rubrics, of_response=of_response, **imported),
+    )  # fmt: skip
+    rows["responses"] = [each | {"source": "imported"} for each in rows["responses"]]
     written(folder / "data", rows, revision)
 
 
@@ -58,9 +56,7 @@ READING = (
 
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)
-def test_the_only_stored_revision_is_read_from_any_folder_with_a_notice(
-    world: Path, elsewhere: Path, run: Run, command: list[str]
-) -> None:
+def test_the_only_revision_is_read_from_anywhere(world: Path, elsewhere: Path, run: Run, command: list[str]) -> None:
     from_elsewhere = run(*command, "--json", "--warehouse", world / "data")
     notices = run.err
     if command[0] == "export":
@@ -74,9 +70,7 @@ def test_the_only_stored_revision_is_read_from_any_folder_with_a_notice(
     assert "" == run.err
 
 
-def test_of_several_revisions_none_is_guessed_and_an_empty_leaderboard_says_what_is_there(
-    tmp_path: Path, elsewhere: Path, run: Run
-) -> None:
+def test_of_several_revisions_none_is_guessed_and_those_are_named(tmp_path: Path, elsewhere: Path, run: Run) -> None:
     data = tmp_path / "finance_hard.jsonl"
     data.write_text("{}\n", encoding="utf-8")
     revision = job_on(data, tmp_path / "data").data.revision
@@ -97,9 +91,7 @@ def test_of_several_revisions_none_is_guessed_and_an_empty_leaderboard_says_what
     assert "another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in notices
 
 
-def test_a_sample_that_was_only_loaded_does_not_hide_the_only_revision_with_responses(
-    tmp_path: Path, elsewhere: Path, run: Run
-) -> None:
+def test_a_sample_without_responses_does_not_hide_the_revision_with(tmp_path: Path, elsewhere: Path, run: Run) -> None:
     fill(tmp_path, job_on("sample", tmp_path / "data").data.revision, n_responses=0)
     fill(tmp_path, "another-revision")
     aggregate(job_on("sample", tmp_path / "data"))
@@ -111,21 +103,13 @@ def test_a_sample_that_was_only_loaded_does_not_hide_the_only_revision_with_resp
     assert "another-revi" not in run.err
 
 
-def nights(folder: Path, revision: str, night: str) -> None:
-    """A model's response of a night, beside those of the base vintage."""
-    of_night = response("t0", "nightly-model", model_config_hash=IMPORTED) | {
-        "response_id": f"{revision}/{night}", "dataset_revision": revision, "source": "imported", "vintage": night,
-    }  # fmt: skip
-    Warehouse(folder / "data").write("responses", [of_night])
-
-
 def test_status_says_so_where_a_night_is_one_of_other_data(tmp_path: Path, elsewhere: Path, run: Run) -> None:
     data = tmp_path / "finance_hard.jsonl"
     data.write_text("{}\n", encoding="utf-8")
     revision = job_on(data, tmp_path / "data").data.revision
     fill(tmp_path, revision)
-    nights(tmp_path, "another-revision", "2026-11-22")
-    Warehouse(tmp_path / "data").publish()
+    of_night = response("t0", "nightly-model", model_config_hash=IMPORTED) | {"vintage": "2026-11-22"}
+    written(tmp_path / "data", {"responses": [of_night]}, "another-revision").publish()
     (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(data)}}))
 
     run("status", "--night", "2026-11-22", "--warehouse", tmp_path / "data")

@@ -76,9 +76,8 @@ def test_a_clearly_worse_model_is_stopped_and_its_skipped_work_is_not_missing(st
 
 def test_a_board_marks_what_rests_on_a_random_part_with_an_interval_that_allows_for_stopping(stopped: Stopped) -> None:
     board = {row["model"]: row for row in stopped.board if row["is_primary"]}
-    assert {
-        "good": None, "twin": None, "bad": N_TASKS - BLOCK,
-    } == {model: row["n_tasks_skipped"] for model, row in board.items()}  # fmt: skip
+    skipped = {model: row["n_tasks_skipped"] for model, row in board.items()}
+    assert {"good": None, "twin": None, "bad": N_TASKS - BLOCK} == skipped
     bad, full = board["bad"], next(row for row in stopped.filled_board if row["model"] == "bad" and row["is_primary"])
     assert bad["ci_high"] - bad["ci_low"] > full["ci_high"] - full["ci_low"]
     assert bad["ci_low"] < full["mean_score"] < bad["ci_high"]

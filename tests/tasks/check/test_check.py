@@ -100,9 +100,7 @@ def test_only_admitted_tasks_are_assembled_and_no_task_twice(checked: Checked, b
 # policies
 
 
-def test_a_check_that_stands_is_not_repeated_and_reports_the_same_and_another_policy_replaces_it(
-    bad_rows: Path, unchecked: Path
-) -> None:
+def test_a_check_that_stands_is_not_repeated_unless_its_policy_changes(bad_rows: Path, unchecked: Path) -> None:
     first = check(job_on(bad_rows, unchecked, run_id="first"), ["ingest"])
     second = check(job_on(bad_rows, unchecked, run_id="second"), ["ingest"], reuse=True)
 
@@ -205,17 +203,11 @@ def failing(published: Fill, **tables: list[dict[str, Any]]) -> dict[str, list[s
 
 
 TEXTS = [
-    ("ok", "A response.", set()),
-    ("ok", "0", set()),
-    ("ok", "\n a", set()),
-    ("refused", None, set()),
-    ("ok", None, {"response_not_empty", "response_status"}),
-    ("ok", "", {"response_not_empty"}),
-    *(("ok", text, {"response_not_empty"}) for text in WHITE_SPACE),
-    ("refused", "No.", {"response_status"}),
-    ("empty", "", {"response_status"}),
-    (None, "No status.", set()),
-]
+    ("ok", "A response.", set()), ("ok", "0", set()), ("ok", "\n a", set()), ("refused", None, set()),
+    ("ok", None, {"response_not_empty", "response_status"}), ("ok", "", {"response_not_empty"}),
+    *(("ok", text, {"response_not_empty"}) for text in WHITE_SPACE), ("refused", "No.", {"response_status"}),
+    ("empty", "", {"response_status"}), (None, "No status.", set()),
+]  # fmt: skip
 
 
 def test_a_response_is_complete_and_not_empty(published: Fill) -> None:
