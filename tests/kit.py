@@ -4,6 +4,7 @@ A test spells out only what it is about; all other content is made up.
 """
 
 import asyncio
+import functools
 import json
 import math
 import os
@@ -234,8 +235,8 @@ def recorded(job: Job, *entries: Entry) -> None:
 def call_entry(key: str, run_id: str = "a-run", *, cost_usd: float | None = 0.5, **values: Any) -> Entry:
     """A finished call for a ledger."""
     reply = Reply("ok", "x", prompt_tokens=1, completion_tokens=1, cost_usd=cost_usd)
-    made_up = {"attempt": 1, "cell": "c", "model": "m", "endpoint": "", "parameters": "{}", "is_final": True}
-    return Entry(**{"call_key": key, "run_id": run_id, "reply": reply, **made_up, **values})
+    usual = {"attempt": 1, "cell": "c", "model": "m", "endpoint": "", "parameters": "{}", "is_final": True}
+    return Entry(**{"call_key": key, "run_id": run_id, "reply": reply, **usual, **values})
 
 
 def imported(job: Job, source: Path | Store) -> StageReport:
@@ -341,16 +342,11 @@ def judged(job: Job, *, retry_failed: bool = False, size: int = 10**6) -> StageR
                     report.add_messages(
                         await judge_by_provider_batches(job, context, judge_config, ids, retry_failed=retry_failed)
                     )
-                async with asyncio.TaskGroup() as group:
-                    done = [
-                        group.create_task(judge_responses(
-                            job, context, judge_config, ids[start : start + size], retry_failed=retry_failed,
-                            batch_index=start,
-                        ))
-                        for start in range(0, max(len(ids), 1), size)
-                    ]  # fmt: skip
+                batches = [ids[start : start + size] for start in range(0, max(len(ids), 1), size)]
+                call = functools.partial(judge_responses, job, context, judge_config, retry_failed=retry_failed)
+                done = await asyncio.gather(*(call(some, batch_index=i) for i, some in enumerate(batches)))
                 for each in done:
-                    report.add(each.result())
+                    report.add(each)
             context.add_notices(report)
 
     asyncio.run(run())

@@ -14,19 +14,9 @@ from typing import Self
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from tests.faults import bodies
+from tests.faults import behaviours, bodies
 from tests.faults.batch import BatchEnd, Batches
-from tests.faults.behaviours import (
-    Behaviour,
-    Book,
-    Entry,
-    HttpResponse,
-    Request,
-    flaw_of,
-    is_judge_request,
-    meets,
-    well_behaved,
-)
+from tests.faults.behaviours import Behaviour, Entry, HttpResponse, Request, is_judge_request, meets, well_behaved
 
 __all__ = ["Behaviour", "Entry", "FaultServer", "HttpResponse", "Request", "is_judge_request", "meets", "well_behaved"]
 
@@ -56,7 +46,7 @@ class FaultServer:
         """A line of a batch's results as it stands in the file, given its number there."""
         self.strikes: Callable[[str], int | None] = lambda _: None
         """Given method and path of a request: the error that comes instead, 0 to do as asked but say nothing, None."""
-        self._book = Book(keeps_book, on_response)
+        self._book = behaviours.Book(keeps_book, on_response)
         self._batches = Batches(self, self._book)
         self._socket = socket.create_server((host, 0), backlog=_BACKLOG)
         self._address: tuple[str, int] = self._socket.getsockname()
@@ -157,7 +147,7 @@ class FaultServer:
             return bodies.cut(http)
         except ValueError:
             request = None
-        flaw = flaw_of(request, bodies.CONVERSATION[path])
+        flaw = behaviours.flaw_of(request, bodies.CONVERSATION[path])
         if path == bodies.RESPONSES and flaw is None and request.get("stream"):
             flaw = "Streamed responses are not served here."
         if flaw is not None:

@@ -126,6 +126,7 @@ def test_a_state_has_the_name_of_its_outcome_and_says_what_to_know(outcome: str)
     assert "9 made" == message_of([StageReport("judge", notes=["9 made"])], outcome)
     assert ENDINGS[outcome].state_name == message_of([], outcome)
     assert [outcome] == [name for name, ending in ENDINGS.items() if ending.state_name == state.name]
+    assert (outcome == "done") == (state.name == "Completed")
 
 
 @pytest.mark.parametrize(("folder", "name"), [

@@ -35,6 +35,13 @@ def state(warehouse: Warehouse) -> dict[str, list[Row]]:
         return {name: reader.rows(f"from {name} order by all") for name in ("runs", "responses", "published_parts")}
 
 
+def test_content_that_is_written_again_is_the_newest(warehouse: Warehouse) -> None:
+    for command in ("first", "second", "first"):
+        write(warehouse, "runs", [run_row("r", command)])
+
+    assert ["first"] == [each["command"] for each in state(warehouse)["runs"]]
+
+
 # damage
 
 
@@ -95,8 +102,8 @@ def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(warehou
     put_of_old(warehouse.root)
     for use in (warehouse.publish, warehouse.compact):
         use()
-        found = values_in(warehouse.root, "select run_id, command, outcome from runs order by run_id")
-        assert [("now", "judge", None), ("then", "run", None)] == found
+        stored = values_in(warehouse.root, "select run_id, command, outcome from runs order by run_id")
+        assert [("now", "judge", None), ("then", "run", None)] == stored
 
 
 def test_models_that_are_built_again_and_others_are_as_from_anew(warehouse: Warehouse, tmp_path: Path) -> None:

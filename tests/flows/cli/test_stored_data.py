@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tasks.aggregate import aggregate
 from tasks.rules.identity import IMPORTED
 from tests.flows.conftest import Run
-from tests.kit import combined, job_on, response, row, written
+from tests.kit import combined, configure, job_on, response, row, write_jsonl, written
 from tests.tasks.compare.comparisons import judged, tasks_of
 from warehouse import Warehouse
 
@@ -34,9 +33,9 @@ def fill(folder: Path, revision: str, n_responses: int = 1) -> None:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse with one revision, and the configuration that is about it."""
     folder: Path = tmp_path_factory.mktemp("world")
-    (folder / "finance_hard.jsonl").write_text("{}\n", encoding="utf-8")
-    (folder / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(folder / "finance_hard.jsonl")}}))
-    job = job_on(folder / "finance_hard.jsonl", folder / "data")
+    data = write_jsonl(folder / "finance_hard.jsonl", [{}])
+    configure(folder, dataset={"source": str(data)})
+    job = job_on(data, folder / "data")
     fill(folder, job.data.revision)
     aggregate(job)
     return folder
@@ -71,8 +70,7 @@ def test_the_only_revision_is_read_from_anywhere(world: Path, elsewhere: Path, r
 
 
 def test_of_several_revisions_none_is_guessed_and_those_are_named(tmp_path: Path, elsewhere: Path, run: Run) -> None:
-    data = tmp_path / "finance_hard.jsonl"
-    data.write_text("{}\n", encoding="utf-8")
+    data = write_jsonl(tmp_path / "finance_hard.jsonl", [{}])
     revision = job_on(data, tmp_path / "data").data.revision
     fill(tmp_path, revision, n_responses=0)
     fill(tmp_path, "another-revision")
@@ -85,7 +83,7 @@ def test_of_several_revisions_none_is_guessed_and_those_are_named(tmp_path: Path
     notices = run("leaderboard", "--benchmark", "researchrubrics", *where, code=2)
     assert "has nothing of researchrubrics; it has prbench another-revi" in notices
 
-    (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(data)}}))
+    configure(tmp_path, dataset={"source": str(data)})
     notices = run("leaderboard", *where)
     assert f"No model has a verdict in this selection yet. This is about revision {revision[:12]}" in notices
     assert "another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in notices
@@ -104,13 +102,12 @@ def test_a_sample_without_responses_does_not_hide_the_revision_with(tmp_path: Pa
 
 
 def test_status_says_so_where_a_night_is_one_of_other_data(tmp_path: Path, elsewhere: Path, run: Run) -> None:
-    data = tmp_path / "finance_hard.jsonl"
-    data.write_text("{}\n", encoding="utf-8")
+    data = write_jsonl(tmp_path / "finance_hard.jsonl", [{}])
     revision = job_on(data, tmp_path / "data").data.revision
     fill(tmp_path, revision)
     of_night = response("t0", "nightly-model", model_config_hash=IMPORTED) | {"vintage": "2026-11-22"}
     written(tmp_path / "data", {"responses": [of_night]}, "another-revision").publish()
-    (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(data)}}))
+    configure(tmp_path, dataset={"source": str(data)})
 
     run("status", "--night", "2026-11-22", "--warehouse", tmp_path / "data")
     assert [

@@ -70,6 +70,16 @@ def test_a_backup_in_a_bucket_is_written_renewed_and_restored(data: Path, tmp_pa
     assert output.startswith("prbench: s3://results/none: is not a complete backup")
 
 
+def test_an_export_in_a_bucket_is_imported_into_another_warehouse(data: Path, tmp_path: Path, run: Run) -> None:
+    run("export", "s3://results/shared", "--warehouse", data)
+    run("import", "warehouse", "s3://results/shared", "--warehouse", tmp_path / "other")
+
+    assert count(data) == count(tmp_path / "other")
+    assert "verify: export, " in run("verify", "s3://results/shared")
+    output = run("export", "s3://results/shared", "--warehouse", data, code=2)
+    assert "prbench: s3://results/shared: is not empty; name a new prefix\n" == output
+
+
 def test_publications_are_read_as_the_guide_says(data: Path, tmp_path: Path, run: Run, monkeypatch: Patch) -> None:
     line, _ = re.findall(r"^uv run prbench (publish s3://\S+)", GUIDE, re.MULTILINE)
     run(*line.split(), "--warehouse", data)

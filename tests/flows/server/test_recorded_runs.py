@@ -204,8 +204,8 @@ def test_two_commands_at_once_are_recorded_by_one_server(world: World, monkeypat
     outputs = [process.communicate(timeout=300)[1].splitlines() for process in both]
     assert [0, 0] == [process.returncode for process in both], outputs
     address = world.url.removeprefix("http://").removesuffix("/api")
-    said = [[line for line in lines if "Prefect" in line] for lines in outputs]
-    assert [[f"Prefect records this run: {address}"]] * 2 == said
+    printed = [[line for line in lines if "Prefect" in line] for lines in outputs]
+    assert [[f"Prefect records this run: {address}"]] * 2 == printed
     assert 1 == len(world.servers())
     tops = [run for run in shown(world.client(monkeypatch)) if not run["parent_task_run_id"]]
     assert [("evaluate", "Completed")] * 2 == [(run["name"].split()[0], run["state_name"]) for run in tops]
