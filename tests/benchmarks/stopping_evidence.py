@@ -88,13 +88,9 @@ def rule(n_tasks: int, n_comparisons: int = 1, block: int = BLOCK) -> Rule:
 
 
 def false_share(
-    draw: Callable[[Dice, tuple[int, ...]], Floats],
-    n_tasks: int,
-    n_comparisons: int,
-    families: int,
-    seed: int,
+    draw: Callable[[Dice, tuple[int, ...]], Floats], n_tasks: int, n_comparisons: int, families: int, seed: int,
     block: int = BLOCK,
-) -> tuple[float, float]:
+) -> tuple[float, float]:  # fmt: skip
     """The share of families with any false `different`, and with any false `equal`, at any look."""
     dice, of_each, n = np.random.default_rng(seed), rule(n_tasks, n_comparisons, block), families * n_comparisons
     parts = [min(_AT_ONCE, n - start) for start in range(0, n, _AT_ONCE)]
