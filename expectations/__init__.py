@@ -1,1 +1,1 @@
-"""Data quality with Great Expectations: what is expected after which stage, and the runner."""
+"""Data quality with Great Expectations: the expectations after each stage, and the runner."""

@@ -1,7 +1,7 @@
-"""Running expectations on frames of rows, and naming the rows that failed.
+"""The runner of expectations on frames of rows; it names the rows that failed.
 
-Nothing here knows a benchmark or a stage. A frame has the column `key`, which names a row, beside those that the
-expectations look at; it may have `task_id`, the task that a row belongs to, and `note`, what the row is like.
+Nothing here knows a benchmark or a stage. A frame has the checked columns and the column `key`, which names a row; it
+may have `task_id`, the row's task, and `note`, a description of the row.
 """
 
 import logging
@@ -15,7 +15,7 @@ from expectations.suites import Expectation
 
 @dataclass(frozen=True)
 class FailedRow:
-    """A row that failed: its key, and the task that it belongs to and what it is like, if its table says so."""
+    """A row that failed: its key, and its task and description, if its table has them."""
 
     key: str
     task_id: str = ""
@@ -24,7 +24,7 @@ class FailedRow:
 
 @dataclass(frozen=True)
 class ExpectationResult:
-    """The result of one expectation: how many rows were checked, and which of them failed."""
+    """The result of one expectation: the number of checked rows, and the failed rows."""
 
     expectation: Expectation
     n_evaluated: int
@@ -41,10 +41,10 @@ def run_suite(expectations: Sequence[Expectation], frame_of: Callable[[str], Any
 
     Args:
         expectations: what must hold.
-        frame_of: gives the rows of a table as a pandas frame.
+        frame_of: returns the rows of a table as a pandas frame.
 
     Raises:
-        RuntimeError: an expectation could not be evaluated; that is never taken for one that holds.
+        RuntimeError: an expectation could not be evaluated; it never counts as met.
     """
     results: dict[int, ExpectationResult] = {}
     for table in dict.fromkeys(each.table for each in expectations):
@@ -62,7 +62,7 @@ def _validated(expectations: Mapping[int, Expectation], frame: Any) -> Any:
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     import great_expectations as gx
 
-    # It logs where its temporary folder is.
+    # It logs the path of its temporary folder.
     logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = gx.data_context.types.base.ProgressBarsConfig(globally=False)
@@ -72,7 +72,7 @@ def _validated(expectations: Mapping[int, Expectation], frame: Any) -> Any:
         if kind is None:
             raise RuntimeError(f"{each.check}: Great Expectations has no {each.kind}")
         suite.add_expectation(kind(**each.arguments, severity=each.severity, meta={"place": index}))
-    # It hashes all that it is given, and texts take long.
+    # It hashes all its input, and texts take long.
     batch = context.data_sources.pandas_default.read_dataframe(frame.drop(columns=["key", "note"], errors="ignore"))
     return batch.validate(suite, result_format={"result_format": "COMPLETE"})
 
@@ -80,7 +80,7 @@ def _validated(expectations: Mapping[int, Expectation], frame: Any) -> Any:
 def _failures(expectation: Expectation, result: Any, frame: Any) -> tuple[FailedRow, ...]:
     """Return the rows that failed.
 
-    Great Expectations names them by their positions, since it is given no columns to name them by.
+    Great Expectations returns their positions, because it gets no columns that name them.
     """
     if result.exception_info.get("raised_exception"):
         raise RuntimeError(f"{expectation.text}: {result.exception_info.get('exception_message')}")

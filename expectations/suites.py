@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Literal
 
 SUITES = ("ingest", "sample", "judge")
-"""The stages after which there is something to check, in the order of the pipeline."""
+"""The stages with checks, in the order of the pipeline."""
 
 Severity = Literal["critical", "warning"]
 
@@ -17,12 +17,12 @@ class Expectation:
 
     Attributes:
         suite: one of `SUITES`.
-        table: the rows that are looked at, a query in `sql/checks.sql`.
+        table: the checked rows, a query in `sql/checks.sql`.
         check: the name in the configuration's `quality`; several expectations may share it.
-        meaning: what is expected, in words.
+        meaning: the expectation as a sentence.
         kind: the class in `great_expectations.expectations`.
-        severity: how bad a row that fails is; the README says what follows.
-        arguments: what the class takes.
+        severity: severity of a failing row; the README describes the consequences.
+        arguments: the arguments of the class.
     """
 
     suite: str
@@ -35,31 +35,31 @@ class Expectation:
 
     @property
     def text(self) -> str:
-        """The expectation as `checks.expectation` has it: the call that makes it."""
+        """The expectation as in the column `checks.expectation`: the call that creates it."""
         return f"{self.kind}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})"
 
 
 def expect(
     suite: str, table: str, check: str, meaning: str, kind: str, *, severity: Severity = "critical", **arguments: Any
 ) -> Expectation:
-    """Return an expectation, with the arguments of its class as they are."""
+    """Return an expectation; the arguments of its class are passed on unchanged."""
     return Expectation(suite, table, check, meaning, kind, severity, arguments)
 
 
 def where(column: str, value: str) -> dict[str, Any]:
-    """Return a `row_condition`: only the rows with this value are looked at."""
+    """Return a `row_condition`: check only the rows with this value."""
     return {"type": "comparison", "column": {"name": column}, "operator": "==", "parameter": value}
 
 
 def where_not(column: str, value: str) -> dict[str, Any]:
-    """Return a `row_condition`: only the rows with another value are looked at; a missing value is not another one."""
+    """Return a `row_condition`: check only the rows with another value; a missing one does not count."""
     differs = where(column, value) | {"operator": "!="}
     is_there = {"type": "nullity", "column": {"name": column}, "is_null": False}
     return {"type": "and", "conditions": [differs, is_there]}
 
 
 Invariants = Mapping[str, Mapping[str, Any]]
-"""What a benchmark declares: check -> its bounds."""
+"""The declared checks of a benchmark: check -> its bounds."""
 
 _TABLES = ("criteria", "rubrics")
 _of_criteria, _of_rubrics = (partial(expect, "ingest", table) for table in _TABLES)
@@ -90,7 +90,7 @@ _WITHOUT_BOUNDS = (
 
 
 def weight_range(lowest: float, highest: float, *, is_whole: bool = False) -> Iterator[Expectation]:
-    """Weights are numbers within the bounds, and not 0."""
+    """Yield the expectations that weights are numbers within the bounds, and not 0."""
     weights = partial(_of_criteria, "weight_range")
     meaning = f"weights are from {lowest:g} to {highest:g}"
     yield weights(meaning, "ExpectColumnValuesToBeBetween", column="weight", min_value=lowest, max_value=highest)
@@ -102,7 +102,7 @@ def weight_range(lowest: float, highest: float, *, is_whole: bool = False) -> It
 
 
 def weight_class_known(classes: list[str]) -> Iterator[Expectation]:
-    """Weight classes that the data states are known."""
+    """Yield the expectation that stated weight classes are known."""
     yield _of_criteria("weight_class_known", f"a weight class is one of the {len(classes)}",
                        "ExpectColumnValuesToBeInSet", column="severity", value_set=classes)  # fmt: skip
 
@@ -119,8 +119,7 @@ def criteria_per_task(fewest: int, most: int | None = None) -> Iterator[Expectat
 def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> Iterator[Expectation]:
     """Yield the expectations of the turns: the conversation ends with the user.
 
-    With `alternate` the turns also alternate without a gap; with `are_stated` the row states how many user turns there
-    are.
+    With `alternate` the turns also alternate without a gap; with `are_stated` the row states the number of user turns.
     """
     turns = partial(_of_rubrics, "turns_contiguous")
     pattern, meaning = r"[ue]$", "the conversation ends with the user"
@@ -137,14 +136,14 @@ CHECKS: Mapping[str, Callable[..., Iterable[Expectation]]] = {
     **{each.check: partial(lambda only, /: (only,), each) for each in _WITHOUT_BOUNDS},
     **{check.__name__: check for check in (weight_range, weight_class_known, criteria_per_task, turns_contiguous)},
 }
-"""What a benchmark can declare: name, as in the configuration's `quality` -> the expectations, from the bounds."""
+"""The checks that a benchmark can declare: name in the configuration's `quality` -> expectations from the bounds."""
 
 
 def ingest_suite(invariants: Invariants) -> list[Expectation]:
-    """Return the expectations of what a benchmark declares.
+    """Return the expectations for the checks that a benchmark declares.
 
     Raises:
-        ValueError: bounds do not fit their check, or a check of the benchmark's own is not complete.
+        ValueError: bounds do not fit their check, or the benchmark's own check is incomplete.
     """
     expectations: list[Expectation] = []
     for name, bounds in invariants.items():
@@ -160,7 +159,7 @@ def ingest_suite(invariants: Invariants) -> list[Expectation]:
 def _own(
     check: str, *, table: str, expectation: str, meaning: str, severity: Severity = "critical", **arguments: Any
 ) -> Expectation:
-    """Return a check that is not one of `CHECKS`: the benchmark declares what it expects of which table."""
+    """Return a check that is not one of `CHECKS`: the benchmark declares its table and expectation."""
     if table not in _TABLES or severity not in ("critical", "warning"):
         raise ValueError(
             f"invariants: {check}: `table` is {' or '.join(_TABLES)}, and `severity` is critical or warning"
@@ -195,12 +194,12 @@ JUDGE_SUITE = (
 
 
 def all_expectations(invariants: Invariants) -> list[Expectation]:
-    """Return what is expected of a benchmark's data, responses and verdicts.
+    """Return the expectations on a benchmark's data, responses and verdicts.
 
     Args:
-        invariants: what the benchmark declares for its data.
+        invariants: the checks that the benchmark declares for its data.
 
     Raises:
-        ValueError: an invariant is not declared as its check needs it.
+        ValueError: the declaration of an invariant does not fit its check.
     """
     return [*ingest_suite(invariants), *SAMPLE_SUITE, *JUDGE_SUITE]

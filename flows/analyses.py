@@ -46,14 +46,14 @@ async def capabilities_flow(job: Job, retry_failed: bool = False) -> list[StageR
     for analysis, what in ((PHRASES, "phrases"), (EMBEDDINGS, "vectors")):
         reports += await _ask_if_missing(job, analysis, what, retry_failed)
         if any(report.skipped for report in reports):
-            return reports  # naming the tree of incomplete data would be paid for nothing
+            return reports  # names for a tree of incomplete data would be wasted calls
     reports += await _run_local(job, grow)
     for _ in range(ROUNDS):
         named = await _ask_if_missing(job, NAMES, "names", retry_failed)
         reports += named
         if not named:
             break
-        retry_failed = False  # failed ones were tried again in the first round
+        retry_failed = False  # failed ones were retried in the first round
     return [*reports, *await _run_local(job, write_names), *await _run_local(job, measure)]
 
 

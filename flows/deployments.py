@@ -180,7 +180,7 @@ def _end_with_runner() -> None:
     """
     if deployment.id is None:
         return
-    # DuckDB's binding prints lines at the end of a process about objects that Prefect's threads still hold.
+    # At the end of a process, DuckDB's binding prints lines about objects that Prefect's threads still hold.
     atexit.register(lambda: os.dup2(os.open(os.devnull, os.O_WRONLY), 2))
     if lock := os.environ.get(RUNS_LOCK):
         fcntl.flock(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600), fcntl.LOCK_SH)
@@ -251,7 +251,7 @@ def serve(job: Job, arguments: Arguments, *, port: int, name: str | None = None,
 
 
 class PatientRunner(Runner):
-    """Prefect's runner, except that it lets runs finish when the server is lost; Prefect's own kills them."""
+    """Prefect's runner, but it lets runs finish when the server is lost; Prefect's own kills them."""
 
     async def __aexit__(self, *exc_info: Any) -> None:
         if isinstance(exc_info[1], Exception):
@@ -267,7 +267,7 @@ async def _serve(job: Job, arguments: Arguments, name: str | None) -> None:
     with Warehouse(job.warehouse).only_one(f"serve-{first}", wait=False):
         folder.mkdir(mode=0o700, exist_ok=True)
         os.environ[RUNS_LOCK] = str(folder / f"{first}-runs.lock")
-        # A schedule that a restart pauses would stay paused if the next start fails.
+        # If a restart paused the schedules, they would stay paused after a failed start.
         runner = PatientRunner(pause_on_shutdown=False)
         for each in deployments:
             await runner.aadd_deployment(each)
@@ -352,7 +352,7 @@ async def _named(job: Job, arguments: Arguments, suffix: str, **options: Any) ->
 
 
 async def _owner(deployments: list[RunnerDeployment]) -> str | None:
-    """Return the owner of the deployments registered under these names, first any other than ours; None: none is."""
+    """Return the owner of the deployments registered under these names, another owner first; None: there are none."""
     owner = None
     async with get_client() as client:
         for each in deployments:
@@ -374,7 +374,7 @@ def _served(parameters: dict[str, Any]) -> str:
 def at_this_server(command: str, job: Job) -> str:
     """Return a Prefect command for this server.
 
-    Without an address Prefect would start a server that asks for no secret.
+    Without an address, Prefect would start a server that requires no secret.
     """
     api = get_current_settings().api
     secret = api.auth_string.get_secret_value() if api.auth_string else None

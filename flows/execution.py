@@ -106,7 +106,7 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost
                 execution.outcome = outcomes.outcome_of(execution.reports)
             except BaseException as error:
                 was_stopped = isinstance(error, (KeyboardInterrupt, asyncio.CancelledError))
-                with suppress(Exception):  # people need the error that ended the run, such as a full disk
+                with suppress(Exception):  # users need the error that ended the run, such as a full disk
                     record(outcomes.INTERRUPTED if was_stopped else outcomes.FAILED)
                 raise
             record(execution.outcome)
@@ -151,7 +151,7 @@ def _run(job: Job, name: str, retry_failed: bool) -> list[StageReport]:
 
     if not has_work(job, name, retry_failed=retry_failed):
         return without_work(job, name)
-    server = server_of(job)  # if it must be started, it starts while the libraries load
+    server = server_of(job)  # a server that must be started starts while the libraries load
     flow = resolve_name(FLOWS[name].path)
     from flows.recorded import UNRECORDED, run_recorded
 
@@ -191,7 +191,7 @@ def prepare(*, is_verbose: bool = False) -> None:
 
 
 SELECTION = ("limit", "vintage", "named_models", "named_judges", "named_tasks", "named_trials")
-"""Fields of a job that narrow it beside its settings."""
+"""Fields of a job, outside its settings, that narrow it."""
 
 
 def mark_killed(job: Job) -> list[dict[str, Any]]:
@@ -250,7 +250,7 @@ def run_row(
     used, runtime = used_by(job), sys.modules.get("prefect.runtime")
     deployed = runtime.flow_run.name if runtime is not None and runtime.flow_run.id is not None else None
     named = {name: getattr(job, name) for name in SELECTION}
-    # The selection that narrowed the configuration has a key of its own.
+    # The selection of the command has its own key.
     narrowed = {name: value for name, value in named.items() if value != Job.model_fields[name].default}
     config = job.settings.model_dump(mode="json") | ({"selection": narrowed} if narrowed else {})
     row_counts = {
@@ -265,7 +265,7 @@ def run_row(
         "run_id": job.run_id, "night": job.night, "outcome": outcome,
         "command": f"prbench serve: {deployed}" if deployed else " ".join(["prbench", *sys.argv[1:]]),
         "config": json.dumps(config, sort_keys=True), "git_commit": _git_commit(), "started_at": started_at,
-        # The clock may have been set back meanwhile.
+        # The clock may have been set back since.
         "ended_at": ended_at and max(ended_at, started_at),
         "calls": used.calls, "prompt_tokens": used.prompt_tokens, "completion_tokens": used.completion_tokens,
         "cached_tokens": used.cached_tokens if used.cached_share is not None else None,
@@ -281,12 +281,12 @@ def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
         ValueError: another version of the code wrote the row, or another program.
     """
     config = json.loads(row["config"])
-    config.pop("alerts", None)  # their addresses are not stored in full
+    config.pop("alerts", None)  # addresses are not stored in full
     selection = config.pop("selection", {})
     narrowed = {name: value for name, value in selection.items() if name in SELECTION}
     settings = Settings.model_validate(config)
     of_run = Job(settings=settings, warehouse=job.warehouse, run_id=row["run_id"], night=row["night"], **narrowed)
-    # A revision is of the whole data set, whichever splits are chosen; where none are, they are not known.
+    # A revision covers the whole data set, whichever splits are chosen; without a choice the splits are unknown.
     splits, own = settings.dataset.splits, job.settings
     of_splits = own.dataset.model_copy(update={"splits": splits})
     if (own.benchmark, own.dataset) == (settings.benchmark, settings.dataset):
@@ -299,7 +299,7 @@ def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
 def _git_commit() -> str | None:
     """Return the commit of the checkout that holds this code; None outside a checkout, or without git."""
     checkout = Path(__file__).parents[1]
-    # An installed package may be somewhere inside the checkout of another project, whose commit says nothing of it.
+    # An installed package may be inside the checkout of another project, whose commit is not its version.
     if not (checkout / ".git").exists():
         return None
     command = ["git", "-C", str(checkout), "rev-parse", "HEAD"]
@@ -311,16 +311,16 @@ def _git_commit() -> str | None:
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ECHO_S = 1.0
-"""`uv run` may pass on a Ctrl-C that the terminal has sent to both: so soon after the first it is the same one."""
+"""`uv run` may repeat a Ctrl-C that the terminal sent to both: a second signal so soon is the same one."""
 Result = TypeVar("Result")
 
 
 def run_interruptibly(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-    """Run a coroutine to its end; SIGINT, SIGTERM or SIGHUP cancels it, and a second signal does not wait for it.
+    """Run a coroutine to its end; SIGINT, SIGTERM or SIGHUP cancels it, and a second signal ends the wait.
 
-    An event loop in a thread of its own runs it: a signal handler that raises, as Python's and Prefect's do in the main
-    thread, would raise wherever the loop happens to be, where an exception can get lost or end up in a group. A signal
-    that is ignored (`nohup`) stays ignored.
+    It runs on an event loop in another thread. In the main thread, the handlers of Python and Prefect would raise at
+        any point of the loop, where an exception can get lost or end up in a group. A signal that is ignored (`nohup`)
+        stays ignored.
 
     Raises:
         asyncio.CancelledError: it was cancelled.
@@ -328,7 +328,7 @@ def run_interruptibly(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result
     """
     begun: Future[Callable[[], object]] = Future()
     ended: Future[Result] = Future()
-    context = contextvars.copy_context()  # of this thread: it holds the flow run that this may be a part of
+    context = contextvars.copy_context()  # the context of this thread: it holds the parent flow run, if any
     stopped_s: float | None = None
 
     async def watched() -> Result:
@@ -340,7 +340,7 @@ def run_interruptibly(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result
     def run() -> None:
         try:
             ended.set_result(context.run(asyncio.run, watched()))
-        except BaseException as error:  # noqa: BLE001 - it is raised again where it is waited for
+        except BaseException as error:  # noqa: BLE001 - the waiting thread raises it again
             ended.set_exception(error)
 
     def stop(_number: int, _frame: FrameType | None) -> None:

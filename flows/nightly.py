@@ -1,4 +1,4 @@
-"""One night: the only one of its benchmark at a time, compared with the last one, with alerts."""
+"""One night: at most one per benchmark at a time, compared with the last one, with alerts."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -110,7 +110,7 @@ def _of_killed(job: Job) -> list[Alert]:
     warehouse = Warehouse(job.warehouse)
     with warehouse.writing(notice):
         warehouse.verify()
-        warehouse.publish()  # the first night of all begins with an empty database
+        warehouse.publish()  # the very first night begins with an empty database
         killed = mark_killed(job)
     return [
         failure(f"the night of {row['night']} was killed (run {row['run_id']}, begun {row['started_at']:%H:%M} UTC)")
@@ -158,7 +158,7 @@ def _deliver(job: Job, alerts: Sequence[Alert]) -> list[Delivery]:
 
 
 def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) -> None:
-    """Store and publish; alerts are sent even if that fails."""
+    """Store and publish the alerts; they are sent even if that fails."""
     if not alerts and not deliveries:
         return
     try:

@@ -40,7 +40,7 @@ async def night(job: Job, retry_failed: bool = False) -> list[StageReport]:
 @flow(name="sample-missing", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def sample(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """Sample the missing responses, and compare coverage with the bar."""
+    """Sample the missing responses, and compare coverage with the configured minimum."""
     report = await call(stages.sample_flow, job, retry_failed)
     return [report, coverage_report(job, "sample", [report])]
 
@@ -48,7 +48,7 @@ async def sample(job: Job, retry_failed: bool = False) -> list[StageReport]:
 @flow(name="judge-missing", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def judge(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """Judge the criteria without a verdict, and compare coverage with the bar."""
+    """Judge the criteria without a verdict, and compare coverage with the configured minimum."""
     report = await call(stages.judge_flow, job, retry_failed)
     return [report, coverage_report(job, "judge", [report])]
 
@@ -110,7 +110,7 @@ async def _run_calls(job: Job, retry_failed: bool) -> list[StageReport]:
 async def _in_blocks(job: Job, retry_failed: bool) -> tuple[list[StageReport], bool]:
     """Evaluate a job with `stopping` in blocks; return the reports, and whether no limit or outage ended it.
 
-    The rest, failed work of earlier runs and models that are not compared, is done as in any run.
+    Failed work of earlier runs and models that are not compared is done as in any run.
     """
     if job.settings.stopping is None:
         return [], True

@@ -1,7 +1,6 @@
-"""Records of a run in Prefect: stages and batches with their states, and what Prefect's UI shows of them.
+"""Records of a run in Prefect: stages and batches with their states, and the contents of Prefect's UI.
 
-Recording is not the work. Without a server, and from the moment at which one is lost, the same functions are called
-undecorated.
+Work does not depend on recording: without a server, or after it is lost, the same functions are called undecorated.
 """
 
 import asyncio
@@ -58,7 +57,7 @@ _MOST_LINES, _MOST_TAGS, _NAMED = 3, 12, 3
 _IN_PROGRESS = {"type": {"any_": ["PENDING", "RUNNING", "CANCELLING"]}}
 _CANCELLED = {"type": {"any_": ["CANCELLING", "CANCELLED"]}}
 _results: ContextVar[list[Any] | None] = ContextVar("results", default=None)
-"""Collects the result of the called flow, even if recording it fails."""
+"""The result of the called flow, even if recording it fails."""
 
 
 # Calling a flow or a task
@@ -164,8 +163,8 @@ def message_of(reports: Sequence[StageReport], outcome: str, first: Sequence[str
 def may_pass(_task: object, _run: object, state: State[Any]) -> bool:
     """Return whether retrying a failed batch may help.
 
-    A failed call is no reason: it is a row, which the gateway or the next run retries. Calls in the ledger are not
-    repeated.
+    A failed call is not a failed batch: it is a row, which the gateway or the next run retries. Calls in the ledger are
+    not repeated.
     """
     return not isinstance(state.data, PipelineError | WarehouseError)
 
@@ -174,7 +173,7 @@ def may_pass(_task: object, _run: object, state: State[Any]) -> bool:
 
 
 async def run_recorded(flow: Recordable[..., Result], job: Job, **options: Any) -> Result:
-    """Run a flow on a job as a run of its own, with tags to search for; it can be cancelled in the UI."""
+    """Run a flow on a job as a separate run, with tags to search for; it can be cancelled in the UI."""
     here = asyncio.current_task()
     assert here is not None
     logging.raiseExceptions = False  # Prefect would print every log line that it cannot send
@@ -196,7 +195,7 @@ async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
         async with get_client() as client:
             context = FlowRunContext.get()
             if context is not None and context.flow_run is not None:
-                # The deployment's run around this one gets the tag too, so that both can be found by it.
+                # The deployment's run around this one gets the same tag, so that a search finds both.
                 await client.update_flow_run(context.flow_run.id, tags={*context.flow_run.tags, job.run_id})
             shown = await _runs(client, {"any_": [warehouse_name(job.warehouse)]}, _IN_PROGRESS)
             names = sorted({tag for run in shown for tag in run.tags} - {job.run_id})
@@ -205,7 +204,7 @@ async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
                 with Warehouse(job.warehouse).reader() as reader:
                     rows = reader.select("runs", "run_id, outcome", run_id=names)
                 ended = {row["run_id"]: row["outcome"] for row in rows if row["outcome"] != RUNNING}
-            for run in shown:  # shown as running although they ended: killed, or Prefect's server was lost
+            for run in shown:  # runs shown as running that have ended: killed, or Prefect's server was lost
                 for outcome in [ended[tag] for tag in run.tags if tag in ended]:
                     why = _KILLED if outcome == KILLED else f"Ended unrecorded: {outcome}."
                     await client.set_flow_run_state(run.id, state_of(outcome, why), force=True)
@@ -242,11 +241,11 @@ def warehouse_name(folder: Path) -> str:
     return parts[-1].strip("/") or "root"
 
 
-# What the UI shows of a run beside its states
+# Artifacts of a run in the UI
 
 
 def _miss(error: Exception) -> None:
-    """Print that the UI lacks something; after a connection error, nothing more is recorded."""
+    """Print that the UI does not show a part of the run; after a connection error, stop recording."""
     if isinstance(error, httpx.TransportError):
         _give_up(error)
     elif not UNRECORDED.is_set():
@@ -298,7 +297,7 @@ _MOST_ROWS = 200
 
 
 async def show_results(job: Job) -> None:
-    """Show tables with the leaderboard, the last checks and the cost of this run's calls, as far as they have rows."""
+    """Show tables with the leaderboard, the last checks and the cost of this run's calls, if they have rows."""
     with Warehouse(job.warehouse).reader() as reader:
         parameters = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
         quality = reader.rows(sql.read("queries/check/last_checks"), parameters)
@@ -309,7 +308,7 @@ async def show_results(job: Job) -> None:
     for what, description, rows in (
         ("leaderboard", f"Leaderboard after run {job.run_id}", board),
         ("quality", f"Data quality as of run {job.run_id}", quality),
-        ("cost", f"What the calls of run {job.run_id} cost", cost),
+        ("cost", f"Cost of the calls of run {job.run_id} cost", cost),
     ):
         if rows:
             table = [

@@ -33,7 +33,7 @@ def write_report(
         folder: the report folder, in which each benchmark has a folder of its name; None: the configured one.
         vintage: the vintage to show; None: the latest of each model; `all`. The shown vintage, or the latest ones, are
             compared with the ones before.
-        basis: hash of what the report rests on, stored beside it.
+        basis: hash of the inputs of the report, stored next to it.
 
     Raises:
         UsageError: the folder holds something else.
@@ -94,7 +94,7 @@ _NOT_SHOWN = {"runs", "alerts", "alert_deliveries"}
 _SETTINGS_NOT_SHOWN = {"alerts", "limits"}
 """Settings that change nothing in a report."""
 _FILE = "report-basis.txt"
-"""The file in the report folder with the hash of what the report rests on."""
+"""The file in the report folder with the hash of the report's inputs."""
 
 
 def is_up_to_date(job: Job) -> bool:
@@ -109,7 +109,7 @@ def is_up_to_date(job: Job) -> bool:
 
 
 def note_basis(job: Job, basis: str) -> None:
-    """Store the hash of what the new report rests on."""
+    """Store the hash of the new report's inputs."""
     write_atomically(job.report_index.parent / _FILE, f"{basis}\n".encode())
 
 

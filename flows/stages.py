@@ -91,7 +91,7 @@ def in_batches(items: Sequence[Each], size: int = SAMPLES_A_BATCH) -> list[list[
 
 
 def in_response_batches(responses: Sequence[MissingVerdicts]) -> list[list[MissingVerdicts]]:
-    """Group whole responses into batches of at most so many verdicts."""
+    """Group whole responses into batches with a limited number of verdicts."""
     batches: list[list[MissingVerdicts]] = []
     room = 0
     for each in responses:
@@ -114,7 +114,7 @@ async def timed(job: Job, work: Awaitable[StageReport]) -> StageReport:
 async def log_stage(job: Job, report: StageReport) -> StageReport:
     """Print the report of a stage, one line and one for each warning, and show it in Prefect if recorded."""
     line, labels = report.line, job.named_models or ()
-    if report.stage in {"sample", "judge"} and len(labels) == 1:  # several may be under way side by side
+    if report.stage in {"sample", "judge"} and len(labels) == 1:  # several stages may run at the same time
         line = line.replace(report.stage, f"{report.stage} {labels[0]}", 1)
     for each in () if job.is_quiet else (line, *(f"  {warning}" for warning in report.warnings)):
         notice(each)
@@ -248,7 +248,7 @@ async def check_flow(job: Job) -> StageReport:
 @flow(name="drift", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def drift_flow(job: Job) -> StageReport:
-    """Judge the control sets again, and choose one for each judge that has none."""
+    """Judge the control sets again, and choose one for each judge without one."""
 
     async def work() -> StageReport:
         chosen = await asyncio.to_thread(choose_control_set, job)

@@ -1,4 +1,4 @@
-"""Evaluation that stops when all comparisons are settled: blocks of tasks, with a look after each."""
+"""Evaluation in blocks of tasks, with a look after each, until all comparisons are settled."""
 
 import asyncio
 import time
@@ -123,7 +123,7 @@ _LOOK = (
 
 
 def last_looks(job: Job) -> list[dict[str, Any]]:
-    """Return the last look at each nightly model against its earlier nights; none if nights do not stop this way.
+    """Return the last look at each nightly model against its earlier nights; none if nights do not use `stopping`.
 
     For a model with a look only the last look is valid: its results decided how many tasks all other comparisons of
     the night rest on.

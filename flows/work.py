@@ -1,4 +1,4 @@
-"""The flows that commands start, the kinds of work of each, and the report of a run without work.
+"""The flows that commands start, their kinds of work, and the report of a run without work.
 
 Nothing here imports Prefect or a library that makes calls: a run without work does not load them.
 """
@@ -34,7 +34,7 @@ from warehouse import Reader, Warehouse, WarehouseError
 
 
 class Look(NamedTuple):
-    """The job and data that show whether there is work; `again`: failed work counts."""
+    """The job and the data that decide whether there is work; `again`: failed work counts."""
 
     job: Job
     reader: Reader
@@ -63,7 +63,7 @@ def _is_new_night(at: Look) -> bool:
 
 
 def _may_select(at: Look) -> bool:
-    """Return whether a run would select a hard subset; a run goes on if none can be selected."""
+    """Return whether a run would select a hard subset; a run continues if none can be selected."""
     try:
         return has_new_selection(at.job)
     except PipelineError:
@@ -145,7 +145,7 @@ FLOWS = {
 
 
 def has_work(job: Job, name: str, *, retry_failed: bool = False) -> bool:
-    """Return whether a flow has work, judged by published data and configuration; overlooked work is not done."""
+    """Return whether a flow has work, from published data and configuration; if this misses work, it is not done."""
     kinds = FLOWS[name].work
     try:
         with Warehouse(job.warehouse).reader() as reader:

@@ -1,7 +1,7 @@
 """The SQL of the project: the models, and the queries of stages and commands.
 
 A model is a file below `marts/` (for users) or `intermediate/` (between stored tables and marts, in a schema of that
-name), in a folder for its subject. Its header says what it is built as and what it depends on; one without `built as`
+name), in a folder for its subject. Its header has `built as` and `depends on`; a model without `built as`
 is a step: a temporary table that exists only while others are built.
 """
 
@@ -28,7 +28,7 @@ _MEASURE = re.compile(r"\bmeasured\.([a-z]\w*?)(?:_ci_low|_ci_high|_n|_is_small|
 
 @dataclass(frozen=True)
 class SqlModel:
-    """One view or table: its name in queries, its kind, its query, what it reads, what a row is, and described columns.
+    """A view or table: its name in queries, kind, query, dependencies, the meaning of a row, and its described columns.
 
     The kind is `view`, `table`, or `step`: a temporary table that exists only while others are built.
     """
@@ -48,7 +48,7 @@ class SqlModel:
 
 @cache
 def schema() -> dict[str, Any]:
-    """Return `schema.yml`: what a row of each mart is, the meaning of the columns that marts add, and column titles."""
+    """Return `schema.yml`: the meaning of a row of each mart, and of the columns that marts add; and column titles."""
     # libyaml's loader takes a tenth of the time; every command that shows a figure waits for it.
     loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     document: dict[str, Any] = yaml.load((FOLDER / "schema.yml").read_text(encoding="utf-8"), loader)
@@ -102,7 +102,7 @@ def read(name: str) -> str:
     """Return the text of `<name>.sql` below this folder, or of the query of that name in a file of several.
 
     `read("figures/judges/judge_drift")` is the query `judge_drift` of `figures/judges.sql`. The texts
-    behind `with:` in its header go in front of it as common table expressions (CTEs).
+    after `with:` in its header precede it as common table expressions (CTEs).
     """
     text = _text(name)
     ctes = declared("with", text)
@@ -120,7 +120,7 @@ def _text(name: str) -> str:
 def named(name: str) -> dict[str, str]:
     """Return the SQL texts of a name, by their kind: of each model, and of each query below `queries/`.
 
-    A model's name may have its schema in front, that of a query its file: `run/missing_verdicts`.
+    A model's name may begin with its schema, that of a query with its file: `run/missing_verdicts`.
     """
     texts = {
         f"{model.kind} {model.name}": model.query
@@ -151,7 +151,7 @@ def template(name: str, **placeholders: str) -> str:
 
 
 def with_ctes(query: str, ctes: Mapping[str, str]) -> str:
-    """Return a query with other queries in front as common table expressions (`with name as (...)`), in their order.
+    """Return a query with other queries before it as common table expressions (`with name as (...)`), in their order.
 
     The query and later CTEs read a CTE instead of the model of its name, `intermediate.<name>`.
     """
@@ -175,13 +175,13 @@ def _reading(query: str, ctes: Collection[str]) -> str:
 
 
 def tokens(query: str) -> list[str]:
-    """Return the tokens of a query as DuckDB reads them, each with the space behind it."""
+    """Return DuckDB's tokens of a query, each with the white space after it."""
     starts = [start for start, _ in duckdb.tokenize(query)]
     return [query[begin:end] for begin, end in pairwise([0, *starts[1:], len(query)])]
 
 
 def declared(header: str, query: str) -> str:
-    """Return the text behind a word such as `depends on:` in the header of a query, on all its lines.
+    """Return the text after a word such as `depends on:` in the header of a query, on all its lines.
 
     It is empty without the word.
     """

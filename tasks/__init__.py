@@ -1,1 +1,1 @@
-"""The stages, one module each, and below them the model gateway, the benchmarks and the pure rules."""
+"""The stages, and the modules that they use: the model gateway, the benchmarks, the pure rules."""

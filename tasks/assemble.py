@@ -1,12 +1,12 @@
-"""Assemble: the conversations of admitted tasks, as they are sent to a model.
+"""Assemble: build the conversations of admitted tasks in the form that is sent to a model.
 
-`messages` holds each conversation exactly as it is sent, so one can see what a model was asked. Reference texts are
-in front of the prompt of their turn.
+`messages` holds each conversation exactly as it is sent to models. Reference texts come before the prompt of their
+turn.
 
 `conversation_id` is a hash of the messages. A task whose conversation has not changed keeps its responses under a new
 configuration. Scratchpad and canary are not in the rows that this stage reads.
 
-Exports build the conversations that are not assembled yet (`complete_conversations`), so they go out right after an
+Exports build conversations that are not assembled yet (`complete_conversations`), so an export can directly follow an
 import.
 """
 
@@ -26,9 +26,9 @@ from warehouse import Reader, Warehouse
 
 
 def assemble(job: Job) -> StageReport:
-    """Write the messages of every wanted task that has none yet, each user turn with its reference texts in front.
+    """Write the messages of every wanted task without any; reference texts precede their user turn.
 
-    The scratchpad and the canary are not in the rows that this reads, and so cannot leave.
+    It reads no rows with the scratchpad or the canary, so these are never sent.
     """
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:

@@ -1,18 +1,17 @@
-"""Ingest: a data set's rows become tasks, criteria and split members of one revision.
+"""Ingest: store a data set's rows as tasks, criteria and split members of one revision.
 
-A revision is a commit or a content hash. Of the hub it is the commit; a branch or tag is resolved to its commit
-first. Of files it is the hash of their content. It is stored on every row, so rows of different revisions are never
-mixed.
+A revision is the hub's commit (a branch or tag is resolved to its commit first), or the hash of the content of files.
+It is stored on every row, so rows of different revisions are never mixed.
 
 Each hub commit has its own cache folder (`dataset/hub.py`), below the usual one. Offline, or when the hub is down,
 `datasets` serves the newest revision in its cache, whatever revision was requested. A cache that was filled by other
 means is not used offline.
 
-The scratchpad is not stored, so nothing can send it. The canary is stored in `split_members`, away from any text, and
-is in no export and no report.
+The scratchpad is not stored, so it cannot be sent. The canary is stored in `split_members`, separate from all texts,
+and is in no export and no report.
 
-A bad row is stored, then refused by a check. Parsing refuses only a row that cannot be a task at all; everything else
-is for the checks, so a refused task is in the database with the reason (`quarantine`).
+A bad row is stored, and a check refuses it. Parsing refuses only rows that cannot become tasks; all other problems are
+left to the checks, so a refused task is in the database with the reason (`quarantine`).
 """
 
 from collections import Counter, defaultdict
@@ -34,10 +33,10 @@ Rows = list[dict[str, Any]]
 
 
 def ingest(job: Job) -> StageReport:
-    """Bring the configured data set into the warehouse; the same revision again changes nothing.
+    """Store the configured data set in the warehouse; the same revision again changes nothing.
 
     Raises:
-        PipelineError: the data set cannot be had or lacks a column; nothing of it is stored then.
+        PipelineError: the data set cannot be read or lacks a column; no row is stored then.
     """
     benchmark, source = load_benchmark(job.settings.benchmark), source_of(job)
     if source.revision != job.data.revision:
@@ -49,8 +48,8 @@ def ingest(job: Job) -> StageReport:
         if {row["split"] for row in stored} >= set(source.splits):
             return _stored(warehouse, key, source)
     by_split = {split: _parse(benchmark, source, split) for split in source.splits}
-    # Every task once, in order of appearance, with how often its id stands in a split (or how many contents it has).
-    # The hard splits repeat tasks of the full ones, so an id in two splits is right when the content is the same.
+    # Every task once, in order of appearance, with the number of rows of its id in a split (or of its contents).
+    # The hard splits repeat tasks of the full ones, so an id may be in two splits with the same content.
     first: dict[str, Task] = {}
     contents: dict[str, set[str]] = defaultdict(set)
     most: Counter[str] = Counter()
@@ -66,7 +65,7 @@ def ingest(job: Job) -> StageReport:
     warehouse.write("task_rows", [_task_row(key, task, n_rows[task.task_id]) for task in tasks])
     for name, rows_of in _ROWS_OF_TASK.items():
         warehouse.write(name, [{**key, "task_id": task.task_id, **row} for task in tasks for row in rows_of(task)])
-    # Last, since a split that has members counts as stored.
+    # Last, because a split with members counts as stored.
     warehouse.write("split_members", [
         key | {"split": split, "task_id": task.task_id, "position": position, "canary": task.canary}
         for split, of_split in by_split.items()
@@ -126,7 +125,7 @@ _ROWS_OF_TASK: dict[str, Callable[[Task], Rows]] = {
         for criterion_id, kind, label in dict.fromkeys((c.criterion_id, *of) for c in task.criteria for of in c.labels)
     ],
 }
-"""The tables of what a task has -> its rows."""
+"""The tables with rows of a task -> its rows."""
 
 
 def _reference_rows(benchmark: Benchmark) -> dict[str, Rows]:

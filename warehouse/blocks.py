@@ -10,14 +10,14 @@ from warehouse.errors import refuse_unreadable
 
 _HEADER_BYTES, _HEADERS = 4096, 3
 _BLOCK_COUNT, _BLOCK_BYTES, _ITERATION = 4, 5, 1
-"""Positions in a database header, in words of 8 bytes."""
+"""Positions in a database header, in 8-byte words."""
 _SEED, _FACTOR = np.uint64(5381), np.uint64(0xBF58476D1CE4E5B9)
 """DuckDB's checksum of a block: its words, each times the factor, XORed with the seed."""
 _AT_ONCE_BYTES = 64 * 2**20
 
 
 def fill_up(path: Path) -> None:
-    """Extend a DuckDB file to the number of blocks in its header: DuckDB cuts off unused ones, as damage could."""
+    """Extend a DuckDB file to the number of blocks in its header: DuckDB cuts off unused blocks, as can damage."""
     with path.open("r+b") as file:
         n_blocks, block_bytes = _blocks(np.frombuffer(file.read(_HEADERS * _HEADER_BYTES), dtype=np.uint64))
         n_bytes = _HEADERS * _HEADER_BYTES + n_blocks * block_bytes

@@ -100,7 +100,7 @@ def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_
         connection.execute(f"set memory_limit = {quoted(memory(n_bytes, to_load=n_bytes < _LARGE_BYTES))}")
         connection.execute("begin")
         loaded = _load_parts(connection, standing, missing)
-        # Merged parts are noted by their own name.
+        # Merged parts are recorded by their own names.
         names = sorted(names_in(standing))
         held = "select unnest(?::varchar[]) as table_name, unnest(?::varchar[]) as part"
         given = [[table for table, _ in names], [part for _, part in names]]
@@ -177,7 +177,7 @@ class Derivation:
         lacks is NULL. `same` holds the columns with one value for all rows, which no file contains.
 
         Raises:
-            WarehouseError: a file holds something else than rows of its table.
+            WarehouseError: a file contains something other than rows of its table.
         """
         put_empty(self._database, stamp())
         self._given = set(files)
@@ -193,7 +193,7 @@ class Derivation:
                     connection.execute(f"insert into {name} by name select {constant}, * from {rows}")
                 except duckdb.Error as error:
                     reason = first_line(error)
-                    raise WarehouseError(f"{path.name}: holds what is no row of {name} ({reason})") from error
+                    raise WarehouseError(f"{path.name}: contains a line that is no row of {name} ({reason})") from error
 
     def compute(self) -> None:
         """Compute the models from the loaded rows.

@@ -1,8 +1,8 @@
-"""Rewriting parts: many small parts become few large ones, and removed responses are left out.
+"""Compaction: rewrite many small parts as few large ones, without removed responses.
 
-A concurrent reader never sees a row twice or not at all. New parts are written into a folder of their own, the rename
-of the manifest switches to them, and the replaced files are deleted when no reader can still need them. A kill at any
-moment leaves the old or the new parts; the next compaction removes leftovers.
+A concurrent reader sees every row exactly once. New parts are written into a new folder, a rename of the manifest
+switches to them, and the replaced files are deleted when no reader can need them any more. After a kill at any moment
+either the old or the new parts are current; the next compaction removes leftovers.
 
 A row in `removals` excludes the response and all rows that depend on it, if they were made before the removal; later
 rows of the cell count. A text may be too large to read, so the parts with it are rewritten at once.
@@ -33,7 +33,7 @@ from warehouse.rows import BATCH, BY_MOMENT, REMOVALS, REPLACED, engine, is_remo
 from warehouse.tables import TABLES, StoredTable
 
 LARGE_ROWS = 500_000
-"""Number of rows from which a part is left as it is."""
+"""Number of rows from which a part is not rewritten."""
 GRACE_S = 3600.0
 """How long a replaced file is kept for readers that have already looked up its path."""
 
@@ -228,7 +228,7 @@ def _stored_responses(store: PartStore, error_text: str) -> Iterator[duckdb.Duck
 
 
 def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the stored responses that meet a condition and are not removed, the largest first; no text is read.
+    """Return the stored, not removed responses that meet a condition, the largest first, without reading texts.
 
     Raises:
         WarehouseError: a part cannot be read.

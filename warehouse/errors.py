@@ -18,19 +18,19 @@ _LEAST_BYTES = 20_000_000
 
 
 class WarehouseError(Exception):
-    """The warehouse cannot do what was requested; the message says what, where, and what to do."""
+    """The warehouse cannot do its work; the message says what failed, where, and what to do."""
 
 
 class WarehouseBusy(WarehouseError):
-    """Another process is at work on the same warehouse in a way that excludes this one."""
+    """Another process holds a lock on the same warehouse that excludes this one."""
 
 
 class WarehouseOutdated(WarehouseError):
-    """The database was published by another version of the code; publishing renews it."""
+    """The database was published by another version of the code; publish again to renew it."""
 
 
 class DamagedManifest(WarehouseError):
-    """A manifest is not what was written; repair builds a new one from the existing parts."""
+    """A manifest has changed since it was written; repair builds a new one from the existing parts."""
 
 
 def cause_of(error: Exception, path: Path) -> str:
@@ -39,7 +39,7 @@ def cause_of(error: Exception, path: Path) -> str:
 
 
 def refusal_of_disk(error: Exception, path: Path) -> str | None:
-    """Return the problem of the disk, full or not writable, with what to do; None if neither is the cause."""
+    """Return a message that the disk is full or not writable, with what to do; None if neither is the cause."""
     code, text, existing = getattr(error, "errno", None), str(error), _existing(path)
     if code in _FULL or _SAYS_FULL.search(text):
         return f"{_full(existing)}; make room there and run it again"
@@ -49,7 +49,7 @@ def refusal_of_disk(error: Exception, path: Path) -> str | None:
 
 
 def nothing_in(path: Path, what: str = "published") -> str:
-    """Return the message that nothing is stored, with what to do: first make room if the disk is full."""
+    """Return the message that nothing is stored, with what to do; if the disk is full, first make room."""
     existing = _existing(path)
     is_full = shutil.disk_usage(existing).free < _LEAST_BYTES
     room = f", and {_full(existing)}; make room there, then" if is_full else ";"
@@ -71,10 +71,10 @@ def first_line(error: Exception) -> str:
 
 
 def refuse_unreadable(path: Path, error: OSError) -> None:
-    """Refuse a file whose reading failed for a reason that says nothing about its content.
+    """Refuse a file that could not be read for a reason other than its content.
 
     Raises:
-        WarehouseError: it did.
+        WarehouseError: always, for such a reason.
     """
     if error.errno in _NOT_OF_THE_FILE:
         remedy = "; check its permissions" if error.errno in _FORBIDDEN else ""

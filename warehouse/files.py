@@ -17,7 +17,7 @@ _SEAL = "sha256"
 
 
 class Unsound(ValueError):
-    """The content of a sealed file is not what was written."""
+    """The content of a sealed file has changed since it was written."""
 
 
 def write_sealed(path: Path, document: Mapping[str, Any]) -> None:
@@ -31,8 +31,8 @@ def read_sealed(path: Path) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: there is none.
-        Unsound: it was changed since, or is none.
-        WarehouseError: it may not be read, which says nothing about its content.
+        Unsound: it has changed since, or is not such a document.
+        WarehouseError: it may not be read; its content is unknown.
     """
     try:
         document = json.loads(path.read_bytes())
@@ -52,12 +52,12 @@ def _hash(document: Mapping[str, Any]) -> str:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a reader, or a crash, sees all of it or nothing: temporary name, fsync, rename."""
+    """Write a file atomically (temporary name, fsync, rename): readers see all of it or nothing, also after a crash."""
     write_named(path.parent, content, lambda: path.name)
 
 
 def write_named(folder: Path, content: bytes, name: Callable[[], str]) -> str:
-    """Write a file whole or not at all under a name that is chosen at the last moment, and return the name."""
+    """Write a file atomically under a name that is chosen just before the rename, and return the name."""
     temporary = folder / f".{uuid.uuid4().hex}.tmp"
     try:
         with temporary.open("wb") as file:
@@ -68,7 +68,7 @@ def write_named(folder: Path, content: bytes, name: Callable[[], str]) -> str:
         refuse_if_lost(folder)
         temporary.replace(folder / chosen)
     except OSError as error:
-        error.filename = error.filename or str(folder)  # an error on an open file does not name it
+        error.filename = error.filename or str(folder)  # an error on an open file lacks its name
         raise
     finally:
         temporary.unlink(missing_ok=True)
@@ -93,7 +93,7 @@ def is_whole(path: Path) -> bool:
     """Return whether a part exists and its content has the hash in its name.
 
     Raises:
-        WarehouseError: it may not be read, which says nothing about its content.
+        WarehouseError: it may not be read; its content is unknown.
     """
     try:
         with path.open("rb") as file:
@@ -110,7 +110,7 @@ def is_named_after(name: str, content_hash: str) -> bool:
 
 
 def is_database_whole(path: Path) -> bool:
-    """Return whether every block of a published file is there and has the checksum that was written with it."""
+    """Return whether every block of a published file exists and has the checksum that was written with it."""
     from warehouse.blocks import are_blocks_whole  # NumPy takes long to import for commands that only read
 
     return are_blocks_whole(path)
@@ -118,14 +118,14 @@ def is_database_whole(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class DamageNotice:
-    """A line for users about damage and its repair; with `is_mended`, no row was lost."""
+    """A line for users about damage and its repair; `is_mended`: no row was lost."""
 
     line: str
     is_mended: bool = False
 
 
 _NOTICES: dict[Path, list[DamageNotice]] = defaultdict(list)
-"""The notices that were not reported yet, by the warehouse's folder."""
+"""The unreported notices, by the warehouse's folder."""
 
 
 def note(root: Path, line: str, *, is_mended: bool = False) -> None:

@@ -1,7 +1,7 @@
-"""The list of the expected parts with the number of their rows, losses, and the version of the warehouse.
+"""The list of expected parts with their numbers of rows, the losses, and the version of the warehouse.
 
-`list.json` is written before a new database replaces the old one, so every part that it names was whole then. A part
-that it does not name was written later; its rows are also in the ledger or with its writer.
+`list.json` is written before a new database replaces the old one, so every listed part was whole then. A part that is
+not listed was written later; its rows are also in the ledger or still with its writer.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The locks of a warehouse (see the README): shared ones of runs, exclusive ones, and life signs.
+"""The locks of a warehouse (`locks.md`): shared ones of runs, exclusive ones, and life signs.
 
 The kernel releases a lock when its process ends, in whatever way. A life sign is a lock on a file of its own.
 """

@@ -1,4 +1,4 @@
-"""One machine at a time writes a warehouse: a file names it, and is rewritten while the machine is at work.
+"""The owner of a warehouse: the one machine that may write it. A file names it and is rewritten while it works.
 
 This needs neither locks between machines nor synchronised clocks. All processes of the owning machine may write; locks
 of the kernel coordinate them. A process that finds another machine's file watches it, and takes over if the file does
@@ -47,7 +47,7 @@ def this_machine() -> Machine:
 
 
 def _elapsed_s() -> float:
-    """Return a monotonic clock in seconds that counts sleep too, where the system has one."""
+    """Return a monotonic time in seconds that includes sleep, if the system has such a clock."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
@@ -55,7 +55,7 @@ class Owner:
     """A process of the machine that writes a warehouse.
 
     Attributes:
-        every_s: seconds between two writes of the file, and between two looks at it.
+        every_s: seconds between two writes of the file, and between two reads of it.
         takeover_after_s: seconds for which another machine's file must not change before a takeover; 0 with
             `--take-over`. Network file systems may show a file as it was 60 s ago.
         settling_s: seconds to wait after a takeover, to see whether another machine took over at the same moment.
@@ -71,7 +71,7 @@ class Owner:
         self._one_at_a_time, self._has_ended = threading.Lock(), threading.Event()
 
     def begin(self, tell: Tell | None = None) -> None:
-        """Make this machine the one that writes, until `end`.
+        """Make this machine the owner, until `end`.
 
         With `tell`, which gets lines about the wait, another machine's file is watched first; without it, or if the
         file changes, the call is refused.
@@ -101,7 +101,7 @@ class Owner:
                 try:
                     self.write_file()
                 except OSError:
-                    self._path.unlink()  # an empty one would be taken for another machine's
+                    self._path.unlink()  # an empty file would look like another machine's
                     raise
             return
         if holder["host"] == self._machine.host and holder.get("at_s", math.inf) < self._machine.started_at_s:
@@ -124,7 +124,7 @@ class Owner:
                     "it, run this command there, or use another --warehouse"
                 )
         tell(f"{where} no longer writes here; this machine takes over in {self.settling_s:.0f} s")
-        # Of machines that take over at once, the last to write stays; all others see that when they look again.
+        # If several machines take over at once, the last writer stays; the others see that at their next read.
         self.write_file()
         self.sleep(self.settling_s)
 
@@ -142,7 +142,7 @@ class Owner:
                     self._why_lost = f"{self._path} was deleted, or another machine took over this warehouse and ended"
                 elif holder.get("id", "") != self._id:
                     self._why_lost = f"{self._root}: {holder['host']} took over this warehouse"
-                # After a long pause another machine may be taking over: it must see this one before that writes.
+                # After a long pause another machine may be taking over: it must see this file before it writes.
                 elif must_write or self.clock() - self._seen_s > self.takeover_after_s / 2:
                     self.write_file()
             except OSError as error:
@@ -169,7 +169,7 @@ class Owner:
             try:
                 return {"host": "another machine", **json.loads(content)}
             except (ValueError, TypeError):
-                return {"host": "another machine", "content": content}  # it must change, or it is taken over
+                return {"host": "another machine", "content": content}  # this must change, or it is taken over
         return None
 
     def write_file(self) -> None:
@@ -178,7 +178,7 @@ class Owner:
         own = {"id": self._id, "host": self._machine.host, "kernel": self._machine.kernel, "at_s": time.time()}
         temporary.write_text(json.dumps(own), encoding="utf-8")
         temporary.replace(self._path)
-        self._seen_s = now_s  # the time before the write, since it is unknown when others could see the file
+        self._seen_s = now_s  # the time before the write, because others may see the file from then on
 
     def keep_alive(self) -> None:
         """Rewrite the file from time to time until `end`."""
@@ -211,7 +211,7 @@ def only_machine(root: Path, tell: Tell | None = None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        # A file that is open does not say its name when the disk refuses its content.
+        # An error of the disk on an open file lacks the file's name.
         error.filename = error.filename or (str(root) if refusal_of_disk(error, root) else None)
         raise
     finally:

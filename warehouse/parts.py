@@ -1,4 +1,4 @@
-"""Parquet parts: immutable files, named by time and content, and the manifests that say which of them are current.
+"""Parquet parts: immutable files, named by time and content, and the manifests that list the current ones.
 
 Merged parts are in the folder of their generation (`g0001/`) beside the original parts. A table's manifest lists the
 current merged parts and the replaced files. One rename swaps it in, so readers see either the parts before a compaction
@@ -71,9 +71,9 @@ def read_manifest(folder: Path) -> Manifest:
     why: object = None
     try:
         manifest = Manifest(**read_sealed(folder / MANIFEST))
-        # What is named is read, and deleted once it is replaced.
+        # Named files are read, and deleted after they are replaced.
         if not all(map(_IN_FOLDER.fullmatch, [*manifest.merged, *manifest.retired])):
-            why = "it names what is not a part in this folder"
+            why = "it names a file that is not a part in this folder"
     except FileNotFoundError:
         return Manifest()
     except (Unsound, TypeError) as error:
@@ -149,7 +149,7 @@ class PartStore:
             return present
 
         def name() -> str:
-            # At least the clock's milliseconds, and later than every current part, also when the clock went back.
+            # At least the clock's milliseconds, and later than every current part, even if the clock went back.
             # The name is chosen after the write, so parts almost always appear in the order of their names.
             last = max((int(part.moment) for part in self.standing(table_name)), default=0)
             return f"{max(time.time_ns() // 1_000_000, last + 1):015d}-{content_hash}.parquet"
@@ -188,7 +188,7 @@ class PartStore:
         content, content_hash = _serialised(rows)
         name = f"{moment}-{content_hash}.parquet"
         (self.root / table_name).mkdir(parents=True, exist_ok=True)
-        # The restored part may equal a part that was merged away; it becomes current again.
+        # The restored part may equal a part that a merged one replaced; it becomes current again.
         self.forget(table_name, name)
         write_named(self.root / table_name, content, lambda: name)
 
@@ -206,7 +206,7 @@ def _present(parts: Sequence[Part], content_hash: str, keys: pa.Table) -> str | 
     same = [part for part in parts if part.name.endswith(f"-{content_hash}.parquet")]
     rows = {tuple(row.values()) for row in keys.to_pylist()}
     for part in reversed(parts if same else []):
-        # What a damaged part holds is not known; writing once more than needed changes nothing that is read.
+        # A damaged part's content is unknown; an unneeded second write changes nothing for readers.
         if not is_whole(part.path):
             return None
         if part is same[-1]:
@@ -225,7 +225,7 @@ def _as_arrow(table_name: str, rows: list[Mapping[str, Any]]) -> pa.Table:
             raise WarehouseError(f"{table_name}: a row does not have the contract's columns: {', '.join(odd)}")
         # Arrow would drop the fraction silently.
         if wrong := [name for name in whole if isinstance(row[name], float)]:
-            raise WarehouseError(f"{table_name}: {wrong[0]} is {row[wrong[0]]!r} and has to be a whole number")
+            raise WarehouseError(f"{table_name}: {wrong[0]} is {row[wrong[0]]!r} but must be a whole number")
     try:
         return pa.Table.from_pylist(rows, schema=schema)
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError, OverflowError) as error:

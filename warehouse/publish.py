@@ -1,13 +1,13 @@
-"""Publishing: the parts become one consistent DuckDB file, which is built beside the old one and renamed into place.
+"""Publishing: build one consistent DuckDB file from the parts next to the old one, and rename it into place.
 
 The new file starts as a copy of the last one and loads the parts that it lacks; the models of `sql/` above them are
 computed again. The published file is never open for writing, so readers are not locked out, and a reader of the old
 file goes on reading it.
 
 Damaged and missing files are set aside, and their rows are restored from the last database: it is a second copy of all
-current rows, and DuckDB keeps a checksum of each of its blocks. Its rows that the intact parts do not have are those
-that the lost parts held. They are written as a part with the lost part's position in the order. Rows that were not
-published yet come from the ledger; rows that neither has are counted as lost in the list of parts.
+current rows, and DuckDB keeps a checksum of each of its blocks. Rows of the database that no intact part has are those
+of the lost parts. They are written as a part with the lost part's position in the order. Rows that were not published
+yet are restored from the ledger; rows that are in neither are counted as lost in the list of parts.
 """
 
 import shutil
@@ -36,9 +36,9 @@ _ROWS_A_PART = 50_000
 _MOST_NAMED = 10
 _LEFTOVER_AGE_S = 3600.0
 _WHAT_TO_DO = (
-    "what is lost comes back with the next `prbench run` if its replies are in the ledger, and with importing it again "
-    "if it was imported; no call is made for it unless you ask: `prbench run --replace-lost` calls again for what is "
-    "still missing, and ends this message; `prbench doctor` lists all that is lost"
+    "the next `prbench run` restores lost rows whose replies are in the ledger; import lost imported rows again; no "
+    "call is repeated unless you ask: `prbench run --replace-lost` repeats the calls for rows still missing, "
+    "and ends this message; `prbench doctor` lists all lost rows"
 )
 
 
@@ -236,7 +236,7 @@ def _publish(
     while True:
         standing = store.all_standing()
         gone, everything = gone_from(standing, listing), names_in(standing)
-        # Changed contracts or models and lost parts require a build from the parts alone.
+        # Changed contracts or models, or lost parts, require a build from the parts alone.
         published = None if must_rebuild or gone else what_is_published(database)
         is_current = published is not None and published.parts == everything
         if (is_current and not must_verify) or not set_aside_damaged(store, standing, listing):
@@ -270,7 +270,7 @@ def _swap_in(
     *, is_copy: bool,
 ) -> None:  # fmt: skip
     """Build the database beside the old one, note what it was built from, and swap it in."""
-    from warehouse.blocks import fill_up  # NumPy takes long to import for commands that only read
+    from warehouse.blocks import fill_up  # importing NumPy takes long for commands that only read
 
     building = database.with_name(f".{database.name}.{uuid.uuid4().hex}.tmp")
     everything = names_in(standing)
@@ -279,7 +279,7 @@ def _swap_in(
     n_rows = build(standing, building, missing, stamp(), is_copy=is_copy)
     fill_up(building)
     sync(building)
-    # Tables with lost parts and kinds with earlier losses should have as many rows as before.
+    # Tables with lost parts, and kinds with earlier losses, are expected to have as many rows as before.
     tables, rows = {table for table, _ in gone}, {kind: (n, n) for kind, n in n_rows.items()}
     for kind, (n, should) in listing.rows.items() if listing else ():
         if kind[0] in tables or n < should:

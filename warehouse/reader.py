@@ -1,4 +1,4 @@
-"""Read the published database: one consistent state, without a lock; and what it states about itself."""
+"""The reader of the published database: one consistent state, without a lock."""
 
 import atexit
 import contextlib
@@ -113,7 +113,7 @@ class Reader:
         try:
             self._base.execute("detach published")
         except duckdb.Error:
-            is_kept = False  # whatever holds the file closes it with the database that it is attached to
+            is_kept = False  # the file is closed with the database that it is attached to
         if is_kept:
             _IDLE.append(self._base)
         else:
@@ -132,7 +132,7 @@ def reporting_damage(path: Path) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        # An error in a query is not about the file.
+        # An error in a query does not mean damage.
         if isinstance(error, _OF_QUERIES) or is_database_whole(path):
             raise
         raise WarehouseError(_unreadable(path, error)) from error
@@ -147,7 +147,7 @@ def _unreadable(path: Path, error: duckdb.Error) -> str:
 def _base(spill: Path | None) -> duckdb.DuckDBPyConnection:
     """Return an in-memory database to attach a file to.
 
-    With `spill` it is for one reader only: others would find its folder gone.
+    With `spill` it serves one reader only, because its folder is removed with the reader.
     """
     if spill is None:
         with contextlib.suppress(IndexError):
@@ -165,14 +165,14 @@ def _close_idle() -> None:
 
 
 class Published(NamedTuple):
-    """The content of a database by its own account: its parts, and whether an import is retracted."""
+    """The content of a database, as recorded in it: its parts, and whether an import is retracted."""
 
     parts: Names
     has_retractions: bool
 
 
 def what_is_published(database: Path) -> Published | None:
-    """Return the content of a database by its own account; None if it is missing or must be rebuilt from the parts."""
+    """Return the content of a database, as recorded in it; None if it is missing or must be rebuilt from the parts."""
     if not database.exists():
         return None
     with contextlib.suppress(WarehouseError, duckdb.Error), Reader(database) as reader:
@@ -183,7 +183,7 @@ def what_is_published(database: Path) -> Published | None:
 
 
 def is_damaged(database: Path) -> bool:
-    """Return whether a published database is damaged; one that other code published only needs rebuilding."""
+    """Return whether a published database is damaged; one from another version of the code counts as undamaged."""
     if not database.exists() or is_database_whole(database):
         return False
     try:

@@ -23,7 +23,7 @@ from warehouse.tables import DECIDED_STATUSES, TABLES, StoredTable
 _MEMORY_BYTES = 1_200_000_000
 _MEMORY_OF_SIZE = 0.6
 _MEMORY_TO_LOAD = 2 / 3
-"""The share of the memory with which loading few rows is as fast; DuckDB uses all that it may."""
+"""A share of the memory that is enough to load few rows fast; DuckDB would use all of its limit."""
 
 
 def memory(n_bytes: int = 0, *, to_load: bool = False) -> str:
@@ -43,7 +43,7 @@ def engine(spill: Path) -> Iterator[duckdb.DuckDBPyConnection]:
             quieten(connection)
             connection.execute(f"set memory_limit = {quoted(memory())}")
             connection.execute(f"set temp_directory = {quoted(spill)}")
-            # The order of rows means nothing, and keeping it costs a third of the time.
+            # The order of rows has no meaning, and preserving it takes a third of the time.
             connection.execute("set preserve_insertion_order = false")
             yield connection
     finally:
@@ -56,10 +56,10 @@ def holds(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
 
 
 def quieten(connection: duckdb.DuckDBPyConnection) -> None:
-    """Keep DuckDB from looking for extensions on the network, which costs seconds, and from drawing bars."""
+    """Stop DuckDB from looking for extensions on the network, which takes seconds, and from drawing progress bars."""
     connection.execute("set autoinstall_known_extensions = false")
     connection.execute("set autoload_known_extensions = false")
-    # In a notebook, DuckDB draws the bar with ipywidgets; without them there is none, and the setting is refused.
+    # In a notebook, DuckDB needs ipywidgets for the bar; without them it refuses this setting.
     with contextlib.suppress(duckdb.InvalidInputException):
         connection.execute("set enable_progress_bar = false")
 

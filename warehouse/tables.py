@@ -1,4 +1,4 @@
-"""Every stored table with its columns and key. What the marts under `sql/` add is described in `sql/schema.yml`."""
+"""Every stored table with its columns and key. `sql/schema.yml` describes the columns that marts add."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,11 +20,11 @@ _OUTCOME = (
 
 @dataclass(frozen=True)
 class StoredTable:
-    """A stored table: what one row is, its columns in order, its key, and which of two rows with one key is current.
+    """A stored table: the meaning of a row, its columns in order, its key, and the rule for rows with the same key.
 
     `keeps` is `latest` (the newer part's row is current) or `decided` (a row with a usable status stays; a failed one
     is replaced by a newer one). `indexes` are the columns by which single rows are looked up. `models_read` is the
-    condition on the rows that models of `sql/` read, where it is not all: a part without such a row changes no model.
+    condition on the rows that models of `sql/` read, if not all: a part without such a row changes no model.
     """
 
     name: str
@@ -60,10 +60,10 @@ _TABLES = (
            "positive_weight negative_weight has_reference_texts n_rows conversation_id content_hash", _TASK),
     _table("split_members", "A task's place in a split, with its canary.",
            "benchmark dataset_revision split task_id position canary", "benchmark dataset_revision split task_id"),
-    _table("criteria", "A criterion of a task, those of refused tasks too.",
+    _table("criteria", "A criterion of a task, including refused tasks.",
            f"{_TASK} criterion_id position title category weight weight_text severity content_hash",
            f"{_TASK} position"),
-    _table("criterion_variants", "A criterion in other words, with a link to the one that it was made from.",
+    _table("criterion_variants", "A rewritten criterion, with the id of the original one.",
            f"{_TASK} rubric criterion_id original_id original_hash title content_hash status {_WRITER} {_USAGE} "
            f"{_OUTCOME}", f"{_TASK} rubric original_id original_hash", "decided"),
     _table("conversation_turns", "A user turn of a task as ingested, with references and the assistant's reply.",
@@ -97,21 +97,21 @@ _TABLES = (
            "agreement_ci_high kappa kappa_ci_low kappa_ci_high macro_f1 macro_f1_ci_low macro_f1_ci_high ranking_tau "
            "ranking_tau_ci_low ranking_tau_ci_high score_change score_change_ci_low score_change_ci_high changed_model "
            "n_ranked_responses is_small created_at", "evaluation_id position"),
-    _table("analysts", "A model that an analysis asked, as it was configured when it was last run: its rows count.",
+    _table("analysts", "A model of an analysis, as configured in its last run; only rows of that configuration count.",
            "benchmark purpose analyst analyst_config_hash created_at", "benchmark purpose analyst"),
     _table("task_annotations", "The labels of one kind that a model gave a task in one trial.",
            f"annotation_id {_TASK} conversation_id kind annotator annotator_config_hash served_model "
            f"served_fingerprint template_hash trial status primary_label secondary_labels explanation {_USAGE} "
            f"{_OUTCOME}", "annotation_id", "decided"),
-    _table("evidence", "What a judge found on a criterion in one chunk of a response that is too long for it.",
+    _table("evidence", "A judge's evidence on a criterion from one chunk of a response that is too long for it.",
            f"verdict_id response_id {_TASK} criterion_id round chunk_number n_chunks first_char n_chars served_model "
            f"served_fingerprint status evidence {_USAGE} {_OUTCOME}",
            "verdict_id round n_chunks chunk_number", "decided"),
     _table("retractions", "An imported file that was retracted, or restored after that.",
            "import_batch is_retracted run_id created_at", "import_batch"),
-    _table("removals", "A response that was removed: what was made of it until then, and rests on it, is left out.",
+    _table("removals", "A removed response; its rows until then, and all rows that depend on it, are left out.",
            "response_id reason run_id created_at", "response_id"),
-    _table("checks", "One expectation of one run.",
+    _table("checks", "The result of one expectation in one run.",
            "run_id benchmark dataset_revision suite check_name expectation table_name severity success n_evaluated "
            "n_failed failing_keys created_at",
            "run_id benchmark dataset_revision suite check_name expectation table_name",
@@ -121,16 +121,16 @@ _TABLES = (
     _table("hard_subset", "A task selected as hard.",
            "selection_id benchmark dataset_revision field task_id rank mean_score n_models panel selected_at",
            "selection_id task_id"),
-    _table("hard_stability", "A task that a hard selection chose from, with how surely it belongs there.",
+    _table("hard_stability", "A task that a hard selection chose from, with the stability of its membership.",
            "selection_id benchmark dataset_revision field task_id mean_score is_selected inclusion_probability "
            "is_border", "selection_id task_id"),
-    _table("hard_overlaps", "How much a hard selection shares with another one of the same tasks.",
+    _table("hard_overlaps", "The overlap of a hard selection with another one of the same tasks.",
            "selection_id benchmark dataset_revision field kind compared_with n_selected n_compared n_shared jaccard",
            "selection_id kind compared_with"),
     _table("measures", "A measure of a figure with its interval, and a fingerprint of the values that it belongs to.",
            "figure_id basis method measure value ci_low ci_high p_value n is_small note created_at",
            "figure_id measure"),
-    _table("criterion_capabilities", "What a criterion asks of a model, as a short phrase that a model wrote.",
+    _table("criterion_capabilities", "The capability that a criterion needs, as a short phrase that a model wrote.",
            f"capability_id {_TASK} criterion_id criterion_hash phrase status {_WRITER} {_USAGE} {_OUTCOME}",
            "capability_id", "decided"),
     _table("phrase_embeddings", "The vector of a phrase.",
@@ -139,7 +139,7 @@ _TABLES = (
     _table("capability_names", "A name that a model wrote for a node of a tree of capabilities.",
            f"name_id benchmark dataset_revision node_id attempt name status {_WRITER} {_USAGE} {_OUTCOME}",
            "name_id", "decided"),
-    _table("capability_trees", "The tree of capabilities of a field that counts.",
+    _table("capability_trees", "The current tree of capabilities of a field.",
            "benchmark dataset_revision field tree_id vectors method n_criteria n_tasks created_at",
            "benchmark dataset_revision field"),
     _table("capability_node_rows", "A node of a tree of capabilities.",
@@ -154,12 +154,12 @@ _TABLES = (
            f"analysis_id tree_id node_id benchmark dataset_revision {_BY_JUDGE} vintage model model_config_hash value "
            "ci_low ci_high is_small n_tasks n_criteria n_decided created_at",
            "analysis_id tree_id node_id vintage model model_config_hash"),
-    _table("weakness_candidates", "A node in which a model was found weak, with what the other tasks say about it.",
+    _table("weakness_candidates", "A node in which a model was found weak, with its result on the other tasks.",
            f"analysis_id tree_id node_id benchmark dataset_revision {_BY_JUDGE} vintage model model_config_hash "
            "compared_key compared_model compared_vintage compared_config_hash value compared_value gap gap_ci_low "
            "gap_ci_high is_small n_tasks p_confirmed is_confirmed found_gap n_tasks_found p_found method created_at",
            "analysis_id tree_id node_id vintage model model_config_hash compared_key"),
-    _table("grader_sets", "Judges whose majority is a grader of its own, as configured.",
+    _table("grader_sets", "A configured majority: several judges that together are one grader.",
            "benchmark majority members created_at", "benchmark majority"),
     _table("condition_sets", "A model with its conditions, as configured.",
            "benchmark shared_model condition_names condition_models created_at", "benchmark shared_model"),
@@ -172,7 +172,7 @@ _TABLES = (
            f"benchmark dataset_revision split {_BY_JUDGE} vintage model model_config_hash score_name stopping_id "
            "n_tasks n_tasks_evaluated n_tasks_skipped sequence_low sequence_high unbiased_mean_score run_id created_at",
            f"benchmark dataset_revision split {_BY_JUDGE} vintage model model_config_hash score_name"),
-    _table("review_samples", "A criterion that a sheet for reviewers samples, and how probable that was.",
+    _table("review_samples", "A criterion that a sheet for reviewers samples, with its probability of being sampled.",
            f"sample_id {_TASK} criterion_id criterion_hash population_id n_population design stratum probability "
            "run_id created_at", "sample_id task_id criterion_id"),
     _table("expert_reviews", "A person's review of a criterion: 1 for agree, 0 for disagree.",
@@ -182,35 +182,35 @@ _TABLES = (
            f"review_id {_TASK} criterion_id criterion_hash reviewer reviewer_config_hash served_model "
            f"served_fingerprint template_hash review_trial status findings {_USAGE} {_OUTCOME}",
            "review_id", "decided"),
-    _table("labellers", "A person whose imported verdicts are labels, since a sheet or the user says so.",
+    _table("labellers", "A person whose imported verdicts are labels, as stated by a sheet or the user.",
            "benchmark judge import_batch created_at", "benchmark judge import_batch"),
     _table("label_sheets", "A sheet of verdicts for people to label, or labels that are stated to be a random sample.",
            "sheet_id benchmark dataset_revision design covered_breakdown covered_label covered_responses n_population "
            "n_drawn seed import_batch run_id created_at", "sheet_id"),
-    _table("label_draws", "A verdict that a sheet draws, or that had a label already when the sheet was drawn.",
+    _table("label_draws", "A verdict that a sheet samples, or that already had a label before the sheet.",
            f"sheet_id {_TASK} response_id criterion_id criterion_hash probability is_known",
            "sheet_id response_id criterion_id criterion_hash"),
-    _table("control_set", "A verdict that is judged again every night, with what it was at first; never changed.",
+    _table("control_set", "A verdict that is judged again every night, with its first value; never changed.",
            f"set_id {_TASK} {_BY_JUDGE} verdict_id response_id conversation_id criterion_id criterion_hash model trial "
            "vintage first_value run_id created_at",
            "set_id verdict_id"),
-    _table("control_verdicts", "What a judge decided in one night on a member of its control set; never scored.",
+    _table("control_verdicts", "A judge's decision in one night on a member of its control set; never scored.",
            f"set_id judge_vintage verdict_id response_id {_TASK} criterion_id criterion_hash model trial vintage "
            "judge judge_config_hash served_model served_fingerprint template_hash grading judge_trial status value "
            f"explanation confidence decided_by escalated_because {_USAGE} {_OUTCOME}",
            "set_id judge_vintage response_id criterion_id criterion_hash", "decided"),
-    _table("control_limits", "A night of a control set beside what is expected of it after the earlier ones.",
+    _table("control_limits", "A night of a control set, with the agreement expected from the earlier nights.",
            "set_id night n_decided n_agreeing min_agreement method centre lower_limit cause created_at",
            "set_id night"),
-    _table("alerts", "One thing about a run that somebody had to know.",
+    _table("alerts", "An alert about a run.",
            "alert_id run_id night benchmark kind subject detail facts created_at", "alert_id"),
-    _table("alert_deliveries", "What became of the message of a run's alerts, or of its ping, to one receiver.",
+    _table("alert_deliveries", "The delivery of a run's alerts, or of its ping, to one receiver.",
            "run_id night receiver status attempts error n_alerts alert_ids created_at", "run_id receiver"),
     _table("runs", "One execution.",
            "run_id command night config git_commit started_at ended_at outcome responses_made verdicts_made "
            "calls prompt_tokens cached_tokens completion_tokens cached_share cost_usd",
            "run_id"),
-    _table("spend", "What all calls of a run came to on a day, for a purpose, with a model; discarded ones included.",
+    _table("spend", "The sums over a run's calls on a day, for a purpose, with a model, with discarded attempts.",
            f"run_id day purpose called_model calls failed_calls unpriced_calls {_USAGE} cost_usd created_at",
            "run_id day purpose called_model"),
 )  # fmt: skip

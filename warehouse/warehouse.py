@@ -1,4 +1,4 @@
-"""The warehouse as the stages see it: write rows, publish, read; and its upkeep."""
+"""The interface of the warehouse for stages: write rows, publish, read, maintain."""
 
 import os
 import time
@@ -21,12 +21,12 @@ from warehouse.publish import damage_of, listing_of, publish
 from warehouse.reader import DATABASE, Reader, is_damaged, stamp, stamp_of, what_is_published
 
 _REST = 20
-"""Periodic publishing takes at most one part in this many of the time."""
+"""Periodic publishing takes at most one part in this many of the running time."""
 
 _MARKS = (FILE, DATABASE)
-"""What makes a folder a warehouse, also where only the database was copied."""
+"""The files that mark a folder as a warehouse; the copied database alone is enough."""
 _BEFORE_MARKS = {"parts", "living", "prefect"}
-"""Names, beside hidden files and locks, in a new warehouse that was killed before it had a mark."""
+"""Further names that a new warehouse may have if its process was killed before it had a mark."""
 _PROCESS = "process-"
 """Prefix of the life signs of processes that write."""
 
@@ -73,7 +73,7 @@ class Warehouse:
             return self.store.write(table_name, rows)
 
     def publish(self) -> bool:
-        """Bring the published database up to the stored parts; True if there was something to publish."""
+        """Bring the published database up to date with the stored parts; True if there was something to publish."""
         refuse_other_version(self.root)
         self._published_at_s = time.monotonic()
         with self.publishing():
@@ -82,10 +82,10 @@ class Warehouse:
         return is_new
 
     def verify(self) -> bool:
-        """Verify all that is stored, repair it as far as possible, and publish; True if there was something to publish.
+        """Verify all stored files, repair them as far as possible, and publish; True if there was something to publish.
 
         Damaged parts are set aside (`damaged/`), and their rows restored as far as the last database has them. A
-        damaged database is rebuilt. `pop_notices` returns what was found, `losses` what stays lost.
+        damaged database is rebuilt. `pop_notices` returns the findings, `losses` the rows that stay lost.
         """
         if refuse_other_version(self.root) is None:
             return False  # nothing was ever stored
@@ -108,7 +108,7 @@ class Warehouse:
         return [*damage, f"{self.database}: is damaged"] if is_damaged(self.database) else damage
 
     def losses(self) -> list[Loss]:
-        """Return the rows that were lost by damage and are not restored, as far as they were counted."""
+        """Return the counted rows that were lost by damage and are not restored."""
         try:
             listing = read_list(self.store.root)
         except Unsound:
@@ -120,7 +120,7 @@ class Warehouse:
         return bool(self.losses()) or has_damage(self.root)
 
     def accept_losses(self) -> None:
-        """Accept the losses, so that the missing rows can be requested again."""
+        """Accept the losses, so that calls for the missing rows can be repeated."""
         with self.publishing():
             listing = listing_of(self.store, self.database)
             if listing and listing.losses:
@@ -225,10 +225,10 @@ class Warehouse:
 
     @contextmanager
     def writing(self, tell: Tell | None = None) -> Iterator[None]:
-        """Work on this warehouse beside other runs.
+        """Work on this warehouse, possibly at the same time as other runs.
 
         Raises:
-            WarehouseBusy: somebody is alone on it, or another machine writes (see `only_machine` for `tell`).
+            WarehouseBusy: a process holds it alone, or another machine writes (see `only_machine` for `tell`).
             WarehouseError: other code wrote this warehouse.
         """
         refuse_other_version(self.root)
@@ -240,13 +240,13 @@ class Warehouse:
 
     @contextmanager
     def alone(self, tell: Tell | None = None) -> Iterator[None]:
-        """Work alone on this warehouse (see `only_machine`); refused in one line while a run is at work on it."""
+        """Work alone on this warehouse (see `only_machine`); refused while a run is in progress."""
         lock = file_lock(self.root / "run.lock", wait=False, sharers=lambda: processes_at_work(self._living))
         with self.only_machine(tell), lock:
             yield
 
     def only_one(self, name: str, *, wait: bool) -> AbstractContextManager[None]:
-        """Hold the lock of this name (such as `night`); runs go on beside it.
+        """Hold the lock of this name (such as `night`); it does not block runs.
 
         Raises:
             WarehouseBusy: without `wait`, if another process holds it; the message names the process id.
@@ -264,7 +264,7 @@ class Warehouse:
         return life_sign(self._living, run_id)
 
     def is_living(self, run_id: str) -> bool:
-        """Return whether a run is in progress; a run that `runs` calls running but that is not was killed."""
+        """Return whether a run is in progress; one that is not, but is `running` in the table `runs`, was killed."""
         return run_id in self.living_runs()
 
     def living_runs(self) -> list[str]:

@@ -56,14 +56,14 @@ def examine(job: Job, *, may_call: bool = False) -> list[SetupFinding]:
     """
     settings = job.settings
     numbers = f"{counted(len(settings.models), 'model')}, {counted(len(settings.judges), 'judge')}"
-    # A broken configuration was refused before.
+    # A broken configuration was refused earlier.
     configuration = SetupFinding("configuration", True, f"{settings.benchmark}, {numbers}, trials {settings.trials}")
     return [configuration, *_of_job(job, may_call=may_call), *_of_machine()]
 
 
 def examine_broken(error: ConfigurationError) -> list[SetupFinding]:
     """Return all problems of a broken configuration, and those found in the rest of it."""
-    # Passed checks are left out: a default may stand in for a broken value.
+    # Passed checks are left out: a default may replace a broken value.
     rest = [] if error.job is None else [each for each in _of_job(error.job, may_call=False) if each.is_ok is False]
     return [
         *(SetupFinding(f"configuration {error.where}", False, problem) for problem in error.problems),
@@ -170,7 +170,7 @@ def _called(job: Job, models: Sequence[tuple[Endpoint, SetupFinding]]) -> Iterat
 
 
 def _imported(job: Job) -> Iterator[SetupFinding]:
-    """Yield a finding for each model that is configured as imported: whether something was imported for it."""
+    """Yield a finding for each model that is configured as imported: the number of its imported responses."""
     labels = [model.label for model in job.settings.models if model.is_imported]
     warehouse, counts = Warehouse(job.warehouse), Counter[str]()
     if labels and warehouse.database.exists():
@@ -178,7 +178,7 @@ def _imported(job: Job) -> Iterator[SetupFinding]:
         with suppress(WarehouseError), warehouse.reader() as reader:
             counts.update({row["model"]: row["n"] for row in reader.rows(query)})
     for label in labels:
-        detail = f"{n} imported responses" if (n := counts[label]) else "nothing is imported under this label yet"
+        detail = f"{n} imported responses" if (n := counts[label]) else "no response is imported under this label yet"
         yield SetupFinding(f"model {label}", bool(n) or None, detail)
 
 
@@ -207,7 +207,7 @@ def _model(subject: str, endpoint: Endpoint) -> SetupFinding:
 
 
 def _address(subject: str, address: str) -> SetupFinding:
-    """Return whether something listens at an address; only its host is shown, because the rest may be a secret.
+    """Return whether a server listens at an address; only its host is shown, because the rest may be a secret.
 
     Raises:
         UsageError: a variable is not set, or the port is invalid.

@@ -11,7 +11,7 @@ from tasks.rules.verdict import GRADINGS
 
 _PATH = click.Path(path_type=Path)
 RESULT_FORMATS = ("prbench", "inspect", "evalscope", "simple-evals", "m42")
-"""The formats of `tasks.imports.FORMATS`, which takes too long to import for a help page; a test compares them."""
+"""The formats of `tasks.imports.FORMATS`. A help page cannot wait for that import; a test compares the lists."""
 
 
 @command(name="import", location=WAREHOUSE, cls=Group, invoke_without_command=True)

@@ -35,7 +35,7 @@ def show_parts(
         job: the job whose benchmark, data-set revision, splits, models and judges are shown.
         parts: name in the JSON -> figure; a single figure has the empty name, and its rows are the JSON.
         given: parameters, passed to each figure that has them.
-        nothing: the sentence if no figure has a row; empty: that of the first figure.
+        nothing: the sentence if no figure has a row; empty: the first figure's sentence.
         vintage: the vintage to show; None: the latest of each model.
         check: refuses names that are not stored.
         after: returns the lines below all figures, from the rows by part.
@@ -142,7 +142,7 @@ def figures(context: Context) -> int:
 @command("split", "model", "judge", "vintage-shown", "hard", "score", output=("json", "verbose"))
 @click.argument("name", metavar="FIGURE")
 @click.argument("parameters", nargs=-1, metavar="[PARAMETER=VALUE]...")
-@click.option("--by", metavar="BREAKDOWN", help="Break it down, if the figure can be.")
+@click.option("--by", metavar="BREAKDOWN", help="Breakdown, if the figure has any.")
 @click.option("--format", "file_format", type=click.Choice([*FORMATS, "xlsx"]),
               help="Format.  [default: by the ending of the file, else table]")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
@@ -173,7 +173,7 @@ def figure(
         raise UsageError(f"--by {by}: {name} cannot be broken down")
     shape = file_format or ("json" if context.as_json else ENDINGS.get(output.suffix if output else "", "table"))
     if shape == "parquet" and shows.compute:
-        raise UsageError(f"--format parquet: {name} is no query; choose another format")
+        raise UsageError(f"--format parquet: {name} is not a query; choose another format")
     if shape in {"parquet", "xlsx"} and output is None and (shape == "xlsx" or sys.stdout.isatty()):
         raise UsageError(f"--format {shape}: cannot be shown; write it to a file with -o")
     with Warehouse(job.warehouse).reader() as reader:

@@ -82,8 +82,8 @@ def entry() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     ending: list[int] = []
 
-    # Registered first, so called last, after all other clean-up. Python would go on to unload modules that Prefect's
-    # threads still use, and DuckDB's binding prints pages of errors about that.
+    # Registered first, so called last, after all other clean-up. Otherwise Python unloads modules that Prefect's
+    # threads still use, and DuckDB's binding prints pages of errors.
     @atexit.register
     def end() -> None:
         sys.stdout.flush()

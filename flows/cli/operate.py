@@ -45,7 +45,7 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
     job = stored if given.splits else of_all_splits(stored)
     index = (out or job.report_folder) / job.settings.benchmark / "index.html"
     warehouse = Warehouse(job.warehouse)
-    # A run in progress writes the report at its end.
+    # A run in progress writes the report at its own end.
     if is_live and (warehouse.living_runs() or not warehouse.database.exists()):
         if context.as_json:
             show_json({"index": str(index), "bytes": None})

@@ -63,7 +63,7 @@ def show(columns: Sequence[str], rows: Rows, file_format: str, output: Path | No
 
 
 def show_nothing(job: "Job", sentence: str) -> None:
-    """Print a sentence that nothing was found, with the selection and a summary of the stored data."""
+    """Print a sentence that no row was found, with the selection and a summary of the stored data."""
     from tasks.run.stored_data import stored_in_words
 
     click.echo(f"{sentence} {stored_in_words(job)}")
@@ -183,7 +183,7 @@ def run_flow(context: Context, name: str) -> "Execution":
 
 
 def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
-    """Refuse a command that cannot succeed before it creates a warehouse.
+    """Refuse a command that cannot succeed, before it creates a warehouse.
 
     Raises:
         UsageError: the data set is missing, or has no split of a given name.
@@ -247,7 +247,7 @@ def write(context: Context, job: "Job", work: "Callable[[], list[StageReport]]")
 
 
 def report_done(context: Context, report: "StageReport") -> int:
-    """Show the report of work that is no run and has no row in `runs`."""
+    """Show the report of work that is not a run and has no row in `runs`."""
     if context.as_json:
         show_json(vars(report))
     elif not context.arguments.is_quiet:

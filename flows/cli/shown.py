@@ -1,8 +1,8 @@
-"""The commands that show figures, with options as the figures' parameters.
+"""The commands that show figures; their options are the figures' parameters.
 
 A command is a declaration: `@shows` names the figures and the shared options, click's decorators its own options, and
 the docstring is the help. An own option is passed to every figure with a parameter of its name. The function returns
-whose results are shown, and refuses options without a meaning.
+the request for figures, and refuses options that do not apply.
 """
 
 from collections.abc import Callable, Mapping
@@ -114,7 +114,7 @@ def criteria(context: Context, **_: Any) -> FigureRequest:
 @shows(
     {"pairs": "judge_agreement", "sets": "judge_reliability", "leniency": "judge_leniency"},
     "grader",
-    nothing="No criterion has been decided by two graders yet.",
+    nothing="No criterion has two graders' decisions yet.",
 )
 @click.option("--by", "breakdown", type=click.Choice(["category", "severity", "field", "model", "length"]),
               help="Break the agreement down.")  # fmt: skip

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _FILE = click.Path(path_type=Path)
-# An option without a value has the empty text.
+# The value of an option that is given without one.
 _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 
 
@@ -165,7 +165,7 @@ def _show(context: Context, name: str, file_format: str, output: Path | None) ->
             with Warehouse(job.warehouse).reader() as reader:
                 matches[f"figure {name}"] = open_scope(job, reader).query_of(figure)
         except (PipelineError, WarehouseError):
-            # Without data a figure has no SQL; other things of that name have.
+            # Without data a figure has no SQL; a table or query of that name has.
             if not matches:
                 raise
     if not matches:
@@ -208,7 +208,7 @@ _FIRST = ("leaderboard", "scores", "verdict_details", "tasks", "responses", "run
 def known_names() -> list[tuple[str, str]]:
     """Return the names of all tables and views, each with `mart` or `stored`, in the order in which they are listed.
 
-    The most needed ones come first, the stored measures last, since marts show them beside what they belong to.
+    The most used ones come first, the stored measures last, because marts show them too.
     """
     from sql import schema
     from warehouse import TABLES
@@ -285,7 +285,7 @@ def _opened(database: Path, query: str) -> Iterator["duckdb.DuckDBPyConnection"]
                 raise UsageError("SQL: the query is empty")
             yield connection
     except duckdb.Error as error:
-        # Without the line and the caret below it, which make no sense in one line.
+        # Without the quoted line and the caret below it, which are useless in a one-line message.
         text = re.split(r"\n+LINE \d+: ", str(error))[0]
         raise PipelineError(f"SQL: {' '.join(text.split())}") from error
 

@@ -36,7 +36,7 @@ KINDS: dict[Kind, tuple[str, str]] = {
     ),
     "judge": ("Judges", "Two judges on the same responses."),
 }
-"""Kind of comparison -> its heading on the page, and its explanation."""
+"""Kind of comparison -> its heading on the page, and an explanation."""
 _NARROWED = {"model": "Model", "judge": "Judge", "vintage": "Vintage"}
 _SIDES = ("first", "second")
 _LABELS = {*_SIDES, "where", "split"}
@@ -108,7 +108,7 @@ def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) ->
     names = _options(reader, kind, groups)
     chosen = dict(given)
     if not all(given.get(side) for side in _SIDES):
-        # Two of the largest group; of vintages and runs the earlier one is the first side.
+        # Two sides from the largest group; of vintages and runs the earlier one comes first.
         of_group = {side.name for side in max(groups, key=lambda group: len({side.name for side in group}), default=())}
         fitting = [name for name in names if name in of_group][:2]
         chosen |= zip(_SIDES, fitting[::-1] if kind in {"vintage", "run"} else fitting, strict=False)
@@ -131,7 +131,7 @@ _Groups = Sequence[Sequence[Side]]
 
 
 def _options(reader: Reader, name: str, groups: _Groups) -> dict[str, str]:
-    """Return value -> text of a field's options: vintages and runs from the latest, others by name."""
+    """Return value -> text of a field's options: vintages and runs with the latest first, others by name."""
     sides = sorted((side for group in groups for side in group), key=lambda side: side.model_run.responded_at)
     if name == "run":
         runs = {side.name for side in sides}

@@ -148,7 +148,7 @@ class LiveView:
         try:
             state = replace(state, job=(job := job_of_run(self._job, row)))
             judges = {None, *(judge.label for judge in job.settings.judges)}
-            # Work of other judges, and work that is not due, is not the run's.
+            # Work of other judges, and work that is not due, does not belong to the run.
             return replace(state, cells=[cell for cell in coverage(job) if cell.due and cell.judge in judges])
         except ValueError:
             return replace(state, trouble="another version of prbench wrote its record")
@@ -156,7 +156,7 @@ class LiveView:
             return replace(state, trouble=str(error))
 
     def _as_now(self, run: RunState, living: Sequence[str]) -> RunState:
-        """Return the current state of a run with its calls so far; an unfinished run that is not alive was killed."""
+        """Return the current state of a run with its calls so far; an unfinished run without a process was killed."""
         is_living = run.outcome == RUNNING and run.run_id in living
         outcome = KILLED if run.outcome == RUNNING and not is_living else run.outcome
         return replace(run, is_living=is_living, outcome=outcome, calls=run_cost(self._job, run.run_id))
@@ -246,7 +246,7 @@ def _ended(run: RunState, now: datetime, index: Path, benchmark: Benchmark) -> d
 
 
 def _facts(run: RunState, until: datetime | None, n_done: int, n_due: int) -> list[tuple[str, str, str]]:
-    """Return facts about a run: name, value, and the note beside the value."""
+    """Return facts about a run: name, value, and a note on the value."""
     n_calls, n_failed, n_unpriced = (
         sum(call[name] for call in run.calls) for name in ("calls", "failed_calls", "unpriced_calls")
     )

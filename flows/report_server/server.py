@@ -1,4 +1,4 @@
-"""Serving the report of a job to this machine, with the pages Compare and Live."""
+"""The server of a job's report for this machine, with the pages Compare and Live."""
 
 import contextlib
 import io
@@ -87,7 +87,7 @@ class Pages(SimpleHTTPRequestHandler):
         super().__init__(*arguments, **named)
 
     def send_head(self) -> Any:
-        """Respond only to requests that name this machine: another site must not read the report through a browser."""
+        """Respond only to requests that name this machine, so that no other site reads the report through a browser."""
         headers = self.headers
         if not is_from_here(headers.get_all("Host", []), headers.get_all("Origin", [])):
             self.send_error(403, "Only for this machine")
@@ -129,7 +129,7 @@ class Pages(SimpleHTTPRequestHandler):
         try:
             with cast("ReportServer", self.server).rendering:
                 return renderer(given)
-        except Exception as error:  # noqa: BLE001 - the browser gets an error page, and the server goes on
+        except Exception as error:  # noqa: BLE001 - the browser gets an error page, and the server keeps running
             notice(f"{self.path}: {explained(error)[1]}")
             self.send_error(500, "This page could not be rendered; the terminal shows why")
             return None
@@ -143,7 +143,7 @@ class Pages(SimpleHTTPRequestHandler):
         self.send_header("X-Content-Type-Options", "nosniff")
         # The report's data are scripts, which any site could load.
         self.send_header("Cross-Origin-Resource-Policy", "same-origin")
-        # A page in the frame of another site could be clicked unseen; the pages' own policy cannot forbid that.
+        # Another site could put a page in a frame and steal clicks; the pages' own policy cannot forbid that.
         self.send_header("Content-Security-Policy", "frame-ancestors 'none'")
         self.send_header("Cache-Control", "no-cache")
         super().end_headers()

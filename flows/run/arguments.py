@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Arguments:
-    """The arguments of the command line or a deployment, beside the configuration file; None and () mean not given."""
+    """The arguments of the command line or a deployment that override the configuration; None and () mean not given."""
 
     config: Path | None = None
     benchmark: str | None = None

@@ -84,7 +84,7 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
 
 
 def _narrowed(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:
-    """Return the document with the values of arguments instead of its own, to be validated with the rest."""
+    """Return the document with the values of arguments instead of its own; they are validated together."""
     caps = {"max_usd": arguments.max_usd, "max_tokens": arguments.max_tokens}
     given: dict[str, Any] = {
         "dataset": {"splits": list(arguments.splits)} if arguments.splits else {},
@@ -96,7 +96,7 @@ def _narrowed(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:
 
 
 def _refuse_other_split(document: dict[str, Any], splits: tuple[str, ...]) -> None:
-    """Refuse a `--split` that the data-set file does not have: the option chooses splits, and does not name them."""
+    """Refuse a `--split` that the data-set file does not have: the option chooses splits, and cannot name new ones."""
     dataset = document.get("dataset")
     source = dataset.get("source") if isinstance(dataset, dict) else None
     if not splits or not isinstance(dataset, dict) or not isinstance(source, str) or source in {"hub", "sample"}:

@@ -1,4 +1,4 @@
-"""The end of a run: its outcome in `runs`, exit code, state in Prefect's UI, and the line that explains an error.
+"""The end of a run: its outcome in `runs`, exit code, state in Prefect's UI, and error message.
 
 The command imports this before anything else, so it imports nothing large.
 """

@@ -1,6 +1,6 @@
 """The Prefect server that records runs: the configured one, else the project's own, one for each data folder.
 
-Prefect would start one by itself (its ephemeral server), which obeys any local user and any web page. The project's own
+Prefect's default (an ephemeral server) obeys any local user and any web page. The project's own
 server is the process of `flows/server/server_process.py`, with a secret in a file in the user's Prefect home. The first
 command that needs it starts it. Its users share a lock while they live, and it ends some time after the last of them.
 It inherits its socket from here, so that no other user can take its port.
@@ -36,7 +36,7 @@ FOLDER = "prefect"
 OFF = "PRBENCH_PREFECT"
 """The environment variable that switches recording off, as `prefect: off` does."""
 UNUSED_S = 120.0
-"""Time that a server stays after its last user, for the next command."""
+"""Seconds that a server keeps running after its last user, for the next command."""
 START_S = 60.0
 """Time limit for a server to start, or to come back."""
 _LOOK_EVERY_S = 0.1
@@ -78,7 +78,7 @@ class PrefectServer:
 
     def _is_up(self) -> bool:
         """Return whether the server responds; a refusal counts, because its clients will report it."""
-        handlers = [urllib.request.ProxyHandler({})] if self.secret else []  # the own one is never behind a proxy
+        handlers = [urllib.request.ProxyHandler({})] if self.secret else []  # the own server is never behind a proxy
         try:
             with urllib.request.build_opener(*handlers).open(f"{self.url}/health", timeout=5):
                 return True
@@ -223,7 +223,7 @@ def secret_path(folder: Path) -> Path:
 def _secret_file(folder: Path) -> BinaryIO:
     path = secret_path(folder)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # It never exists with another mode, and is no link to another file.
+    # It never exists with another mode, and is not a link to another file.
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:

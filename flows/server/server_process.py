@@ -2,9 +2,9 @@
 
     python -P -m flows.server.server_process SOCKET SECRET LOCK FOLDER UNUSED_S
 
-The first three are numbers of open files: the socket to listen on; the file with the secret, which is thus neither in
-the arguments nor in the initial environment of the process; and the lock of the folder's server. The folder holds the
-database, and the lock that users share: UNUSED_S seconds after the last user the server ends.
+The first three are numbers of open files: the socket to listen on; the file with the secret (so that it is neither in
+the arguments nor in the environment of the process); and the lock of the folder's server. The folder holds the
+database, and the lock that users share. UNUSED_S seconds after its last user the server ends.
 """
 
 import fcntl
@@ -28,7 +28,7 @@ _NAMES = {HOST, "localhost", "[::1]"}
 """The names of this machine in a Host header."""
 _PORT = re.compile(r":\d*\Z")
 _SETTINGS = {
-    # At its end it would log the events that it could not store.
+    # At its end Prefect would log the events that it could not store.
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
     # Fewer and larger writes: thousands of task runs otherwise stall its SQLite database.
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "200",
@@ -36,7 +36,7 @@ _SETTINGS = {
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",
     "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_BATCH_SIZE": "500",
     "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_READ_BATCH_SIZE": "200",
-    # The pages talk to whatever address they came from: a tunnel may give the server another port.
+    # The pages call the address that they were loaded from: a tunnel may give the server another port.
     "PREFECT_UI_API_URL": "/api",
 }
 Scope = MutableMapping[str, Any]
@@ -83,7 +83,7 @@ def _headers(scope: Scope, name: bytes) -> list[str]:
 
 def main() -> None:
     """Serve until the last user has left, or SIGTERM."""
-    # The third file stays open: its lock says that the server is running.
+    # The third file stays open: its lock shows that the server is running.
     listening, secret = socket.socket(fileno=int(sys.argv[1])), os.pread(int(sys.argv[2]), 1024, 0).decode()
     folder, unused_s = Path(sys.argv[4]), float(sys.argv[5])
     threading.Thread(target=_end_when_unused, args=(folder, unused_s), daemon=True).start()
@@ -117,7 +117,7 @@ def main() -> None:
 
 
 def _end_when_unused(folder: Path, unused_s: float) -> None:
-    """Show that the server is alive, and end it when it was unused for so long; a new one waits for its end."""
+    """Show that the server is alive, and end it when unused for `unused_s`; a new one waits for its end."""
     users = (folder / USERS).open("a+b")
     used_s = time.monotonic()
     while time.monotonic() - used_s < unused_s:

@@ -1,6 +1,6 @@
 -- name: agreement
--- How far an annotator agrees with the released labels, or two annotators with
--- each other: on each label, or on average.
+-- Agreement of an annotator with the released labels, or of two annotators: on
+-- each label, or on average.
 select kind, annotator, compared_with,
     annotator || ' with ' || compared_with as comparison,
     label, n_tasks,
@@ -13,8 +13,8 @@ where starts_with(label, '(') = $is_average and n_annotated + n_compared_with > 
 order by kind, compared_with <> 'released', annotator, compared_with, label;
 
 -- name: annotators
--- How many admitted tasks an annotator labelled, of each kind of label, and how
--- many calls failed.
+-- Number of admitted tasks that each annotator labelled, by kind of label, and
+-- number of failed calls.
 with admitted as (
     select task_id
     from revision_tasks

@@ -1,6 +1,6 @@
 -- name: criteria
--- The criteria of each leaf of the trees, those that the models shown handle
--- worst first, under the main judge; at most $most_criteria of a leaf.
+-- The criteria of each leaf of the trees, under the main judge, those with the
+-- worst results of the shown models first; at most $most_criteria of a leaf.
 with handled as (
     select shown_verdicts.task_id, shown_verdicts.criterion_id, avg(shown_verdicts.value) as value
     from shown_verdicts
@@ -35,8 +35,8 @@ from revision_capability_nodes
 order by field, position;
 
 -- name: weakness_candidates
--- How many nodes a model was found weak in and how many of these are confirmed,
--- by what it is compared with.
+-- Number of nodes in which a model was found weak, and number of confirmed ones,
+-- by comparison.
 select compared_model, count(*) as n_candidates, count(*) filter (is_confirmed) as n_confirmed
 from revision_weakness_candidates
 semi join capability_analyses using (analysis_id)
@@ -47,8 +47,8 @@ group by compared_model
 order by compared_model;
 
 -- name: weakness_examples
--- The criteria of its weaknesses that a model handled wrongly in every trial in
--- which they are decided, the heaviest first.
+-- The criteria of a model's weaknesses that it got wrong in every decided trial,
+-- by weight, the largest first.
 with weak as (
     select distinct tree_id, node_id, coalesce(name, '(no name)') as capability
     from scoped_weaknesses
@@ -84,8 +84,8 @@ qualify row_number() over (
 order by members.node_id, abs(criteria.weight) desc, members.task_id, members.criterion_id;
 
 -- name: weaknesses
--- The confirmed weaknesses of all models, or of one beside its other criteria or
--- another model.
+-- The confirmed weaknesses of all models, or of one model compared with its other
+-- criteria or with another model.
 select *,
     coalesce(name, '(no name)') as capability,
     coalesce(compared_model, 'its other criteria') as compared_with,

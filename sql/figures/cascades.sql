@@ -1,6 +1,6 @@
 -- name: cascade_decisions
--- One row: a reason for which a cascade's second judge was asked, or that the
--- first judge decided; a verdict with several reasons counts under each.
+-- One row: a reason for a call of a cascade's second judge, or the decision of the
+-- first judge; a verdict with several reasons counts under each.
 with decisions as (
     select judge, decided_by, escalated_because, cost_usd, value
     from revision_verdicts

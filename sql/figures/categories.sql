@@ -1,7 +1,7 @@
 -- name: severities
--- The share of criteria met by severity, on each split and under each judge; of
--- a detrimental severity that is the share of mistakes made. The gravest good
--- severity first, the gravest bad one last.
+-- The share of criteria met by severity, on each split and under each judge. For
+-- a detrimental severity it is the share of mistakes made. The most important
+-- positive severity is first, the most detrimental one last.
 select judge_config, split, is_hard,
     label as severity,
     severities.max_weight < 0 as is_detrimental,
@@ -15,8 +15,8 @@ order by judge_config <> $main, judge_config, is_hard, split,
     met_share desc nulls last, entry;
 
 -- name: failures
--- How much of each category fails, and where all that fails lies; the category
--- that fails most often first.
+-- Failure rate of each category, and its share of all failures; the category with
+-- the highest rate is first.
 select judge_config, split, is_hard, model, model_label,
     category as label,
     * exclude (judge_config, split, is_hard, model, model_label, category)
@@ -26,7 +26,7 @@ order by judge_config <> $main, judge_config, is_hard, split,
     model;
 
 -- name: critical
--- Critical criteria that are missed, and critical mistakes that are made.
+-- Missed critical criteria, and critical mistakes.
 select *,
     1 - critical_met_share as missed_share,
     1 - critical_met_ci_high as missed_ci_low,

@@ -1,6 +1,6 @@
 -- name: condition_changes
--- How many criteria of each category changed between a condition and its
--- baseline, on each split and under each judge, and what they are worth.
+-- Number of criteria of each category that changed between a condition and its
+-- baseline, on each split and under each judge, with their points.
 with counted as (
     select criteria.judge_config, members.split, shown_sets.is_hard,
         criteria.entry as model,
@@ -55,9 +55,9 @@ order by judge_config <> $main, judge_config, shared_model, position, points des
     criterion_id;
 
 -- name: condition_differences
--- Each condition beside its baseline, over the whole rubric or by category, whose
--- score is defined for negative weights alone too. Nothing is said of a split
--- that neither side was asked.
+-- Each condition and its baseline, over the whole rubric or by category (with the
+-- score that is also defined for negative weights alone). A split without
+-- responses on either side is left out.
 select * replace (
         nullif(label, '') as label,
         coalesce(is_small, false) as is_small,

@@ -1,7 +1,7 @@
 -- name: response_tokens
--- What a response takes: tokens as the provider reported them (NULL where it
--- reported none), length and time, the mean over a model's responses on each
--- split. Failed responses are counted; only usable ones have a length.
+-- Mean tokens, length and time of a model's responses on each split. Tokens are
+-- as reported (NULL if not reported). Failed responses are counted; only usable
+-- ones have a length.
 select task_set_members.split, shown_splits.is_hard,
     shown_responses.entry as model,
     avg(prompt_tokens) as prompt_tokens,
@@ -20,10 +20,10 @@ group by task_set_members.split, shown_splits.is_hard, shown_responses.entry
 order by is_hard, split, completion_tokens desc nulls last, model;
 
 -- name: costs
--- What a response costs and what judging it costs, in US dollars, beside the
--- score: of each model on each split, under each judge. Means are over the
--- responses whose cost is known; a sum is NULL as soon as one cost is unknown.
--- Responses that nobody has judged have no judge and no score.
+-- Cost of a response and cost of judging it, in US dollars, with the score, by
+-- model, split and judge. Means are over responses of known cost; a sum is NULL
+-- if one cost is unknown. Responses without any verdict have no judge and no
+-- score.
 with scored as (
     select judge_config, split, entry as model, mean_score, ci_low, ci_high, coverage
     from scoped_displayed_scores
@@ -52,9 +52,9 @@ order by coalesce(judge_config <> $main, true), judge_config nulls last, is_hard
     response_usd nulls last, model;
 
 -- name: judge_costs
--- What each judge's verdicts on the responses of this report took and cost. Means
--- are over the verdicts of which the provider reported it; a sum is NULL as
--- soon as one cost is unknown. Imported verdicts are not here: nobody called.
+-- Tokens, time and cost of each judge's verdicts on the responses of this report.
+-- Means are over verdicts with a reported value; a sum is NULL if one cost is
+-- unknown. Imported verdicts are left out: they had no call.
 with calls_of_judges as (
     select shown_judge_configs.judge_config, verdicts.response_id, verdicts.value,
         verdicts.attempts,
@@ -85,9 +85,9 @@ group by judge_config
 order by judge_config <> $main, judge_config;
 
 -- name: spend
--- What all calls of all runs in this warehouse came to, discarded ones too, by
--- what they were made for and by model. Calls whose cost nobody knows are
--- counted and are not in the cost; where they leave nothing, it is NULL.
+-- Calls, tokens and cost of all runs in this warehouse, with discarded attempts,
+-- by purpose and model. Calls of unknown cost are counted, but are not in the
+-- cost; it is NULL if no cost is known.
 select purpose, called_model,
     sum(calls) as calls,
     sum(failed_calls) as failed_calls,

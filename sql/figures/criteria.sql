@@ -1,6 +1,6 @@
 -- name: criteria
--- Criteria worth a second look: a row for each judge that says so, those of one
--- criterion together.
+-- Criteria worth a second look: a row for each criterion and judge, with the rows
+-- of a criterion together.
 with listed as (
     select *,
         case $which
@@ -12,8 +12,8 @@ with listed as (
     from revision_criterion_statistics
     where counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
         and ($vintage::varchar is null or vintage = $vintage)
-        -- As judged: the binary reading of three steps would name
-        -- each twice.
+        -- Not the binary readings of ternary verdicts: they would repeat
+        -- each criterion.
         and grading <> 'ternary_as_binary'
         and case $which
             when 'never-met' then met_share = 0
@@ -21,7 +21,7 @@ with listed as (
             when 'disagreed' then disagreement > 0
             when 'suspect' then rest_correlation < 0
         end
-    -- What graders differ on is the same under every judge configuration.
+    -- Disagreement of graders does not depend on the judge configuration.
     qualify $which <> 'disagreed'
         or row_number() over (
             partition by task_id, criterion_id
@@ -32,7 +32,7 @@ with listed as (
 reviews as (
     select task_id, criterion_id,
         nullif(count(*) filter (review_check = 'agree'), 0) as n_reviews,
-        -- NULL where no person reviewed it.
+        -- NULL if no person reviewed it.
         sum(1 - value) filter (review_check = 'agree')::bigint as n_disagreeing,
         string_agg(distinct review_check, ', ' order by review_check) filter (
             review_check <> 'agree' and value = 0

@@ -1,7 +1,7 @@
 -- name: label_counts
--- How many tasks or criteria of each split stand under each label of a kind,
--- those of refused tasks too; numbers and severities in their order. What has
--- several labels counts under each, so shares can add up to more than all.
+-- Number of tasks or criteria of each split by label, including refused tasks;
+-- numbers and severities are in their order. A task or criterion with several
+-- labels counts under each, so the shares can add up to more than 100 %.
 with own as (
     select task_id, null as criterion_id, list(label order by label) as labels
     from revision_labelled_tasks
@@ -76,7 +76,7 @@ order by is_hard, split, max_weight desc nulls last, try_cast(label as double) n
     label;
 
 -- name: splits
--- The size of each split as ingested, refused tasks too. Quartiles are
+-- The size of each split as ingested, including refused tasks. Quartiles are
 -- interpolated.
 with refused as (
     select distinct benchmark, dataset_revision, task_id

@@ -1,6 +1,6 @@
 -- name: debiased_differences
--- The difference of the first model from each of the others beside what labels
--- make of it, the second minus the first.
+-- The difference of each other model and the first (second minus first), and the
+-- same corrected by labels.
 with turned as (
     select *,
         if(model_a = $first, 1, -1) as sign,
@@ -35,7 +35,7 @@ order by split, list_position($others::varchar[], second_model), judge_config <>
     judge_config, vintage;
 
 -- name: debiased_scores
--- Scores of the whole rubric or by category, by the judge, by labels alone, and
+-- Scores of the whole rubric or by category: the judge's, from labels alone, and
 -- debiased.
 select * replace (
         nullif(label, '') as label,

@@ -1,6 +1,6 @@
 -- name: hard_overlaps
--- What the hard selection of each field shares with others: those without one
--- model, the official one, earlier ones.
+-- Overlap of each field's hard selection with others: those without one model,
+-- the official one, earlier ones.
 with own as (
     select field, selection_id, task_id
     from revision_hard_subset
@@ -56,8 +56,8 @@ order by final.field, final.kind <> 'official', final.kind <> 'earlier',
     shared_share, final.compared_with;
 
 -- name: hard_selections
--- The hard selection of each field that counts: how large, how sure, where its
--- border is, and which models chose it.
+-- The current hard selection of each field: its size, stability, border, and
+-- models.
 with own as (
     select field, selection_id,
         any_value(panel) as panel,
@@ -101,9 +101,9 @@ left join admitted using (field)
 order by own.field;
 
 -- name: tasks
--- Every task that the hard selection of its field chose from, hardest first:
--- inside or outside, how far from the border, and how often resampled panels of
--- models select it.
+-- Every task that the hard selection of its field chose from, hardest first: in
+-- or out, its distance from the border, and the share of resampled panels of
+-- models that select it.
 with selected as (
     select field, selection_id, task_id, rank, mean_score
     from revision_hard_subset
@@ -123,8 +123,8 @@ stability as (
 ),
 
 known as (
-    -- Of a selection from before stability was measured there are the members
-    -- alone.
+    -- A selection from before stability was measured has only its
+    -- members.
     select field, selection_id, task_id,
         coalesce(selected.mean_score, stability.mean_score) as mean_score,
         selected.rank,
@@ -142,7 +142,7 @@ ranked as (
             n_selected
             + row_number() over (
                 partition by selection_id, is_selected
-                -- A tie goes by task, and what is equal may differ in the last
+                -- Ties go by task; equal values may differ in the last
                 -- digits.
                 order by round(mean_score, 12), task_id
             )
@@ -174,14 +174,14 @@ final as (
 select field, rank, task_id, topic, expert, turns, mean_score,
     mean_score - border as from_border,
     is_selected, inclusion_probability, is_border,
-    -- NULL where no official hard split of the field is stored.
+    -- NULL if no official hard split of the field is stored.
     if(bool_or(is_member) over (partition by field), is_member, null) as is_official
 from final
 order by field, rank;
 
 -- name: hard_topics
--- Which topics are hard: the share of a topic's tasks that the hard selection
--- of the field took, of those to choose from.
+-- Hard topics: the share of a topic's candidate tasks that the hard selection of
+-- the field selects.
 select known.field,
     coalesce(tasks.topic, '(none)') as topic,
     count(*) filter (known.is_selected) as n_selected,

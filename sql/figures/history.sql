@@ -1,9 +1,9 @@
 -- name: night_costs
--- What the calls of each night cost, by what they were made for, discarded
--- attempts included.
+-- Cost of the calls of each night, by purpose, with discarded
+-- attempts.
 select runs.night, run_costs.purpose,
     known_cost(
-        -- In an order, so that the last digits of the same data are the same.
+        -- Ordered, so that the same data gives the same last digits.
         sum(run_costs.cost_usd order by run_costs.cost_usd),
         sum(run_costs.unpriced_calls)
     ) as cost_usd,
@@ -21,10 +21,10 @@ group by runs.night, run_costs.purpose
 order by runs.night, run_costs.purpose;
 
 -- name: runs
--- The runs, the latest first, with what they made and what their calls cost.
--- The one that writes the report is left out: how it ends is not known yet. One
--- that has not ended, and whose process was gone before the published state was
--- opened, was killed.
+-- The runs, the latest first, with their rows and the cost of their calls. The
+-- run that writes the report is left out, because its end is unknown. A run
+-- without an end was killed, if its process had ended when the published state
+-- was opened.
 select
     timezone('UTC', started_at) as started_at,
     night, command,
@@ -42,10 +42,9 @@ where coalesce(json_extract_string(config, '$.benchmark'), $benchmark) = $benchm
 order by run_totals.started_at desc, run_id;
 
 -- name: history
--- How each model's score went on from sampling to sampling, of all revisions
--- and under all templates that are stored. Where data set, model configuration,
--- judge, template or grading are others than before, one line ends and another
--- begins.
+-- Each model's score by vintage, over all stored revisions and templates. If data
+-- set, model configuration, judge, template or grading changes, one line ends and
+-- another begins.
 with offered_models as (
     select model, list(entry order by entry) as entries
     from entries
@@ -61,7 +60,7 @@ offered_judges as (
 stepped as (
     select *,
         coalesce(sampling_order - lag(sampling_order) over alike = 1, false) as is_continued,
-        -- Of the means before clipping, which hides how one of 0 goes on.
+        -- Means before clipping, which would hide changes below 0.
         if(is_continued, raw_mean_score - lag(raw_mean_score) over alike, null) as change,
         concat_ws(
             ', ',
@@ -111,7 +110,7 @@ select split,
     hidden_ci_low as raw_ci_low,
     hidden_ci_high as raw_ci_high,
     is_small, change, changed, is_drifted, n_tasks, n_tasks_wanted, coverage, n_trials,
-    -- Only where a label or a judge has had several.
+    -- Only if a label or a judge has had several.
     if(count(distinct dataset_revision) over () > 1, dataset_revision[:8], null) as revision,
     if(
         count(distinct model_config_hash) over of_model > 1,
@@ -130,7 +129,7 @@ select split,
             dataset_revision, judge_config_hash, template_hash, grading, stretch
     ) as line,
     count(*) over (partition by split, model, judge, judge_trial) as n_points,
-    -- What has to be chosen at the top of the page for the row to be shown.
+    -- The choice at the top of the page under which the row is shown.
     offered_models.entries as model,
     offered_judges.shown_judge_configs as judge_config
 from final

@@ -1,6 +1,6 @@
 -- name: judge_breakdowns
--- How far each two graders agree under one label: of a criterion, its task, the
--- model that responded, or the response.
+-- Agreement of each pair of graders under one label: of a criterion, its task, its
+-- model, or the response.
 with pairs as (
     select benchmark, dataset_revision, grader_a, grader_b,
         row_number() over (
@@ -20,7 +20,7 @@ inner join pairs using (benchmark, dataset_revision, grader_a, grader_b)
 order by pair_rank, breakdown, label;
 
 -- name: judge_confusion
--- Which decisions of two graders meet on the same criteria, of all samplings.
+-- Pairs of decisions of two graders on the same criteria, over all vintages.
 with counted as (
     select grader_a, grader_b, kind_a, kind_b, value_a, value_b, sum(n)::bigint as n
     from revision_agreement_counts
@@ -41,7 +41,7 @@ decisions as (
     from counted
 ),
 
--- Decisions that never meet are counted too: 0 times.
+-- Pairs that never occur have the count 0.
 cells as (
     select pairs.*, one.value as value_a, other.value as value_b
     from pairs
@@ -59,8 +59,8 @@ left join counted using (grader_a, grader_b, value_a, value_b)
 order by not has_people, n_of_pair desc, grader_a, grader_b, value_a desc, value_b desc;
 
 -- name: judge_drift
--- How each judge decides on its control set night by night, beside its first
--- verdicts and what was to be expected.
+-- Each judge's decisions on its control set by night, compared with its first
+-- verdicts and the expected agreement.
 select
     coalesce(shown_judge_configs.judge_config, drift.judge)
     || if(
@@ -79,8 +79,8 @@ left join shown_judge_configs using (judge, judge_config_hash, template_hash, gr
 order by grader, night;
 
 -- name: judge_failures
--- What came out of the judges' calls: decisions, and failures by cause, on the
--- responses of the models that are shown.
+-- Results of the judges' calls on the responses of the shown models: decisions,
+-- and failures by cause.
 with counted as (
     select
         shown_judge_configs.judge_config as grader,
@@ -93,7 +93,7 @@ with counted as (
     inner join shown_responses using (response_id)
     inner join shown_judge_configs
         using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    -- Another reading of a verdict is no call of its own.
+    -- Another reading of a verdict is not a call.
     where verdicts.grading <> 'ternary_as_binary'
     group by shown_judge_configs.judge_config, verdicts.status
 )
@@ -108,14 +108,14 @@ from counted
 order by grader <> $main, grader, is_failure, n desc, status;
 
 -- name: judge_favours
--- Whom each grader favours: the score that it gives a model's responses minus the
--- score that the others give the same responses, and how far that is from what it
--- gives on average over the tasks of all models.
+-- Bias of each grader by model: its score of a model's responses minus the others'
+-- score of the same responses, and the distance of that difference from the
+-- grader's average over the tasks of all models.
 with marked as (
     select
         shown_responses.entry as model,
         graders.grader, scores.response_id, scores.task_id,
-        -- Three steps are compared with three, two with two.
+        -- Ternary gradings are compared with ternary ones, binary with binary.
         scores.grading = 'ternary' as is_ternary,
         scores.value
     from revision_scores as scores
@@ -129,7 +129,7 @@ with marked as (
     where scores.score_name = $score and scores.is_complete and graders.judge_trial = 1
 ),
 
--- Sums are in an order, so that the last digits of the same data are the same.
+-- Sums are ordered, so that the same data gives the same last digits.
 totals as (
     select response_id, is_ternary, sum(value order by value) as total, count(*) as n_graders
     from marked
@@ -161,14 +161,14 @@ by_model as (
 by_grader as (
     select grader,
         count(*) as n_models,
-        -- By tasks, so that a model with a single one moves nobody.
+        -- Weighted by tasks, so that a model with a single task has little effect.
         sum(difference * n_tasks order by model) / sum(n_tasks) as mean_difference
     from by_model
     group by grader
 )
 
 select grader, model, own_mean, others_mean, difference,
-    -- Of a single model there is nothing to be partial to.
+    -- A single model cannot be favoured.
     if(n_models > 1, difference - mean_difference, null) as favour,
     n_tasks,
     n_tasks < 50 as is_small,
@@ -178,8 +178,8 @@ inner join by_grader using (grader)
 order by grader, favour desc nulls last, model;
 
 -- name: judge_agreement
--- Agreement of each pair of graders: people first, and last the majorities beside
--- their own voters, who agree with them by making.
+-- Agreement of each pair of graders: people first, and last the majorities with
+-- their own voters, which agree by construction.
 select * replace (nullif(label, '') as label)
 from presented_agreement_figures
 where breakdown = $breakdown
@@ -200,7 +200,7 @@ where breakdown = 'all'
 order by rubric <> 'original', rubric, grading, grader, reference;
 
 -- name: judge_reliability
--- How far all graders, a judge's repetitions and a majority's members agree.
+-- Agreement of all graders, of a judge's repetitions, and of a majority's members.
 select * replace (nullif(label, '') as label)
 from presented_grader_reliability
 where breakdown = $breakdown

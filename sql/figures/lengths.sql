@@ -1,7 +1,7 @@
 -- name: length_fifths
 -- A model's responses in five groups of equal size, the shortest first: the mean
--- of their scores (equation 1, not clipped) in each group, beside the mean over
--- all five. Only responses that are decided in full count.
+-- of their scores (equation 1, not clipped) in each group, and the mean over all
+-- five. Only completely decided responses count.
 with grouped as (
     select judge_config, split, shown_sets.is_hard,
         entry as model,
@@ -33,7 +33,7 @@ order by judge_config <> $main, judge_config, is_hard, split, own_mean desc, mod
 -- name: length_correlations
 -- Spearman's rank correlation of length and score: of each model over its tasks
 -- (level `tasks`), or over the models of one sampling (`models`), under one
--- judge. Over two models it is always 1 or -1, which says nothing.
+-- judge. With two models it is always 1 or -1, so it has no meaning.
 select shown_judge_configs.judge_config, split, shown_sets.is_hard,
     coalesce(entries.entry, '(over the models)') as model,
     measure,

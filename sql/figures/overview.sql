@@ -1,6 +1,6 @@
 -- name: response_counts
--- How many responses each model gave on the report's tasks, how many of them
--- nobody can use, and how many were judged.
+-- Number of responses of each model to the report's tasks, of unusable ones, and
+-- of judged ones.
 with judged as (
     select distinct verdicts.response_id
     from revision_verdicts as verdicts
@@ -21,8 +21,8 @@ group by entry
 order by entry;
 
 -- name: changed_tasks
--- The tasks behind each significant change: for each model and judge the ten
--- that went furthest the same way.
+-- The tasks behind each significant change: for each model and judge the ten that
+-- changed most in the same direction.
 with paired as (
     select distinct model, model_config_hash, judge, judge_config_hash, template_hash, grading,
         judge_trial, earlier, later, task_id,
@@ -64,8 +64,8 @@ order by judge_config <> $main, judge_config, model, difference * sign(mean_diff
     task_id;
 
 -- name: changes
--- What changed in each model's latest sampling since its last comparable one,
--- over the tasks with a complete trial in both. Interval and p-value (corrected
+-- Change of each model from its last comparable vintage to its latest one, over
+-- the tasks with a complete trial in both. Interval and p-value (corrected
 -- for all rows) come from resampling tasks: `prbench diff EARLIER LATER --model
 -- MODEL`.
 with paired as (
@@ -147,7 +147,7 @@ select of_tasks.*, sampled.*, decided.*
 from of_tasks, sampled, decided;
 
 -- name: last_checks
--- What the last run of each suite of checks found that does not hold.
+-- The failed checks of the last run of each suite.
 select suite, check_name, expectation, severity, n_evaluated, n_failed
 from revision_checks
 qualify created_at = max(created_at) over (partition by suite) and not success
@@ -155,8 +155,8 @@ order by severity <> 'quarantine', suite, check_name, expectation;
 
 -- name: leaderboard
 -- The leaderboard, whole or under each label of a breakdown, on each split and
--- own hard selection, under each judge; with what the responses cost, and what
--- judging them did. A cost that is not known makes a sum unknown, not smaller.
+-- own hard selection, under each judge, with the cost of the responses and of
+-- judging them. One unknown cost makes a sum unknown.
 -- Without a vintage the latest ones are ranked together; labels with the best
 -- means come first. The criteria under a label may all have negative weights,
 -- so they get a score that is defined for those too.

@@ -1,6 +1,6 @@
 -- name: people
--- What each grader and each person decided on the same criteria, by task;
--- people with each other, each pair once.
+-- The decisions of each grader and each person on the same criteria, by task;
+-- two people are compared once.
 with sides as (
     select *, grader_a as grader, grader_b as person, value_a as a, value_b as b
     from intermediate.agreement_counts
@@ -10,7 +10,7 @@ with sides as (
 ),
 
 named as (
-    -- Three steps that people decided in are two, too, beside graders of two.
+    -- People's ternary decisions are also read as binary ones, for binary graders.
     select *, list_contains($people::varchar[], replace(grader, ' (as binary)', '')) as is_person
     from sides
     where benchmark = $benchmark
@@ -33,7 +33,7 @@ select
 from named
 where not is_person
     or grader < person
-    -- A person named in `--judge` is met by everyone else, whoever comes
-    -- first by name.
+    -- A person named in `--judge` is compared with everyone else, in any
+    -- order of names.
     or (len($graders::varchar[]) > 0 and not list_contains($graders::varchar[], person))
 order by grader, label, pair_grader, person, task_id, a, b

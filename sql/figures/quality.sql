@@ -11,7 +11,7 @@ select
     if(success, 'passed', 'failed') as outcome,
     severity as policy,
     suite, check_name,
-    -- An expectation that no longer exists is named by its check alone.
+    -- An expectation that no longer exists has only the name of its check.
     coalesce(expected.meaning, replace(check_name, '_', ' ')) as meaning,
     expectation, table_name, n_evaluated, n_failed,
     failing_keys[:5] as some_keys,
@@ -26,8 +26,8 @@ order by success, list_position(['fail', 'quarantine', 'warn'], severity) nulls 
     table_name;
 
 -- name: refusals
--- The tasks that the latest check refused, and why; they take no part in any
--- score.
+-- The tasks that the latest check refused, with the reasons; no score includes
+-- them.
 select quarantine.check_name, quarantine.task_id,
     array_to_string(tasks.splits, ', ') as splits,
     quarantine.severity as policy,

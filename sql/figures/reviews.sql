@@ -1,6 +1,6 @@
 -- name: review_agreement
--- The share of criteria that people agree with, estimated for all criteria that
--- a sample was drawn from, beside the share that the benchmark's paper gives.
+-- The share of criteria that people agree with, estimated for the whole
+-- population of a sample, and the share in the benchmark's paper.
 with own as (
     select
         case breakdown
@@ -38,7 +38,7 @@ order by max(n_population) over (partition by population_id) desc, population_id
     agreeing_share, label;
 
 -- name: review_checks
--- How many criteria pass each check of each reviewer.
+-- Number of criteria that pass each check of each reviewer.
 select reviewer,
     case source when 'imported' then 'person' else 'model' end as kind,
     review_check,
@@ -51,8 +51,8 @@ group by all
 order by kind desc, reviewer, pass_share, review_check;
 
 -- name: review_objections
--- A row for each criterion and reviewer with an objection in a check, with what
--- verdicts say of the criterion; those with the most objections come first.
+-- A row for each criterion and reviewer with an objection in a check, with the
+-- verdicts on the criterion; those with the most objections come first.
 with objections as (
     select task_id, criterion_id, title, category, severity, weight, source, reviewer, review_check,
         arg_min(explanation, (value, review_trial)) as explanation,

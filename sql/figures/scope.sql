@@ -1,6 +1,6 @@
 -- name: annotated
--- One row: a kind of label that annotators gave tasks to which the data set
--- gives none, with how many tasks have a label of that kind.
+-- One row: a kind of label that annotators gave to tasks without one in the data
+-- set, with the number of tasks that have a label of that kind.
 with given as (
     select kind,
         count(distinct task_id) filter (source = 'annotated') as n_annotated,
@@ -21,10 +21,10 @@ inner join annotators using (kind)
 where n_annotated > 0;
 
 -- name: entries
--- What is shown: each configured model in the latest sampling that the main
--- judge judged, or where it judged none, another one; and in a later one that
--- is not judged yet; or in the requested sampling. Best ones first, and
--- last what has no score.
+-- The shown model vintages: of each configured model the latest one that the main
+-- judge judged (or, if it judged none, another judge), and a later one that is
+-- not judged yet; or the requested vintage. The best are first, those without a
+-- score last.
 with sampled_runs as (
     select model, model_config_hash, vintage,
         row_number() over (
@@ -63,8 +63,8 @@ order by scored.mean_score desc nulls last, sampled_runs.model, sampled_runs.vin
     sampled_runs.model_config_hash;
 
 -- name: judge_configs
--- Who judged: every judge with its configuration, template, grading and
--- repetition, those with most verdicts first.
+-- Every judge with its configuration, template, grading and repetition, those
+-- with most verdicts first.
 select judge, judge_config_hash, template_hash, grading, judge_trial, sum(n_tasks) as n_tasks
 from revision_leaderboard
 where is_primary
@@ -74,10 +74,10 @@ group by all
 order by n_tasks desc, judge, judge_trial, grading, template_hash, judge_config_hash;
 
 -- name: kinds
--- The kinds of labels that tasks or criteria of the data set have, refused
--- tasks too; `is_own` are those that only some benchmarks have, `is_category`
--- those of them that are the category by another name. What every task has
--- (turns, reference texts) is a kind where tasks differ in it.
+-- The kinds of labels of tasks or criteria of the data set, including refused
+-- tasks; `is_own` marks kinds that only some benchmarks have, `is_category` those
+-- of them that equal the category. Properties of every task (turns, reference
+-- texts) are a kind only if tasks differ in them.
 with kinds as (
     select
         unnest([
@@ -111,8 +111,8 @@ with kinds as (
     group by kind
 ),
 
--- Of criteria, a kind with the label that is the category of each says nothing
--- further.
+-- A kind of criteria whose labels equal the categories adds no
+-- information.
 other_than_category as (
     select kind
     from revision_criterion_labels
@@ -127,15 +127,15 @@ where n > 0
 order by is_own, of_criteria, kind;
 
 -- name: left_out
--- How many tasks of the revision the report is not of.
+-- Number of tasks of the revision that the report leaves out.
 select count(distinct task_id) as n_tasks
 from revision_split_members
 anti join shown_tasks using (task_id);
 
 -- name: selections
--- The own hard selections that the report shows, and what leaderboards call
--- them (as `task_set_members` does): the latest of each field, if all tasks
--- that it took or chose from are among the report's.
+-- The own hard selections that the report shows, with their names on leaderboards
+-- (as in `task_set_members`): the latest of each field, if the report includes
+-- all its tasks and candidates.
 with considered as (
     select selection_id, field, task_id
     from revision_hard_subset

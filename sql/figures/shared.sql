@@ -1,5 +1,5 @@
--- The first steps of queries of the report: a query that reads one of them
--- begins with it, and with those that it reads itself.
+-- Steps that queries of the report share: a query that reads one of them begins
+-- with it, and with the steps that it reads itself.
 
 -- name: entries
 -- One row: a sampling of a configured model that is shown, under its label.
@@ -13,7 +13,7 @@ from $shown_judge_configs as given (judge, judge_config_hash, template_hash, gra
     judge_config);
 
 -- name: changes
--- One row: a latest sampling beside the earlier one that it is compared with.
+-- One row: a latest vintage and the earlier one that it is compared with.
 select *
 from $changes as given (
     model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial,
@@ -21,7 +21,7 @@ from $changes as given (
 );
 
 -- name: change_values
--- One row: a task's value in both samplings of a change.
+-- One row: a task's value in both vintages of a change.
 with valued as (
     select * from task_scores
     where benchmark = $benchmark
@@ -42,41 +42,41 @@ inner join valued as first_side
 where second_side.vintage = changes.later and first_side.vintage = changes.earlier;
 
 -- name: shown_splits
--- One row: a split that the report is of.
+-- One row: a split of the report.
 select distinct split, list_contains($hard_splits::varchar[], split) as is_hard
 from revision_split_members
 where (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split));
 
 -- name: shown_sets
--- One row: a set of tasks that is shown: a split, or an own hard selection. Both
--- are where $is_hard is NULL.
+-- One row: a shown task set: a split, or an own hard selection; both if $is_hard
+-- is NULL.
 select split, false as is_own_hard, is_hard from shown_splits where not coalesce($is_hard, false)
 union all
 select unnest($own_hard_splits::varchar[]), true, true where coalesce($is_hard, true);
 
 -- name: shown_members
--- One row: a task of a set of tasks that is shown.
+-- One row: a task of a shown task set.
 select members.task_id
 from revision_task_set_members as members
 inner join shown_sets using (split, is_own_hard);
 
 -- name: shown_tasks
--- One row: a task that the report is of.
+-- One row: a task of the report.
 select distinct task_id
 from revision_split_members
 inner join shown_splits using (split);
 
 -- name: drilled_tasks
--- One row: a task that has a page, and the block of tasks that shares its data
--- files: always the same one, whatever tasks there are beside it.
+-- One row: a task with a page, and the block of tasks that share its data files.
+-- A task's block does not depend on other tasks.
 select task_id, (md5_number(task_id) % 64)::integer as block
 from revision_tasks
 semi join shown_tasks using (task_id)
 where is_admitted;
 
 -- name: shown_responses
--- One row: a response of a model that is shown; `is_older` where it was given to
--- the task's conversation before that was changed.
+-- One row: a response of a shown model; `is_older` if it is a response to an
+-- earlier conversation of the task.
 select entries.entry,
     coalesce(responses.conversation_id <> tasks.conversation_id, false) as is_older,
     responses.*
@@ -88,14 +88,14 @@ left join tasks
         and responses.task_id = tasks.task_id;
 
 -- name: wanted_entry_tasks
--- One row: an entry and a task of the blocks whose data files are to be made.
+-- One row: an entry and a task of the blocks whose data files are to be written.
 select wanted.entry, drilled_tasks.task_id
 from $wanted as wanted (entry, block)
 inner join drilled_tasks using (block);
 
 -- name: shown_verdicts
--- One row: a verdict on a response and by a judge configuration that are shown, on a
--- criterion as it stands today, in one of the ways it can be read.
+-- One row: a verdict of a shown judge configuration on a shown response and a
+-- current criterion, in one of its readings.
 select shown_judge_configs.judge_config, shown_responses.entry, shown_responses.is_older,
     criteria.position, verdicts.*
 from revision_graded_verdicts as verdicts
@@ -109,10 +109,9 @@ inner join criteria
         and verdicts.criterion_hash = criteria.content_hash;
 
 -- name: shown_grounds
--- One row: a verdict that is shown, with what it rests on where that is not the
--- criterion's own words and the whole response: `wording` are the words that were
--- asked, `chunks` what was found in the chunks of a response that is too long
--- for its judge.
+-- One row: a shown verdict that was not made on the original criterion and the
+-- whole response: `wording` is the rewritten criterion, `chunks` is the evidence
+-- from the chunks of a response that is too long for its judge.
 with searched as (
     select task_id, verdict_id,
         list(
@@ -139,8 +138,8 @@ left join searched
     on verdicts.task_id = searched.task_id and verdicts.verdict_id = searched.verdict_id;
 
 -- name: shown_points
--- One row: what a shown response adds up to under a judge configuration, with bounds where
--- something is undecided.
+-- One row: the score of a shown response under a judge configuration, with bounds
+-- if criteria are undecided.
 select response_scores.task_id, entries.entry, response_id, response_scores.trial,
     shown_judge_configs.judge_config,
     response_scores.value, response_scores.value_lower, response_scores.value_upper,
@@ -173,8 +172,8 @@ left join further
     on criteria.task_id = further.task_id and criteria.criterion_id = further.criterion_id;
 
 -- name: response_costs
--- One row: what a model's responses on a split cost, and what judging them did;
--- without a judge configuration those that nobody has judged.
+-- One row: the cost of a model's responses on a split and of judging them;
+-- without a judge configuration, the responses without any verdict.
 with judged as (
     select judge_config, split,
         entry as model,
@@ -207,8 +206,8 @@ from (from judged union all by name from unjudged)
 group by all;
 
 -- name: sampled_scores
--- One row: a model's score in one sampling under one judge configuration, with its place in
--- the order of samplings.
+-- One row: a model's score in one vintage under one judge configuration, with the
+-- vintage's index in time.
 with first_verdicts as (
     select judge, judge_config_hash, template_hash, grading, judge_trial,
         min(created_at) as first_judged_at
@@ -217,8 +216,8 @@ with first_verdicts as (
     group by all
 ),
 
--- Nights in which the judge decided otherwise than it does; their scores are no
--- measure.
+-- Nights in which the judge was out of control; their scores are not compared
+-- with.
 drifted as (
     select distinct dataset_revision,
         night as vintage,
@@ -228,8 +227,8 @@ drifted as (
 ),
 
 figures as (
-    -- The time is the same for all who judged the sampling, whichever of its
-    -- responses they judged.
+    -- The time is the same for all judges of the vintage, whichever responses
+    -- they judged.
     select displayed.* replace (
             min(first_response_at) over (
                 partition by model, model_config_hash, dataset_revision, vintage
@@ -245,8 +244,8 @@ figures as (
         and score_name = $score
         and breakdown = 'all'
         and not is_own_hard
-        -- A sampling without a single complete task is no measure, and neither
-        -- a step nor a break.
+        -- A vintage without a complete task is skipped: it neither continues nor
+        -- ends a line.
         and mean_score is not null
         and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split))
 )
@@ -259,8 +258,8 @@ select *,
 from figures;
 
 -- name: judge_handovers
--- One row: a judge that began after another had ended, and so took over from
--- it.
+-- One row: a judge that replaced another: it began after the other had
+-- ended.
 with spans as (
     select split, model, judge, judge_trial, min(first_response_at) as since,
         max(first_response_at) as until
@@ -269,7 +268,7 @@ with spans as (
     group by all
 ),
 
--- A judge that begins after another has ended has taken over from it.
+-- A judge that begins after another has ended replaces it.
 taken_over as (
     select
         later.* exclude (until),

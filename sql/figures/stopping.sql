@@ -1,5 +1,5 @@
 -- name: stopped_comparisons
--- The last look at each comparison that ends its evaluation when it is settled.
+-- The last look at each comparison whose evaluation ends when it is settled.
 with named as (
     select
         coalesce(entries.entry, looks.model) as model,

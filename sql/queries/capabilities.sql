@@ -1,6 +1,6 @@
 -- name: judge_configs
 -- One row: a judge configuration with verdicts on the criteria of the trees, and a
--- fingerprint of all that is compared under it.
+-- fingerprint of all compared values.
 with trees as (
     select bit_xor(hash(field, tree_id)) as basis
     from capability_trees
@@ -35,8 +35,8 @@ cross join trees
 order by all;
 
 -- name: node_phrases
--- One row: a node of a tree that counts, below the root, with its phrases: the
--- most frequent first.
+-- One row: a node of a current tree, below the root, with its phrases, the most
+-- frequent first.
 with phrases as (
     select members.tree_id, members.node_id, written.phrase, count(*) as n_criteria
     from capability_members as members
@@ -61,8 +61,8 @@ group by nodes.field, nodes.tree_id, nodes.node_id, nodes.parent_id, nodes.posit
 order by nodes.field, nodes.position;
 
 -- name: phrases
--- One row: a criterion as it stands today of an admitted task, with the latest
--- phrase that a model wrote for it with a template.
+-- One row: a current criterion of an admitted task, with the latest phrase that a
+-- model wrote for it with a template.
 select coalesce(tasks.field, '(none)') as field, task_id, criterion_id, criterion_hash, phrase
 from criterion_capabilities as written
 inner join tasks using (benchmark, dataset_revision, task_id)
@@ -81,8 +81,8 @@ qualify row_number() over (
 order by field, task_id, criterion_id;
 
 -- name: values
--- One row: a criterion in a model run, with its mean value over the trials in
--- which it is decided; NULL without one.
+-- One row: a criterion in a model run, with its mean value over the decided
+-- trials; NULL if there are none.
 select
     dense_rank() over (order by model_runs.model, model_runs.model_config_hash, model_runs.vintage)
     - 1 as model_run,

@@ -1,7 +1,7 @@
 -- name: judge_configs
--- The ways in which two judges have judged: by configuration, template, grading
--- and repetition, with how many verdicts there are and what they cost on
--- average.
+-- The judge configurations of two judges: configuration, template, grading and
+-- repetition, with the number of verdicts and their mean
+-- cost.
 with verdicts_that_count as (
     select graded.judging_id, graded.judge, graded.judge_config_hash, graded.template_hash,
         graded.grading, graded.judge_trial, graded.confidence, graded.cost_usd, graded.prompt_tokens
@@ -20,16 +20,16 @@ with verdicts_that_count as (
 select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial,
     count(*) as n_verdicts,
     count(confidence) as n_confidence,
-    -- A verdict from another row's call was free: it says nothing of the price.
+    -- A verdict from another row's call was free, so it does not show the price.
     round(avg(cost_usd) filter (coalesce(prompt_tokens, 1) > 0), 12) as mean_usd
 from verdicts_that_count
 group by judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
 order by judge, n_verdicts desc, judge_config_hash, template_hash, judge_trial;
 
 -- name: verdicts
--- One row: a criterion of a response that two judges were asked about, with what
--- the cheap one said first and second and what the strong one said; NULL where
--- that failed. What counts for the response's primary score stands beside it.
+-- One row: a criterion of a response that two judges have judged, with the cheap
+-- judge's first and second verdict and the strong judge's (NULL after a failure),
+-- and the values for the response's primary score.
 with graded as (
     select response_id, criterion_id, criterion_hash, judging_id, confidence, value
     from intermediate.graded_verdicts

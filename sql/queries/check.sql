@@ -1,6 +1,6 @@
 -- name: last_checks
--- One row: an expectation of the last run of each suite of checks, those that
--- do not hold first.
+-- One row: an expectation of the last run of each suite of checks, failed ones
+-- first.
 select suite, check_name, expectation, severity, success, n_evaluated, n_failed
 from checks
 where benchmark = $benchmark and dataset_revision = $revision

@@ -1,9 +1,8 @@
 -- name: flips
--- What did two model runs decide on each criterion, in each trial that is
--- complete for the task and as the mean over these, and what is the second's
--- decision worth beside the first's? Where no trial is complete the task counts
--- for neither; what was decided is then the mean over what is. A criterion is
--- the same in two revisions when its content is.
+-- One row: a criterion with its verdicts in two model runs, by complete trial and
+-- as their mean, and the points of the change. If no trial is complete, the task
+-- counts for neither run, and the mean is over the decided verdicts. A criterion
+-- is the same in two revisions if its content is.
 with sides as (
     select model_runs.*, side from intermediate.model_runs
     inner join (values (1, $first::ubigint), (2, $second::ubigint))
@@ -18,7 +17,7 @@ compared_responses as (
 
 rubrics as (
     select criteria.*,
-        -- A rubric may ask for the same twice.
+        -- A rubric may have two criteria with the same content.
         row_number() over (
             partition by benchmark, dataset_revision, task_id, content_hash
             order by position
@@ -86,8 +85,8 @@ order by effect, task_id, criterion_id;
 -- One row: a model run, with the times of its last response and verdict.
 with of_benchmark as (
     select * from intermediate.model_runs
-    -- As judged: with the binary reading of three steps beside
-    -- them, each pair would be compared twice, and all be corrected for that.
+    -- Not the binary readings of ternary verdicts: they would repeat each
+    -- comparison, and the correction would count both.
     where benchmark = $benchmark and grading <> 'ternary_as_binary'
 ),
 
@@ -116,7 +115,7 @@ order by vintage, judge, judge_trial, template_hash, judge_config_hash, grading,
     model, model_config_hash, dataset_revision;
 
 -- name: runs
--- Which tasks of which model run did these runs, or all, make a verdict on?
+-- One row: a task of a model run with a verdict by one of these runs (or any run).
 select judged_by_run.run_id, model_runs.model_run_id,
     list(distinct judged_by_run.task_id) as task_ids
 from intermediate.graded_verdicts as judged_by_run
@@ -129,8 +128,8 @@ where judged_by_run.benchmark = $benchmark
 group by judged_by_run.run_id, model_runs.model_run_id;
 
 -- name: values
--- The value of each task of each task set in these model runs. NULL unless
--- a trial is complete.
+-- The value of each task of each task set in these model runs; NULL if no trial is
+-- complete.
 with split_tasks as (
     select benchmark, dataset_revision, split, task_id
     from intermediate.task_set_members
@@ -174,8 +173,8 @@ select
     );
 
 -- name: condition_tests
--- One row: a measure of a difference between conditions; of those that were
--- measured just now the new ones, else the stored ones.
+-- One row: a measure of a difference between conditions: the newly computed one,
+-- else the stored one.
 with fresh as (
     select unnest(from_json($fresh::json, '[{
         "figure_id": "VARCHAR", "basis": "VARCHAR", "method": "VARCHAR", "measure": "VARCHAR",

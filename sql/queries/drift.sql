@@ -1,8 +1,8 @@
 -- name: candidates
--- One row: a verdict that a judge configuration's control set consists of: as many
--- met as unmet ones where there are enough, from as many tasks as possible, a few
--- criteria of each response. Content alone decides. Responses are materialized so
--- that a text is hashed once and not for each of its verdicts.
+-- One row: a verdict for a judge configuration's control set: as many met as unmet
+-- ones if possible, from as many tasks as possible, a few criteria of each
+-- response. The choice depends on content only. Responses are materialized, so
+-- that each text is hashed once and not for each of its verdicts.
 with usable_responses as materialized (
     select responses.response_id, responses.conversation_id,
         md5(responses.response_id) as response_order,
@@ -15,8 +15,8 @@ with usable_responses as materialized (
         and tasks.is_admitted
 ),
 
--- Equal responses are judged by one call, whose verdict shows only once how
--- steady the judge is.
+-- Equal responses share one call, so only one of their verdicts tells something
+-- about the judge's stability.
 decided as (
     select verdicts.task_id,
         min(usable_responses.response_order) as response_order,
@@ -64,8 +64,8 @@ chosen as (
     from ranked
     inner join verdicts using (verdict_id)
     inner join usable_responses using (response_id)
-    -- The first met, the first unmet, the second met, ...: where one kind ends,
-    -- the others fill up.
+    -- The first met, the first unmet, the second met, ...; when one kind is used
+    -- up, the other fills the rest.
     order by ranked.position, verdicts.value desc
     limit $number
 )
@@ -79,8 +79,8 @@ order by position, value desc;
 
 -- name: members
 -- One row: a member of a control set without a verdict in a night, or with a
--- failed one whose cause may pass, with all that a judge reads; `stored_status`
--- is that of the failure. What is gone is NULL.
+-- temporary failure (`stored_status`), with the inputs of the judge; missing ones
+-- are NULL.
 with tonight as (
     select response_id, criterion_id, criterion_hash, status
     from control_verdicts

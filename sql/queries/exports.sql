@@ -14,8 +14,8 @@ order by judged.response_id, criteria.position;
 
 -- name: inspect_model_runs
 -- One row: a configured model, sampled in one vintage, under one judge configuration, that
--- has a response to one of some tasks. What only reads ternary grades as binary
--- holds the same verdicts, and is left out.
+-- has a response to one of some tasks. Binary readings of ternary verdicts are
+-- left out.
 with chosen_runs as (
     select distinct model_run_id
     from intermediate.wanted_responses
@@ -44,7 +44,7 @@ order by model_runs.model, model_runs.model_config_hash, model_runs.vintage, mod
     model_runs.judge_trial;
 
 -- name: inspect_responses
--- One row: a response of a model run to one of some tasks, a failed one too.
+-- One row: a response of a model run to one of some tasks, failed or not.
 select responses.*, tasks.field, tasks.topic, tasks.expert, tasks.splits, tasks.decision_types,
     tasks.economic_pathways
 from intermediate.wanted_responses as wanted
@@ -70,7 +70,7 @@ with members as (
 
 spread as (
     select members.split, task_values.score_name,
-        -- Rounded, since the last digits depend on the order of threads.
+        -- Rounded, because the last digits depend on the order of threads.
         round(stddev_samp(task_values.value) / sqrt(count(task_values.value)), 12) as standard_error
     from intermediate.task_values
     inner join members using (task_id)
@@ -87,10 +87,10 @@ where board.model_run_id = $model_run and not board.is_own_hard and board.breakd
 order by board.is_primary desc, board.score_name, board.split;
 
 -- name: labelling_responses
--- The usable responses that a person can be asked about: those that an imported
--- verdict can name by task, model, trial and vintage, each alone in its place.
--- Models that are sampled nightly are of the night, all others of one vintage;
--- or all are of every vintage.
+-- The usable responses that people can label: each must be unique by task, model,
+-- trial and vintage, so that an imported verdict can name it. Nightly models have
+-- the night's vintage and all others one vintage; or all vintages are
+-- included.
 select responses.response_id, responses.task_id, responses.model, responses.trial, tasks.n_criteria
 from responses
 inner join tasks using (benchmark, dataset_revision, task_id)
@@ -113,7 +113,7 @@ qualify count(*) over (
 order by responses.response_id;
 
 -- name: labelling_rows
--- Some responses with their criteria, a row a criterion.
+-- One row: a criterion of one of some responses.
 select responses.response_id,
     responses.task_id as task,
     responses.model, responses.trial, responses.vintage,
@@ -145,8 +145,8 @@ where criteria.benchmark = $benchmark
 order by list_position($task_ids::varchar[], criteria.task_id), criteria.position;
 
 -- name: sampled_judge_configs
--- One row: a judge configuration of some responses, those with the most decided verdicts
--- first. People who label are no judges.
+-- One row: a judge configuration of some responses, those with the most decided
+-- verdicts first. People who label do not count as judges.
 select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial,
     case when grading = 'ternary' then 'ternary' else 'binary' end as steps,
     count(*) as n_verdicts
@@ -160,10 +160,10 @@ group by judging_id, judge, judge_config_hash, template_hash, grading, judge_tri
 order by n_verdicts desc, grading = 'ternary_as_binary', judge_trial, judge, judging_id;
 
 -- name: drawn_population
--- One row: a verdict that a sheet can draw, on a criterion of a response that
--- the judge has begun: what it adds to its task's value if it is met, whether
--- the judge's decisions on the response are complete, so that it counts, what
--- the judge says, how far others differ from that, and what people said before.
+-- One row: a verdict that a sheet can sample, on a response with verdicts of the
+-- judge: its contribution to the task's value if it is met, a flag (true if the
+-- judge has decided the whole response, so that it counts), the judge's verdict,
+-- the difference of other judges from it, and earlier labels.
 with others as (
     select verdicts.response_id, verdicts.criterion_id, verdicts.criterion_hash,
         avg(pow(verdicts.value - judged.value, 2)) as disagreement,

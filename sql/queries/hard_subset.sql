@@ -1,6 +1,6 @@
 -- name: scores
--- One row: a model's mean of a score on the tasks of a split that hard
--- selections hold, the best first.
+-- One row: a model's mean of a score on the hard-selected tasks of a split, the
+-- best first.
 --
 -- with: queries/hard_subset/task_set_members, intermediate/scores/breakdown_sizes,
 --     intermediate/scores/mean_scores
@@ -26,8 +26,8 @@ order by mean_scores.split, mean_scores.judge, mean_scores.judge_config_hash,
 
 -- name: selecting_scores
 -- One row: a task's score for a model under the judge configuration that selects hard
--- tasks, with its complete trials; of a label that was configured in several
--- ways, the way that was sampled last.
+-- tasks, with its complete trials; of a label with several configurations, the
+-- one that was sampled last.
 with latest as (
     select model, arg_max(model_run_id, created_at) as model_run_id
     from responses
@@ -45,8 +45,8 @@ where task_values.breakdown = 'all'
     and task_values.value is not null;
 
 -- name: task_set_members
--- One row: an admitted task of a split that hard selections hold; the task sets
--- are the splits.
+-- One row: an admitted, hard-selected task of a split; the task sets are the
+-- splits.
 select distinct
     hash(split_members.split) as task_set_id,
     benchmark, dataset_revision, split_members.split,

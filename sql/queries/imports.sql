@@ -16,8 +16,8 @@ group by responses.response_id
 order by responses.response_id;
 
 -- name: batch
--- What of one imported file is in the tables, with all verdicts on its
--- responses, and whether it was retracted.
+-- The stored rows of one imported file, all verdicts on its responses, and a flag
+-- that is true if it was retracted.
 with of_batch as (
     select response_id from responses
     where import_batch = $batch

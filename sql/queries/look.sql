@@ -1,12 +1,12 @@
 -- name: columns
--- One row: a column of one table, with what it means.
+-- One row: a column of one table, with its meaning.
 select columns.column_name as "column", columns.data_type as "type", columns.comment as meaning
 from duckdb_columns() as columns
 where not columns.internal and columns.schema_name = 'main' and columns.table_name = {table}
 order by columns.column_index;
 
 -- name: errors_of_run
--- One row: what the failed calls of a run say, the most frequent first.
+-- One row: an error of a run's failed calls, the most frequent first.
 select error
 from (select run_id, error from responses union all select run_id, error from verdicts) as failed
 where run_id = $run_id
@@ -14,8 +14,8 @@ group by error
 order by count(*) desc, error;
 
 -- name: live_runs
--- One row: a run that has not ended as far as is published; and of those that
--- evaluate, the one that ended last.
+-- One row: a run without a published end; also the evaluating run that ended
+-- last.
 with latest as (
     select run_id
     from runs
@@ -31,7 +31,7 @@ where outcome = 'running' or run_id in (select run_id from latest)
 order by started_at, run_id;
 
 -- name: tables
--- One row: a table or view that is listed, in the order that is given.
+-- One row: a listed table or view, in the given order.
 --
 -- with: queries/look/tables_and_views
 select name as "table", origin, column_count as columns, comment as meaning
@@ -40,7 +40,7 @@ inner join (values {origins}) as listed (name, origin, list_position) using (nam
 order by list_position;
 
 -- name: tables_and_views
--- One row: a table or view that users see, with what one of its rows is.
+-- One row: a table or view for users, with the meaning of a row.
 select table_name as name, column_count, comment
 from duckdb_tables()
 where not internal and schema_name = 'main'

@@ -1,11 +1,11 @@
 -- name: spend
--- One row: what the calls of a run came to on a day, for a purpose, with a
--- model, as the ledger knows it now; in the place of the stored table.
+-- One row: the sums over a run's calls on a day, for a purpose, with a model, from
+-- the ledger; it replaces the stored table.
 select unnest(from_json($spend::json, $structure), recursive := true);
 
 -- name: run_cost
--- What one run cost, by what its calls were made for and the model that was
--- called.
+-- The cost of one run, by purpose and called
+-- model.
 --
 -- with: queries/maintain/spend, marts/costs/run_costs
 select purpose, called_model,
@@ -30,8 +30,8 @@ order by started_at desc, run_id
 limit $n_most;
 
 -- name: daily_spend
--- What was spent on each day (UTC) and with each model that was called, since a
--- day; the latest day first.
+-- The spend by day (UTC) and called model since a day, the latest day
+-- first.
 --
 -- with: queries/maintain/spend, marts/costs/run_costs
 select day, called_model,
@@ -48,7 +48,7 @@ group by day, called_model
 order by day desc, called_model;
 
 -- name: stored_calls
--- One row: the row that a call was made for, and whether it is decided.
+-- One row: the row that a call was made for, and a flag that is true if decided.
 with cells as (select unnest($cells::varchar[]) as cell),
 
 stored as (
@@ -70,7 +70,7 @@ from stored
 group by cell;
 
 -- name: total_cost
--- What one run cost in all; 0 where it made no call.
+-- The total cost of one run; 0 if it made no call.
 --
 -- with: queries/maintain/spend, marts/costs/run_costs
 select known_cost(coalesce(exact_sum(cost_usd), 0), coalesce(sum(unpriced_calls), 0)) as cost_usd

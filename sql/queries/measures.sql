@@ -1,6 +1,6 @@
 -- name: stale
--- One row: a figure that has no measure yet for the values that it rests on;
--- those that are computed together follow each other.
+-- One row: a figure without a measure of its current values; figures that are
+-- computed together follow each other.
 select distinct {columns}
 from {figures} as figures
 anti join (from measures where measure = $measure and method = $method) as measured
@@ -9,7 +9,7 @@ where figures.basis is not null and {condition}
 order by all;
 
 -- name: values
--- One row: a value that the given figures rest on; figures by their places.
+-- One row: a value of one of the given figures, which are named by their indices.
 with figure_positions as (
     select
         unnest($figures::varchar[]) as figure_id,

@@ -1,9 +1,8 @@
 -- name: pairs
--- The models that were sampled again in a night and judged, each judge configuration with
--- its last comparable vintage: the last night, or the pinned sampling, that was
--- judged at least half as much, and in which the judge was in control. A night
--- that was cut short, or whose judge decided otherwise than it did, is no
--- measure.
+-- The models that were sampled and judged in a night, by judge configuration,
+-- with the last comparable vintage: the last night or the pinned vintage with at
+-- least half as many verdicts, in which the judge was in control. Nights that
+-- were cut short or out of control are not compared with.
 with judged as (
     select responses.model, responses.model_config_hash, responses.vintage, verdicts.judge,
         verdicts.judge_config_hash, verdicts.template_hash, verdicts.grading, verdicts.judge_trial,

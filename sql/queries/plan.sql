@@ -1,6 +1,6 @@
 -- name: decided_before
--- One row: the other template with most of a judge's verdicts that it lacks under
--- the current one, and their number.
+-- One row: the other template with most of the verdicts that a judge lacks under
+-- the current template, and their number.
 select template_hash, count(*) as n_verdicts
 from verdicts as before
 where benchmark = $benchmark

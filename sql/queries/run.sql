@@ -1,7 +1,7 @@
 -- name: responses_missing_verdicts
--- One row: a response without all verdicts under a judge configuration, with the
--- number of missing ones. Texts are read last, and only of these responses: a
--- finished night has a million criteria to compare, and nothing to read.
+-- One row: a response with missing verdicts under a judge configuration, and their
+-- number. Texts are read last, and only of these responses: in a finished night a
+-- million criteria are compared, and no text is read.
 with left_out as (
     select pair[1] as model, pair[2] as task_id
     from (select unnest($left_out::varchar[][]) as pair)
@@ -71,7 +71,7 @@ group by task_id, conversation_id;
 
 -- name: missing_responses
 -- One row: a task and trial for which a model has no response, or a failed one
--- that is tried again. An imported response fills its cell.
+-- that is retried. An imported response fills its cell.
 with wanted_tasks as (
     select
         unnest($tasks::varchar[]) as task_id,

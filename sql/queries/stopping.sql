@@ -1,7 +1,7 @@
 -- name: earlier_values
--- One row: a task, and the score that a model had in the latest night before
--- one, or in its base sampling. A night in which the judge was out of control
--- is no measure.
+-- One row: a task, and a model's score in the latest night before a given one, or
+-- in its base vintage. Nights in which the judge was out of control are
+-- skipped.
 --
 -- with: queries/stopping/judged_scores
 with vintages as (
@@ -83,8 +83,8 @@ where benchmark = $benchmark
     and value is not null;
 
 -- name: stopped_model_runs
--- One row: a model run that rests on a random part of the tasks of a split,
--- which was chosen by what it showed.
+-- One row: a model run on a random part of the tasks of a split, whose size
+-- depended on the results.
 select distinct mean_scores.model_run_id
 from intermediate.random_parts
 inner join intermediate.mean_scores using (figure_id)

@@ -1,6 +1,6 @@
 -- name: benchmarks
--- The benchmarks of the warehouse, each data-set revision by itself: what there
--- is of it, the one judged last first.
+-- The benchmarks of the warehouse, by data-set revision, with counts of their
+-- data; the one that was judged last is first.
 with of_tasks as (
     select benchmark, dataset_revision,
         count(*) filter (is_admitted) as n_tasks,
@@ -35,9 +35,9 @@ left join judged using (benchmark, dataset_revision)
 order by benchmark, judged_at desc nulls last, dataset_revision;
 
 -- name: leaders
--- The best models of a revision on each split, in their latest samplings, under
--- the judge configuration that most rests on; one that was imported, or is read from
--- another, only where there is none beside it.
+-- The best models of a revision on each split, in their latest vintages, under the
+-- judge configuration with most results; an imported one or a binary reading is
+-- used only if there is no other.
 with candidates as (
     select judge, judge_config_hash, template_hash, grading, judge_trial, sum(n_tasks) as n_tasks
     from leaderboard

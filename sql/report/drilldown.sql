@@ -1,6 +1,6 @@
 -- name: response_states
--- The tasks that each entry responded to in any trial, whether one of these responses
--- can be used, and the trials.
+-- The tasks that each entry responded to in any trial, a flag that is true if one
+-- of these responses is usable, and the trials.
 select shown_responses.entry, shown_responses.task_id,
     bool_or(shown_responses.status = 'ok') as is_usable,
     list(distinct shown_responses.trial) as trials
@@ -9,12 +9,12 @@ semi join drilled_tasks using (task_id)
 group by all;
 
 -- name: verdicts_with_replies
--- The verdicts on some responses that judges were asked for, with their positions,
--- and all verdicts that the same calls gave: the ledger knows only the one that
--- a call was made for. Without $is_all only those that failed.
+-- The verdicts of judges on some responses, with their positions, and all verdicts
+-- from the same calls: the ledger knows only the verdict that a call was made for.
+-- Without $is_all only failed ones.
 with wanted as (
     select task_id, entry, judge_config, trial, is_older, position,
-        -- Of a cascade, as of a response in chunks, only the last call is shown.
+        -- Only the last call is shown, of a cascade or of a response in chunks.
         chunks is not null or decided_by is not null as is_in_chunks,
         verdict_id
     from shown_grounds
@@ -24,8 +24,8 @@ with wanted as (
         and ($is_all or status not in ('met', 'partial', 'unmet'))
 ),
 
--- Verdicts on the same text have the same call. Other judges' calls may differ
--- from it in nothing else: the time that a call took sets them apart.
+-- Verdicts on the same text share a call. Calls of other judges may be equal in
+-- all other columns, so the latency distinguishes them.
 texts as (
     select response_id, hash(conversation_id, text) as text_hash
     from responses
@@ -56,12 +56,12 @@ inner join calls as others using (call)
 group by all;
 
 -- name: blocks
--- One row: the responses of an entry to the tasks of a block, how many they are,
--- and a name that changes when anything of what the drill-down shows of them
--- does (the query sections), or the program, or, where there are replies of
--- judges to show, what the ledger has of them.
+-- One row: the responses of an entry to the tasks of a block, their number, and a
+-- name that changes with anything that the drill-down shows of them (the query
+-- `sections`), with the program, and with the judges' replies in the ledger, if
+-- they are shown.
 with hashed as (
-    -- Read apart from what other steps share, so that no step holds all texts.
+    -- Read separately from shared steps, so that no step holds all texts.
     select response_id, hash(text) as text_hash
     from responses
 ),
@@ -88,7 +88,7 @@ prints as (
             chunks,
             decided_by,
             escalated_because,
-            -- One that failed again as before has another reply.
+            -- A repeated failure with the same cause has a different reply.
             if(status in ('met', 'partial', 'unmet'), null, created_at)
         ) as print
     from shown_grounds
@@ -103,7 +103,7 @@ prints as (
 
 select prints.entry, drilled_tasks.block,
     coalesce(sum(n_responses), 0)::bigint as n_responses,
-    -- Two sums of the same hashes: no order, and nothing that cancels out.
+    -- Two sums of the same hashes: independent of order, and no cancelling.
     left(md5(concat_ws(
         ' ', $program, entry, count(*), bit_xor(hash(task_id, print)), sum(hash(task_id, print)),
         if(bool_or(has_reply), $replies, '')
@@ -114,12 +114,12 @@ group by prints.entry, drilled_tasks.block
 order by prints.entry, drilled_tasks.block;
 
 -- name: marks
--- What became of the criteria of every response under every judge configuration, as one
--- letter each, in the order of the rubric; where not all have one, with their
--- positions.
+-- The outcome of each criterion of every response under every judge configuration,
+-- one letter each, in the order of the rubric; with positions if some are
+-- missing.
 with outdated as (
-    -- A response to an earlier conversation, beside one to today's in the same
-    -- trial: the task's page shows the latter.
+    -- A response to an earlier conversation is left out if the same trial has one
+    -- to the current conversation: the task's page shows the latter.
     select older.response_id
     from shown_responses as older
     semi join shown_responses as newer
@@ -137,8 +137,8 @@ decided as (
     anti join outdated using (response_id)
 ),
 
--- A response that failed: its criteria are wanted, and nobody could decide
--- them.
+-- A failed response: its criteria are wanted, but could not be
+-- decided.
 lost as (
     select entries.entry, shown_judge_configs.judge_config, wanted_responses.trial,
         wanted_responses.task_id,
@@ -164,12 +164,12 @@ group by entry, judge_config, trial, task_id
 order by entry, judge_config, trial, task_id;
 
 -- name: rubrics
--- What tasks ask: the conversation as it is sent, and the criteria, as JSON.
--- Until a task is assembled, its turns stand there as the data gives them.
+-- The conversation of each task as it is sent, and its criteria, as JSON. For a
+-- task that is not assembled yet, the turns are those of the data set.
 with sent as (
     select messages.*
     from revision_messages as messages
-    -- What an earlier assembly sent is not what is sent now.
+    -- Conversations of an earlier assembly are left out.
     semi join tasks using (benchmark, dataset_revision, task_id, conversation_id)
 ),
 
@@ -237,7 +237,7 @@ order by all;
 
 -- name: scores
 -- Each task's score for each entry under each judge configuration, the mean over its
--- trials; bounds where it is undecided.
+-- trials; with bounds if it is undecided.
 select shown_judge_configs.judge_config, entries.entry, task_scores.task_id, task_scores.value,
     task_scores.value_lower, task_scores.value_upper
 from revision_task_scores as task_scores
@@ -247,11 +247,11 @@ where score_name = $score
 order by judge_config, entry, task_id;
 
 -- name: sections
--- The responses of some entries to some tasks, trial by trial, each response as JSON
--- with its text last; and as JSON every verdict on it, what verdicts rest on
--- where that is not the criterion's own words, the whole response and one judge,
--- and what it adds up to under every judge configuration. Verdicts on what a criterion said
--- earlier are left out, as everywhere.
+-- The responses of some entries to some tasks, by trial, each as JSON with its text
+-- last, with JSON of every verdict on it, of the basis of verdicts (unless it is
+-- the original criterion, the whole response and one judge), and of its score under
+-- every judge configuration. Verdicts on earlier contents of a criterion are left
+-- out.
 with entry_responses as (
     select task_id, entry,
         list(to_json({
@@ -286,8 +286,8 @@ verdicts as (
             judge_config: judge_config,
             position: position,
             status: status,
-            -- Another reading of a verdict is listed beside the one that
-            -- explains.
+            -- Another reading of a verdict is listed after the verdict with
+            -- the explanation.
             explanation: if(grading = 'ternary_as_binary', null, explanation),
             error: error
         } order by trial, judge_config, position, verdict_id)) as verdicts,
@@ -342,8 +342,8 @@ left join points using (entry, task_id)
 order by entry_responses.entry, drilled_tasks.block, task_id;
 
 -- name: tasks
--- The admitted tasks of the chosen splits in their order, with what they are
--- found by.
+-- The admitted tasks of the chosen splits in their order, with the texts for
+-- search.
 with categories as (
     select task_id, list(distinct category order by category) as categories
     from revision_criteria

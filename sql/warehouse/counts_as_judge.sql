@@ -1,5 +1,5 @@
--- Whether a grader is shown as a judge: one that is named; where none is named
--- everyone but people who label beside a judge.
+-- True if a grader is shown as a judge: a named one; if none is named, everyone
+-- except people who label a revision that a judge has judged.
 create macro counts_as_judge(named, of_benchmark, of_revision, grader, config_hash) as
 case
     when len(named::varchar[]) > 0 then list_contains(named::varchar[], grader)

@@ -1,5 +1,5 @@
--- True for a row that was made, or whose response was made, before the response
--- was removed.
+-- True for a row that was written, or whose response was written, before the
+-- response was removed.
 exists (
     select 1
     from {removals} as removed

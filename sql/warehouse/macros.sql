@@ -1,17 +1,17 @@
--- What calls cost, as far as it is known. Those whose price nobody knows are
--- not in the sum; where they leave nothing, it is NULL and not 0.
+-- The known cost of calls: the sum leaves out calls of unknown cost, and is NULL,
+-- not 0, if no cost is known.
 create macro known_cost(usd, unpriced_calls) as
 case when usd > 0 or unpriced_calls = 0 then usd end;
 
--- Equations 1 and 3 of the paper: what so many points are as a score, by what
--- `score_bounds` says of the task and the score.
+-- Equations 1 and 3 of the paper: the score for these points, with the divisor
+-- from `score_bounds`.
 create macro score_of(points, offset_points, denominator) as
 (points + offset_points) / denominator;
 
 -- A sum that does not depend on the order of the rows, so that the same data
--- has the same last digit: of decimals with 18 places, which add exactly. Of
--- larger numbers than scores and costs are, an ordinary sum. (DuckDB 1.2 knows
--- no `if` in a macro.)
+-- gives the same last digit: it adds decimals with 18 places, which is exact.
+-- Numbers that are too large for that are added as usual. (DuckDB 1.2 has no
+-- `if` in a macro.)
 create macro exact_sum(x) as
 case
     when max(abs(x)) < 1e9
@@ -22,8 +22,8 @@ end;
 -- The mean, likewise.
 create macro exact_avg(x) as exact_sum(x) / count(x);
 
--- The correlation, likewise where the sums are exact, as those of ranks and of
--- whole numbers are.
+-- The correlation, likewise if the sums are exact, as they are for ranks and
+-- whole numbers.
 create macro exact_corr(x, y) as
 (count(*) * sum(x * y) - sum(x) * sum(y))
 / sqrt((count(*) * sum(x * x) - pow(sum(x), 2)) * (count(*) * sum(y * y) - pow(sum(y), 2)))

@@ -1,8 +1,7 @@
--- One row: a row of a view of parts that another row with the same key comes
--- before.
+-- One row: a row of a view of parts that another row with the same key replaces.
 --
--- Only the keys that come twice are put in order: they are few, and so many
--- whole keys would not fit into memory. Two keys with one hash do no harm.
+-- Only duplicate keys are sorted: they are few, and all keys would not fit into
+-- memory. Two keys with the same hash do no harm.
 with repeated as (
     select hash({key}) as key_hash
     from {view}

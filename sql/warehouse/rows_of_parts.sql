@@ -1,7 +1,7 @@
--- One row: a row of a part, with the part's name and the row's place in it.
+-- One row: a row of a part, with the part's name and the row's position in it.
 --
--- Columns are found by name, since a part that an earlier version wrote may
--- lack one or have others. A row without a key is of a table that is no more.
+-- Columns are found by name, because a part of an earlier version may lack some
+-- or have others. A row without a key belongs to a former table.
 create or replace temp view {view} as
 select {columns}, parse_filename(filename) as part, file_row_number as part_row
 from (

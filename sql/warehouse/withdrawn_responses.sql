@@ -1,5 +1,5 @@
--- One row: a response that was retracted with its import; a response that
--- another import contains too is still there.
+-- One row: a response that was retracted with its import, unless another import
+-- also contains it.
 create or replace temp table withdrawn as
 select distinct response_id
 from stored_responses

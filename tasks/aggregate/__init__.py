@@ -1,4 +1,4 @@
-"""Aggregate: scores and leaderboards are SQL, built at every publishing; here what takes resampling is added."""
+"""Aggregate: add the measures that need resampling; scores and leaderboards are SQL, built at every publishing."""
 
 from datetime import UTC, datetime
 
@@ -12,7 +12,7 @@ _OF_LEADERBOARDS = {SCORE.name, TRIALS.name}
 
 
 def aggregate(job: Job) -> StageReport:
-    """Publish what is stored, and measure what has changed: intervals of figures, agreement of graders."""
+    """Publish the stored rows, and recompute changed measures: intervals of figures, agreement of graders."""
     warehouse = Warehouse(job.warehouse)
     warehouse.publish()
     with warehouse.reader() as reader:
@@ -37,7 +37,7 @@ def aggregate(job: Job) -> StageReport:
 
 
 def has_stale_measures(reader: Reader, job: Job) -> bool:
-    """Return whether `aggregate` would store something: a configured set, or a measure of what has changed."""
+    """Return whether `aggregate` would store something: a configured set, or a changed measure."""
     new = (_new_majorities(reader, job), new_conditions(reader, job))
     return any(new) or any(measure.stale(reader) for measure in MEASURES)
 

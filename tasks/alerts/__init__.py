@@ -1,5 +1,5 @@
-"""Alerts: the findings of a night that somebody must know, the message that contains them, and its deliveries.
+"""Alerts: important findings of a night, the message that contains them, and its deliveries.
 
-`findings.py` makes alerts from figures of other stages, which come in as data, and one message of them. `sending.py`
-sends and stores it.
+`findings.py` turns figures of other stages, which it gets as data, into alerts and one message. `sending.py` sends and
+stores the message.
 """

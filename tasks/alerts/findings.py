@@ -21,15 +21,15 @@ from tasks.run.writing import LEFT_OUT, StageReport
 
 Kind = Literal["failure", "skipped", "budget", "stop_time", "judge_drift", "score_drop", "coverage", "quality"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""The kinds of alerts in the order of a message: first those about the end of a night, then its findings."""
+"""The kinds of alerts in their order in a message: first those about the end of a night, then its findings."""
 
 
 @dataclass(frozen=True)
 class Alert:
     """An alert about a night.
 
-    Names and errors in it may come from anywhere, so it holds them as one line of text without this process's secrets,
-    and as JSON values.
+    Names and errors may come from outside, so they are stored as one line of text without this process's secrets, and
+    as JSON values.
 
     Attributes:
         subject: label of its model or judge; empty for the night itself.
@@ -185,7 +185,7 @@ def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
             lines = [line for line in report.warnings if LEFT_OUT in line] or report.warnings
             line = f"{report.stage}: data quality is below the bar: {some(lines, 3, '; ')}"
             alerts.append(Alert("quality", "", line, {"stage": report.stage, "warnings": lines}))
-        # A reached budget or stop time is an alert of its own.
+        # A reached budget or stop time is a separate alert.
         is_cut_short = report.is_at_budget or report.is_at_stop_time
         if report.stage == "drift" and (report.failures or (report.skipped and not is_cut_short)):
             # Without verdicts on the control set, a drift of the judge could not be detected.
@@ -208,7 +208,7 @@ def _stopped(kind: Kind, what: str, reports: Sequence[StageReport]) -> list[Aler
 
 
 failure, skipped = partial(Alert, "failure", ""), partial(Alert, "skipped", "")
-"""The night ended with an error, or did not take place, as one line says."""
+"""The night ended with an error, or did not take place; the alert's line says why."""
 
 
 _CALLS_EVERYBODY = re.compile(r"@(?=(?:here|channel|everyone|all)\b)", re.IGNORECASE)
@@ -219,7 +219,7 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 class NightRun:
     """The run that a message is about, and the location of its results.
 
-    `night` is None for a run that is no night. `report` is the address of the report, if one is configured.
+    `night` is None for a run that is not a night. `report` is the address of the report, if one is configured.
     """
 
     night: str | None

@@ -1,4 +1,4 @@
-"""Sending a message to every receiver, and its deliveries; a receiver that fails does not affect the others.
+"""The delivery of a message to every receiver; a failing receiver does not affect the others.
 
 An attempt follows no redirect, lets no library log a line, and has a time limit. Libraries and servers may repeat an
 address or a password in their errors, so causes are in this project's own words.
@@ -110,7 +110,7 @@ def _attempts(send: Send, settings: Alerts, first_wait_s: float) -> tuple[int, s
     """Send until success, a permanent error, or the last attempt; return the number of attempts and the last error."""
     for attempt in range(1, settings.attempts + 1):
         outcome: list[Exception | None] = []
-        # A thread of its own, because libraries limit only the time of each read: a server could send byte by byte.
+        # A separate thread, because libraries limit only the time of each read: a server could send byte by byte.
         context = copy_context()
         thread = Thread(target=lambda: outcome.append(context.run(_outcome, send)), daemon=True)  # noqa: B023
         thread.start()
@@ -151,7 +151,7 @@ def _outcome(send: Send) -> Exception | None:
 def _unless_sending(text: str) -> str:
     """Replace a log line that a library writes during sending, since it may contain the address; collect its error.
 
-    Apprise catches errors and logs them, so they can only be seen here.
+    Apprise catches errors and logs them, so this is the only way to see them.
     """
     errors = _ERRORS.get()
     if errors is None or not text:

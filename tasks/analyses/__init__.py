@@ -1,4 +1,4 @@
-"""The paper's analyses: labels of tasks, reviews of rubrics, and the tree of capabilities; here what they share."""
+"""The paper's analyses (labels of tasks, reviews of rubrics, the tree of capabilities), and their shared functions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ def assembled(reader: Reader, wanted: WantedTasks) -> Mapping[str, Conversation]
     """Return the conversations of the wanted tasks, by task id.
 
     Raises:
-        PipelineError: one is not assembled.
+        PipelineError: a conversation is not assembled.
     """
     conversations = conversations_of(reader, wanted, wanted.task_ids)
     if len(conversations) < len(wanted.task_ids):

@@ -1,4 +1,4 @@
-"""Annotate: labels of tasks by a model, one call for each task and vocabulary, and how far labels agree."""
+"""Annotate: labels of tasks by a model, one call for each task and vocabulary, and the agreement of labels."""
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
@@ -39,40 +39,40 @@ def read_labels(
 ) -> Mapping[str, Any]:
     """Return the columns of an annotation from a reply.
 
-    A label must be a known one, exactly; none is named twice.
+    Each label must exactly match a known one, and be named once.
 
     Raises:
-        VerdictError: for anything else.
+        VerdictError: the reply is anything else.
     """
     content = json_object(reply, omits_think_tag=omits_think_tag)
     primary, secondary = content.get("primary"), content.get("secondary", [])
     if not isinstance(secondary, list):
-        raise VerdictError("secondary is no list")
+        raise VerdictError("secondary is not a list")
     named = [primary, *secondary]
     for label in named:
         if not isinstance(label, str) or label not in labels:
-            raise VerdictError(f"{str(label)[:60]!r} is no label")
+            raise VerdictError(f"{str(label)[:60]!r} is not a label")
     if len(set(named)) < len(named):
         raise VerdictError("a label is named twice")
     if len(secondary) > most_secondary:
         raise VerdictError(f"more than {most_secondary} secondary labels")
     explanation = content.get("explanation", "")
     if not isinstance(explanation, str):
-        raise VerdictError("explanation is no text")
+        raise VerdictError("explanation is not a text")
     return {"primary_label": primary, "secondary_labels": secondary, "explanation": storable(explanation)}
 
 
 TEMPLATE = "annotation_v1"
 RELEASED = "released"
-"""What the data set's own labels are compared under."""
+"""The name of the data set's own labels in comparisons."""
 _UNANSWERED = {"primary_label": None, "secondary_labels": None, "explanation": None}
 
 
 def refuse_unready(job: Job) -> None:
-    """Refuse a job that cannot annotate: without an annotator, without vocabularies, or with an unknown one.
+    """Refuse a job that cannot annotate.
 
     Raises:
-        UsageError: it is one.
+        UsageError: it has no annotator or no vocabularies, or an unknown one.
     """
     if not job.settings.annotator:
         raise UsageError("annotator: no model is configured that labels tasks; name one under `annotator:`")
@@ -111,7 +111,7 @@ def _items_of_field(
     """Yield the items of an annotator on the tasks of a field, for one kind of label, in each trial."""
     labels, most, template = vocabulary.labels_of(field), vocabulary.most_secondary, load_analysis_template(TEMPLATE)
     listed = "".join(f"- {label}: {meaning}\n" for label, meaning in labels.items())
-    begin = {  # what all prompts of a field and kind begin with
+    begin = {  # all prompts of a field and kind begin with this
         "<<question>>": vocabulary.instruction,
         "<<labels>>": f"Labels:\n{listed}\n" if vocabulary.is_listed else "",
         "<<most_secondary>>": str(most),

@@ -1,4 +1,4 @@
-"""Scores in the nodes of the trees, and weaknesses, for each judge configuration whose verdicts or trees changed."""
+"""Scores in the nodes of the trees, and weaknesses, for each judge configuration with changed verdicts or trees."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,11 +26,11 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Grown:
-    """A tree as it is stored, and which criteria lie where.
+    """A stored tree, with the tasks and leaves of its criteria.
 
     Attributes:
         tasks, leaves: the index of each criterion's task and leaf, in the order of tasks and criteria.
-        selection: whether weaknesses are selected on a task.
+        selection: true for tasks on which weaknesses are selected.
     """
 
     tree_id: str
@@ -42,7 +42,7 @@ class Grown:
 
     @property
     def under(self) -> Floats:
-        """A matrix that shows which leaves lie under which nodes."""
+        """A matrix with 1 where a leaf is under a node."""
         return weaknesses.leaves_under(self.parents)
 
     def sums(self, right: Floats, weights: Floats) -> TaskSums:
@@ -65,7 +65,7 @@ def measure(job: Job) -> StageReport:
             warehouse.write("capability_measures", [{**common, **row, **now} for row in measured])
             of_method = {"method": METHOD, **now}
             warehouse.write("weakness_candidates", [{**common, **row, **of_method} for row in candidates])
-            # Last, since it says which of them count.
+            # Last, because it says which of the rows count.
             warehouse.write("capability_analyses", [{**common, **of_method}])
             n_confirmed = sum(row["is_confirmed"] for row in candidates)
             report.notes.append(f"{config['judge']}: {n_confirmed} of {len(candidates)} candidates confirmed")
@@ -76,7 +76,7 @@ def measure(job: Job) -> StageReport:
 
 
 def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the judge configurations without an analysis of the current data, each with the id of that analysis."""
+    """Yield the judge configurations without an analysis of the current data, each with that analysis's id."""
     done = {
         (*(row[name] for name in _KEY), row["analysis_id"])
         for row in reader.select("capability_analyses", **key, method=METHOD)
@@ -150,7 +150,7 @@ def _score_rows(tree: Grown, right: Floats, weights: Floats) -> Iterator[Row]:
 def _weakness_rows(
     index: int, models: Sequence[Row], trees: Sequence[Grown], right: Sequence[tuple[Floats, Floats]]
 ) -> Iterator[Row]:
-    """Yield all candidates of a model in all trees: beside its own other criteria, and beside each other model."""
+    """Yield all candidates of a model in all trees, compared with its own other criteria and with each other model."""
     searched: list[tuple[Grown, int | None, Contrast, list[WeaknessCandidate]]] = []
     for tree, (values, weights) in zip(trees, right, strict=True):
         for other in (None, *(each for each in range(len(models)) if each != index)):

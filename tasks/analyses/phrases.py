@@ -1,4 +1,4 @@
-"""A phrase for the capability that each criterion needs, vectors of the phrases, and names of nodes: one call each."""
+"""Phrases for the capabilities that criteria need, vectors of the phrases, and names of nodes, with a call for each."""
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -31,7 +31,7 @@ Row = Mapping[str, Any]
 
 
 def text_reply_spec(analyst: Analyst, kind: str) -> ReplySpec[Row]:
-    """Return the question for a short text: a phrase or a name."""
+    """Return the reply spec of a short text: a phrase or a name."""
     return ReplySpec(
         lambda reply: {_COLUMN[kind]: read_text(reply, kind, omits_think_tag=analyst.omits_think_tag)},
         json_shape(kind, {kind: {"type": "string"}}),
@@ -49,17 +49,17 @@ def read_text(reply: str, kind: str, *, omits_think_tag: bool = False) -> str:
     text = content.get(kind)
     if set(content) != {kind} or not isinstance(text, str):
         raise VerdictError(f"not exactly one text {kind}")
-    # Two names that differ by what nobody sees are no two names.
+    # Names that differ only in invisible characters are the same name.
     text = visible_only(" ".join(storable(text).split()))
     if shows_nothing(text):
         raise VerdictError(f"{kind} is blank")
     if len(text) > _MOST_CHARS[kind]:
-        raise VerdictError(f"{kind} has more than {_MOST_CHARS[kind]} characters, so it is no short phrase")
+        raise VerdictError(f"{kind} has more than {_MOST_CHARS[kind]} characters, so it is not a short phrase")
     return one_line(text)
 
 
 def vector_reply_spec() -> ReplySpec[Row]:
-    """Return the question for a vector; an embedding model uses neither a shape nor a reminder."""
+    """Return the reply spec of a vector; an embedding model needs neither a shape nor a reminder."""
     return ReplySpec(lambda reply: {"vector": [float(each) for each in json.loads(reply)]}, {}, "")
 
 
@@ -67,7 +67,7 @@ PHRASE_TEMPLATE = "capability_v1"
 
 
 def refuse_without_library() -> None:
-    """Refuse to begin where the tree cannot be made in the end.
+    """Refuse to begin if the tree cannot be built at the end.
 
     Raises:
         UsageError: scikit-learn is not installed.
@@ -79,10 +79,10 @@ def refuse_without_library() -> None:
 
 
 def refuse_unready(job: Job) -> None:
-    """Refuse a job that names no model for capabilities, or where the tree could not be made in the end.
+    """Refuse a job that cannot describe capabilities.
 
     Raises:
-        UsageError: it does not, or scikit-learn is not installed.
+        UsageError: it names no model for capabilities, or scikit-learn is not installed.
     """
     refuse_without_library()
     if not job.settings.capability_model:
@@ -92,14 +92,14 @@ def refuse_unready(job: Job) -> None:
 
 
 def provenance(analyst: Analyst, template: str) -> dict[str, str]:
-    """Return the columns that say who made a row."""
+    """Return the columns with the origin of a row."""
     return {
         "model": analyst.label, "model_config_hash": target_of(analyst).config_hash, "template_hash": template,
     }  # fmt: skip
 
 
 def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
-    """Return an item for each criterion of the wanted tasks, which asks for its phrase.
+    """Return an item for each criterion of the wanted tasks: the request for its phrase.
 
     Raises:
         PipelineError: a task has no assembled conversation.
@@ -134,7 +134,7 @@ def stored_phrases(job: Job, reader: Reader, key: Mapping[str, str]) -> list[dic
 
 
 def embedding_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
-    """Return an item for each distinct phrase, which asks for its vector."""
+    """Return an item for each distinct phrase: the request for its vector."""
     common = {**wanted.key, **provenance(analyst, "")}
     phrases = sorted({row["phrase"] for row in stored_phrases(job, reader, wanted.key)})
     return [
@@ -153,7 +153,7 @@ EMBEDDINGS = Analysis(
 NAME_TEMPLATE = "capability_name_v1"
 ROUNDS = 3
 MOST_PHRASES = 40
-"""So many of a node's phrases are shown: the most frequent ones, and others evenly spread over the rest."""
+"""Number of a node's phrases in a request: the most frequent ones, and others evenly spread over the rest."""
 
 
 def name_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
@@ -169,8 +169,8 @@ def naming_of(
 ) -> tuple[dict[str, str | None], list[Item]]:
     """Return the names of current tree nodes (None where a request failed), and all requests so far.
 
-    Requests are made in rounds. In each, names are requested for nodes without a name of their own; of nodes that
-    get the same name, the first keeps it. Names that are still equal after the last round get a phrase.
+    Requests are made in rounds. Each round requests names for nodes without a unique name; of nodes with the same
+    name, the first keeps it. Names that are still equal after the last round are extended by a phrase.
     """
     nodes = reader.rows(sql.read("queries/capabilities/node_phrases"), {**key, **phrase_identity(job)})
     stored = {row["name_id"]: row for row in reader.select("capability_names", **key)}
@@ -182,7 +182,7 @@ def naming_of(
         of_nodes, requested = _named(list(of_tree), stored, partial(_item, common, analyst, template))
         names |= of_nodes
         items += requested
-    # What has failed in this run is tried again by the next one, not by the next round.
+    # A request that failed in this run is retried by the next run, not by the next round.
     has_failed = {name_id for name_id, row in stored.items() if row["status"] != OK and row["run_id"] == job.run_id}
     return names, [item for item in items if item.row_id not in has_failed]
 
@@ -226,7 +226,7 @@ def _taken(node: Row, nodes: Sequence[Row], names: Mapping[str, str | None], ref
 
 
 def unique_name(name: str, phrases: Sequence[str], used: Collection[str]) -> str:
-    """Return a name that is not unique, extended by a phrase or a number that makes it so."""
+    """Return a name, made unique by a phrase or a number."""
     longer = chain((f"{name}: {phrase}" for phrase in phrases), (f"{name} ({number})" for number in count(2)))
     return next(each for each in longer if each.casefold() not in used)
 

@@ -1,4 +1,4 @@
-"""Reviewing rubrics by models: one call for each criterion, with the task's request and its whole rubric.
+"""Reviews of rubrics by models: one call for each criterion, with the task's request and its whole rubric.
 
 A reply is exactly one JSON object with a finding for each check. Anything else is a `VerdictError`. It never becomes
 "fails": a failure has no value.
@@ -24,7 +24,7 @@ from tasks.run.missing_work import Conversation, WantedTasks
 from warehouse import Reader
 
 CHECKS = ("atomic", "objective", "self_contained", "consistent", "not_given_away")
-"""The checks of a criterion (`prompts/analyses/review_v1.txt` says what each means); true is good."""
+"""The checks of a criterion (`prompts/analyses/review_v1.txt` defines them); true is good."""
 REMINDER = (
     "Reply again with only the JSON object. Its keys are "
     + ", ".join(f'"{name}"' for name in CHECKS)
@@ -39,17 +39,17 @@ def reply_shape() -> Mapping[str, Any]:
 
 
 def read_findings(reply: str, *, omits_think_tag: bool = False) -> list[dict[str, Any]]:
-    """Return the findings in a reply (`name`, `passes`, `reason`), one a check in the order of `CHECKS`.
+    """Return the findings in a reply (`name`, `passes`, `reason`), one for each check in the order of `CHECKS`.
 
     The reply is one JSON object, bare or in one Markdown fence, with exactly the checks as keys. The value of each is
-    an object with an exact boolean `passes` and a text `reason`, which must not be blank where the check fails.
+    an object with a boolean `passes` and a text `reason`, which must not be blank if the check fails.
 
     Raises:
-        VerdictError: for anything else.
+        VerdictError: the reply is anything else.
     """
     content = json_object(reply, omits_think_tag=omits_think_tag)
     if unknown := sorted(content.keys() - set(CHECKS)):
-        raise VerdictError(f"{unknown[0][:40]!r} is no check")
+        raise VerdictError(f"{unknown[0][:40]!r} is not a check")
     return [_finding(name, content.get(name)) for name in CHECKS]
 
 
@@ -58,7 +58,7 @@ def _finding(name: str, finding: Any) -> dict[str, Any]:
         raise VerdictError(f"{name} is missing, or not an object of reason and passes")
     passes, reason = finding.get("passes"), finding.get("reason", "")
     if not isinstance(passes, bool) or not isinstance(reason, str):
-        raise VerdictError(f"{name}: passes is not true or false, or reason is no text")
+        raise VerdictError(f"{name}: passes is not true or false, or reason is not a text")
     if not passes and not reason.strip():
         raise VerdictError(f"{name} fails without a reason")
     return {"name": name, "passes": passes, "reason": storable(reason).replace("\0", "\N{REPLACEMENT CHARACTER}")}
@@ -72,7 +72,7 @@ def refuse_unready(job: Job) -> None:
     """Refuse a job that names no reviewer.
 
     Raises:
-        UsageError: it is one.
+        UsageError: it names none.
     """
     if not job.settings.reviewer:
         raise UsageError("reviewer: no model is configured that reviews criteria; name one under `reviewer:`")

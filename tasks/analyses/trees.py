@@ -1,10 +1,10 @@
-"""The tree of capabilities: phrases as vectors, and the vectors in groups of groups.
+"""The tree of capabilities: a hierarchical clustering of the vectors of phrases.
 
-Groups are made by k-means (Lloyd's algorithm, scikit-learn), each one divided again, from the root down. The same
-phrases give the same tree: they are sorted first, equal ones are one point with a weight, seeds are fixed, and all is
-computed by one thread, since sums in another order can differ in their last digit.
+Clusters come from k-means (Lloyd's algorithm, scikit-learn), and each is divided again, from the root down. The same
+phrases give the same tree: they are sorted first, equal ones are one weighted point, seeds are fixed, and one thread
+computes everything, because sums in another order can differ in their last digit.
 
-Stored is one tree a field, made where its criteria or their phrases have changed.
+One tree is stored for each field; it is rebuilt if its criteria or their phrases have changed.
 """
 
 import math
@@ -32,22 +32,22 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 METHOD = "k-means-1"
-"""The name of the method, stored with trees; the number grows when the same phrases would give another tree."""
+"""The name of the method, stored with trees; increase the number if the same phrases would give another tree."""
 LEVELS = 4
-"""Levels below the root: with it the five of the paper (section 5.2)."""
+"""Levels below the root: with the root, the five levels of the paper (section 5.2)."""
 FEWEST_CRITERIA = 15
-"""The fewest criteria of a node: with fewer, too few tasks are left to measure it."""
+"""Smallest number of criteria of a node: with fewer, it has too few tasks to measure it."""
 MOST_LEAVES = 200
-"""A large tree's smallest nodes are larger, since each node that is tested costs all others some certainty."""
+"""A large tree's smallest nodes are larger, because each tested node reduces the power of all other tests."""
 MORE_BRANCHES = 5
-"""So many numbers of children are tried for each node, and the one with the best silhouette is taken."""
+"""The tried numbers of children of a node; the one with the best silhouette is used."""
 _DIMENSIONS = 100
 _SILHOUETTE_SAMPLE = 1_000
 _STARTS = 4
 _SEED = 20251114
 _CRITERION = ("task_id", "criterion_id", "criterion_hash")
 _DIGITS = 6
-"""Of a vector's entries; what is behind them depends on the machine."""
+"""Digits of a vector's entries; further digits depend on the machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +83,14 @@ def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None
     """Return the tree of items with these phrases; the order of the items does not matter.
 
     Args:
-        phrases: one an item.
+        phrases: one for each item.
         vectors: their embeddings, the same for equal phrases; without them TF-IDF of the phrases themselves.
 
     Raises:
         UsageError: scikit-learn is not installed.
     """
     refuse_without_library()
-    import sklearn.cluster  # noqa: F401 - bounded are only libraries that are loaded
+    import sklearn.cluster  # noqa: F401 - the bound applies only to loaded libraries
     from threadpoolctl import threadpool_limits
 
     keys = [" ".join(phrase.casefold().split()) for phrase in phrases]
@@ -107,7 +107,7 @@ def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None
 def tfidf(phrases: Sequence[str]) -> Floats:
     """Return vectors of length 1 of phrases: TF-IDF of words and pairs of words, in at most 100 dimensions.
 
-    A phrase without a word that counts has a vector of zeros.
+    A phrase without a counted word has a vector of zeros.
     """
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -115,7 +115,7 @@ def tfidf(phrases: Sequence[str]) -> Floats:
     vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, stop_words="english")
     try:
         weighted = vectorizer.fit_transform(phrases)
-    except ValueError:  # no phrase has a word that counts
+    except ValueError:  # no phrase has a counted word
         return np.zeros((len(phrases), 1))
     most = min(weighted.shape) - 1
     if most <= _DIMENSIONS:
@@ -148,12 +148,12 @@ class _Growing:
             self._grow(group, node, levels_left - 1)
 
     def _divided(self, members: Ints, levels_left: int) -> list[Ints]:
-        """Return the children of a node, the largest first; none where it cannot be divided into large enough ones."""
+        """Return the children of a node, the largest first; none if it cannot be divided into large enough ones."""
         n_items = int(self._counts[members].sum())
         most = min(len(np.unique(self._points[members], axis=0)), n_items // self._fewest)
         if levels_left == 0 or most < 2:
             return []
-        # So many children in each level below would make leaves of four times the smallest size.
+        # With this number of children in each level below, leaves would have four times the smallest size.
         least = max(2, math.ceil((n_items / (4 * self._fewest)) ** (1 / levels_left)))
         tried = [self._split(members, k) for k in range(min(least, most), min(least + MORE_BRANCHES, most + 1))]
         fitness, labels = max(tried, key=lambda each: each[0])
@@ -190,7 +190,7 @@ Row = dict[str, Any]
 
 
 class TreeToGrow(NamedTuple):
-    """A field whose tree is missing, or was made of other phrases: the tree's id, its criteria, and their vectors."""
+    """A field without a tree of its current phrases: the id of the missing tree, its criteria, and their vectors."""
 
     field: str
     tree_id: str
@@ -216,7 +216,7 @@ def trees_to_grow(job: Job, reader: Reader) -> Iterator[TreeToGrow]:
 
 
 def grow(job: Job) -> StageReport:
-    """Make the trees of fields whose phrases have changed."""
+    """Build the trees of fields whose phrases have changed."""
     report, warehouse = StageReport("capabilities"), Warehouse(job.warehouse)
     embedding = next(iter(job.settings.capability_embedding), None)
     named = {"vectors": TFIDF if embedding is None else embedding.label, "method": METHOD}
@@ -262,7 +262,7 @@ def _store(warehouse: Warehouse, common: Row, tree: Tree, members: Sequence[Row]
         ]
     warehouse.write("capability_members", of_nodes)
     warehouse.write("capability_node_rows", nodes)
-    # Last, since it says which tree counts.
+    # Last, because it says which tree is current.
     warehouse.write("capability_trees", [{**common, **named, **_sizes(members), **created}])
 
 

@@ -1,6 +1,6 @@
 """The benchmarks, one module each; a module is loaded when its name is used.
 
-Further benchmarks may be in folders that an environment variable names (see the README).
+Further benchmarks may be in folders that an environment variable names (see `guide.md`).
 """
 
 import os
@@ -59,7 +59,7 @@ def load_benchmark(name: str) -> Benchmark:
         raise UsageError(f"{folder / name}.py: BENCHMARK is not a Benchmark with the name {name!r}")
 
     def beside(template: str) -> str:
-        """Return the path of a template beside the module; else the name of a shipped template."""
+        """Return the path of a template next to the module; else the name of a shipped template."""
         return str(folder / template) if (folder / f"{template}.txt").is_file() else template
 
     return replace(

@@ -1,4 +1,4 @@
-"""The declaration of a benchmark: the only source of what stages know about one."""
+"""The declaration of a benchmark: all that stages know about it."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,12 +19,12 @@ BREAKDOWNS = (
 
 
 class RowError(ValueError):
-    """A row that cannot be a task at all (it has no usable id); the message says what is wrong."""
+    """A row that cannot become a task (it has no usable id); the message names the problem."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A mean of the primary score from the benchmark's own paper; it is shown beside the same split and judge only.
+    """A mean of the primary score from the benchmark's own paper; it is shown only with the same split and judge.
 
     Attributes:
         split: the split of the data set.
@@ -48,11 +48,11 @@ class Vocabulary:
     """The labels that an annotator may give a task, for one kind of label.
 
     Attributes:
-        title: what the labels are, as a heading.
-        instruction: which label to give, as the annotator reads it.
-        labels: for each field (or `ANY_FIELD`), each label with a few words on what it covers.
-        most_secondary: how many labels a task may have beside its primary one.
-        is_listed: whether the annotator reads the labels; otherwise the instruction says how they are written.
+        title: the heading of the labels.
+        instruction: the annotator's instruction on the choice of a label.
+        labels: for each field (or `ANY_FIELD`), each label with a short description.
+        most_secondary: largest number of secondary labels of a task.
+        is_listed: true if the prompt lists the labels; otherwise the instruction says how they are written.
     """
 
     title: str
@@ -62,7 +62,7 @@ class Vocabulary:
     is_listed: bool = True
 
     def labels_of(self, task_field: str | None) -> Mapping[str, str]:
-        """Return the labels for tasks of a field; empty where it has none."""
+        """Return the labels for tasks of a field; empty if it has none."""
         return self.labels.get(task_field or ANY_FIELD, self.labels.get(ANY_FIELD, {}))
 
 
@@ -81,7 +81,7 @@ class ReviewReference:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """One benchmark: how its rows become tasks, what must hold for them, how they are graded and scored.
+    """A benchmark: how its rows become tasks, the checks on them, and how they are graded and scored.
 
     Attributes:
         columns: the columns that the rows must have.
@@ -98,11 +98,11 @@ class Benchmark:
         breakdowns: kind -> title of the further labels of its tasks and criteria.
         figure_sources: figure of the report -> where the benchmark's own paper shows a similar one; follows "See".
         references: scores that the paper gives, for the report's ranking.
-        review_reference: the paper's result of reviews of its criteria, shown beside one's own.
-        evidence_template: the template that asks for the evidence in a chunk of a response too long for a judge;
+        review_reference: the paper's result of reviews of its criteria, shown with the own one.
+        evidence_template: the template of requests for the evidence in a chunk of a response too long for a judge;
             None: responses are judged whole, and one that is too long is a failure (`context_length`).
-        graded_rows: makes a reader of graded rows in the benchmark's own shape, which turns each into rows that imports
-            know (none if it has no decision); rows in the imports' shape are passed on unchanged.
+        graded_rows: returns a reader of graded rows in the benchmark's own shape, which turns each into rows for
+            imports (none if it has no decision); rows in the imports' shape are passed on unchanged.
         id_columns: names of the column with a row's id, in the order of preference; prompts in a separate file are
             found by it.
     """
@@ -137,7 +137,7 @@ class Benchmark:
         """
         names = [score.score_name for score in self.scores]
         if sum(score.is_primary for score in self.scores) != 1 or len(set(names)) < len(names):
-            raise ValueError("of `scores`, each has a name of its own and one is primary")
+            raise ValueError("`scores` need unique names, and one of them is primary")
         if not self.gradings or not set(self.gradings) <= set(GRADINGS):
             raise ValueError(f"`gradings` has a template for one or more of {', '.join(GRADINGS)}")
         if unknown := set(self.common_breakdowns) - set(BREAKDOWNS):

@@ -1,7 +1,7 @@
 """HealthBench (OpenAI, 2025): conversations about health, graded by physicians' rubrics.
 
-The consensus subset has other rubrics for the same prompts, so it is a data set of its own: ingest it by itself. The
-hard subset repeats rows of the full set, and can be a split beside it.
+The consensus subset has other rubrics for the same prompts, so it is a separate data set: ingest it alone. The hard
+subset repeats rows of the full set, and can be a split of the same data set.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ AXES = frozenset({
     "accuracy", "completeness", "context_awareness", "communication_quality", "instruction_following",
 })  # fmt: skip
 _TAG = "tag"
-"""Kind of a tag without a kind of its own."""
+"""Kind of a tag that names no kind."""
 META_MODEL = "meta-evaluation"
 """Label of the models whose responses physicians graded: the data does not name them."""
 
@@ -63,7 +63,7 @@ def _criteria(items: Sequence[Any]) -> tuple[Criterion, ...]:
     for position, item in enumerate(map(as_mapping, items)):
         title, stored = as_text(item.get("criterion")) or "", item.get("points")
         labels = _labels(item.get("tags"))
-        # The data has no ids, and a rubric may ask for the same twice. Points and tags may change.
+        # The data has no ids, and a rubric may have the same text twice. Points and tags may change.
         content = digest("healthbench", title)[:12]
         seen[content] += 1
         criterion_id = content if seen[content] == 1 else f"{content}-{seen[content]}"
@@ -120,7 +120,7 @@ BENCHMARK = Benchmark(
         **{key: {} for key in ("category_known", "labels_known", "unique_task_id", "unique_criterion_id")},
         **{key: {} for key in ("title_not_empty", "turns_contiguous", "prompt_not_empty")},
     },
-    # Achieved points over positive points, and the mean over examples is what is clipped.
+    # Achieved points over positive points; the mean over examples is clipped.
     scores=(ScoreDefinition("score", 0.0, 1.0, 0.0, clips_mean=True, is_primary=True),),
     gradings={"binary": "healthbench_v2"},
     default_dataset_id="openai/healthbench",

@@ -144,8 +144,8 @@ VOCABULARIES: dict[str, dict[str, frozenset[str]]] = {
 def parse_row(row: Mapping[str, Any]) -> Task:
     """Return a row in the hub's shape as a task.
 
-    Errors in a rubric or a conversation are kept for the checks to find. The author's scratchpad and the names of the
-    models that wrote earlier turns are not read.
+    Errors in a rubric or a conversation are kept, so that the checks find them. The author's scratchpad and the names
+        of the models that wrote earlier turns are not read.
 
     Raises:
         RowError: the row has no task id.
@@ -186,7 +186,7 @@ def _criterion(position: int, item: Any) -> Criterion:
     item = as_mapping(item)
     annotations = as_mapping(item.get("annotations"))
     severity = as_text(annotations.get("weight_class"))
-    # Editing leaves weights behind in other classes' fields: only the one that weight_class names counts.
+    # Editing leaves old weights in other classes' fields: only the field that weight_class names counts.
     stored = annotations.get(f"{severity.replace(' ', '_')}_weight") if severity else None
     title, category = as_text(item.get("title")) or "", as_text(annotations.get("criteria_category"))
     criterion_id = as_text(item.get("id")) or f"position-{position}"

@@ -1,4 +1,4 @@
-"""ResearchRubrics (Scale AI, 2025): research questions whose long reports are graded in three steps."""
+"""ResearchRubrics (Scale AI, 2025): research questions whose long reports are graded ternarily."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -50,7 +50,7 @@ ANNOTATIONS = {
         most_secondary=0,
     ),
 }  # fmt: skip
-"""How hard a task is, in three ways (paper, section 3); the labels are in its rows, or a model gives them."""
+"""Three labels of a task's difficulty (paper, section 3); they are in its rows, or a model gives them."""
 LEVELS = {kind: frozenset(vocabulary.labels[ANY_FIELD]) for kind, vocabulary in ANNOTATIONS.items()}
 
 SEVERITIES = {
@@ -90,7 +90,7 @@ def parse_row(row: Row) -> Task:
 
 def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
     title, axis, stored = as_text(item.get("criterion")) or "", as_text(item.get("axis")), item.get("weight")
-    # The data has no ids, and asks one thing twice under two axes.
+    # The data has no ids, and some texts appear under two axes.
     criterion_id = digest("researchrubrics", title, axis)[:12]
     weight = as_number(stored)
     severity = band_of(stored, SEVERITIES)
@@ -110,7 +110,7 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
         if "final_presence" in row:
             yield from _of_compiled(row)
         elif "rubric_title" in row:
-            # Evaluations of one report name the task by its id and know two steps, those of all reports know three.
+            # Evaluations of one report name the task by its id and are binary; those of all reports are ternary.
             is_of_one = "sample_id" in row and "task_name" not in row
             graded_row = {
                 **row, "task": row.get("task_name") or row.get("sample_id") or row.get("task"),
@@ -144,7 +144,7 @@ def _of_compiled(row: Row) -> Iterator[Row]:
     for key, of_model in presence.items():
         values = as_list(as_mapping(of_model).get("values"))
         if len(values) != len(rubrics):
-            raise RowError(f"{key} has {len(values)} values for {len(rubrics)} criteria, so it is not known on which")
+            raise RowError(f"{key} has {len(values)} values for {len(rubrics)} criteria, so they cannot be matched")
         seen: Counter[str] = Counter()
         for entry, verdict in zip(map(as_mapping, rubrics), values, strict=True):
             title = as_text(entry.get("title") or entry.get("criterion")) or ""
@@ -158,7 +158,7 @@ def _of_compiled(row: Row) -> Iterator[Row]:
 
 
 def _decided(verdict: Any) -> Any:
-    """Return a verdict, or None for the words that stand for a failed call or a reply without a verdict."""
+    """Return a verdict, or None for the words that mark a failed call or a reply without a verdict."""
     return None if verdict in ("Error", "Unknown") else verdict
 
 
@@ -183,7 +183,7 @@ BENCHMARK = Benchmark(
         **{key: {} for key in ("title_once", "title_not_empty", "prompt_not_empty")},
     },
     scores=(
-        # What the published code computes.
+        # The formula of the published code.
         ScoreDefinition("compliance", 0.0, 1.0, 0.0, clips_mean=False, is_primary=True),
         # Equation 1 of the paper.
         ScoreDefinition("paper_score", 0.0, 1.0, -1.0, clips_mean=False, is_primary=False),

@@ -1,6 +1,6 @@
-"""Readers of values in rows from JSON, Parquet, pandas or the hub, tolerant of form but not of content.
+"""Readers of values in rows from JSON, Parquet, pandas or the hub: they accept any form, but no wrong content.
 
-The module also makes tasks and criteria from rows.
+The module also builds tasks and criteria from rows.
 """
 
 import math
@@ -71,7 +71,7 @@ def as_text(value: Any) -> str | None:
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
-    """Return a mapping, or an empty one where there is none."""
+    """Return a mapping, or an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}
 
 

@@ -29,7 +29,7 @@ Checked = TypeVar("Checked")
 
 
 class Damaged(PipelineError):
-    """Files are not what their manifest says, or the manifest cannot be used; nothing was imported."""
+    """Files do not match their manifest, or the manifest cannot be used; nothing was imported."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def write_bundle(
         files: each file with its path on this machine; None if it is at the location already.
         meta: further entries of the manifest.
         name: the manifest's name, if it is not that of the kind.
-        is_quiet: show no progress.
+        is_quiet: do not show progress.
     """
     location.put({file.name: path for file, path in files.items() if path is not None}, is_quiet=is_quiet)
     document = {"format": f"prbench-{kind}", "version": VERSION, **meta, "files": [asdict(file) for file in files]}
@@ -97,10 +97,10 @@ def _hash_of(document: Mapping[str, Any]) -> str:
 
 
 def read_bundle(location: Folder | Store, *kinds: Kind) -> Bundle:
-    """Return the bundle at a location, which is of one of these kinds; its files are not read.
+    """Return the bundle of one of these kinds at a location, without reading its files.
 
     Raises:
-        Damaged: there is none, or its manifest cannot be used.
+        Damaged: there is no bundle, or its manifest cannot be used.
     """
     names = dict.fromkeys(map(manifest_of, kinds))
     for name in names:
@@ -154,7 +154,7 @@ def checked(kind: type[Checked], value: Any, path: str) -> Checked:
 
 
 def _of_november(document: dict[str, Any]) -> dict[str, Any]:
-    """Convert a manifest of version 1, in which each kind listed its files in its own way, to the present form.
+    """Convert a manifest of version 1, in which each kind listed its files differently, to the current form.
 
     A publication was an export with `others`.
     """
@@ -166,19 +166,19 @@ def _of_november(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_inside(name: str) -> bool:
-    """Return whether a name is a relative path that stays in its folder, in its plainest form."""
+    """Return whether a name is a normalised relative path that stays in its folder."""
     path = PurePosixPath(name)
     return str(path) == name != "." and not path.is_absolute() and ".." not in path.parts
 
 
 def missing_from(location: Folder | Store, files: Iterable[File]) -> list[str]:
-    """Return the names of the files that are not at a location in their sizes."""
+    """Return the names of the files that are missing at a location, or have another size."""
     there = location.files()
     return [file.name for file in files if there.get(file.name) != file.n_bytes]
 
 
 def is_complete(location: Folder | Store, *kinds: Kind) -> bool:
-    """Return whether a location holds a bundle of one of these kinds, with all files in their sizes.
+    """Return whether a location holds a bundle of one of these kinds, with all files in the right size.
 
     Raises:
         Damaged: its manifest cannot be used.
@@ -231,7 +231,7 @@ def verified(location: Folder | Store, bundle: Bundle, *, is_quiet: bool) -> Ite
 def _refuse(location: Folder | Store, bundle: Bundle, names: list[str]) -> None:
     if names:
         advice = "use another copy" + (", or `prbench backup --verify`" if bundle.kind == "backup" else "")
-        raise Damaged(f"{location}: {some(names)}: missing, or not what was written; {advice}")
+        raise Damaged(f"{location}: {some(names)}: missing, or changed since it was written; {advice}")
 
 
 POINTER, FOLDER = "current.json", "publications"
@@ -252,7 +252,7 @@ def read_pointer(location: Folder | Store) -> Pointer | None:
     """Return the pointer at a target; None if nothing has been published there.
 
     Raises:
-        Damaged: the file is none, or names something else than a publication at this target.
+        Damaged: the file is not a pointer, or names something other than a publication at this target.
     """
     text, path = location.read(POINTER), f"{location}/{POINTER}"
     if text is None:

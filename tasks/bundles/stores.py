@@ -1,6 +1,6 @@
 """Stores (any file system that fsspec supports) and folders of this machine, as locations of bundles.
 
-In S3, GCS and Azure, a single object is written whole or not at all.
+In S3, GCS and Azure, the write of an object is atomic.
 """
 
 import hashlib
@@ -54,7 +54,7 @@ def in_one_line(address: str) -> Iterator[None]:
     except ImportError as error:
         how = f"{error} (s3://: {install_extra('s3')})"
         raise UsageError(f"{address}: the library for this store is not installed; {how}") from error
-    except Exception as error:  # every library has errors of its own
+    except Exception as error:  # every library has its own errors
         what = safe(" ".join(str(error).split())) or "no reason given"
         raise PipelineError(
             f"{address}: {type(error).__name__}: {what}; check the address, the network and the keys"
@@ -118,7 +118,7 @@ class Store:
     def _copy(self, what: str, sources: list[str], targets: list[str], n_bytes: int, *, is_quiet: bool) -> None:
         """Copy files, and show the progress if they are large."""
         copy, label = self.filesystem.put if what == "upload" else self.filesystem.get, f"{self.address} (MB)"
-        # Smaller copies end soon.
+        # Smaller copies do not take long.
         totals = {label: n_bytes // _MEGABYTE} if n_bytes >= 10 * _MEGABYTE else {}
         with in_one_line(self.address), progress(what, totals, is_quiet=is_quiet):
             if sources:
@@ -141,9 +141,9 @@ class Store:
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder in which every file appears whole or not at all, and is then on the disk.
+    """A folder in which every file is written atomically and synced to disk.
 
-    `shown` is its name in messages, if that is not its path.
+    `shown` is its name in messages, if it differs from its path.
     """
 
     path: Path
@@ -160,7 +160,7 @@ class Folder:
         """Return the names of all files, and their sizes in bytes."""
         sizes = {}
         for path in (Path(folder, name) for folder, _, names in os.walk(self.path) for name in names):
-            with suppress(FileNotFoundError):  # another writer renamed or removed it since it was listed
+            with suppress(FileNotFoundError):  # another writer renamed or removed the file since it was listed
                 sizes[path.relative_to(self.path).as_posix()] = path.stat().st_size
         return sizes
 
@@ -178,7 +178,7 @@ class Folder:
         write_atomically(path, content)
 
     def put(self, files: Mapping[str, Path], *, is_quiet: bool) -> None:
-        """Copy files of this machine to these names; a file that is at its target already stays."""
+        """Copy files of this machine to these names; a file that is already at its target stays."""
         files = {name: source for name, source in files.items() if source != self.path / name}
         for name, source in files.items():
             target = self.path / name
@@ -211,14 +211,14 @@ class Folder:
         for name in names:
             path = self.path / name
             path.unlink(missing_ok=True)
-            with suppress(OSError):  # it is not empty, or another writer removed it
+            with suppress(OSError):  # the folder is not empty, or another writer removed it
                 while (path := path.parent) != self.path:
                     path.rmdir()
 
 
 @contextmanager
 def work_folder(warehouse: Warehouse, name: str) -> Iterator[Path]:
-    """Yield an empty folder on the disk of the warehouse, since other disks may lack room.
+    """Yield an empty folder on the disk of the warehouse, because other disks may lack room.
 
     Only one caller on this machine uses a name at a time; leftovers of a killed one are removed.
     """
@@ -232,7 +232,7 @@ def work_folder(warehouse: Warehouse, name: str) -> Iterator[Path]:
 
 
 def kept_as(source: Path, target: Path) -> None:
-    """Give a file that is replaced but never changed a second name; copy it where the disk does not allow links."""
+    """Link to a file that is replaced but never changed; copy it if the disk does not allow links."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.link(source, target)
@@ -275,5 +275,5 @@ def open_location(given: str) -> Path | Store:
     if _PATTERN.search(root):
         raise UsageError(f"{given}: *, [ and ] have a meaning in addresses; name a prefix without them")
     if not root.strip("/"):
-        raise UsageError(f"{given}: names no bucket or folder; name one, such as {scheme}://bucket/prefix")
+        raise UsageError(f"{given}: has no bucket or folder; name one, such as {scheme}://bucket/prefix")
     return Store(given.rstrip("/"), filesystem, root.rstrip("/"))

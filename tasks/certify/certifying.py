@@ -29,18 +29,18 @@ from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED
 from warehouse import TABLES, Reader, Warehouse, quoted
 
 INTERVALS = {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.95}
-"""How this version draws intervals, as stated in the manifest."""
+"""The methods of this version's intervals, as stated in the manifest."""
 _OF_DATA_SET = "benchmark = $benchmark and dataset_revision = $revision"
 _ORDERS = {"responses": "response_id", "verdicts": "task_id, criterion_id, response_id, verdict_id"}
-"""The order of the rows of large tables, for which sorting by all columns would take longer; others use all columns."""
+"""The order of the rows of large tables; others are sorted by all columns, which would take too long here."""
 RUNS = "runs"
 LEADERBOARDS = ("leaderboard", "hard_leaderboard", "breakdown_leaderboard", "severity_leaderboard")
 """The figures: these marts, whole."""
 MODELS = (*LEADERBOARDS, "trial_scores")
-"""The models on which figures depend; intervals over trials are drawn from trial scores."""
+"""The models on which figures depend; intervals over trials are computed from trial scores."""
 SQL = "sql"
 _TABLES_OF_RUNS = ("responses", "verdicts")
-"""The tables whose rows were made by runs."""
+"""The tables whose rows are written by runs."""
 _LIBRARIES = ("prbench-pipeline", "duckdb", "numpy", "scipy")
 _NAME = re.compile(r"manifest\.json|(rows|figures)/[a-z_]+\.jsonl|sql/[a-z_.]+\.sql")
 """Allowed names of members: others could lead out of the folder, or be files that a library reads."""
@@ -104,7 +104,7 @@ def query_of(name: str) -> str:
     condition = "benchmark = $benchmark" if _COLUMNS.get(name) == "* exclude (benchmark)" else _OF_DATA_SET
     columns = _COLUMNS.get(name, "* exclude (benchmark, dataset_revision)")
     if name == RUNS:
-        # Those that made rows of the data set, with their configuration as it is stored: without secrets.
+        # Runs that wrote rows of the data set, with their stored configuration, which has no secrets.
         columns = f"run_id, command, config, git_commit, {_time('started_at')}, {_time('ended_at')}, outcome"
         of_runs = (f"select run_id from {table} where {_OF_DATA_SET}" for table in _TABLES_OF_RUNS)
         condition = f"run_id in ({' union '.join(of_runs)})"
@@ -154,7 +154,7 @@ def certify(job: Job, file: Path) -> Certificate:
                     "figures have no interval for their present values yet; run `prbench aggregate` first"
                 )
             if file.exists():
-                raise UsageError(f"{file}: is there already; name a new file")
+                raise UsageError(f"{file}: exists already; name a new file")
             if not file.parent.is_dir():
                 raise UsageError(f"{file.parent}: no such folder; check the path")
             n_rows = write_rows(reader, (*ROWS, RUNS, *LEADERBOARDS), folder, benchmark, revision)
@@ -163,7 +163,7 @@ def certify(job: Job, file: Path) -> Certificate:
 
 
 def _about(reader: Reader, job: Job) -> dict[str, Any]:
-    """Return the entries of the manifest beside the members; they change only with the rows."""
+    """Return the further entries of the manifest; they change only with the rows."""
     given = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
     times = " union all ".join(f"select created_at from {name} where {_OF_DATA_SET}" for name in _TABLES_OF_RUNS)
     latest = f"select max(created_at) as created_at from ({times})"
@@ -171,7 +171,7 @@ def _about(reader: Reader, job: Job) -> dict[str, Any]:
         "benchmark": job.settings.benchmark, "dataset_revision": job.data.revision,
         "rows_until": reader.value(f"select {_time('created_at')} from ({latest}) as latest", given),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
-        # As a run stores it: secrets are not in it.
+        # As a run stores it, without secrets.
         "configuration": job.settings.model_dump(mode="json"),
         "intervals": INTERVALS,
     }  # fmt: skip
@@ -196,7 +196,7 @@ def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, An
 
 
 class Refused(PipelineError):
-    """A file is not a certificate, or not the one that was published."""
+    """A file is not a certificate, or not the published one."""
 
 
 def write_archive(path: Path, folder: Path, members: Iterable[str]) -> str:
@@ -241,12 +241,12 @@ def verified_digest(path: Path, published: str | None) -> str:
         stated = file.read(_DIGEST_HEX + 1)
     if stated != actual.encode():
         raise Refused(
-            f"{path}: is damaged or no certificate: its bytes do not have the digest that it ends with; get it again"
+            f"{path}: is damaged or not a certificate: its bytes do not have the digest at its end; get it again"
         )
     if published is not None and published.strip().lower() != actual:
         raise Refused(
-            f"{path}: is not the certificate that was published: its digest is {actual}, not {published.strip()}; "
-            "get it from whom you have the digest"
+            f"{path}: is not the published certificate: its digest is {actual}, not {published.strip()}; "
+            "get it from the source of the digest"
         )
     return actual
 
@@ -255,7 +255,7 @@ def unpack(path: Path, folder: Path) -> None:
     """Unpack an archive whose digest was verified into a folder.
 
     Raises:
-        Damaged: it would unpack to far more than its size, or holds members with other names or other bytes.
+        Damaged: it would unpack to far more than its size, or has members with other names or other bytes.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -264,7 +264,7 @@ def unpack(path: Path, folder: Path) -> None:
             for info in archive.infolist():
                 target = folder / info.filename
                 if not _NAME.fullmatch(info.filename) or target.exists():
-                    raise ValueError(f"{info.filename!r} is no name of a member, or of two")
+                    raise ValueError(f"{info.filename!r} is not the name of a member, or is the name of two")
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with target.open("wb") as file:
                     file.writelines(member_chunks(archive, info))
@@ -282,19 +282,19 @@ def _refuse_other_bytes(path: Path, archive: zipfile.ZipFile) -> None:
         for info in sorted(archive.infolist(), key=attrgetter("header_offset")):
             if info.header_offset != end:
                 raise ValueError(f"there are other bytes before {info.filename}")
-            # A header of 30 bytes says at 26 how long the name and the extra field behind it are (APPNOTE 4.3.7).
+            # Byte 26 of the 30-byte header has the lengths of the name and the extra field after it (APPNOTE 4.3.7).
             file.seek(info.header_offset + 26)
             end += 30 + sum(struct.unpack("<HH", file.read(4))) + info.compress_size
         file.seek(-_DIGEST_HEX, 2)
         if end != archive.start_dir or archive.comment != file.read():
-            raise ValueError("there are other bytes beside its members")
+            raise ValueError("there are bytes outside its members")
 
 
 def opened(path: Path, folder: Path) -> Bundle:
     """Unpack a certificate whose digest was verified into a folder, and return the content of its manifest.
 
     Raises:
-        Damaged: it does not hold exactly what its manifest lists.
+        Damaged: its members are not exactly those in its manifest.
     """
     unpack(path, folder)
     location = Folder(folder, str(path))

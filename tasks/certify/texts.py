@@ -1,4 +1,4 @@
-"""Comparison of given texts with the hashes of a certificate, and of its ids with the data that they are hashes of."""
+"""Comparison of given texts with the hashes of a certificate, and of its ids with their recomputed values."""
 
 import hashlib
 from collections import Counter, defaultdict
@@ -31,7 +31,7 @@ _RESPONSE = ("task_id", "conversation_id", "model", "model_config_hash", "trial"
 _VERDICT = (
     "criterion_id", "criterion_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial",
 )  # fmt: skip
-"""The parts of the ids of rows, beside the data set and the response."""
+"""The parts of the ids of rows, except the data set and the response."""
 CONVERSATION, CRITERION, RESPONSE = "conversation", "criterion", "response"
 OF_RESPONSE = ("task_id", "model", "trial", "vintage")
 _STORED = ("conversation_turns", "criteria", "responses")
@@ -48,11 +48,11 @@ class Texts:
     """The result of comparing given texts with a certificate.
 
     Attributes:
-        n_checked: kind of text -> how many were compared with the certificate.
-        n_certified: the same kinds -> how many are certified.
+        n_checked: kind of text -> number of texts compared with the certificate.
+        n_certified: kind of text -> number of certified texts.
         differing: descriptions of the texts that differ from the certified ones.
         missing: descriptions of the certified texts of these kinds that were not given.
-        n_others: how many given texts are about something that the certificate does not have.
+        n_others: number of given texts about tasks or models that are not in the certificate.
     """
 
     n_checked: dict[str, int]
@@ -76,11 +76,11 @@ class Texts:
 
 @dataclass(frozen=True)
 class Ids:
-    """The result of recomputing ids from the data that they are hashes of.
+    """The result of recomputing ids, which are hashes, from their data.
 
     Attributes:
-        n_checked: kind of row -> how many ids were computed.
-        n_unchecked: how many verdicts are on responses whose texts were not given.
+        n_checked: kind of row -> number of recomputed ids.
+        n_unchecked: number of verdicts on responses whose texts were not given.
         differing: descriptions of the rows whose ids are different.
     """
 
@@ -121,7 +121,7 @@ def check_texts(folder: Path, benchmark: str, revision: str, texts: Iterable[Pat
             continue
         checked[given.of] = None
         if given.value not in certified[given.of]:
-            differing[f"{given.where}: {_named(given.of)} is not what is certified"] = None
+            differing[f"{given.where}: {_named(given.of)} differs from the certified text"] = None
         elif given.text is not None:
             by_hash[given.value] = given.text
     n_checked = Counter(kind for kind, *_ in checked)

@@ -85,10 +85,10 @@ def _by_key(path: Path) -> dict[tuple[Any, ...], Row]:
     rows: dict[tuple[Any, ...], Row] = {}
     for row in certifying.rows_of(path):
         if not isinstance(row, dict):
-            raise TypeError("a row of a leaderboard is no object")
+            raise TypeError("a row of a leaderboard is not an object")
         key = tuple(json.dumps(row.get(column)) for column in KEY)
         if key in rows:
-            raise ValueError("two rows of a leaderboard are about the same")
+            raise ValueError("two rows of a leaderboard have the same key")
         rows[key] = row
     return rows
 
@@ -96,7 +96,7 @@ def _by_key(path: Path) -> dict[tuple[Any, ...], Row]:
 def is_same(column: str, stated: Any, own: Any) -> bool:
     """Return whether two figures are equal, except for the last digits of a mean."""
     if type(stated) is float and type(own) is float:
-        # Sums depend on the order of adding; resamples, of which ends are made, are computed in single precision.
+        # Sums depend on the order of adding, and ends of intervals on resamples in single precision.
         close = 1e-6 if column.endswith(("ci_low", "ci_high")) else 1e-9
         return math.isclose(stated, own, rel_tol=close, abs_tol=close)
     return type(stated) is type(own) and bool(stated == own)
@@ -112,7 +112,7 @@ class Verification:
         compared: leaderboard -> the comparison of its certified and recomputed figures.
         ids: the result of recomputing ids.
         other_sql: the models whose SQL here is not that of the certificate.
-        notes: descriptions of the weights that could not be checked.
+        notes: notes on weights that could not be checked.
         texts: the result of comparing given texts; None without any.
     """
 
@@ -141,7 +141,7 @@ class Verification:
             names = ", ".join(name.removeprefix("sql/").removesuffix(".sql") for name in self.other_sql)
             lines.append(f"The certificate has other SQL than this version, whose SQL was used: {names}")
         if (intervals := self.about.get("intervals")) != certifying.INTERVALS:
-            lines.append(f"The certificate's intervals were drawn in another way than this version's: {intervals}")
+            lines.append(f"The certificate's intervals have another method than this version's: {intervals}")
         texts = self.texts.lines if self.texts else ()
         return [*lines, *self.notes, *self.ids.lines, *texts, f"digest: {self.digest}"]
 
@@ -181,16 +181,16 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
         needed = {certifying.member_of(name) for name in (*certifying.ROWS, certifying.RUNS, *certifying.LEADERBOARDS)}
         if lacking := needed - names:
             raise Damaged(f"{file}: lacks {min(lacking)}; it was not made by `prbench certify`")
-        # SQL from elsewhere is read and never run: it could read files.
+        # The certificate's SQL is only compared, never run: it could read files.
         own = {name: text.encode() for name, text in certifying.model_texts().items()}
         certified = {name: (folder / name).read_bytes() for name in names if name.startswith(f"{certifying.SQL}/")}
         other = sorted(name for name in own.keys() | certified.keys() if own.get(name) != certified.get(name))
         try:
             compared, notes = _recomputed(folder, about, is_same_sql=not other)
         except (WarehouseError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
-            raise Damaged(f"{file}: holds rows that no warehouse has ({error}); get it again") from error
+            raise Damaged(f"{file}: has rows that no warehouse can have ({error}); get it again") from error
         if not any(each.n_figures or each.differences for each in compared.values()):
-            raise Damaged(f"{file}: holds no figures; it was not made by `prbench certify`")
+            raise Damaged(f"{file}: has no figures; it was not written by `prbench certify`")
         key = about["benchmark"], about["dataset_revision"]
         checked, by_hash = check_texts(folder, *key, texts) if texts else (None, {})
         ids = check_ids(folder, *key, by_hash)
@@ -201,7 +201,7 @@ def verify_files(source: Path | Store) -> StageReport:
     """Read all files of a backup, an export or the latest publication at a target, and report its kind.
 
     Raises:
-        Damaged: it is none of these, or a file is not what its manifest says.
+        Damaged: it is none of these, or a file does not match its manifest.
     """
     location = published_in(Folder(source) if isinstance(source, Path) else source)
     bundle = read_bundle(location, *KINDS)

@@ -1,4 +1,4 @@
-"""Check: run the suites on what is stored, store what they find, and admit or refuse tasks."""
+"""Check: run the suites on the stored rows, store the findings, and admit or refuse tasks."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,10 +38,10 @@ def policies_of(job: Job, expectations: Iterable[Expectation]) -> dict[str, str]
     """Return the policy of each check: `quarantine`, `warn` or `fail`, as configured or by default.
 
     Args:
-        expectations: all of the job's benchmark.
+        expectations: all expectations of the job's benchmark.
 
     Raises:
-        UsageError: a policy is configured for an unknown check, or `quarantine` for one that does not look at tasks.
+        UsageError: a policy is configured for an unknown check, or `quarantine` for a check of results.
     """
     configured = job.settings.quality.policies
     suites = {each.check: each.suite for each in expectations}
@@ -51,14 +51,14 @@ def policies_of(job: Job, expectations: Iterable[Expectation]) -> dict[str, str]
             near = did_you_mean(name, suites) or f"; known are {', '.join(sorted(suites))}"
             problems.append(f"quality.{name}: there is no such check{near}")
         elif policy == "quarantine" and suites[name] != "ingest":
-            problems.append(f"quality.{name}: looks at results, not at tasks; its policy is warn or fail")
+            problems.append(f"quality.{name}: checks results, not tasks; its policy is warn or fail")
     if problems:
         raise UsageError("; ".join(problems))
     return {each.check: configured.get(each.check, default_policy(each)) for each in expectations}
 
 
 def default_policy(expectation: Expectation) -> str:
-    """Return the policy of an expectation for which none is configured."""
+    """Return the default policy of an expectation."""
     return _DEFAULT_POLICIES.get((expectation.suite, expectation.severity), "warn")
 
 
@@ -66,9 +66,9 @@ Policies = Mapping[str, str]
 
 
 def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> StageReport:
-    """Run suites on the job's data-set revision, store what they find, and admit or refuse its tasks.
+    """Run suites on the job's data-set revision, store the findings, and admit or refuse its tasks.
 
-    With `reuse`, the findings of the last run stand if expectations, policies and rows are still the same.
+    With `reuse`, the findings of the last run are kept if expectations, policies and rows have not changed.
 
     Raises:
         PipelineError: an expectation failed whose policy is `fail`.
@@ -88,7 +88,7 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
         parameters = {"benchmark": benchmark.name, "revision": data.revision}
         findings = run_suite(expectations, lambda table: reader.frame(sql.read(f"checks/{table}"), parameters))
     common = {**key, "run_id": job.run_id, "created_at": datetime.now(UTC)}
-    # One row for each task and check, with everything that was found.
+    # One row for each task and check, with all findings.
     refused: dict[tuple[str, str], list[str]] = defaultdict(list)
     for each in findings:
         if each.expectation.suite == "ingest" and policies[each.expectation.check] != "warn":
@@ -101,7 +101,7 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
         }
         for (task_id, check_name), details in refused.items()
     ]  # fmt: skip
-    # The rows of `checks` say which refusals count, so they come last.
+    # The rows of `checks` decide which refusals count, so they are written last.
     warehouse.write("refusals", refusals)
     warehouse.write("checks", [
         common | {
@@ -129,7 +129,7 @@ def _known_findings(
 ) -> list[ExpectationResult] | None:
     """Return the findings of the last ingest suite; None if expectations, policies or the number of rows changed.
 
-    The rows of a revision never change; there are only more of them when a further split is ingested.
+    The rows of a revision never change; ingesting another split only adds rows.
     """
     last = "run_id = arg_max(run_id, created_at) filter (suite = 'ingest') over ()"
     of_revision = "benchmark = $benchmark and dataset_revision = $dataset_revision"

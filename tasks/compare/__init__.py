@@ -1,5 +1,5 @@
 """Compare: two models, judges, templates, runs, vintages or revisions, paired by task.
 
-A comparison becomes pairs of model runs that differ only in what is compared (`pairs.py`). These become differences
-with intervals and tests (`differences.py`), in words and as rows, with the criteria that flipped (`rows.py`).
+`pairs.py` finds pairs of model runs that differ only in the compared property. `differences.py` computes their
+differences with intervals and tests. `rows.py` turns them into sentences and rows, with the flipped criteria.
 """

@@ -1,4 +1,4 @@
-"""Conditions of models: what is configured and stored, what of them is compared, and tests that are not stored yet."""
+"""Conditions of models: configured and stored ones, their comparisons, and tests that are not stored yet."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -63,7 +63,7 @@ _STEPS = (
     "condition_members", "condition_pairs", "condition_values", "condition_figures", "condition_task_values",
     "condition_responses",
 )  # fmt: skip
-"""The views of `sql/intermediate/conditions/` that read the definitions, each after those that it reads."""
+"""The views of `sql/intermediate/conditions/` that read the definitions, each after the views that it reads."""
 _VIEWS = ("condition_differences", "condition_criteria")
 
 
@@ -81,7 +81,7 @@ def definitions_of(reader: Reader, job: Job) -> Definitions:
             raise UsageError("; ".join(wrong))
     if not definitions:
         raise UsageError(
-            "no conditions are configured or stored: say under `conditions` which labels are one model, such as "
+            "no conditions are configured or stored: list under `conditions` the labels that are one model, such as "
             "`conditions: {gpt-5: {baseline: gpt-5-plain, web search: gpt-5-search}}`"
         )
     known = sorted({*definitions, *(label for labels in definitions.values() for label in labels.values())})
@@ -91,7 +91,7 @@ def definitions_of(reader: Reader, job: Job) -> Definitions:
 
 
 def labels_of(definitions: Definitions, models: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels that names mean: a name that conditions share has several, a label only itself."""
+    """Return the labels of names: all labels of a name that conditions share, or a label itself."""
     return tuple(label for name in models for label in definitions.get(name, {"": name}).values())
 
 
@@ -100,7 +100,7 @@ def current_steps(
 ) -> tuple[Mapping[str, str], Mapping[str, Any]]:
     """Return CTEs that replace the stored definitions and tests by these definitions and fresh tests.
 
-    Return their parameters too; nothing is written.
+    Return their parameters too, without writing.
     """
     records = [
         {"shared_model": name, "condition_names": list(labels), "condition_models": list(labels.values())}

@@ -22,12 +22,12 @@ class ScoreDifference:
     """The second side's score minus the first side's on a set of tasks, before any clipping.
 
     Attributes:
-        tasks: those with a complete trial on both sides, on which the figures rest: `task_id`, and what it is worth on
-            both sides, each the mean over its complete trials (`first_score`, `second_score`).
+        tasks: the compared tasks, with a complete trial on both sides: `task_id`, and its score on both sides, each the
+            mean over its complete trials (`first_score`, `second_score`).
         both_responded: the tasks with a response on both sides, complete or not.
-        n_wanted: how many both sides could have.
-        p_adjusted: the p-value, corrected for the number of differences that are shown.
-        is_significant: whether that is at most 5 %; None where there is no p-value. Interval and smallest detectable
+        n_wanted: the number of tasks that both sides could have.
+        p_adjusted: the p-value, corrected for the number of shown differences.
+        is_significant: true if `p_adjusted` is at most 5 %; None without a p-value. Interval and smallest detectable
             difference are not corrected.
     """
 
@@ -52,7 +52,7 @@ class ScoreDifference:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonResult:
-    """The result of a comparison: what was compared, the differences by pair and split, and notes on all of them."""
+    """The result of a comparison: its names, the differences by pair and split, and notes on all of them."""
 
     kind: Kind
     score: str
@@ -64,7 +64,7 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
     """Return the differences of a comparison.
 
     Raises:
-        UsageError: the names or options do not say what to compare.
+        UsageError: the names or options do not determine a comparison.
         PipelineError: there is nothing to compare.
     """
     kind, paired_runs, notes = pairs(reader, comparison)
@@ -79,7 +79,7 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
         raise _no_tasks(reader, comparison)
     differences, empty = list[ScoreDifference](), list[str]()
     for pair in paired_runs:
-        # Of a pipeline run the values of the tasks that it made a verdict on.
+        # For a pipeline run, the values of the tasks on which it made a verdict.
         first, second = (
             own if side.only_tasks is None else own.filter(pl.col("task_id").is_in(list(side.only_tasks)))
             for side in pair.sides
@@ -105,7 +105,7 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
 
 
 def _on_random_parts(reader: Reader, paired_runs: Iterable[ModelRunPair]) -> list[str]:
-    """Return the sides that rest on a random part of the tasks, chosen by the results on them."""
+    """Return the sides with only a random part of the tasks, which depends on the results."""
     names = {side.model_run.model_run_id: side.model_run.model for pair in paired_runs for side in pair.sides}
     rows = reader.rows(sql.read("queries/stopping/stopped_model_runs"), {"model_runs": sorted(names)})
     stopped = sorted({names[row["model_run_id"]] for row in rows})
@@ -131,11 +131,11 @@ def _no_tasks(reader: Reader, comparison: Comparison) -> PipelineError:
     if not rows or not comparison.splits:
         return PipelineError("nothing to compare: no task is admitted here; run `prbench check` to see why")
     known = ", ".join(row["split"] for row in rows)
-    return UsageError(f"--split {comparison.splits[0]}: what is stored has none; it has {known}")
+    return UsageError(f"--split {comparison.splits[0]}: the stored data does not have it; it has {known}")
 
 
 def _difference(comparison: Comparison, pair: ModelRunPair, split: str, wanted: pl.DataFrame) -> ScoreDifference | None:
-    """Return the difference of a pair on a split; None where no task is complete on both sides."""
+    """Return the difference of a pair on a split; None if no task is complete on both sides."""
     complete = wanted.drop_nulls(["value", "value_second"])
     if complete.is_empty():
         return None

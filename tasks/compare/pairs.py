@@ -23,7 +23,7 @@ COLUMN_OF = {
     "model": "model", "judge": "judge", "template": "template_hash", "vintage": "vintage",
     "revision": "dataset_revision",
 }  # fmt: skip
-"""The column of `intermediate.model_runs` that each kind of name stands in; a run stands in none."""
+"""The column of `intermediate.model_runs` for each kind of name; a pipeline run has none."""
 _SHORTEST = 6
 _BY_PREFIX: frozenset[Kind] = frozenset({"template", "run", "revision"})
 Known = Mapping[Kind, Sequence[str]]
@@ -32,7 +32,7 @@ _IDENTITY = (
     "grading", "judge_trial",
 )  # fmt: skip
 _MAY_DIFFER: dict[Kind, frozenset[str]] = {
-    # A label stands for what was configured under it.
+    # A label stands for its configuration.
     "model": frozenset({"model", "model_config_hash"}),
     "judge": frozenset({"judge", "judge_config_hash", "template_hash"}),
     "template": frozenset({"template_hash"}),
@@ -68,7 +68,7 @@ class Comparison:
 class ModelRun:
     """A configured model, sampled in one vintage, under one judge configuration.
 
-    `is_by_judge` is false where people labelled it.
+    `is_by_judge` is false for labels of people.
     """
 
     model_run_id: int
@@ -89,7 +89,7 @@ class ModelRun:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A model run under its name in the comparison; of a pipeline run, the only tasks that count."""
+    """A model run with its name in the comparison; for a pipeline run, also the tasks that count."""
 
     name: str
     model_run: ModelRun
@@ -98,7 +98,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class ModelRunPair:
-    """Two model runs that differ in nothing but what is compared."""
+    """Two model runs that differ only in the compared property."""
 
     first: Side
     second: Side
@@ -128,7 +128,7 @@ def comparison_of(
     """Return the comparison that a job requests.
 
     Raises:
-        UsageError: the benchmark has no such score, or the configured data set is not there.
+        UsageError: the benchmark has no such score, or the configured data set is missing.
     """
     benchmark = load_benchmark(job.settings.benchmark)
     chosen = score_or(benchmark.primary_score, score, benchmark)
@@ -140,10 +140,10 @@ def comparison_of(
 
 
 def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelRun]) -> tuple[Kind, tuple[str, ...]]:
-    """Return the kind of the comparison, and the full names of what it compares.
+    """Return the kind of the comparison, and the full names of its sides.
 
     Raises:
-        UsageError: a name is not known, or stands for several things, or for the same as another.
+        UsageError: a name is unknown or ambiguous, or means the same as another.
     """
     runs = [row["run_id"] for row in reader.select("verdicts", "distinct run_id", benchmark=comparison.benchmark)]
     known: Known = {
@@ -185,7 +185,7 @@ def _unfit(names: Sequence[str], matches: Mapping[Kind, list[list[str]]], known:
             return _unknown(name, {kind: known[kind] for kind in matches})
     kinds_of = [next(kind for kind, full in matches.items() if full[index]) for index in range(len(names))]
     message = ", ".join(f"{name} is a {kind}" for name, kind in zip(names, kinds_of, strict=True))
-    return f"{message}; what is compared is of one kind"
+    return f"{message}; all names must be of one kind"
 
 
 def _unknown(name: str, known: Known) -> str:
@@ -206,7 +206,7 @@ def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPa
     """Return the kind of the comparison, the pairs of model runs, and notes on their choice.
 
     Raises:
-        UsageError: the names do not say what to compare, or an option asks for what is not there.
+        UsageError: the names do not determine a comparison, or an option has no match.
         PipelineError: no two model runs can be compared.
     """
     every = model_runs(reader, comparison.benchmark)
@@ -220,7 +220,7 @@ def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPa
     requested = [
         each
         for each in meant
-        # Who is compared by name need not be a judge.
+        # A grader that is compared by name need not be a judge.
         if (each.judge in comparison.judges if comparison.judges else each.is_by_judge or kind == "judge")
         and (not comparison.models or each.model in comparison.models)
         and (not comparison.vintage or each.vintage == comparison.vintage)
@@ -247,12 +247,12 @@ def model_runs(reader: Reader, benchmark: str) -> list[ModelRun]:
 
 
 def of_revision(every: Sequence[ModelRun], revision: str | None) -> Sequence[ModelRun]:
-    """Return the model runs of a revision; all where it has none."""
+    """Return the model runs of a revision; all if it has none."""
     return [each for each in every if each.dataset_revision == revision] or every
 
 
 def _grouped(kind: Kind, sides: Iterable[Side]) -> dict[Any, list[Side]]:
-    """Return the sides in groups that are equal in everything except what is compared."""
+    """Return the sides in groups that are equal except in the compared property."""
     return _by(attrgetter(*(name for name in _IDENTITY if name not in _MAY_DIFFER[kind])), sides)
 
 
@@ -267,7 +267,7 @@ def _refuse_options(comparison: Comparison, kind: Kind, every: Sequence[ModelRun
     vintages = (comparison.vintage,) if comparison.vintage else ()
     for option, values in {"model": comparison.models, "judge": comparison.judges, "vintage": vintages}.items():
         if values and option == kind:
-            raise UsageError(f"--{option}: {option}s are what is compared; leave the option out")
+            raise UsageError(f"--{option}: {option}s are compared; leave the option out")
         known = sorted({getattr(each, option) for each in every})
         unknown = [value for value in values if value not in known]
         if unknown:
@@ -277,7 +277,7 @@ def _refuse_options(comparison: Comparison, kind: Kind, every: Sequence[ModelRun
 def _sides(
     reader: Reader, benchmark: str, kind: Kind, every: Sequence[ModelRun], names: Sequence[str] | None = None
 ) -> list[Side]:
-    """Return the model runs under the names that they have as this kind; only those of some names, if any are given."""
+    """Return the model runs with their names of this kind; only those of some names, if any are given."""
     if kind != "run":
         named = [Side(getattr(each, COLUMN_OF[kind]), each) for each in every]
         return [side for side in named if names is None or side.name in names]
@@ -303,7 +303,7 @@ def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> list[M
 
 def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[ModelRunPair]:
     if kind == "run":
-        # Two runs that worked on the same responses have no difference to show: a verdict is stored once.
+        # Two pipeline runs on the same responses have no difference: a verdict is stored once.
         return [
             ModelRunPair(a, b)
             for a, b in product(first, second)
@@ -311,7 +311,7 @@ def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[M
         ]
     if kind != "judge":
         return [_latest(kind, first, second)]
-    # With one template for both, the judges alone differ.
+    # With the same template for both, only the judges differ.
     by_template = [_by(attrgetter("template_hash"), sides) for sides in (first, second)]
     shared = [template for template in by_template[0] if template in by_template[1]]
     return [_latest(kind, *(of_side[template] for of_side in by_template)) for template in shared] or [
@@ -320,7 +320,7 @@ def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[M
 
 
 def _latest(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> ModelRunPair:
-    """Return the pair of the newest sides; there are several only where a label has been configured again."""
+    """Return the pair of the newest sides; there are several only if a label has had several configurations."""
     of_judge = ("judged_at", "judge_config_hash", "template_hash")
     newest = attrgetter(*(("responded_at", "model_config_hash") if kind == "model" else of_judge))
     chosen, notes = [], []
@@ -351,7 +351,7 @@ def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> 
 
 
 def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> list[list[Side]]:
-    """Return the sides that can be compared, in groups that differ only in what is compared.
+    """Return the sides that can be compared, in groups that differ only in the compared property.
 
     They are of the revision; if nothing of it is stored, of all revisions. Two sides need not have a task in common.
 

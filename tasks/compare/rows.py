@@ -1,4 +1,4 @@
-"""Differences, and what they consist of, in words and as the rows of figures (`tasks.figures.shown.comparisons`)."""
+"""Differences and their parts, as sentences and as the rows of figures (`tasks.figures.shown.comparisons`)."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ _HASHES = {"template_hash", "dataset_revision"}
 
 
 def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
-    """Return a difference in plain words."""
+    """Return a difference as a sentence."""
     first, second = short(result.kind, difference.pair.first), short(result.kind, difference.pair.second)
     where = f"on {difference.split}{where_in(result, difference)}"
     if not n_unequal(difference):
@@ -49,7 +49,7 @@ def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
 
 
 def _evidence(result: ComparisonResult, difference: ScoreDifference, p_adjusted: float) -> str:
-    """Return the interval and the p-value, in words."""
+    """Return the interval and the p-value as text."""
     n_tested = _n_tested(result)
     corrected = f" corrected for {n_tested} comparisons" if n_tested > 1 else ""
     paired = difference.paired
@@ -81,7 +81,7 @@ def why_no_interval(difference: ScoreDifference) -> str | None:
 
 
 def notes_on_all(result: ComparisonResult) -> list[str]:
-    """Return notes on intervals and p-values, and those that hold for all differences."""
+    """Return notes on intervals and p-values, and notes on all differences."""
     notes = []
     if any(each.paired.p_value is None for each in result.differences):
         notes.append(f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ.")
@@ -111,7 +111,7 @@ def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[
 
 
 def distinguishing(result: ComparisonResult) -> list[str]:
-    """Return the attributes, beside what is compared, in which differences or their sides differ."""
+    """Return the attributes, except the compared one, in which differences or their sides differ."""
     own = COLUMN_OF.get(result.kind)
     pairs = [difference.pair for difference in result.differences]
     return [
@@ -140,7 +140,7 @@ def where_in(result: ComparisonResult, difference: ScoreDifference) -> str:
 
 
 def decision(by_trial: Sequence[float]) -> str:
-    """Return the decision on a criterion: one word where all trials agree, else the number of trials that met it."""
+    """Return the decision on a criterion: one word if all trials agree, else the number of trials that met it."""
     counts = Counter(by_trial)
     if len(counts) == 1:
         return _DECISIONS[by_trial[0]]
@@ -164,7 +164,7 @@ def p_value(value: float | None) -> str | None:
 
 def _p_in_words(value: float) -> str:
     shown = p_value(value)
-    # A value that rounds to the level may be on either side of it.
+    # A value that rounds to the significance level may be on either side of it.
     if value != ALPHA and shown == f"{ALPHA:.3f}":
         shown = f"{'<' if value < ALPHA else '>'} {shown}"
     return f"p {shown}" if shown and shown[0] in "<>" else f"p = {shown}"
@@ -204,19 +204,18 @@ def apart(
 
     They are counted, and listed by category, task and flip, each with the largest loss first.
 
-    A flip is a criterion that both sides decided, and not alike; values are means over the trials that are complete,
-    `effect` is what the change is worth to the task's score. `n_flips` is how many are given of each difference.
+    A flip is a criterion that both sides decided differently; values are means over complete trials, and `effect` is
+    the change of the task's score. `n_flips` is the number of listed flips for each difference.
 
-    Of the criteria of tasks with a response on both sides, `n_compared` are compared: those in both rubrics, of tasks
-    that are complete on both sides. `explained` is the part of the difference that flips make: all of it, unless the
-    rubrics differ.
+    `n_compared` is the number of compared criteria: those in both rubrics, of tasks that are complete on both sides.
+    `explained` is the part of the difference that flips explain: all of it, unless the rubrics differ.
     """
     parts: dict[str, list[Row]] = {"verdicts": [], "categories": [], "tasks": [], "flips": []}
     cells_of: dict[tuple[int, int], pl.DataFrame] = {}
     for difference in differences:
         ids = difference.pair.first.model_run.model_run_id, difference.pair.second.model_run.model_run_id
         if ids not in cells_of:
-            # Differences of one pair follow each other; the cells of more than one are not kept.
+            # Differences of one pair follow each other; only the cells of one pair are kept.
             parameters = {"first": ids[0], "second": ids[1], "score": result.score}
             cells_of = {ids: pl.DataFrame(reader.arrow(sql.read("queries/compare/flips"), parameters))}
         labels = _labels(result, difference)
@@ -226,7 +225,7 @@ def apart(
 
 
 def _labels(result: ComparisonResult, difference: ScoreDifference) -> Row:
-    """Return the labels that distinguish a difference from others.
+    """Return the labels that distinguish a difference from the others.
 
     `where` holds the attributes that both sides share and that vary between differences.
     """
@@ -236,7 +235,7 @@ def _labels(result: ComparisonResult, difference: ScoreDifference) -> Row:
 
 
 _SIGNS = ((pl.col("effect") > 0).sum().alias("n_gained"), (pl.col("effect") < 0).sum().alias("n_lost"))
-"""How many flips raise or lower the score."""
+"""The number of flips that raise or lower the score."""
 
 
 def _parts(difference: ScoreDifference, cells: pl.DataFrame, n_flips: int | None) -> dict[str, list[Row]]:

@@ -1,4 +1,4 @@
-"""The job of one run: the configuration, and the run's own choices beside it."""
+"""The job of one run: the configuration, and the run's own choices."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -24,16 +24,15 @@ class DataRevision(Strict):
 
 
 class Job(Strict):
-    """One run: the configuration, narrowed by what was asked on the command line, on one warehouse.
+    """One run: the configuration, narrowed by the command line, on one warehouse.
 
     `models` and `judges` of the settings are already the chosen ones; `named_models` is None unless models were named,
-    and then also holds labels that only imported responses have; `named_judges` likewise. `named_tasks` and
-    `named_trials` narrow what is wanted further; `vocabularies` are the kinds of labels that tasks are annotated with
-    (none: all). `compared_models` are all models of the configuration where `stopping` compares them: what is named
-    narrows what is evaluated, and not what is compared. `night` is the label of the night that the run is, and the
-    vintage of every model that is resampled each night; all others are of `vintage`. No call begins after `stop_at`.
-    `warehouse_source` says what chose the warehouse's folder, for people to read.
-    The revision of its data set is looked up when it is first needed, once for the job and all copies of it.
+    and may also have labels of imported responses; `named_judges` likewise. `named_tasks` and `named_trials` narrow the
+    wanted work further; `vocabularies` are the kinds of labels for annotation (none: all). `compared_models` are all
+    configured models if `stopping` compares them: names narrow the evaluated models, not the compared ones. `night` is
+    the label of the run's night, and the vintage of every model that is resampled each night; all others have
+    `vintage`. No call begins after `stop_at`. `warehouse_source` describes the source of the warehouse's folder, for
+    people. The revision of the data set is looked up when it is first needed, once for the job and all its copies.
     """
 
     settings: Settings
@@ -55,18 +54,18 @@ class Job(Strict):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, _: CoreSchema, __: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Return a plain schema: Prefect needs one for each flow with a job, and no job is made from JSON.
+        """Return a plain schema: Prefect needs one for each flow with a job, and no job is created from JSON.
 
         This saves a second in total.
         """
         return {"type": "object"}
 
     def looking_up(self, find: Callable[[], DataRevision]) -> Self:
-        """Return a copy that finds the revision of its data set by a function."""
+        """Return a copy that looks up the revision of its data set by a function."""
         find_once, one_at_a_time = cache(find), Lock()
 
         def looked_up() -> DataRevision:
-            with one_at_a_time:  # `cache` alone calls `find` once for each thread before the first result
+            with one_at_a_time:  # `cache` alone would call `find` once in each thread before the first result
                 return find_once()
 
         job = self.model_copy()
@@ -81,12 +80,12 @@ class Job(Strict):
             UsageError: the configuration names no readable data set.
             PipelineError: it cannot be read.
         """
-        assert self._lookup is not None, "a job is made with `looking_up`"
+        assert self._lookup is not None, "a job needs `looking_up`"
         return self._lookup()
 
     @property
     def report_folder(self) -> Path:
-        """The folder of the reports, each in a folder with its benchmark's name."""
+        """The folder of all reports; each benchmark has its own folder in it."""
         return self.settings.report.folder or self.warehouse / "report"
 
     @property
@@ -96,7 +95,7 @@ class Job(Strict):
 
     @property
     def report_url(self) -> str | None:
-        """The address of that page, where the report folder is served."""
+        """The address of that page, if the report folder is served."""
         url = self.settings.report.url
         return None if url is None else f"{url.rstrip('/')}/{self.settings.benchmark}/index.html"
 
@@ -113,10 +112,10 @@ class Job(Strict):
 
     @property
     def trials(self) -> tuple[int, ...]:
-        """The trials that are wanted."""
+        """The wanted trials."""
         return self.named_trials or tuple(range(1, self.settings.trials + 1))
 
     @property
     def vintages(self) -> list[str]:
-        """All samplings that the run is about."""
+        """All vintages of the run."""
         return list(dict.fromkeys((self.vintage, *map(self.vintage_of, self.settings.models))))

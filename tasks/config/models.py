@@ -1,4 +1,4 @@
-"""Models, judges and cascades as the configuration gives them: where they are, what is sent, what they cost."""
+"""Models, judges and cascades in the configuration: their addresses, parameters and prices."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,24 +12,24 @@ from tasks.rules.identity import IMPORTED
 from tasks.rules.text.secrecy import REFERENCE, is_reference, is_secret_name, literal_secret
 
 BATCH_PREFIXES = ("openai/", "hosted_vllm/")
-"""Routes whose endpoints speak OpenAI's batch interface."""
+"""Routes whose endpoints support OpenAI's batch interface."""
 Size = Annotated[int, Field(ge=1, strict=True)]
 ORIGINAL: Final = "original"
-"""The rubric in its own words."""
+"""The original wording of the rubric."""
 _RESERVED = frozenset({
     "model", "messages", "input", "n", "stream", "timeout", "api_base", "base_url", "num_retries", "max_retries",
     "fallbacks", "mock_response", "extra_headers", "caching", "drop_params",
 })  # fmt: skip
-"""Parameters that are the pipeline's own to set, or that would change what a call is behind its back."""
+"""Parameters that the pipeline sets itself, or that would change a call without its knowledge."""
 _SCHEME = re.compile(r"(?:Bearer|Basic)\s", re.IGNORECASE)
-"""How the value of a header begins that is a secret, whatever its name."""
+"""Prefixes of values that mark a header as a secret, whatever its name."""
 
 
 def secrets_in(address: str, name: str) -> Iterator[str]:
-    """Yield the problems of an address that contains a secret itself; `name` is the setting's name."""
+    """Yield the problems of an address that contains a literal secret; `name` is the setting's name."""
     parts = urlsplit(address)
     if "@" in parts.netloc:
-        # HTTP clients refuse it beside the key that is sent in a header.
+        # HTTP clients refuse it together with a key in a header.
         yield f"`{name}` holds a user or password; send it as a header with ${{NAME}} for its value"
     for key, value in parse_qsl(parts.query):
         if is_secret_name(key) and not REFERENCE.fullmatch(value):
@@ -37,12 +37,12 @@ def secrets_in(address: str, name: str) -> Iterator[str]:
 
 
 class Strict(BaseModel):
-    """A part of the configuration: unknown keys are refused, nothing is changed later."""
+    """A part of the configuration: unknown keys are refused, and it never changes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def problems(self) -> Iterator[str]:
-        """Yield the problems of these settings, beside those of their types."""
+        """Yield the problems of these settings, except those of their types."""
         yield from ()
 
     @model_validator(mode="after")
@@ -63,11 +63,11 @@ class Price(Strict):
 class Endpoint(Strict):
     """A model behind LiteLLM, with the parameters that are sent to it.
 
-    `api` chooses chat completions or the responses API, `stream` asks for the reply in pieces. `omits_think_tag` says
-    that the server sends thinking without its opening tag, so that all up to the closing one is thinking; it changes no
-    request, but what is read of a reply, so it is part of the identity. Values of `headers`, `api_base`, and of what is
-    named like a secret in `params`, refer to the environment as `${NAME}`; what stands in the file is part of the
-    identity, the values of the environment are not.
+    `api` chooses chat completions or the responses API; `stream` requests the reply in pieces. `omits_think_tag` means
+    that the server sends thinking without its opening tag, so everything up to the closing tag is thinking; it changes
+    how a reply is read, not the request, so it is part of the identity. Values of `headers`, `api_base`, and of secrets
+    in `params` refer to the environment as `${NAME}`; the text in the file is part of the identity, the values of the
+    environment are not.
     """
 
     name: str = Field(min_length=1)
@@ -107,7 +107,7 @@ class Endpoint(Strict):
             yield f"{name} is a secret ({path}); put it in the environment and write ${{NAME}} here"
         yield from secrets_in(self.api_base or "", "api_base")
         if self.name.startswith("aiohttp_openai/"):
-            # Its client neither refuses redirects nor bounds what it reads.
+            # Its client neither refuses redirects nor bounds bodies.
             yield "names that begin with aiohttp_openai/ are not supported; use openai/ or hosted_vllm/"
         for name in sorted(_RESERVED & {*self.params, *getattr(self, "fallback", {})}):
             yield f"`{name}` cannot be given as a parameter; the pipeline sets it itself"
@@ -118,12 +118,12 @@ class Endpoint(Strict):
         ):
             yield "`stream`, `seed` and `thinking_budget_tokens` are for `api: chat`"
         if self.name.startswith("hosted_vllm/") and self.thinking_budget_tokens is not None:
-            # LiteLLM makes an effort of it, so different budgets would send the same request.
+            # LiteLLM converts it to an effort, so different budgets would send the same request.
             yield "`thinking_budget_tokens` is not sent to hosted_vllm/ models; give `reasoning_effort`"
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters that are sent beside the messages and change the reply; unset ones are left out."""
+        """The parameters that are sent with the messages and change the reply; unset ones are left out."""
         names = ("reasoning_effort", "thinking_budget_tokens", "temperature", "seed", "max_tokens")
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         tools = {name: True for name in ("web_search", "code_interpreter") if getattr(self, name)}
@@ -132,11 +132,11 @@ class Endpoint(Strict):
 
 
 class Model(Endpoint):
-    """A model that is evaluated.
+    """A model to evaluate.
 
-    `system_prompt` is sent as the first message of every conversation, and is part of the model's identity; judges do
-    not see it. Without it none is sent, as the benchmarks do. One whose `source` is `imported` is never called: its
-    responses are those that were imported under its label.
+    `system_prompt` is the first message of every conversation, and part of the model's identity; judges do not see it.
+    By default there is none, as in the benchmarks. A model whose `source` is `imported` is never called: its responses
+    are those imported under its label.
     """
 
     source: Literal["sampled", "imported"] = "sampled"
@@ -154,7 +154,7 @@ class Model(Endpoint):
         return data
 
     def problems(self) -> Iterator[str]:
-        """As for any model, and settings of calls where none are made."""
+        """Yield the problems of any model, and settings of calls if none are made."""
         yield from super().problems()
         if self.is_imported and self != Model.model_construct(name=self.label, label=self.label, source=self.source):
             yield "a model with `source: imported` is never called, so it has a `label` and nothing else"
@@ -168,10 +168,10 @@ class Model(Endpoint):
 class Analyst(Endpoint):
     """A model that judges responses, labels tasks or reviews criteria.
 
-    It is called `trials` times for each. `structured_output` asks for the reply's JSON schema: always, never, or (null)
-    where LiteLLM knows that the model supports it. In `mode: batch` the calls go out as provider batches, which cost
-    less and may take a day. `allow_live` lets live calls do what a batch did not or cannot: failed calls, reminders
-    after a reply that cannot be read, long responses; else the first two are failures that the next run's batch
+    It is called `trials` times for each item. `structured_output` requests the reply's JSON schema: always, never, or
+    (null) if LiteLLM knows that the model supports it. In `mode: batch` the calls are provider batches, which cost less
+    and may take a day. `allow_live` permits live calls for work that a batch has not done or cannot do: failed calls,
+    reminders after an unreadable reply, long responses; without it the first two are failures that the next run's batch
     repeats.
     """
 
@@ -182,7 +182,7 @@ class Analyst(Endpoint):
     timeout_s: Annotated[float, Field(gt=0)] = 600.0
 
     def problems(self) -> Iterator[str]:
-        """As for any model, and batches where there are none."""
+        """Yield the problems of any model, and batches if its route has none."""
         yield from super().problems()
         if self.mode == "batch" and (not self.name.startswith(BATCH_PREFIXES) or self.api != "chat"):
             yield f"`mode: batch` is for chat names that begin with {' or '.join(BATCH_PREFIXES)}"
@@ -195,17 +195,17 @@ Analysts = Annotated[tuple[Analyst, ...], BeforeValidator(lambda given: [given] 
 
 
 class Embedding(Analyst):
-    """A model that makes vectors of phrases."""
+    """An embedding model for phrases."""
 
     def problems(self) -> Iterator[str]:
-        """As for any model, and settings of conversations."""
+        """Yield the problems of any model, and settings of conversations."""
         yield from super().problems()
         if self.api != "chat" or self.stream or self.mode != "live" or self.trials != 1:
             yield "`api`, `stream`, `mode` and `trials` are not settings of an embedding model"
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """As for any model, and what kind of call it is."""
+        """The parameters of any model, and the kind of call."""
         return {**super().parameters, "api": "embedding"}
 
 
@@ -220,7 +220,7 @@ class Capabilities(Strict):
     embedding: Embedding | None = None
 
     def problems(self) -> Iterator[str]:
-        """No phrases, or several of a criterion."""
+        """Yield a lack of phrases, or several phrases for each criterion."""
         if self.embedding is not None and self.model is None:
             yield "`embedding` needs `model`, which writes the phrases"
         if self.model is not None and self.model.trials != 1:
@@ -236,18 +236,18 @@ class Escalation(Strict):
     confidence_below: Annotated[float, Field(gt=0, le=1)] | None = None
 
     def problems(self) -> Iterator[str]:
-        """No condition."""
+        """Yield the lack of conditions."""
         if self.rule.n_conditions == 0:
             yield f"is empty; give at least one of {', '.join(type(self).model_fields)}"
 
     @property
     def rule(self) -> When:
-        """The conditions as the rule takes them."""
+        """The conditions in the rule's form."""
         return When(self.disagreement, self.weight_above, tuple(sorted(set(self.categories))), self.confidence_below)
 
 
 class Cascade(Strict):
-    """A first judge with a second one behind it: their labels; in a judge that is ready for use, the judges."""
+    """A first and a second judge: their labels; in a judge that is ready for use, the judges."""
 
     first: "str | Judge"
     then: "str | Judge"
@@ -264,15 +264,14 @@ class Cascade(Strict):
 class Judge(Analyst):
     """A model that judges, with its template (`default`, a name under `tasks/prompts/`, or a path).
 
-    `grading` is one that the benchmark knows; null: its first. `rubric` is the wording of the criteria: `original`, or
-    a variant (`examples_removed`, `augmented`). Both are part of what a verdict is.
-    `explanation_chars` bounds the explanation in the reply's schema.
-    `context_tokens` is the judge's context, prompt and reply together; null: what LiteLLM knows, else what the judge
-    turns away as too long. A report that is longer is searched chunk by chunk, where the benchmark has a template for
-    that. It is no part of what a verdict is: one that is decided stays, however its report was read.
-    `logprobs` asks for the log-probabilities of the reply's tokens, from which a verdict's `confidence` follows. It
-    changes no reply, so it is no part of a call or of the judge either.
-    A judge with `cascade` asks a first judge, and where its rule says so a second one, whose settings it has.
+    `grading` is one of the benchmark's; null: its first. `rubric` is the wording of the criteria: `original`, or a
+    variant (`examples_removed`, `augmented`). Both are part of a verdict's identity. `explanation_chars` bounds the
+    explanation in the reply's schema. `context_tokens` is the judge's context, prompt and reply together; null:
+    LiteLLM's value, else the length that the judge refuses. A longer report is searched chunk by chunk, if the
+    benchmark has a template for that. It is not part of a verdict's identity: a decided verdict stays, however its
+    report was read. `logprobs` requests the log-probabilities of the reply's tokens, which give a verdict's
+    `confidence`. It changes no reply, so it is not part of the identity of a call or of the judge. A judge with
+    `cascade` calls a first judge and, if its rule says so, a second one, whose settings it has.
     """
 
     template: str = "default"
@@ -292,11 +291,11 @@ class Judge(Analyst):
             raise ValueError("a cascade needs a `label`")
         if others := sorted((set(data) & set(cls.model_fields)) - {"label", "cascade"}):
             raise ValueError(f"`{others[0]}` is a setting of the judges of a cascade, not of the cascade")
-        # Stands for the name of a cascade until its judges are known.
+        # The name of a cascade until its judges are known.
         return {"name": "cascade", **data}
 
     def problems(self) -> Iterator[str]:
-        """As for any model, and a confidence that its calls do not give."""
+        """Yield the problems of any model, and a confidence that its calls cannot have."""
         yield from super().problems()
         if self.logprobs and (self.api != "chat" or self.mode == "batch"):
             yield "`logprobs` is for `api: chat` and `mode: live`"
@@ -306,9 +305,9 @@ Cascade.model_rebuild()
 
 
 def deciding(judges: Sequence[Judge]) -> tuple[Judge, ...]:
-    """Return the judges that decide for themselves.
+    """Return the judges whose verdicts are wanted.
 
-    They are the judges that no cascade names, and cascades, which now hold their judges.
+    They are the judges that no cascade names, and the cascades, which now hold their judges.
 
     Raises:
         ValueError: a cascade is impossible; each problem with the path of its key.
@@ -359,6 +358,6 @@ def _problems(cascade: Cascade, by_label: Mapping[str, Judge]) -> list[str]:
          f"then: has `grading: {then.grading}`, and {name} {first.grading}; give both the same"),
         (when.disagreement and first.trials < 2, f"when.disagreement: {name} is called once; give it `trials: 2`"),
         (when.confidence_below is not None and not first.logprobs,
-         f"when.confidence_below: {name} does not say how sure it is; give it `logprobs: true`"),
+         f"when.confidence_below: {name} has no confidence; give it `logprobs: true`"),
     )  # fmt: skip
     return [problem for is_wrong, problem in rules if is_wrong]

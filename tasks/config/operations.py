@@ -30,7 +30,7 @@ class Nightly(Strict):
     stop_at: Clock | None = None
 
     def problems(self) -> Iterator[str]:
-        """No cron line, or no time zone."""
+        """Yield an invalid cron line or time zone."""
         try:
             is_cron = bool(next(CronSim(self.cron, datetime.now(UTC)))) and len(self.cron.split()) == 5
         except (CronSimError, StopIteration):
@@ -44,10 +44,10 @@ class Nightly(Strict):
 
 
 class Drift(Strict):
-    """The control set: how many stored verdicts of each judge are judged again every night.
+    """The control set: the number of stored verdicts of each judge that are judged again every night.
 
-    Their agreement with the first verdicts has control limits that follow from earlier nights; `min_agreement` is a
-    bar beside them, which also holds in the first nights.
+    Control limits for the agreement with the first verdicts come from earlier nights; `min_agreement` is a further
+    minimum, which also applies to the first nights.
     """
 
     verdicts: Annotated[int, Field(ge=0, strict=True)] = 0
@@ -84,16 +84,16 @@ _SECRET_HOSTS = ("hooks.slack.com/", "discord.com/api/webhooks/", "discordapp.co
 
 
 def _without_secrets(address: str) -> str:
-    """Return an address as it is stored: a reference unchanged, of others only the host."""
+    """Return the stored form of an address: a reference unchanged, of others only the host."""
     host = re.compile(r"(https?://)(?:[^/?#]*@)?([\w.:\[\]${}-]*)").match(address)
     if REFERENCE.fullmatch(address):
         return address
-    # An `@` behind the host is the end of a password with a `/` in it.
+    # An `@` after the host is the end of a password with a `/` in it.
     return f"{host[1]}{host[2]}/..." if host and "@" not in address[host.end() :] else "..."
 
 
 Address = Annotated[str, PlainSerializer(_without_secrets, when_used="json")]
-"""Where something is sent. It may hold a secret, which is left out of its JSON: that is what runs and Prefect store."""
+"""An address to send to. It may hold a secret, which its JSON, stored by runs and Prefect, leaves out."""
 
 _KINDS = ("webhook", "slack", "email", "apprise")
 
@@ -101,8 +101,8 @@ _KINDS = ("webhook", "slack", "email", "apprise")
 class Receiver(Strict):
     """The receiver of alerts: exactly one of a webhook, a Slack-compatible one, mail, or a URL of Apprise.
 
-    A Slack address is a secret and refers to the environment as `${NAME}`; a webhook's may. A URL of Apprise is in the
-    environment as a whole.
+    A Slack address is a secret and refers to the environment as `${NAME}`; a webhook's may. A URL of Apprise is
+    completely in the environment.
     """
 
     webhook: Address | None = None
@@ -111,7 +111,7 @@ class Receiver(Strict):
     apprise: Address | None = None
 
     def problems(self) -> Iterator[str]:
-        """Not one receiver, or an address that is a secret."""
+        """Yield a number of receivers other than one, and an address that is a secret."""
         given = [name for name in _KINDS if getattr(self, name) is not None]
         if len(given) != 1:
             yield f"is one of {', '.join(_KINDS)}, not {' and '.join(given) or 'none'}"
@@ -129,7 +129,7 @@ class Receiver(Strict):
 
 
 class Alerts(Strict):
-    """The settings of alerts: what causes an alert after a night, and who receives it.
+    """The settings of alerts: the causes of an alert after a night, and its receivers.
 
     A drop counts when it is at least `least_drop` and significant at `alpha`, corrected for all comparisons of the
     night. `ping` is the address of a dead-man's switch, which is called when a night has come to its end.
@@ -148,11 +148,11 @@ class Alerts(Strict):
 
 
 class Report(Strict):
-    """The report that a run ends with: whether there is one, and where (null: `report/` in the warehouse).
+    """The report at the end of a run: whether it is written, and its folder (null: `report/` in the warehouse).
 
-    A relative `folder` is relative to the configuration file. Each benchmark has a folder of its own in it. `url` is
-    the address under which somebody serves the folder; with it, the links in Prefect's UI and in alerts lead to the
-    benchmark's page there.
+    A relative `folder` is relative to the configuration file. Each benchmark has its own folder in it. `url` is the
+    address at which you serve the folder; with it, the links in Prefect's UI and in alerts lead to the benchmark's page
+    there.
     """
 
     enabled: bool = True

@@ -1,6 +1,6 @@
 """The shape of the configuration file.
 
-Unknown keys, wrong types and impossible values are refused. Secrets are no part of it: they come from the environment
+Unknown keys, wrong types and impossible values are refused. Secrets are not part of it: they come from the environment,
 under LiteLLM's own names.
 """
 
@@ -13,7 +13,7 @@ from tasks.config.models import Analyst, Analysts, Capabilities, Judge, Model, S
 from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, Share
 
 BASELINE = "baseline"
-"""The name of the condition that the others are compared with; without it, the first one is."""
+"""The name of the condition that the others are compared with; by default, it is the first one."""
 _Name = Annotated[str, Field(min_length=1)]
 
 
@@ -21,7 +21,7 @@ def _with_names(given: Any) -> Any:
     """Return a mapping whose keys are texts.
 
     Raises:
-        ValueError: YAML read a key as something else.
+        ValueError: YAML read a key as another type.
     """
     if strange := [key for key in given if not isinstance(key, str)] if isinstance(given, dict) else []:
         raise ValueError(f"the name {strange[0]!r} is not a text; put it in quotes (YAML reads on, off, yes and no so)")
@@ -29,7 +29,7 @@ def _with_names(given: Any) -> Any:
 
 
 def _checked(labels: dict[str, str]) -> dict[str, str]:
-    """Conditions with the baseline first.
+    """Return the conditions with the baseline first.
 
     Raises:
         ValueError: there is nothing to compare, or two conditions are the same label.
@@ -53,13 +53,14 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 class Stopping(Strict):
-    """Evaluate tasks in random order, block by block, until each comparison is decided.
+    """The settings of an evaluation in random order, block by block, until each comparison is settled.
 
-    `pairs` are the comparisons: `all` pairs of configured models, or the pairs given. `earlier_nights` compares each
-    model with `resample: nightly` with its own values of earlier nights, and asks whether it has dropped by more than
-    `least_difference`. `alpha` is the chance of any false decision among all comparisons. A smaller difference than
-    `least_difference` (in the unit of the score) counts as equal. `block` is the number of tasks between two looks;
-    `seed` chooses the order. Scores are the benchmark's main score under the first judge in its first repetition.
+    `pairs` are the comparisons: `all` pairs of configured models, or the given pairs. `earlier_nights` compares each
+    model with `resample: nightly` with its own values of earlier nights, to detect a drop by more than
+    `least_difference`. `alpha` is the probability of any false decision among all comparisons. A difference smaller
+    than `least_difference` (in the unit of the score) counts as equal. `block` is the number of tasks between two
+    looks; `seed` chooses the order. Scores are the benchmark's primary score under the first judge in its first
+    repetition.
     """
 
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
@@ -71,7 +72,7 @@ class Stopping(Strict):
     @field_validator("pairs")
     @classmethod
     def _of_two(cls, pairs: str | Pairs) -> str | Pairs:
-        """Pairs of two different labels, each pair once."""
+        """Return pairs of two different labels, each pair once."""
         if isinstance(pairs, str):
             return pairs
         each_once = {frozenset(pair) for pair in pairs}
@@ -86,8 +87,8 @@ Policy = Literal["quarantine", "warn", "fail"]
 class Dataset(Strict):
     """The source of the tasks: the hub, the sample that ships, or a path to Parquet or JSON Lines.
 
-    `files` names a file of the hub's repository for each split, where the repository's own splits do not fit.
-    `prompts` is a file of lines `id<TAB>prompt` for rows that hold none; in a folder a `.tsv` file is found by itself.
+    `files` names a file of the hub's repository for each split, if the repository's own splits do not fit. `prompts` is
+    a file of lines `id<TAB>prompt` for rows without one; in a folder, a `.tsv` file is used automatically.
     """
 
     source: str = Field(default="hub", min_length=1)
@@ -107,11 +108,11 @@ class Dataset(Strict):
         if self.files and (strange := set(self.splits) - set(self.files)):
             yield f"`splits` names {min(strange)!r}, for which `files` has no file"
         if self.source in {"hub", "sample"} and self.prompts:
-            yield "`prompts` belongs to files; the rows of the hub and of the sample have theirs"
+            yield "`prompts` belongs to files; the rows of the hub and of the sample have prompts"
 
 
 class Rates(Strict):
-    """The limits of calls at once, and of requests and tokens per minute; null: no limit, or that of the candidates."""
+    """The limits of simultaneous calls, requests and tokens per minute; null: no limit, or that of the models."""
 
     concurrency: Size | None = None
     rpm: Annotated[float, Field(gt=0)] | None = None
@@ -121,10 +122,10 @@ class Rates(Strict):
 class Limits(Strict):
     """Bounds on the calls of one run.
 
-    `concurrency`, `rpm` and `tpm` hold for models and for judges, which are counted separately; `judge` sets other
-    ones for judges. `attempts` and `deadline_s` (over all attempts) bound one reply; an endpoint that gives no reply
-    for `outage_s` is given up for the run; `max_usd` and `max_tokens` cap the run; `batch_wait_s` is how long a run
-    waits for provider batches.
+    `concurrency`, `rpm` and `tpm` apply to models and to judges, which are counted separately; `judge` sets other
+    values for judges. `attempts` and `deadline_s` (over all attempts) bound one reply; an endpoint without a reply for
+    `outage_s` is stopped for the run; `max_usd` and `max_tokens` cap the run; a run waits at most `batch_wait_s` for
+    provider batches.
     """
 
     concurrency: Size = 64
@@ -145,10 +146,10 @@ class Limits(Strict):
 
 
 class Calls(Strict):
-    """The place where calls are made: the run's own process, or `senders` of Ray.
+    """The processes that make calls: the run's own process, or `senders` of Ray.
 
-    `address` is where Ray is: `local` starts it on this machine's cores, `auto` finds a cluster (`RAY_ADDRESS`, or one
-    that was started on this machine), `ray://...` names one. `senders` are so many in all; `auto`: one a core.
+    `address` is that of Ray: `local` starts it on this machine's cores, `auto` finds a cluster (`RAY_ADDRESS`, or one
+    that was started on this machine), `ray://...` names one. `senders` is their total number; `auto`: one per core.
     """
 
     where: Literal["here", "ray"] = "here"
@@ -156,14 +157,14 @@ class Calls(Strict):
     senders: Size | Literal["auto"] = "auto"
 
     def problems(self) -> Iterator[str]:
-        """Settings of Ray without it."""
+        """Yield settings of Ray without Ray."""
         for name in ("address", "senders"):
             if self.where == "here" and getattr(self, name) != "auto":
                 yield f"`{name}` belongs to `where: ray`"
 
 
 class Quality(Strict):
-    """Policies by check name, beside the task ids whose quarantine is known."""
+    """Policies by check name, and the ids of accepted tasks, whose quarantine is known."""
 
     policies: dict[str, Policy] = Field(default_factory=dict)
     accepted: tuple[str, ...] = ()
@@ -171,7 +172,7 @@ class Quality(Strict):
     @model_validator(mode="before")
     @classmethod
     def _by_check(cls, data: Any) -> Any:
-        """Take the configuration's flat form: check names beside `accepted`."""
+        """Convert the configuration's flat form, in which check names are next to `accepted`."""
         if not isinstance(data, dict) or "policies" in data:
             return data
         policies = {name: policy for name, policy in data.items() if name != "accepted"}
@@ -179,13 +180,13 @@ class Quality(Strict):
 
 
 class Coverage(Strict):
-    """The bar under which a run is not good enough."""
+    """The minimum coverage of a good run."""
 
     min: Annotated[float, Field(ge=0, le=1)] = 0.99
 
 
 class HardSubset(Strict):
-    """The settings of the hard subset: a share of each field's tasks or a number by field, and whose scores count.
+    """The settings of the hard subset: a share of each field's tasks or a number by field, and the panel of models.
 
     `min_coverage` is the share of a field's tasks that must be complete for the whole panel; null: `coverage.min`.
     """
@@ -202,14 +203,13 @@ class Settings(Strict):
     """The configuration.
 
     `warehouse` is the folder of the data, relative to the configuration file (null: `PRBENCH_WAREHOUSE`, or the
-    default). A judge that a cascade names judges only what the cascade asks it, and is not among `judges` any more.
-    `majorities` name sets of at least three judges whose majority vote is a grader of its own.
-    `conditions` say which labels are one model under several conditions; only where the key is present does `aggregate`
-    replace what is stored of them.
-    `rubric_writer` is the model that rewrites criteria for judges with `rubric: augmented`. `annotator` labels tasks,
-    `reviewer` checks criteria: one model each, or a list of them. `capabilities` says who describes capabilities.
-    Without `stopping`, all tasks are evaluated. `prefect: off` has no run recorded; it says nothing about results, so
-    it is not stored with them.
+    default). A judge that a cascade names works only within the cascade, and is removed from `judges`. `majorities` are
+    named sets of at least three judges whose majority vote is a grader. `conditions` lists the labels that are one
+    model under several conditions; `aggregate` replaces the stored ones only if the key is present. `rubric_writer` is
+    the model that rewrites criteria for judges with `rubric: augmented`. `annotator` labels tasks, `reviewer` checks
+    criteria: one model each, or a list of them. `capabilities` names the models for capabilities. Without `stopping`,
+    all tasks are evaluated. `prefect: off` switches recording off; it does not affect results, so it is not stored with
+    them.
     """
 
     benchmark: str = "prbench"

@@ -1,4 +1,4 @@
-"""Text for terminals and logs. `printing` is separate because it needs Rich, which `--help` should not wait for."""
+"""Text for terminals and logs. `printing` is separate, because `--help` should not wait for the import of Rich."""
 
 import contextlib
 import logging
@@ -23,21 +23,21 @@ def rewrite_log_records(mark: str, rewritten: Callable[[str], str]) -> None:
         try:
             message = record.getMessage()
         except (TypeError, ValueError):
-            return record  # a message that does not fit its arguments; logging says so itself
+            return record  # a message that does not fit its arguments; logging reports that itself
         trace = logging.Formatter().formatException(record.exc_info) if record.exc_info else ""
         kept = rewritten(message), rewritten(trace)
         if kept != (message, trace):
             record.msg, record.args, record.exc_info = "\n".join(filter(None, kept)), (), None
         return record
 
-    vars(guarded).update({**vars(make), mark: True})  # earlier marks stay known
+    vars(guarded).update({**vars(make), mark: True})  # keeps earlier marks
     logging.setLogRecordFactory(guarded)
 
 
 class Shown:
-    """A standard stream that makes control characters visible; `exact` is the stream below, for machines.
+    """A standard stream that makes control characters visible; `exact` is the original stream, for machines.
 
-    It has no `buffer`, since writes to that would bypass it.
+    It has no `buffer`, because writes to that would bypass it.
     """
 
     def __init__(self, exact: TextIO) -> None:
@@ -49,7 +49,7 @@ class Shown:
         return getattr(self.exact, name)
 
     def write(self, text: str, /) -> int:
-        """Write text with its control characters made visible."""
+        """Write text with visible control characters."""
         self.exact.write(visible(text))
         return len(text)
 
@@ -59,14 +59,14 @@ class Shown:
             self.write(line)
 
     def flush(self) -> None:
-        """Flush the stream below, unless it is closed."""
+        """Flush the original stream, unless it is closed."""
         if not self.exact.closed:
             self.exact.flush()
 
 
 @contextlib.contextmanager
 def shown_visibly() -> Iterator[None]:
-    """Make everything that is printed on the standard streams visible, until the block ends."""
+    """Make control characters on the standard streams visible, until the block ends."""
     before = sys.stdout, sys.stderr
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -81,14 +81,13 @@ def shown_visibly() -> Iterator[None]:
 def exact(stream: TextIO) -> TextIO:
     """Return the stream that writes texts unchanged.
 
-    It is for output that machines read, and for libraries that draw on the terminal and make their texts visible
-    themselves.
+    It is for output for machines, and for libraries that draw on the terminal and make their texts visible themselves.
     """
     return stream.exact if isinstance(stream, Shown) else stream
 
 
 def guard_log_records() -> None:
-    """Make every log record of this process visible, also when other programs show it."""
+    """Make control characters in every log record of this process visible, whatever shows the record."""
     rewrite_log_records("is_visible", visible)
 
 
@@ -110,7 +109,7 @@ class Tally:
 
 
 class _Screen:
-    """Shows tallies: on a terminal a bar each; elsewhere a line from time to time, and one at the end."""
+    """The display of tallies: bars on a terminal; elsewhere a line from time to time, and one at the end."""
 
     def __init__(self) -> None:
         self._ending = ExitStack()
@@ -124,7 +123,7 @@ class _Screen:
             columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
             failures = TextColumn("{task.fields[failures]}")
             self._bars = self._ending.enter_context(Progress(*columns, failures, console=VisibleConsole(stderr=True)))
-            # Other output goes through Rich, which would obey control characters.
+            # Other output passes through Rich, which would obey control characters.
             self._ending.enter_context(shown_visibly())
 
     def show(self, tally: Tally) -> None:
@@ -145,7 +144,7 @@ class _Screen:
 
 _tallies: dict[tuple[str, str], Tally] = {}
 _screens: list[_Screen] = []
-"""The one screen for all work while any is shown: a terminal has room for one set of bars."""
+"""The only screen, shared by all work: a terminal has room for one set of bars."""
 _shown: set[tuple[str, str]] = set()
 
 

@@ -14,8 +14,7 @@ from tasks.rules.text.characters import visible
 class VisibleConsole(Console):
     """A console on standard output or standard error.
 
-    Texts should be made visible before they are passed to it, so that their width is known; all others are made visible
-    here.
+    Make texts visible before you pass them to it, so that their width is known; all others are made visible here.
     """
 
     def __init__(self, *, stderr: bool = False, **options: Any) -> None:

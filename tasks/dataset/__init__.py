@@ -1,1 +1,1 @@
-"""Sources of a data set's rows: the hub, files, the samples that ship."""
+"""Sources of a data set's rows: the hub, files, and the included samples."""

@@ -1,4 +1,4 @@
-"""Files from elsewhere: only regular files of bounded size, and no name or link that leads out of a folder.
+"""Files from outside: only regular files of bounded size, and no name or link that leads out of a folder.
 
 The bound on nested JSON is in `tasks/rules/text/json_text.py`.
 """
@@ -16,14 +16,14 @@ from pathlib import Path, PurePath
 from tasks.rules.errors import PipelineError
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Opening a pipe would wait for a process at its other end.
+# Without it, opening a pipe would wait for a process at its other end.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 MOST_BYTES = 2 * 2**30
-"""The most bytes held in memory of one file, or of the results in one folder."""
+"""Largest number of bytes in memory of one file, or of the results in one folder."""
 _MOST_PER_BYTE, _MOST_BESIDE, _MOST_MEMBERS = 200, 20_000_000, 100_000
-"""What an archive or a Parquet file may unpack to: real ones unpack to 5 to 30 times their size, small ones to more."""
+"""Largest unpacked size of an archive or Parquet file: real ones unpack to 5 to 30 times their size, tiny ones more."""
 
 ZIP_ERRORS = (
     zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, LookupError, TypeError, AttributeError,
@@ -56,7 +56,7 @@ def open_regular(path: Path) -> BufferedReader:
 
 
 def bounded(file: BufferedReader, shown: PurePath | str) -> BufferedReader:
-    """Return an open file if it is small enough to be held in memory; otherwise close it.
+    """Return an open file if it is small enough for memory; otherwise close it and refuse it.
 
     Raises:
         FileTooLarge: it has more than `MOST_BYTES`.
@@ -69,7 +69,7 @@ def bounded(file: BufferedReader, shown: PurePath | str) -> BufferedReader:
 
 
 def refuse_bomb(shown: PurePath | str, n_bytes: int, unpacked: Iterable[int]) -> None:
-    """Refuse an archive, by its size and the sizes that its members unpack to, before anything is unpacked.
+    """Refuse an archive by its size and the unpacked sizes of its members, before unpacking.
 
     Raises:
         FileTooLarge: it has too many members, or they are too large.
@@ -88,7 +88,7 @@ def member_chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator
         zipfile.BadZipFile: its compression would unpack all at once, or it does not match the archive's entry.
     """
     if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-        raise zipfile.BadZipFile(f"{member.filename} is compressed in a way that is not read")
+        raise zipfile.BadZipFile(f"{member.filename} is compressed with an unsupported method")
     with archive.open(member) as opened:
         while chunk := opened.read(2**16):
             yield chunk
@@ -107,7 +107,7 @@ def open_inside(folder: Path, name: PurePath | str) -> BufferedReader:
     shown = folder / name
     try:
         *way, last = shown.resolve().relative_to(folder.resolve()).parts
-    except (ValueError, OSError, RuntimeError) as error:  # elsewhere, the folder itself, or a circle of links
+    except (ValueError, OSError, RuntimeError) as error:  # outside, the folder itself, or a circle of links
         raise NotInside(f"{shown}: leads out of {folder}; put the file itself there") from error
     with ExitStack() as stack:
         at: int | None = None

@@ -1,4 +1,4 @@
-"""Reading a pinned revision of a data set from the hub, or from the cache of an earlier read."""
+"""The reader of a pinned revision of a data set from the hub, or from the cache of an earlier read."""
 
 import logging
 import re
@@ -23,8 +23,10 @@ class HubError(PipelineError):
 def resolve_revision(dataset_id: str, revision: str) -> str:
     """Return the commit, 40 hex digits, that a revision names.
 
-    A commit is returned unchanged without any network access; a branch or tag is looked up at the
-    hub. Raises HubError when the hub does not know it, cannot be reached or refuses access.
+    A commit is returned unchanged without network access; a branch or tag is looked up at the hub.
+
+    Raises:
+        HubError: the hub does not know it, cannot be reached or refuses access.
     """
     return revision if re.compile(r"[0-9a-f]{40}").fullmatch(revision) else _commit_at_hub(dataset_id, revision)
 
@@ -34,21 +36,23 @@ def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any
 
     Lists are lists and whole numbers are ints. The first read of a revision puts all its splits
     into the cache; under HF_HUB_OFFLINE=1 a commit is then read from there with no network access.
-    Raises HubError, always one line.
+
+    Raises:
+        HubError: it cannot be read.
     """
     import datasets
     from huggingface_hub import constants
 
-    # The hub is called first even for a commit, because `datasets` retries for 23 s if the hub is
-    # down, and after a refusal raises an exception that has lost its cause.
+    # The hub is called first even for a commit: `datasets` retries for 23 s if the hub is down, and after a refusal
+    # raises an exception without its cause.
     commit = (resolve_revision if constants.is_offline_mode() else _commit_at_hub)(dataset_id, revision)
     with _explained(dataset_id, commit), _quiet():
         splits = datasets.load_dataset(
-            # The prefix keeps a local folder of the same name from being read instead.
+            # The prefix prevents that a local folder of the same name is read instead.
             f"hf://datasets/{dataset_id}",
             revision=commit,
-            # When the hub fails, `datasets` loads the newest revision in its cache, whichever
-            # was requested. A cache for this commit alone can only hold this one.
+            # When the hub fails, `datasets` loads the newest revision in its cache, whichever was requested. A cache
+            # for this commit alone has only this one.
             cache_dir=str(Path(datasets.config.HF_DATASETS_CACHE) / "commits" / commit),
         )
     if split not in splits:
@@ -60,7 +64,8 @@ def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any
 def fetch(dataset_id: str, commit: str, file: str) -> Path:
     """Return the path of an unchanged file of the repository at a commit, from the cache if it was read before.
 
-    Raises HubError, always one line.
+    Raises:
+        HubError: it cannot be fetched.
     """
     from huggingface_hub import hf_hub_download
 

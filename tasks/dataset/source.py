@@ -1,4 +1,4 @@
-"""Sources of a data set's rows: the hub, Parquet and JSON Lines files, or the sample that ships.
+"""Sources of a data set's rows: the hub, Parquet and JSON Lines files, or the included sample.
 
 Prompts may be in a separate file.
 """
@@ -49,7 +49,7 @@ def kind_of(path: Path) -> str:
     """Return `parquet` or `jsonl`, by the name of a file.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: it has another suffix.
     """
     kind = SUFFIXES.get(path.suffix)
     if kind is None:
@@ -73,7 +73,7 @@ def parquet_batches(
         groups = [file.metadata.row_group(n).total_byte_size for n in range(file.metadata.num_row_groups)]
         refuse_bomb(path, path.stat().st_size, groups)
         for batch in file.iter_batches(n_rows, columns=columns):
-            # 64 bytes a row beside its values.
+            # 64 bytes per row in addition to its values.
             most_bytes -= 64 * batch.num_rows + sum(
                 (column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column).nbytes
                 for column in batch.columns
@@ -92,7 +92,7 @@ def _read_parquet(path: Path) -> Iterator[Row]:
             names = pq.read_schema(file).names
         if twice := next((name for name, n in Counter(names).items() if n > 1), None):
             raise SourceError(f"{path}: has the column {twice!r} twice; keep one of the two")
-        # Few, since a text that is stored once may stand in every row.
+        # Few, because every row may have a text that is stored only once.
         for batch in parquet_batches(path, 256, most_bytes=MOST_BYTES):
             yield from batch.to_pylist()
     except (pa.ArrowException, OSError) as error:
@@ -126,14 +126,14 @@ PROMPTS = ".tsv"
 
 
 def read_prompts(path: Path) -> dict[str, str]:
-    """Return the prompts of a file with one line each: the task's id, a tab, the prompt as it is (no quoting).
+    """Return the prompts of a file with a line for each: the task's id, a tab, the prompt (unquoted).
 
     Raises:
         SourceError: a line has no tab, or an id appears twice.
     """
     prompts: dict[str, str] = {}
     try:
-        # Only line feeds end a line: a prompt may hold other characters that Python takes for line ends.
+        # Only line feeds end a line: a prompt may have other characters that Python treats as line ends.
         with TextIOWrapper(open_regular(path), encoding="utf-8-sig") as file:
             lines = file.read().split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -162,7 +162,7 @@ _REVISION_HEX = 40
 
 @dataclass(frozen=True)
 class Source:
-    """A data set that can be read: its pinned revision, and how to get the rows of each split.
+    """A readable data set: its pinned revision, and the source of the rows of each split.
 
     `files` are local, `hub_files` are in the hub's repository at the commit. `prompts` is a file with the prompts of
     rows that lack them, matched by one of the `id_columns`.
@@ -184,7 +184,7 @@ class Source:
             if self.prompts is None:
                 return list(rows)
             return list(with_prompts(rows, read_prompts(self.prompts), self.id_columns))
-        from tasks.dataset.hub import fetch, load_split  # imports `datasets`, which takes seconds
+        from tasks.dataset.hub import fetch, load_split  # importing `datasets` takes seconds
 
         if split in self.hub_files:
             return list(read_rows(fetch(self.name, self.commit, self.hub_files[split])))
@@ -196,7 +196,7 @@ def with_revision(job: Job) -> Job:
     dataset, benchmark = job.settings.dataset, job.settings.benchmark
 
     def find() -> DataRevision:
-        # A missing split is reported by the commands that need its tasks.
+        # Commands that need the tasks of a missing split report it.
         source = _located(dataset, load_benchmark(benchmark))
         return DataRevision(name=source.name, revision=source.revision, splits=dataset.splits or source.splits)
 
@@ -212,7 +212,7 @@ def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
     """Return the source that a configuration names.
 
     Raises:
-        UsageError: the configuration names no readable source, or a split that it lacks.
+        UsageError: the configuration names no readable source, or a split that the source lacks.
         SourceError: a file cannot be read.
     """
     source = _located(dataset, benchmark)
@@ -231,7 +231,7 @@ def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
         commit = resolve_revision(name, dataset.revision)
         for file in dataset.files.values():
             kind_of(Path(file))
-        # A choice of its files is a data set of its own, since files may differ in their rubrics.
+        # A choice of the repository's files is a separate data set, because files may differ in their rubrics.
         revision = digest(commit, *sorted(dataset.files.values())) if dataset.files else commit
         return Source(name, revision, dataset.splits or tuple(dataset.files), commit=commit, hub_files=dataset.files)
     path = sample_of(benchmark.name) if dataset.source == "sample" else from_home(dataset.source, "dataset.source")
@@ -242,14 +242,14 @@ def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
         prompts = _prompts(dataset, path)
         revision = _content_revision(files if prompts is None else {**files, prompts.name: prompts})
     except OSError as error:
-        # An error in the middle of a file does not name the file.
+        # An error in the middle of a file lacks the file's name.
         where, why = error.filename or path, error.strerror or error
         raise SourceError(f"dataset.source: {where}: {why}; check the path and its permissions") from error
     return Source(str(path), revision, tuple(files), files, prompts=prompts, id_columns=benchmark.id_columns)
 
 
 def sample_of(benchmark: str) -> Path | None:
-    """Return the sample of a benchmark: the one that ships, or the one beside its module."""
+    """Return the sample of a benchmark: the included one, or the one next to its module."""
     beside = folder_of(benchmark) / f"{benchmark}.jsonl"
     return next((path for path in (sample_path(benchmark), beside) if path.is_file()), None)
 

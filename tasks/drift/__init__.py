@@ -22,14 +22,14 @@ from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 _OF_RESPONSE = 2
-"""Criteria of each decision that are chosen from one response before the next one: few enough to spread over many
-tasks, and enough for the provider's cache."""
+"""Number of criteria of each decision that are chosen from one response at a time: few enough to spread over many
+tasks, and enough to use the provider's cache."""
 
 
 def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[tuple[JudgeConfig, str | None]]:
-    """Return every configured judge with the id of its control set, None where none has been chosen yet.
+    """Return every configured judge with the id of its control set, or None if none has been chosen yet.
 
-    Only a judge's first repetition is watched. If two runs have chosen one set each at the same time, the older one
+    Only a judge's first repetition is checked. If two runs have each chosen a set at the same time, the older one
     counts.
     """
     sets = []
@@ -43,10 +43,10 @@ def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[tuple[Ju
 def choose_control_set(job: Job) -> StageReport:
     """Choose and publish the control set of every configured judge that has decided verdicts and no set yet.
 
-    A stored set never changes, even if another number of verdicts is configured later or there are more verdicts:
-    with other members its nights could not be compared with the earlier ones. A judge with other parameters or another
-    template is another judge configuration, and a new data-set revision has other tasks; each gets a set of its own.
-    With the configured number 0 no set is chosen.
+    A stored set never changes, even if another number of verdicts is configured later or there are more verdicts: with
+    other members its nights could not be compared with the earlier ones. Other parameters or another template make
+    another judge configuration, and a new data-set revision has other tasks; each gets its own set. With the configured
+    number 0 no set is chosen.
     """
     report = StageReport("drift")
     number = job.settings.drift.verdicts
@@ -93,10 +93,10 @@ def _chosen(
 
 
 def changed_limits(job: Job, wanted: WantedTasks, reader: Reader) -> list[dict[str, Any]]:
-    """Return the rows of `control_limits` that are missing or differ from what is stored.
+    """Return the rows of `control_limits` that are missing or differ from the stored ones.
 
-    A night that is judged late, or in two runs, changes the limits of later nights. The bar of a night stays the one
-    that was configured when it was judged.
+    A night that is judged late, or in two runs, changes the limits of later nights. The bar of a night is the one that
+    was configured when it was judged.
     """
     sets = [set_id for _, set_id in control_sets(job, wanted, reader) if set_id]
     return [row for set_id in sets for row in _changed(job, reader, set_id)]
@@ -142,7 +142,7 @@ def drifted(job: Job) -> list[Drifted]:
 
 
 LOST = "lost"
-"""Status of a member that cannot be judged again: its response, criterion or conversation is gone or has changed."""
+"""Status of a member that cannot be judged again: its response, criterion or conversation is missing or has changed."""
 _PURPOSE = "drift"
 """The stage, and the purpose of its calls in limits and ledger."""
 
@@ -161,9 +161,9 @@ class _Missing:
 async def judge_control_set(job: Job) -> StageReport:
     """Judge the members of the control sets that a night lacks, publish the verdicts, and report judges that drifted.
 
-    The calls have the night as their vintage, so that no earlier reply is used for them; the verdicts are stored apart
-    from all others, and no score includes them. The calls are live, even if the judge uses provider batches. Outside a
-    night, and without a control set, nothing is done.
+    The calls have the night as their vintage, so that no earlier reply is used for them; the verdicts are stored
+    separately, and no score includes them. The calls are live, even if the judge uses provider batches. Outside a
+    night, or without a control set, it does nothing.
     """
     report = StageReport(_PURPOSE)
     if job.night is None or job.settings.drift.verdicts == 0:
@@ -191,7 +191,7 @@ async def judge_control_set(job: Job) -> StageReport:
 
 
 def lacks_verdicts(job: Job, reader: Reader) -> bool:
-    """Return whether a night lacks a control set, or verdicts on one; failures that may pass count as missing."""
+    """Return whether a night lacks a control set, or verdicts on one; temporary failures count as missing."""
     if job.night is None or job.settings.drift.verdicts == 0:
         return False
     wanted, missing, _ = _plan(job, job.night, reader)

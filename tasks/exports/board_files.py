@@ -20,7 +20,7 @@ from warehouse import write_atomically
 
 SUFFIXES = (".csv", ".xlsx")
 _OF_DATA = ("benchmark", "dataset_revision")
-"""Columns in front of a leaderboard's own, since a file must say what it is about."""
+"""Columns before a leaderboard's own, because a file must name its benchmark and revision."""
 _MARTS = ("leaderboard", "severity_leaderboard", "breakdown_leaderboard")
 _WIDEST, _CREATED = 60, datetime(2026, 1, 1)
 """Width of a column in characters; the same time in every file, so that the same rows give the same bytes."""

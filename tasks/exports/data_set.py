@@ -116,7 +116,7 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
 
 
 def _copied(folder: Path, written: exported.TableFiles, table: exported.Exported, licence: str) -> int:
-    """Write an Arrow copy of a table's Parquet files beside them, and return its size in bytes."""
+    """Write an Arrow copy of a table's Parquet files next to them, and return its size in bytes."""
     import datasets  # imports for seconds
 
     datasets.disable_progress_bars()

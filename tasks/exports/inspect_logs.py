@@ -86,11 +86,11 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
 def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path) -> int:
     """Write the log of one model run, and return the number of its samples."""
     title, task_ids = wanted.benchmark.title, list(wanted.task_ids)
-    # Inspect's `EvalSpec`. Ids are hashes of what the log is about. A response is one generation.
+    # Inspect's `EvalSpec`. Ids are hashes of the log's keys. A response is one generation.
     about = {"plan": {"name": "plan", "steps": [{"solver": "generate"}]}, "eval": {
         "eval_id": _id_of(model_run, "inspect eval"), "run_id": _id_of(model_run, "inspect run"),
         "created": model_run["first_response_at"].isoformat(), "task": model_run["benchmark"],
-        # Of logs with one task id, Inspect View takes all but the last for attempts that were retried.
+        # Of several logs with one task id, Inspect View treats all but the last as retried attempts.
         "task_id": _id_of(model_run, "inspect task"), "task_version": model_run["dataset_revision"],
         "task_display_name": title, "solver": "generate", "tags": [model_run["judge"], model_run["vintage"]],
         "dataset": {"name": title, "samples": len(task_ids), "sample_ids": task_ids, "shuffled": False},
@@ -134,7 +134,7 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
 
 def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> None:
     """Write a member; a float that is not a number as `NaN`, as Inspect marks a sample without a score."""
-    member = ZipInfo(name, (1980, 1, 1, 0, 0, 0))  # a zip cannot do without a time
+    member = ZipInfo(name, (1980, 1, 1, 0, 0, 0))  # a zip needs a time
     member.compress_type = ZIP_DEFLATED
     log.writestr(member, json.dumps(document, ensure_ascii=False))
 
@@ -177,8 +177,8 @@ def _results(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: in
     Args:
         figures: the rows of the leaderboard, the main score first; an unknown figure has no metric.
         n_samples: the number of samples in the log.
-        n_failed: those of them without a response.
-        n_scored: those with a score.
+        n_failed: the number of samples without a response.
+        n_scored: the number of samples with a score.
     """
     has_group = len({row["split"] for row in figures}) > 1
     scores: dict[str, Document] = {}
@@ -190,7 +190,7 @@ def _results(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: in
         score["metadata"][row["split"]] = {name: row[name] for name in _OF_TASKS}
         if row["mean_score"] is None:
             continue  # Inspect View would show another metric, the first one, as the score
-        # Of a mean below 0 the leaderboard shows 0.
+        # The leaderboard shows a mean below 0 as 0.
         unclipped = {"unclipped_mean": "raw_mean_score"} if row["raw_mean_score"] != row["mean_score"] else {}
         group, prefix = ({"group": row["split"]}, f"{row['split']} ") if has_group else ({}, "")
         score["metrics"] |= {
@@ -239,7 +239,7 @@ def _sample_of(
         },
         "scores": _scores(criteria, scores) if response_message else {},
         "metadata": {name: response[name] for name in (*_OF_TASK, *_OF_RESPONSE)},
-        # Model and judge may have one name.
+        # Model and judge may have the same name.
         "model_usage": _usage_by_name([{model_run["model"]: sampled}, {model_run["judge"]: judged}]),
         "role_usage": {GRADER: judged} if judged else {},
         "completed_at": max(row["created_at"] for row in (response, *criteria) if row["created_at"]).isoformat(),
@@ -265,7 +265,7 @@ def _summary_of(sample: Document) -> Document:
 
 def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Document]:
     """Return each score by its name; the first one carries the criteria."""
-    # A judge's call failed, or is still to be made.
+    # A judge's call failed, or is missing.
     undecided = {row["status"] for row in criteria} - set(_DECIDED)
     reason = None if not undecided else "not_judged" if undecided == {"not_judged"} else "grader_failed"
     documents = {}
@@ -274,7 +274,7 @@ def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Documen
         bounds = {} if value is not None else {name: score[name] for name in ("value_lower", "value_upper")}
         more = {"criteria": [{name: row[name] for name in _OF_CRITERION} for row in criteria]} if index == 0 else {}
         documents[score["score_name"]] = {
-            # By this Inspect knows a sample that no metric counts.
+            # With this mark, Inspect counts the sample in no metric.
             "value": float("nan") if value is None else value,
             "explanation": explanation_of(criteria) if index == 0 else "",
             "reason": reason if value is None else None,

@@ -1,4 +1,4 @@
-"""Sampling the verdicts whose labels narrow an interval most, and forecasting its width."""
+"""The sample of verdicts whose labels narrow an interval most, and a forecast of its width."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from warehouse import Reader
 LEADERBOARD = "leaderboard"
 Row = dict[str, Any]
 AFTER = (50, 100, 200)
-"""Numbers of labels for which the expected width is given, beside that of the sheet."""
+"""Numbers of labels with a forecast of the width, in addition to that of the sheet."""
 
 
 class Purpose(NamedTuple):
@@ -41,7 +41,7 @@ class Purpose(NamedTuple):
 
 @dataclass(frozen=True)
 class Population:
-    """The verdicts from which a sheet is sampled, with the judge that they correct; columns have an entry a verdict."""
+    """The verdicts from which a sheet is sampled, with the judge to correct; columns have an entry per verdict."""
 
     rows: Sequence[Row]
     judge: str
@@ -56,7 +56,7 @@ class Population:
 
     @cached_property
     def n_tasks(self) -> int:
-        """The number of tasks that can be labelled, of the model that has the fewest."""
+        """The number of tasks that can be labelled, of the model with the fewest."""
         tasks = {(row["model"], row["task"]) for row in self.rows}
         return min(Counter(model for model, _ in tasks).values(), default=0)
 
@@ -105,10 +105,9 @@ def population_of(
 ) -> Population:
     """Return the verdicts on some responses that a sheet can sample.
 
-    The judge is the first configured one, or of those that `--judge` names, that has verdicts on them; if there is
-    none, the judge with the most verdicts. A label counts beside a complete set of the judge's decisions. Responses
-    that it has not begun are left out; those that it has not completed, such as after a failed call, are rarely
-    sampled.
+    The judge is the first configured (or with `--judge`, named) one with verdicts on them; if there is none, the judge
+    with the most verdicts. A label is used only if the judge decided the whole response. Responses without any verdict
+    of the judge are left out; incomplete ones, such as after a failed call, are rarely sampled.
 
     Raises:
         UsageError: no judge has a verdict on them, or the judge has none on a model that is to be compared.
@@ -119,7 +118,7 @@ def population_of(
     )
     judge_config = first_judge_config(job, wanted.benchmark, judge_configs)
     if judge_config is None:
-        raise UsageError("--for: no judge has a verdict on these responses, which labels would correct; run `prbench "
+        raise UsageError("--for: no judge has a verdict on these responses that labels could correct; run `prbench "
                          "judge`, or leave --for out")  # fmt: skip
     rows = reader.rows(sql.read("queries/exports/drawn_population"), {
         "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "response_ids": list(response_ids),
@@ -127,7 +126,7 @@ def population_of(
         "breakdown": purpose.breakdown, "label": purpose.label, "of_latest": of_latest,
     })  # fmt: skip
     if not rows:
-        raise UsageError(f"--for {purpose.named}: no criterion of these responses counts there")
+        raise UsageError(f"--for {purpose.named}: no criterion of these responses counts for it")
     lacking = {*purpose.models} - {row["model"] for row in rows}
     if purpose.is_difference and lacking:
         raise UsageError(
@@ -220,7 +219,7 @@ def expected_widths(
 ) -> list[Width]:
     """Return the mean width of the chosen intervals now, and as expected after more labels, up to `n_rows`.
 
-    Labels of earlier sheets count with the width that they give now, or without a figure by their number.
+    Labels of earlier sheets count by the current width or, without a figure, by their number.
     """
     now = _widths_now(reader, wanted, purpose, population)
     models, free = population.models, population.free
@@ -255,12 +254,12 @@ def _widths_now(reader: Reader, wanted: WantedTasks, purpose: Purpose, populatio
     else:
         columns, order = f"model, n_labels, {width}", "is_latest desc, n_tasks desc, split"
         rows = reader.select("debiased_scores", columns, order=order, label=purpose.label, **key)
-    # The first one of each model counts.
+    # The first row of each model counts.
     return {row["model"]: row for row in reversed(rows) if row["width"] is not None}
 
 
 def n_needed(population: Population) -> int:
-    """Return about how many further labels give each model as many as a figure needs."""
+    """Return the approximate number of further labels after which each model has as many as a figure needs."""
     models, of_model = np.unique(population.models, return_inverse=True)
     n_known = np.bincount(of_model, population.is_known)
     return max(0, len(models) * (FEWEST_LABELS - int(n_known.min())))

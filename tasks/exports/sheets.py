@@ -1,4 +1,4 @@
-"""Sheets for people to fill in: a CSV file that every spreadsheet opens correctly, one row a criterion.
+"""Sheets for people to fill in: CSV files that every spreadsheet opens correctly, with one row for each criterion.
 
 A sheet for human graders is imported as verdicts: it has either whole responses, or single verdicts that are sampled
 with known probabilities, so that people's labels can correct a judge's scores (`label_sampling.py`).
@@ -35,14 +35,14 @@ from warehouse import Reader, Warehouse, write_atomically
 Row = dict[str, Any]
 SUFFIX = ".csv"
 _CELL_CHARS = 32_000
-"""Spreadsheets hold slightly more in a cell, and move the rest of a longer text into other rows."""
+"""Spreadsheets allow slightly more in a cell, and move the rest of a longer text into other rows."""
 
 
 def refuse_target(file: Path) -> None:
-    """Refuse a path that cannot be a sheet, or where a sheet exists that may be filled in.
+    """Refuse a path that cannot be a sheet, or that has a sheet that may be filled in.
 
     Raises:
-        UsageError: it is such a path.
+        UsageError: the path has another suffix, or exists.
     """
     if file.suffix != SUFFIX:
         raise UsageError(f"{file}: the sheet must end in {SUFFIX}")
@@ -51,7 +51,7 @@ def refuse_target(file: Path) -> None:
 
 
 def readable(conversations: Mapping[str, Conversation]) -> dict[str, str]:
-    """Return each task's conversation as one text that fits into a cell; the middle of a longer one is left out."""
+    """Return each task's conversation as one text that fits into a cell, without the middle of a longer one."""
     texts, half = {}, _CELL_CHARS // 2 - 50
     for task_id, conversation in conversations.items():
         text = "\n\n".join(map(": ".join, conversation.messages))
@@ -72,7 +72,7 @@ def write_sheet(
     texts, empty = readable(conversations), {SHEET_COLUMN: how, **dict.fromkeys(by_people)}
     given = ({**row, **empty, "conversation": texts[row["task"]]} for row in rows)
     cells = [{name: "" if row.get(name) is None else str(row[name]) for name in columns} for row in given]
-    # All cells are quoted, since some spreadsheets separate them by semicolons; without a byte order mark they
+    # All cells are quoted, because some spreadsheets separate cells by semicolons; without a byte order mark they
     # assume another encoding.
     content = as_csv(columns, cells, must_quote=True).encode("utf-8-sig")
     with disk_errors(file):
@@ -178,7 +178,7 @@ def export_sampled_labelling(
 
 
 def _forecast(widths: Sequence[label_sampling.Width], population: label_sampling.Population, n_rows: int) -> str:
-    """Return a line with the number of labels that are needed and the expected width of the interval."""
+    """Return a line with the number of needed labels and the expected width of the interval."""
     now, then = widths[0].width, next(each for each in widths if each.n_labels == n_rows)
     if now is not None:
         return f"the interval is {now:.3f} wide now, and with {n_rows} more labels about {then.width:.3f}"
@@ -196,7 +196,7 @@ def _forecast(widths: Sequence[label_sampling.Width], population: label_sampling
 
 
 def _usable(job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any_vintage: bool = False) -> list[Row]:
-    """Return the responses that can be shown to a person."""
+    """Return the responses that people can label."""
     usable = reader.rows(sql.read("queries/exports/labelling_responses"), {
         "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "is_any_vintage": is_any_vintage,
         "vintage": job.vintage, "night": job.night, "task_ids": list(wanted.task_ids),
@@ -256,8 +256,8 @@ REVIEW_COLUMNS = (
 )  # fmt: skip
 """The columns that identify a row, those that a reviewer fills in (`_BY_REVIEWERS`), and those to read.
 
-The weight is left out: experts are not asked about the number. Its severity and sign are included, because a criterion
-that describes something undesired is right if that is wrong to do.
+The weight is left out: experts do not review the number. Its severity and sign are included, because a criterion with a
+negative weight is right if it describes a mistake.
 """
 _BY_REVIEWERS = ("reviewer", "decision", "reason", "better_wording")
 HOW = (
@@ -279,7 +279,7 @@ def export_review(
         job: its wanted tasks are the population.
         target: a file that ends in .csv, or a folder, where the sheet is named after its sample.
         n_criteria: number of criteria; all of them if there are fewer.
-        n_tasks: sample so many whole tasks instead of single criteria.
+        n_tasks: number of whole tasks to sample instead of single criteria.
         by: strata: every combination of these labels (category, severity, field, topic) is one.
         seed: each seed gives another sample.
 

@@ -1,7 +1,7 @@
 """Tables as Parquet files in a folder or a store, and their import into another warehouse.
 
-A publication also has the database and the report. All of it is of one state, is written once under a prefix of its
-own, and is complete before the pointer names it.
+A publication also has the database and the report. All its files are of one state; they are written once, under a new
+prefix, and are complete before the pointer names it.
 """
 
 import hashlib
@@ -41,9 +41,9 @@ ROWS_A_FILE = 500_000
 _MEMORY = "1GB"
 _GROUP = 20_000
 _OWN = {
-    # The canary stays with the data set: its users can ingest it, and nobody else should have it beside texts.
+    # The canary stays with the data set: its users can ingest it, and nobody else should have it with texts.
     "split_members": "select * replace (null::varchar as canary) from split_members",
-    # An unfinished run is not a result.
+    # Unfinished runs are not exported.
     "runs": "select * from runs where outcome <> 'running'",
 }
 
@@ -63,7 +63,7 @@ def refuse_filled(target: Path | Store) -> None:
 
 @dataclass(frozen=True)
 class Exported:
-    """One table: its columns with their types, its files in order; a derived one is computed and not imported."""
+    """A table: its columns with their types, and its files in order; a derived table is computed and not imported."""
 
     name: str
     is_derived: bool
@@ -109,8 +109,8 @@ def write_tables(
 ) -> TableFiles:  # fmt: skip
     """Write tables and views to a folder, whole or of one benchmark, or of one revision of its data set.
 
-    With a `root` each has a folder of its own below it, with at least one file, so that readers can name all its files
-    by one pattern.
+    With a `root` each table has its own folder below it, with at least one file, so that one pattern names all its
+    files.
     """
     created_at = datetime.now(UTC).isoformat()
     reader.value(f"set memory_limit = {quoted(_MEMORY)}")
@@ -122,7 +122,7 @@ def write_tables(
             if wanted is not None and column in columns:
                 query += f" {'and' if ' where ' in query else 'where'} {column} = {quoted(wanted)}"
         pieces = [query]
-        # Stored tables go in pieces, by the places of their rows; a view is written as one file.
+        # Stored tables are written in pieces, by row numbers; a view is written as one file.
         if name in TABLES:
             and_ = "and" if " where " in query else "where"
             starts = range(0, reader.value(f"select coalesce(max(rowid) + 1, 0) from {name}"), rows_a_file)
@@ -190,11 +190,11 @@ _REPLACED = {
     "intervals", "agreement_measures", "reliability_measures", "condition_tests", "prediction_measures",
     "debiased_measures",
 }  # fmt: skip
-"""Tables in exports of November that `measures` replaced: `prbench aggregate` computes their content."""
+"""Tables of old exports (November) that `measures` replaced: `prbench aggregate` computes their content."""
 
 
 class Export(NamedTuple):
-    """A whole export: its folder, and its tables that are stored in other warehouses too."""
+    """A whole export: its folder, and those of its tables that other warehouses also store."""
 
     folder: Path
     tables: Sequence[Exported]
@@ -224,8 +224,8 @@ def opened_export(source: Path | Store, *, is_quiet: bool = True) -> Iterator[Ex
 def import_tables(job: Job, export: Export) -> StageReport:
     """Import the missing rows of an export: rows with new keys, and decided rows that replace failed ones.
 
-    Existing rows stay as they are. So do the checks of a data-set revision that was checked here, and retracted rows
-    stay away. Computed rows with a fingerprint (measures) are imported: they are shown where they fit, and `prbench
+    Existing rows do not change, nor do the checks of a data-set revision that was checked here; retracted rows are left
+    out. Computed rows with a fingerprint (measures) are imported: they are shown if the fingerprint fits, and `prbench
     aggregate` computes missing ones.
 
     Raises:
@@ -299,13 +299,13 @@ def _positions(path: Path, table: StoredTable, given: set[str]) -> str:
 
 
 _KINDS: tuple[bundles.Kind, ...] = ("publication", "export")
-"""The kinds in manifests of publications; those of November are exports."""
+"""The kinds in manifests of publications; those of November are `export`."""
 
 
 def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> StageReport:
-    """Publish the present state of the database, unless the latest publication has the same state.
+    """Publish the current state of the database, unless the latest publication has the same state.
 
-    A kill at any time leaves the last publication as the latest. With `n_kept` only so many publications stay.
+    After a kill at any time, the last publication is still the latest. With `n_kept`, only that many publications stay.
 
     Raises:
         WarehouseError: nothing is stored, or another publication of this warehouse is in progress.
@@ -314,7 +314,7 @@ def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> Sta
     """
     warehouse, location = Warehouse(job.warehouse), Folder(target) if isinstance(target, Path) else target
     with warehouse.reader():
-        pass  # fails before anything is created if nothing can be read
+        pass  # fails before it creates anything, if nothing can be read
     report = StageReport("publish")
     with (
         disk_errors(target, "the last publication is unchanged"), warehouse.only_one("publication", wait=False),
@@ -335,7 +335,7 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder 
     kept_as(warehouse.database, database)
     paths, site = {database.name: database}, job.report_folder
     if (site / "index.html").is_file():
-        with only_writer(site):  # the files are kept as they are now, under names at which they stay
+        with only_writer(site):  # links to the current files, which do not change when names are replaced
             for each in report_files(site):
                 paths[f"report/{each}"] = stage / "report" / each
                 kept_as(site / each, paths[f"report/{each}"])
@@ -358,7 +358,7 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder 
     target = location.below(name)
     bundle = bundles.write_bundle(target, "publication", files | tables.files, meta, is_quiet=job.is_quiet)
     if not bundles.is_complete(target, *_KINDS):
-        raise PipelineError(f"{target}: files are missing; somebody else removed them, so publish again")
+        raise PipelineError(f"{target}: files are missing; another process removed them, so publish again")
     # Readers see the earlier publication or this one.
     pointer = {"publication": name, "content": content, "published_at": published_at.isoformat()}
     bundles.write_bundle(location, "publication", {}, pointer, name=bundles.POINTER)

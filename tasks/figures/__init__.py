@@ -1,1 +1,1 @@
-"""Everything that is shown, declared once: figures, their scope, and how they are written."""
+"""The declarations of all figures, their scope, and their output as text."""

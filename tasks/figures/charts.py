@@ -1,6 +1,6 @@
-"""Charts as they are declared: which rows of a figure each shows, and how; a chart for each split and judge.
+"""Declarations of charts: the rows of a figure that each shows, and its options; a chart for each split and judge.
 
-`tasks.report.drawing` draws them. Declaring one takes no chart library, which commands would wait for.
+`tasks.report.drawing` draws them. Declarations need no chart library, because commands would wait for its import.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from tasks.figures.columns import Row, Rows
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart: the name of the function that draws it (`tasks.report.drawing.charts`), its rows, and how."""
+    """A chart: the name of the function that draws it (`tasks.report.drawing.charts`), its rows, and its options."""
 
     kind: str
     rows: Rows
@@ -22,14 +22,14 @@ class Chart:
 
 @dataclass(frozen=True)
 class Plot:
-    """One chart of a figure, with the heading that distinguishes it from the others beside it."""
+    """A chart of a figure, with the heading that distinguishes it from the figure's other charts."""
 
     title: str
     chart: Chart
 
 
 Draw = Callable[..., Chart]
-"""Makes a chart of rows and named options."""
+"""Returns a chart of rows and named options."""
 
 
 def _chart(kind: str, rows: Rows, **how: Any) -> Chart:
@@ -53,7 +53,7 @@ def by_value(rows: Rows, column: str, draw: Draw, **how: Any) -> list[Plot]:
 
 
 def by_split(rows: Rows, draw: Draw, what: str = "", known: str = "", **how: Any) -> list[Plot]:
-    """Return a chart for each full split, and for each judge where there are several (`by_judge_and_split`).
+    """Return a chart for each full split, and for each judge if there are several (`by_judge_and_split`).
 
     Rows without a value in the column `known` are left out.
     """
@@ -62,14 +62,14 @@ def by_split(rows: Rows, draw: Draw, what: str = "", known: str = "", **how: Any
 
 
 def by_judge_and_split(rows: Rows, draw: Draw, what: str = "", judge: str = "judge_config", **how: Any) -> list[Plot]:
-    """Return a chart for each split, and for each judge where there are several: judges are never mixed in one.
+    """Return a chart for each split, and for each judge if there are several: no chart mixes judges.
 
     A chart whose judge is not chosen on the page is hidden there.
 
     Args:
-        rows: with `split`, and a column for the judge where judges matter.
-        draw: makes a chart of the rows of one split and judge, and of `how`.
-        what: what the charts show, where a split has several.
+        rows: with `split`, and a column for the judge if judges matter.
+        draw: returns a chart of the rows of one split and judge, and of `how`.
+        what: the subject of the charts, if a split has several.
         judge: the column of the judge.
         how: options of the chart, by name.
     """
@@ -92,6 +92,6 @@ def names_in_order(rows: Rows, column: str) -> list[Any]:
 
 
 def range_of(rows: Rows, *columns: str) -> Sequence[float]:
-    """Return the lowest and the highest value of some columns; 0 and 1 where there is none."""
+    """Return the lowest and the highest value of some columns; 0 and 1 if there is none."""
     values = [row[column] for row in rows for column in columns if row[column] is not None]
     return (min(values), max(values)) if values else (0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Columns of a figure: their titles and kinds, which stand in `sql/schema.yml`, and values as people read them."""
+"""Columns of a figure: their titles and kinds (from `sql/schema.yml`), and values as text for people."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,12 +14,12 @@ Rows = Sequence[Row]
 Kind = Literal[
     "text", "count", "number", "score", "signed", "share", "coverage", "usd", "price", "p", "time", "yes", "task", "few"
 ]  # fmt: skip
-"""How a column's values are written: a score with three decimals, a share in percent, a coverage rounded down, `yes`
-for what is true.
+"""The format of a column's values: a score with three decimals, a share in percent, a coverage rounded down, `yes`
+for true.
 
-`usd` is a sum, `price` what a single thing costs, with more decimals; `task` is a task's id, which leads to its page,
-or to the row's `address`, where it has one. `few` is no column for people: where it is true, the value before it has a
-mark, since it rests on few tasks.
+`usd` is a sum, `price` the cost of one item, with more decimals; `task` is a task's id, with a link to its page, or to
+the row's `address`, if it has one. `few` is not shown as a column: if it is true, the value before it has a mark,
+because it rests on few tasks.
 """
 MISSING = "–"
 _DECIMALS = {"score": 3, "signed": 3, "number": 2, "p": 4, "usd": 2, "price": 4, "count": 0, "share": 1, "coverage": 1}
@@ -27,9 +27,9 @@ _DECIMALS = {"score": 3, "signed": 3, "number": 2, "p": 4, "usd": 2, "price": 4,
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a figure's table: its name in the rows, its heading, how it is written, and its group's heading.
+    """A column of a figure's table: its name in the rows, its heading, its format, and its group's heading.
 
-    `few` is the column that says whether its values rest on few tasks.
+    `few` is the column that is true for values on few tasks.
     """
 
     name: str
@@ -48,9 +48,9 @@ def columns(names: str, group: str = "", **headings: str) -> tuple[Column, ...]:
     """Return columns by their names, separated by spaces.
 
     Args:
-        names: as the rows have them; `kappa±` is a value with the ends of its interval under a common heading.
-        group: the common heading of all of them, where it is not the usual one.
-        headings: by name, those that differ here from the usual ones.
+        names: names in the rows; `kappa±` is a value with the ends of its interval under a common heading.
+        group: the common heading of all of them, if it is not the usual one.
+        headings: name -> a heading that differs from the usual one.
 
     Raises:
         KeyError: a column has no usual heading.
@@ -76,7 +76,7 @@ def _usual() -> dict[str, tuple[Kind, str]]:
 
 
 def usual_heading(name: str) -> str:
-    """Return the usual heading of a column; empty where it has none."""
+    """Return the usual heading of a column; empty if it has none."""
     return _usual().get(name, ("text", ""))[1]
 
 
@@ -101,7 +101,7 @@ def with_values(shown: Sequence[Column], rows: Rows) -> list[Column]:
 
 
 def small_notes(shown: Sequence[Column], rows: Rows) -> list[str]:
-    """Return a note on the mark of values on few tasks, if there is such a value."""
+    """Return a note on the mark for few tasks, if any value has it."""
     from tasks.rules.statistics.intervals import FEW_OTHERS, SMALL
 
     if not any(row.get(column.few) for column in with_values(shown, rows) if column.few for row in rows):
@@ -119,13 +119,13 @@ def is_number(column: Column, rows: Rows) -> bool:
 
 
 def cell(column: Column, row: Row) -> str:
-    """Return a value as people read it, on pages and in terminals."""
+    """Return a value as text for people, on pages and in terminals."""
     value = row.get(column.name)
     if value is None or (column.kind == "yes" and not value):
         return MISSING
     if column.kind == "yes":
         return "yes"
-    # What a figure is made of in Python may be a text already.
+    # A value that was computed in Python may already be a text.
     is_figure = column.kind in _DECIMALS and not isinstance(value, str)
     mark = SMALL_MARK if column.few and row.get(column.few) else ""
     return (_figure(column.kind, value) if is_figure else _text(value)) + mark

@@ -1,4 +1,4 @@
-"""Figures, each with the source of its rows, its columns and its charts; pages of figures; and words in sentences."""
+"""Figures (with the source of their rows, columns and charts), pages of figures, and placeholders in their texts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,8 +12,8 @@ from tasks.figures.columns import Column, Rows, small_notes
 from tasks.rules.records import ScoreDefinition
 
 Reach = Literal["tasks", "pooled", "warehouse"]
-"""What a figure is of: the tasks of the report; pooled over all tasks, so that a report of some splits leaves it out;
-or the whole warehouse, whatever the splits (runs, checks, judges on their control sets), which it says then."""
+"""The range of a figure: the tasks of the report; all tasks (so that a report of some splits leaves it out); or the
+whole warehouse, whatever the splits (runs, checks, judges on their control sets), which the figure then states."""
 
 
 @dataclass(frozen=True)
@@ -22,24 +22,24 @@ class Figure:
 
     Attributes:
         name: also the name of the CSV and SQL files, and of the anchor in the page.
-        title: what is shown.
-        says: how it is to be read, in a sentence or two; `$score` and the like stand for what a benchmark's scores are
-            called (`words`), and where its paper shows the same is added (`Benchmark.figure_sources`).
+        title: its heading.
+        says: an explanation in a sentence or two; `$score` and similar placeholders are replaced by the names of a
+            benchmark's scores (`words`), and a reference to its paper is added (`Benchmark.figure_sources`).
         columns: the table of numbers.
         plots: the charts; none for a figure that is a table only.
-        empty: what is said where there are no rows.
-        is_table: whether the table is what is looked at first, and not folded away below the charts.
-        query: the query below `sql/figures/` that gives the rows, where it has another name than the figure; it may
-            serve several.
-        relation: the mart or view whose rows in the scope these are, with all their columns, where there is no query.
-        order: their order, in SQL.
-        compute: gives the rows where SQL cannot, from the scope and what the figure asks for.
-        given: what the query asks for beside what all may ask for.
-        listed: the rows that the table has, where all of them would be too many to read; the CSV has all.
-        notes: sentences about these very rows, below the charts.
-        breakdown: the kind of label that it is about; it is left out where the data has none of this kind.
-        is_optional: whether it is left out where it has no rows.
-        reach: what it is of, where that is not the report's tasks.
+        empty: the text if there are no rows.
+        is_table: true if the table is shown first, and not folded away below the charts.
+        query: the query below `sql/figures/` of the rows, if it has another name than the figure; several
+            figures may share it.
+        relation: the mart or view of the rows, with all its columns, if there is no query.
+        order: the order of the rows, in SQL.
+        compute: returns the rows if SQL cannot, from the scope and the figure's parameters.
+        given: the query's own parameters; all queries share some others.
+        listed: selects the rows of the table, if all rows would be too many to read; the CSV has all.
+        notes: sentences about the current rows, below the charts.
+        breakdown: its kind of label; it is left out if the data has none of this kind.
+        is_optional: true if it is left out without rows.
+        reach: its range, if that is not the report's tasks.
     """
 
     name: str
@@ -65,20 +65,20 @@ class Figure:
         return [*(self.notes(rows) if self.notes and rows else ()), *small_notes(self.columns, rows)]
 
     def of_job(self, job: Job, **given: Any) -> list[dict[str, Any]]:
-        """Return the rows of a figure that needs only the job from its scope, whatever is published."""
+        """Return the rows of a figure that needs only the job from its scope, and no published data."""
         assert self.compute is not None
         return self.compute(SimpleNamespace(job=job), {**self.given, **given})
 
 
 def not_computed(*names: str) -> Callable[[Rows], list[str]]:
-    """Return a function that notes rows without a value in some columns, which an aggregation fills."""
+    """Return a function that notes rows without a value in some columns, which `prbench aggregate` fills."""
     missing = "Some figures are missing; `prbench aggregate` computes them."
     return lambda rows: [missing] if any(all(row[name] is None for name in names) for row in rows) else []
 
 
 @dataclass(frozen=True)
 class Breakdown:
-    """A kind of label that the data has: its name and title, and whether criteria carry it, or else tasks."""
+    """A kind of label that the data has: its name and title, and a flag for labels of criteria, not tasks."""
 
     kind: str
     title: str
@@ -87,12 +87,12 @@ class Breakdown:
 
 @dataclass(frozen=True)
 class Page:
-    """A page: its file's name, its title, one sentence of what it is about, and its figures.
+    """A page: its file's name, its title, one sentence about its subject, and its figures.
 
-    `n_chosen` is how many models its charts show at first, where all of them at once could not be distinguished.
-    `template` is for a page that has more to say than its figures; `has_judge` is false for one on which a judge is
-    not to be chosen. `needs` is the table without whose rows on the benchmark the page is left out. `own` makes a
-    figure for each kind of label that the benchmark alone has, which stand last.
+    `n_chosen` is the number of models that its charts show at first, if all of them could not be distinguished.
+    `template` is for a page with more content than its figures; `has_judge` is false for a page without a choice of
+    judges. `needs` is a table; without rows of the benchmark in it, the page is left out. `own` returns a figure for
+    each kind of label that only the benchmark has; these come last.
     """
 
     name: str
@@ -131,7 +131,7 @@ def _sum(*terms: tuple[float, str]) -> str:
 
 
 def words(benchmark: Benchmark) -> dict[str, str]:
-    """Return the words of a benchmark for the sentences below figures, by the names that stand for them there."""
+    """Return the words of a benchmark for the texts of figures, by placeholder."""
     primary, of_criteria = benchmark.primary_score, benchmark.criteria_score
     return {
         "score": score_word(primary.score_name),

@@ -1,4 +1,4 @@
-"""The leaderboards of a job: which rows, of which figure."""
+"""The leaderboards of a job: their figures and rows."""
 
 import math
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ from tasks.rules.records import ResultTable
 from warehouse import Reader, Warehouse
 
 _OF_RUBRICS = {"category", "severity"}
-"""Breakdowns of every rubric; others are of the tasks, or of labels that are stored with what they are of."""
+"""Breakdowns of every rubric; others are of tasks, or of labels that are stored with their subject."""
 
 
 @dataclass(frozen=True)
 class LeaderboardOptions:
     """The choice of a leaderboard.
 
-    `vintage` is None for the latest of each model, or `all`; `score` is None for the fitting one; `by` is a breakdown.
-    `selection` is the id of a hard selection, or its beginning, or `latest`; `is_hard` the latest of each field.
+    `vintage` is None for the latest of each model, or `all`; `score` is None for the default one; `by` is a breakdown.
+    `selection` is the id of a hard selection, or its beginning, or `latest`; `is_hard` means the latest of each field.
     """
 
     vintage: str | None = None
@@ -63,7 +63,7 @@ def chosen(scope: Scope, choice: LeaderboardOptions) -> tuple[Figure, dict[str, 
     if choice.by is not None and choice.by not in breakdowns:
         raise UsageError(f"--by {choice.by}: no such breakdown; {benchmark.name} has {', '.join(breakdowns)}")
     if choice.is_severity and not benchmark.severities:
-        raise UsageError(f"--risk: {benchmark.name} has no weight classes that would say what is critical")
+        raise UsageError(f"--risk: {benchmark.name} has no weight classes, so no criterion is marked as critical")
     if choice.is_severity:
         return CRITICAL, {}
     key = {"benchmark": benchmark.name, "dataset_revision": scope.revision, "kind": breakdown}
@@ -81,7 +81,7 @@ def _on_selection(scope: Scope, selection: str) -> ResultTable:
     if selection == "latest":
         matches = [row["selection_id"] for row in scope.reader.select("intermediate.latest_selections", **key)]
     if not matches or (len(matches) > 1 and selection != "latest"):
-        what = f"fits {len(matches)} selections" if matches else "is no selection"
+        what = f"fits {len(matches)} selections" if matches else "is not a selection"
         raise UsageError(f"--selection {selection}: {what} of this data set; there are {', '.join(known) or 'none'}")
     given = {name: scope.values[name] for name in ("splits", "models", "judges", "vintage", "score")}
     records = _scores_on(scope.reader, {**given, "selections": matches}, scope.values["bar"])
@@ -104,9 +104,9 @@ _FIGURES = (
 def _scores_on(reader: Reader, parameters: dict[str, Any], bar: float) -> list[dict[str, Any]]:
     """Return a row for each split and model run: its mean score over the tasks of the selections, with its interval.
 
-    Best first; there are no ranks, since models may rest on different tasks. `parameters` are those of
-    the query `values` in `sql/queries/hard_subset.sql`, and which splits, models, judges and vintage; `bar` is the
-    coverage below which a figure is marked.
+    The best are first; there are no ranks, because models may have different tasks. `parameters` are those of the query
+    `values` in `sql/queries/hard_subset.sql`, with the splits, models, judges and vintage; `bar` is the coverage below
+    which a figure is marked.
     """
     from tasks.rules.statistics.intervals import few_to_rest_on, mean_intervals
 
@@ -116,7 +116,7 @@ def _scores_on(reader: Reader, parameters: dict[str, Any], bar: float) -> list[d
         for row in reader.rows(sql.read("queries/hard_subset/values"), given)
     }
     records = []
-    # The equations of the leaderboards (`intermediate/scores/mean_scores.sql`), on the selections' tasks of each split.
+    # The equations of leaderboards (`intermediate/scores/mean_scores.sql`), on the selections' tasks of each split.
     for score in reader.rows(sql.read("queries/hard_subset/scores"), parameters):
         own = values.get((score["split"], score["model_run_id"]), np.empty(0))[:, None]
         low, high = (None if math.isnan(end) else float(end) for end in mean_intervals(own)[0])

@@ -1,4 +1,4 @@
-"""Agreement of graders with people: with the decisions of all people pooled, and the mean of the pairs beside it."""
+"""Agreement of graders with people: with the pooled decisions of all people, and as the mean of the pairs."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -14,16 +14,16 @@ from tasks.rules.statistics.intervals import few_to_rest_on, known
 Row = dict[str, Any]
 _MEASURES = {"kappa": kappa, "macro_f1": macro_f1, "agreement": raw_agreement}
 _LABELS = 3
-"""Decisions that there are: unmet, partial, met."""
+"""The possible decisions: unmet, partial, met."""
 
 
 def against_people(counts: Sequence[Row]) -> list[Row]:
     """Return one row for each grader and label.
 
-    Its measures are of all decisions of the grader beside people's, so a person with more decisions counts more.
+    Its measures compare all decisions of the grader with people's, so a person with more decisions counts more.
 
     Args:
-        counts: what graders and people decided on the same criteria (`sql/figures/people.sql`).
+        counts: decisions of graders and people on the same criteria (`sql/figures/people.sql`).
     """
     measured = [
         {"grader": grader, "label": label} | _figures(list(rows))
@@ -36,7 +36,7 @@ def _figures(counts: Sequence[Row]) -> Row:
     tasks = _tables(counts, "task_id")
     pairs = _tables(counts, "pair_grader", "person")
     if len(pairs) > 1 and counts[0]["grader"] != counts[0]["pair_grader"]:
-        # Of two people neither is the first, so several pairs count in both orders.
+        # Two people have no order, so several pairs count in both orders.
         tasks = (tasks + tasks.swapaxes(1, 2)) / 2.0
     pooled = tasks.sum(axis=0)
     intervals = agreement_intervals(tasks[:, None], *_MEASURES.values())
@@ -57,7 +57,7 @@ def _figures(counts: Sequence[Row]) -> Row:
 
 
 def _tables(counts: Sequence[Row], *names: str) -> NDArray[np.float64]:
-    """Return the counts of pairs of decisions, one table a task or a pair: shape (n, labels, labels)."""
+    """Return the counts of pairs of decisions, a table for each task or pair: shape (n, labels, labels)."""
     keys = [tuple(row[name] for name in names) for row in counts]
     indices = {key: index for index, key in enumerate(sorted(set(keys)))}
     tables = np.zeros((len(indices), _LABELS, _LABELS))

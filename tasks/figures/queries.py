@@ -1,4 +1,4 @@
-"""Queries of figures: the text that runs, with the steps that it reads and the values that it asks for written in."""
+"""Queries of figures: the SQL text that runs, with its steps and the values of its parameters."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Rows:
 
     @property
     def literal(self) -> str:
-        """The table as SQL text; without rows it still has to have its columns."""
+        """The table as SQL text; without rows it still needs its columns."""
         if not self.rows:
             return f"(select {', '.join(['null'] * self.width)} where false)"
         return "(values\n    " + ",\n    ".join(f"({_listed(row)})" for row in self.rows) + "\n)"
@@ -40,16 +40,16 @@ def filled(
     columns_of: Callable[[str], Sequence[str]] | None = None,
     steps: Mapping[str, str] | None = None,
 ) -> str:
-    """Return a query, with its steps in front and a literal in place of each `$name`.
+    """Return a query, with its steps before it and a literal instead of each `$name`.
 
     Args:
         query: its text, or its name: `<file>/<name>` below `sql/figures/` or `sql/report/`, or that of a figure alone.
-        values: by name what queries may ask for.
-        columns_of: gives the columns of a relation, for steps `scoped_<relation>`.
-        steps: are read in the place of models of their names.
+        values: the values of parameters, by name.
+        columns_of: returns the columns of a relation, for steps `scoped_<relation>`.
+        steps: are read instead of models of the same names.
 
     Raises:
-        KeyError: the query asks for something that is not given.
+        KeyError: a parameter of the query is not given.
     """
     parts = sql.tokens(assembled(query, columns_of, steps))
     for i, (sign, name) in enumerate(pairwise(parts)):
@@ -61,7 +61,7 @@ def filled(
 def assembled(
     query: str, columns_of: Callable[[str], Sequence[str]] | None = None, steps: Mapping[str, str] | None = None
 ) -> str:
-    """Return a query with its steps in front; arguments are those of `filled`."""
+    """Return a query with its steps before it; arguments are those of `filled`."""
     text = query if " " in query else _stored(query)
     return sql.with_ctes(text, {**(steps or {}), **_steps(text, columns_of)})
 
@@ -104,23 +104,22 @@ def _steps(query: str, columns_of: Callable[[str], Sequence[str]] | None) -> dic
 
 
 _OF_REVISION, _SCOPED, _PRESENTED = "revision_", "scoped_", "presented_"
-"""What a query reads as `revision_<relation>` are the rows of a relation on the data-set revision; as
-`scoped_<relation>` those of them that are in the scope, with their labels; as `presented_<relation>` the same with the
-columns of figures."""
+"""Steps by prefix: `revision_<relation>` has the rows of a relation on the data-set revision; `scoped_<relation>` has
+those of them in the scope, with their labels; `presented_<relation>` has the same rows with the columns of figures."""
 _KEYS = (
     (("split", "is_own_hard"), "shown_sets", "is_hard"),
     (SAMPLING, "entries", "entry"),
     (JUDGE_CONFIG, "shown_judge_configs", "judge_config"),
 )
-"""Columns of a relation that decide whether a row is in the scope: with the step that says so, and its label."""
+"""Columns of a relation that decide whether a row is in the scope: with the step that decides it, and its label."""
 _INTERNAL = {"benchmark", "dataset_revision", "figure_id", "basis", "task_set_id", "model_run_id", "ranking_id"}
-"""Columns that are the same in all rows of a figure, or new after each publishing."""
+"""Columns that are the same in all rows of a figure, or change with each publishing."""
 
 
 def _scoped(name: str, columns_of: Callable[[str], Sequence[str]]) -> str:
     """Return the rows of a relation on the tasks, of the models and by the judges in the scope: a step of a query.
 
-    Whatever of `is_hard`, `entry` and `judge_config` the relation's keys decide stands before its columns.
+    Those of `is_hard`, `entry` and `judge_config` that follow from the relation's keys precede its columns.
     """
     relation = _relation(name)
     columns = set(columns_of(relation))
@@ -169,7 +168,7 @@ def literal(value: Any) -> str:
             return "null"
         case bool() | int():
             return str(value).lower()
-        case float():  # with an exponent: without one it would be a decimal, which charts do not take for a number
+        case float():  # with an exponent: without one it would be a decimal, which charts do not treat as a number
             return f"{value!r}" if "e" in repr(value) else f"{value!r}e0"
         case Rows():
             return value.literal

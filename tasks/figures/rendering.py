@@ -12,7 +12,7 @@ from tasks.figures.columns import MISSING, Column, Rows, cell, is_number, with_v
 from tasks.rules.text.cells import defused
 
 _ENDS = (("low", "high"), ("lower", "upper"))
-"""How the names of columns end that share a cell of a terminal."""
+"""The suffixes of the names of columns that share a cell of a terminal."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class TextTable:
 
 
 def as_text(columns: Sequence[Column], rows: Rows) -> TextTable:
-    """Return the table of a figure for a terminal: the cells of a page, an interval in one.
+    """Return the table of a figure for a terminal, with the cells of a page.
 
-    Both ends of an interval share a cell, and so does the value that stands before them under the same heading.
+    Both ends of an interval share a cell with the value before them, if it has the same heading.
     """
     parts: list[list[Column]] = []
     for column in with_values(columns, rows):
@@ -69,7 +69,7 @@ def as_csv(
 ) -> str:  # fmt: skip
     """Return rows as CSV, with full precision; a list is JSON, a moment is UTC in ISO 8601.
 
-    Text that a spreadsheet would run or rewrite has an apostrophe in front (`tasks.rules.text.cells`).
+    Text that a spreadsheet would run or rewrite gets an apostrophe before it (`tasks.rules.text.cells`).
     """
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL if must_quote else csv.QUOTE_MINIMAL)

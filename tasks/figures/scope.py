@@ -1,8 +1,8 @@
 """The scope of a report: the models, judges and splits that its figures show, their names, and query parameters.
 
-Names in files and addresses are digests, which hold nothing of any text. A name depends on nothing but what it names,
-so it stays the same when other tasks or models are added. Values are written into queries, so that what is shown is
-what ran.
+Names in files and addresses are digests, so they reveal no text. A name depends only on its object, so it stays the
+same when other tasks or models are added. Values are written into queries, so that the shown query is the one that
+ran.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ _HEX = 16
 
 
 EVERY = "all"
-"""Asks for the rows of all vintages."""
+"""Selects the rows of all vintages."""
 
 
 def task_key(task_id: str) -> str:
@@ -76,9 +76,9 @@ class Scope:
     An *entry* is one sampling of one configured model (the latest, unless others are requested); a *judge
     configuration* is a judge with its parameters, template, grading and repetition. Both go by labels that are unique
     in the report; the judge configuration shown first is `main`. `changes` are comparisons of latest vintages with
-    earlier ones that somebody else has drawn. `living` are the runs whose processes lived just before the state was
-    opened. `is_hard` is whether figures are about the own hard selections instead of the splits, `score` a requested
-    score. `steps` are read instead of the models of their names, with their values.
+    earlier ones, computed by the caller. `living` are the runs whose processes were alive just before the state was
+    opened. `is_hard` is true if figures are about the own hard selections instead of the splits; `score` is a requested
+    score. `steps` are read instead of the models of the same names, with their values.
     """
 
     job: Job
@@ -140,12 +140,12 @@ class Scope:
 
     @cached_property
     def selections(self) -> tuple[Mapping[str, Any], ...]:
-        """The own hard selections that are shown: those of which every task belongs to the report."""
+        """The shown own hard selections: those whose tasks all belong to the report."""
         return tuple(self.reader.rows(filled("scope/selections", self.given_members)))
 
     @cached_property
     def narrowed_to(self) -> str:
-        """The splits whose tasks alone the report is of, for a sentence; empty where it is of all tasks."""
+        """The splits that the report is limited to, as text; empty if it is of all tasks."""
         splits = self.job.settings.dataset.splits
         (left_out,) = self.reader.rows(filled("scope/left_out", self.given_members)) if splits else ({"n_tasks": 0},)
         return f"split{'s' if len(splits) > 1 else ''} {', '.join(splits)}" if left_out["n_tasks"] else ""
@@ -157,7 +157,7 @@ class Scope:
 
     @cached_property
     def annotated(self) -> dict[str, str]:
-        """Kind -> whose labels of that kind are not the data set's, in a sentence."""
+        """Kind of label -> a sentence about labels of that kind that are not the data set's."""
         return {
             row["kind"]: f"The labels of {row['n_annotated']} of {row['n_tasks']} tasks come from a model "
             f"({', '.join(row['annotators'])}), because the data set gives none."
@@ -166,7 +166,7 @@ class Scope:
 
     @cached_property
     def own_breakdowns(self) -> tuple[Breakdown, ...]:
-        """Of the kinds that the benchmark alone has those of which there is a label, in its order."""
+        """The kinds that only the benchmark has, if the data has such a label, in the benchmark's order."""
         own = {row["kind"]: row for row in self._kinds if row["is_own"] and not row["is_category"]}
         titles = self.benchmark.own_breakdowns
         return tuple(Breakdown(kind, title, own[kind]["of_criteria"]) for kind, title in titles.items() if kind in own)
@@ -188,15 +188,15 @@ class Scope:
         return first["judge_config"] if first else None
 
     def filled(self, query: str, given: Mapping[str, Any] | None = None) -> str:
-        """Return a query (`filled`) in this scope; `given` adds to the parameters that all queries have."""
+        """Return a query (`filled`) in this scope; `given` adds to the parameters of all queries."""
         return filled(query, {**self.values, **self.steps_given, **(given or {})}, self._columns_of, self.steps)
 
     def query_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> str:
-        """Return the query of a figure in this scope; `given` replaces what the figure gives it."""
+        """Return the query of a figure in this scope; `given` replaces the figure's parameters."""
         return self.filled(text_of(figure), {**figure.given, **(given or {})})
 
     def rows_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-        """Return the rows of a figure in this scope; `given` replaces what the figure gives its query."""
+        """Return the rows of a figure in this scope; `given` replaces the figure's parameters."""
         if figure.compute is not None:
             return figure.compute(self, {**self.values, **figure.given, **(given or {})})
         return self.reader.rows(self.query_of(figure, given))
@@ -228,7 +228,7 @@ def open_scope(
 ) -> Scope:
     """Return the scope of a job: each model's latest vintage, or the requested one, or `all`.
 
-    The latest is that of the judge configuration that is shown first: another grader may have seen earlier ones alone.
+    The latest is that of the judge configuration that is shown first: other graders may have only earlier ones.
     """
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     named = score_or(benchmark.primary_score, score, benchmark).score_name
@@ -268,7 +268,7 @@ def labelled_judge_configs(judge_configs: Iterable[Mapping[str, Any]]) -> list[d
         judge_configs: rows with `judge`, `judge_config_hash`, `template_hash`, `grading` and `judge_trial`, each once.
     """
     named = [
-        # Verdicts that are read in another way than they were given go by a name that says so.
+        # Binary readings of ternary verdicts have a name that says so.
         {**row, "named": row["judge"] + (" (as binary)" if row["grading"] == TERNARY_AS_BINARY else "")}
         for row in judge_configs
     ]
@@ -279,7 +279,7 @@ def labelled_judge_configs(judge_configs: Iterable[Mapping[str, Any]]) -> list[d
 
 
 def _members(job: Job, benchmark: Benchmark, revision: str) -> dict[str, Any]:
-    """Return the data set, its requested splits (all if empty), and those of them that are hard."""
+    """Return the data set, its requested splits (all if empty), and the hard ones among them."""
     return {
         "benchmark": benchmark.name,
         "revision": revision,
@@ -291,20 +291,20 @@ def _members(job: Job, benchmark: Benchmark, revision: str) -> dict[str, Any]:
 def with_labels(
     rows: Sequence[Mapping[str, Any]], label: str, name: str, parts: Iterable[tuple[str, str]]
 ) -> list[dict[str, Any]]:
-    """Return rows with a label each: the name, and as many of the parts as distinguish rows with the same name."""
+    """Return rows with a label each: the name, and as many of the parts as distinguish rows of the same name."""
     labelled = [dict(row) | {label: row[name]} for row in rows]
     for part, shape in parts:
         counts = Counter(row[label] for row in labelled)
         values = Counter((row[label], row[part]) for row in labelled)
         for row in labelled:
-            # A judge's first repetition goes by the judge's name.
+            # A judge's first repetition has the judge's name.
             if values[row[label], row[part]] < counts[row[label]] and (part, row[part]) != ("judge_trial", 1):
                 row[label] = f"{row[label]} {shape.format(str(row[part] or 'none'))}"
     return _numbered(labelled, label)
 
 
 def _numbered(rows: list[dict[str, Any]], label: str) -> list[dict[str, Any]]:
-    """Return the rows with a number behind a label that is taken: an extended label may equal another's name."""
+    """Return the rows with a number after each label that is taken: an extended label may equal another's name."""
     taken: set[str] = set()
     for row in rows:
         own = row[label]

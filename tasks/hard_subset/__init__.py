@@ -1,1 +1,1 @@
-"""The hard subset: of each field the tasks that the panel's models found hardest, and how surely they are."""
+"""The hard subset: the tasks of each field with the lowest scores of the panel's models, and its stability."""

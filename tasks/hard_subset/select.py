@@ -1,4 +1,4 @@
-"""Select the hard subset of each field as rows of a new version, with how stable the selection is."""
+"""The selection of the hard subset of each field, stored as a new version, with its stability."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class TaskScore:
-    """A model's score of a task, the mean over its complete trials, beside the score in each of them."""
+    """A model's score of a task (the mean over its complete trials), and the score in each of them."""
 
     value: float
     by_trial: Mapping[int, float]
@@ -51,9 +51,9 @@ Panel = Mapping[str, Mapping[str, TaskScore]]
 class Universe:
     """The tasks of a field with a complete trial of every model of a panel.
 
-    `models` are sorted. `scores` has, for each task in the order of the ids, one score a model; `trials` the scores
-    in each trial, shape (n_tasks, n_models, n_trials), NaN where a model has fewer trials than another. In a trial that
-    is complete for other tasks only, a task has its mean over the trials that it has.
+    `models` are sorted. `scores` has, for each task in the order of the ids, a score of each model; `trials` has the
+    scores in each trial, shape (n_tasks, n_models, n_trials), with NaN if a model has fewer trials than another. In a
+    trial that is complete only for other tasks, a task has the mean over its own trials.
     """
 
     field: str
@@ -76,10 +76,10 @@ def admitted_tasks(reader: Reader, benchmark: str, revision: str, splits: tuple[
 def read_panel(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -> Panel:
     """Return the primary scores of the panel's models under the judge configuration that selects.
 
-    Of a label that was configured in several ways, the way that was sampled last counts.
+    If a label had several configurations, the one that was sampled last counts.
 
     Raises:
-        HardSubsetError: the judge to select by is not clear, or a model of the panel has no complete task.
+        HardSubsetError: several judges could select, or a model of the panel has no complete task.
     """
     ranking_id = _ranking_id(reader, job, benchmark, revision)
     panel = job.settings.hard_subset.panel
@@ -107,7 +107,7 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -
     as_configured = [row for config in configured for row in rankings if row.items() >= config.columns.items()]
     if configured and not job.named_judges:
         rankings = as_configured
-    # Where every model is sampled nightly there is no other vintage to select by than a night's.
+    # If every model is sampled nightly, only nights' vintages exist.
     stored, vintage = {row["vintage"] for row in rankings}, job.vintage
     if vintage == BASE_VINTAGE and stored and BASE_VINTAGE not in stored:
         vintage = job.night if job.night and job.night in stored else max(stored)
@@ -122,7 +122,7 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -
         raise HardSubsetError(
             f"verdicts of several judges are stored ({', '.join(names)}); name the one to use with --judge"
         )
-    # Of a judge's repetitions the first selects.
+    # A judge's first repetition selects.
     first = [row for row in (as_configured or rankings) if row["judge"] in names and row["judge_trial"] == 1]
     rankings = first[:1] if as_configured else first or rankings
     if len(rankings) > 1:
@@ -134,7 +134,7 @@ def universe_of(field: str, task_ids: set[str], panel: Panel, settings: Settings
     """Return the admitted tasks of a field that have a complete trial of every model of the panel.
 
     Raises:
-        HardSubsetError: there is no panel, or too few of the tasks have that.
+        HardSubsetError: there is no panel, or too few tasks are complete.
     """
     models = tuple(sorted(panel))
     if not models:
@@ -163,9 +163,9 @@ def _trials(panel: Panel, models: tuple[str, ...], tasks: list[str]) -> NDArray[
 
 
 def stability_rows(universe: Universe, size: int) -> list[Row]:
-    """Return one row a task of the universe, hardest first: its probability of being selected by a resampled panel.
+    """Return a row for each task of the universe, hardest first: its probability of selection by a resampled panel.
 
-    The columns are those of `hard_stability` without the selection's own.
+    The columns are those of `hard_stability` except the selection's key.
     """
     ranked = select_hardest(universe.scores, len(universe.scores))
     shares = inclusion_probabilities(universe.trials, size)
@@ -186,9 +186,9 @@ def stability_rows(universe: Universe, size: int) -> list[Row]:
 def overlap_rows(universe: Universe, selected: frozenset[str], official: Mapping[str, frozenset[str]]) -> list[Row]:
     """Return the overlaps of the selection with those of the panel without one model, and with the data set's own.
 
-    The columns are those of `hard_overlaps` without the selection's own. A selection without one model is made among
-    the tasks of the whole panel's universe. Of an own split of the data set, the tasks outside the universe are left
-    aside, and a split that holds none or all of the universe says nothing and has no row.
+    The columns are those of `hard_overlaps` except the selection's key. A selection without one model uses the tasks of
+    the whole panel's universe. Tasks of the data set's own split outside the universe are left out; a split with none
+    or all of the universe has no row.
 
     Args:
         official: split name -> task ids.
@@ -226,7 +226,7 @@ def in_words(n_border: int, overlaps: Sequence[Row]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """The stored selections: those that count, the number of border tasks by selection, and the computed overlaps."""
+    """The stored selections: the current ones, the number of border tasks by selection, and the computed overlaps."""
 
     latest: set[str]
     n_border: dict[str, int]
@@ -247,19 +247,19 @@ class _Selection:
 def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
     """Select for every field of the job's revision, by the primary score under one judge configuration.
 
-    The universe are the admitted tasks of the chosen splits that are complete for every model of the panel. A field
-    whose universe is too small, or under the coverage bar, is refused: with `must_select` as an error, else as a
-    warning. The same basis gives the same selection id, and no new rows. Stability is measured once a selection.
+    The universe is the admitted tasks of the chosen splits that are complete for every model of the panel. A field
+    whose universe is too small, or has too low a coverage, is refused: with `must_select` as an error, else as a
+    warning. The same data gives the same selection id, and no new rows. Stability is measured once per selection.
 
     Raises:
-        PipelineError: a field is refused, or the judge configuration to select by is not clear.
+        PipelineError: a field is refused, or several judge configurations could select.
     """
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     warehouse = Warehouse(job.warehouse)
     report = StageReport("select-hard")
     with warehouse.reader() as reader:
         fields = admitted_tasks(reader, benchmark.name, data.revision, data.splits)
-        official = {}  # by field, the tasks of the data set's own hard split; none where it is not stored
+        official = {}  # by field, the tasks of the data set's own hard split; none if it is not stored
         for field, split in benchmark.hard_splits.items():
             key = {"benchmark": benchmark.name, "dataset_revision": data.revision, "split": split}
             members = reader.select("split_members", "task_id", **key)
@@ -333,10 +333,10 @@ def _select_field(job: Job, revision: str, field: str, task_ids: set[str], panel
 def _store(
     warehouse: Warehouse, key: Row, selection: _Selection, stored: _Stored, official: dict[str, frozenset[str]]
 ) -> tuple[int, str]:
-    """Write what is not stored of a selection; the number of rows written, and its stability in words.
+    """Write the missing rows of a selection; return the number of written rows, and its stability in words.
 
-    Each table is looked at by itself: selections from before stability was measured, or from a run that was cut off
-    here, get what they lack, and so does one whose official split came later.
+    Each table is completed separately: a selection may lack rows if it is from before stability was measured, from a
+    run that was killed here, or if its official split was ingested later.
     """
     key = {"selection_id": selection.identity} | key
     n_border = stored.n_border.get(selection.identity)
@@ -347,7 +347,7 @@ def _store(
         ]
     }
     if selection.identity not in stored.latest:
-        # Also one that was selected before another: the selection made last is the one that counts.
+        # Also for a selection that was stored earlier: the one that was selected last is current.
         models, now = selection.universe.models, datetime.now(UTC)
         new["hard_subset"] = [
             {

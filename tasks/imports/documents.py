@@ -1,4 +1,4 @@
-"""Conversion of documents to Markdown, each in a process of its own, so that a harmful file affects nothing else.
+"""Conversion of documents to Markdown, each in a separate process, so that a harmful file affects nothing else.
 
 The process is `python -m tasks.imports.documents KIND < FILE`, with limits of memory and time. It prints JSON.
 """
@@ -36,11 +36,11 @@ class Converted(NamedTuple):
     """A document as Markdown.
 
     Attributes:
-        text: The Markdown; nothing but space where the document holds no text.
+        text: The Markdown; only white space if the document has no text.
         n_pages: Pages of a PDF; 0 for other documents, which have none until they are printed.
-        n_pages_without_text: Pages of a PDF that show nothing or pictures only.
-        n_unreadable: Characters whose font does not say what they are; each stands as U+FFFD in the text.
-        lacks_formulas: Whether formulas were left out, since they are no text.
+        n_pages_without_text: Pages of a PDF that are empty or have only pictures.
+        n_unreadable: Characters whose font does not identify them; each is U+FFFD in the text.
+        lacks_formulas: True if formulas were left out, because they are not text.
     """
 
     text: str
@@ -51,13 +51,13 @@ class Converted(NamedTuple):
 
 
 def convert(files: Sequence[Path], folder: Path | None = None, *, is_quiet: bool = False) -> dict[Path, Converted]:
-    """Convert every file to Markdown, as many at a time as there are processors.
+    """Convert every file to Markdown, with one process for each processor at a time.
 
-    Files of a `folder` from elsewhere are opened within it.
+    Files of a `folder` are opened only within it.
 
     Raises:
-        UsageError: the libraries for one are not installed.
-        DocumentRefused: one cannot be converted; the message names it.
+        UsageError: the libraries for a file are not installed.
+        DocumentRefused: a file cannot be converted; the message names it.
     """
     for file in files:
         if any(find_spec(name) is None for name in _LIBRARIES.get(file.suffix.lower(), ())):
@@ -93,12 +93,12 @@ def _converted(file: Path, folder: Path | None) -> Converted:
     except OSError as error:
         raise DocumentRefused(f"{file}: can't be read ({error.strerror})") from error
     if "\0" in text:
-        raise DocumentRefused(f"{file}: has NUL characters, as UTF-16 without its mark has; save it in UTF-8")
+        raise DocumentRefused(f"{file}: has NUL characters, perhaps from UTF-16 without its mark; save it in UTF-8")
     return Converted(text)
 
 
 def _converted_apart(content: BinaryIO, kind: str) -> Converted:
-    """Convert a `.pdf` or `.docx` file in a process of its own."""
+    """Convert a `.pdf` or `.docx` file in a separate process."""
     command = [sys.executable, "-m", "tasks.imports.documents", kind]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
@@ -114,7 +114,7 @@ def _converted_apart(content: BinaryIO, kind: str) -> Converted:
 
 
 _MOST_MEMORY_BYTES = 2 * 2**30
-"""A few kilobytes can unpack to gigabytes; a report of hundreds of pages takes a tenth of this."""
+"""A few kilobytes can unpack to gigabytes; a report of hundreds of pages has a tenth of this."""
 
 
 def docx_to_markdown(file: Path) -> Converted:
@@ -149,11 +149,11 @@ def docx_to_markdown(file: Path) -> Converted:
             refuse_bomb("the document", file.stat().st_size, (member.file_size for member in archive.infolist()))
             for member in archive.infolist():
                 for _ in member_chunks(archive, member):
-                    pass  # Mammoth unpacks a member all at once, so its true size is checked before
+                    pass  # Mammoth unpacks a member all at once, so its true size is checked first
         styles = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => h2:fresh"
         pictures = mammoth.images.img_element(lambda _: {"src": ""})
         result = mammoth.convert_to_html(document, style_map=styles, convert_image=pictures)
-    # A judge reads the plain text, so characters of Markdown are not escaped, as in the text of a PDF.
+    # Judges read plain text, so characters of Markdown are not escaped (as for a PDF).
     converter = Converter(
         heading_style=ATX, bullets="-", table_infer_header=True, escape_asterisks=False, escape_underscores=False,
         escape_misc=False,
@@ -172,7 +172,7 @@ def outcome(file: Path, kind: str) -> dict[str, Any]:
         return {"refused": str(error)}
     except MemoryError:
         return {"refused": f"takes more than {_MOST_MEMORY_BYTES // 2**30} GB of memory; give its text as Markdown"}
-    except Exception as error:  # noqa: BLE001 - the libraries raise all kinds of errors, and each is reported
+    except Exception as error:  # noqa: BLE001 - the libraries raise any kind of error, and each is reported
         return {"refused": f"not a {kind[1:].upper()}, or damaged ({type(error).__name__}); save it again"}
 
 

@@ -1,4 +1,4 @@
-"""Reading files of rows, functions that all imports share, and retracting an import."""
+"""Functions that all imports share: readers of files of rows, storage of new rows, and retraction."""
 
 import csv
 import hashlib
@@ -34,7 +34,7 @@ _MOST_TRIALS, _DIGITS = 10_000, re.compile("[0-9]{1,19}")
 
 
 class ImportRefused(PipelineError):
-    """A file cannot be imported as it is; nothing of it was stored."""
+    """A file cannot be imported; none of its rows was stored."""
 
 
 class NotHere(ImportRefused):
@@ -48,7 +48,7 @@ def refuse_early(
 
     Raises:
         UsageError: a source does not exist, or cannot be imported.
-        ImportRefused: nothing was ever ingested.
+        ImportRefused: no data set is ingested.
         OSError: a source cannot be read.
     """
     for source in sources:
@@ -123,7 +123,7 @@ def given_rows(file: Path, **defaults: str | None) -> Iterator[tuple[str, Given]
 
 
 def in_known_shape(benchmark: Benchmark, rows: Iterable[tuple[str, Given]]) -> Iterator[tuple[str, Given]]:
-    """Yield rows in the shape that imports know, from rows in that shape and in the benchmark's own.
+    """Yield rows in the imports' shape, from rows in that shape or in the benchmark's own.
 
     Raises:
         ImportRefused: a row in the benchmark's own shape cannot be read.
@@ -157,8 +157,8 @@ def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
 
     Spreadsheets in many languages separate them by semicolons.
 
-    Polars (2.1) is not used because it fills short rows and finds no row where lines end in a carriage return; PyArrow
-    (26) joins lines where a quote is closed too late. Neither reports it.
+    Polars (2.1) is not used, because it fills short rows and finds no row if lines end in a carriage return; PyArrow
+    (26) joins lines if a quote is closed too late. Neither reports an error.
     """
     csv.field_size_limit(2**31 - 1)  # a response is one cell
     try:
@@ -178,7 +178,7 @@ def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
 
 
 def required_text(where: str, row: Given, name: str, option: str = "") -> str:
-    """Return a text that must be in the row; an option may give it to all rows."""
+    """Return a required text of the row; the message names the option that sets it for all rows."""
     text = as_text(row.get(name))
     if text is None or is_blank(text):
         how = f" ({option} gives it to all rows)" if option else ""
@@ -236,15 +236,15 @@ class Cells:
     """The imported rows of one table, by id, compared with rows that are stored or were imported before.
 
     Attributes:
-        new: the rows that are to be stored.
+        new: the rows to store.
         given: the ids of all rows.
-        n_hidden: decisions that were left out, since the call is known to have failed and they may hide that.
+        n_hidden: number of omitted decisions: their call is known to have failed, so they may hide the failure.
     """
 
     def __init__(self, table: str, known: dict[str, Row], batch: str, *, gives_way: bool = False) -> None:
-        """Start with the rows that are stored or were imported before, `known`, to which the new ones are added.
+        """Start with the `known` rows: stored or imported before.
 
-        With `gives_way` a failure is left out where a text or a decision is known; otherwise it is refused there.
+        With `gives_way` a failure is left out if a text or a decision is known; otherwise it is refused.
         """
         self._table, self._known, self._batch, self._gives_way = table, known, batch, gives_way
         self.new: dict[str, Row] = {}
@@ -252,7 +252,7 @@ class Cells:
         self.n_hidden = 0
 
     def put(self, where: str, row: Row) -> Row:
-        """Add a row; a text or a decision replaces a failure. Return the row that is to be stored.
+        """Add a row; a text or a decision replaces a failure. Return the row to store.
 
         Raises:
             ImportRefused: a different row with this id exists.
@@ -282,8 +282,8 @@ def store(
 ) -> StageReport:
     """Write the new rows of each table and report on them; a retracted batch counts again.
 
-    `n_given` counts the rows of all tables with those that are stored already. `called` is the rows' name in messages,
-    if that is not the name of the table.
+    `n_given` is the number of rows of all tables, stored ones included. `called` is the rows' name in messages, if it
+    is not the table's name.
     """
     warehouse = Warehouse(job.warehouse)
     was_retracted = batch_in(warehouse, batch).is_retracted
@@ -337,10 +337,10 @@ def retraction_row(job: Job, batch: str, *, is_retracted: bool) -> dict[str, Any
 
 
 def refuse_retraction(job: Job, batch: str) -> None:
-    """Refuse to retract from a warehouse in which nothing was ever stored, before one is created.
+    """Refuse to retract from an empty warehouse, before one is created.
 
     Raises:
-        UsageError: it is one.
+        UsageError: no row was ever stored.
     """
     if refuse_other_version(job.warehouse) is None:
         raise UsageError(f"--retract {batch}: no such batch; nothing is stored in {job.warehouse}")
@@ -349,7 +349,7 @@ def refuse_retraction(job: Job, batch: str) -> None:
 def retract(job: Job, batch: str) -> StageReport:
     """Retract an import: its responses with all verdicts on them, and its verdicts.
 
-    Nothing is deleted. Importing the same file again restores all of it, including the verdicts of judges.
+    No row is deleted. Importing the same file again restores all rows, including the verdicts of judges.
 
     Raises:
         UsageError: the batch does not exist.

@@ -1,4 +1,4 @@
-"""PDF to Markdown: pdfplumber reads words, tables and links with positions, from which headings and lists follow."""
+"""PDF to Markdown: pdfplumber reads words, tables and links with positions, which determine headings and lists."""
 
 import re
 from collections import Counter
@@ -19,14 +19,14 @@ from tasks.imports.documents import Converted, DocumentRefused
 from tasks.rules.text.characters import count_alphanumeric, storable
 
 Word = dict[str, Any]
-"""A word as pdfplumber gives it: `text`, its box `x0`, `x1`, `top`, `bottom` in points, `upright`; and `uri`."""
+"""A word of pdfplumber: `text`, its box `x0`, `x1`, `top`, `bottom` in points, `upright`; and `uri`."""
 _Item = TypeVar("_Item")
 
 _BULLET = re.compile(r"^[•◦▪▫‣●○■□∙·\uf0b7\uf0a7]\s*(?=\S)")
 
 
 class Line(NamedTuple):
-    """A line of a page, or a table in it, which has several lines of Markdown."""
+    """A line of a page, or a table, which has several lines of Markdown."""
 
     text: str
     size: float
@@ -53,16 +53,16 @@ def to_markdown(file: Path) -> Converted:
         pages = []
         for page in pdf.pages:
             pages.append(list(_lines(page)))
-            page.close()  # frees the page's letters
+            page.close()  # frees memory
     text = markdown_of([line for lines in pages for line in lines])
     n_unreadable = text.count("\ufffd")
     if n_unreadable > 0.1 * sum(not char.isspace() for char in text):
-        raise DocumentRefused("its fonts do not say which letters they show; print it to PDF from its source again")
+        raise DocumentRefused("its fonts do not identify their letters; print it to PDF from its source again")
     return Converted(text, len(pages), pages.count([]), n_unreadable)
 
 
 def _refuse_damaged(pdf: PDF) -> None:
-    """Refuse a file with a missing part: the rest would be taken for the whole report."""
+    """Refuse a file with a missing part: the rest would look like the whole report."""
     if any(isinstance(index, PDFXRefFallback) for index in pdf.doc.xrefs):
         raise DocumentRefused("damaged (its index is broken, so parts may be missing); save it again")
     n_stated = resolve1(resolve1(pdf.doc.catalog["Pages"])["Count"])
@@ -76,7 +76,7 @@ def _refuse_damaged(pdf: PDF) -> None:
 
 def _lines(page: Page) -> Iterator[Line]:
     """Yield the lines and tables of a page; a table comes at the position of its first word."""
-    # Letters with this gap, relative to their size, are in two words; tightly set text has no larger gaps.
+    # Letters with this gap, relative to their size, belong to two words; tightly set text has no larger gaps.
     extracted = page.extract_words(use_text_flow=True, x_tolerance_ratio=0.15)
     words = [{**word, "text": text} for word in extracted if (text := _cleaned(word["text"]))]
     links: dict[tuple[float, ...] | None, Any] = {
@@ -120,7 +120,7 @@ def _box_of(word: Word, boxes: Iterable[tuple[float, ...]]) -> tuple[float, ...]
 
 def _cleaned(text: str) -> str:
     """Return a word without control characters, and with U+FFFD for unreadable ones."""
-    # 127: the bullet that unused codes stand for in the encodings of PDF.
+    # 127: unused codes show a bullet in the encodings of PDF.
     text = re.sub(r"\(cid:(\d+)\)", lambda match: "•" if match[1] == "127" else "\ufffd", text)
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", storable(text))
 
@@ -171,10 +171,10 @@ def _runs(items: Iterable[_Item], goes_on: Callable[[list[_Item], _Item], bool])
 
 
 def _is_beside(line: list[Word], word: Word) -> bool:
-    """Return whether a word is on a line: whether they share enough of the lower one's height, as raised letters do."""
+    """Return whether a word is on a line: they share enough of the lower one's height, as raised letters do."""
     last = max(line, key=_height)
     shared = min(last["bottom"], word["bottom"]) - max(last["top"], word["top"])
-    # The share of the lower one's height that is beside the other.
+    # The share of the lower one's height that overlaps with the other.
     return bool(word["upright"] and last["upright"] and shared >= 0.3 * min(_height(last), _height(word)))
 
 

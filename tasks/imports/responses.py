@@ -1,4 +1,4 @@
-"""Importing responses: texts in rows, and documents that a row names or whose file names identify them."""
+"""The import of responses: texts in rows, and documents, which rows or their file names identify."""
 
 import hashlib
 import re
@@ -27,16 +27,16 @@ FIELDS = ("task", "model", "trial", "vintage")
 
 
 class Pattern(NamedTuple):
-    """A path without its ending, split into literal text and names of fields, alternating and beginning with text."""
+    """A path without its suffix, split into literal texts and names of fields, which alternate; the first is a text."""
 
     text: str
     parts: tuple[str, ...]
 
     def readings(self, path: PurePath) -> list[dict[str, str]]:
-        """Return all ways in which a file name matches.
+        """Return all readings of a file name: the values of its fields.
 
-        A field is one or more characters within the name of one folder or file. Several ways are possible if the text
-        between two fields also occurs in one of them.
+        A field is one or more characters within the name of one folder or file. Several readings are possible if the
+                text between two fields also occurs in one of them.
         """
         return list(_readings(self.parts, path.with_suffix("").as_posix(), {}))
 
@@ -89,8 +89,8 @@ class Offered(NamedTuple):
 class Offer(NamedTuple):
     """All rows to import; `n_left_out` is the number of files of a folder that are not among them.
 
-    All documents are in `folder`. `batch` is the hash of all that was given: a file, with the documents that it names,
-    or a folder's documents with their names and the pattern.
+    All documents are in `folder`. `batch` is the hash of all input: a file and the documents that it names, or a
+    folder's documents with their names and the pattern.
     """
 
     rows: Sequence[Offered]
@@ -161,7 +161,7 @@ def _of_folder(folder: Path, pattern: Pattern, model: str | None, *, skip_other:
 
 
 def _named(folder: Path, file: Path, pattern: Pattern, tasks: Collection[str]) -> dict[str, str] | None:
-    """Return the fields in a file's name, preferring a reading with a known task; None if it does not match."""
+    """Return the fields in a file's name, if possible with a known task; None if it does not match."""
     if file.suffix.lower() not in SUFFIXES:
         return None
     readings = pattern.readings(file.relative_to(folder))
@@ -192,8 +192,8 @@ def import_responses(
     A row may name a document in `file` instead of having a response. Each document of a folder is such a row, with the
     fields in its name; with `skip_other` other files of the folder are left out, with `skip_unknown` rows and documents
     on tasks that the data set lacks. A row without a vintage gets the job's. Texts are stored unchanged. Every row is
-    checked before the first is stored. Responses to tasks that are not admitted are imported too: the policy may
-    change.
+    checked before the first is stored. Responses to tasks that are not admitted are imported too, because the policy
+    may change.
 
     Raises:
         ImportRefused: a row is of an unknown task or lacks a field, or a different text is stored for it.
@@ -210,7 +210,7 @@ def import_responses(
     given = list(
         files.of_what_is_here(offer.rows, lambda row: _cell(job, key, row, conversations), skip_unknown=skip_unknown)
     )
-    # Documents that are imported already are not converted again, since another library version may differ.
+    # Imported documents are not converted again, because another library version may give another text.
     same = {identity for identity, row in stored.items() if row["import_batch"] == offer.batch}
     new = [(o, cell) for o, cell in given if o.document is None or cell["response_id"] not in same]
     texts = convert(_documents([offered for offered, _ in new]), offer.folder, is_quiet=job.is_quiet)
@@ -218,7 +218,7 @@ def import_responses(
     for (where, row, document), cell in new:
         text, cause = as_text(row.get("response")), None
         if document is not None:
-            text, cause = texts[document].text, f"{document.name} holds no text: it is empty, or pictures only"
+            text, cause = texts[document].text, f"{document.name} has no text: it is empty, or has only pictures"
         columns = content_columns(None if text is None or shows_nothing(text) else text, EMPTY, cause)
         cells.put(where, cell | columns | {"import_batch": offer.batch})
     n_given = len({cell["response_id"] for _, cell in given})

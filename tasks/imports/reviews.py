@@ -1,4 +1,4 @@
-"""Importing reviews of criteria: what people entered in sheets that `prbench export review` wrote."""
+"""The import of reviews of criteria, which people entered in sheets of `prbench export review`."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -55,7 +55,7 @@ def import_reviews(
 
 
 class _Known(NamedTuple):
-    """The data that reviews are checked against: criteria, samples with their criteria, reviews stored or just read."""
+    """The data for checks of reviews: criteria, samples with their criteria, and stored or just read reviews."""
 
     common: Row
     criteria: Criteria

@@ -1,4 +1,4 @@
-"""Importing verdicts of another judge, or people's labels with their author and how they were sampled.
+"""The import of verdicts of another judge, or of people's labels with their authors and sampling.
 
 The module also finds the criteria and the stored responses of imported verdicts.
 """
@@ -54,7 +54,7 @@ class Criteria:
         self._revision = job.data.revision
         self._by_id: dict[tuple[str, str], Wording] = {}
         self._by_title: dict[tuple[str, str], list[Wording]] = defaultdict(list)
-        self.in_order: dict[str, list[Wording]] = defaultdict(list)  # a task's rubric in its own words
+        self.in_order: dict[str, list[Wording]] = defaultdict(list)  # a task's original rubric
         for row in reader.rows(sql.read("queries/imports/criteria_to_judge"), files.key_of(job)):
             wording = Wording(**row)
             self._by_id[wording.task_id, wording.criterion_id] = wording
@@ -97,7 +97,7 @@ class Criteria:
                     f"{where}: task {task_id} has the criterion {named[:80]!r} twice; give its id, its `category` or "
                     "its `occurrence`"
                 )
-            # It counts all with this text, and is also used where the category matches none of them.
+            # It counts all criteria with this text, and is also used if the category matches none of them.
             occurrence = files.number_of(where, given, "occurrence")
             wordings = wordings[occurrence - 1 : occurrence]
         if not wordings:
@@ -109,7 +109,7 @@ _CELL = ("task_id", "model", "trial", "vintage")
 
 
 class StoredResponses:
-    """The usable responses to a data set, in the vintages that the rows of a file name and in those of the job."""
+    """The usable responses to a data set, in the vintages named in a file's rows and in those of the job."""
 
     def __init__(self, job: Job, reader: Reader, rows: Iterable[Given]) -> None:
         """Read the responses."""
@@ -122,7 +122,7 @@ class StoredResponses:
             self._by_cell[tuple(response[name] for name in _CELL)].append(response)
 
     def of(self, where: str, given: Given, task_id: str) -> dict[str, Any]:
-        """Return the response to a task that a row is about, of the row's vintage or else the job's.
+        """Return a row's response to a task, of the row's vintage or else the job's.
 
         Raises:
             ImportRefused: there is none, or several, or the row has another text than the stored one.
@@ -198,7 +198,7 @@ def import_verdicts(
             rows[identity := verdict["verdict_id"]] = cells.put(where, verdict)
             if is_random_sample or SHEET_COLUMN in row:
                 of_sheet.add(identity)
-        # A name that decided only verdicts of one sheet filled it in, unless it is known as a judge.
+        # A grader who decided only verdicts of one sheet is its author, unless known as a judge.
         named = {"benchmark": job.settings.benchmark}
         known_judges = reader.select("verdicts", "distinct judge, import_batch", **named)
         judges = {row["judge"] for row in known_judges if row["import_batch"] != batch}
@@ -211,7 +211,7 @@ def import_verdicts(
         of_people = [row for i, row in rows.items() if i in of_sheet or row["judge"] in people]
         labels = _label_tables(job, reader, file, batch, of_people, is_random_sample=is_random_sample)
     for row in of_people:
-        row["may_hide_failures"] = False  # no call of a person fails
+        row["may_hide_failures"] = False  # people make no calls that could fail
     for name, new in labels.items():
         Warehouse(job.warehouse).write(name, new)
     report = files.store(job, batch, {"verdicts": cells.new.values()}, len(cells.given))
@@ -228,7 +228,7 @@ def _verdict_row(
 ) -> Row:
     judge_trial, judge = files.number_of(where, given, "judge_trial"), (as_text(given.get("judge")) or "").strip()
     if not judge and SHEET_COLUMN in given and _stated(given):
-        # Without a name, two graders would be one judge.
+        # Without names, two graders would be one judge.
         raise ImportRefused(f"{where}: `judge` is empty; enter the grader's name, or give it with --by NAME")
     # These words belong to binary grading.
     is_yes_or_no = (as_text(given.get("criteria_met")) or "").strip().lower() in {"true", "false", "yes", "no"}
@@ -257,7 +257,7 @@ def _verdict_row(
 
 def verdict_cell(job: Job, response: Row, wording: Wording, judge: str, judge_trial: int, grading: str) -> Row:
     """Return all columns of an imported verdict except decision and batch; `response` also has the data set's key."""
-    # Verdicts on another wording of the rubric count under a judge configuration of their own.
+    # Verdicts on another wording of the rubric have another judge configuration.
     config_hash = IMPORTED if wording.rubric == ORIGINAL else f"{IMPORTED} {wording.rubric}"
     identity = verdict_id(
         response["response_id"], response["text"], wording.criterion_id, wording.content_hash, judge, config_hash,
@@ -306,9 +306,9 @@ def _cell(row: Mapping[str, Any]) -> tuple[str, str, str]:
 def _label_tables(
     job: Job, reader: Reader, file: Path, batch: str, rows: Sequence[Row], *, is_random_sample: bool
 ) -> dict[str, list[Row]]:
-    """Return the rows on people's labels: their authors, and how they were sampled if the user states it.
+    """Return the rows on people's labels: their authors, and their sampling if the user states it.
 
-    A simple random sample is one for each model in one vintage: the labelled verdicts out of all verdicts on its usable
+    Each model in one vintage has its own simple random sample: the labelled verdicts out of all verdicts on its usable
     responses to admitted tasks.
 
     Raises:

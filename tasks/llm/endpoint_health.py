@@ -16,11 +16,11 @@ _BAD_REQUESTS_UNTIL_STOP = 5
 
 
 class EndpointHealth:
-    """Concurrency that adapts, a circuit breaker, and the reasons to stop.
+    """The adaptive concurrency and the circuit breaker of an endpoint, and the reasons to stop it.
 
-    The number of calls at once goes down by a factor on a 429 or a time-out, at most once a second, and up by one for
-    every round of successful calls. After some failures in a row no call is made for a pause that doubles, and then
-    one call is tried; after `outage_s` without a reply the endpoint is stopped for the run.
+    The number of calls at once falls by a factor after a 429 or a timeout, at most once a second, and rises by one
+        after every round of successful calls. After some failures in a row no call is made for a pause, which doubles;
+        then one call tests the endpoint. After `outage_s` without a reply the endpoint is stopped for the run.
     """
 
     def __init__(self, name: str, concurrency: int, outage_s: float, now_s: float) -> None:
@@ -42,7 +42,7 @@ class EndpointHealth:
         self.served: Counter[tuple[str | None, str | None]] = Counter()
 
     def push(self, priority: tuple[int, ...], item: Any) -> None:
-        """Queue an item: lowest priority number first, then first come."""
+        """Queue an item: the lowest priority number is first, then the earliest."""
         heapq.heappush(self.waiting, (priority, next(self._numbers), item))
 
     def pop(self) -> Any:
@@ -58,7 +58,7 @@ class EndpointHealth:
 
     @property
     def _is_open(self) -> bool:
-        """True if the breaker is open: only one call at a time tests whether the endpoint works again."""
+        """True if the breaker is open: only one call at a time is made, as a test."""
         return self._failures >= _FAILURES_UNTIL_OPEN
 
     def succeeded(self, now_s: float, served: tuple[str | None, str | None]) -> None:

@@ -1,6 +1,6 @@
-"""Environment variables: keys of providers, and secrets, put in at the call and taken out of whatever is kept.
+"""Environment variables: keys of providers and secrets, filled in for each call and removed from all stored texts.
 
-Those of the `.env` file that LiteLLM reads when it is imported are among them.
+They include those of the `.env` file that LiteLLM reads when it is imported.
 """
 
 import base64
@@ -33,9 +33,9 @@ def _read_env_file() -> None:
     """Set the variables of LiteLLM's `.env` file now: keys are looked up before LiteLLM is imported."""
     file = env_file()
     if file is not None:
-        from dotenv import dotenv_values  # LiteLLM brings it
+        from dotenv import dotenv_values  # a dependency of LiteLLM
 
-        # Whether Prefect records a run must not depend on whether a key was looked up.
+        # Prefect's recording of a run must not depend on an earlier look-up of a key.
         for name, value in dotenv_values(file).items():
             if value is not None and not name.startswith("PREFECT_"):
                 os.environ.setdefault(name, value)
@@ -58,12 +58,12 @@ KEYS = {
     "fireworks_ai": ("FIREWORKS_AI_API_KEY", "FIREWORKS_API_KEY", "FIREWORKSAI_API_KEY", "FIREWORKS_AI_TOKEN"),
     "moonshot": ("MOONSHOT_API_KEY",),
 }  # fmt: skip
-"""By provider: the names of its key, of which one must be set; messages name the first."""
+"""Provider -> the names of its key; one of them must be set, and messages name the first."""
 _OTHERS = {
     "bedrock": "AWS_ACCESS_KEY_ID", "sagemaker": "AWS_ACCESS_KEY_ID", "sagemaker_chat": "AWS_ACCESS_KEY_ID",
     "vertex_ai": "GOOGLE_APPLICATION_CREDENTIALS",
 }  # fmt: skip
-"""Variables that are not named as usual, `PROVIDER_API_KEY`, of providers that may take their keys elsewhere."""
+"""Provider -> a variable without the usual name `PROVIDER_API_KEY`; these providers may get their keys elsewhere."""
 
 
 def set_key(provider: str) -> str | None:
@@ -77,7 +77,7 @@ def missing_key(target: Target) -> str | None:
     None if none is known to be missing.
     """
     provider = target.name.partition("/")[0]
-    # The client behind `openai/` wants a key wherever it calls, and whatever headers it sends.
+    # The client of `openai/` needs a key for every address, whatever headers it sends.
     has_own = "api_key" in str(target.parameters) or (provider != "openai" and bool(target.api_base or target.headers))
     if target.is_embedded or has_own or provider not in KEYS or set_key(provider):
         return None
@@ -114,7 +114,7 @@ def _named(target: Target) -> list[str]:
 
 REDACTED = "[redacted]"
 _SHORTEST = 8
-"""Shorter values are looked for as they are alone: their other forms are like ordinary words."""
+"""Shorter values are searched only unchanged: their other forms look like ordinary words."""
 _ESCAPES: tuple[Callable[[str], str], ...] = (
     lambda text: json.dumps(text)[1:-1],
     lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
@@ -131,7 +131,7 @@ _referenced: set[str] = set()
 
 
 def filled_in(text: str) -> str:
-    """Return a configured text with the environment's values in place of its `${NAME}` references.
+    """Return a configured text with the environment's values instead of its `${NAME}` references.
 
     Raises:
         UsageError: a variable is not set.
@@ -148,7 +148,7 @@ def filled_in(text: str) -> str:
 
 
 def filled_in_secrets(value: Any, *, is_secret: bool = False) -> Any:
-    """Return nested parameters with the environment's values in those that are named like a secret, and in no others.
+    """Return nested parameters with the environment's values filled in only where a name looks like a secret.
 
     Raises:
         UsageError: a variable is not set.
@@ -167,7 +167,7 @@ def filled_in_secrets(value: Any, *, is_secret: bool = False) -> Any:
 def redacted(text: str, *, is_reply: bool = False) -> str:
     """Return a text without this process's secrets: values that a configuration refers to or that are named as secrets.
 
-    In a model's reply ordinary words and numbers stay, and so does a password in an address, which is none of ours.
+    A model's reply keeps ordinary words and numbers, and passwords in addresses, which are not ours.
     """
     for value in _secrets():
         if not (is_reply and _ORDINARY.fullmatch(value)):
@@ -178,12 +178,12 @@ def redacted(text: str, *, is_reply: bool = False) -> str:
 
 @cache
 def _forms(value: str) -> list[str]:
-    """Return the forms of a secret: as it is and in base64, each also escaped once or twice for JSON or a URL."""
+    """Return the forms of a secret: unchanged and in base64, each also escaped once or twice for JSON or a URL."""
     if len(value) < _SHORTEST:
         return [value]
     forms = {value}
     data = value.encode(errors="surrogateescape")
-    for offset in range(3):  # how many bytes stand before it modulo 3; characters that depend on others are left out
+    for offset in range(3):  # preceding bytes modulo 3; characters that depend on other bytes are left out
         encoded = base64.b64encode(bytes(offset) + data).decode()[(0, 2, 3)[offset] : (offset + len(data)) * 8 // 6]
         forms |= {encoded, encoded.replace("+", "-").replace("/", "_")}
     for _ in range(2):
@@ -193,7 +193,7 @@ def _forms(value: str) -> list[str]:
 
 def _secrets() -> list[str]:
     """Return the secrets, the longest first: one may begin with another."""
-    # Each look at a value of `os.environ` decodes it, and this is done for every reply.
+    # Reading a value of `os.environ` decodes it, and this function runs for every reply.
     named = {name: os.environ[name] for name in os.environ if name in _referenced or _is_named_like_one(name)}
     values = (value for name, value in named.items() if len(value) >= (1 if name in _referenced else _SHORTEST))
     return sorted(values, key=len, reverse=True)
@@ -210,5 +210,5 @@ def safe(message: str) -> str:
 
 
 def guard_logs() -> None:
-    """Take secrets out of every log record of this process, whoever makes it and at whatever level."""
+    """Remove secrets from every log record of this process, of any logger and level."""
     rewrite_log_records("is_guard", redacted)

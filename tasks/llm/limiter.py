@@ -1,4 +1,4 @@
-"""Admission of calls: the cap on what a run may use, requests and tokens a minute, order, and the stop time."""
+"""Admission of calls: the budget of a run, requests and tokens per minute, order, and the stop time."""
 
 import asyncio
 import time
@@ -17,18 +17,18 @@ _BURST_S = 1.0
 
 
 class NotCalled(Exception):
-    """A call that was not made, with the reason; its cell stays missing."""
+    """A call was not made, for this reason; its cell stays missing."""
 
 
 class BudgetSpent(NotCalled):
-    """The cap leaves no room for the call."""
+    """The call does not fit into the budget."""
 
 
 class Budget:
-    """USD and tokens of one run, used and set aside for calls that are under way.
+    """USD and tokens of one run: used, and reserved for calls in flight.
 
-    Whoever waits for room is woken by `when_released`. Nobody who waits may hold anything that was set aside, and
-    whoever holds something gives it back in the end: so nobody waits for ever.
+    `when_released` wakes waiting callers. A waiting caller holds no reservation, and every reservation is released in
+    the end, so nobody waits for ever.
     """
 
     def __init__(self, max_usd: float | None, max_tokens: int | None) -> None:
@@ -40,10 +40,10 @@ class Budget:
         self.when_released: list[Callable[[], None]] = []
 
     def reserve(self, most: Usage) -> bool:
-        """Set aside the most that a call may use; False when it has to wait for others to give back.
+        """Reserve the highest possible usage of a call; False if it has to wait for other calls to release theirs.
 
         Raises:
-            BudgetSpent: there is no room for it, or what it may use is not known; from then on, for no call.
+            BudgetSpent: the call can never fit, or its usage is unbounded; from then on, for every call.
         """
         if not self.is_spent and self._fits(most, self._reserved_usd, self._reserved_tokens):
             self._reserved_usd += most.usd or 0.0
@@ -58,9 +58,9 @@ class Budget:
         raise BudgetSpent(self.line)
 
     def release(self, most: Usage, used: Usage) -> None:
-        """Give back what was set aside, and count what was used; where that is not known, all that was set aside."""
+        """Release a reservation, and count the usage; if that is unknown, count the whole reservation."""
         self._reserved -= 1
-        # Without anything set aside it is exactly nothing, whatever rounding has left.
+        # Without reservations the sum is exactly 0, whatever rounding has left.
         self._reserved_usd = self._reserved_usd - (most.usd or 0.0) if self._reserved else 0.0
         self._reserved_tokens -= most.tokens or 0
         self.used_usd += (most.usd or 0.0) if used.usd is None else used.usd
@@ -84,7 +84,7 @@ class Budget:
         return f"{' and '.join(used)} used{refused}"
 
     def _fits(self, most: Usage, reserved_usd: float, reserved_tokens: int) -> bool:
-        """Return whether the caps hold even with the highest possible usage; an unlimited one exceeds every cap."""
+        """Return whether the highest possible usage is within the caps; an unbounded one exceeds every cap."""
         usd = self._max_usd, self.used_usd + reserved_usd, most.usd
         tokens = self._max_tokens, self.used_tokens + reserved_tokens, most.tokens
         return all(cap is None or (more is not None and used + more <= cap) for cap, used, more in (usd, tokens))
@@ -98,38 +98,38 @@ class Reservations:
         self._most: dict[str, Usage] = {}
 
     def has_room(self, key: str, most: Usage) -> bool:
-        """Set aside the most that a call may use; False where the cap has no room for it, or none just now."""
+        """Reserve the highest possible usage of a call; False if it does not fit, or not now."""
         with suppress(BudgetSpent):
             if key not in self._most and self._budget.reserve(most):
                 self._most[key] = most
         return key in self._most
 
     def release(self, key: str, used: Usage) -> None:
-        """Count what a call used, if anything was set aside for it."""
+        """Count the usage of a call, if it has a reservation."""
         if key in self._most:
             self._budget.release(self._most.pop(key), used)
 
     def count_as_used(self) -> None:
-        """Count all that is still set aside as used: nobody else could give it back, and live calls would wait."""
+        """Count all remaining reservations as used: nobody else could release them, and live calls would wait."""
         for key in list(self._most):
             self.release(key, UNKNOWN)
 
 
 class TokenBucket:
-    """A bucket that refills evenly. It may be drawn below zero and is then closed until it has refilled.
+    """A bucket that refills evenly. It may go below zero, and is then closed until it has refilled.
 
-    So a request larger than the bucket goes through, and pays with a longer pause. In no minute is more granted than
-    the limit, save for the last grant of it.
+    So a request larger than the bucket is granted, with a longer pause after it. Within any minute, only the last grant
+    may exceed the limit.
     """
 
     def __init__(self, per_minute: float | None, now_s: float) -> None:
-        # The burst that a full bucket allows comes on top of what flows in: both together stay below the limit.
+        # A full bucket allows a burst in addition to the refill; their sum stays below the limit.
         self._rate = None if per_minute is None else per_minute / (_WINDOW_S + _BURST_S)
         self._most = 0.0 if self._rate is None else max(1.0, self._rate * _BURST_S)
         self._level, self._at_s = self._most, now_s
 
     def wait_s(self, now_s: float) -> float:
-        """Return the seconds until something may be taken."""
+        """Return the seconds until the bucket is open."""
         if self._rate is None:
             return 0.0
         self._refill(now_s)
@@ -137,7 +137,7 @@ class TokenBucket:
         return max(0.0, (least - self._level) / self._rate)
 
     def consume(self, amount: float, now_s: float) -> None:
-        """Use some; a negative amount gives back what was taken in advance and not used."""
+        """Take an amount; a negative amount returns an unused part of an advance."""
         self._refill(now_s)
         self._level = min(self._most, self._level - amount)
 
@@ -149,7 +149,7 @@ class TokenBucket:
 
 @dataclass(frozen=True)
 class AdmissionRequest:
-    """A call that wants to start: its endpoint, its key, its place in the queue, and what it may use at most."""
+    """A call that is to start: its endpoint, its key, its priority, and its highest possible usage."""
 
     endpoint: str
     key: str
@@ -160,7 +160,7 @@ class AdmissionRequest:
 
 @dataclass(frozen=True)
 class Admission:
-    """Permission to make one call; `tokens` are counted against the limit a minute until its usage is known."""
+    """Permission to make one call; `tokens` count against the limit per minute until its usage is known."""
 
     request: AdmissionRequest
     tokens: int = 0
@@ -168,25 +168,25 @@ class Admission:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a call: a reply, which may be a failure; lost with the process that made the call; or not made."""
+    """The end of a call: a reply, which may be a failure; lost with the process that made it; or not made."""
 
     reply: Reply | None = None
     is_lost: bool = False
 
     @property
     def is_uncalled(self) -> bool:
-        """True if there was no call after all."""
+        """True if no call was made."""
         return self.reply is None and not self.is_lost
 
     @property
     def is_free(self) -> bool:
-        """True if nothing was used: it was not made, or the server said no before it worked on it."""
+        """True if nothing was used: no call was made, or the server rejected it before work."""
         failure = None if self.reply is None else self.reply.failure
         return self.is_uncalled if failure is None else failure.is_unpaid
 
     @property
     def used(self) -> Usage:
-        """The usage of the call; None where it is not known."""
+        """The usage of the call; None if unknown."""
         if self.is_free:
             return NOTHING
         if self.reply is None:
@@ -197,7 +197,7 @@ class Outcome:
 
 @dataclass
 class Totals:
-    """The sums over all calls of a role."""
+    """The sums over all calls of a purpose."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -207,7 +207,7 @@ class Totals:
 
     @property
     def cached_share(self) -> float | None:
-        """The part of the prompt tokens that came from the provider's cache; None where none was reported."""
+        """The share of the prompt tokens from the provider's cache; None if none was reported."""
         known = self.prompt_tokens_with_cache_figure
         return self.cached_tokens / known if known else None
 
@@ -242,12 +242,12 @@ class _Waiting:
 
 @dataclass
 class Limiter:
-    """Admits calls: concurrency, requests and tokens a minute, the health of endpoints and the budget, in one place.
+    """The admission of calls by concurrency, requests and tokens per minute, health of endpoints, and budget.
 
-    Calls wait by endpoint and priority; of all endpoints that may be called, the one with the lowest priority number is
-    next. A call whose key is under way waits for the end of that one, so that the same request is never made twice at
-    once. From `stop_at_s` (wall-clock time) on nothing is admitted, and all that wait are refused; calls under way come
-    to their end. `too_late` counts the refused, `n_instead_of_batch` calls that provider batches are meant to make.
+    Calls wait by endpoint and priority; of all open endpoints, the one with the lowest priority number is next. A call
+    waits while another one with its key is in flight, so that no request is made twice at the same time. From
+    `stop_at_s` (wall-clock time) no call is admitted, and waiting ones are refused; calls in flight finish. `too_late`
+    counts the refused ones, `n_instead_of_batch` live calls that are meant for provider batches.
     """
 
     concurrency: int
@@ -292,7 +292,7 @@ class Limiter:
             raise
 
     def release(self, admission: Admission, outcome: Outcome) -> None:
-        """Give an admission back, and learn from the call's outcome."""
+        """Return an admission, and update limits and health from the call's outcome."""
         request, endpoint = admission.request, self.endpoints[admission.request.endpoint]
         endpoint.in_hand -= 1
         now_s = time.monotonic()
@@ -319,7 +319,7 @@ class Limiter:
         return self.stop_at_s is not None and time.time() >= self.stop_at_s
 
     def _refuse_all(self) -> None:
-        """Refuse those that wait, since the time is up."""
+        """Refuse all waiting calls, because the stop time has come."""
         queued = [item for endpoint in self.endpoints.values() for *_, item in endpoint.waiting]
         for endpoint in self.endpoints.values():
             endpoint.waiting.clear()
@@ -330,13 +330,13 @@ class Limiter:
                 waiting.granted.set_exception(TimeIsUp(f"no call begins after the stop time, {stopped_at:%H:%M} UTC"))
 
     def _dispatch(self) -> None:
-        """Admit all that may start, and look again when time will have changed something."""
+        """Admit all calls that may start, and set a timer for the next time when one may."""
         if self.is_time_up:
             self._refuse_all()
         while (endpoint := self._next_endpoint()) is not None:
             waiting: _Waiting = endpoint.pop()
             if waiting.granted.done():
-                continue  # nobody waits for it any more
+                continue  # its caller no longer waits
             if endpoint.stopped is not None:
                 waiting.granted.set_exception(ModelStopped(f"{endpoint.name}: {endpoint.stopped}"))
             elif waiting.request.key in self._keys:
@@ -370,7 +370,7 @@ class Limiter:
             return stopped
         if self.budget.is_spent and with_waiting:
             return with_waiting[0]
-        # Where tokens are limited, the first reply shows how many a call takes before the next ones go.
+        # If tokens are limited, the first reply shows the usage of a call before the next ones start.
         is_unmeasured = self.tpm is not None and self.totals.calls == 0
         in_hand = sum(endpoint.in_hand for endpoint in self.endpoints.values())
         if in_hand >= (1 if is_unmeasured else self.concurrency):

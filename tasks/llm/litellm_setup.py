@@ -1,4 +1,4 @@
-"""LiteLLM, imported when it is first needed and set up so that it does nothing behind our back."""
+"""LiteLLM, imported when it is first needed, without its own network requests, retries and silent changes."""
 
 import atexit
 import gc
@@ -22,9 +22,9 @@ def litellm() -> Any:
 
     library.suppress_debug_info = True
     library.telemetry = False
-    # A parameter that a model does not take is an error to see, not one to drop in silence.
+    # An unsupported parameter must be an error, not be dropped silently.
     library.drop_params = False
-    # Counting tokens for a Llama asks the hub for its tokenizer, six times and for half a minute where there is none.
+    # Counting tokens for a Llama would ask the hub for its tokenizer six times, for half a minute if there is none.
     library.disable_hf_tokenizer_download = True
     price = library.response_cost_calculator
     library.response_cost_calculator = lambda **call: price(**call) if _must_price.get() else None
@@ -32,18 +32,18 @@ def litellm() -> Any:
 
 
 def collect_seldom() -> None:
-    """Look for garbage after 50,000 new objects instead of 700, since looking takes a sixth of the time of imports."""
+    """Collect garbage after 50,000 new objects instead of 700, which takes a sixth of the time of imports."""
     gc.set_threshold(50_000)
 
 
 @cache
 def warm_up() -> None:
-    """Import what LiteLLM and PyArrow would import in the middle of the first calls, while replies wait unread."""
+    """Import modules that LiteLLM and PyArrow would else import during the first calls, while replies wait unread."""
     litellm()
     for name in ("fastapi", "pandas"):
         importlib.import_module(name)
-    # What the imports made stays; the collector need not walk through it again and again. At the end it may: DuckDB's
-    # binding prints pages about objects that are still there then.
+    # Objects of imports stay, so the collector should skip them. At the end it must not: DuckDB's binding prints pages
+    # about objects that still exist then.
     gc.freeze()
     atexit.register(gc.unfreeze)
 
@@ -52,8 +52,8 @@ def warm_up() -> None:
 def make_known(name: str) -> None:
     """Give a model that LiteLLM's table lacks an entry without prices.
 
-    For a model without one, LiteLLM tries all its rules for names, several times in every call. Only once a name:
-    LiteLLM makes an entry longer, and its look-ups slower, when it is registered again.
+    For a model without an entry, LiteLLM tries all its rules for names, several times in every call. A name is
+    registered only once, because a repeated registration makes the entry longer and look-ups slower.
     """
     library = litellm()
     provider, _, bare = name.partition("/")
@@ -62,13 +62,13 @@ def make_known(name: str) -> None:
 
 
 def spare_work(*, must_price: bool) -> None:
-    """Have LiteLLM leave out what nobody reads after the calls of this task, a fifth of what a call takes.
+    """Skip LiteLLM's unused work after the calls of this task, a fifth of the time of a call.
 
-    That is what it puts together for its loggers and, unless `must_price`, what the call cost.
+    It is the data for its loggers and, unless `must_price`, the cost of the call.
     """
     litellm()
     _must_price.set(must_price)
-    with suppress(ImportError):  # no part of LiteLLM's interface: without it calls only take longer
+    with suppress(ImportError):  # not in LiteLLM's interface: if it is missing, calls only take longer
         from litellm._internal_context import is_internal_call
 
         is_internal_call.set(True)

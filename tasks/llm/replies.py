@@ -23,7 +23,7 @@ TIMEOUT, PROVIDER_ERROR = "timeout", "provider_error"
 REDIRECTED, TOO_LARGE = "redirected", "too_large"
 
 MOST_TEXT_BYTES = 16 << 20
-"""The longest text that is kept of a reply, in UTF-8."""
+"""The largest stored text of a reply, in bytes of UTF-8."""
 _MOST_TOKENS = 10**12
 _MOST_NAME_CHARS = 200
 Paid = tuple[str, int]
@@ -34,11 +34,11 @@ Logprobs = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A finished call. `text` is None unless `status` is ok; what the provider did not report is None.
+    """A finished call. `text` is None unless `status` is ok; values that the provider did not report are None.
 
-    Tokens are those of the deciding attempt, `cost_usd` is that of all attempts whose cost is known. `paid` are the
-    ledger's entries that the reply rests on. `logprobs` are the tokens of the text with their log-probabilities.
-    `failure` is known only of an attempt that was made just now.
+    Tokens are those of the deciding attempt; `cost_usd` is the sum over all attempts of known cost. `paid` are the
+    ledger's entries behind the reply. `logprobs` are the tokens of the text with their log-probabilities. `failure` is
+    known only for a new attempt.
     """
 
     status: str
@@ -67,7 +67,7 @@ class Reply:
 
     @property
     def is_final(self) -> bool:
-        """True if no further attempt is needed; False if the failure may pass or stops the model."""
+        """True if no further attempt is needed; False if the failure is temporary or stops the model."""
         return not self.may_pass and not (self.failure and self.failure.is_fatal)
 
 
@@ -75,11 +75,11 @@ def from_chat(completion: Any, body: Body) -> Reply:
     """Return the reply in LiteLLM's chat completion and the received body, without its cost and time."""
     usage = getattr(completion, "usage", None)
     if not getattr(usage, "prompt_tokens", None):
-        usage = None  # LiteLLM makes zeros of a report that is missing; no prompt has no tokens
+        usage = None  # LiteLLM replaces a missing report by zeros, but every prompt has tokens
     choice = completion.choices[0] if completion.choices else None
     status, text, error = _chat_outcome(choice)
     reason = getattr(choice, "finish_reason", None)
-    if reason == "stop" and body.is_completion:  # LiteLLM's name; the provider's own word, if any, stands in the body
+    if reason == "stop" and body.is_completion:  # LiteLLM's name; the provider's own word, if any, is in the body
         reason = body.finish_reason
     return Reply(
         status, text, _name(reason), _name(getattr(completion, "model", None)),
@@ -90,7 +90,7 @@ def from_chat(completion: Any, body: Body) -> Reply:
 
 
 def logprobs_in(choices: Sequence[Any]) -> Logprobs | None:
-    """Return the log-probabilities that a choice has, or the pieces of a streamed one; None where a token has none."""
+    """Return the log-probabilities of a choice, or of the pieces of a streamed one; None if a token has none."""
     tokens = [token for choice in choices for token in _get(_get(choice, "logprobs"), "content") or ()]
     pairs = tuple((storable(str(_get(token, "token"))), _get(token, "logprob")) for token in tokens)
     is_known = bool(pairs) and all(_is_number(logprob) for _, logprob in pairs)
@@ -113,7 +113,7 @@ def _chat_outcome(choice: Any) -> tuple[str, str | None, str | None]:
 
 
 def _kept(text: str) -> tuple[str, str | None, str | None]:
-    """Return the outcome of a text, in a form that may be stored: without the secrets that it repeats."""
+    """Return the outcome of a text in a form that may be stored: without our secrets."""
     text = redacted(storable(text), is_reply=True)
     if len(text.encode()) > MOST_TEXT_BYTES:
         return TOO_LARGE, None, f"the text of the reply is larger than {MOST_TEXT_BYTES >> 20} MiB"
@@ -154,7 +154,7 @@ def from_embedding(result: Any) -> Reply:
     tokens = _count(getattr(getattr(result, "usage", None), "prompt_tokens", None) or None)
     reply = Reply(OK, served_model=_name(getattr(result, "model", None)), prompt_tokens=tokens, completion_tokens=0)
     if isinstance(vector, list) and bool(vector) and all(_is_number(each) for each in vector):
-        # Numbers hold no secret; as they are, the vector can be read back.
+        # Numbers are not secrets; unchanged, the vector can be read back.
         return replace(reply, text=json.dumps([float(each) for each in vector]))
     return replace(reply, status=EMPTY, error="the reply has no vector of finite numbers")
 
@@ -187,25 +187,25 @@ def _count(value: Any) -> int | None:
 
 
 class Kind(Enum):
-    """The kind of a failure: what it shows about the model and its endpoint."""
+    """The kind of a failure, which shows the state of the model and its endpoint."""
 
     DOWN = "down"
-    """No reply, or a broken one: it may pass; if nothing else comes, the endpoint is down."""
+    """No reply, or a broken one: temporary; if no other call succeeds, the endpoint is down."""
     BUSY = "busy"
-    """Too many requests: it passes when there are fewer."""
+    """Too many requests: temporary, until there are fewer."""
     BAD_REQUEST = "bad request"
-    """This request is refused as wrong; others may succeed."""
+    """The server refuses this request as invalid; others may succeed."""
     DECLINED = "declined"
-    """The model does not reply to this request: too long, or refused; or its reply is too large to be read."""
+    """The request is too long or refused, or its reply is too large to be read."""
     LOST = "lost"
-    """The process that made the attempt is gone: this says nothing about the model or its endpoint, and may pass."""
+    """The process that made the attempt is gone: temporary, and no information on the model or its endpoint."""
     FATAL = "fatal"
     """Every request will fail: wrong key, unknown model, exhausted quota, an address that redirects."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an attempt has no reply: the stored status and cause, and the wait that the server asks for."""
+    """The reason why an attempt has no reply: the stored status and cause, and the wait that the server requests."""
 
     status: str
     kind: Kind
@@ -244,7 +244,7 @@ _QUOTA = re.compile(
     r"(?i)insufficient_quota|billing_(?:hard_limit_reached|not_active)|credit balance is too low"
     r"|insufficient (?:funds|credits|balance)"
 )
-"""Codes and sentences that mean an empty account; 'quota' and 'billing' also stand in mere rate limits."""
+"""Codes and sentences that mean an empty account; 'quota' and 'billing' alone also appear in rate limits."""
 _UNKNOWN_MODEL = re.compile(r"(?i)model_not_found|(?:unknown|no such|invalid) model|model .{0,80}does not exist")
 _NO_KEY = r"missing credentials|missing (?:\w+ )?api[ _-]?key|api_key client option"
 _NEVER_SENT = re.compile(rf"(?i)LLM Provider NOT provided|{_NO_KEY}")
@@ -254,10 +254,10 @@ _KEY_REFUSED = re.compile(
 )
 """Messages of some providers about a wrong key with HTTP 400, and of libraries about a missing one."""
 _NO_REPLY = frozenset({"TransportError", "ClientError", "APIConnectionError", "OSError"})
-"""Classes (of httpx, aiohttp, openai, Python) that mean that no whole reply came; their status is made up."""
+"""Classes (of httpx, aiohttp, openai, Python) that mean that no complete reply came; their status is invented."""
 _NO_CONNECTION = frozenset({"ConnectError", "ClientConnectorError", "ConnectionRefusedError"})
 _TRACE = re.compile(r"\s*Traceback \(most recent call last\)")
-"""Where a message of LiteLLM goes on with its traceback."""
+"""Start of the traceback in a message of LiteLLM."""
 _LIBRARY = re.compile(r"litellm\.\w+: (?:\w+Error: )?")
 """The beginning of LiteLLM's messages: the name of its own class, twice."""
 _PASSING_4XX = frozenset({408, 409, 425, 429})
@@ -279,7 +279,7 @@ def failure_of(error: BaseException) -> Failure:
         return Failure(PROVIDER_ERROR, Kind.FATAL, text, is_unpaid=True, is_about_key=bool(_KEY_REFUSED.search(text)))
     if not isinstance(status, int) or status < 400 or _goes_back_to(_NO_REPLY, error):
         return Failure(PROVIDER_ERROR, Kind.DOWN, text, is_unpaid=_goes_back_to(_NO_CONNECTION, error))
-    # The whole messages of the error and its causes, and the codes that LiteLLM leaves out of them.
+    # The complete messages of the error and its causes, and the codes that LiteLLM omits.
     codes = (getattr(cause, name, "") for cause in causes_of(error) for name in ("code", "type", "body"))
     message = " ".join([*map(str, causes_of(error)), *map(str, codes)])
     about_key = _is_about_key(status, message)
@@ -287,7 +287,7 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def failure_of_status(status: int, text: str) -> Failure:
-    """Return the failure for a status and a body, as they stand in a batch's file."""
+    """Return the failure for a status and a body from a batch's file."""
     if 300 <= status < 400:
         return Failure(REDIRECTED, Kind.BAD_REQUEST, safe(f"HTTP {status}: {text}"), is_unpaid=True)
     return Failure(*_by_status(status, text), safe(f"HTTP {status}: {text}"), is_unpaid=True)
@@ -318,9 +318,9 @@ def _goes_back_to(names: frozenset[str], error: BaseException) -> bool:
 
 
 def retry_after_s(headers: Mapping[str, str], now_s: float) -> float | None:
-    """Return the wait that response headers (names in lower case) ask for, from a moment of wall-clock time.
+    """Return the wait that response headers (names in lower case) request, from a moment of wall-clock time.
 
-    None if they ask for none.
+    None if they request none.
     """
     for name, a_second in (("retry-after-ms", 1000), ("retry-after", 1)):
         with suppress(ValueError):

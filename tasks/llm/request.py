@@ -1,6 +1,6 @@
 """Calls: the model that is called, one call, and its cost.
 
-Prices are the configuration's own, or LiteLLM's local table's; what is not known is None, never 0.
+Prices are from the configuration or from LiteLLM's local table; an unknown price is None, never 0.
 """
 
 import importlib.metadata
@@ -15,7 +15,7 @@ from tasks.rules.identity import call_key, config_hash
 
 Messages = Sequence[Mapping[str, str]]
 RESPONSES, EMBEDDING = "responses", "embedding"
-"""The values of the parameter `api` that ask for the responses API, and for the vector of a text."""
+"""The values of the parameter `api` for the responses API, and for the vector of a text."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ NO_PRICES = Prices()
 
 @dataclass(frozen=True)
 class Target:
-    """A model to call: its LiteLLM name, where it is served, what is sent beside the messages, and its time limit.
+    """A model to call: its LiteLLM name, its address, the parameters sent with the messages, and its time limit.
 
     `fallback` replaces parameters on the last attempt; a reply made with it is marked as degraded. `identity` holds
-    what else distinguishes the target's replies, and is not sent. `is_streamed` asks for the reply in pieces, so that
-    the connection is never idle for long. `prices` are the configuration's own, for a model that LiteLLM's table lacks.
-    `wants_logprobs` asks for the log-probabilities of a reply's tokens; it changes neither the reply nor the call's
-    identity.
+    further values that distinguish the target's replies and are not sent. `is_streamed` requests the reply in pieces,
+    so that the connection is never idle for long. `prices` are the configuration's, for a model that LiteLLM's table
+    lacks. `wants_logprobs` requests the log-probabilities of a reply's tokens; it changes neither the reply nor the
+    call's identity.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Target:
 
     @property
     def sent_along(self) -> dict[str, Any]:
-        """The arguments that are sent with every call beside the model's parameters."""
+        """The arguments that are sent with every call, besides the model's parameters."""
         return {"headers": dict(self.headers)} if self.headers else {}
 
     @property
@@ -85,17 +85,17 @@ class Target:
 
     @property
     def last_resort(self) -> Mapping[str, Any] | None:
-        """The parameters of the last attempt, where they are others than asked for."""
+        """The parameters of the last attempt, if they differ from the requested ones."""
         return {**self.parameters, **self.fallback} if self.fallback else None
 
 
 @dataclass(frozen=True)
 class Call:
-    """One reply that is wanted from a model.
+    """A wanted reply of a model.
 
-    `cell` is the id of the row that the reply is for; `priority` orders calls that wait, lowest first. A call that
-    `is_batched` is made by a provider's batch, and by itself only after it failed there, if it `allows_live` calls. If
-    its row was removed, replies that came until `not_before_s` (wall-clock time) do not count for it.
+    `cell` is the id of the reply's row; `priority` orders waiting calls, lowest first. A call that `is_batched` is made
+    by a provider's batch, and individually only after it failed there, if it `allows_live` calls. If its row was
+    removed, replies until `not_before_s` (wall-clock time) do not count for it.
     """
 
     target: Target
@@ -111,22 +111,22 @@ class Call:
 
     @property
     def own_parameters(self) -> dict[str, Any]:
-        """All that is sent beside the messages, unless it is the last resort."""
+        """All parameters sent with the messages, unless it is the last resort."""
         return self.parameters(self.target.parameters)
 
     def parameters(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all arguments that are sent beside the messages, given the model's parameters."""
+        """Return all arguments that are sent with the messages, given the model's parameters."""
         shape = {"response_format": dict(self.response_format)} if self.response_format else {}
         return {**own, **shape, **self.target.sent_along}
 
     def key(self, parameters: Mapping[str, Any]) -> str:
-        """Identity of the request under the parameters that are really used."""
+        """Return the identity of the request with these parameters."""
         return call_key(self.target.name, self.target.endpoint, parameters, self.messages, self.trial, self.vintage)
 
 
 @dataclass(frozen=True)
 class Usage:
-    """The amount that a call uses, or may use at most; None where it is not known."""
+    """The usage of a call, or its highest possible usage; None if unknown."""
 
     usd: float | None = None
     tokens: int | None = None
@@ -141,7 +141,7 @@ _OTHER_TARIFFS = ("batches", "priority", "flex", "audio", "image", "video", "cac
 _REPLY_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _FREE = Prices(0.0, 0.0, 0.0, "embedded")
 _TOKENS_A_MESSAGE = 16
-"""More than any chat template is known to put around a message."""
+"""More tokens than any known chat template adds to a message."""
 
 
 @cache
@@ -153,7 +153,7 @@ def _table_entry(name: str) -> Mapping[str, Any]:
 
 
 def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
-    """Return the prices of a model, or of its batches where the table has its own for them.
+    """Return the prices of a model, or of its batches if the table has separate ones.
 
     The embedded model runs in this process and costs nothing.
     """
@@ -176,9 +176,9 @@ def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
 def cost_usd(
     prices: Prices, prompt_tokens: int | None, cached_tokens: int | None, completion_tokens: int | None
 ) -> float | None:
-    """Return the cost of a call by its prices; None if a price or the number of tokens is not known.
+    """Return the cost of a call by its prices; None if a price or the number of tokens is unknown.
 
-    Cached prompt tokens without a price of their own cost as much as any other.
+    Cached prompt tokens without a separate price cost as much as others.
     """
     if prices.input_usd_per_mtok is None or prices.output_usd_per_mtok is None:
         return None
@@ -191,9 +191,9 @@ def cost_usd(
 
 
 def most_reply_tokens(target: Target, parameters: Mapping[str, Any]) -> int | None:
-    """Return the most tokens of a reply: the limit that is sent, else the model's own; None if unknown.
+    """Return the most tokens of a reply: the sent limit, else the model's own; None if unknown.
 
-    A vector is no tokens.
+    A vector has no tokens.
     """
     if parameters.get("api") == EMBEDDING:
         return 0
@@ -203,7 +203,7 @@ def most_reply_tokens(target: Target, parameters: Mapping[str, Any]) -> int | No
 
 
 def requested_reply_tokens(parameters: Mapping[str, Any]) -> int | None:
-    """Return the limit of a reply that is sent; None if there is none."""
+    """Return the sent limit of a reply; None if there is none."""
     sent = [parameters[name] for name in _REPLY_LIMITS if isinstance(parameters.get(name), int)]
     return int(max(sent)) if sent else None
 
@@ -216,9 +216,9 @@ def most_prompt_tokens(messages: Any, parameters: Mapping[str, Any]) -> int:
 
 
 def most_usd(target: Target, prompt_tokens: int, reply_tokens: int | None) -> float | None:
-    """Return the most that a call may cost; None if a price or the limit of the reply is not known.
+    """Return the highest possible cost of a call; None if a price or the limit of the reply is unknown.
 
-    Where the table has dearer tariffs for long prompts or for reasoning, those are taken.
+    If the table has higher prices for long prompts or for reasoning, these are used.
     """
     prices = prices_of(target)
     if prices.input_usd_per_mtok is None or prices.output_usd_per_mtok is None or reply_tokens is None:
@@ -230,7 +230,7 @@ def most_usd(target: Target, prompt_tokens: int, reply_tokens: int | None) -> fl
 
 
 def _tariffs(entry: Mapping[str, Any], prefix: str) -> list[float]:
-    """Return all prices of a kind that a text call may cost, in USD per million tokens."""
+    """Return all possible prices of a text call, in USD per million tokens."""
     return [
         float(value) * _MTOK
         for name, value in entry.items()
@@ -240,7 +240,7 @@ def _tariffs(entry: Mapping[str, Any], prefix: str) -> list[float]:
 
 
 def most_of(call: Call, parameters: Mapping[str, Any]) -> Usage:
-    """Return the most that one attempt may use; None where that is not known."""
+    """Return the highest possible usage of one attempt; None if unknown."""
     prompt = most_prompt_tokens(call.messages, parameters)
     output = most_reply_tokens(call.target, parameters)
     return Usage(most_usd(call.target, prompt, output), None if output is None else prompt + output)
@@ -253,7 +253,7 @@ def count_tokens(target: Target, text: str) -> int:
     """
     if target.is_embedded:
         return embedded.count_tokens(text)
-    # With its provider in front, LiteLLM does not know a model of OpenAI's and takes an older tokenizer.
+    # With the provider before its name, LiteLLM does not know a model of OpenAI's and uses an older tokenizer.
     return int(litellm().token_counter(model=target.name.removeprefix("openai/"), text=text))
 
 
@@ -265,8 +265,8 @@ def most_prompt_tokens_of(
 ) -> int | None:
     """Return the most tokens of a prompt in a context of `context_tokens` (None: the known context of the model).
 
-    The tokens of `max_tokens` are reserved for the reply, at most half of the context. Without `max_tokens` it is the
-    most that the model may reply, at most a quarter of the context or 16,384 tokens. None if the context is not known.
+    `max_tokens` are reserved for the reply, at most half of the context. Without `max_tokens` the reserve is the
+    model's longest reply, at most a quarter of the context or 16,384 tokens. None if the context is unknown.
     """
     known = embedded.CONTEXT_TOKENS if target.is_embedded else _table_entry(target.name).get("max_input_tokens")
     context = int(context_tokens or known or 0)

@@ -1,8 +1,8 @@
-"""HTTP below LiteLLM: no redirect is followed, bodies are bounded, and have no figures that LiteLLM fails at.
+"""HTTP below LiteLLM: redirects are refused, bodies are bounded, and invalid figures are removed.
 
-LiteLLM makes its clients itself, follows redirects with them and reads whatever comes; so do the libraries behind
-Apprise. Their classes are changed once in a process, when the first exchange begins, to ask the exchange that is under
-way; outside of one nothing is changed.
+LiteLLM creates its own clients, which follow redirects and read bodies of any size; so do the libraries behind Apprise.
+Their classes are patched once per process, when the first exchange begins, to ask the current exchange; outside of an
+exchange they work as before.
 """
 
 import json
@@ -25,13 +25,13 @@ _COUNTS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens"
 def cleaned(content: Any) -> Any:
     """Return a completion without unreadable values: invalid figures of usage, a finish reason that is not a name.
 
-    The very same object if there is nothing to clean.
+    Return the same object if there is nothing to clean.
     """
     if not isinstance(content, dict):
         return content
     clean = dict(content)
     if content.get("usage") is not None and (usage := _usage(content["usage"])) != content["usage"]:
-        # Chat completions take an empty report, the responses API takes one that is not there.
+        # Chat completions accept an empty report, the responses API a missing one.
         clean["usage"] = usage if usage or content.get("object") != "response" else None
     choices = content.get("choices")
     if isinstance(choices, list) and any(map(_has_odd_reason, choices)):
@@ -58,30 +58,30 @@ def _usage(usage: Any) -> dict[str, Any]:
 
 
 def is_count(value: Any) -> TypeGuard[int]:
-    """Return whether a value is a whole number; a Boolean, which Python takes for one, is not."""
+    """Return whether a value is a whole number; a Boolean does not count as one."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 _PIECE_BYTES = 1 << 16
 _TELLS_FIGURES = re.compile(rb'"usage"\s*:\s*[^n\s]|"finish_reason"\s*:\s*[^n\s]')
-"""An event of a stream that has a usage or a reason for the end; in all others these are null."""
+"""Marks of an event of a stream with a usage or a finish reason; in all other events these are null."""
 _MOST_LINES = 500_000
-"""Of a stream, two or three an event. LiteLLM keeps some 4 KB for each event."""
+"""Largest number of lines of a stream, two or three per event. LiteLLM keeps about 4 KB for each event."""
 
 
 class ReplyTooLarge(Exception):
-    """The reply is larger than what is read of one."""
+    """The reply is larger than the limit."""
 
     def __init__(self, most_bytes: int) -> None:
         super().__init__(f"the reply is larger than {most_bytes >> 20} MiB or has too many pieces; it was not read on")
 
 
 class Body:
-    """A body that is counted, and handed on cleaned. What it said about its end is kept.
+    """A body that is counted, and passed on cleaned; its finish reason and usage are kept.
 
-    One that `may_be_cut` (a file of JSON lines, the results of a batch) ends where the bound is, so that no paid result
-    before it is lost; then it `is_over`. `is_completion` is whether it has the shape of OpenAI's chat completions,
-    whose `finish_reason` is kept as it was sent: LiteLLM makes `stop` of one that is missing or that it does not know.
+    One that `may_be_cut` (a file of JSON lines, the results of a batch) ends at the bound, so that no paid result
+    before it is lost; then it `is_over`. `is_completion` is true for the shape of OpenAI's chat completions: their
+    original `finish_reason` is kept, because LiteLLM replaces a missing or unknown one by `stop`.
     """
 
     def __init__(self, most_bytes: int, encoding: str = "", *, may_be_cut: bool = False) -> None:
@@ -99,7 +99,7 @@ class Body:
         """Yield the bytes to pass on for a piece from the connection.
 
         Raises:
-            TooLarge: there is more than is read.
+            TooLarge: it is larger than the limit.
         """
         for piece in self._inflated(raw):
             self._n_bytes += len(piece)
@@ -119,7 +119,7 @@ class Body:
         return bytes(self._pieces) if self._may_be_cut else self._cleaned(bytes(self._pieces))
 
     def _inflated(self, raw: bytes) -> Iterator[bytes]:
-        """Decompressed in small pieces, since a few bytes may become gigabytes."""
+        """Decompress in small pieces, because a few bytes may become gigabytes."""
         if self._inflater is None:
             yield raw
             return
@@ -141,7 +141,7 @@ class Body:
         return text if clean is content else json.dumps(clean).encode()
 
     def look_at(self, content: Any) -> None:
-        """Keep what a completion, or a part of one, says about its end."""
+        """Keep the finish reason and usage of a completion, or of a part of one."""
         choices = content.get("choices") if isinstance(content, dict) else None
         if isinstance(choices, list):
             self.is_completion = True
@@ -150,7 +150,7 @@ class Body:
 
 
 class EventBody(Body):
-    """A stream of events, handed on line by line."""
+    """A stream of events, passed on line by line."""
 
     _n_lines = 0
 
@@ -180,9 +180,9 @@ def whole(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], Body]:
 
 
 MOST_BYTES = 32 << 20
-"""What is read of one reply, decompressed: streamed, 128,000 tokens of 250 bytes each; in one piece, far more."""
+"""Limit of one decompressed reply: 128,000 streamed tokens of 250 bytes each; in one piece, far more tokens."""
 _MOST_BYTES_A_RESULT = 32 << 10
-"""What is read of a batch's file for each of its calls, beside the above: several times what verdicts have."""
+"""Additional limit of a batch's file for each of its calls: several times the size of a verdict."""
 
 
 class Redirected(PipelineError):
@@ -198,10 +198,9 @@ class Redirected(PipelineError):
 
 @dataclass
 class Exchange:
-    """One call over HTTP: what it may read, and facts about it that a library may hide.
+    """One call over HTTP: its limits, and facts about it that a library may hide.
 
-    `n_results` is given where a batch's file is read: how many calls have a line in it. `status` is that of the last
-    response.
+    `n_results` is the number of calls with a line in a batch's file. `status` is that of the last response.
     """
 
     n_results: int | None = None
@@ -210,18 +209,18 @@ class Exchange:
     body: Body = field(default_factory=lambda: Body(0))
 
     def refuse_redirect(self, status: int, address: str, location: str) -> None:
-        """Raise Redirected if a status is that of a redirect."""
+        """Raise `Redirected` if the status is that of a redirect."""
         self.status = status
         if 300 <= status < 400:
             self.refuse(Redirected(status, address, location))
 
     def refuse(self, fault: Redirected | ReplyTooLarge) -> NoReturn:
-        """End the exchange, and remember why: libraries make other errors of it."""
+        """End the exchange, and keep the error: libraries replace it by other errors."""
         self.fault = fault
         raise fault
 
     def begin(self, kind: str, encoding: str, length: str) -> None:
-        """The body that comes now, of a content type, a content encoding and a length as the headers say them."""
+        """Return the next body, given its content type, content encoding and length from the headers."""
         encoding = encoding.strip().lower()
         if self.n_results is not None:
             self.body = Body(MOST_BYTES + _MOST_BYTES_A_RESULT * self.n_results, encoding, may_be_cut=True)
@@ -242,7 +241,7 @@ def _target(address: str, location: str) -> str:
     try:
         return _host(urljoin(address, location)) if location else "nowhere"
     except ValueError:
-        return "an address that is none"
+        return "an invalid address"
 
 
 def _host(address: str) -> str:
@@ -255,7 +254,7 @@ _CURRENT: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
 
 @contextmanager
 def watched(exchange: Exchange | None = None) -> Iterator[Exchange]:
-    """Everything that clients do inside, in this task and what it starts, is one exchange."""
+    """Make all requests of this task and its subtasks one exchange, until the block ends."""
     _guard()
     exchange = exchange or Exchange()
     token = _CURRENT.set(exchange)
@@ -290,13 +289,13 @@ def _guard() -> None:
         response = send(self, request, **{**options, "allow_redirects": False})
         return _direct(exchange, response, response.status_code)
 
-    # LiteLLM's transport over aiohttp follows nothing itself, but fails on a location that is no text of a header.
+    # LiteLLM's transport over aiohttp follows no redirects, but fails on a location that is not a valid header.
     aiohttp.ClientSession._request = requested  # type: ignore[assignment, method-assign]
     requests.Session.send = sent  # type: ignore[method-assign]
 
 
 def _direct(exchange: Exchange, response: Any, status: int) -> Any:
-    """Return the response, if it is no redirect."""
+    """Return the response, if it is not a redirect."""
     try:
         exchange.refuse_redirect(status, str(response.url), response.headers.get("location", ""))
     except BaseException:
@@ -306,7 +305,7 @@ def _direct(exchange: Exchange, response: Any, status: int) -> Any:
 
 
 class _HandedOn:
-    """The body of a response of httpx, as the exchange hands it on."""
+    """The body of a response of httpx, as the exchange passes it on."""
 
     def __init__(self, stream: Any, exchange: Exchange) -> None:
         self._stream, self._exchange = stream, exchange
@@ -335,13 +334,13 @@ class _HandedOn:
 
 
 def _guard_httpx(client: Any, body: type[_HandedOn]) -> None:
-    """In the one place of httpx that every request passes, also each of a redirect's."""
+    """Patch the one function of httpx that every request passes through, including those of redirects."""
     send = client._send_single_request
 
     def admitted(exchange: Exchange, response: Any) -> Any:
         headers = response.headers
         exchange.refuse_redirect(response.status_code, str(response.request.url), headers.get("location", ""))
-        # What is handed on is decompressed already, within the bound.
+        # The passed-on bytes are already decompressed, within the limit.
         encoding, length = headers.pop("content-encoding", ""), headers.pop("content-length", "")
         exchange.begin(headers.get("content-type", "").lower(), encoding, length)
         response.stream = body(response.stream, exchange)

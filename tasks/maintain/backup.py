@@ -82,7 +82,7 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
     copies are read as well, and renewed if they are damaged; without, only their sizes are checked.
 
     Raises:
-        UsageError: the target holds something else, or is in the warehouse, or there is nothing to copy.
+        UsageError: the target has other content or is in the warehouse, or there is nothing to copy.
         PipelineError: a file cannot be read or written, or another backup is in progress.
     """
     warehouse, location = Warehouse(job.warehouse), Folder(target) if isinstance(target, Path) else target
@@ -120,7 +120,7 @@ def _refuse_others(warehouse: Warehouse, location: Folder | Store) -> None:
     names = {name.partition("/")[0] for name in paths}
     # An upload that was killed before its manifest was written leaves only copies.
     if _RECORD not in names and names - {_FILES.rstrip("/")}:
-        raise UsageError(f"{location}: holds files that are not a backup; name an empty place")
+        raise UsageError(f"{location}: has files that are not a backup; name an empty folder or prefix")
 
 
 def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
@@ -135,7 +135,7 @@ def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
     for look in range(_LOOKS):
         with file_lock(warehouse.root / "publish.lock", wait=True):
             listed = [part.path for table in TABLES for part in warehouse.store.standing(table)]
-            # The small files that say which parts count, and of which version the warehouse is.
+            # The small files with the current parts and the version of the warehouse.
             names = ("parts/*/manifest.json", "parts/list.json", VERSION_FILE)
             small = sorted(path for name in names for path in warehouse.root.glob(name))
             kept = [copies.keep(warehouse.root, path, may_change=True) for path in small]
@@ -143,7 +143,7 @@ def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
             parts = [copies.keep(warehouse.root, path) for path in listed]
             break
         except FileNotFoundError as error:
-            # Compaction replaced parts that were listed long ago.
+            # Compaction replaced parts after they were listed.
             if look == _LOOKS - 1:
                 raise WarehouseError(f"{error.filename}: was merged meanwhile, as others before; try again") from error
     copied = zip(listed, parts, strict=True)
@@ -156,7 +156,7 @@ def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
 
 
 def _ledger_copy(copies: _Copies, source: Path) -> File:
-    """Copy a database that others may write to; SQLite makes the copy of one moment."""
+    """Copy a database that other processes may write to; SQLite's copy is consistent."""
     copied = copies.stage / "ledger.copy"
     copied.unlink(missing_ok=True)
     try:
@@ -176,7 +176,7 @@ def restore(job: Job, source: Path | Store) -> StageReport:
     The same command finishes, or starts over, a restore that was cut short.
 
     Raises:
-        Damaged: the source is not a complete backup, or its files are not what was copied; nothing was restored.
+        Damaged: the source is not a complete backup, or its files have changed; nothing was restored.
         UsageError: the warehouse is not empty.
         WarehouseBusy: a run is in progress on it.
         WarehouseError: the backup is of a warehouse of another version.
@@ -226,7 +226,7 @@ def _stage(job: Job, location: Folder | Store, bundle: Bundle, stage: Path) -> N
 
 
 def _install(stage: Path, root: Path) -> None:
-    """Move the verified files into the warehouse; the parts last, since they make it one."""
+    """Move the verified files into the warehouse; the parts come last, because they make it a warehouse."""
     for name in (VERSION_FILE, DAMAGED, LEDGER, "parts"):
         if (stage / name).exists():
             if name != VERSION_FILE and (root / name).exists():

@@ -1,10 +1,10 @@
-"""Upkeep: spend, tidying a warehouse, removing single responses, and disk use.
+"""Upkeep of a warehouse: spend, compaction, removal of single responses, and disk use.
 
-Spend goes from the ledger's sums into the table `spend`; the costs of runs come from `run_costs` (`sql/marts/`) over
-the present sums, including killed and running ones.
+The ledger's sums are stored in the table `spend`; the costs of runs come from `run_costs` (`sql/marts/`) over the
+current sums, including those of killed and running runs.
 
-Tidying merges small files and deletes old raw replies. When a response is removed, such as one that is far too long,
-its cell is missing, and the next run fills it.
+Compaction merges small files and deletes old raw replies. When a response is removed (for example because it is far too
+long), its cell is missing, and the next run fills it.
 """
 
 import json
@@ -36,10 +36,10 @@ FIGURES = SPEND_COLUMNS[len(SPEND_KEY) :]
 
 
 def store_spend(job: Job) -> int:
-    """Write the spend of all runs in the ledger, killed ones too, that is new or changed; return the number of rows.
+    """Write the new and changed spend of all runs in the ledger, killed or not; return the number of rows.
 
-    The rows are read after the next `publish`. If the ledger has less than the published row, since it was deleted or
-    damaged, the published row stays.
+    The rows can be read after the next `publish`. If the ledger has less than the published row, because it was deleted
+    or damaged, the published row stays.
 
     Raises:
         PipelineError: the ledger cannot be read.
@@ -48,7 +48,7 @@ def store_spend(job: Job) -> int:
     published = _published(warehouse)
     try:
         known = _known_by_ledger(job, published)
-    except PipelineError:  # possibly damaged: a second failure is raised
+    except PipelineError:  # the first failure may be damage, which is repaired; a second one is raised
         mend(job.warehouse / LEDGER)
         known = _known_by_ledger(job, published)
     changed = [
@@ -98,9 +98,9 @@ MOST_RUNS = 20
 def spent(job: Job, since: datetime | None = None) -> list[Row]:
     """Return the spend of each day (UTC) and called model, latest day first.
 
-    It covers all attempts, discarded ones included. It is read from the ledger, so it includes current calls; if the
-    ledger has less than is published, because a file of it is gone or the rows came from another warehouse, the
-    published spend counts. `since` selects whole days.
+    It covers all attempts, with discarded ones. It comes from the ledger, so it includes the calls of running runs; if
+    the ledger has less than is published, because its file is missing or the rows came from another warehouse, the
+    published spend is used. `since` selects whole days.
 
     Raises:
         PipelineError: a file of the ledger cannot be read.
@@ -149,7 +149,7 @@ def _cost_rows(job: Job, query_name: str, given: Mapping[str, Any]) -> list[Row]
     spend = [{name: row[name] for name in SPEND_COLUMNS} for row in spend_of_all(job)]
     warehouse = Warehouse(job.warehouse)
     if spend and not warehouse.database.exists():
-        warehouse.publish()  # it is lost, or the run was killed before anything was stored
+        warehouse.publish()  # the table is lost, or the run was killed before it stored any row
     types = dict.fromkeys(SPEND_KEY, "VARCHAR") | {"cost_usd": "DOUBLE"}
     structure = json.dumps([{name: types.get(name, "BIGINT") for name in SPEND_COLUMNS}])
     with warehouse.reader() as reader:
@@ -180,10 +180,10 @@ class ResponseChoice:
 
 
 def chosen(job: Job, choice: ResponseChoice) -> list[Row]:
-    """Return the chosen responses, the longest first; no text is read.
+    """Return the chosen responses, the longest first, without reading texts.
 
     Raises:
-        UsageError: no condition is given, or a response that is named does not exist.
+        UsageError: no condition is given, or a named response does not exist.
         WarehouseError: a part cannot be read.
     """
     if not choice.conditions:
@@ -219,7 +219,7 @@ def remove(job: Job, choice: ResponseChoice, reason: str) -> StageReport:
     warehouse = Warehouse(job.warehouse)
     if refuse_other_version(warehouse.root) is None:
         chosen(job, choice)  # reports an unknown id first
-        raise UsageError(f"{warehouse.root}: nothing is stored there, so nothing can be removed")
+        raise UsageError(f"{warehouse.root}: no response is stored there, so none can be removed")
     with warehouse.alone(notice):
         if damage := warehouse.damage():
             raise WarehouseError(f"{damage[0]}; run `prbench aggregate` to repair it, then remove again")
@@ -229,7 +229,7 @@ def remove(job: Job, choice: ResponseChoice, reason: str) -> StageReport:
             {"response_id": row["response_id"], "reason": reason, "run_id": job.run_id, "created_at": moment}
             for row in rows
         ])  # fmt: skip
-        # From here on they are removed; if the rest is cut off, the next compaction does it.
+        # From here on they count as removed; after a kill, the next compaction does the rest.
         warehouse.clean()
         warehouse.publish()
         freed = forget_removed(job)
@@ -241,11 +241,11 @@ def remove(job: Job, choice: ResponseChoice, reason: str) -> StageReport:
 
 
 MANY_PARTS = 400
-"""Number of parts from which a night compacts: about a week of nights, far fewer than slow a reader down."""
+"""Number of parts from which a night compacts: about a week of nights; readers slow down only at many more."""
 
 
 def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
-    """Compact the tables and prune the ledger, and report on both; what is read stays the same.
+    """Compact the tables, prune the ledger, and report on both; results stay the same.
 
     Args:
         job: its `retention.replies_days` selects the replies to delete; null: none.
@@ -271,12 +271,12 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
             pruned = prune(job.warehouse / LEDGER, oldest_s, lambda cells: _stored(reader, cells))
         report.notes.append(f"{pruned.entries} raw replies older than {days} days deleted ({_mb(pruned.freed_bytes)})")
         if pruned.is_in_use:
-            report.notes.append("the ledger was not pruned, since a run is using it")
+            report.notes.append("the ledger was not pruned, because a run is using it")
     return report
 
 
 def _stored(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:
-    """Return those of some cells that are rows, each with whether the row is decided."""
+    """Return those of some cells that are stored rows, each with a flag for a decided row."""
     parameters = {"cells": list(cells), "decided": list(DECIDED_STATUSES)}
     rows = reader.rows(sql.read("queries/maintain/stored_calls"), parameters)
     return {row["cell"]: row["is_decided"] for row in rows}
@@ -299,6 +299,6 @@ def disk_use(job: Job) -> list[Row]:
         what = heads.get(path) or (LEDGER if (warehouse.root / LEDGER) in path.parents else "other")
         head = used.setdefault(what, {"what": what, "n_files": 0, "n_bytes": 0})
         head["n_files"] += 1
-        with suppress(FileNotFoundError):  # it was deleted since it was listed
+        with suppress(FileNotFoundError):  # the file was deleted after it was listed
             head["n_bytes"] += path.stat().st_size
     return sorted(used.values(), key=lambda each: (-each["n_bytes"], each["what"]))

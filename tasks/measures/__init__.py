@@ -1,4 +1,4 @@
-"""Measures: whatever is computed outside SQL and stored with an interval, in one table and by one loop."""
+"""Measures: values that are computed outside SQL and stored with an interval, in one table and by one loop."""
 
 from tasks.measures import agreement, debiased, scores
 from tasks.measures.measure import Measure, Row, renew
@@ -10,7 +10,7 @@ _RANKED = ("task_set_id", "breakdown", "label")
 _GRADERS = ("benchmark", "dataset_revision")
 _CHECK = "benchmark, dataset_revision, review_check"
 _TASK = "dense_rank() over (order by task_id) as task"
-"""A task's place, which is much faster to read than its id."""
+"""A task's index, which is much faster to read than its id."""
 _COINCIDENCES = "unmet_unmet, unmet_partial, unmet_met, partial_partial, partial_met, met_met"
 _DEBIASED = (
     f"{_TASK}, response_id, criterion_id, without_labels, n_labels, n_tasks_labelled, n_tasks_uncovered, n_tasks, "
@@ -85,6 +85,6 @@ MEASURES = (
         group_by=("task_set_id", "breakdown", "label", "score_name"), of=("figure_a", "figure_b"),
     ),
 )  # fmt: skip
-"""All of them, in the order in which they are computed."""
+"""All measures, in the order of computation."""
 
 __all__ = ["CONDITION", "LABELS", "MEASURES", "SCORE", "TRIALS", "Measure", "Row", "renew"]

@@ -61,7 +61,7 @@ def _empty(figures: Sequence[Row], values: Columns) -> tuple[NDArray[np.float64]
 
 def _measured(tables: NDArray[np.float64], measures: Mapping[str, Measure]) -> Iterator[Results]:
     """Yield measures of each figure with their intervals, all from the same draws."""
-    # Most graders know two decisions; a third that nobody takes would more than double the work.
+    # Most graders are binary; an unused third decision would more than double the work.
     used = np.flatnonzero(tables.any(axis=(0, 1, 3)) | tables.any(axis=(0, 1, 2)))
     tables = tables[:, :, used][:, :, :, used]
     intervals = agreement_intervals(tables, *measures.values(), sampled=draws(len(tables)))
@@ -74,7 +74,7 @@ def _measured(tables: NDArray[np.float64], measures: Mapping[str, Measure]) -> I
 
 
 def labels_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Return the agreement of two sources of labels, by label and on average; `n` is the labels that a share is of.
+    """Return the agreement of two sources of labels, by label and on average; `n` is a share's number of labels.
 
     F1 and Jaccard have the number of labels that both give.
     """
@@ -91,7 +91,7 @@ def labels_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Result
 
 
 def votes_of_set(_: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Return the number of independent votes that a set is worth, from the correlation of its members' errors."""
+    """Return the effective votes of a set, from the correlation of its members' errors."""
     tasks, task = np.unique(values["task"], return_inverse=True)
     members, indices = np.unique(np.stack([values["grader_a"], values["grader_b"]]), return_inverse=True)
     pairs = np.zeros((len(tasks), 1, len(members), len(members), len(_MOMENTS)))
@@ -108,10 +108,10 @@ def votes_of_set(_: Sequence[Row], values: Columns) -> Iterator[Results]:
 def review_share(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     """Yield the share of criteria that people agree with.
 
-    The share is Hajek's ratio: the weights of the criteria that are agreed with over all weights, a weight being one
-    over the probability of being sampled (Saerndal, Swensson and Wretman, "Model Assisted Survey Sampling", 1992,
-    section 5.7). Its interval is that of a ratio of sums over tasks, with whole tasks as the sample, so reviews of one
-    task may hang together; what stratifying gains is not counted, so it is rather too wide than too narrow.
+    The share is Hajek's ratio: the sum of the weights of the criteria that people agree with / the sum of all weights,
+    where a weight is 1 / probability of being sampled (Saerndal, Swensson and Wretman, "Model Assisted Survey
+    Sampling", 1992, section 5.7). Its interval is that of a ratio of sums over tasks, with whole tasks as the sample,
+    so reviews of one task may be correlated; it ignores the gain from strata, so it may be too wide.
     """
     agreed, weights = (values[name][:, None] for name in ("weight_agreed", "sample_weights"))
     ((low, high),), (is_small,) = ratio_intervals(agreed, weights).tolist(), few_to_rest_on(agreed / weights).tolist()
@@ -121,8 +121,8 @@ def review_share(_: Sequence[Row], values: Columns) -> Iterator[Results]:
 def check_prediction(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     """Return the prediction of disagreement by a check, from the counts of both on a task.
 
-    Where fewer than `FEWEST_OTHERS` tasks have a criterion that fails the check, or one that passes it, or less than
-    that many criteria in all have the outcome, or lack it, nothing is measured, and every figure is NULL.
+    Every figure is NULL if fewer than `FEWEST_OTHERS` tasks have a criterion that fails (or passes) the check, or if
+    fewer criteria in sum have (or lack) the outcome.
     """
     tables = np.stack([values[name] for name in _CELLS], axis=-1).reshape(-1, 1, 2, 2)
     total = tables.sum(axis=0)

@@ -24,7 +24,7 @@ from tasks.rules.statistics.debiased import (
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """A figure with its tasks in their order, with and without the judge, or why it has no debiased score."""
+    """A figure with its tasks in their order, with and without the judge, or the reason for no debiased score."""
 
     tasks: NDArray[Any]
     judged: NDArray[np.float64]
@@ -33,7 +33,7 @@ class _Figure:
 
 
 def debiased_score(_: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Yield a score as labels correct it."""
+    """Yield a score corrected by labels."""
     figure = _figure(values)
     estimates = [] if figure.no_figure else [estimate(each) for each in figure.estimates]
     results = _results(figure.judged, figure.no_figure, estimates)
@@ -45,7 +45,7 @@ def debiased_score(_: Sequence[Row], values: Columns) -> Iterator[Results]:
 
 
 def debiased_differences(pairs: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Yield the difference of two models as labels correct it, second minus first, for each pair of a ranking."""
+    """Yield the difference of two models corrected by labels, second minus first, for each pair of a ranking."""
     ids = list(dict.fromkeys(row[name] for row in pairs for name in ("figure_a", "figure_b")))
     ends = np.searchsorted(values["figure"], range(len(ids) + 1))
     figures = {
@@ -97,7 +97,7 @@ def _refused(row: Row) -> str | None:
 def _results(
     judged: NDArray[np.float64], no_figure: str | None, estimates: Sequence[DebiasedEstimate]
 ) -> dict[str, MeasureResult]:
-    """Return the judge's own figure beside what the labels make of it."""
+    """Return the judge's own figure and its corrections by labels."""
     results = {"judge_score": MeasureResult(float(np.mean(judged)) if len(judged) else None)}
     results["debiased"] = MeasureResult(n=len(judged), note=no_figure)
     if not no_figure:

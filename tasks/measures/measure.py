@@ -1,4 +1,4 @@
-"""Measures, and the loop that computes those whose values have changed."""
+"""Measures, and the loop that computes those with changed values."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ _FIGURES_AT_A_TIME = 1_000
 
 @dataclass(frozen=True, slots=True)
 class MeasureResult:
-    """A value with its interval and what is said about it; what is not defined is None or NaN."""
+    """A value with its interval and a note; an undefined one is None or NaN."""
 
     value: float | None = None
     ci_low: float | None = None
@@ -41,7 +41,7 @@ class MeasureResult:
 
 
 Results = Mapping[str, MeasureResult]
-"""Name of a measure -> what it is for one figure."""
+"""Name of a measure -> its result for one figure."""
 
 
 @dataclass(frozen=True)
@@ -49,18 +49,18 @@ class Measure:
     """A measure: computed outside SQL for each figure of a relation, and stored with an interval.
 
     Attributes:
-        name: of the measure; `compute` may give others beside it.
+        name: of the measure; `compute` may return others too.
         figures: the relation of figures, with `figure_id` and `basis`, the fingerprint of their values.
-        values: the relation of the values that they rest on.
-        columns: what `compute` gets of a value, in the order in which values are sorted.
-        compute: figures that are computed together and their values, with `figure` the place of the value's figure,
+        values: the relation of the figures' values.
+        columns: the columns of values for `compute`, which are also the sort order.
+        compute: figures that are computed together, and their values (`figure` is the index of a value's figure)
             -> the results of each figure.
-        method: how it is computed, with a version: figures of another method are stale.
+        method: the name of the method, with a version: figures of another method are stale.
         key: the columns that values share with figures; without any, values have `figure_id`.
-        group_by: the columns of figures that are the same in all that are computed together.
-        condition: which rows of `figures` are measured.
-        of: the columns of a figure with the ids of the figures whose values it rests on.
-        beside: other columns of figures that `compute` looks at.
+        group_by: the columns of figures that are equal in all figures that are computed together.
+        condition: selects the rows of `figures` to measure.
+        of: the columns of a figure with the ids of the figures whose values it uses.
+        beside: other columns of figures for `compute`.
     """
 
     name: str
@@ -107,12 +107,12 @@ class Measure:
         return {**key, **fields, "created_at": datetime.now(UTC)}
 
     def fresh(self, reader: Reader, on: Steps = STORED, **where: Any) -> list[Row]:
-        """Compute the stale figures; nothing is written."""
+        """Compute the stale figures without writing them."""
         return [*self.rows(reader, self.stale(reader, on, **where), on)]
 
 
 def renew(job: Job, measures: Sequence[Measure]) -> Counter[str]:
-    """Compute, store and publish what is stale of some measures; return of how many figures, by the measure's name."""
+    """Compute, store and publish the stale figures of some measures; return their number by the measure's name."""
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         stale = [(measure, measure.stale(reader)) for measure in measures]
@@ -124,7 +124,7 @@ def renew(job: Job, measures: Sequence[Measure]) -> Counter[str]:
 
 
 def _blocks(figures: Sequence[Row], group_by: Sequence[str]) -> Iterator[list[list[Row]]]:
-    """Yield groups of figures that are computed together, as many at a time as make a block."""
+    """Yield blocks of groups of figures that are computed together."""
     block: list[list[Row]] = []
     for _, run in groupby(figures, key=itemgetter(*group_by)):
         block.append(list(run))

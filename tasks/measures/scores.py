@@ -20,7 +20,7 @@ from tasks.rules.statistics.intervals import (
 def score_intervals(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
     """Yield the mean of each figure under one label of a task set, and the share of criteria met.
 
-    All figures of a task set share its draws; those under a label are measured on its tasks alone.
+    All figures of a task set share its draws; those under a label use only the label's tasks.
     """
     sampled = draws(int(values["n_tasks_of_set"][0]))
     tasks, tasks_at = np.unique(values["task"], return_inverse=True)
@@ -33,8 +33,8 @@ def score_intervals(figures: Sequence[Row], values: Columns) -> Iterator[Results
 
 
 def _pooled(numerators: Floats, denominators: Floats, sampled: Draws) -> list[MeasureResult]:
-    """Return the sum of numerators by that of denominators, of each column."""
-    # Many figures have the same values: two scores that differ in nothing here, and the share of criteria met.
+    """Return the sum of numerators / the sum of denominators, for each column."""
+    # Many figures have the same values: two scores that do not differ here, and the share of criteria met.
     columns, which = distinct_columns(np.concatenate([numerators, denominators]))
     over, under = np.split(columns, 2)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -48,7 +48,7 @@ def _pooled(numerators: Floats, denominators: Floats, sampled: Draws) -> list[Me
 
 
 def trial_means(_: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Yield the mean of the repeated evaluations of a figure, with an interval where there are several."""
+    """Yield the mean of the repeated evaluations of a figure, with an interval if there are several."""
     scores = [float(each) for each in values["mean_score"]]
     yield {"trials": MeasureResult(*(repeated_interval(scores) or scores[:1]))}
 

@@ -1,4 +1,4 @@
-"""Estimates: what a number of calls would use and cost, by the mean tokens of a call."""
+"""Estimates of the usage and cost of a number of calls, from the mean tokens of a call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ COUNTED_PROMPTS = 40
 
 @dataclass(frozen=True)
 class Span:
-    """The least and the most that is assumed."""
+    """The lowest and highest assumed value."""
 
     low: float
     high: float
@@ -26,22 +26,22 @@ class Span:
 
 
 RESPONSE_TOKENS = Span(500, 6_000)
-"""Of a response with its thinking, where none was measured."""
+"""Tokens of a response with its thinking, if none was measured."""
 JUDGED_TOKENS = Span(300, 2_000)
-"""Of the response that a judge reads."""
+"""Tokens of the response that a judge reads."""
 VERDICT_TOKENS = Span(50, 1_000)
-"""Of a judge's or an analyst's reply with its thinking."""
+"""Tokens of a judge's or an analyst's reply with its thinking."""
 _CACHED_SHARE = Span(0.0, 0.85)
-"""Of a judge's prompt: the criteria of one response share all but the last lines."""
+"""Cached share of a judge's prompt: the criteria of one response share all but the last lines."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """The calls of one model or judge: their tokens, cost in USD, basis, and what is not known.
+    """The calls of one model or judge: their tokens, cost in USD, basis, and unknown values.
 
-    `cost_usd` is None where lengths were not measured; `cost_usd_low` and `cost_usd_high` then rest on the lengths that
-    `assumed` names. Without a price all are None. `judged_before` says which of a judge's calls repeat verdicts that
-    exist under another template, `cascade` which cascade calls a judge, and for how many criteria. `model` is the one
+    `cost_usd` is None if lengths were not measured; `cost_usd_low` and `cost_usd_high` then use the lengths that
+    `assumed` names. Without a price all are None. `judged_before` describes the calls of a judge that repeat verdicts
+    under another template, `cascade` the cascade that calls a judge and its number of criteria. `model` is the model
     whose responses a judge reads.
     """
 
@@ -63,7 +63,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class PerCall:
-    """Tokens of a mean call; `base_prompt` are those of a judge's prompt without the response, where it is to come."""
+    """Mean tokens of a call; `base_prompt` are those of a judge's prompt without a response that is not sampled yet."""
 
     prompt: float | None = None
     cached: float | None = None
@@ -73,12 +73,12 @@ class PerCall:
 
 
 def total_of(planned: Sequence[Planned]) -> Planned:
-    """Return the total of all rows; None where a part is not known."""
+    """Return the total of all rows; None if a part is unknown."""
     return summed(Planned("all", "", 0, basis=""), planned)
 
 
 def summed(row: Planned, planned: Sequence[Planned]) -> Planned:
-    """Return a row with the sums of the calls, tokens and costs of some rows; None where a part is not known."""
+    """Return a row with the sums of the calls, tokens and costs of some rows; None if a part is unknown."""
     added = ("calls", "prompt_tokens", "completion_tokens", "cost_usd", "cost_usd_low", "cost_usd_high")
     parts = {name: [getattr(each, name) for each in planned] for name in added}
     sums: dict[str, Any] = {name: None if None in values else sum(values) for name, values in parts.items()}
@@ -119,11 +119,11 @@ def planned_calls(
     prompt, completion = _times(calls, per_call.prompt), _times(calls, per_call.completion)
     cost = cost_usd(prices, prompt, _times(calls, per_call.cached), completion)
     if not STAGES[purpose].is_assumed and per_call.basis == UNKNOWN:
-        missing.append("the length of its calls; none was measured yet")
+        missing.append("the length of its calls, because none was measured yet")
     ends, assumed = _completed(purpose, per_call, most_reply)
     low, high = (cost_usd(prices, *(_times(calls, n) for n in (e.prompt, e.cached, e.completion))) for e in ends)
     if low is not None and low == high:
-        # What costs nothing costs that at any length.
+        # A free call is free at any length.
         cost, assumed = low, []
     basis = ASSUMED if assumed else per_call.basis
     return Planned(

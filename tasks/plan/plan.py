@@ -1,4 +1,4 @@
-"""Plan: the calls that a run would make, with their tokens and cost. It makes none.
+"""Plan: the calls that a run would make, with their tokens and cost, without making any.
 
 The tokens of a call are those measured on stored rows of the same configuration; without any, prompts are counted with
 LiteLLM's local tokenizers, and lengths of responses are assumed, which gives a range of costs. Unknown values are
@@ -44,7 +44,7 @@ from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 Cells = Sequence[tuple[str, str, int]]
-"""Model, task, and how many calls are missing there."""
+"""Model, task, and number of missing calls."""
 _JUDGE_CALLS = f"({sql.read('queries/plan/judge_calls')})"
 """The calls that decided a criterion, and those that searched the chunks of a long response."""
 ANALYSES = (ANNOTATION, REVIEW, PHRASES, EMBEDDINGS, NAMES)
@@ -53,11 +53,11 @@ UNKNOWN_BEFORE = {
     EMBEDDINGS.table: "vectors of phrases that are not written yet; one call for each different phrase",
     NAMES.table: "names of nodes of a tree that is not made yet; one call for each node, some of them up to three",
 }
-"""Table -> the calls that depend on calls which are not made yet."""
+"""Table -> the calls that depend on the results of other calls."""
 
 
 class JudgeCalls(NamedTuple):
-    """A judge that is called for verdicts: how many calls a criterion needs (`times`), and the reason in words.
+    """A judge that is called for verdicts: the number of calls per criterion (`times`), and the reason as text.
 
     `again` counts, by response, the missing criteria that are known to need `times_again` calls.
     """
@@ -226,7 +226,7 @@ def _verdicts(
     unknown = []
     # A response that is too long for a judge needs a call for each chunk, and a last one.
     if fit is not None and planned.calls and fit.prompt_tokens is None:
-        unknown.append("the size of its context (`context_tokens`); responses that are too long for it need more calls")
+        unknown.append("the size of its context (`context_tokens`); longer responses need more calls")
     elif fit is not None and planned.calls and to_come_calls:
         unknown.append("whether responses are too long for it, which need more calls")
     rubric = judge_config.judge.rubric
@@ -240,7 +240,7 @@ def _verdicts(
 
 
 def _prompt_around(judge_config: JudgeConfig, conversation: Conversation) -> str:
-    """Return the parts of a judge's prompt beside the response."""
+    """Return the parts of a judge's prompt other than the response."""
     return judge_config.template + "\n".join(text for _, text in conversation.messages)
 
 
@@ -255,7 +255,7 @@ def _identity(judge_config: JudgeConfig) -> dict[str, Any]:
 
 
 def _control(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, called: JudgeCalls) -> Planned:
-    """Return the calls for the control set in a night; a set that is still to be chosen has its configured size."""
+    """Return the calls for the control set in a night; a set that is not chosen yet has its configured size."""
     key = {**wanted.key, **judge_config.columns}
     (members,) = reader.select("control_set", "count(*) as n", **key)
     (done,) = reader.select("control_verdicts", "count(value) as n", judge_vintage=job.night, **key)
@@ -313,7 +313,7 @@ def _share(
         names = ("first_values", "weight", "category", "confidence")
         escalated = [bool(reasons_to_escalate(cascade.when, *(row[name] for name in names))) for row in rows]
         return sum(escalated) / len(rows), f"as its rule says of stored verdicts of {first.judge.label}"
-    return 1.0, "assumed, since nothing is stored that would say how many"
+    return 1.0, "assumed, because no stored verdict shows the share"
 
 
 def judged_before(reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig) -> str:
@@ -360,7 +360,7 @@ def is_prepared(job: Job) -> bool:
 
 
 def prepare(job: Job) -> list[StageReport]:
-    """Ingest and check the data set, and assemble its conversations; what is there already stays as it is."""
+    """Ingest and check the data set, and assemble its conversations; existing rows do not change."""
     report = ingest(job)
     report.add_messages(check(job, ("ingest",), reuse=True))
     return [report, assemble(job)]

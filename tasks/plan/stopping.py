@@ -1,7 +1,7 @@
-"""The expected calls of a run that stops when its comparisons are decided, from stored scores of the same models.
+"""The expected calls of a run that stops when its comparisons are settled, from stored scores of the same models.
 
-The rule is applied to random orders of the tasks that both models of a pair have values for; a pair without stored
-values is planned in full.
+The rule is applied to random orders of the tasks with values of both models of a pair; a pair without stored values is
+planned in full.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ class Needed:
         n_needed = np.zeros(self.n_orders)
         for label, task_id, n_calls in cells:
             needs = [(positions[task_id], n) for positions, n in self.of_model.get(label, ()) if task_id in positions]
-            # A task that is in no comparison of a model, or a model that is in none, is evaluated in full.
+            # Tasks and models without a comparison are evaluated in full.
             n_needed += n_calls * (np.max([position < n for position, n in needs], axis=0) if needs else 1.0)
         return n_needed
 
@@ -110,7 +110,7 @@ def plan_stopping(job: Job) -> tuple[list[ExpectedComparison], list[ExpectedCall
 
 
 def _history(comparisons: StoppingPlan, wanted: WantedTasks, reader: Reader) -> list[dict[str, float]]:
-    """Return for each comparison the differences by task; with earlier nights, those of a model's last two values."""
+    """Return for each comparison the differences by task; for earlier nights, those of a model's last two values."""
     columns = comparisons.judge_config.columns
     given = {
         "benchmark": wanted.benchmark.name, "judge": columns["judge"], "grading": columns["grading"],
@@ -149,10 +149,10 @@ def simulated(
             tasks, decided = np.full(ORDERS, float(each.n_tasks)), float(each.decision != OPEN)
         elif len(differences) >= FEWEST_TASKS:
             of_pool = np.array([differences.get(task, np.nan) for task in pool])[samples[:n_planned]]
-            # What is evaluated so far is known.
+            # The tasks evaluated so far are known.
             done = comparison.order[: each.n_tasks]
             of_pool[: len(done)] = np.array([differences.get(task, np.nan) for task in done])[:, None]
-            # The number of tasks after which each order is decided; earlier looks have decided nothing.
+            # The number of tasks after which each order is settled; earlier looks left it open.
             is_open = np.ones(ORDERS, dtype=np.bool_)
             for end in comparison.rule.ends[each.block :]:
                 now = is_open & comparison.rule.are_decided(of_pool[:end])

@@ -1,4 +1,4 @@
-"""Judge templates: a name with its version, or a file of the user's."""
+"""Judge templates: shipped ones, by name and version, or a file of the user's."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -38,7 +38,7 @@ def load_analysis_template(name: str) -> str:
 
 
 def shipped_templates() -> list[str]:
-    """Return the texts of all judge templates in this folder; templates for evidence are not among them."""
+    """Return the texts of all judge templates in this folder, without templates for evidence."""
     texts = [path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.txt"))]
     return [text for text in texts if not missing_placeholders(text, PLACEHOLDERS)]
 
@@ -48,7 +48,7 @@ _UNMARKED = {"evidence_v2": "evidence_v1"}
 
 
 def load_evidence_template(name: str, beside: str) -> str:
-    """Return the template that asks for evidence in a part of a long report, for a judge template's text."""
+    """Return the template of requests for evidence in a part of a long report, for a judge template's text."""
     return _read(FOLDER / f"{name if is_marked(beside) else _UNMARKED.get(name, name)}.txt", evidence.PLACEHOLDERS)
 
 

@@ -1,6 +1,6 @@
-"""Building a report: figures, pages, and what they load, in an order that leaves open pages working; served pages.
+"""The build of a report: figures, pages and their files, in an order that keeps open pages working; served pages.
 
-The first page of a report folder lists the benchmarks of the warehouse, each by itself, with the way into its report.
+The first page of a report folder lists the benchmarks of the warehouse, with links to their reports.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,43 +31,43 @@ from warehouse import Reader, Warehouse
 
 @dataclass(frozen=True)
 class Written:
-    """A benchmark's report that was written: its first page, and its size in bytes."""
+    """A written report of a benchmark: its first page, and its size in bytes."""
 
     index: Path
     n_bytes: int
 
 
 def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[Mapping[str, Any]] = ()) -> Written:
-    """Write the report of what is published; the same data gives the same bytes.
+    """Write the report of the published data; the same data gives the same bytes.
 
-    It stands in a folder of the benchmark's name, which is renewed, and so is the first page above it, which leads to
-    the reports of all benchmarks; those of others are left alone.
+    It is in a folder of the benchmark's name. The first page above it, which links to the reports of all benchmarks, is
+    renewed too; reports of other benchmarks do not change.
 
     Args:
-        job: whose benchmark, data-set revision, models, judges and splits are shown.
-        folder: the report folder, where to.
-        vintage: which sampling is shown; None: the latest of each model; `all`.
-        changes: the latest samplings compared with earlier ones (`flows.nightly.changes`).
+        job: the job whose benchmark, data-set revision, models, judges and splits are shown.
+        folder: the report folder to write to.
+        vintage: the vintage to show; None: the latest of each model; `all`.
+        changes: the latest vintages compared with earlier ones (`flows.nightly.changes`).
 
     Raises:
-        UsageError: the folder holds something else.
+        UsageError: the folder has other content.
         WarehouseError: nothing is published yet.
     """
     warehouse = Warehouse(job.warehouse)
-    living = warehouse.living_runs()  # before the state: a run that ends after it was opened is running in it
+    living = warehouse.living_runs()  # before the state is opened, because a run that ends later is running in it
     with warehouse.reader() as reader:
         scope = open_scope(job, reader, vintage, changes, living)
         name = scope.benchmark.name
-        Site(folder)  # refused before anything is written into it
+        Site(folder)  # refuses a wrong folder before anything is written
         site = Site(folder / name)
         copy_assets(site)
         ranked = rankings(scope)
         pages = [page for page in PAGES if not page.needs or scope.has_rows(page.needs)]
         common = _common(scope, ranked, pages)
         with ThreadPoolExecutor(1) as beside:
-            # Drawing keeps one core busy, and so leaves another one to the database, compression and hashes.
+            # Drawing uses one core, and leaves another one to the database, compression and hashes.
             rendered = beside.submit(lambda: [_rendered(page, scope, site, common, ranked) for page in pages])
-            # The samplings that the latest ones are compared with: their responses can be set beside those of now.
+            # The vintages that the latest ones are compared with: pages can show both responses side by side.
             earlier = [{**each, "vintage": each["first_vintage"], "entry": each["model"]} for each in scope.changes]
             rendered.result()
             write_drilldown(scope, site, common, earlier)
@@ -115,9 +115,9 @@ def served_page(page: Page, benchmark: str, folder: Path, pages: tuple[Page, ...
     Args:
         page: the page.
         benchmark: the name of the benchmark.
-        folder: the folder of its report; its pages are in the navigation if they are there.
-        pages: the served pages beside it.
-        values: what its template shows.
+        folder: the folder of its report; the navigation has its pages, if they exist.
+        pages: the other served pages.
+        values: the values for its template.
     """
     is_there = (folder / "index.html").is_file()
     written = [page for page in (*PAGES, *NAVIGATED) if is_there and (folder / f"{page.name}.html").is_file()]
@@ -130,9 +130,9 @@ def served_page(page: Page, benchmark: str, folder: Path, pages: tuple[Page, ...
 
 
 REVISION = "revision.txt"
-"""The file of a benchmark's report that says which data-set revision it shows."""
+"""The file of a benchmark's report with the data-set revision that it shows."""
 _MOST = 3
-"""So many ranks of each leaderboard are shown."""
+"""Number of shown ranks of each leaderboard."""
 _LEADERS = columns("split rank model mean_score ci_low ci_high n_tasks")
 _COUNTS = {"Tasks": "n_tasks", "Criteria": "n_criteria", "Models": "n_models", "Judges": "n_judges"}
 
@@ -140,7 +140,7 @@ _COUNTS = {"Tasks": "n_tasks", "Criteria": "n_criteria", "Models": "n_models", "
 def benchmarks_of(reader: Reader, own: str) -> dict[str, list[dict[str, Any]]]:
     """Return the revisions of each benchmark of the warehouse, by its name.
 
-    `own` is among them, even without any data.
+    `own` is included, even without data.
     """
     revisions: dict[str, list[dict[str, Any]]] = {own: []}
     for row in reader.rows(filled("benchmark_index/benchmarks", {})):
@@ -149,12 +149,12 @@ def benchmarks_of(reader: Reader, own: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def write_benchmark_index(folder: Path, reader: Reader, own: str) -> None:
-    """Renew the first page of a report folder; where there is one benchmark, it leads straight to its report.
+    """Renew the first page of a report folder; if there is only one benchmark, it redirects to its report.
 
     Args:
         folder: the report folder, with a folder for each benchmark whose report was built.
         reader: the published state.
-        own: the benchmark whose report was just built.
+        own: the benchmark whose report was just written.
     """
     site = Site(folder)
     copy_assets(site, {"report.css", "tabulator.css"})
@@ -168,7 +168,7 @@ def write_benchmark_index(folder: Path, reader: Reader, own: str) -> None:
 def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the entry of a benchmark on the page.
 
-    It is of the revision that its report shows, or else of the one judged last.
+    It shows the revision of its report, or else the one that was judged last.
     """
     is_known = name in benchmark_names()
     is_there = is_known and (folder / name / "index.html").is_file()

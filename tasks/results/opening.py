@@ -1,4 +1,4 @@
-"""Finding the database at a location, and its benchmark and revision."""
+"""The search for the database at a location, and its benchmark and revision."""
 
 import tempfile
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def _folder(given: str, closing: ExitStack) -> Path:
     source = open_location(given)
     if isinstance(source, Path) and not source.is_file():
         if not source.is_dir():
-            raise UsageError(f"{given}: there is no such folder or file; to have results here, run `prbench run` first")
+            raise UsageError(f"{given}: there is no such folder or file; for results there, run `prbench run` first")
         published = published_in(Folder(source))
         return published.path if isinstance(published, Folder) else source
     if isinstance(source, Path) and source.name == DATABASE:
@@ -51,7 +51,7 @@ def _folder(given: str, closing: ExitStack) -> Path:
         (folder / DATABASE).symlink_to(source.resolve())
         return folder
     store = published_in(source)
-    assert isinstance(store, Store), "a store has its publications in itself"
+    assert isinstance(store, Store), "a store contains its own publications"
     files = store.files()
     if DATABASE not in files:
         raise UsageError(f"{store}: has no {DATABASE}; name what `prbench publish` wrote")
@@ -62,14 +62,14 @@ def _folder(given: str, closing: ExitStack) -> Path:
 def _chosen(
     given: str, stored: Sequence[dict[str, Any]], benchmark: str | None, revision: str | None
 ) -> dict[str, Any]:
-    """Return the chosen revision: of those that match, the one with the most verdicts."""
+    """Return the chosen revision: the matching one with the most verdicts."""
     fitting = [
         row for row in stored
         if benchmark in {None, row["benchmark"]} and row["dataset_revision"].startswith(revision or "")
     ]  # fmt: skip
     listed = ", ".join(f"{row['benchmark']} {row['dataset_revision'][:_SHOWN]}" for row in stored) or "nothing"
     if not fitting:
-        raise UsageError(f"{given}: holds no such benchmark or revision; it holds {listed}")
+        raise UsageError(f"{given}: has no such benchmark or revision; it has {listed}")
     if len({row["benchmark"] for row in fitting}) > 1:
-        raise UsageError(f"{given}: holds several benchmarks; name one of them (benchmark=...): {listed}")
+        raise UsageError(f"{given}: has several benchmarks; name one of them (benchmark=...): {listed}")
     return fitting[0]

@@ -44,8 +44,8 @@ class Results:
         self.splits: tuple[str, ...] = job.data.splits
         self._job, self._closing = job, closing
 
-    def tables(self, *, format: Format = "polars") -> Any:  # noqa: A002 - what a caller would call it
-        """Return the tables and views: `name`, `kind` (mart or stored), and `meaning`, which says what one row is."""
+    def tables(self, *, format: Format = "polars") -> Any:  # noqa: A002 - the natural name for callers
+        """Return the tables and views: `name`, `kind` (mart or stored), and `meaning`, the meaning of a row."""
         with self._reader() as reader:
             return _frame(reader, *_listed(), format)
 
@@ -68,11 +68,11 @@ class Results:
         """Return the rows of a query in DuckDB's SQL.
 
         Args:
-            query: one that reads; `?` or `$name` stand for parameters.
+            query: a reading query; `?` or `$name` are parameters.
             parameters: a list for `?`, a mapping for `$name`.
 
         Raises:
-            UsageError: it is no single query that reads.
+            UsageError: it is not a single reading query.
         """
         _refuse_writing(query)
         with self._reader() as reader:
@@ -111,8 +111,8 @@ class Results:
     ) -> Any:  # fmt: skip
         """Return the rows of `prbench diff`: the first name compared with each of the others, paired by task.
 
-        One row a comparison and split: both means, the second minus the first with its interval, the p-value and the
-        corrected one, a sentence with the result, and the model, vintage and judge of each side.
+        There is a row for each comparison and split: both means, the second minus the first with its interval, the
+        p-value and the corrected one, a sentence with the result, and the model, vintage and judge of each side.
 
         Args:
             names: two or more models, judges, vintages, ...
@@ -138,13 +138,13 @@ class Results:
         comparison = comparison_of(job, names, of, score=score, is_hard=is_hard, vintage=vintage)
         with self._reader() as reader:
             result = compare(reader, comparison)
-        # Columns have their types even where no value is known, or no row.
+        # Columns have their types even without a value or a row.
         types = {"text": pa.string(), "number": pa.float64(), "count": pa.int64(), "flag": pa.bool_()}
         schema = pa.schema([(name, types[kind]) for kind, names in _DIFFERENCE for name in names.split()])
         return _as(pa.Table.from_pylist(rows_of(result), schema=schema), format)
 
     def close(self) -> None:
-        """Close the database, and delete what was copied from a store."""
+        """Close the database, and delete the copy from a store."""
         self._closing.close()
 
     def __enter__(self) -> Self:

@@ -1,12 +1,12 @@
-"""Conversations: building them from turns, writing them for a judge, cleaning responses.
+"""Conversations: built from turns and quoted in a judge's prompt; and the cleaning of responses.
 
 Source of the rules: PRBench paper (arXiv 2511.11562), appendix D, and the published harness's behaviour.
 
-A judge gets a filled template whose quoted texts cannot pass for ours. Where a template has
-`<<marker>>`, each message of the conversation stands between lines with a marker: a number made from the quoted texts,
-and again with a counter until none of them holds it. So no text can end its own quotation or begin a turn. The marker
-depends on the conversation alone, so that the prompts on all criteria of one response begin alike (the provider's
-prompt cache); the criterion, which comes last, has a marker of its own, `<<criterion_marker>>`.
+A judge gets a filled template whose quoted texts cannot be mistaken for ours. If a template has `<<marker>>`, each
+message of the conversation is between lines with a marker: a number hashed from the quoted texts, with a counter until
+no text contains it. So no text can end its own quotation or begin a turn. The marker depends only on the conversation,
+so that the prompts on all criteria of one response begin alike (for the provider's prompt cache); the criterion, which
+comes last, has its own marker, `<<criterion_marker>>`.
 """
 
 import itertools
@@ -21,7 +21,7 @@ Message = tuple[str, str]
 """(role, content)"""
 
 PLACEHOLDERS = ("<<conversation>>", "<<rubric_item>>")
-"""What a judge template must contain (`prompt_on` says which it may contain)."""
+"""The placeholders that a judge template must contain (`prompt_on` lists those that it may contain)."""
 
 _TAGS = "think|thinking|reasoning|reason"
 _OPENED = re.compile(rf"<({_TAGS})>", re.IGNORECASE | re.ASCII)
@@ -30,10 +30,10 @@ _BREAKS = re.compile(r"(?:\r?\n){3,}")
 
 
 def turn_pattern(conversation: Sequence[Turn], turns: int | None) -> str:
-    """Return the shape of a conversation, one letter a slot (see `records.Task`).
+    """Return the shape of a conversation, a letter for each slot (see `records.Task`).
 
-    Slots after the last used one are left out. Slots alternate: prompt 0, response 0, prompt 1, ... A blank prompt
-    counts as used when `turns` says that there is a turn, or when reference texts precede it.
+    Slots alternate: prompt 0, response 0, prompt 1, ... Slots after the last used one are left out. A blank prompt
+    counts as used if `turns` states that there is a turn, or if it has reference texts.
     """
     pattern = ""
     for i, turn in enumerate(conversation):
@@ -46,9 +46,8 @@ def turn_pattern(conversation: Sequence[Turn], turns: int | None) -> str:
 def build_messages(conversation: Sequence[Turn]) -> tuple[Message, ...]:
     """Return the conversation as sent.
 
-    Numbered references precede their user turn; an assistant turn is included where there is one. No system prompt is
-    added; one that is configured for a model is sent by the sample stage. Blank slots are skipped; whether the turns
-    are whole is judged on the `turn_pattern`, not here.
+    Numbered references precede their user turn; assistant turns are included. No system prompt is added here; the
+    sample stage adds a configured one. Blank slots are skipped; checks of `turn_pattern` find incomplete conversations.
     """
     messages: list[Message] = []
     for turn in conversation:
@@ -61,7 +60,7 @@ def build_messages(conversation: Sequence[Turn]) -> tuple[Message, ...]:
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """Fill the placeholders of a template in one pass, so that a placeholder inside a text stays text."""
+    """Fill the placeholders of a template in one pass, so that a placeholder inside a text is not filled."""
     return re.sub("|".join(map(re.escape, values)), lambda match: values[match.group()], template)
 
 
@@ -73,7 +72,7 @@ def missing_placeholders(template: str, placeholders: Sequence[str] = PLACEHOLDE
 def final_text(text: str, *, omits_think_tag: bool = False) -> str:
     """Return a model's response without its thinking; three or more line breaks become two.
 
-    A response that opens with thinking and never ends it, or that shows nothing to a reader, is empty.
+    A response that never ends its opening thinking, or that has no visible text, is empty.
     """
     try:
         response = _BREAKS.sub("\n\n", without_thinking(text, omits_think_tag=omits_think_tag)).strip()
@@ -82,7 +81,7 @@ def final_text(text: str, *, omits_think_tag: bool = False) -> str:
     return "" if shows_nothing(response) else response
 
 
-NOTHING_SHOWN = "the reply holds no visible text beside its thinking"
+NOTHING_SHOWN = "the reply has no visible text besides its thinking"
 """The reason why a response is empty."""
 
 
@@ -93,10 +92,10 @@ class UnfinishedThinking(ValueError):
 def without_thinking(text: str, *, omits_think_tag: bool = False) -> str:
     """Return a reply without the block of thinking at its start.
 
-    A block is there only where the reply starts, after white space, with an opening tag; it ends at the first closing
-    tag of that name. A tag anywhere else is text: what a model writes about must not decide what its response is.
-    With `omits_think_tag` (the server sends thinking without its opening tag) a reply that starts with none starts
-    inside of a block, which ends at the first closing tag, if there is one.
+    A reply has such a block only if it starts, after white space, with an opening tag; the block ends at the first
+    closing tag of that name. A tag anywhere else is text, because a model may write about tags. With `omits_think_tag`
+    (the server sends thinking without its opening tag), a reply without an opening tag starts inside a block, which
+    ends at the first closing tag, if there is one.
 
     Raises:
         UnfinishedThinking: the block is never closed.
@@ -114,7 +113,7 @@ def without_thinking(text: str, *, omits_think_tag: bool = False) -> str:
 
 MARKER, CRITERION_MARKER = "<<marker>>", "<<criterion_marker>>"
 _DIGITS = 16
-"""Digits alone: tokenizers make equally many tokens of any such number, so a prompt's length is known beforehand."""
+"""Only digits: tokenizers give the same number of tokens for each such number, so a prompt's length is predictable."""
 
 
 def is_marked(template: str) -> bool:
@@ -128,7 +127,7 @@ def marker_of(source: Sequence[str], texts: Sequence[str]) -> str:
         marker = f"{int(digest('marker', number, list(source)), 16) % 10**_DIGITS:0{_DIGITS}}"
         if not any(marker in text for text in texts):
             return marker
-    raise AssertionError("a finite text does not hold every number")
+    raise AssertionError("a finite text does not contain every number")
 
 
 def judge_prompt(template: str, messages: Sequence[Message], response: str, criterion: str) -> str:
@@ -142,7 +141,7 @@ def prompt_on(
 ) -> str:  # fmt: skip
     """Return a template filled with turns and a criterion; `more` are further placeholders with their texts.
 
-    `last` names the last turn, where that is more than its role.
+    `last` is the name of the last turn, if that is more than its role.
     """
     texts = [*(content for _, content in turns), *(more or {}).values()]
     spoken = "\n\n".join(f"{role}: {content}" for role, content in turns)
@@ -163,8 +162,8 @@ RUBRIC, NUMBER = "<<rubric>>", "<<number>>"
 def rubric_prompt(template: str, turns: Sequence[Message], rubric: Sequence[tuple[str, str]], index: int) -> str:
     """Return a marked template filled with turns, a whole rubric and, last, one criterion of it.
 
-    What all criteria of a rubric share comes first and is the same for each. `rubric` holds a word on each criterion,
-    such as whether it is desired, and its text; `index` is that of the criterion, from 0.
+    The part that all criteria of a rubric share comes first. `rubric` has a word on each criterion, such as desired or
+    not, and its text; `index` is that of the criterion, from 0.
     """
     criterion = rubric[index][1]
     texts = [*(content for _, content in turns), *(text for _, text in rubric)]
@@ -181,7 +180,7 @@ TAKEN, PHRASES = "<<taken>>", "<<phrases>>"
 
 
 def naming_prompt(template: str, phrases: Sequence[str], taken: Sequence[str]) -> str:
-    """Return a template filled with the phrases of a group and with the names that it must not get."""
+    """Return a template filled with the phrases of a group and its forbidden names."""
     texts = [*phrases, *taken]
     marker = marker_of(texts, texts)
     names, named = ([("", text) for text in of_kind] for of_kind in (taken, phrases))
@@ -190,7 +189,7 @@ def naming_prompt(template: str, phrases: Sequence[str], taken: Sequence[str]) -
 
 
 def _listed(marker: str, kind: str, entries: Sequence[tuple[str, str]], all_of_them: str) -> str:
-    """Return entries (a name or none, and a text), each after a line with the marker, with such a line at the end."""
+    """Return entries (a name or none, and a text), each after a line with the marker; the last line has it too."""
     lines = [
         f"[{marker} {kind} {number} of {len(entries)}{name and f': {name}'}]\n{text}\n"
         for number, (name, text) in enumerate(entries, start=1)

@@ -1,4 +1,4 @@
-"""Errors that a user can cause, each one line: what is wrong, where, and what to do."""
+"""Errors that a user can cause, each in one line: the problem, its location, and the remedy."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,8 +18,8 @@ class UsageError(PipelineError):
 
 
 @contextmanager
-def disk_errors(target: object, advice: str = "free some space, or choose another place") -> Iterator[None]:
-    """Say in one line what the disk refuses while something is written to, or read from, a target."""
+def disk_errors(target: object, advice: str = "free some space, or choose another folder") -> Iterator[None]:
+    """Turn an error of the disk on reading or writing a target into one line."""
     try:
         yield
     except OSError as error:
@@ -37,13 +37,13 @@ def causes_of(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def install_extra(name: str) -> str:
-    """Return the command that installs an extra of this project: in a clone, or where the package is installed."""
+    """Return the command that installs an extra of this project: in a clone, or with an installed package."""
     is_clone = (Path(__file__).parents[2] / "pyproject.toml").is_file()
     return f"`uv sync --extra {name}`" if is_clone else f"`pip install 'prbench-pipeline[{name}]'`"
 
 
 def from_home(path: str | Path, setting: str) -> Path:
-    """Return a path with the home folder in place of a leading `~` or `~user`; `setting` is the source of the path.
+    """Return a path with the home folder instead of a leading `~` or `~user`; `setting` is the source of the path.
 
     Raises:
         UsageError: there is no such user.

@@ -1,6 +1,6 @@
-"""Evidence: the prompt on a chunk of a long report, the reading of the reply, and the evidence in the last call.
+"""Evidence: the prompt on a chunk of a long report, the parser of the reply, and the evidence in the last call.
 
-Cutting a long text into chunks that fit, so that nothing of it is dropped or appears twice.
+The module also cuts a long text into chunks that fit, without gaps or overlaps.
 """
 
 import re
@@ -13,11 +13,11 @@ from tasks.rules.text.characters import is_blank, storable
 from tasks.rules.verdict import VerdictError, json_object, strict_format
 
 PLACEHOLDERS = ("<<conversation>>", "<<place>>", "<<part>>", "<<rubric_item>>")
-"""What an evidence template must contain."""
+"""The placeholders that an evidence template must contain."""
 REMINDER = 'Reply again with only the JSON object: {"evidence": ["...", "..."]}, or {"evidence": []} for nothing.'
 _MOST_STATEMENTS = 100
 _MOST_STATEMENT_CHARS = 2_000
-"""Far beyond what a chunk holds on one criterion; the bounds prevent a reply that never ends."""
+"""Far more than the evidence of a chunk on one criterion; the bounds prevent a reply that never ends."""
 
 _IN_REPORT = "Part {part} of {n_parts} of the report"
 _IN_NOTES = (
@@ -31,7 +31,7 @@ _SHOWN = (
 )
 _NOTHING = "nothing found"
 WORDING = (REMINDER, _IN_REPORT, _IN_NOTES, _SHOWN, _NOTHING)
-"""The words that a judge reads beside the templates; they are part of what a verdict is, so they still say *part*."""
+"""Texts for judges outside the templates; they are part of a verdict's identity, so they still say *part*."""
 
 
 def evidence_prompt(
@@ -58,14 +58,14 @@ def parse_evidence(reply: str, *, omits_think_tag: bool = False) -> tuple[str, .
     """
     evidence = json_object(reply, omits_think_tag=omits_think_tag).get("evidence")
     if not isinstance(evidence, list) or not all(isinstance(text, str) for text in evidence):
-        raise VerdictError("evidence is no list of texts")
+        raise VerdictError("evidence is not a list of texts")
     return tuple(storable(text.strip()) for text in evidence if not is_blank(text))
 
 
 def shown(evidence: Sequence[Sequence[str]], n_chunks: int, round_: int, *, is_indented: bool = False) -> str:
-    """Return the text in the last call in place of a report of `n_chunks` chunks: a round's findings by chunk.
+    """Return the text that replaces a report of `n_chunks` chunks in the last call: a round's findings by chunk.
 
-    With `is_indented` further lines of a quotation stand back, so that none of them looks like the name of a chunk.
+    With `is_indented` further lines of a quotation are indented, so that none of them looks like the name of a chunk.
     """
     named = "Part" if round_ == 1 else "Notes"
     if is_indented:
@@ -82,7 +82,7 @@ _BORDERS = (
     re.compile(r"[.!?\u2026][\"'\u201d\u2019)\]]*\s+|[\u3002\uff01\uff1f]|\n"),
     re.compile(r"\s+"),
 )
-"""What ends a paragraph, a sentence or line (of a table or of code, too), and a word; it belongs to what it ends."""
+"""The ends of a paragraph, of a sentence or line (also of a table or of code), and of a word; they belong to it."""
 
 
 class NoRoom(ValueError):
@@ -92,12 +92,12 @@ class NoRoom(ValueError):
 def cut(text: str, most: int, size_of: Callable[[str], int]) -> list[str]:
     """Cut a text into chunks of at most `most`, as `size_of` measures them; joined they are exactly the text.
 
-    Chunks end where a paragraph does. A paragraph that is too large by itself is cut where a sentence or line ends, a
-    sentence between words, a word between characters. A piece is measured once and a chunk once more, since the size of
-    a text need not be the sum of the sizes of its pieces.
+    Chunks end at the end of a paragraph. A paragraph that is too large is cut at the end of a sentence or line, a
+    sentence between words, a word between characters. Each piece is measured once, and each chunk once more, because
+    the size of a text may differ from the sum of the sizes of its pieces.
 
     Raises:
-        NoRoom: a single character is larger than that.
+        NoRoom: a single character is too large.
     """
     chunks: list[str] = []
     pending: list[str] = []

@@ -1,6 +1,6 @@
-"""Selecting the hard subset: the tasks of a field that a panel of models found hardest (paper, section 2).
+"""The selection of the hard subset: the tasks of a field on which a panel scores lowest (paper, section 2).
 
-How much a hard selection depends on who was on the panel: resampled panels, and panels that lack one model.
+The module also measures how a selection depends on the panel: by resampled panels, and by panels without one model.
 """
 
 import math
@@ -36,7 +36,7 @@ def wanted_size(n_tasks: int, share: float | Mapping[str, int], field: str) -> i
     """
     if isinstance(share, Mapping):
         if field not in share:
-            raise HardSubsetError(f"{field}: hard_subset.share names no number for this field")
+            raise HardSubsetError(f"{field}: hard_subset.share has no number for this field")
         return share[field]
     return math.floor(n_tasks * share + 1e-9)
 
@@ -44,9 +44,8 @@ def wanted_size(n_tasks: int, share: float | Mapping[str, int], field: str) -> i
 def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> list[Selected]:
     """Return the `size` tasks with the lowest mean score, hardest first; ties are ordered by task id.
 
-    `scores` gives, for each task that is complete for the whole panel, one score a model (a model's score of a task
-    is already the mean over its trials). The sum is exact (`math.fsum`), so that the order of the models never
-    decides a tie.
+    `scores` has, for each task that is complete for the whole panel, a score of each model (already the mean over its
+    trials). The sum is exact (`math.fsum`), so that the order of the models never decides a tie.
 
     Raises:
         HardSubsetError: fewer tasks are complete than the size, or the size is below 1.
@@ -56,21 +55,21 @@ def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> list[Sel
     if len(scores) < size:
         raise HardSubsetError(f"{size} tasks are wanted and only {len(scores)} are complete for every model")
     means = {task: math.fsum(values) / len(values) for task, values in scores.items()}
-    # A model's score of a task is a mean over trials already, so what is equal may differ in the last digits.
+    # A model's score of a task is a mean over trials, so equal scores may differ in the last digits.
     hardest = sorted(means, key=lambda task: (round(means[task], _TIE_DIGITS), task))[:size]
     return [Selected(task, rank, means[task]) for rank, task in enumerate(hardest, start=1)]
 
 
 def selection_id(*basis: object) -> str:
-    """Return the id of a selection: a hash of what it was selected from and how."""
+    """Return the id of a selection: a hash of its data and settings."""
     return digest("selection", *basis)
 
 
 BORDER = (0.05, 0.95)
-"""A task whose probability of being selected lies between these (both count) is on the border."""
+"""A task whose probability of selection is in this range (ends included) is on the border."""
 _SAMPLED_AT_A_TIME = 1_000
 _TIE = 1e-12
-"""What a place in the order adds to a mean: far more than rounding, far less than two scores can differ by."""
+"""Amount that a position in the order adds to a mean: far more than rounding, far less than a difference of scores."""
 
 
 def inclusion_probabilities(
@@ -78,21 +77,22 @@ def inclusion_probabilities(
 ) -> NDArray[np.float64]:
     """Return the share of resampled panels under which each task is among the `size` hardest.
 
-    A resampled panel has as many models as the real one, drawn with replacement; each drawn model has as many trials
-    as it really had, drawn with replacement. A trial is one repetition of the whole evaluation, so all tasks share
-    the draw. A task's score is the mean over the drawn models of the mean over their drawn trials.
+    A resampled panel has as many models as the real one, drawn with replacement; each drawn model has its real number
+    of trials, drawn with replacement. A trial is one repetition of the whole evaluation, so all tasks share the draw. A
+    task's score is the mean over the drawn models of the mean over their drawn trials.
 
-    Ties go by the tasks' order, as in `select_hardest`: every task's scores are first raised by 1e-12 for each place
-    in the order, which passes through the means unchanged and leaves no two of them equal. Scores of rubrics with
-    whole weights up to 10 cannot differ by so little.
+    Ties go by the tasks' order, as in `select_hardest`: every task's scores are first raised by 1e-12 for each position
+    in the order, which does not change in means and makes all of them different. Scores of rubrics with whole weights
+    up to 10 cannot differ by so little.
 
-    A panel of one model with one trial has nothing to be resampled: the probabilities are 0 and 1, which says that
-    nothing is known, not that the selection is certain. Few models give few different panels (ten of three models).
+    A panel of one model with one trial cannot be resampled: the probabilities are 0 and 1, which means that they are
+    unknown, not that the selection is certain. Few models give few different panels (ten for three models).
 
     Args:
-        values: shape (n_tasks, n_models, n_trials), the tasks in the order of their ids; NaN where a model has fewer
-            trials than another, for all tasks alike.
-        size: how many tasks a selection holds, from 1 to n_tasks.
+        values: shape (n_tasks, n_models, n_trials), the tasks in the order of their ids; NaN if a model has fewer
+        trials
+            than another, in all tasks alike.
+        size: number of tasks in a selection, from 1 to n_tasks.
 
     Returns:
         Shape (n_tasks,), from 0 to 1; they sum to `size`.
@@ -112,7 +112,7 @@ def inclusion_probabilities(
 def _panels(generator: np.random.Generator, n_trials: NDArray[np.int64], n_panels: int) -> Floats:
     """Return weights of models' trials in resampled panels, shape (n_panels, sum of n_trials); rows sum to 1.
 
-    A model that is drawn k times has its trials drawn k times as often: k draws of n trials are one of k x n.
+    A model that is drawn k times has k times as many draws of its trials: k draws of n trials are one of k x n.
     """
     n_models = len(n_trials)
     n_sampled = generator.multinomial(n_models, np.full(n_models, 1.0 / n_models), size=n_panels)
@@ -127,11 +127,11 @@ def leave_one_out(scores: Mapping[str, Sequence[float]], size: int) -> list[froz
     """Return the tasks that the panel would have selected without each of its models, in the order of models.
 
     Args:
-        scores: for each task one score a model, as for `select_hardest`; at least two models.
-        size: how many tasks a selection holds.
+        scores: for each task a score of each model, as for `select_hardest`; at least two models.
+        size: number of tasks in a selection.
 
     Returns:
-        One set of `size` task ids a model.
+        A set of `size` task ids for each model.
     """
     n_models = len(next(iter(scores.values())))
     selections = []

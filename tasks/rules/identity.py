@@ -1,8 +1,7 @@
-"""Identity is content, never position: what makes two pieces of work the same work.
+"""Ids of work: hashes of its content, never of its position; equal ids mean the same work.
 
-Every key is a digest of canonical JSON, so it does not depend on dictionary order, on the machine,
-or on when it was computed. What is *left out* of a key is as deliberate as what is in it: editing a
-weight re-scores but never re-judges, a longer time limit never samples again.
+Every key is a digest of canonical JSON, so it does not depend on dictionary order, the machine or the time. Omissions
+are deliberate: a changed weight changes scores but needs no new verdict, and a longer time limit no new sample.
 """
 
 import hashlib
@@ -14,7 +13,7 @@ DIGEST_HEX = 32
 BASE_VINTAGE = "base"
 """The vintage of a sampling that is not tied to a date."""
 IMPORTED = "imported"
-"""The configuration or template hash of rows that were made elsewhere."""
+"""The configuration or template hash of imported rows."""
 
 
 def digest(*parts: Any) -> str:
@@ -29,17 +28,17 @@ def conversation_id(messages: Sequence[tuple[str, str]]) -> str:
 
 
 def criterion_hash(title: str) -> str:
-    """Return the id of a criterion for a judge: of its title alone, not its weight or category."""
+    """Return the id of a criterion for a judge, from its title alone, not its weight or category."""
     return digest("criterion", title)
 
 
 def config_hash(name: str, endpoint: str, parameters: Mapping[str, Any]) -> str:
-    """Return the id of a configured model: its name, where it is served, and what changes its responses."""
+    """Return the id of a configured model, from its name, endpoint, and parameters that change its responses."""
     return digest("config", name, endpoint, dict(parameters))
 
 
 def template_hash(text: str, *beside: str) -> str:
-    """Return the id of a judge template: its text, with all words that a judge may read beside it."""
+    """Return the id of a judge template, from its text and all other texts for judges."""
     return digest("template", text, *beside)
 
 
@@ -47,7 +46,7 @@ def call_key(
     name: str, endpoint: str, parameters: Mapping[str, Any], messages: Sequence[Mapping[str, str]], trial: int,
     vintage: str,
 ) -> str:  # fmt: skip
-    """Return the id of one request to a model; attempts, time limits, runs and order are not in it."""
+    """Return the id of a request to a model; it does not depend on attempts, time limits, runs and order."""
     return digest("call", name, endpoint, dict(parameters), [dict(m) for m in messages], trial, vintage)
 
 
@@ -67,8 +66,9 @@ def verdict_id(
 ) -> str:  # fmt: skip
     """Return the id of one judge's decision on one criterion of one response text.
 
-    `response` is the response's id, `criterion` the hash of the criterion's content. Two trials with the
-    same text are two verdicts: they differ in `response`.
+    `response` is the response's id, `criterion` the hash of the criterion's content. Two trials with the same text have
+    two
+    verdicts: they differ in `response`.
     """
     return digest(
         "verdict", response, response_text, criterion_id, criterion, judge, judge_config_hash, template, grading,
@@ -77,5 +77,5 @@ def verdict_id(
 
 
 def review_id(key: Mapping[str, str], task_id: str, criterion_id: str, criterion: str, reviewer: str) -> str:
-    """Return the id of a person's review of a criterion: `key` is the data set's, `criterion` the content's hash."""
+    """Return the id of a person's review of a criterion; `key` is the data set's, `criterion` the content's hash."""
     return digest("review", dict(key), task_id, criterion_id, criterion, reviewer)

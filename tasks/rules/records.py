@@ -4,16 +4,15 @@ from dataclasses import dataclass
 from typing import Any
 
 Label = tuple[str, str]
-"""(kind, label): what a task or a criterion stands under, such as ("theme", "hedging")."""
+"""A label of a task or a criterion: (kind, label), such as ("theme", "hedging")."""
 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
     """One line of a rubric.
 
-    `weight` is None where the data holds no number; `weight_text` then says what stood there.
-    `severity` is the weight class as the data names it, or as the benchmark derives it from the weight.
-    `labels` are what else the criterion stands under.
+    `weight` is None if the data has no number; `weight_text` is then the data's text. `severity` is the weight class,
+    as the data names it or as the benchmark derives it from the weight. `labels` are further labels.
     """
 
     criterion_id: str
@@ -29,7 +28,7 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One user turn as the data gives it, with its reference texts and the assistant's response, if there is one."""
+    """A user turn as in the data, with its reference texts and the assistant's response, if there is one."""
 
     prompt: str | None
     reference_texts: tuple[str, ...]
@@ -40,9 +39,8 @@ class Turn:
 class Task:
     """One benchmark item: a conversation that ends with the user, and a rubric for the response.
 
-    `turn_pattern` is the shape of the conversation as the row gives it: `u` a user turn, `a` an assistant
-    turn, `e` a user turn without text, `-` a gap. A whole conversation is `u`, `uau`, `uauau`, ...
-    `labels` are what else the task stands under.
+    `turn_pattern` is the shape of the conversation as in the row: `u` a user turn, `a` an assistant turn, `e` a user
+    turn without text, `-` a gap. A complete conversation is `u`, `uau`, `uauau`, ... `labels` are further labels.
     """
 
     task_id: str

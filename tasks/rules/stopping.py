@@ -2,11 +2,10 @@
 
 `tasks/stopping/evidence.md` shows how often the interval of a mean holds at all looks together.
 
-Means are without the bias of stopping. Who stops when a difference looks large enough reports differences that are too
-large. The mean over the first block has no such bias, but few tasks. Its mean over all orders in which the tasks that
-were evaluated could have come has none either, and varies less (Rao and Blackwell): which tasks were evaluated says all
-about the true mean that their order says. Orders in which the comparison would have stopped earlier are no possible
-ones.
+Means without the bias of stopping: stopping as soon as a difference looks large gives differences that are too large.
+The mean over the first block has no such bias, but few tasks. Its mean over all possible orders of the evaluated tasks
+has no bias either, and less variance (Rao and Blackwell), because the set of evaluated tasks is sufficient for the true
+mean. Orders in which the comparison would have stopped earlier are not possible.
 """
 
 import hashlib
@@ -23,10 +22,10 @@ from tasks.rules.statistics.intervals import Floats, n_differing
 
 
 def task_order(strata: Mapping[str, str], seed: str) -> list[str]:
-    """Return tasks in a random order in which every beginning holds about the same share of each stratum.
+    """Return tasks in a random order in which every prefix has about the same share of each stratum.
 
-    In its stratum a task stands where the hash of seed and task id puts it; the k-th of n tasks of a stratum gets the
-    position (k - 1/2) / n among all. So the order depends on nothing but seed, task ids and strata.
+    Within its stratum a task is sorted by the hash of seed and task id; the k-th of n tasks of a stratum gets the
+    position (k - 1/2) / n among all. So the order depends only on seed, task ids and strata.
 
     Args:
         strata: task id -> its stratum, such as its field.
@@ -45,24 +44,24 @@ def task_order(strata: Mapping[str, str], seed: str) -> list[str]:
 
 
 def block_ends(n_tasks: int, block: int) -> list[int]:
-    """Return the number of tasks that are evaluated after each block; the last block may be smaller."""
+    """Return the number of evaluated tasks after each block; the last block may be smaller."""
     return [*range(block, n_tasks, block), *([n_tasks] if n_tasks else [])]
 
 
 METHOD = "sequence-2"
-"""The name of the interval method, a part of what looks rest on; the number grows when the method changes."""
+"""The name of the interval method, part of a look's identity; increase the number when the method changes."""
 _SKEW_FACTOR = 4.0
-"""Samples that miss a long tail show too little of its skewness; with so much of it, lognormal differences hold too."""
+"""Factor on the sample's skewness, which is too small if a long tail is missed; enough for lognormal differences."""
 _RARE = 0.75
-"""The largest rare difference that is allowed for before it is seen, where a perfect score is 1."""
+"""The largest unobserved rare difference that is allowed for, where a perfect score is 1."""
 
 
 def unseen_sum(alpha: float) -> float:
-    """Return the most that kinds of differences which no task has shown yet may take off the sum over tasks.
+    """Return the largest amount by which unobserved kinds of differences may reduce the sum over tasks.
 
-    Of n tasks, none shows a kind that a share p of all tasks has with a chance of (1 - p)^n, which is below alpha where
-    p is above log(1 / alpha) / n (with 5 % and by rule of thumb, three in n). Such a share of tasks that differ by
-    `_RARE` moves the mean by `_RARE` * log(1 / alpha) / n.
+    If a share p of all tasks has a kind of difference, n tasks all lack it with probability (1 - p)^n, which is below
+    alpha if p is above log(1 / alpha) / n (for 5 % the rule of thumb is 3 / n). Such a share of tasks that differ by
+    `_RARE` changes the mean by `_RARE` * log(1 / alpha) / n.
     """
     return _RARE * math.log(1.0 / alpha)
 
@@ -70,20 +69,19 @@ def unseen_sum(alpha: float) -> float:
 def sequence_ends(values: Floats, square: float, unseen: float = 0.0) -> Floats:
     """Return the interval of each figure's mean at a look.
 
-    `square` is what the square of a normal mean's statistic may reach at this look. A sum in units of its own root of
-    squares never exceeds the root of how many tasks differ, and has lighter tails than Student's t. So with d tasks
-    that differ from the commonest value, t reaches the threshold z where t^2 = z^2 (d - 1) / (d - z^2); with d up to
-    z^2 nothing can be said. Of differences that are symmetric around 0, as those of a model with itself, the sum has no
-    heavier tails than a normal one given their sizes, whatever these are: few or many, of any spread. An end that
-    skewness makes too short is longer by the first term of its expansion (Hall, "On the removal of skewness by
-    transformation", 1992), t * skewness / (3 sqrt(n)), with four times the skewness of the sample, which shows too
-    little of it.
+    `square` is the bound of the squared statistic of a normal mean at this look. A sum divided by its own root of
+    squares never exceeds the root of the number of tasks that differ, and has lighter tails than Student's t. So with d
+    tasks that differ from the most common value, t reaches the threshold z at t^2 = z^2 (d - 1) / (d - z^2); with d up
+    to z^2 there is no interval. If differences are symmetric around 0, as those of a model with itself, the tails of
+    the sum, given their sizes, are never heavier than those of a normal. An end that is too short because of skewness
+    is extended by the first term of its expansion (Hall, "On the removal of skewness by transformation", 1992), t *
+    skewness / (3 sqrt(n)), with four times the skewness of the sample, which is too small.
 
     Args:
-        values: shape (n_tasks, n_figures), NaN where a task does not count for a figure.
+        values: shape (n_tasks, n_figures), NaN if a task does not count for a figure.
 
     Returns:
-        Shape (n_figures, 2): low and high, NaN where the tasks that differ are too few to say anything.
+        Shape (n_figures, 2): low and high, NaN if too few tasks differ.
     """
     counted = ~np.isnan(values)
     n_tasks = counted.sum(axis=0).astype(np.float64)
@@ -103,21 +101,21 @@ def sequence_ends(values: Floats, square: float, unseen: float = 0.0) -> Floats:
 
 
 FEWEST_TASKS = 20
-"""No look is taken at fewer tasks."""
+"""Smallest number of tasks at a look."""
 _MOST_LOOKS = 120
-"""With more looks than these the mixture stands as it is: it holds for any number of them."""
+"""Largest number of looks for raising the level; with more, the unchanged mixture is used, which is always valid."""
 _STEPS = 40
 _LEAST_STEP = 0.01
-"""No look is taken right before the last one, if less than this share of the tasks lies between them."""
+"""Smallest distance between the last two looks, as a share of the tasks; otherwise the earlier one is left out."""
 _MOST_NODES = 400
 _NODES_OF_STEP = 1.5
-"""So many nodes a standard deviation of the finest step, at least: with two thirds of them chances are lost."""
+"""Smallest number of nodes per standard deviation of the finest step: two thirds of them lose precision."""
 
 
 def mixture(n_tasks: Floats, alpha: float, n_planned: int) -> Floats:
     """Return the bound of the squared statistic after n tasks, for any number of looks: Robbins' mixture.
 
-    (1 + n r) / (n r) * (2 log(1 / alpha) + log(1 + n r)), with r so that it is least at about half of the planned
+    (1 + n r) / (n r) * (2 log(1 / alpha) + log(1 + n r)), with r such that it is smallest at about half of the planned
     tasks: r = (2 log(1 / alpha) + log(1 + 2 log(1 / alpha))) / (n_planned / 2). (Waudby-Smith, Arbour, Sinha, Kennedy
     and Ramdas, "Time-uniform central limit theory and asymptotic confidence sequences", 2021, equations 4 and 10.)
     """
@@ -129,9 +127,9 @@ def mixture(n_tasks: Floats, alpha: float, n_planned: int) -> Floats:
 def thresholds(ends: Sequence[int], alpha: float) -> dict[int, float]:
     """Return the bound of the squared statistic at each look, by the number of its tasks.
 
-    The mixture holds for looks after every task, for ever. Here the looks are few and known before the start, so its
-    level is raised until the chance that a normal mean crosses it at any of them is alpha. Of two looks that are next
-    to each other at the end, only the last is taken.
+    The mixture is valid for looks after every task, for ever. Here the looks are few and known before the start, so its
+    level is raised until the probability that a normal mean crosses it at any look is alpha. If the last two looks are
+    close to each other, only the last is used.
     """
     looks = tuple(end for end in ends if end >= FEWEST_TASKS)
     if len(looks) > 1 and looks[-1] - looks[-2] < _LEAST_STEP * looks[-1]:
@@ -157,10 +155,10 @@ def _calibrated(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
 
 
 def crossing_chance(n_tasks: Floats, squares: Floats) -> float:
-    """Return the chance that the sum of normal values crosses n * squares at any look, in either direction.
+    """Return the probability that the sum of normal values crosses n * squares at any look, in either direction.
 
-    The density of the sum of those that have not crossed is carried from look to look (Armitage, McPherson and Rowe,
-    "Repeated significance tests on accumulating data", 1969), on the nodes of Gauss and Legendre.
+    The density of sums that have not crossed is computed from look to look (Armitage, McPherson and Rowe, "Repeated
+    significance tests on accumulating data", 1969), on Gauss-Legendre nodes.
     """
     bounds, steps = _scaled(n_tasks, squares)
     n_nodes = int(min(_MOST_NODES, max(60, 4.0 * _finest(bounds, steps))))
@@ -198,9 +196,9 @@ class Rule:
 
     Attributes:
         claim: that the two differ, or that the first has dropped below the second.
-        alpha: the chance of a false decision on this comparison, all looks together.
-        least_difference: in the unit of the score; what is nearer to 0 is called equal, or not dropped.
-        ends: how many tasks are evaluated at each look; the last is all of them.
+        alpha: the probability of a false decision on this comparison, over all looks.
+        least_difference: in the unit of the score; a difference nearer to 0 is called equal, or not dropped.
+        ends: number of evaluated tasks at each look; the last is the number of all tasks.
     """
 
     claim: Claim
@@ -210,11 +208,11 @@ class Rule:
 
     @property
     def n_planned(self) -> int:
-        """The tasks that are evaluated at most."""
+        """The largest number of tasks that could be evaluated."""
         return self.ends[-1]
 
     def ends_at(self, differences: Floats) -> Floats:
-        """Return the intervals after the tasks given, shape (n_figures, 2).
+        """Return the intervals after the given tasks, shape (n_figures, 2).
 
         NaN if no look is taken after this number of tasks.
         """
@@ -224,11 +222,11 @@ class Rule:
         return sequence_ends(differences, square, unseen_sum(self.alpha))
 
     def decide(self, low: float, high: float) -> str:
-        """Return the decision of an interval; an unknown one decides nothing."""
+        """Return the decision of an interval; an unknown interval leaves the comparison open."""
         return _DECISIONS[self.claim][int(self._decision_codes(np.array([[low, high]]))[0])]
 
     def are_decided(self, differences: Floats) -> NDArray[np.bool_]:
-        """Return flags of the figures that the tasks given settle; shape (n_tasks, n_figures)."""
+        """Return flags of the figures that the given tasks settle; shape (n_tasks, n_figures)."""
         return np.asarray(self._decision_codes(self.ends_at(differences)) > 0)
 
     def _decision_codes(self, ends: Floats) -> NDArray[np.int64]:
@@ -241,10 +239,10 @@ class Rule:
 
 
 def alpha_of_each(alpha: float, n_comparisons: int) -> float:
-    """Return each comparison's chance of a false decision, so that the chance of any is at most alpha (Bonferroni).
+    """Return each comparison's probability of a false decision, so that the total one is at most alpha (Bonferroni).
 
-    It holds however the comparisons depend on each other, as they do: all pairs share models, and all share tasks. It
-    is fixed before the first look, so comparisons that are settled early change nothing for the others.
+    It is valid for any dependence of the comparisons: pairs share models, and all share tasks. It is fixed before the
+    first look, so early settled comparisons do not affect the others.
     """
     return alpha / max(1, n_comparisons)
 
@@ -252,22 +250,22 @@ def alpha_of_each(alpha: float, n_comparisons: int) -> float:
 ORDERS = 1_000
 SEED = 20251114
 _MOST_TRIES = 20
-"""So many times as many orders are tried at most; with fewer than `_FEWEST` possible ones there is no estimate."""
+"""Factor on the number of orders to try; with fewer than `_FEWEST` possible orders there is no estimate."""
 _FEWEST = 20
 
 
 def unbiased_means(differences: Floats, figures: Floats, strata: Floats, rule: Rule, orders: int = ORDERS) -> Floats:
-    """Return the mean of each figure, without the bias from stopping when the differences were settled.
+    """Return the mean of each figure without the bias of stopping.
 
     Args:
         differences: of the tasks that were evaluated until the comparison stopped, in their order.
-        figures: shape (n_tasks, n_figures), in the same order; what is to be estimated, such as the differences
-            themselves, or a model's scores. NaN where a task does not count.
-        strata: a number for the stratum of each task; only tasks of one stratum change places.
-        rule: what the comparison was decided by.
+        figures: shape (n_tasks, n_figures), in the same order; the values to estimate, such as the differences
+            themselves, or a model's scores. NaN if a task does not count.
+        strata: the number of each task's stratum; only tasks of one stratum are permuted.
+        rule: the rule that decided the comparison.
 
     Returns:
-        One mean a figure, NaN where too few orders are possible ones.
+        A mean for each figure, NaN if too few orders are possible.
     """
     n_tasks = len(differences)
     looks = [end for end in rule.ends if end < n_tasks]
@@ -278,7 +276,7 @@ def unbiased_means(differences: Floats, figures: Floats, strata: Floats, rule: R
     sums, n_possible = np.zeros(figures.shape[1]), 0
     for _ in range(_MOST_TRIES):
         possible = _orders(strata, orders, generator)
-        for end in looks:  # those remain in which no earlier look would have settled the comparison
+        for end in looks:  # keep orders in which no earlier look would have settled the comparison
             possible = possible[~rule.are_decided(differences[possible[:, :end]].T)]
         possible = possible[: orders - n_possible]
         if len(possible):

@@ -1,4 +1,4 @@
-"""Wordings of a rubric beside its own, to see how much a judge depends on them."""
+"""Other wordings of a rubric, to measure how much a judge depends on the wording."""
 
 import re
 
@@ -11,14 +11,14 @@ _EXAMPLE = re.compile(r"\(\s*(?:e\.\s?g\.?|eg\b|for example|for instance|such as
 _PUNCTUATION = (".", ";", ",")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _MOST_GROWTH = 8
-"""A rewritten criterion that is this many times as long is an essay, not a criterion."""
+"""Largest allowed length of a rewritten criterion, as a multiple of the original length."""
 
 
 def without_examples(title: str) -> str:
     """Return a criterion without its examples in parentheses, such as "(e.g., ...)", nested parentheses included.
 
-    An example that is never closed stays, since its end is unknown. "Including" is part of the request. A
-    criterion that is nothing but an example stays as it is.
+    An example that is never closed stays, because its end is unknown. "Including" is part of the request. A criterion
+    that consists only of an example does not change.
     """
     kept, position = "", 0
     for match in _EXAMPLE.finditer(title):
@@ -27,7 +27,7 @@ def without_examples(title: str) -> str:
         end = _closing(title, match.start())
         if end is not None:
             kept += title[position : match.start()].rstrip()
-            # Go on at punctuation at once, and behind it where the text ended with some already.
+            # Continue directly at punctuation, or after it if the text already ended with some.
             position = end + len(title[end:]) - len(title[end:].lstrip(" "))
             is_punctuation = title[position : position + 1] in _PUNCTUATION
             position = position + kept.endswith(_PUNCTUATION) if is_punctuation else end
@@ -48,15 +48,15 @@ def _closing(text: str, start: int) -> int | None:
 def read_augmented(reply: str, title: str, *, omits_think_tag: bool = False) -> str:
     """Return the more detailed criterion in a model's reply.
 
-    The reply is one JSON object with the text `criterion`. It says more than the original, no essay, and each number of
-    the original is still in it: what is measured must not have changed.
+    The reply is one JSON object with the text `criterion`. It must be longer than the original, but not too long, and
+    have all its numbers, because the criterion must not change.
 
     Raises:
-        VerdictError: for anything else.
+        VerdictError: the reply is anything else.
     """
     written = json_object(reply, omits_think_tag=omits_think_tag).get("criterion")
     if not isinstance(written, str) or is_blank(written):
-        raise VerdictError("criterion is no text")
+        raise VerdictError("criterion is not a text")
     written = written.strip()
     if len(written) <= len(title):
         raise VerdictError("the criterion says no more than the original")

@@ -1,4 +1,4 @@
-"""Reading a judge's reply: exactly one JSON object that says what was decided, or nothing.
+"""The parser of a judge's reply: exactly one JSON object with the decision.
 
 A grading is `binary` (met or not) or `ternary` (partly met counts half).
 Anything that is not a clear decision is a `VerdictError`. It never becomes "unmet": a failure has no value.
@@ -20,26 +20,26 @@ PARSE_ERROR = "parse_error"
 BINARY, TERNARY = "binary", "ternary"
 GRADINGS = (BINARY, TERNARY)
 TERNARY_AS_BINARY = "ternary_as_binary"
-"""Ternary verdicts read as binary ones: what is partly met is not met. No judge uses this grading."""
+"""Ternary verdicts read as binary ones: partly met is not met. No judge uses this grading."""
 VALUES = {MET: 1.0, PARTIAL: 0.5, UNMET: 0.0}
 
 WORDS = {"satisfied": MET, "partially satisfied": PARTIAL, "not satisfied": UNMET}
-"""What a ternary judge says."""
+"""The words of a ternary judge."""
 _BETWEEN_WORDS = re.compile(r"[ _-]+")
 
 _DECISIONS: dict[str, tuple[str, dict[str, Any]]] = {
     BINARY: ("criteria_met", {"type": "boolean"}),
     TERNARY: ("verdict", {"type": "string", "enum": list(WORDS)}),
 }
-"""The key under which a grading's decision stands in a reply, and what it may be."""
+"""The key of a grading's decision in a reply, and its possible values."""
 
 _SPACE = " \t\r\n"
-"""White space as JSON knows it; a look-alike is text."""
+"""White space of JSON; other space characters are text."""
 _FENCED = re.compile(r"\A```(?:json)?[ \t]*\r?\n(.*?)\r?\n?```\Z", re.DOTALL | re.IGNORECASE)
 
 
 def reply_format(explanation_chars: int | None, grading: str = BINARY) -> dict[str, Any]:
-    """Return the structured output to request from a judge, with the explanation bounded if a bound is given."""
+    """Return the structured output to request from a judge, with a bounded explanation if a bound is given."""
     bound = {} if explanation_chars is None else {"maxLength": explanation_chars}
     key, decision = _DECISIONS[grading]
     return strict_format("verdict", {"explanation": {"type": "string", **bound}, key: decision})
@@ -54,7 +54,7 @@ def strict_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class VerdictError(ValueError):
-    """The reply is not a verdict; the message says why, without quoting more than a few characters of it."""
+    """The reply is not a verdict; the message gives the reason, with at most a few characters of the reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Verdict:
 
 
 def reminder(grading: str) -> str:
-    """Return the message that is sent once, after a reply that is not a verdict."""
+    """Return the message that is sent once after a reply that is not a verdict."""
     decision = {
         BINARY: '"criteria_met": true or false',
         TERNARY: '"verdict": "satisfied", "partially satisfied" or "not satisfied"',
@@ -79,12 +79,12 @@ def parse_verdict(reply: str, grading: str = BINARY, *, omits_think_tag: bool = 
     """Read a verdict from a judge's reply.
 
     The reply is one JSON object, bare or in one Markdown fence, with the decision and an optional text `explanation`,
-    no key twice, and nothing around it but a block of thinking in front (see `without_thinking`). The decision is an
-    exact boolean `criteria_met` (binary), or a `verdict` that is one of the three words, large or small (ternary), and
-    stands nowhere else in the object.
+    no duplicate key, and nothing around it except a block of thinking before it (see `without_thinking`). The decision
+    is a boolean `criteria_met` (binary), or a `verdict` that is one of the three words in any case (ternary), and its
+    key occurs only once in the object.
 
     Raises:
-        VerdictError: for anything else.
+        VerdictError: the reply is anything else.
     """
     decided = json_object(reply, omits_think_tag=omits_think_tag, decision=_DECISIONS[grading][0])
     if grading == TERNARY:
@@ -106,7 +106,7 @@ def parse_verdict(reply: str, grading: str = BINARY, *, omits_think_tag: bool = 
 
 
 def status_of(word: str) -> str | None:
-    """Return the status for a ternary judge's word, in upper or lower case, its parts joined by spaces, `_` or `-`."""
+    """Return the status for a ternary judge's word, in any case, its parts joined by spaces, `_` or `-`."""
     return WORDS.get(_BETWEEN_WORDS.sub(" ", word.strip().lower()))
 
 
@@ -118,8 +118,7 @@ def json_object(reply: str, *, omits_think_tag: bool = False, decision: str | No
     """Return the one JSON object of a reply, bare or in one Markdown fence; leading thinking is removed.
 
     Raises:
-        VerdictError: it is anything else, a key appears twice, or the key of the decision in more than one object:
-            which one counts is not clear.
+        VerdictError: it is anything else, a key appears twice, or more than one object has the key of the decision.
     """
     n_decisions = 0
 
@@ -131,7 +130,7 @@ def json_object(reply: str, *, omits_think_tag: bool = False, decision: str | No
             raise VerdictError("a key appears twice in the JSON object")
         return result
 
-    # JSON is no thinking, and a text in it may name a tag.
+    # JSON is not thinking, and a text in it may contain a tag.
     is_bare = reply.lstrip(_SPACE).startswith(("{", "`"))
     try:
         text = without_thinking(reply, omits_think_tag=omits_think_tag and not is_bare).strip(_SPACE)
@@ -166,9 +165,9 @@ _TERNARY_DECISION = re.compile(r'(?<!\\)"verdict"\s*:\s*"([^"\\]*)"')
 def confidence_of(tokens: Tokens, grading: str) -> float | None:
     """Return the probability of the decision that the judge wrote, from 0 to 1.
 
-    It is the probability of the tokens that contain the decision. The decision is the value after the last
-    `"criteria_met":` (binary) or the word after the last `"verdict":` (ternary); an escaped key is a quotation. None if
-    there is no such value, or a probability is missing.
+    It is the probability of the tokens that contain the decision: the value after the last `"criteria_met":` (binary)
+    or the word after the last `"verdict":` (ternary); an escaped key is a quotation. None if there is no such value, or
+    a probability is missing.
     """
     text = "".join(token for token, _ in tokens)
     matches = list((_TERNARY_DECISION if grading == TERNARY else _BINARY_DECISION).finditer(text))

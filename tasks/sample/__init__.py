@@ -34,7 +34,7 @@ def plan_samples(job: Job, *, retry_failed: bool) -> dict[str, list[Cell]]:
 
 
 async def sample_cells(job: Job, context: RunContext, model_label: str, cells: Sequence[Cell]) -> StageReport:
-    """Sample a batch of one model's cells and write the responses, failed ones too."""
+    """Sample a batch of one model's cells and write the responses, failed or not."""
     model = next(model for model in job.settings.models if model.label == model_label)
     target = target_of(model)
     gateway = context.gateway("sample", model_label)

@@ -1,7 +1,7 @@
 """Stopping: tasks in random order, block by block, until every comparison is settled.
 
-The comparisons and the left-out work are in `tasks/run/missing_work.py`, since every stage needs them; the rules
-are in `tasks/rules/stopping.py`.
+The comparisons and the skipped work are in `tasks/run/missing_work.py`, because every stage needs them; the rules are
+in `tasks/rules/stopping.py`.
 """
 
 from collections import defaultdict
@@ -33,7 +33,7 @@ from warehouse import Reader, Warehouse
 
 @dataclass(frozen=True)
 class TaskBlock:
-    """The comparisons that are looked at after the same block, and what has to be evaluated before."""
+    """The comparisons with a look after the same block, and the tasks to evaluate before it."""
 
     number: int
     comparisons: tuple[PlannedComparison, ...]
@@ -58,7 +58,7 @@ class TaskBlock:
 def next_block(progress: Sequence[Progress], passed: Mapping[tuple[str, ...], int]) -> TaskBlock | None:
     """Return the next block of the open comparisons; None if all are settled.
 
-    `passed` are the blocks that were evaluated without a look, because the other model is not evaluated so far.
+    `passed` are the blocks that were evaluated without a look, because the other model is not evaluated that far.
     """
     due = {each.comparison.key: max(each.block, passed.get(each.comparison.key, 0)) + 1 for each in progress}
     waiting = [
@@ -86,7 +86,7 @@ Values = dict[tuple[str, str], dict[str, float]]
 def looks_after(
     job: Job, wanted: WantedTasks, plan: StoppingPlan, block: TaskBlock, reader: Reader
 ) -> list[dict[str, Any]]:
-    """Return a block's rows of `stopping_looks`, without comparisons that lack a side so far."""
+    """Return a block's rows of `stopping_looks`, without comparisons that still lack a side."""
     values = _values_of(wanted, plan, block.comparisons, reader)
     fields = fields_of(wanted.key, wanted.task_ids, reader)
     rows = []
@@ -94,7 +94,7 @@ def looks_after(
         tasks = comparison.order[: comparison.rule.ends[block.number - 1]]
         first, second = _sides_of(values, comparison, tasks)
         is_evaluated = all(np.isfinite(each).mean() >= job.settings.coverage.min for each in (first, second))
-        # A model of this run that has failed cells is as far as it gets.
+        # A model of this run is complete even if some of its cells failed.
         here = {model.label for model in job.settings.models}
         if is_evaluated or comparison.labels <= here:
             row = _row(wanted, plan, comparison, block.number, first - second, _strata_of(fields, tasks))
@@ -147,7 +147,7 @@ def _row(
     strata: Floats,
 ) -> dict[str, Any]:  # fmt: skip
     rule = comparison.rule
-    differences = np.where(np.abs(differences) < 1e-12, 0.0, differences)  # equal but for rounding
+    differences = np.where(np.abs(differences) < 1e-12, 0.0, differences)  # equal except for rounding
     low, high = rule.ends_at(differences[:, None])[0]
     is_last = number == len(rule.ends)
     decision = rule.decide(low, high)
@@ -197,7 +197,7 @@ def has_scores(plan: StoppingPlan, reader: Reader) -> bool:
 def store_scores(
     job: Job, wanted: WantedTasks, plan: StoppingPlan, progress: Sequence[Progress], reader: Reader
 ) -> int:
-    """Store the scores of the models that rest on a random part; how many rows these are."""
+    """Store the scores of the models on a random part of the tasks, and return the number of rows."""
     rows: list[dict[str, Any]] = []
     for label in left_out_of(progress):
         last = max((each for each in progress if label in each.comparison.labels), key=lambda each: each.n_tasks)
@@ -210,7 +210,7 @@ def store_scores(
 def _rows_of(
     wanted: WantedTasks, plan: StoppingPlan, label: str, last: Progress, reader: Reader
 ) -> list[dict[str, Any]]:
-    """Return a model's figures; `last` is its comparison that was settled last and so decided when it stopped."""
+    """Return a model's figures; `last` is its comparison that was settled last, which ended its evaluation."""
     comparison = last.comparison
     side = comparison.first if comparison.first.model == label else comparison.second
     evaluated, later = comparison.order[: last.n_tasks], comparison.order[last.n_tasks :]
@@ -239,7 +239,7 @@ def _figures(
 ) -> tuple[dict[tuple[Any, ...], dict[str, float]], Mapping[str, set[str]]]:
     """Return a model's scores by figure and task, and the wanted tasks of each split.
 
-    A figure that has other tasks as well does not rest on the random part.
+    A figure that also has other tasks is not of the random part alone.
     """
     given = wanted.key | {
         "model": side.model, "model_config_hash": side.config_hash, "vintage": side.vintage,

@@ -57,7 +57,7 @@ def test_a_report_that_cannot_be_written_fails_the_run_and_loses_no_results(fill
 
     done = filled.json("run", "--warehouse", "data", "-q", code=1)
 
-    warning = f"no report: {taken}: holds other files than a report; name an empty folder or a new one"
+    warning = f"no report: {taken}: has files that are not a report; name an empty folder or a new one"
     assert [warning] == done["stages"][-1]["warnings"]
     assert ["thesis.tex"] == [path.name for path in taken.iterdir()]
     assert 2 == filled.sql("select count(*) as n from leaderboard where is_primary")[0]["n"]

@@ -1,8 +1,8 @@
--- One row: how often two graders decided what on the same criteria of a task.
+-- One row: a pair of decisions by two graders on the same criteria of a task,
+-- with its count.
 --
--- How often two graders decided what on the same criteria, by task: what
--- agreement is computed from. Compared are graders with each other, each in its
--- first repetition, and the repetitions of one judge.
+-- Agreement is computed from these counts. Graders are compared in their first
+-- repetitions, and a judge's repetitions with each other.
 --
 -- built as: table
 -- depends on: temp.graded, temp.graded_breakdowns, graders
@@ -15,13 +15,13 @@ with pairs as (
         a.kind as kind_a,
         b.kind as kind_b,
         if(a.grading = 'ternary', 3, 2) as n_classes,
-        -- A majority agrees with its own members by making.
+        -- A majority agrees with its own members by construction.
         list_has_any(a.members, b.members) as is_member
     from graders as a
     inner join graders as b
         on a.benchmark = b.benchmark
             and a.grader < b.grader
-            -- Three steps are compared with three, two with two.
+            -- Ternary gradings are compared with ternary ones, binary with binary.
             and (a.grading = 'ternary') = (b.grading = 'ternary')
             and ((a.judge_trial = 1 and b.judge_trial = 1) or a.configured = b.configured)
 ),

@@ -1,11 +1,11 @@
--- One row: how far two graders agree, over all or under one label of a
+-- One row: the agreement of two graders, over all or under one label of a
 -- breakdown.
 --
 -- built as: view
 -- depends on: intermediate.agreement_counts, intermediate.agreement_pairs,
 --     intermediate.measured
 with labels_by_task as (
-    -- For each task, how often each decision was made by either, and by both.
+    -- For each task and decision: the count of either grader, and of both.
     select benchmark, dataset_revision, grader_a, grader_b, breakdown, label, n_classes, task_id,
         decision,
         sum(n * ((value_a = decision)::integer + (value_b = decision)::integer)) as n_decisions,

@@ -1,5 +1,5 @@
--- One row: how often two graders of a criterion decide differently, over all
--- pairs of graders and all responses.
+-- One row: the share of different decisions on a criterion, over all pairs of
+-- graders and all responses.
 --
 -- depends on: temp.graded_cells
 select benchmark, dataset_revision, task_id, criterion_id,

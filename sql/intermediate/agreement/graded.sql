@@ -1,5 +1,5 @@
 -- One row: a grader's decision on a criterion of a response that several
--- graders looked at; a majority is a grader too.
+-- graders decided; a majority is also a grader.
 --
 -- depends on: intermediate.current_verdicts, temp.decided_points, graders
 with several as (
@@ -41,8 +41,8 @@ votes as (
 
 select * from decided
 union all by name
--- More than half of all members, not of those who decided: what is missing
--- is no vote.
+-- More than half of all members, not of those who decided: a missing verdict
+-- is not a vote.
 select * exclude (n_members, n_votes)
 from votes
 where 2 * n_votes > n_members

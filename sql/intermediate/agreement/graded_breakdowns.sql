@@ -1,14 +1,11 @@
--- One row: a criterion of a response that several graders looked at, with what
--- it stands under.
---
--- What a graded criterion stands under, beside the whole: its category and
--- severity, its task's field, the model that responded, and how long the response
--- is.
+-- One row: a criterion of a response that several graders decided, under one of
+-- its labels: category, severity, the task's field, the model, or the quarter of
+-- the response's length.
 --
 -- depends on: temp.graded, criteria, responses, tasks
 with lengths as (
     select response_id, benchmark, dataset_revision, chars_alnum,
-        -- Responses of one length stand in one quarter.
+        -- Responses of equal length are in one quarter.
         1 + 4 * (rank() over same_revision - 1) // count(*) over whole_revision as quarter
     from responses
     semi join temp.graded using (response_id)

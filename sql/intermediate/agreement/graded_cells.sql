@@ -1,5 +1,5 @@
--- One row: how often a set of graders decided what on a criterion of a
--- response that at least two of them decided.
+-- One row: a decision on a criterion of a response, with the number of graders
+-- of a set that made it; at least two of them decided the criterion.
 --
 -- depends on: temp.graded, temp.set_members
 select members.grader_set, graded.benchmark, graded.dataset_revision, graded.task_id,

@@ -1,8 +1,8 @@
 -- One row: a judge (or people) that decided on criteria of a benchmark, in one
 -- repetition.
 --
--- The name includes configuration, template or repetition only where one label
--- has several there.
+-- The name includes configuration, template or repetition only if one label has
+-- several of them.
 --
 -- depends on: intermediate.judge_configs, temp.decided_points, responses
 with deciding as (
@@ -52,11 +52,10 @@ identified as (
 )
 
 select *,
-    -- A reading of verdicts has the voice that gave them.
+    -- A binary reading of ternary verdicts votes as the judge that gave them.
     replace(grader, ' (as binary)', '') as voice,
-    -- All graders of a benchmark are held against each other in the
-    -- rubric's own words, and in two steps unless all of them were asked
-    -- for three.
+    -- All graders of a benchmark are compared on the original rubric, with
+    -- binary grading unless all of them are ternary.
     judge_trial = 1
     and rubric = 'original'
     and coalesce(

@@ -1,9 +1,8 @@
--- One row: which decisions meet on the same criteria of a task, within a set of
--- graders.
+-- One row: a pair of decisions on the same criteria of a task, within a set of
+-- graders, with its count.
 --
--- Values that meet on the same criteria within a set of graders, by task: the
--- coincidences of Krippendorff's alpha (Krippendorff 2011, "Computing
--- Krippendorff's Alpha-Reliability").
+-- These are the coincidences of Krippendorff's alpha (Krippendorff 2011,
+-- "Computing Krippendorff's Alpha-Reliability").
 --
 -- built as: table
 -- depends on: temp.graded_breakdowns, temp.graded_cells

@@ -1,7 +1,7 @@
--- One row: a grader in a set: of all graders, each in its first repetition, of
--- the repetitions of one judge, or of a configured majority.
+-- One row: a grader in a set: all graders in their first repetition, the
+-- repetitions of one judge, or a configured majority.
 --
--- People who label are members that have no vote: what votes are held against.
+-- People who label are members without a vote: votes are compared with theirs.
 --
 -- depends on: graders, grader_sets, labellers
 with members as (

@@ -1,10 +1,10 @@
--- One row: how the errors of two members of a set of graders go together on the
--- criteria of a task, as sums of their sizes, squares and products.
+-- One row: the errors of two members of a set of graders on the criteria of a
+-- task, as sums of their sizes, squares and products.
 --
--- An error is how far a decision is from what people decided on the criterion,
--- or, in a set on whose criteria nobody did, from what the members other than
--- these two decided. What more than half of them decided counts, and a
--- criterion without it does not.
+-- An error is the difference of a decision from the decision of people on the
+-- criterion or, if people decided none of the set's criteria, of the members
+-- other than these two. The decision of more than half of them is used; a
+-- criterion without one is left out.
 --
 -- built as: table
 -- depends on: temp.graded, temp.set_members, graders, labellers

@@ -1,5 +1,5 @@
--- One row: a set of graders that vote, with a fingerprint of what the number of
--- their effective votes rests on.
+-- One row: a set of voting graders, with a fingerprint of the values that their
+-- effective votes are computed from.
 --
 -- built as: view
 -- depends on: intermediate.voting_errors

@@ -1,8 +1,7 @@
 -- One row: a label that the annotators together give a task, of one kind.
 --
--- A label counts that more than half of the annotators give; where none does,
--- the one that most of them give, of several the first by primary mentions and
--- by name.
+-- A label counts if more than half of the annotators give it. If there is none,
+-- the most frequent label counts; ties go by primary mentions, then by name.
 --
 -- built as: table
 -- depends on: intermediate.annotator_labels

@@ -1,5 +1,5 @@
 -- One row: a label, or an average over labels, of two sources of labels, with a
--- fingerprint of all that they give the tasks that both labelled.
+-- fingerprint of their labels of the tasks that both labelled.
 --
 -- built as: view
 -- depends on: intermediate.annotation_values

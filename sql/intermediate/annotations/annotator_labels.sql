@@ -1,8 +1,8 @@
 -- One row: a label that an annotator gives a task, of one kind.
 --
--- A label counts that more than half of the annotator's trials name, as primary
--- or secondary; where none does, the primary label of the first trial. An
--- annotator's labels are those that it gave as it is configured.
+-- A label counts if more than half of the annotator's trials name it, as primary
+-- or secondary. If there is none, the primary label of the first trial counts.
+-- Only labels under the annotator's current configuration count.
 --
 -- built as: table
 -- depends on: analysts, task_annotations
@@ -15,7 +15,7 @@ with current as (
             and analysts.purpose = 'annotate'
     where status = 'ok'
         and annotator_config_hash = coalesce(analyst_config_hash, annotator_config_hash)
-    -- Of other words in the prompt, the latest count.
+    -- Labels with the latest prompt count.
     qualify concat_ws(' ', annotator_config_hash, template_hash)
         = first_value(concat_ws(' ', annotator_config_hash, template_hash))
             over (

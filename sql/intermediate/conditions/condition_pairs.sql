@@ -1,8 +1,7 @@
 -- One row: a model under a condition and under its baseline, both in one
 -- vintage under one judge configuration.
 --
--- Where a label was configured again, the configuration that was sampled last
--- counts.
+-- If a label had several configurations, the one that was sampled last counts.
 --
 -- built as: view
 -- depends on: intermediate.condition_members, intermediate.model_runs

@@ -1,10 +1,10 @@
--- One row: how long, dear and slow the responses of a model are under a
+-- One row: length, cost and latency of the responses of a model under a
 -- condition and under its baseline, on a task set.
 --
--- Of usable responses the mean over a task's trials, then over the tasks that
--- have one on both sides; a cost counts failed responses too. What is not known
--- on one side counts on neither. Failures are of all tasks. Means are rounded:
--- their last digits depend on the order in which threads add.
+-- Usable responses are averaged over a task's trials, then over the tasks that
+-- have one on both sides; costs include failed responses. A value that is
+-- unknown on one side is used on neither. Failures are counted on all tasks.
+-- Means are rounded: their last digits depend on the order of threads.
 --
 -- built as: view
 -- depends on: intermediate.condition_pairs, intermediate.task_set_members, responses

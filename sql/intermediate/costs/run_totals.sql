@@ -1,9 +1,8 @@
--- One row: a run, with what it made and what its calls cost.
+-- One row: a run, with the number of its rows and the cost of its calls.
 --
--- What a run made that did not come to its end, or is under way, is counted.
--- Its cost is in run_costs, killed runs and runs that go on included;
--- only where a run has no calls there, such as one of another warehouse, by
--- what it wrote down at its end.
+-- The rows of a run that was killed or is in progress are counted. The cost is
+-- that of run_costs; for a run without calls there, such as one of another
+-- warehouse, the cost that it stored at its end.
 --
 -- built as: view
 -- depends on: responses, run_costs, runs, verdicts

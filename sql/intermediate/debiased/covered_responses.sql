@@ -1,9 +1,9 @@
--- One row: a response whose verdicts a sheet with labels was drawn from, all of
--- them or those of a category.
+-- One row: a response in the population of a sheet with labels, with all its
+-- verdicts or those of a category.
 --
--- A sheet left out what had a label when it was drawn, since that stood for
--- itself. Where such a label is gone, with an import that was taken back, no
--- label stands for its verdict, and the sheet covers nothing.
+-- A sheet leaves out verdicts that already have a label, because they represent
+-- themselves. If such a label is lost with a retracted import, nothing
+-- represents its verdict, and the sheet covers no response.
 --
 -- built as: table
 -- depends on: intermediate.filled_sheets, intermediate.imported_decisions, label_draws

@@ -1,8 +1,8 @@
--- One row: a figure of a leaderboard with labels, with what they are and a
--- fingerprint of all that its debiased score rests on.
+-- One row: a figure of a leaderboard with labels, with counts of the labels and a
+-- fingerprint of all inputs of its debiased score.
 --
--- Where a judge configuration has labels on a task set, its models and categories without
--- any are here too, so that they are seen to have none.
+-- If a judge configuration has labels on a task set, its models and categories
+-- without labels also have rows, which show that they have none.
 --
 -- built as: table
 -- depends on: intermediate.covered_responses, intermediate.figure_labels,
@@ -45,8 +45,7 @@ counted as (
 ),
 
 uncovered as (
-    -- The tasks of figures with sampled labels of which no sheet covers a
-    -- response.
+    -- Tasks of figures with sampled labels with a response that no sheet covers.
     select counted.figure_id, count(distinct figure_values.task_id) as n_tasks_uncovered
     from counted
     inner join intermediate.figure_values using (figure_id)

@@ -1,5 +1,5 @@
--- One row: two models' figures of which one at least has sampled labels, ranked
--- together under one label on a task set.
+-- One row: the figures of two models, at least one with sampled labels, that are
+-- ranked together under one label on a task set.
 --
 -- built as: view
 -- depends on: intermediate.debiased_figures

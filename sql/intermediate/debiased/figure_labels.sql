@@ -1,7 +1,7 @@
--- One row: a label in a figure of a leaderboard, with what the verdict adds to
--- its task's value if it is met.
+-- One row: a label in a figure of a leaderboard, with the verdict's contribution
+-- to its task's value if it is met.
 --
--- Labels on a trial that the judge has not decided are left out, since the
+-- Labels on a trial that the judge has not decided are left out, because the
 -- trial is not in the judge's own score.
 --
 -- built as: table

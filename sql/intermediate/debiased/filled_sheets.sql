@@ -1,8 +1,8 @@
--- One row: a sheet with labels, in two or three steps, with how many of its
--- verdicts have one.
+-- One row: a sheet with labels, binary or ternary, with the number of its
+-- labelled verdicts.
 --
--- A sheet that nobody filled in yet says nothing and is not here. Several
--- sheets count by the share of their population that they labelled.
+-- A sheet without any label has no row. Several sheets are weighted by the
+-- labelled share of their population.
 --
 -- built as: table
 -- depends on: intermediate.imported_decisions, label_draws, label_sheets

@@ -1,5 +1,5 @@
--- One row: what somebody whose verdicts were imported decided on a criterion of
--- a response, in two or three steps; the mean over repetitions.
+-- One row: an imported grader's decision on a criterion of a response, binary or
+-- ternary; the mean over repetitions.
 --
 -- built as: table
 -- depends on: intermediate.graded_verdicts, labellers

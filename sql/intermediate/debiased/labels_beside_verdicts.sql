@@ -1,11 +1,11 @@
 -- One row: a verdict of a judge that has a label, under the whole rubric and
 -- under its category.
 --
--- `factor` is the number of verdicts that a label of a sheet stands for; a label
--- that no sheet drew has none. Those are of people who label, and of others
--- whose verdicts were imported but for the judge itself and for judges: whoever
--- decided all of a response is one, unless known to label. People who label are
--- no judges here. A verdict that failed has no value to set beside a label.
+-- `factor` is the number of verdicts that a label of a sheet represents; it is
+-- NULL for a label that no sheet sampled. Labels are verdicts of people who
+-- label, and other imported verdicts, except those of the judge itself and of
+-- other judges: a grader who decided a whole response counts as a judge, unless
+-- known to label. A failed verdict has no value to compare with a label.
 --
 -- built as: table
 -- depends on: intermediate.current_verdicts, intermediate.imported_decisions,

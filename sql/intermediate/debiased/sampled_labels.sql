@@ -1,12 +1,11 @@
--- One row: a verdict that people labelled and a sheet drew, with the number of
--- verdicts that it stands for.
+-- One row: a verdict that a sheet sampled and people labelled, with the number
+-- of verdicts that it represents.
 --
--- The label is the mean of what people decided. In a sheet it stands for one
--- over the probability with which it was drawn and filled in; a verdict that
--- was known when the sheet was drawn stands for itself. With several sheets it
--- is the mean over those that could have drawn it, by the share of their
--- population that they labelled: each is right on average given what was known
--- before it, so their mean is.
+-- The label is the mean of people's decisions. In a sheet it represents
+-- 1 / probability of being sampled and filled in; a verdict with a label before
+-- the sheet represents itself. With several sheets it is the mean over those
+-- that could have sampled it, weighted by the labelled share of their
+-- population. Each sheet is unbiased given the labels before it, so the mean is.
 --
 -- built as: table
 -- depends on: intermediate.covered_responses, intermediate.imported_decisions, criteria,

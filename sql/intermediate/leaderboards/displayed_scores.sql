@@ -1,8 +1,8 @@
--- One row: a row of a leaderboard, with the rank that is displayed and, where
--- clipping hides something, what it hides.
+-- One row: a row of a leaderboard, with the displayed rank and the values that
+-- clipping hides, if any.
 --
--- The latest vintages of all models are ranked together, earlier ones among
--- those of their own vintage.
+-- The latest vintages of all models are ranked together, an earlier vintage with
+-- the models of the same vintage.
 --
 -- built as: view
 -- depends on: intermediate.leaderboard_rows

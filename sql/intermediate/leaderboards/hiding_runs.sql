@@ -1,8 +1,8 @@
--- One row: a model run with verdicts, and whether any is of a tool that stores
--- failed judge calls as decisions.
+-- One row: a model run with verdicts, with a flag: true if any is from a tool
+-- that stores failed judge calls as decisions.
 --
--- NULL where none is known to be and of some it is not known. What was judged
--- here never is, also before that was stored.
+-- NULL if none is known to be and some are unknown. Verdicts of this pipeline
+-- never are, even without a stored flag.
 --
 -- built as: table
 -- depends on: intermediate.graded_verdicts, intermediate.wanted_responses

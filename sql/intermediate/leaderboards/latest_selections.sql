@@ -1,4 +1,4 @@
--- One row: the hard selection of a field that was made last.
+-- One row: the latest hard selection of a field.
 --
 -- built as: view
 -- depends on: hard_subset

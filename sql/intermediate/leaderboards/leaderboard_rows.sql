@@ -1,8 +1,6 @@
 -- One row: a row of a leaderboard, whole or under a label, on a split or on an
--- own hard selection.
---
--- The rows of all leaderboards, with intervals, rank, length and cost; on whole
--- task sets also who has no verdict.
+-- own hard selection, with intervals, rank, length and cost. On whole task sets
+-- models without a verdict have rows too.
 --
 -- built as: table
 -- depends on: intermediate.hiding_runs, intermediate.mean_scores,
@@ -10,7 +8,7 @@
 --     intermediate.score_intervals,
 --     intermediate.unjudged
 with whole as (
-    -- Length and cost are those of whole responses, on the whole task set.
+    -- Length and cost are of whole responses, on the whole task set.
     select task_set_id, model_run_id,
         'all' as breakdown,
         mean_chars_alnum, mean_completion_tokens, cost_usd
@@ -26,7 +24,7 @@ select
     own.ci_low as raw_ci_low,
     own.ci_high as raw_ci_high,
     own.n_tasks_skipped, own.unbiased_mean_score, own.is_small,
-    -- Repetitions on other tasks differ by their tasks.
+    -- Repetitions on different tasks also differ by their tasks.
     if(n_tasks = n_tasks_full, own.trials_mean, null) as trials_mean,
     if(n_tasks = n_tasks_full, own.trials_ci_low, null) as trials_ci_low,
     if(n_tasks = n_tasks_full, own.trials_ci_high, null) as trials_ci_high,
@@ -42,8 +40,8 @@ left join intermediate.ranks using (figure_id)
 left join intermediate.model_run_costs using (task_set_id, model_run_id)
 left join whole using (task_set_id, model_run_id, breakdown)
 left join intermediate.hiding_runs using (model_run_id)
--- Under labels there is nothing to say of who has no verdict on the task
--- set.
+-- Under labels, models without a verdict on the task set have no
+-- row.
 where mean_scores.breakdown = 'all' or model_run_costs.is_judged
 union all by name
 select * from intermediate.unjudged

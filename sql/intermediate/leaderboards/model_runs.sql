@@ -27,15 +27,15 @@ select
     hash(
         benchmark, dataset_revision, model, model_config_hash, vintage, judging_id
     ) as model_run_id,
-    -- What is compared with each other: all model runs that differ in
-    -- nothing but the model.
+    -- Model runs that are compared with each other: only the model
+    -- differs.
     hash(benchmark, dataset_revision, vintage, judging_id) as ranking_id,
     judging_id, judged_trials.benchmark, judged_trials.dataset_revision, judge_configs.judge,
     judge_configs.judge_config_hash, judge_configs.template_hash, judge_configs.grading,
     judge_configs.judge_trial,
     judged_trials.vintage, judged_trials.model, judged_trials.model_config_hash,
-    -- A judge is wanted on every trial that was sampled, also where all
-    -- responses failed; people and other imported graders on those that they
+    -- A judge is wanted on every sampled trial, even if all responses
+    -- failed; people and other imported graders only on trials that they
     -- began.
     if(judge_configs.is_imported, begun, sampled) as trials,
     len(trials) as n_trials,

@@ -1,9 +1,9 @@
--- One row: somebody whose verdicts are labels, on a data-set revision that a
--- judge has judged too.
+-- One row: a person whose verdicts are labels, on a data-set revision that a
+-- judge has also judged.
 --
--- People who label are no judges: unless they are named (`counts_as_judge`), no
--- ranking, menu, table of coverage or log shows them as one. Where nobody else
--- graded, they are not here, since theirs is the only leaderboard there is.
+-- Rankings, menus, coverage and logs do not show these people as judges, unless
+-- they are named (`counts_as_judge`). If nobody else graded a revision, people
+-- have no row here, so that their leaderboard is shown.
 --
 -- built as: view
 -- depends on: intermediate.judge_configs, intermediate.model_runs, labellers

@@ -1,10 +1,9 @@
--- One row: a score of a model run on a split that rests on a random part of the
--- tasks, since all comparisons of the model were settled.
+-- One row: a score of a model run on a random part of a split, because all
+-- comparisons of the model were settled.
 --
--- Where more tasks have been evaluated since, but not all, which ones are
--- missing still follows from what the first ones showed: then no interval
--- holds. Where all are evaluated (those that failed are as well) there is no
--- row: then the figure rests on no random part any more.
+-- If more tasks were evaluated later, but not all, the missing ones still depend
+-- on the first results, so no interval is valid. If all are evaluated (failed
+-- ones count), there is no row: the figure covers the whole split.
 --
 -- built as: view
 -- depends on: intermediate.graded_verdicts, intermediate.mean_scores,

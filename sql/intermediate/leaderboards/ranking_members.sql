@@ -1,9 +1,7 @@
--- One row: a model run among those that it is ranked with.
+-- One row: a model run in a ranking.
 --
--- Which model runs are ranked against each other: those of one vintage, and the
--- latest of every model, whatever its vintage: models that are sampled again
--- each night stand beside those that are not. Where all are of one vintage,
--- both are the same.
+-- A ranking has the model runs of one vintage, or the latest of every model,
+-- whatever its vintage: nightly models are then ranked with all others.
 --
 -- built as: view
 -- depends on: intermediate.model_runs

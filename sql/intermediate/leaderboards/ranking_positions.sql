@@ -1,11 +1,9 @@
--- One row: a model run's rank among those that it is ranked with, over the
--- tasks with a complete trial for each of them.
+-- One row: a model run's rank in a ranking, under a label on a task set.
 --
--- Ranks compare the tasks with at least one complete trial for every ranked
--- model of a ranking under a label on a task set, by the mean before any
--- clipping. Ranked is who has at least half as many of such tasks as the
--- fullest: a model that has hardly begun does not shrink what all are compared
--- on.
+-- Ranks compare means before clipping, over the tasks with a complete trial of
+-- every ranked model. A model is ranked if it has at least half as many complete
+-- tasks as the model with the most: one with few results does not reduce the
+-- shared tasks.
 --
 -- built as: table
 -- depends on: intermediate.figure_values, intermediate.mean_scores,

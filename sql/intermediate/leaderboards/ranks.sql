@@ -1,11 +1,10 @@
 -- One row: a model's rank under a label on a task set, and the ranks that the
 -- intervals allow.
 --
--- A model run's rank, and the ranks that the intervals of the ranked models
--- allow: at best one behind the models whose whole interval is above its own,
--- at worst one before those whose whole interval is below. Without an interval
--- a model could be anywhere. Intervals rest on each model's own tasks, ranks on
--- the shared ones: the range holds the rank all the same.
+-- The best possible rank is the next after the models whose whole interval is
+-- above its own; the worst is the last before those whose whole interval is
+-- below. Without an interval every rank is possible. Intervals use each model's
+-- own tasks and ranks the shared ones; the range includes the rank anyway.
 --
 -- built as: table
 -- depends on: intermediate.ranking_positions, intermediate.score_intervals

@@ -1,8 +1,8 @@
 -- One row: a figure of a leaderboard with the intervals of its mean, of its
 -- trials and of its share of criteria met.
 --
--- What rests on a random part that was chosen by what it showed has an interval
--- that allows for that.
+-- A figure on a random part that depends on its own results has an interval that
+-- allows for that.
 --
 -- built as: view
 -- depends on: intermediate.mean_scores, intermediate.measured, intermediate.random_parts

@@ -1,5 +1,5 @@
--- One row: a row of a leaderboard, of a model that responded and has no verdict
--- under a judge configuration that others have verdicts under; it has no score.
+-- One row: a leaderboard row without a score, for a model that responded but has
+-- no verdict under a judge configuration with verdicts on others.
 --
 -- built as: table
 -- depends on: intermediate.breakdown_sizes, intermediate.judge_configs,
@@ -9,7 +9,7 @@ with run_responses as (
         responses.vintage,
         avg(chars_alnum) filter (where status = 'ok') as mean_chars_alnum,
         avg(completion_tokens) filter (where status = 'ok') as mean_completion_tokens,
-        -- A cost that is not known makes the sum unknown, not smaller.
+        -- One unknown cost makes the sum unknown.
         if(count(*) = count(cost_usd), exact_sum(cost_usd), null) as cost_usd
     from responses
     inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
@@ -41,5 +41,5 @@ inner join intermediate.breakdown_sizes
     on run_responses.task_set_id = breakdown_sizes.task_set_id
         and chosen.benchmark = breakdown_sizes.benchmark
         and chosen.dataset_revision = breakdown_sizes.dataset_revision
-        -- Under labels there is nothing to say of who has no verdict.
+        -- Under labels, models without a verdict have no row.
         and breakdown_sizes.breakdown = 'all'

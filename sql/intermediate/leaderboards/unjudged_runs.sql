@@ -1,6 +1,6 @@
--- One row: a configured model in a vintage without any verdict under a judge configuration
--- that others have verdicts under, in the same vintage or, where the model has
--- none in any, in its newest.
+-- One row: a configured model in a vintage without a verdict under a judge
+-- configuration that has verdicts on others in the same vintage; a model without
+-- any verdict has its newest vintage here.
 --
 -- depends on: intermediate.model_runs, responses, tasks
 with sampled_runs as (

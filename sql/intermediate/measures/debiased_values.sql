@@ -1,5 +1,5 @@
--- One row: a task of a figure with labels, with what is known of it without
--- them, beside each of its labels; once, with NULL, where it has none.
+-- One row: a task of a figure with labels, with its values and one of its
+-- labels; a task without labels has one row with NULL.
 --
 -- built as: view
 -- depends on: intermediate.debiased_figures, intermediate.figure_labels,

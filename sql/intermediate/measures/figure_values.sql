@@ -1,4 +1,4 @@
--- One row: a task's value in a figure of a leaderboard, and its place among the
+-- One row: a task's value in a figure of a leaderboard, and its index among the
 -- tasks of the task set.
 --
 -- built as: view

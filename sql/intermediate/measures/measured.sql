@@ -1,11 +1,10 @@
--- One row: a figure with all its measures beside each other, for the values
--- that they were computed from.
+-- One row: a figure with a column for each of its measures, for the values that
+-- they were computed from.
 --
--- A measure belongs to these values: it is not shown beside newer ones, so
--- whoever joins compares `basis` as well. Columns are the measure's name, for
--- its value, and the name with `_ci_low`, `_ci_high`, `_n`, `_is_small` and
--- `_note`. There are those of the measures that other models read as
--- `measured.<name>`.
+-- A measure is valid for these values only, so a join must also compare `basis`.
+-- The column of the value has the measure's name; others add `_ci_low`,
+-- `_ci_high`, `_n`, `_is_small` and `_note`. Only columns that other models read
+-- as `measured.<name>` exist.
 --
 -- built as: table
 -- depends on: measures

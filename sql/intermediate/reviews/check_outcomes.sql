@@ -1,11 +1,10 @@
--- One row: how a check of criteria and a disagreement about them meet within a
--- task, as sums over its criteria.
+-- One row: a check of criteria and a kind of disagreement in a task, as sums over
+-- its criteria.
 --
--- The disagreement is that of graders on a criterion (a share of their pairs),
--- or that of people who review it (the share who disagree with it). A
--- reviewer's repetitions are one check, which fails in a share of them; `all
--- checks` fails where one of a model's checks does. All people are one
--- reviewer.
+-- Disagreement is that of graders on a criterion (the share of different pairs),
+-- or that of reviewing people (the share who disagree with it). A reviewer's
+-- repetitions are one check, which fails in a share of them; `all checks` fails
+-- if one of a model's checks fails. All people together are one reviewer.
 --
 -- built as: table
 -- depends on: intermediate.current_reviews, temp.disagreements
@@ -52,6 +51,6 @@ select benchmark, dataset_revision, source, reviewer, review_check, outcome, tas
     exact_sum((1 - failing) * (1 - disagreeing)) as pass_agree
 from check_findings
 inner join outcomes using (benchmark, dataset_revision, task_id, criterion_id)
--- People who disagree do not predict that they disagree.
+-- People's own disagreement is not used to predict itself.
 where not (source = 'imported' and outcome = 'people')
 group by all

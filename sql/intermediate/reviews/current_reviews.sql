@@ -1,7 +1,7 @@
 -- One row: a decided review that counts.
 --
--- A model's reviews are those that it made as it is configured; of several
--- templates, the latest counts. A repetition is a reviewer of its own.
+-- Only reviews under a model's current configuration count, with the latest
+-- template. Each repetition counts as a reviewer.
 --
 -- built as: view
 -- depends on: analysts, criterion_reviews

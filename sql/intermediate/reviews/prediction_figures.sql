@@ -1,5 +1,5 @@
--- One row: a check by a reviewer beside a kind of disagreement, with a
--- fingerprint of the values that its measures rest on.
+-- One row: a check by a reviewer and a kind of disagreement, with a fingerprint
+-- of the values that its measures are computed from.
 --
 -- built as: view
 -- depends on: intermediate.check_outcomes

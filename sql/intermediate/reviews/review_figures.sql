@@ -1,5 +1,5 @@
 -- One row: a share of agreement, over all criteria or under a label, with a
--- fingerprint of the values that it rests on.
+-- fingerprint of the values that it is computed from.
 --
 -- built as: view
 -- depends on: intermediate.review_values

@@ -1,11 +1,10 @@
--- One row: what a task adds to a share of agreement: the weights of its
--- criteria that people reviewed, and of those that they agree with.
+-- One row: a task's contribution to a share of agreement: the weights of its
+-- reviewed criteria, and of those that people agree with.
 --
--- A criterion counts with the share of its reviewers who agree. Its weight is
--- one over the probability with which a sample draws it (Horvitz and Thompson
--- 1952). Samples of one population are pooled, each with the number of its
--- criteria that are reviewed; so all criteria of simple random samples count
--- alike.
+-- A criterion has the share of its reviewers who agree. Its weight is
+-- 1 / probability of being sampled (Horvitz and Thompson 1952). Samples of one
+-- population are pooled, weighted by the number of their reviewed criteria, so
+-- all criteria of simple random samples have equal weights.
 --
 -- built as: table
 -- depends on: intermediate.current_reviews, review_samples, criteria

@@ -1,5 +1,5 @@
--- One row: how often two reviewers decided what on the same criteria of a task,
--- in one check.
+-- One row: a pair of decisions by two reviewers on the same criteria of a task,
+-- in one check, with its count.
 --
 -- built as: table
 -- depends on: intermediate.current_reviews

@@ -1,9 +1,6 @@
--- One row: how much there is to evaluate under a label on a task set, and the
--- range of what can come out.
---
--- How much there is to evaluate under each label on a task set, the range of
--- what can come out, and the value that a mean is clipped at (equation 2): 0,
--- or for a score that is not clipped minus infinity.
+-- One row: the number of tasks to evaluate under a label on a task set, the
+-- possible range of a score, and the value that its mean is clipped at (equation
+-- 2): 0, or minus infinity for a score that is not clipped.
 --
 -- built as: table
 -- depends on: intermediate.score_bounds, intermediate.task_breakdowns,

@@ -1,8 +1,5 @@
--- One row: a task's score in a model run, under each label that the task or
--- criteria of it have.
---
--- A task's values under every label that it stands under, or that its criteria
--- have.
+-- One row: a task's score in a model run, under one of the labels of the task or
+-- its criteria.
 --
 -- built as: view
 -- depends on: intermediate.task_breakdowns, intermediate.task_values

@@ -1,9 +1,6 @@
--- One row: what the decided criteria of a response under a judge configuration add up to,
--- by breakdown and label of the rubric.
---
--- Of each response under each judge configuration, what the decided criteria add up to,
--- over the whole rubric, over each category and severity, and over each further
--- label that criteria carry.
+-- One row: the sums over the decided criteria of a response under a judge
+-- configuration, by breakdown and label: the whole rubric, each category,
+-- severity, and further label of criteria.
 --
 -- depends on: intermediate.graded_verdicts, temp.labelled_criteria
 with verdicts as (
@@ -17,8 +14,8 @@ with verdicts as (
 select response_key, judging_id, label_key,
     any_value(breakdown) as breakdown,
     coalesce(round(sum(weight * value), 12), 0) as points,
-    -- Weights that are no whole numbers have few decimals: in any order the sum
-    -- is the same after rounding.
+    -- Fractional weights have few decimals, so the rounded sum does not depend on
+    -- the order.
     coalesce(
         round(sum(weight) filter (where value is not null and weight > 0), 12),
         0
@@ -30,10 +27,10 @@ select response_key, judging_id, label_key,
     )
         as decided_negative,
     coalesce(sum(value), 0) as n_met,
-    -- What has no weight cannot be scored, whatever the verdict.
+    -- A criterion without a weight cannot be scored, whatever the verdict.
     count(value) filter (where weight is not null) as n_decided,
     exact_sum(cost_usd) as cost_usd,
-    -- A cost that is not known makes the sum unknown, not smaller.
+    -- One unknown cost makes the sum unknown.
     count(*) > count(cost_usd) as is_cost_unknown
 from verdicts
 inner join temp.labelled_criteria using (criterion_key)

@@ -1,9 +1,8 @@
 -- One row: a criterion of an admitted task under one of its labels.
 --
--- What a criterion counts for: its task's whole rubric (breakdown `all`), its
--- category, its severity, and each further label that it carries. Keys are
--- hashes, since joining and grouping millions of verdicts by several texts
--- takes twice as long.
+-- The labels are the whole rubric (breakdown `all`), the category, the severity,
+-- and each further label. Keys are hashes, because joining and grouping millions
+-- of verdicts by several texts takes twice as long.
 --
 -- depends on: criteria, criterion_labels, tasks
 with admitted as (

@@ -1,8 +1,8 @@
--- One row: a task of a model, or a model on a task set, by the rank of its
--- score and of its length among those that it is compared with.
+-- One row: a task of a model, or a model on a task set, with the ranks of its
+-- score and of its length.
 --
 -- Tied values share the mean of their ranks. A task is one point, the mean over
--- its trials, so nothing hangs together within what is ranked.
+-- its trials, so the ranked points are independent.
 --
 -- depends on: intermediate.task_set_members, intermediate.task_values, temp.task_lengths
 with of_tasks as (
@@ -38,7 +38,7 @@ lengths as (
 
 numbered as (
     select *,
-        -- Whatever is ranked together.
+        -- The units that are ranked together.
         hash(task_set_id, ranking_id, model_run_id, score_name, level, measure) as group_id
     from lengths
 )

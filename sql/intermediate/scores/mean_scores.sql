@@ -1,11 +1,10 @@
 -- One row: a model's mean of a score under a label on a task set (equations 2
 -- and 4).
 --
--- Equations 2 and 4: a model's mean over the tasks with at least one complete
--- trial, clipped (where the score says so) after the mean and never before.
--- Coverage and bounds are over all wanted cells: every task in every trial of
--- the model run. One row a task set, model run, label of a breakdown, and
--- score; breakdown `all` is the whole task set.
+-- The mean is over the tasks with at least one complete trial. If the score is
+-- clipped, the mean is clipped, never a task's value. Coverage and bounds are
+-- over all wanted cells: every task in every trial of the model run. Breakdown
+-- `all` is the whole task set.
 --
 -- built as: table
 -- depends on: intermediate.breakdown_sizes, intermediate.breakdown_values,
@@ -22,7 +21,7 @@ with means as (
         sum(n_decided)::bigint as n_decided,
         sum(n_met) as n_met,
         sum(n_judged)::bigint as n_judged,
-        -- Changes when a value, a trial of it, or a task does.
+        -- Changes with any value, trial of it, or task.
         bit_xor(
             hash(breakdown_values.task_id, complete_trials, trial_values, n_met, n_judged)
         ) filter (value is not null) as basis
@@ -41,7 +40,7 @@ sizes as (
 
 bounded as (
     select means.*, sizes.* exclude (task_set_id, series_id),
-        -- A task without any response could still be anything.
+        -- A task without a response can still get any possible value.
         (sum_lower + sum_lowest - sum_lowest_seen) / n_tasks_wanted as lower_bound,
         (sum_upper + sum_highest - sum_highest_seen) / n_tasks_wanted as upper_bound
     from means

@@ -1,9 +1,7 @@
--- One row: what a response of a model run adds up to, by breakdown and label of
--- the rubric, and what is undecided.
+-- One row: the points of a response of a model run, by breakdown and label of
+-- the rubric, and the weights that are undecided.
 --
--- What every response of every model run adds up to, over its whole rubric and
--- over each category and severity, with what is still undecided. A response
--- that failed is here too: its criteria are wanted and not decided.
+-- Failed responses have rows too: their criteria are wanted and not decided.
 --
 -- built as: table
 -- depends on: intermediate.rubric_weights, intermediate.wanted_responses,

@@ -1,9 +1,9 @@
 -- One row: a score of a response in a model run, by breakdown and label of the
 -- rubric.
 --
--- Equations 1 and 3 of the paper: every score of every response in every model
--- run, over its whole rubric (breakdown `all`) and over each category and
--- severity. Undecided criteria give bounds, never a value.
+-- Equations 1 and 3 of the paper, over the whole rubric (breakdown `all`) and
+-- over each category and severity. Undecided criteria give bounds, never a
+-- value.
 --
 -- built as: view
 -- depends on: intermediate.response_points, intermediate.score_bounds

@@ -1,8 +1,5 @@
--- One row: a criterion as it can be asked, in its own words or in those of a
--- variant of the rubric.
---
--- Every criterion as it can be asked: in its own words, and in those of each
--- variant of the rubric.
+-- One row: a criterion in its original wording, or in that of a variant of the
+-- rubric.
 --
 -- built as: view
 -- depends on: criteria, criterion_variants

@@ -1,9 +1,5 @@
--- One row: what a task's rubric is worth, over all its criteria or over those
--- of one category or severity.
---
--- What a task's rubric is worth, over all its criteria (breakdown `all`), over
--- those of each category and of each severity, and over those of each further
--- label that criteria carry.
+-- One row: the sums of a task's weights, over all its criteria (breakdown `all`)
+-- or those of one category, severity, or further label.
 --
 -- built as: table
 -- depends on: temp.labelled_criteria

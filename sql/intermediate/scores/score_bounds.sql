@@ -1,11 +1,9 @@
--- One row: what a score divides by over a task's criteria under one label, and
--- the lowest and highest value that it can take.
+-- One row: a score's divisor over a task's criteria under one label, and the
+-- lowest and highest value of the score.
 --
--- The one definition of what a score divides by (equations 1 and 3, by the
--- factors that the benchmark declares), over a task's whole rubric and its
--- criteria under each label, with the lowest and highest value that the score
--- can take there. A label without positive criteria has no `score`; its
--- `min_normalized` exists.
+-- This is the only definition of a divisor (equations 1 and 3, by the factors
+-- that the benchmark declares). A label without positive criteria has no
+-- `score`, but it has `min_normalized`.
 --
 -- built as: table
 -- depends on: intermediate.rubric_weights, score_definitions

@@ -1,9 +1,5 @@
--- One row: a label that a task stands under; a task with several labels of a
--- kind stands under each.
---
--- The labels that a task stands under, beside those of its criteria: one row a
--- task, breakdown and label. A task with several labels of a kind stands under
--- each of them.
+-- One row: a label of a task (not of its criteria); a task with several labels
+-- of a kind has a row for each.
 --
 -- built as: table
 -- depends on: intermediate.task_set_members, labelled_tasks, tasks

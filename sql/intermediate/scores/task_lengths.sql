@@ -1,5 +1,5 @@
--- One row: the length of a model run's responses to a task, the mean over the
--- trials that its score rests on.
+-- One row: the mean length of a model run's responses to a task, over the trials
+-- of its score.
 --
 -- depends on: intermediate.response_points, responses
 select response_points.model_run_id, response_points.task_id,

@@ -1,8 +1,5 @@
--- One row: an admitted task of a split, or of the latest own hard selection of
--- a field.
---
--- The sets of tasks that a leaderboard can stand on: the data set's splits, and
--- the latest own hard selection of each field. Refused tasks are in none.
+-- One row: an admitted task of a task set. The task sets of leaderboards are the
+-- data set's splits, and the latest own hard selection of each field.
 --
 -- built as: table
 -- depends on: intermediate.latest_selections, hard_subset, split_members, tasks

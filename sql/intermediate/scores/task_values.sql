@@ -1,13 +1,10 @@
 -- One row: a task's score in a model run, the mean over its complete trials, by
 -- breakdown and label of the rubric; NULL without one.
 --
--- A task counts in a model run with the trials that are complete for it; its
--- value is the mean over them. Wanted are all trials of the model run: what is
--- missing of them is in the bounds. Over its whole rubric (breakdown `all`) and
--- over each category and severity.
+-- All trials of the model run are wanted: missing ones widen the bounds.
 --
--- A trial's points are gathered first and made into scores (`score_of`)
--- afterwards, because there are several scores of the same points.
+-- Points are summed by trial first and turned into scores (`score_of`) later,
+-- because several scores share the same points.
 --
 -- built as: table
 -- depends on: intermediate.model_runs, intermediate.response_points, intermediate.score_bounds
@@ -53,7 +50,7 @@ select model_run_id, ranking_id, benchmark, dataset_revision, task_id, breakdown
     -- Over the trials in their order, so that the last digits of the same
     -- data are the same.
     list_aggregate(trial_values, 'favg') as value,
-    -- A trial that was not sampled could still be anything.
+    -- A trial that was not sampled can still get any possible value.
     (
         score_of(points_lower, n_responses * offset_points, denominator)
         + (n_trials - n_responses) * lowest

@@ -1,5 +1,5 @@
--- One row: the mean of one trial of a figure over the tasks that are complete in
--- it.
+-- One row: the mean of one trial of a figure, over the tasks that are complete in
+-- that trial.
 --
 -- built as: table
 -- depends on: intermediate.figure_values

@@ -1,5 +1,4 @@
--- One row: a response that a model run stands on: one of its model in the
--- trials that the model run has, a failed one too.
+-- One row: a response of a model run, in one of its trials, failed or not.
 --
 -- built as: view
 -- depends on: intermediate.model_runs, responses, tasks

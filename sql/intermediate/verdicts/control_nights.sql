@@ -1,7 +1,5 @@
--- One row: a control set in one night, beside its first verdicts.
---
--- Against the first verdicts of the same members; what failed or is lost is no
--- disagreement.
+-- One row: a control set in one night, compared with the first verdicts of the
+-- same members. Failed and lost members are no disagreement.
 --
 -- built as: view
 -- depends on: control_set, control_verdicts
@@ -22,8 +20,8 @@ counted as (
         count(*) filter (value = first_value) as n_agreeing,
         avg(value) as met_share,
         avg(first_value) filter (is_decided) as first_met_share,
-        -- Pairs of a first and a new decision that are alike, if every first
-        -- one met every new one.
+        -- Number of equal pairs, if every first decision were paired with every
+        -- new one.
         count(*) filter (is_decided and first_value = 1) * count(*) filter (value = 1)
         + count(*) filter (is_decided and first_value = 0.5) * count(*) filter (value = 0.5)
         + count(*) filter (is_decided and first_value = 0)

@@ -1,8 +1,5 @@
--- One row: what became of a criterion over all complete responses under one
--- judge configuration.
---
--- What became of each criterion over all models and trials under one judge configuration,
--- and how it goes with the rest of its task.
+-- One row: the decisions on a criterion over all complete responses under one
+-- judge configuration, and its correlation with the rest of its task.
 --
 -- depends on: intermediate.graded_verdicts, intermediate.model_runs,
 --     intermediate.response_points, temp.labelled_criteria
@@ -55,7 +52,7 @@ responses as (
     select ranking_id, criterion_key,
         count(*) as n_responses,
         avg(value) as met_share,
-        -- The points that the criterion gives against the points of all others.
+        -- The points of the criterion, correlated with the points of all others.
         if(
             stddev_pop(value) > 0 and stddev_pop(rest_points) > 0,
             exact_corr(sign(weight) * value, rest_points),
@@ -79,8 +76,8 @@ grouped as (
 )
 
 select *,
-    -- Fisher's z. The trials of a model are much alike, so models are what
-    -- is counted.
+    -- Fisher's z. The trials of a model are much alike, so models are
+    -- counted.
     if(
         n_models > 3 and rest_correlation is not null,
         tanh(

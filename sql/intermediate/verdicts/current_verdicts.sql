@@ -1,4 +1,4 @@
--- One row: a verdict that counts, on a criterion as it stands today, of an
+-- One row: a verdict that counts: on the current content of a criterion of an
 -- admitted task.
 --
 -- built as: view

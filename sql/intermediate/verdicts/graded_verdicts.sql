@@ -1,10 +1,7 @@
--- One row: a verdict on the criterion that it stands for, in one of the ways it
--- can be read.
+-- One row: a verdict on an original criterion, in one of its readings.
 --
--- Every verdict on the criterion that it stands for, in each way it can be
--- read. A criterion in other words counts for the one that it was made from; a
--- ternary verdict is a binary one too, for which nobody has to be asked: what
--- is met in part is not met.
+-- A verdict on a rewritten criterion counts for the original one. A ternary
+-- verdict is also read as a binary one, without a call: partly met is not met.
 --
 -- built as: view
 -- depends on: criterion_variants, verdicts

@@ -1,8 +1,7 @@
 -- One row: a criterion of a response in a model run, decided or not.
 --
--- Every criterion of every response in every model run, decided or not: the
--- ground that coverage and details stand on. A response that failed is here
--- too: its criteria are wanted and not decided.
+-- Coverage and details are computed from these rows. The criteria of a failed
+-- response are included: they are wanted and not decided.
 --
 -- built as: view
 -- depends on: intermediate.graded_verdicts, intermediate.wanted_responses, criteria

@@ -1,7 +1,5 @@
--- One row: a judged response to a task of a task set.
---
--- A judged response on a task set, a split or an own hard selection, with what it
--- cost and what judging it did.
+-- One row: a judged response to a task of a task set (a split or an own hard
+-- selection), with its cost and the cost of judging it.
 --
 -- built as: view
 -- depends on: intermediate.model_runs, intermediate.response_points,

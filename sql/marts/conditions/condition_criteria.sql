@@ -1,6 +1,6 @@
--- A criterion is compared where both sides decided it, on tasks with a complete
--- trial on both sides, by the mean over their complete trials. A change is
--- worth the criterion's weight times the change of its value.
+-- A criterion is compared if both sides decided it, on tasks with a complete trial
+-- on both sides, by the mean over their complete trials. The points of a change
+-- are the criterion's weight times the change of its value.
 --
 -- built as: view
 -- depends on: intermediate.condition_pairs, intermediate.current_verdicts,

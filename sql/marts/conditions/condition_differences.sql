@@ -11,7 +11,7 @@ with tested as (
     from intermediate.condition_figures as figures
     left join intermediate.condition_measures as measures
         on figures.figure_id = measures.figure_id
-            -- A test belongs to the values that it was computed from.
+            -- A test is valid only for the values that it was computed from.
             and figures.basis = measures.basis
 ),
 

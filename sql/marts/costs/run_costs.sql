@@ -1,6 +1,6 @@
--- What the calls of a run cost on a day, for a purpose, with a model. This is
--- the only definition of a run's cost: `prbench status`, the report, the tables
--- in Prefect's UI and `runs.cost_usd` all add up its rows.
+-- The cost of a run's calls on a day, for a purpose, with a model. This is the
+-- only definition of a run's cost: `prbench status`, the report, the tables in
+-- Prefect's UI and `runs.cost_usd` are sums of its rows.
 --
 -- built as: view
 -- depends on: control_verdicts, criterion_variants, responses, spend, verdicts
@@ -26,8 +26,8 @@ with rows_written as (
     where model is not null
 ),
 
--- Of runs that the ledger knows nothing of, such as those of another warehouse,
--- the rows say what they cost.
+-- The cost of runs that are not in the ledger, such as those of another
+-- warehouse, is in their rows.
 from_rows as (
     select run_id,
         strftime(timezone('UTC', created_at), '%Y-%m-%d') as day,

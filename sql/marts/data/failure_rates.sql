@@ -1,9 +1,8 @@
--- Of the decided criteria of each category: how many failed, as a share of the
--- category's (`failure_rate`), and of all that failed (`failure_share`, which
--- adds up to 1). A positive criterion fails when it is not met, a negative one
--- when it is met; what is met in part fails on neither side. Published figures
--- of this name can be others: means over the tasks with a failure, which count
--- a mistake that was not made as one.
+-- Failed criteria of each category, as a share of its decided criteria
+-- (`failure_rate`), and of all failed criteria (`failure_share`, which adds up to
+-- 1). A positive criterion fails if it is not met, a negative one if it is met; a
+-- partly met one does not fail. Published figures of this name may differ: means
+-- over the tasks with a failure, which count a mistake that was not made as one.
 --
 -- built as: view
 -- depends on: intermediate.current_verdicts, intermediate.model_runs,

@@ -1,5 +1,5 @@
 -- One row: a label of a task, with its source: the data set, or annotators
--- where the data set gives the task no label of that kind.
+-- if the data set gives the task no label of that kind.
 --
 -- built as: table
 -- depends on: intermediate.annotated_labels, task_labels, task_rows

@@ -1,4 +1,4 @@
--- Of admitted tasks only: a task that was refused later is left out of
+-- Only of admitted tasks: a task that was refused later is left out of
 -- everything.
 --
 -- built as: table

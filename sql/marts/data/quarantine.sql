@@ -1,5 +1,5 @@
--- The refusals of the latest ingest check of each revision: a policy that
--- changed takes effect there.
+-- The refusals of the latest ingest check of each revision: a changed policy
+-- takes effect with that check.
 --
 -- built as: table
 -- depends on: checks, refusals

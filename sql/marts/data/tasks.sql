@@ -14,7 +14,7 @@ latest_check as (
 ),
 
 checked as (
-    -- A split that came later has not been looked at: all wait for the check.
+    -- If a split was added later and is not checked yet, all tasks wait for the check.
     select benchmark, dataset_revision
     from latest_check
     inner join sizes using (benchmark, dataset_revision)
@@ -47,7 +47,7 @@ select task_rows.benchmark, task_rows.dataset_revision, task_rows.task_id, task_
     coalesce(annotated.economic_pathways, task_rows.economic_pathways) as economic_pathways,
     task_rows.n_criteria, task_rows.positive_weight, task_rows.negative_weight,
     task_rows.has_reference_texts,
-    -- A task is admitted once it was checked and not refused.
+    -- A task is admitted if it was checked and not refused.
     checked.benchmark is not null and refused.task_id is null as is_admitted,
     task_rows.conversation_id, task_rows.turn_pattern, task_rows.n_rows, task_rows.content_hash,
     case

@@ -2,12 +2,12 @@
 -- depends on: intermediate.graded_verdicts, intermediate.judged_criteria,
 --     intermediate.model_runs, criteria, responses, tasks, verdicts
 with readings as (
-    -- From the verdicts on, so that a look-up by `verdict_id` reads one of them
-    -- and not the rubrics of all responses.
+    -- It starts from the verdicts, so that a look-up by `verdict_id` reads one of
+    -- them and not the rubrics of all responses.
     select verdict_id, response_id, judging_id, criterion_id, criterion_hash, status, value
     from intermediate.graded_verdicts
     union all by name
-    -- What is still to be judged has no verdict to show.
+    -- Criteria that are not judged yet have no row.
     select
         null as verdict_id,
         judged_criteria.response_id, model_runs.judging_id, judged_criteria.criterion_id,

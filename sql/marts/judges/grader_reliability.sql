@@ -14,8 +14,8 @@ with counted as (
             hash(
                 task_id,
                 n,
-                -- Sums of thirds and the like, which depend on their order in
-                -- the last digits.
+                -- The last digits of sums of fractions such as thirds depend on
+                -- their order.
                 round(unmet_unmet, 6),
                 round(unmet_partial, 6),
                 round(unmet_met, 6),

@@ -1,9 +1,9 @@
--- Judges and people in one of their repetitions, and the majorities of several.
+-- Judges and people in one repetition each, and the majorities of several.
 --
 -- built as: table
 -- depends on: temp.judges, grader_sets
 with majorities as (
-    -- Those that the configuration names.
+    -- Configured majorities.
     select grader_sets.benchmark,
         hash('configured', grader_sets.benchmark, majority) as grader_id,
         majority as grader,
@@ -15,8 +15,8 @@ with majorities as (
         on grader_sets.benchmark = judges.benchmark and list_contains(members, judges.grader)
     group by grader_sets.benchmark, majority
     union all
-    -- All judges of a data-set revision, where there are at least three; else
-    -- with those whose verdicts were imported.
+    -- All judges of a data-set revision, if there are at least three; else with
+    -- imported graders.
     select benchmark,
         hash('majority', revision_id) as grader_id,
         'majority' as grader,

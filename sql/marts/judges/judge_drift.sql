@@ -18,6 +18,6 @@ inner join intermediate.control_nights as nights using (set_id)
 left join control_limits as expected
     on nights.set_id = expected.set_id
         and nights.night = expected.night
-        -- Limits belong to the counts that they were worked out with.
+        -- Limits are valid only for the counts that they were computed from.
         and nights.n_decided = expected.n_decided
         and nights.n_agreeing = expected.n_agreeing

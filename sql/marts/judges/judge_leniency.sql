@@ -1,4 +1,4 @@
--- How much more often a grader says "met" than the others do on the same
+-- How much more often a grader says "met" than the others, on the same
 -- criteria.
 --
 -- built as: table

@@ -1,7 +1,7 @@
--- How far graders agree with people, for each variant of the rubric and each
--- grading: macro-F1 over all criteria together, and beside it the mean of the
--- tasks' own. Whether imported verdicts are people's is not known here, so that
--- all of them are held against; `reference` says whose they are.
+-- Agreement of graders with people, for each variant of the rubric and each
+-- grading: macro-F1 over all criteria, and the mean of the tasks' macro-F1.
+-- It is not known here which imported graders are people, so all of them are
+-- references.
 --
 -- built as: view
 -- depends on: intermediate.agreement_figures, graders

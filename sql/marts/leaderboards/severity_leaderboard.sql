@@ -1,6 +1,6 @@
--- What a risk owner asks first: of the criteria of the highest severity, the
--- share met; of those of the gravest detrimental one, the share committed.
--- Which severities these are is what the benchmark declares.
+-- For risk owners: the share met of the criteria of the highest severity, and the
+-- share of mistakes made among those of the most detrimental severity. The
+-- benchmark declares the severities.
 --
 -- built as: view
 -- depends on: intermediate.mean_scores, intermediate.model_run_costs, intermediate.model_runs,

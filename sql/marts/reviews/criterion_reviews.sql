@@ -1,5 +1,5 @@
--- People's reviews (whether they agree with a criterion) and models' (a row for
--- each check), on criteria that still read as they were reviewed.
+-- People's reviews (agreement with a criterion) and models' reviews (a row for
+-- each check), on criteria whose content has not changed since.
 --
 -- built as: table
 -- depends on: expert_reviews, model_reviews, criteria
@@ -34,7 +34,7 @@ by_models as (
         run_id, created_at
     from findings
     union all by name
-    -- A call that failed says nothing on any check.
+    -- A failed call has no result on any check.
     select benchmark, dataset_revision, task_id, criterion_id, criterion_hash,
         'reviewed' as source,
         reviewer, reviewer_config_hash, template_hash, review_trial, status, run_id, created_at

@@ -18,8 +18,8 @@ with correlated as (
 
 bounded as (
     select *,
-        -- Below 10, and where the ranks agree in full, the formula does not
-        -- hold.
+        -- The formula is not valid below 10, nor if the ranks agree
+        -- completely.
         if(
             n >= 10 and abs(rank_correlation) < 1 - 1e-9,
             1.959963984540054 * sqrt((1 + rank_correlation ** 2 / 2) / (n - 3)),

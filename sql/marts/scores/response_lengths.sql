@@ -1,5 +1,5 @@
--- How long a response is, beside its scores (figure 7 counts letters and digits
--- only).
+-- The length of a response, and its scores (figure 7 counts only letters and
+-- digits).
 --
 -- built as: view
 -- depends on: responses, scores, tasks

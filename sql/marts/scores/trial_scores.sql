@@ -1,6 +1,6 @@
--- Equation 2 (or 4) for each repetition of the evaluation by itself, over the
--- tasks that are complete in it. Repetitions can be compared where they have
--- the same tasks: where `n_tasks` is `n_tasks_full` of the leaderboard in each.
+-- Equation 2 (or 4) for each repetition of the evaluation, over the tasks that
+-- are complete in it. Repetitions are comparable if they have the same tasks: if
+-- `n_tasks` equals the leaderboard's `n_tasks_full` in each.
 --
 -- built as: view
 -- depends on: intermediate.mean_scores, intermediate.model_run_names, intermediate.trial_means

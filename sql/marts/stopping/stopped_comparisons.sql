@@ -1,5 +1,5 @@
--- The last look of each comparison, by what was configured when it was last
--- looked at.
+-- The last look at each comparison, under the configuration of that
+-- look.
 --
 -- built as: view
 -- depends on: stopping_looks

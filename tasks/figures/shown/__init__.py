@@ -1,4 +1,4 @@
-"""All figures by name, each page of the report a module; the pages in the order of its navigation."""
+"""All figures by name, and the report's pages in the order of its navigation; each page is a module."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -54,7 +54,7 @@ def figure_of(name: str) -> Figure:
 
 
 def parsed(figure: Figure, given: Iterable[str]) -> dict[str, Any]:
-    """Return the parameters of a figure from `name=value` texts; a list may be given one by one.
+    """Return the parameters of a figure from `name=value` texts; a list is given item by item.
 
     Raises:
         UsageError: the figure has no such parameter, or the value is of another kind.

@@ -8,13 +8,13 @@ from tasks.figures.figure import Figure, Page
 from tasks.figures.scope import Scope, task_address
 
 MOST_CRITERIA = 25
-"""So many criteria of a leaf are listed; all of them are in the table `capability_members`."""
+"""Number of listed criteria of a leaf; all of them are in the table `capability_members`."""
 _SCORE = (Column("value", "Score", "score"), *columns("is_small ci_low ci_high n_tasks n_criteria n_decided"))
 _WEAKNESSES = Figure(
     "weaknesses",
     "Where models are weak",
     "Capabilities in which a model does significantly worse than in its other criteria, or than another model: found "
-    "on one half of the tasks, and confirmed on the other, which the difference, its 95 % interval and p are of. "
+    "on one half of the tasks, and confirmed on the other; the difference, its 95 % interval and p are of the latter. "
     "The score is the min-normalised score of the criteria of a capability, the mean over tasks. p is corrected for "
     "all candidates of the model, so at most 5 % of models without any weakness would be listed here.",
     (
@@ -49,7 +49,7 @@ EXAMPLES = Figure(
     columns("capability task_id weight title"),
     given={"model": "", "than": None, "n_examples": 2},
 )
-"""What `prbench weaknesses` shows beside the weaknesses."""
+"""A further figure of `prbench weaknesses`."""
 CAPABILITIES = Page(
     "capabilities",
     "Capabilities",
@@ -64,7 +64,7 @@ SCORE_COLUMNS = (*columns("judge_config model"), *_SCORE)
 
 
 def trees(scope: Scope) -> list[dict[str, Any]]:
-    """Return the roots with their subtrees; none in a report of some splits, since trees cover all tasks."""
+    """Return the roots with their subtrees; none in a report of some splits, because trees cover all tasks."""
     if scope.narrowed_to:
         return []
     scores: dict[str, list[dict[str, Any]]] = defaultdict(list)

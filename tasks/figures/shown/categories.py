@@ -1,4 +1,4 @@
-"""Categories: where in the rubrics and on which tasks the models are strong and weak, and how gravely they err."""
+"""The page of categories: strengths and weaknesses of models by criteria and tasks, and severe mistakes."""
 
 from collections.abc import Callable
 
@@ -78,7 +78,7 @@ _FEW = (
     "common value: its interval (in the table) may cover less than 95 %."
 )
 _MOST_DOTS = 8
-"""So many labels have dots with their intervals below each other; more are a map."""
+"""Largest number of labels that are drawn as dots with intervals; more are drawn as a map."""
 Draw = Callable[[Rows], list[Plot]]
 
 

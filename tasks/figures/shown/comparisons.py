@@ -1,4 +1,4 @@
-"""Comparisons of two models, judges, runs and others: the differences, and the criteria that flipped."""
+"""The figures of `prbench diff`: the differences of two models, judges, runs and others, and the flipped criteria."""
 
 from collections.abc import Callable, Mapping
 from itertools import groupby, islice
@@ -15,7 +15,7 @@ from tasks.rules.text.numbers import counted, true_minus
 
 _SIDES = columns("first second where split")
 _MOST_DETAILED, _WORST_TASKS = 2, 5
-"""So many comparisons are all taken apart in tables, of more only the first; and so many tasks are listed of each."""
+"""Largest number of comparisons that all have detailed tables (of more, only the first has), and of their tasks."""
 Parts = dict[str, list[dict[str, Any]]]
 
 
@@ -37,7 +37,7 @@ def _compared(scope: Scope, given: Mapping[str, Any]) -> Parts:
 
 
 def _part(name: str) -> Callable[[Scope, Mapping[str, Any]], list[dict[str, Any]]]:
-    """Return a function that gives the rows of a figure: several figures show parts of one comparison."""
+    """Return a function that returns the rows of a figure: several figures show parts of one comparison."""
 
     def rows(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, Any]]:
         key = ("compared", *given["names"], given["of"], given["n_flips"])
@@ -65,7 +65,7 @@ def _sentences(rows: Rows) -> list[str]:
 
 
 def _detailed(rows: Rows) -> list[Row]:
-    """Return the rows of the comparisons if they are few, else those of the first."""
+    """Return the rows of all comparisons if they are few, else of the first one."""
     shown = list(dict.fromkeys(_key(row) for row in rows))
     kept = shown if len(shown) <= _MOST_DETAILED else shown[:1]
     return [row for row in rows if _key(row) in kept]

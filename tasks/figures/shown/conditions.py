@@ -1,4 +1,4 @@
-"""Comparisons of a model: under conditions, beside the same model without; and those that end when they are settled."""
+"""The pages of conditions (a model compared with its baseline) and of comparisons that end when they are settled."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -33,7 +33,7 @@ _DIFFERENCE = (
 
 
 def _both(name: str, kind: Kind, title: str, ratio: str = "") -> tuple[Column, ...]:
-    """Return the columns of a figure under the baseline and under the condition, and of the second by the first."""
+    """Return the columns of a figure under the baseline and under the condition, and of their ratio."""
     pair = (Column(f"baseline_{name}", "baseline", kind, title), Column(name, "condition", kind, title))
     return (*pair, Column(ratio, "factor", "number", title)) if ratio else pair
 

@@ -1,4 +1,4 @@
-"""Corrections by people and by a strong judge: cascades of a cheap and a strong judge, and debiased scores."""
+"""The pages of cascades (a cheap and a strong judge) and of scores that people's labels correct."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -22,7 +22,7 @@ _ENDS = ("agreement_ci_low", "agreement_ci_high")
 def _front(rows: Rows) -> charts.Chart:
     has_cost = all(row["thousand_usd"] for row in rows)
     named = [
-        # Which categories they are is in the table.
+        # The table lists the categories.
         {
             **row,
             "name": row["rule"].partition(" (")[0],
@@ -79,12 +79,12 @@ CASCADES = Page(
 
 
 def evaluated_rules(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return a row for each rule for two judges, evaluated now, cheapest first.
+    """Return a row for each rule for two judges, computed now, cheapest first.
 
-    A row has the figures of a rule on both halves of the tasks.
+    A row has a rule's figures on both halves of the tasks.
 
     Raises:
-        UsageError: one judge is given as both, or there is too little that both have judged.
+        UsageError: one judge is given as both, or both have judged too few of the same criteria.
     """
     cheap, strong = given["cheap"], given["strong"]
     if cheap == strong:
@@ -157,7 +157,7 @@ CASCADE = Figure(
 
 
 _ESTIMATES = {"judge": "judge's own", "labels_alone": "labels alone", "debiased": "debiased"}
-"""The values that charts show of each model: prefixes of column names."""
+"""The values of each model in charts: prefixes of column names."""
 _EMPTY = (
     "No verdict of a judge has a label of known probability. prbench export labelling --for leaderboard writes a sheet."
 )
@@ -173,7 +173,7 @@ _COLUMNS = (
 def beside_each_other(rows: Rows) -> list[Plot]:
     """Return a chart for each split.
 
-    For each model it shows a dot with its interval by the judge, by labels alone, and debiased.
+    For each model it shows a dot with its interval: the judge's, from labels alone, and debiased.
     """
     estimates = [
         {

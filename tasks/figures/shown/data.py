@@ -1,4 +1,4 @@
-"""Data: what the models are asked, how it is weighed, and whether it is in order."""
+"""The page of data: tasks, rubrics, weights, and the results of checks."""
 
 from collections.abc import Callable
 from datetime import UTC
@@ -12,7 +12,7 @@ from tasks.figures.figure import Breakdown, Figure, Page
 from tasks.rules.text.numbers import counted
 
 _MOST_REFUSALS = 200
-"""Rows in the table; where there are more they have one cause, which these show."""
+"""Number of rows in the table; more rows usually have one cause, which these show."""
 
 
 def _summary(rows: Rows) -> list[str]:
@@ -58,7 +58,7 @@ REFUSALS = Figure(
 
 
 _NO_LABELS = {"n_criteria", "weight"}
-"""What tasks and criteria are counted by and is no label."""
+"""The columns by which tasks and criteria are counted that are not labels."""
 _SPLITS = (
     *columns("split"),
     *columns(

@@ -1,4 +1,4 @@
-"""The hard subset: which tasks the models find hardest, how surely, and how the models do on them."""
+"""The page of the hard subset: the selected tasks, the stability of the selection, and the scores on it."""
 
 from functools import partial
 
@@ -9,7 +9,7 @@ from tasks.figures.figure import Figure, Page
 from tasks.figures.shown.overview import WHOLE
 
 _MOST_AROUND = 8
-"""Tasks on either side of the border that are drawn."""
+"""Number of drawn tasks on either side of the border."""
 _SIDES = ("inside", "outside")
 _OTHERS = {"official": "", "earlier": "selected ", "leave_one_out": "without "}
 

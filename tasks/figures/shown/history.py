@@ -1,4 +1,4 @@
-"""History: how each model's score went on, what was changed on the way, and what the runs made and cost."""
+"""The page of history: each model's scores over time, changes of the setup, and the runs with their cost."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from tasks.figures.columns import Rows, columns
 from tasks.figures.figure import Figure, Page
 
 _MOST_POINTS = 10
-"""Samplings of a model that the table lists; the CSV has all."""
+"""Number of vintages of a model in the table; the CSV has all."""
 _MOST_RUNS = 200
 
 

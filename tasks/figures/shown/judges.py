@@ -1,4 +1,4 @@
-"""Judges: how far they agree with people, with each other and with themselves, and whether they stay as they are."""
+"""The page of judges: their agreement with people, with each other and with themselves, and their drift."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ from tasks.figures.people import against_people
 from tasks.figures.shown.corrections import DECISIONS
 
 _MOST_PAIRS = 3
-"""Pairs of graders that are drawn where all of them would be too many to distinguish."""
+"""Number of drawn pairs of graders, if all of them would be too many to distinguish."""
 _CHARTED = {
     "category": "By category of the criterion",
     "severity": "By severity of the criterion",

@@ -1,4 +1,4 @@
-"""Length and cost: whether longer responses score higher, and what a score costs; no unknown price is shown as 0."""
+"""The page of length and cost: scores by length of responses and by cost; an unknown price is never shown as 0."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ _UNKNOWN = "An unknown price is left out, not counted as 0."
 
 def score_by_cost(rows: Rows) -> list[Plot]:
     """Return, for each split, a chart of score and cost, and one of the cost of a response and its judging."""
-    # A bar that lacks a part would look cheap.
+    # A bar without one of its parts would look cheap.
     priced = [row for row in rows if row["task_usd"] is not None]
     parts = [
         {**row, "part": part, "usd": row[column]}

@@ -18,7 +18,7 @@ Rows = list[dict[str, Any]]
 
 
 def covered(scope: Scope, given: Mapping[str, Any]) -> Rows:
-    """Return the coverage matrix of the scope's job; `only_stored` leaves out what is configured but not stored."""
+    """Return the coverage matrix of the scope's job; `only_stored` leaves out configured rows that are not stored."""
     return [coverage_row(cell) for cell in coverage(scope.job, only_stored=given["only_stored"])]
 
 

@@ -1,4 +1,4 @@
-"""The overview: who leads, how surely, and what changed."""
+"""The overview: the leaderboard with its uncertainty, and the latest changes."""
 
 from functools import partial
 from typing import Any
@@ -10,7 +10,7 @@ from tasks.figures.figure import Figure, Page
 from tasks.figures.scope import task_address
 
 WHOLE = {"breakdown": "all", "of_criteria": False}
-"""What the query of leaderboards asks for where there is no breakdown."""
+"""The parameters of the query of leaderboards without a breakdown."""
 _LEADERBOARD = (
     *columns(
         "judge_config split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "

@@ -1,7 +1,7 @@
 """The known formats of logs, the recognition of a file's format, and readers for all formats except Inspect's.
 
-Output folders of EvalScope have `predictions`, `reviews` and `reports` of its adapters that judge each criterion. A
-judge call that fails is kept as an attempt with its cause, and the whole sample then has no score. A sample whose
+Output folders of EvalScope have `predictions`, `reviews` and `reports` of adapters that judge each criterion. A
+failed judge call is kept as an attempt with its cause, and the whole sample then has no score. A sample whose
 prediction failed has no row.
 """
 
@@ -25,16 +25,16 @@ from tasks.rules.errors import UsageError
 from tasks.rules.verdict import PARSE_ERROR
 
 _MOST_OF_TASK = 1000
-"""A bound, since each response is compared with those before it."""
+"""A bound, because each response is compared with all earlier ones."""
 Row = Mapping[str, Any]
 
 
 def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> list[LoggedResponse]:
     """Return the responses of runs, in the order of their parts, with trials that are unique over all parts of a run.
 
-    A response with the same content as one of another part is that response (of several, the one with its own number);
-    one with other content is a further trial. If a judge decided differently on the same response, it judged it once
-    more.
+    A response with the same content as one of another part is that response (of several, the one with the same number);
+    one with other content is another trial. If a judge decided differently on the same response, that is another
+    repetition of the judge.
     """
     by_task: dict[Hashable, list[LoggedResponse]] = defaultdict(list)
     numbered = []
@@ -94,7 +94,7 @@ def read_evalscope(source: LogSource) -> Log:
                       of.get("reviews", {})))
         for (run, model, part, index), of in sorted(rows.items(), key=lambda item: item[0])
     )  # fmt: skip
-    # If another model has a task that a model lacks, its prediction failed and left no row.
+    # A model that lacks another model's task has a failed prediction, which left no row.
     tasks: dict[str | None, set[str]] = defaultdict(set)
     for response in responses:
         tasks[response.model].add(response.task_id or "")
@@ -125,7 +125,7 @@ def _response(where: str, model: str, part: str, prediction: Row, review: Row) -
     text = as_text(judged) or records.text_of(output)
     status, error = records.finished(output, text)
     gradings, combined = _gradings(where, score, as_list(metadata.get("rubrics")))
-    # The last user turn is the end of what was sent.
+    # The sent conversation ends with the last user turn.
     n_sent = max((index for index, (role, _) in enumerate(messages, start=1) if role == "user"), default=0)
     return LoggedResponse(
         where, as_text(prediction.get("model")) or model, as_text(metadata.get("task") or metadata.get("prompt_id")),
@@ -188,7 +188,7 @@ def read_published(source: LogSource) -> Log:
     trial = number_of(str(path), {"trial_number": named[1]} if named else config, "trial_number", first=0)
     responses = []
     for model, outputs in as_mapping(document["outputs"]).items():
-        # Its points stand in the order of its outputs; a task that the data set has twice is one output.
+        # Its points are in the order of its outputs; a task that the data set has twice is one output.
         points = {
             name: of
             for kind, name in (("clipped", PRIMARY), ("normalized", MIN_NORMALIZED))
@@ -247,8 +247,8 @@ def is_simple(source: LogSource) -> bool:
 def read_simple(source: LogSource) -> Log:
     """Return the examples, of one model and one judge, which the files do not name.
 
-    The harness repeats a judge's call until it can read the reply, so nothing is hidden; for a call that the provider
-    refused it stores a text of its own as the response.
+    The harness repeats a judge's call until it can read the reply, so no failure is hidden; for a call that the
+    provider refused it stores its own text as the response.
     """
     if examples := as_list(as_mapping(source.document.get("metadata")).get("example_level_metadata")):
         responses = [_of_example(f"{source.path}: example {n}", as_mapping(e)) for n, e in enumerate(examples, 1)]
@@ -279,7 +279,7 @@ def _of_example(where: str, example: Mapping[str, Any]) -> LoggedResponse:
 def _of_report(path: Path, text: str) -> Iterator[LoggedResponse]:
     """Yield the examples of an HTML report, which has no ids: their conversations identify their tasks.
 
-    Messages are escaped; the part with the grades is not.
+    Messages are escaped; the grades are not.
     """
     for number, section in enumerate(text.split(_SECTION)[1:], start=1):
         conversation, _, rest = section.partition(_RESPONSE)

@@ -34,10 +34,10 @@ from warehouse import Reader, Warehouse
 
 _STATUS = {value: status for status, value in VALUES.items()}
 _TABLES = {"responses": "text", "verdicts": "value"}
-"""The tables that a log is converted into -> the column that is NULL for a failure."""
+"""The tables of a log's rows -> the column that is NULL for a failure."""
 _STYLES = (
-    "read are a list of objects with criterion and decision, a mapping of criterion to decision, a list `grades` in "
-    "the order of the rubric, and marks in an explanation"
+    "supported are a list of objects with criterion and decision, a mapping of criterion to decision, a list `grades` "
+    "in the order of the rubric, and marks in an explanation"
 )
 
 
@@ -75,13 +75,13 @@ def import_results(
 ) -> list[StageReport]:  # fmt: skip
     """Import the responses and verdicts of other harnesses' logs, and compare the logs' means with those of the rows.
 
-    `model` and `judge` are labels instead of those in the logs; `{model}` and `{judge}` in them stand for these. Every
-    log is checked whole before the first row is stored. With `skip_unknown` responses and decisions on subjects that
-    the data set lacks are left out.
+    `model` and `judge` replace the labels in the logs; `{model}` and `{judge}` in them are the logs' labels. Every log
+        is checked completely before the first row is stored. With `skip_unknown` responses and decisions on tasks or
+        criteria that the data set lacks are left out.
 
     Raises:
         ImportRefused: an entry of a log does not fit the data set, or a different row is stored for it.
-        UsageError: a file is in no known format, or a label is missing or cannot be one of several models.
+        UsageError: a file is in no known format, or a label is missing or is given for several models.
     """
     benchmark, key = load_benchmark(job.settings.benchmark), key_of(job)
     with Warehouse(job.warehouse).reader() as reader:
@@ -150,7 +150,7 @@ def _notes(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterator[st
 
 
 class ScorePair(NamedTuple):
-    """A response's score in the log and here; None where it has no score."""
+    """A response's score in the log and here; None if it has no score."""
 
     task_id: str
     theirs: float | None
@@ -159,7 +159,7 @@ class ScorePair(NamedTuple):
 
 
 def _comparison(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterator[str]:
-    """Yield one line for each model, judge and score: the log's mean over tasks, ours, and where they differ."""
+    """Yield one line for each model, judge and score: the log's mean over tasks, ours, and the tasks that differ."""
     selection: dict[str, Any] = {
         "response_id": sorted({each.response["response_id"] for each in imported.scored}),
         "judge": sorted({each.judge for each in imported.scored}), "grading": imported.grading,
@@ -210,7 +210,7 @@ def _outcome(pairs: Sequence[ScorePair], *, is_clipped: bool) -> str:
     mean = fmean(ours) if ours else None
     outcome = f"equal on {counted(len(ours), 'task')}"
     if differing := [pair.difference for pair in pairs if pair.difference]:
-        # The paper clips the mean; means of equal scores are compared before that.
+        # The paper clips the mean; means are compared before clipping.
         mean = max(mean, 0.0) if is_clipped and mean is not None else mean
         outcome = f"differs on {some(differing, 5)}"
     return f"{_number(fmean(theirs))} in the log, {_number(mean)} here: {outcome}"
@@ -308,7 +308,7 @@ def _of_equal(
 ) -> Wording | None:
     """Return the criterion of a decision on a text that several criteria share, in another order than the rubric.
 
-    It is found by its weight. Decisions with the same weight and value are equivalent; any others are refused.
+    It is found by its weight. Decisions with the same weight and value are equivalent; all others are refused.
     """
     text = (decision.criterion or "").strip()
     alike = criteria.alike(task_id, text) if decision.is_reordered and text else ()
@@ -350,7 +350,7 @@ def labels_of(path: Path, names: Set[str | None], given: str | None, option: str
     what = {"--as": "model", "--by": "judge"}[option]
     placeholder = f"{{{what}}}"
     if given is not None and is_blank(given):
-        raise UsageError(f"{option} {given!r}: a label says something; write a name")
+        raise UsageError(f"{option} {given!r}: a label is not blank; write a name")
     if any(map(is_blank, names)) and (what == "model" if given is None else placeholder in given):
         raise UsageError(f"{path}: names no {what}; give its label with {option} LABEL, without {placeholder} in it")
     if given is not None and placeholder not in given and len(names) > 1:
@@ -383,7 +383,7 @@ def _add_rows(
 
 
 def _present(usage: Mapping[str, Any], row: Mapping[str, Any]) -> Row:
-    """Return the columns on a call that the log has values for and the row contains."""
+    """Return the columns on a call for which the log has values and that the row has."""
     return {name: value for name, value in usage.items() if value is not None and name in row}
 
 
@@ -402,7 +402,7 @@ def _add_grading(
     imported: ImportedLog, job: Job, logged: LoggedResponse, grading: Grading, response: Row, judge: str,
     criteria: Criteria,
 ) -> bool:  # fmt: skip
-    """Add the verdicts of a grading; return False if it names no criterion, so that its scores are not of a rubric."""
+    """Add the verdicts of a grading; return False if it names no criterion: then its scores are not of a rubric."""
     matches = list(matched(criteria, logged.where, response["task_id"], grading.decisions))
     if not matches:
         return False

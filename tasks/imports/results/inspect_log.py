@@ -22,7 +22,7 @@ _FAILURES = records.FAILURES - {EMPTY} | {PARSE_ERROR}
 _OPEN = {"not_judged", "no_response"}
 """Statuses without a decision, in the logs that `prbench export inspect` writes."""
 _DONE = {"ok", "success", "completed", "complete", "done", "scored", "graded", "judged"}
-"""Words of a status that stand beside a decision."""
+"""Words of a status that accompany a decision."""
 _HIDES = "may_hide_failures"
 _UNREADABLE = ("Invalid grading response format", "Could not parse grading response", "Failed to parse judge response")
 _BY_CRITERION = ("criteria", "verdicts", "decisions", "grades", "results", "met", "criteria_met")
@@ -41,12 +41,12 @@ def decisions_of(score: Row, sample: Row) -> Decisions | None:
     metadata = as_mapping(score.get("metadata"))
     for name, stated in metadata.items():
         if items := _items(stated):
-            # In this list of a scorer of inspect_evals (see the README), a call without a decision is unmet.
+            # In this list of a scorer of inspect_evals (see the README), a call without a decision counts as unmet.
             may_hide = True if name == "detailed_results" else _may_hide(items)
             return [_decision(item) for item in items if item.get("status") not in _OPEN], may_hide
     grades, weights = metadata.get("grades"), as_list(metadata.get("weights"))
     if isinstance(grades, list) and grades:
-        # In the order of the rubric, whose texts stand in the sample's metadata if anywhere.
+        # In the order of the rubric, whose texts may be in the sample's metadata.
         rubric = [as_mapping(item) for item in as_list(as_mapping(sample.get("metadata")).get("rubrics"))]
         names = [records.first_text(item, _NAMES) for item in rubric]
         return [
@@ -75,7 +75,7 @@ def _by_criterion(score: Row, metadata: Row) -> Mapping[str, Row]:
 
 
 def _flags(stated: Any) -> Mapping[str, Row]:
-    """Return a mapping of decisions that are not numbers, since weights are numbers too; None is a missing decision."""
+    """Return a mapping of decisions that are not numbers, because weights are numbers; None is a missing decision."""
     flags = {name: {"met": each} for name, each in as_mapping(stated).items()}
     known = [each["met"] for each in flags.values() if each["met"] is not None]
     return flags if known and all(isinstance(e, bool | str) and records.decided(e) is not None for e in known) else {}
@@ -132,7 +132,7 @@ def _failure(item: Row) -> tuple[str, str] | None:
 
 
 def _decision(item: Row) -> Decision:
-    # The criterion may be an object of its own.
+    # The criterion may be a separate object.
     criterion = next((inner for name in _NAMES if (inner := as_mapping(item.get(name)))), item)
     stated, explanation = _stated(item), records.first_text(item, _EXPLANATIONS)
     value, failure, stated_of = records.decided(stated), _failure(item), {**criterion, **item}
@@ -225,11 +225,11 @@ def _gradings(spec: Row, sample: Row) -> Iterator[Grading]:
     for name, (decisions, may_hide) in with_decisions.items():
         value = scores[name].get("value")
         judge = as_text(as_mapping(scores[name].get("metadata")).get("judge")) or _judge_of(spec, sample, name)
-        # Two scorers with one judge are two judges: their prompts may differ.
+        # Two scorers with the same judge count as two judges: their prompts may differ.
         is_only = len(with_decisions) == 1 or certain == {name}
         label = judge if is_only else f"{judge} ({name})" if judge else name
         stated = {records.PRIMARY: value} | {other: scores[other].get("value") for other in _OURS if other in scores}
-        # Of several values, those with our names count, or else the only one that is called a score.
+        # Of several values, those with our names count, else the only one that is called a score.
         inner = as_mapping(value)
         called = [each for known, each in inner.items() if known.endswith("_score")]
         ours = {known: inner[known] for known in _OURS if known in inner}

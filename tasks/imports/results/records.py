@@ -1,4 +1,4 @@
-"""Records of a log's content that are the same for all harnesses; its files, and readers of its parts."""
+"""The content of a log as records that are the same for all harnesses, its files, and readers of its parts."""
 
 import hashlib
 import re
@@ -34,7 +34,7 @@ MIN_NORMALIZED = "min_normalized"
 class Decision:
     """A decision on one criterion: `value` 1, 0.5 or 0, or None and the `status` of a failure.
 
-    `criterion` is an id or a criterion's exact text, `text` its text beside an id that may be the harness's own; if a
+    `criterion` is an id or a criterion's exact text, `text` its text if the id may be the harness's own; if a
     log has neither, `position` is the position in the rubric. With `is_guess` the name may not be a criterion, and then
     this is not a decision. `usage` are columns of a verdict. With `is_reordered` decisions are not in the order of the
     rubric.
@@ -57,7 +57,7 @@ class Decision:
 class Grading:
     """The decisions of a judge on a response, and the scores that the harness computed from them, by our names.
 
-    `may_hide_failures`: whether the harness stores a failed judge call as a decision; None where that is not known.
+    `may_hide_failures`: true if the harness stores a failed judge call as a decision; None if unknown.
     """
 
     judge: str | None
@@ -234,7 +234,7 @@ class LogSource:
         text: the text of a file, or an empty one if it has none.
         document: the object in a file of JSON, or an empty one.
         rows: the objects of a file of JSON Lines, or none.
-        damage: why a file that begins as JSON can be read neither as an object nor as JSON Lines; None for any other.
+        damage: the reason why a file that begins as JSON is neither an object nor JSON Lines; None for all others.
     """
 
     def __init__(self, path: Path) -> None:

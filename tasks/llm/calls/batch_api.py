@@ -1,4 +1,4 @@
-"""A provider's batch interface, through LiteLLM: OpenAI's files and batches, wherever they are spoken."""
+"""A provider's batch interface, through LiteLLM: OpenAI's files and batches, at any endpoint that supports them."""
 
 import io
 import json
@@ -23,12 +23,12 @@ _UNPROCESSED = frozenset({"batch_expired", "batch_cancelled"})
 _LISTED = 100
 _CUSTOM_ID = re.compile(rb'"custom_id"\s*:\s*"(\w+)"')
 _HEAD_BYTES = 1000
-"""How much of a line that is not read is searched for the id of its request."""
+"""Length of the part of an unread line that is searched for the id of its request."""
 
 
 @dataclass(frozen=True)
 class BatchState:
-    """The state of a batch: whether it is running, how it ended, and where its results are."""
+    """The state of a batch: running or how it ended, and the ids of its result files."""
 
     is_running: bool
     status: str
@@ -42,9 +42,9 @@ class NotNow(PipelineError):
 
 @dataclass(frozen=True)
 class BatchResult:
-    """The result of one request in a batch: an HTTP status and a body, or the fault of its line.
+    """The result of one request in a batch: an HTTP status and a body, or the error of its line.
 
-    The id is empty where the line does not show it.
+    The id is empty if the line does not show it.
     """
 
     custom_id: str
@@ -78,7 +78,7 @@ class BatchApi:
         return json.dumps({"custom_id": custom_id, "method": "POST", "url": _URL, "body": body})
 
     async def submit(self, submission: str, lines: Iterable[str]) -> str:
-        """Upload the requests and start the batch; its id."""
+        """Upload the requests, start the batch, and return its id."""
         content = ("\n".join(lines) + "\n").encode()
         file = await self._request(
             litellm().acreate_file(file=(f"{submission}.jsonl", content), purpose="batch", **self._common)
@@ -92,7 +92,7 @@ class BatchApi:
         return str(batch.id)
 
     async def find(self, submission: str) -> str | None:
-        """Return the batch of a submission; None if the provider has none. It may exist without being recorded here."""
+        """Return the batch of a submission, which may be unrecorded here; None if the provider has none."""
         after = None
         while True:
             page = await self._request(litellm().alist_batches(after=after, limit=_LISTED, **self._common))
@@ -114,7 +114,7 @@ class BatchApi:
     async def results(self, batch_id: str, file_id: str, custom_ids: Iterable[str]) -> list[BatchResult]:
         """Return the results in one of a batch's files, for requests with these ids.
 
-        What is larger than is read counts as a result that is too large, and so do those that stand behind it.
+        A result beyond the size limit, and all results after it, count as too large.
         """
         left, results = set(custom_ids), []
         exchange = Exchange(n_results=len(left))
@@ -141,13 +141,13 @@ class BatchApi:
             try:
                 return await request
             except Exception as error:
-                failure = failure_of(under_way.fault or error)  # what a library made of a fault says less
+                failure = failure_of(under_way.fault or error)  # an error that a library converted says less
                 kind = NotNow if failure.passes else PipelineError
                 raise kind(f"{self._target.endpoint_name}: batches: {failure.error}") from error
 
     @property
     def _common(self) -> dict[str, Any]:
-        # Whatever route calls take one by one: LiteLLM runs batches of some routes itself, call by call.
+        # Independent of the route of single calls: for some routes LiteLLM runs batches itself, call by call.
         address = {"api_base": filled_in(self._target.api_base)} if self._target.api_base else {}
         key = {"api_key": os.environ.get(f"{self._provider.upper()}_API_KEY") or "none"}
         if "api_key" in self._target.parameters:

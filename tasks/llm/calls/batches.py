@@ -1,7 +1,7 @@
 """Calls by provider batches: submitted once, followed across runs, their replies written to the ledger.
 
-What is about to be submitted is written down first, so that a crash between the two is noticed and nothing is
-submitted twice. States are only ever added; the last one in their order counts.
+A submission is recorded before it is sent, so that a crash in between is detected and no call is submitted twice.
+States are only added, never changed; the last one in their order is current.
 """
 
 import asyncio
@@ -23,13 +23,13 @@ from tasks.llm.transport import whole
 from tasks.rules.errors import PipelineError
 
 _MOST_REQUESTS, _MOST_BYTES = 20_000, 100 << 20
-"""Half of what OpenAI takes in one batch."""
+"""Half of OpenAI's limit for one batch."""
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.5, 60.0
 
 
 @dataclass(frozen=True)
 class SubmittedCall:
-    """A call in a batch: its key, the row that it is for, and what is sent beside the messages."""
+    """A call in a batch: its key, its row, and the parameters that are sent with the messages."""
 
     call_key: str
     cell: str
@@ -38,7 +38,7 @@ class SubmittedCall:
 
 @dataclass(frozen=True)
 class Submission:
-    """A batch that has not ended; `batch_id` is None when it is not known whether it was submitted."""
+    """A batch that has not ended; `batch_id` is None if it may not have been submitted."""
 
     name: str
     batch_id: str | None
@@ -72,7 +72,7 @@ class Submissions:
         return bool(self._ledger.rows(query, submission.name, ENDED))
 
     async def begin(self, endpoint: str, calls: Sequence[SubmittedCall]) -> Submission:
-        """Record what is about to be submitted."""
+        """Record calls before their submission."""
         name = uuid.uuid4().hex
         await self._ledger.write(
             ("insert into submissions values (?, ?)", [(name, endpoint)]),
@@ -100,8 +100,8 @@ def _state(name: str, state: str, batch_id: str | None) -> tuple[str, list[tuple
 class BatchOutcome:
     """The result of submitting and collecting batches: the replies, counts of calls, and notes.
 
-    `waiting` are still with the provider, `too_late` were not submitted since the time was up, `n_failed` have failed
-    in a way that may pass.
+    `waiting` calls are still with the provider, `too_late` ones were not submitted because the stop time had come, and
+    `n_failed` is the number of temporary failures.
     """
 
     replies: list[Reply] = field(default_factory=list)
@@ -115,8 +115,8 @@ class BatchOutcome:
 class Batching:
     """The batches of one target.
 
-    Of all processes at work on the warehouse, one at a time submits what is not submitted yet. Nothing is submitted
-    after `stop_at_s` (wall-clock time), nor waited for. Submitting is given up when that fails for `outage_s`.
+    Only one process of the warehouse at a time submits missing calls. After `stop_at_s` (wall-clock time) no batch is
+    submitted or waited for. Submission is given up when it fails for `outage_s`.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Batching:
     async def submit_and_collect(self, calls: Sequence[Call], wait_s: float) -> BatchOutcome:
         """Submit the calls that have neither a reply nor a batch, and wait for batches to end.
 
-        The amount reserved for a batch that goes on when the waiting ends counts as used: all of it may still be spent.
+        The amount reserved for a batch that is running when the wait ends counts as used: it may still be spent.
 
         Raises:
             PipelineError: the provider's batch interface cannot be used.
@@ -148,8 +148,8 @@ class Batching:
         finally:
             self._reservations.count_as_used()
         if held_back:
-            outcome.notes.append(f"{len(held_back)} calls were not submitted, since they could exceed the budget")
-            with suppress(BudgetSpent):  # it is spent if it has no room, even later, for one of them
+            outcome.notes.append(f"{len(held_back)} calls were not submitted, because they could exceed the budget")
+            with suppress(BudgetSpent):  # the budget is spent if one of them could never fit
                 for most in (most_of(call, call.own_parameters) for call in held_back):
                     if self._budget.reserve(most):
                         self._budget.release(most, NOTHING)
@@ -159,7 +159,7 @@ class Batching:
         """Wait for batches to end; submit the calls held back when batches and live calls release what they reserved.
 
         Returns:
-            The calls for which there was no room.
+            The calls that did not fit into the budget.
         """
         until_s, poll_s = time.monotonic() + self._left_s(wait_s), _FIRST_POLL_S
         while True:
@@ -180,9 +180,9 @@ class Batching:
                 poll_s = _FIRST_POLL_S if outcome.n_submitted > n_before else poll_s
 
     async def _submit_alone(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Call]:
-        """Find lost batches and submit missing calls, while no other process does either for this target.
+        """Find lost batches and submit missing calls, while no other process does so for this target.
 
-        Repeat this if that may help: a batch that was submitted in spite of a failure is found then.
+        Retry temporary failures: a batch that was submitted in spite of an error is then found.
         """
         locks, name = self._ledger.call_locks, f"submitting batches to {self._target.endpoint_name}"
         paused_s, pause_s = 0.0, _FIRST_POLL_S
@@ -212,7 +212,7 @@ class Batching:
                     await self._submissions.submitted(submission, batch_id)
 
     async def _submit(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Call]:
-        """Submit the calls without a reply or a batch; return those that the cap has no room for."""
+        """Submit the calls without a reply or a batch; return those that do not fit into the budget."""
         held_back: list[Call] = []
         away = {call.call_key for open_ in self._submissions.open(self._target.endpoint_name) for call in open_.calls}
         lines: dict[str, tuple[SubmittedCall, str]] = {}
@@ -221,7 +221,7 @@ class Batching:
             key = call.key(parameters)
             history = self._ledger.history(key)
             is_tried = history.reply_for(call.cell) or history.failed_for(call.cell)
-            # A call whose lock is held is being made by another run.
+            # Another run is making a call whose lock is held.
             if key in away or key in lines or is_tried or self._ledger.call_locks.is_held(key):
                 continue
             if self._left_s(1.0) <= 0:
@@ -239,14 +239,14 @@ class Batching:
         return held_back
 
     async def _poll(self, submission: Submission, outcome: BatchOutcome) -> str | None:
-        """Record the results of a batch if it has ended; return a note on one that goes on."""
-        goes_on = f"batch {submission.batch_id} goes on with {len(submission.calls)} calls"
+        """Record the results of a batch if it has ended; return a note if it is still running."""
+        goes_on = f"batch {submission.batch_id} is still running, with {len(submission.calls)} calls"
         try:
             state = await self._api.state(str(submission.batch_id))
             if state.is_running:
                 return goes_on
             with self._ledger.call_locks.holding(f"results of {submission.name}") as is_ours:
-                if not is_ours:  # another process takes them in just now
+                if not is_ours:  # another process is recording them now
                     return goes_on
                 if not self._submissions.has_ended(submission):
                     await self._record(submission, state, outcome)
@@ -263,13 +263,13 @@ class Batching:
             for each in results
             if each.custom_id in by_key and not each.is_unprocessed
         ]
-        if has_all:  # lines that do not show their call are those of the calls without one
+        if has_all:  # lines without an id belong to the calls without a line
             unnamed = [each for each in results if not each.custom_id]
             taken += [self._entry(by_key.pop(key), each) for key, each in zip(list(by_key), unnamed, strict=False)]
         await self._submissions.ended(submission, [entry for entry, _ in taken])
         for entry, used in taken:
             self._reservations.release(entry.call_key, used)
-        if not has_all:  # it was cut short and did not come to the others
+        if not has_all:  # the batch was cut short before the other calls
             for key in by_key:
                 self._reservations.release(key, NOTHING)
         outcome.replies += [entry.reply for entry, _ in taken]
@@ -292,7 +292,7 @@ class Batching:
 
 
 def _chunks(lines: Iterable[tuple[SubmittedCall, str]]) -> Iterator[list[tuple[SubmittedCall, str]]]:
-    """Yield as many calls at a time as one batch may hold."""
+    """Yield the calls in groups that fit into one batch."""
     chunk: list[tuple[SubmittedCall, str]] = []
     size = 0
     for call, line in lines:
@@ -308,7 +308,7 @@ def _chunks(lines: Iterable[tuple[SubmittedCall, str]]) -> Iterator[list[tuple[S
 def _read(target: Target, result: BatchResult) -> Reply:
     """Return the reply in a result, with the prices of a batch.
 
-    A failure is a reply too, with its status and cause.
+    A failure is also a reply, with its status and cause.
     """
     if result.fault is not None:
         return failure_of(result.fault).reply
@@ -317,7 +317,7 @@ def _read(target: Target, result: BatchResult) -> Reply:
     try:
         content, body = whole(result.body)
         reply = from_chat(litellm().ModelResponse(**content), body)
-    except Exception as error:  # noqa: BLE001 - a body that is no completion becomes its state, with the cause
+    except Exception as error:  # noqa: BLE001 - a body that is not a completion becomes a failure with the cause
         return failure_of(error).reply
     prices = prices_of(target, of_batch=True)
     cost = cost_usd(prices, reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens)

@@ -1,6 +1,6 @@
-"""Calls to models: looked up before they are made, durable before they are counted, tried again where that may help.
+"""Calls to models: looked up in the ledger first, durable before they count, retried after temporary failures.
 
-At first one attempt: the parameters of a call as LiteLLM takes them, and what comes back.
+The first part is one attempt: the parameters of a call in LiteLLM's form, and its outcome.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _OWN = frozenset({"api", "thinking_budget_tokens", "web_search", "code_interpret
 
 
 def chat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return our parameters as LiteLLM expects them for chat completions."""
+    """Return our parameters in LiteLLM's form for chat completions."""
     more: dict[str, Any] = {"web_search_options": {}} if parameters.get("web_search") else {}
     if (budget := parameters.get("thinking_budget_tokens")) is not None:
         more["thinking"] = {"type": "enabled", "budget_tokens": budget}
@@ -37,7 +37,7 @@ def chat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return our parameters as LiteLLM expects them for the responses API."""
+    """Return our parameters in LiteLLM's form for the responses API."""
     more: dict[str, Any] = {}
     if "max_tokens" in parameters:
         more["max_output_tokens"] = parameters["max_tokens"]
@@ -56,25 +56,25 @@ def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def arguments_of(parameters: Mapping[str, Any], more: Mapping[str, Any], moved: Collection[str] = ()) -> dict[str, Any]:
-    """Return LiteLLM's parameters for ours: those of embeddings as they are, others renamed or added."""
+    """Return LiteLLM's parameters for ours: those of embeddings unchanged, others renamed or added."""
     sent = {name: value for name, value in parameters.items() if name not in _OWN and name not in moved}
     headers = {name: filled_in(value) for name, value in (parameters.get("headers") or {}).items()}
     return {**filled_in_secrets({**sent, **more}), **({"extra_headers": headers} if headers else {})}
 
 
 Sender = Callable[[Call, Mapping[str, Any]], Awaitable[Reply]]
-"""Makes one attempt of a call with these parameters, and returns its outcome; it keeps no state and never raises for a
-call that failed, only `NoSender`. `send` makes it in this process; limits, budget, ledger and retries stay with the
-gateway.
+"""Makes one attempt of a call with these parameters, and returns its outcome. It keeps no state, and raises only
+`NoSender`, never for a failed call. `send` makes the attempt in this process; limits, budget, ledger and retries belong
+to the gateway.
 """
 
 
 class NoSender(PipelineError):
-    """No process could make the attempt, so nothing was sent."""
+    """No process could make the attempt, so no request was sent."""
 
 
 async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
-    """Make one attempt. A failure is a reply too, with its status and cause; nothing is raised for it."""
+    """Make one attempt. A failure is also a reply, with its status and cause; it does not raise."""
     target, prices = call.target, prices_of(call.target)
     is_priced_by_litellm = (prices.price_table or "").startswith("litellm")
     spare_work(must_price=is_priced_by_litellm)
@@ -84,8 +84,8 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
             async with asyncio.timeout(target.timeout_s):
                 completion = await _ask(target, [dict(message) for message in call.messages], parameters)
             if exchange.fault is not None:
-                raise exchange.fault  # noqa: TRY301 - a library that took it for the end of a reply kept it to itself
-        except Exception as error:  # noqa: BLE001 - every failure of a call becomes its state, with the cause
+                raise exchange.fault  # noqa: TRY301 - a library swallowed it as the end of a reply
+        except Exception as error:  # noqa: BLE001 - every failure of a call becomes a reply with the cause
             failure = failure_of(exchange.fault or error)
             if failure.is_about_key:
                 failure = replace(failure, error=f"{failure.error}; check the key: {key_state(target)}")
@@ -97,7 +97,7 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
     else:
         reply = from_embedding(completion) if api == EMBEDDING else from_chat(completion, exchange.body)
     cost = cost_usd(prices, reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens)
-    if cost is not None and is_priced_by_litellm:  # which knows tiers and fees
+    if cost is not None and is_priced_by_litellm:  # LiteLLM knows tiers and fees
         stated = (getattr(completion, "_hidden_params", None) or {}).get("response_cost")
         cost = cost if stated is None else float(stated)
     return replace(reply, cost_usd=cost, prices=prices, latency_s=time.monotonic() - started_s)
@@ -108,9 +108,9 @@ async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mappi
     make_known(address["model"])
     common = {
         **address,
-        # The time limit is kept in `send`, over the whole reply; this one only has to be no shorter.
+        # `send` enforces the time limit over the whole reply; this one must only be no shorter.
         "timeout": target.timeout_s + 5,
-        # Retries are made by the gateway and nowhere else; LiteLLM's own would be silent and long.
+        # Only the gateway retries; LiteLLM's own retries would be silent and long.
         "max_retries": 0,
         "num_retries": 0,
     }
@@ -132,18 +132,18 @@ async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mappi
 
 
 def _joined_stream(pieces: list[Any], messages: list[dict[str, str]], *, has_usage: bool) -> Any:
-    """Return one completion from a stream's pieces, with the provider's values and none that LiteLLM made up."""
+    """Return one completion from a stream's pieces, with only the provider's values, not LiteLLM's own."""
     whole = litellm().stream_chunk_builder(pieces, messages=messages)
     # LiteLLM puts the requested name in every piece; the model that replied is in the hidden parameters.
     names = [getattr(piece, "_hidden_params", {}).get("provider_response_model") for piece in pieces]
     whole.model = next((name for name in names if name), None)
-    # LiteLLM leaves these out of what it puts together.
+    # LiteLLM leaves these out of the completion that it builds.
     choices = [piece.choices[0] for piece in pieces if piece.choices]
     content = [{"token": token, "logprob": logprob} for token, logprob in logprobs_in(choices) or ()]
     if content and whole.choices:
         whole.choices[0].logprobs = {"content": content}
     if not has_usage:
-        whole.usage = None  # LiteLLM counts for itself where the provider says nothing
+        whole.usage = None  # LiteLLM counts tokens itself if the provider reports none
     return whole
 
 
@@ -160,7 +160,7 @@ _COSTLY = ("reasoning_effort", "thinking_budget_tokens", "web_search", "code_int
 FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.5, 60.0
 _BYTES_A_TOKEN = 4
 _LIKELY_REPLY_TOKENS = 500
-"""First guesses for the tokens a minute; they are corrected when the reply is there."""
+"""First estimates for tokens per minute; the reply corrects them."""
 
 
 @dataclass(frozen=True)
@@ -176,10 +176,10 @@ class Tries:
 
 
 class Gateway:
-    """Makes calls: each reply is from the ledger or from the model.
+    """The maker of calls: each reply is from the ledger or from the model.
 
-    One attempt is: admission by the limiter, a lock on the call among all processes, the call, the ledger. A reply is
-    never returned before it is durable. What is spent is recorded under `purpose`: sample, judge or drift.
+    The steps of an attempt are: admission by the limiter, a lock on the call among all processes, the call, the ledger.
+    A reply is never returned before it is durable. Spend is recorded under `purpose`: sample, judge or drift.
     """
 
     def __init__(
@@ -191,13 +191,13 @@ class Gateway:
         self._is_only_ledger = False
 
     def from_ledger_only(self) -> "Gateway":
-        """Return the same gateway, but without calls: it only replies from the ledger."""
+        """Return the same gateway without calls: all replies are from the ledger."""
         other = copy(self)
         other._is_only_ledger = True
         return other
 
     async def complete(self, call: Call) -> Reply:
-        """Return the reply to a call. A failure is a reply too, with its status and cause.
+        """Return the reply to a call. A failure is also a reply, with its status and cause.
 
         Raises:
             NotCalled: no attempt was made: the model was stopped, the budget is spent, or the time is up.
@@ -208,7 +208,7 @@ class Gateway:
         if self._is_only_ledger:
             raise NotCalled(f"{call.target.endpoint_name}: the call may have been made before, and its row was lost")
         if call.is_batched and not failed:
-            raise NotCalled(f"{call.target.endpoint_name}: the call is left to a batch that has not brought it yet")
+            raise NotCalled(f"{call.target.endpoint_name}: the call is in a batch that has not ended yet")
         if call.is_batched and not call.allows_live:
             return _summed_up(failed, [], len(failed))
         tried = min(len(failed), self._tries.attempts - 1)
@@ -232,7 +232,7 @@ class Gateway:
             is_too_late = time.time() + wait_s >= stop_at_s or time.monotonic() + wait_s - started_s >= deadline_s
             if not reply.may_pass or number == self._tries.attempts or is_too_late:
                 break
-            if not requested_s:  # a wait that the provider asked for is kept by the limiter, for all calls
+            if not requested_s:  # the limiter handles a wait that the provider requests, for all calls
                 await asyncio.sleep(wait_s)
         return replies
 
@@ -242,7 +242,7 @@ class Gateway:
     def _before(self, call: Call) -> tuple[Reply | None, Sequence[Entry]]:
         """Return the reply in the ledger, if there is one, and the failed attempts.
 
-        A reply with the last resort counts only if it was made for this very cell.
+        A reply with the last resort counts only if it was made for this cell.
         """
         target = call.target
         history = self._history(call, call.key(call.parameters(target.parameters)))
@@ -271,7 +271,7 @@ class Gateway:
     async def _locked_attempt(
         self, call: Call, parameters: Mapping[str, Any], key: str, request: AdmissionRequest
     ) -> Reply | None:
-        """Make an attempt and return its reply, or a reply that exists by now; None if another process calls."""
+        """Make an attempt and return its reply, or one that exists by now; None if another process makes the call."""
         admission = await self._limiter.acquire(request)
         outcome = Outcome()
         try:
@@ -279,11 +279,11 @@ class Gateway:
             with self._ledger.call_locks.holding(key) as is_locked:
                 if not is_locked:
                     return None
-                # While this one waited, the same call may have been made for another cell or by another process.
+                # During the wait, the same call may have been made for another cell or by another process.
                 history = self._history(call, key)
                 if (stored := history.reply_for(call.cell)) is not None:
                     return stored
-                outcome = Outcome(is_lost=True)  # unless it comes back
+                outcome = Outcome(is_lost=True)  # unless the sender comes back
                 outcome = Outcome(await self._send_and_record(call, parameters, key, history.next_attempt))
                 return outcome.reply
         except NoSender:
@@ -313,7 +313,7 @@ def _summed_up(failed: Sequence[Entry], replies: Sequence[Reply], tried: int) ->
 
 
 def backoff_s(attempt: int) -> float:
-    """Return a wait that doubles, with jitter, so that calls that failed together are not repeated together."""
+    """Return a wait that doubles, with jitter: calls that failed together should not be retried together."""
     return float(min(_LONGEST_BACKOFF_S, FIRST_BACKOFF_S * 2 ** (attempt - 1))) * random.uniform(0.5, 1.5)
 
 
@@ -322,7 +322,7 @@ Probed = tuple[bool | None, str]
 
 
 async def probe(targets: Sequence[Target], ledger: Path | None, run_id: str) -> list[Probed]:
-    """Call models once each, all at the same time, and add the cost to the spend of a ledger."""
+    """Call each model once, all at the same time, and add the cost to the spend of a ledger."""
     replies = await asyncio.gather(*map(_reply_of, targets))
     spent = [
         spend_of(Entry("", 1, "", run_id, target.name, target.endpoint, "", reply, is_final=False, purpose="doctor"))
@@ -330,7 +330,7 @@ async def probe(targets: Sequence[Target], ledger: Path | None, run_id: str) -> 
         if reply.cost_usd
     ]
     if spent and ledger is not None:
-        # The checks of the warehouse say what is wrong with it.
+        # Other checks report problems of the warehouse.
         with suppress(PipelineError), closing(Ledger(ledger)) as opened:
             await opened.write((ADD_SPEND, spent))
     return [_probed(reply) for reply in replies]

@@ -1,1 +1,1 @@
-"""The ledger: each finished call, on disk before it counts."""
+"""The ledger: each finished call is on disk before it counts."""

@@ -1,9 +1,9 @@
-"""Call locks: of all processes at work on a warehouse, one makes a call, and the others wait for its reply.
+"""Call locks: one process of a warehouse makes a call, and the others wait for its reply.
 
-A call lock is a lock on one byte of a file that stays empty; the byte's offset is the hash of the name. The kernel
-frees a lock when its holder ends, however it ends. The locks belong to the opened file and not to the process
-(`F_OFD_SETLK`): POSIX locks of a process would not keep two runs in it apart, and closing any file object on that file
-would free all of them. Two names with the same hash merely wait for each other.
+A call lock is a lock on one byte of an empty file; the byte's offset is the hash of the name. The kernel frees a lock
+when its holder ends, in whatever way. The locks belong to the opened file and not to the process (`F_OFD_SETLK`): POSIX
+locks of a process would not separate two runs in it, and closing any file object on that file would free all of them.
+Two names with the same hash only wait for each other.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _FIRST_LOOK_S, _LONGEST_LOOK_S = 0.01, 0.25
 
 
 class CallLocks:
-    """The locks that this process holds, among all that work on a folder.
+    """The locks of this process on a folder that several processes use.
 
     Raises:
         OSError: the file of the locks cannot be opened.
@@ -37,13 +37,13 @@ class CallLocks:
 
     @contextlib.contextmanager
     def holding(self, name: str) -> Iterator[bool]:
-        """Lock a name while the block lasts, if it is free; yields whether it is locked now.
+        """Lock a name until the block ends, if it is free; yield whether it was locked.
 
         Raises:
             PipelineError: the system has no locks left.
         """
         offset = _offset_of(name)
-        is_free = offset not in self._held  # the kernel would grant a lock that this process holds again
+        is_free = offset not in self._held  # the kernel would grant a lock again to the process that holds it
         if is_free:
             try:
                 fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_WRLCK, 0, offset, 1, 0))
@@ -70,7 +70,7 @@ class CallLocks:
         return offset in self._held or kind != fcntl.F_UNLCK
 
     async def released(self, name: str, until_s: float | None = None) -> None:
-        """Wait until nobody holds it, or until a moment of wall-clock time."""
+        """Wait until no process holds the lock, or until a moment of wall-clock time."""
         look_s = _FIRST_LOOK_S
         while self.is_held(name) and (until_s is None or time.time() < until_s):
             await asyncio.sleep(look_s)
@@ -82,5 +82,5 @@ class CallLocks:
 
 
 def _offset_of(name: str) -> int:
-    """Return an offset below the largest one of a file, with room for the byte itself."""
+    """Return an offset below the largest one of a file, so that the byte fits."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") >> 2

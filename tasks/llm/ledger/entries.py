@@ -1,6 +1,6 @@
-"""The content of the ledger: its tables, a call with everything derived from it, and the spend.
+"""The content of the ledger: its tables, a call and its derived values, and the spend.
 
-The spend sums up all attempts, the discarded ones included, and outlives the entries that it sums up.
+The spend is the sum over all attempts, with discarded ones, and stays when their entries are deleted.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ SPEND_KEY = ("run_id", "day", "purpose", "called_model")
 _COUNTS = ("calls", "failed_calls", "unpriced_calls", "prompt_tokens", "cached_tokens", "completion_tokens")
 SPEND_COLUMNS = (*SPEND_KEY, *_COUNTS, "cost_usd")
 Statement = tuple[str, Sequence[tuple[Any, ...]]]
-"""SQL and the rows of values that it is executed with."""
+"""An SQL statement and its rows of values."""
 TABLES = {
     "calls": f"create table calls ({', '.join(COLUMNS)}, checksum, primary key (call_key, attempt))",
     "spent": "create table spent (call_key text primary key, attempt integer not null)",
@@ -40,31 +40,31 @@ TABLES = {
     )""",
     "submission_states": "create table submission_states (submission text, state text, batch_id text, at_s real)",
 }
-"""The tables of the ledger's file, made in this order."""
+"""The tables of the ledger's file, created in this order."""
 SUBMITTING, SUBMITTED, ENDED = "handing in", "handed in", "ended"
 """The states of a batch as they are stored."""
 SPENT = "insert into spent values (?, ?) on conflict do update set attempt = max(attempt, excluded.attempt)"
-"""Takes a call key and the attempt up to which it is spent."""
+"""Its values are a call key and the attempt up to which it is spent."""
 ADD_SPEND = f"insert into spend values ({', '.join('?' * len(SPEND_COLUMNS))}) on conflict do update set " + ", ".join(
     f"{name} = {name} + excluded.{name}" for name in (*_COUNTS, "cost_usd")
 )
-"""Takes what `spend_of` gives."""
+"""Its values are those of `spend_of`."""
 FILL_SPEND = f"""
     insert into spend select
         run_id, date(finished_at_s, 'unixepoch'), 'unknown', model, count(*), sum(status != '{OK}'),
         sum(cost_usd is null), total(prompt_tokens), total(cached_tokens), total(completion_tokens), total(cost_usd)
     from calls group by 1, 2, 3, 4
 """
-"""What the calls of a damaged file say whose sums are lost; they do not show what they were made for."""
+"""The spend of a damaged file's calls, if the sums are lost; the calls do not show their purpose."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One finished attempt: the request's identity, what was really sent, and what came of it.
+    """A finished attempt: the request's identity, the sent parameters, and the result.
 
-    `cell` is the row that it was made for, `is_final` whether it ends the call or is a failure that may pass.
-    `purpose` (sample, judge or drift) and `is_unpaid` (the server said no before it worked on it) are for what is spent
-    and no part of the row in the ledger.
+    `cell` is the row that it was made for; `is_final` is false for a temporary failure, which does not end the call.
+    `purpose` (sample, judge or drift) and `is_unpaid` (the server rejected it before work) are only for the spend, and
+    not stored with the entry.
     """
 
     call_key: str
@@ -90,7 +90,7 @@ class Entry:
 
     @classmethod
     def of(cls, row: Sequence[Any], logprobs: Any = None) -> "Entry | None":
-        """Return the entry of a row of the table, with the log-probabilities kept beside it.
+        """Return the entry of a row of the table, with its log-probabilities from another table.
 
         None if the row is damaged.
         """
@@ -105,14 +105,14 @@ class Entry:
 
 def checksum_of(values: Sequence[Any]) -> str:
     """Return the checksum of a row of the ledger (its values in the order of `COLUMNS`), which shows damage."""
-    # SQLite has no NaN: it keeps NULL.
+    # SQLite has no NaN: it stores NULL.
     kept = [None if isinstance(value, float) and math.isnan(value) else value for value in values]
     text = json.dumps(kept, default=repr)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def is_as_written(row: Sequence[Any]) -> bool:
-    """Return whether a row of the ledger is unchanged since it was written: its checksum comes last."""
+    """Return whether a row of the ledger is unchanged since it was written, by its checksum, the last value."""
     return bool(row[-1] == checksum_of(row[:-1]))
 
 
@@ -125,7 +125,7 @@ def _logprobs_of(text: Any) -> Logprobs | None:
 
 
 def as_text(parameters: Any) -> str:
-    """Return parameters as they are stored in the ledger."""
+    """Return parameters as the ledger stores them."""
     return json.dumps(parameters, sort_keys=True, ensure_ascii=False)
 
 
@@ -133,8 +133,8 @@ def as_text(parameters: Any) -> str:
 class History:
     """All attempts of one call, oldest first. Those up to number `spent` have become a failed row.
 
-    `late` are the numbers of attempts that were made since the run began, by any process. Their row was missing when
-    the run was planned, so they count even if they are spent: another run has tried the same row meanwhile.
+    `late` are the numbers of attempts since the run began, by any process. Their row was missing when the run was
+    planned, so they count even if they are spent: another run has tried the same row meanwhile.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -146,7 +146,7 @@ class History:
         return tuple(entry for entry in self.entries if entry.attempt > self.spent or entry.attempt in self.late)
 
     def since(self, moment_s: float | None) -> "History":
-        """Return the entries after a moment; of earlier ones only the number of the last attempt counts."""
+        """Return the history after a moment; of earlier entries it keeps only the number of the last attempt."""
         if moment_s is None:
             return self
         entries = tuple(entry for entry in self.entries if entry.finished_at_s > moment_s)
@@ -159,7 +159,7 @@ class History:
         return max([self.spent, *(entry.attempt for entry in self.entries)]) + 1
 
     def failed_for(self, cell: str) -> tuple[Entry, ...]:
-        """Return the attempts for a row that is not written yet that failed and may pass."""
+        """Return the temporary failures for a row that is not written yet."""
         return tuple(entry for entry in self._open if entry.cell == cell and not entry.is_final)
 
     def has_attempt_for(self, cell: str) -> bool:
@@ -191,10 +191,10 @@ def total_usd(replies: Sequence[Reply]) -> float | None:
 
 
 def spend_of(entry: Entry) -> tuple[Any, ...]:
-    """Return the spend of one attempt, in the order of `SPEND_COLUMNS`; its day is the one of its end, in UTC.
+    """Return the spend of one attempt, in the order of `SPEND_COLUMNS`; its day is that of its end, in UTC.
 
-    An attempt is failed unless it brought a text, and unpriced when nobody knows what it cost: there is no price, or it
-    ended without a report of its usage. One that the server turned away before it worked on it cost nothing.
+    An attempt is failed unless it returned a text, and unpriced if its cost is unknown: without a price, or without a
+    report of its usage. An attempt that the server rejected before work cost nothing.
     """
     reply = entry.reply
     day = datetime.fromtimestamp(entry.finished_at_s, UTC).date().isoformat()

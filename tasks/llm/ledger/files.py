@@ -1,4 +1,4 @@
-"""The ledger's file: its lock, the check for damage, and a new file with what SQLite still reads of a damaged one."""
+"""The ledger's file: its lock, the check for damage, and its repair with all rows that SQLite can still read."""
 
 import contextlib
 import fcntl
@@ -17,22 +17,22 @@ from tasks.rules.errors import PipelineError
 from tasks.rules.text.characters import one_line
 
 VERSION = 3
-"""Stands in a file as `user_version`; version 3 is of November 2026."""
+"""The `user_version` of a file; version 3 is of November 2026."""
 DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
-"""What SQLite's module raises on a damaged file; the second where what SQLite says of it is damaged text."""
+"""Errors of SQLite's module on a damaged file; the second one if SQLite's message is itself damaged text."""
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _FORBIDDEN = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY})
 _NOT_OF_THE_FILE = _BUSY | _FORBIDDEN | {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
 _FILE_PARTS = ("", "-wal", "-shm")
-"""What SQLite appends to the names of a file and its companions."""
+"""Suffixes that SQLite adds to the name of a file for its companions."""
 _POLL_S, _UNNOTICED_S = 0.05, 1.0
 _REMEDY = "make room for it and run again"
 MOST_CHECKED_BYTES = 256 << 20
-"""A file up to this size is checked for damage when it is opened; larger ones after reading them has failed."""
+"""A file up to this size is checked for damage when it is opened; a larger one after a failed read."""
 _PAGE_BYTES, _ENTRY_BYTES, _AT_ONCE = 4096, 200, 1_000
-"""Of a ledger a page, the least that a call takes, and how many rows of a damaged file are read at once."""
+"""Bytes of a page, smallest size of a call, and number of rows of a damaged file that are read at once."""
 _MARK_AT, _N_MARKS = 68, 2**31
-"""Where SQLite's file format has the `application_id`, four bytes, and how many positive ones there are."""
+"""Position of the four-byte `application_id` in SQLite's file format, and the number of positive values."""
 
 
 def ledger_path(folder: Path) -> Path:
@@ -47,7 +47,7 @@ def readable_path(folder: Path) -> Path | None:
 
 
 def was_damaged_since(folder: Path, since_s: float) -> bool:
-    """Return whether a damaged ledger was set aside after a moment (seconds since 1970), and may have lost calls."""
+    """Return whether a damaged ledger, which may have lost calls, was set aside after a moment (seconds since 1970)."""
     return any(path.stat().st_ctime >= since_s for path in folder.glob("damaged-*"))
 
 
@@ -57,9 +57,9 @@ def beside(path: Path, part: str) -> Path:
 
 
 def in_use(folder: Path) -> TextIO:
-    """Take the ledger's lock, which all of its users share, and return it; closing it releases the lock.
+    """Take the ledger's lock, which all its users share, and return it; closing it releases the lock.
 
-    Whoever is the only one checks the ledger first, and repairs it where it is damaged; others wait for that.
+    A user that is alone first checks the ledger, and repairs damage; others wait for that.
 
     Raises:
         OSError: the folder cannot be written.
@@ -72,7 +72,7 @@ def in_use(folder: Path) -> TextIO:
                 _prepare(path)
             if _try_lock(lock, fcntl.LOCK_SH) and path.exists() and not _repaired(path).exists():
                 return lock
-            fcntl.flock(lock, fcntl.LOCK_UN)  # another process prepares it, or was killed before it had
+            fcntl.flock(lock, fcntl.LOCK_UN)  # another process is preparing it, or was killed before the end
             if time.monotonic() > notice_at_s:
                 notice(f"{path}: another process is checking it; waiting for that")
                 notice_at_s = float("inf")
@@ -84,7 +84,7 @@ def in_use(folder: Path) -> TextIO:
 
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[Path | None]:
-    """The ledger's file, checked and repaired, for this process alone while the block lasts; None if it is in use.
+    """Yield the ledger's file, checked and repaired, for this process alone until the block ends; None if it is in use.
 
     Raises:
         PipelineError: the disk refuses, or a file is of another version.
@@ -126,18 +126,18 @@ def is_damage(error: Exception, path: Path) -> bool:
     If so, the next opening checks all of it.
     """
     code = _code(error)
-    # A damaged header may forbid to write.
+    # A damaged header may forbid writing.
     is_so = os.access(path, os.W_OK) if code == sqlite3.SQLITE_READONLY else code not in _NOT_OF_THE_FILE
     if is_so:
-        with contextlib.suppress(OSError):  # a folder that cannot be written: the next opening reports that
+        with contextlib.suppress(OSError):  # the folder cannot be written: the next opening reports that
             _suspected(path).touch()
     return is_so
 
 
 def refused(path: Path, deed: str, error: Exception, remedy: str) -> PipelineError:
-    """Return the error with a file's problem, its cause, and what to do about it.
+    """Return the error with a file's problem, its cause and a remedy.
 
-    If another program has locked the file, that is to wait.
+    If another program has locked the file, the remedy is to wait.
     """
     cause = one_line(str(error))
     if _code(error) in _BUSY:
@@ -158,7 +158,7 @@ def _repaired(path: Path) -> Path:
 
 
 def _suspected(path: Path) -> Path:
-    """Is there when reading the file has failed."""
+    """Return the path of the mark of a file whose reading has failed."""
     return path.with_suffix(".suspect")
 
 
@@ -178,7 +178,7 @@ def _connected(path: Path) -> sqlite3.Connection:
     """Return a connection for writing; a commit is on the disk when it returns, even if the machine loses power."""
     connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30)
     try:
-        # Has an effect on a new file alone: the space of removed replies can be given back piece by piece.
+        # Affects only a new file: the space of removed replies can be freed step by step.
         connection.execute("pragma auto_vacuum = incremental")
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = full")
@@ -198,9 +198,9 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 @contextlib.contextmanager
 def _new_file(path: Path, as_: Path) -> Iterator[sqlite3.Connection]:
-    """A new file, to be filled while the block lasts.
+    """Yield a new file, to be filled in the block.
 
-    It gets its name at the end, so that a file of that name is always whole; a kill before leaves none.
+    It gets its name at the end, so that a file of that name is always complete; an earlier kill leaves no such file.
     """
     new = path.with_name(f"new-{path.name}")
     _remove(new)
@@ -211,7 +211,7 @@ def _new_file(path: Path, as_: Path) -> Iterator[sqlite3.Connection]:
                 connection.execute(statement)
             connection.execute(f"pragma user_version = {VERSION}")
         yield connection
-        # Closing does so too, but reports no error of it, such as a full disk; what stays in the log would be lost.
+        # Closing does so too, but reports no error such as a full disk; content that stays in the log would be lost.
         if connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]:
             raise sqlite3.OperationalError(f"the log of {new.name} is in use")
     new.rename(as_)
@@ -224,7 +224,7 @@ def _remove(path: Path) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Make the names in a folder durable: one that is lost with the power would take all later commits with it."""
+    """Make the names in a folder durable: if a name is lost at a power cut, all later commits are lost too."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -233,7 +233,7 @@ def _sync(folder: Path) -> None:
 
 
 def _prepare(path: Path) -> None:
-    """Make the ledger's file whole; it is made where it is missing."""
+    """Create the ledger's file if it is missing, and repair it if it is damaged."""
     try:
         _finish_repair(path)
         if not any(beside(path, part).exists() for part in _FILE_PARTS[:2]):
@@ -241,19 +241,19 @@ def _prepare(path: Path) -> None:
                 pass
         elif damage := _damage_in(path):
             _repair(path, damage)
-    except (sqlite3.Error, OSError) as error:  # a full disk or the like says nothing about the file
+    except (sqlite3.Error, OSError) as error:  # errors such as a full disk do not mean damage
         raise refused(path, "opened", error, _REMEDY) from error
 
 
 def _damage_in(path: Path) -> str | None:
     """Return the damage of a file's structure or of the index of its calls; None if there is none."""
-    if not path.exists() or path.stat().st_size == 0:  # SQLite would make a new one, and remove the log
+    if not path.exists() or path.stat().st_size == 0:  # SQLite would create a new file, and remove the log
         return "it is empty"
     n_logged = _n_logged(beside(path, "-wal"))
     try:
         with contextlib.closing(_connected(path)) as connection:
             n_read = connection.execute("pragma wal_checkpoint(passive)").fetchone()[1]
-            if n_read < n_logged:  # SQLite stops in silence at the first frame that is damaged
+            if n_read < n_logged:  # SQLite silently stops at the first damaged frame
                 aside = beside(_aside(path), "-wal")
                 shutil.copy(beside(path, "-wal"), aside)
                 notice(
@@ -264,7 +264,7 @@ def _damage_in(path: Path) -> str | None:
                 verdict: str = connection.execute("pragma integrity_check(1)").fetchone()[0]
                 if verdict != "ok":
                     return one_line(verdict)
-                for name in TABLES.keys() - {"calls"}:  # SQLite does not check that a text is one; calls have checksums
+                for name in TABLES.keys() - {"calls"}:  # SQLite does not validate texts; calls have checksums
                     connection.execute(f"select * from {name}").fetchall()
                 _suspected(path).unlink(missing_ok=True)
     except DAMAGE as error:
@@ -275,10 +275,10 @@ def _damage_in(path: Path) -> str | None:
 
 
 def _n_logged(log: Path) -> int:
-    """Return the number of pages that a log holds up to its last commit, by its own account."""
+    """Return the number of pages in a log up to its last commit, according to its headers."""
     data = log.read_bytes() if log.exists() else b""
     heads = [data[offset : offset + 24] for offset in range(32, len(data) - _PAGE_BYTES, 24 + _PAGE_BYTES)]
-    # The others are left from before the log was begun anew; a commit has a size of the file.
+    # The others are from before the log restarted; a commit frame states the size of the file.
     return max((n for n, head in enumerate(heads, 1) if head[8:16] == data[16:24] and any(head[4:8])), default=0)
 
 
@@ -287,7 +287,7 @@ def _aside(path: Path) -> Path:
 
 
 def _finish_repair(path: Path) -> str | None:
-    """Swap a damaged file for the repaired one, if there is one; the name that the damaged one has now."""
+    """Replace a damaged file by the repaired one, if there is one; return the damaged file's new name."""
     if not _repaired(path).exists():
         return None
     aside = _aside(path)
@@ -301,9 +301,9 @@ def _finish_repair(path: Path) -> str | None:
 
 
 def _repair(path: Path, damage: str) -> None:
-    """Set a damaged file aside and put in its place one with all that SQLite still reads; a kill loses nothing.
+    """Set a damaged file aside, and replace it by one with all rows that SQLite can still read; a kill loses nothing.
 
-    The new file is whole before the old one is touched, and has a name by which the next opening goes on with this.
+    The new file is complete before the old one is moved, and has a name from which the next opening can finish this.
     """
     copy = path.with_name(f"copy-{path.name}")
     _remove(copy)
@@ -313,7 +313,7 @@ def _repair(path: Path, damage: str) -> None:
     n_lost, most_rows = 0, copy.stat().st_size // _ENTRY_BYTES if copy.exists() else 0
     with _new_file(path, _repaired(path)) as new, contextlib.closing(sqlite3.connect(copy)) as damaged:
         with contextlib.suppress(*DAMAGE, TypeError):
-            damaged.execute("pragma writable_schema = 1")  # reads a file that was cut, too
+            damaged.execute("pragma writable_schema = 1")  # also reads a truncated file
             most_rows = max(most_rows, int(damaged.execute("select sum(calls) from spend").fetchone()[0]))
         new.execute("begin")
         with new:
@@ -327,7 +327,7 @@ def _repair(path: Path, damage: str) -> None:
             n_calls_spent: int | None = new.execute("select sum(calls) from spend").fetchone()[0]
             if n_calls_spent is None:
                 new.execute(FILL_SPEND)
-            else:  # of places that cannot be read nobody knows whether they held a call
+            else:  # unreadable positions may or may not have held a call
                 n_lost = min(n_lost, max(0, n_calls_spent - n_calls))
         set_mark(new, deletion_mark(path.parent))
     _remove(copy)
@@ -343,16 +343,16 @@ def _all_rows(damaged: sqlite3.Connection, table: str, most_rows: int) -> Iterat
     """Return the rows of a table, with None for each position that cannot be read."""
     try:
         damaged.execute(f"select 1 from {table} limit 0")
-    except DAMAGE:  # what tells where the tables are is damaged
+    except DAMAGE:  # the schema, which locates the tables, is damaged
         return repeat(None, most_rows)
     last = most_rows
-    with contextlib.suppress(*DAMAGE, TypeError):  # what damage left may be any number
+    with contextlib.suppress(*DAMAGE, TypeError):  # after damage this may be any number
         last = min(100 * last, int(damaged.execute(f"select max(rowid) from {table}").fetchone()[0] or 0))
     return _rows(damaged, table, 1, last)
 
 
 def _rows(damaged: sqlite3.Connection, table: str, first: int, last: int) -> Iterator[tuple[Any, ...] | None]:
-    """Yield the rows of a range, which is halved around what cannot be read."""
+    """Yield the rows of a range, which is halved around unreadable rows."""
     rows, middle = None, (first + last) // 2
     if last - first < _AT_ONCE:
         with contextlib.suppress(*DAMAGE):
@@ -367,18 +367,18 @@ def _rows(damaged: sqlite3.Connection, table: str, first: int, last: int) -> Ite
 def deletion_mark(folder: Path) -> int:
     """Return the mark of deletions of a folder's ledger; 0: it has never deleted replies, or there is no ledger.
 
-    It is a number in the file, SQLite's `application_id`, that changes whenever replies are deleted from it. Whoever
-    has copies of replies (the report) sees by it that they must be read again, without reading the ledger. A damaged
-    file may give any number.
+    It is a number in the file, SQLite's `application_id`, that changes whenever replies are deleted. From it the
+    report, which has copies of replies, knows without reading the ledger that they must be read again. A damaged file
+    may give any number.
     """
     try:
         with ledger_path(folder).open("rb") as file:
             file.seek(_MARK_AT)
             return int.from_bytes(file.read(4), "big") % _N_MARKS
-    except OSError:  # there is no such file
+    except OSError:  # there is no ledger
         return 0
 
 
 def set_mark(connection: sqlite3.Connection, mark: int) -> None:
-    """Give a file a mark, in the transaction that deletes, or as that of the file that it takes the place of."""
+    """Set a file's mark: within the transaction that deletes, or to that of the file that it replaces."""
     connection.execute(f"pragma application_id = {mark % _N_MARKS}")

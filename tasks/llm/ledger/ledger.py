@@ -1,8 +1,8 @@
 """The ledger: every finished call is on disk before anything else sees it.
 
-One SQLite file in WAL mode, which all processes at work on a warehouse share. Calls are keyed by `call_key` and
-attempt; what is written is durable when `record` returns. A thread of its own commits whatever came in since the last
-commit together, so that one `fsync` serves many calls. What other processes write meanwhile is read, too.
+It is one SQLite file in WAL mode, which all processes of a warehouse share. Calls are keyed by `call_key` and attempt;
+they are durable when `record` returns. A separate thread commits all calls since the last commit together, so that one
+`fsync` serves many calls. Calls that other processes write meanwhile are read, too.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _HISTORY = """
     left join calls on calls.call_key = wanted left join spent on spent.call_key = wanted
     left join logprobs on logprobs.call_key = wanted and logprobs.attempt = calls.attempt
 """
-"""One statement, since each one begins and ends a read transaction."""
+"""One statement, because each begins and ends a read transaction."""
 _REPLIES_FOR = f"""
     select cell, call_key, attempt, finished_at_s, coalesce(text, ''), parameters from calls
     where is_final and (text is not null or status = '{EMPTY}') and cell in (select value from json_each(?))
@@ -42,8 +42,8 @@ _REPLIES_FOR = f"""
 class Ledger:
     """The calls of a warehouse.
 
-    `call_locks` keep processes from making the same call at once. `why_lost` returns a reason to write nothing more, or
-    None.
+    `call_locks` prevent two processes from making the same call at the same time. `why_lost` returns the reason why
+    nothing more may be written, or None.
 
     Raises:
         PipelineError: the folder cannot be written, or a file is of another version.
@@ -69,7 +69,7 @@ class Ledger:
         self._writer.start()
 
     def refuse_if_broken(self) -> None:
-        """Raise the reason why nothing can be written, so that no call is made whose reply would be lost."""
+        """Raise an error if the ledger cannot be written, so that no call is made whose reply would be lost."""
         if self._broken is None and (why := self._why_lost()) is not None:
             self._broken = PipelineError(why)
         if self._broken is not None:
@@ -88,22 +88,22 @@ class Ledger:
         await asyncio.wrap_future(self._put(statements))
 
     def mark_used(self, paid: Sequence[tuple[str, int]]) -> None:
-        """Note that attempts up to these have become failed rows: they are not used for later calls."""
+        """Record that attempts up to these have become failed rows: they are not used for later calls."""
         if paid:
             self._put([(SPENT, paid)])
 
     def _put(self, statements: Sequence[Statement]) -> "Future[None]":
         self.refuse_if_broken()
         done: Future[None] = Future()
-        done.set_running_or_notify_cancel()  # it is written, whether anybody waits or not
+        done.set_running_or_notify_cancel()  # it is written even if no caller waits
         self._writes.put((statements, done))
         return done
 
     def close(self) -> None:
-        """Commit what is queued and close the file."""
+        """Commit all queued statements and close the file."""
         self._writes.put(None)
         self._writer.join()
-        # The last writer moves what is in its log to the file itself, which may be another machine's by now.
+        # The last writer moves its log into the file, which may belong to another machine by now.
         closing = [self._reader.close, self._connection.close]
         for close in closing if self._why_lost() is None else reversed(closing):
             close()
@@ -111,7 +111,7 @@ class Ledger:
         self._lock.close()
 
     def _write(self) -> None:
-        """Commit what is queued, all at once, until the ledger is closed."""
+        """Commit all queued statements together, again and again, until the ledger is closed."""
         is_open = True
         while is_open:
             group = [self._writes.get()]
@@ -142,11 +142,11 @@ class LedgerReader:
         self._path = path
         address = f"{path.absolute().as_uri()}?mode=ro"
         self._connection = sqlite3.connect(address, uri=True, check_same_thread=False, timeout=30)
-        # A damaged text is found by its row's checksum, and makes no other row unreadable.
+        # A row's checksum detects a damaged text, which must not make other rows unreadable.
         self._connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
         self._has_noticed = False
         self._last_row = 0
-        with contextlib.suppress(*files.DAMAGE):  # is reported when a call is looked up
+        with contextlib.suppress(*files.DAMAGE):  # reported when a call is looked up
             self._last_row = self._connection.execute("select coalesce(max(rowid), 0) from calls").fetchone()[0]
 
     def history(self, key: str) -> History:
@@ -183,7 +183,7 @@ class LedgerReader:
             raise PipelineError(f"{self._path}: {why}") from error
 
     def replies_for(self, cells: Collection[str]) -> Iterator["KeptReply"]:
-        """Return the replies that were made for some rows, empty ones too.
+        """Return the replies for some rows, including empty ones.
 
         Raises:
             PipelineError: the file is damaged.
@@ -197,7 +197,7 @@ class LedgerReader:
 
 @dataclass(frozen=True)
 class KeptReply:
-    """A reply: the row that it was made for, its call, when it came, and the call's parameters."""
+    """A reply: the row that it was made for, its call, its time, and the call's parameters."""
 
     cell: str
     call_key: str
@@ -209,7 +209,7 @@ class KeptReply:
 
 @contextlib.contextmanager
 def kept_replies(folder: Path) -> Iterator[LedgerReader]:
-    """The replies of the ledger in a folder, while the block lasts."""
+    """Yield the reader of the replies of the ledger in a folder."""
     with files.in_use(folder), contextlib.closing(LedgerReader(files.ledger_path(folder))) as reader:
         yield reader
 
@@ -217,16 +217,16 @@ def kept_replies(folder: Path) -> Iterator[LedgerReader]:
 def spend_in(folder: Path) -> list[dict[str, Any]]:
     """Return the spend of a ledger, a row for each run, day, purpose and called model, in that order.
 
-    Tokens and `cost_usd` are sums of what is known; `unpriced_calls` is the number of calls whose cost is unknown.
-    Nothing is written, and no call is read.
+    Tokens and `cost_usd` are sums of known values; `unpriced_calls` is the number of calls of unknown cost. Nothing is
+    written, and no calls are read, only sums.
 
     Raises:
         PipelineError: a file cannot be read.
     """
     if (path := files.readable_path(folder)) is None:
         return []
-    # A connection that may not write leaves its share of the log's index behind when it is closed; this one merely does
-    # not. Where nothing can be written and no log is there, SQLite reads a file that it is told never changes.
+    # A read-only connection leaves its part of the log's index behind when it is closed, so this one may write but does
+    # not. If nothing can be written and there is no log, SQLite is told that the file never changes.
     how = "mode=rw" if os.access(folder, os.W_OK) else "mode=ro"
     if how == "mode=ro" and not files.beside(path, "-wal").exists():
         how += "&immutable=1"
@@ -243,7 +243,7 @@ def spend_in(folder: Path) -> list[dict[str, Any]]:
 
 ROWS_AT_ONCE = 5_000
 Stored = Callable[[Sequence[str]], Mapping[str, bool]]
-"""Of some cells those that are stored as rows, each with whether its row is decided."""
+"""Returns those of some cells that are stored as rows, each with a flag for a decided row."""
 
 
 @dataclass(frozen=True)
@@ -256,15 +256,15 @@ class Pruned:
 
 
 def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
-    """Remove the entries that ended before a moment (wall-clock time) and are not needed any more.
+    """Remove unneeded entries that ended before a moment (wall-clock time).
 
-    Removed replies are not used for later calls. A row that is stored is never called for again; but another cell with
-    the same request (the same text under a new revision of the data set, a second trial with the same response) needs a
-    call that is made and paid again. The amount spent stays in the table `spend`.
+    They are the entries of cells whose row is decided, and spent entries of failed rows; never one whose row is not
+    stored. A stored row needs no new call; but another cell with the same request (the same text in a new revision of
+    the data set, or a second trial with the same response) then needs a new, paid call. The amount spent stays in the
+    table `spend`.
 
-    These are the entries of cells whose row is decided, and the entries of failed rows that are noted as spent; never
-    one whose row is not stored. Each step is a transaction: a kill in the middle leaves a whole ledger, and the next
-    call goes on. A ledger that is in use is left for later.
+    Each step is a transaction: a kill leaves a complete ledger, and the next call of this function continues. A ledger
+    that is in use is left unchanged.
 
     Raises:
         PipelineError: the ledger cannot be opened, read or written.
@@ -293,10 +293,10 @@ def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
 
 
 def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
-    """Delete the replies that were made for removed rows: until a moment (wall-clock time) for each cell.
+    """Delete the replies for removed rows, of each cell up to a moment (wall-clock time).
 
-    They are not used for later calls in any case (`Call.not_before_s`). The amount spent stays in the table `spend`. A
-    ledger that is in use is left for later.
+    Later calls would not use them anyway (`Call.not_before_s`). The amount spent stays in the table `spend`. A ledger
+    that is in use is left unchanged.
 
     Raises:
         PipelineError: the ledger cannot be opened, read or written.
@@ -306,7 +306,7 @@ def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
 
 
 def _shrunk(folder: Path, work: Callable[[sqlite3.Connection], int]) -> Pruned:
-    """Do work that removes entries, and give their space back."""
+    """Do work that removes entries, and free their space."""
     if not folder.is_dir():
         return Pruned()
     with files.alone(folder) as path:
@@ -316,7 +316,7 @@ def _shrunk(folder: Path, work: Callable[[sqlite3.Connection], int]) -> Pruned:
         try:
             with contextlib.closing(files.writer_of(path)) as connection:
                 n_removed = work(connection)
-                # `execute` would give back one page: it stops at the first step of a statement that has no columns.
+                # `execute` would free one page: it stops at the first step of a statement without columns.
                 connection.executescript("pragma incremental_vacuum")
                 connection.execute("pragma wal_checkpoint(truncate)").fetchall()
         except files.DAMAGE as error:
@@ -325,7 +325,7 @@ def _shrunk(folder: Path, work: Callable[[sqlite3.Connection], int]) -> Pruned:
 
 
 def _delete(connection: sqlite3.Connection, query: str, values: Sequence[tuple[Any, ...]]) -> int:
-    """Delete replies (how many is returned) with their log-probabilities, and change the mark of deletions."""
+    """Delete replies with their log-probabilities, change the mark of deletions, and return the number of replies."""
     connection.execute("begin immediate")
     with connection:
         n_removed = max(0, connection.executemany(query, values).rowcount)

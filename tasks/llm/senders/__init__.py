@@ -1,1 +1,1 @@
-"""Attempts made by processes of Ray, on this machine's cores or on a cluster: everything else stays in the driver."""
+"""Senders: processes of Ray that make attempts, on this machine's cores or on a cluster; all else is in the driver."""

@@ -32,36 +32,36 @@ from tasks.rules.errors import PipelineError, UsageError, install_extra
 
 LOCAL = "local"
 _CLIENT_PORT = 10001
-"""Of `ray://HOST`, where Ray takes it for granted."""
+"""The port of `ray://HOST`, Ray's default."""
 _CONNECT_WITHIN_S = 10.0
 _N_TRIES = "3"
-"""To connect where something listens: a token that is refused is refused each time, with a line of Ray's own."""
+"""Attempts to connect to a listening server: Ray prints a line for each refused token."""
 _LOCAL_STORE_BYTES = 128 << 20
-"""For messages above 100 kB; Ray would take a third of the memory."""
+"""Memory for messages above 100 kB; by default Ray takes a third of the memory."""
 _SETTINGS = {
-    # Ray would start each process through `uv run`, and upload the folder it is called in.
+    # By default Ray starts each process through `uv run`, and uploads the current folder.
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
-    # Each process would warn about what a later Ray will do with accelerators.
+    # By default each process warns about a future change of Ray.
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
 
 _START_S = 180
-"""How long the parts of a local Ray may take to start; Ray's own 30 s are too few on a busy machine."""
+"""Time limit for the start of a local Ray's processes; Ray's own 30 s are too short on a busy machine."""
 _LOCAL_SETTINGS = {
     # With it, and with the address below, every port is bound to the loopback interface.
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_raylet_start_wait_time_s": str(_START_S),
     "RAY_gcs_server_port_wait_time_s": str(_START_S),
     "RAY_AUTH_TOKEN_PATH": None,
-    "RAY_AUTH_MODE": None,  # without it Ray turns authentication on, whatever was read before
+    "RAY_AUTH_MODE": None,  # without it Ray turns authentication on, whatever it read before
 }
 _PREFIX, _TOKEN = "ray-", "token"
 
 
 @dataclass(frozen=True)
 class Node:
-    """A machine of the cluster: Ray's id of it, its name, and how many processor cores it offers."""
+    """A machine of the cluster: Ray's id, its name, and its number of processor cores."""
 
     node_id: str
     name: str
@@ -69,10 +69,10 @@ class Node:
 
 
 def refuse_without_ray() -> None:
-    """Refuse what needs Ray where it is not installed.
+    """Refuse to use Ray if it is not installed.
 
     Raises:
-        UsageError: it is not.
+        UsageError: Ray is not installed.
     """
     if find_spec("ray") is None:
         raise UsageError(f"`calls.where: ray` needs Ray; install it with {install_extra('ray')}")
@@ -91,10 +91,10 @@ def ray() -> Any:
 
 
 class Cluster:
-    """A connection to Ray: to a cluster, or to one of this machine's cores that ends with it."""
+    """A connection to Ray: to a cluster, or to a local Ray on this machine's cores, which ends with it."""
 
     def __init__(self, address: str, n_cores: int | None = None) -> None:
-        """Connect; one of this machine is to have so many cores (None: those that there are).
+        """Connect; a local Ray gets `n_cores` cores (None: all).
 
         Raises:
             UsageError: there is no such cluster, or it runs other versions.
@@ -119,7 +119,7 @@ class Cluster:
     def nodes(self) -> list[Node]:
         """Return the nodes that are alive and have cores."""
         nodes = [node for node in ray().nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
-        for node in nodes:  # the name that it was started with (Ray's default is its address), or its host's
+        for node in nodes:  # the name that the node was started with (Ray's default is its address), or its host's
             if node["NodeName"] in {"", node["NodeManagerAddress"]}:
                 node["NodeName"] = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
         return [Node(node["NodeID"], node["NodeName"], int(node["Resources"]["CPU"])) for node in nodes]
@@ -133,21 +133,21 @@ class Cluster:
         return ray().remote(**options)(process).remote()
 
     def end(self, started: Any) -> None:
-        """End a process at once, if it is still there."""
+        """End a process at once, if it is still running."""
         with suppress(Exception):
             ray().kill(started, no_restart=True)
 
     def close(self) -> None:
-        """End all processes that were started here, and the connection."""
+        """End all processes of this connection, and the connection."""
         ray().shutdown()
         if self._local is not None:
             self._local.remove()
 
 
 class _LocalFolder:
-    """The folder of a Ray on this machine, only for this user; Ray lets everybody write to what it makes below.
+    """The folder of a local Ray, only for this user; Ray makes its own files in it writable for everybody.
 
-    Its token is locked while its driver lives. What a killed one left is cleared when the next one starts.
+    Its token is locked while its driver runs. The next start clears the folder of a killed driver.
     """
 
     def __init__(self) -> None:
@@ -163,7 +163,7 @@ class _LocalFolder:
 
     def options(self, n_cores: int | None) -> Mapping[str, Any]:
         """Return the options for starting Ray."""
-        # Ray's own token would stay in the home folder, where everybody may read it.
+        # Ray would store its own token in the home folder, readable for everybody.
         _set({**_LOCAL_SETTINGS, "RAY_AUTH_TOKEN_PATH": str(self._folder / _TOKEN)})
         return {
             "num_cpus": n_cores, "include_dashboard": False, "object_store_memory": _LOCAL_STORE_BYTES,
@@ -171,7 +171,7 @@ class _LocalFolder:
         }  # fmt: skip
 
     def remove(self) -> None:
-        """Remove it, and set the environment as it was."""
+        """Remove the folder, and restore the environment."""
         _set(self._environment)
         shutil.rmtree(self._folder, ignore_errors=True)
         self._lock.close()
@@ -189,7 +189,7 @@ def _clear_abandoned() -> None:
     for token in Path(gettempdir()).glob(f"{_PREFIX}*/{_TOKEN}"):
         with suppress(OSError), token.open() as file:
             if token.parent.lstat().st_uid == os.getuid():
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while the driver lives
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while the driver is running
                 for process in Path("/proc").glob("[0-9]*"):
                     with suppress(OSError):
                         command = (process / "cmdline").read_text(errors="replace")
@@ -199,12 +199,12 @@ def _clear_abandoned() -> None:
 
 
 def _refuse_where_nothing_listens(address: str) -> None:
-    """Ray itself would try for a quarter of an hour, and write 60 lines meanwhile."""
+    """Refuse an address without a server: Ray itself would try for a quarter of an hour, and print 60 lines."""
     named = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
     try:
         url = urlsplit(named if "://" in named else f"//{named}")
         port = url.port or (_CLIENT_PORT if url.scheme else None)
-        if port is not None:  # otherwise Ray starts here, or looks for a cluster of this machine
+        if port is not None:  # other addresses start Ray here, or look for a cluster of this machine
             socket.create_connection((url.hostname or "", port), _CONNECT_WITHIN_S).close()
     except (OSError, ValueError) as error:
         raise UsageError(f"calls.address: {address}: Ray is not there: {named}: {error}") from error
@@ -222,7 +222,7 @@ _CODE = Path(__file__).parents[2]
 
 @cache
 def versions() -> Mapping[str, str]:
-    """Python, the libraries that an attempt goes through, and a hash of this project's own code."""
+    """Return the versions of Python and of the libraries of an attempt, and a hash of this project's code."""
     digest = hashlib.sha256()
     for path in sorted(_CODE.rglob("*.py")):
         digest.update(f"{path.relative_to(_CODE)}\0".encode() + path.read_bytes() + b"\0")
@@ -232,14 +232,14 @@ def versions() -> Mapping[str, str]:
 
 LIFE_SIGN_EVERY_S = 5.0
 SILENCE_S = 6 * LIFE_SIGN_EVERY_S
-"""After so long without a sign of life the driver gives a sender up: Ray needs a minute to notice a lost node."""
+"""Silence after which the driver gives up a sender: Ray needs a minute to detect a lost node."""
 
 
 @dataclass(frozen=True)
 class Equipment:
-    """A sender's process id, what it runs, and by endpoint which environment variables it lacks for calls to it.
+    """A sender's process id, its versions, and by endpoint the missing environment variables for calls to it.
 
-    `at_s` is the moment by its own clock.
+    `at_s` is the time of its own clock.
     """
 
     pid: int
@@ -267,7 +267,7 @@ class SenderProcess:
         self._has_finished = asyncio.Event()
 
     async def get_ready(self, targets: Sequence[Target]) -> Equipment:
-        """Import what attempts need, and say what is there."""
+        """Import the libraries of attempts, and return the sender's equipment."""
         guard_logs()
         collect_seldom()
         await asyncio.to_thread(warm_up)
@@ -280,11 +280,11 @@ class SenderProcess:
     async def start(
         self, attempts: Sequence[tuple[int, Call, Mapping[str, Any]]], cancelled: Sequence[int], heard_at_s: float
     ) -> None:
-        """Begin these attempts (a number, a call, what is sent), and end those that were cancelled.
+        """Begin these attempts (number, call, parameters), and end the cancelled ones.
 
-        `heard_at_s` is the moment, by this process's clock, of the last sign of life that the driver had before it sent
-        this. After a longer silence the driver has given this sender up, and has the attempts made by others: so they
-        are not begun when a process that was stopped, or cut off, reads them at last.
+        `heard_at_s` is the time, by this process's clock, of the last sign of life that the driver had before it sent
+        this message. After a longer silence the driver has given up this sender, and other senders make the attempts; a
+        process that was stopped or cut off must not begin them later.
         """
         if time.monotonic() < heard_at_s + SILENCE_S:
             for number, call, parameters in attempts:
@@ -301,7 +301,7 @@ class SenderProcess:
     async def outcomes(self) -> tuple[float, list[tuple[int, Reply]]]:
         """Wait for finished calls, and return the time by this process's clock and the calls finished since last time.
 
-        After a while it returns without any.
+        It returns without any after some time.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(LIFE_SIGN_EVERY_S):
@@ -313,7 +313,7 @@ class SenderProcess:
     async def _make(self, number: int, call: Call, parameters: Mapping[str, Any]) -> None:
         try:
             reply = await send(call, parameters)
-        except Exception as error:  # noqa: BLE001 - it is the driver that has to know of it
+        except Exception as error:  # noqa: BLE001 - the driver must get it
             reply = failure_of(error).reply
         self._finished.append((number, reply))
         self._has_finished.set()

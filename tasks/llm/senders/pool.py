@@ -20,11 +20,11 @@ from tasks.llm.senders.cluster import LOCAL, SILENCE_S, Cluster, Equipment, Node
 from tasks.rules.errors import PipelineError
 
 _MESSAGE_AFTER_S = 0.002
-"""So long attempts are collected for one message; each message costs the driver half a millisecond of its core."""
+"""Time for which attempts are collected for one message; a message takes half a millisecond of the driver's core."""
 
 
 Sent = tuple[float, list[tuple[int, Reply]]]
-"""What a sender sends back: the moment by its own clock, and the replies to attempts by their numbers."""
+"""A message of a sender: the time of its own clock, and the replies to attempts by their numbers."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class RemoteSender:
             return self.lost("it does not respond")
         finally:
             self.in_hand.pop(number, None)
-            if not outcome.done() or outcome.cancelled():  # it is ended, or not begun where it is not under way yet
+            if not outcome.done() or outcome.cancelled():  # the sender ends it, or does not begin it
                 self._cancelled.append(number)
                 self._send_soon()
 
@@ -83,7 +83,7 @@ class RemoteSender:
         """Receive outcomes from the sender, until it dies or falls silent.
 
         Raises:
-            Exception: the reason why it is gone.
+            Exception: the reason why the sender is gone.
         """
         while True:
             # Waited for twice: the first wait may have passed while this process was stopped. Ray's
@@ -91,7 +91,7 @@ class RemoteSender:
             batch_of_outcomes: asyncio.Future[Sent] = asyncio.wrap_future(self._process.outcomes.remote().future())
             batch_of_outcomes.add_done_callback(
                 lambda each: each.cancelled() or each.exception()
-            )  # also if nobody waits any more
+            )  # even if no caller waits any more
             for _ in range(2):
                 await asyncio.wait([batch_of_outcomes], timeout=SILENCE_S / 2)
             if not batch_of_outcomes.done():
@@ -106,7 +106,7 @@ class RemoteSender:
                 on_reply()
 
     def lost(self, why: str) -> Reply:
-        """Return the reply to an attempt whose sender is gone; its outcome is not known."""
+        """Return the reply to an attempt whose sender is gone; its outcome is unknown."""
         return Failure(PROVIDER_ERROR, Kind.LOST, f"the sender on {self.node.name} is gone: {why}").reply
 
     def _send_soon(self) -> None:
@@ -117,24 +117,24 @@ class RemoteSender:
     def _send(self) -> None:
         attempts, cancelled = self._attempts, self._cancelled
         self._attempts, self._cancelled, self._is_message_due = [], [], False
-        # If it is lost on its way, `receive` fails; if it cannot be read there, its attempts end at their time limit.
+        # If the message is lost, `receive` fails; if the sender cannot read it, its attempts end at their time limit.
         if attempts or cancelled:
             self._process.start.remote(attempts, cancelled, self._heard_at_s)
 
 
 LOOK_AT_NODES_EVERY_S = 10.0
 START_S = 180.0
-"""How long a sender may take to start: it imports LiteLLM, which takes a busy node a minute."""
+"""Time limit for the start of a sender: it imports LiteLLM, which takes a minute on a busy node."""
 WITHOUT_NODES_S = 120.0
 _MOST_DEATHS = 5
-"""After so many on a node, without any reply in between, no more are started there."""
+"""Number of lost senders on a node, without a reply in between, after which no more are started there."""
 
 
 class SenderPool:
-    """Makes attempts on senders; it connects to Ray at the first one."""
+    """The senders that make attempts; the first attempt connects to Ray."""
 
     def __init__(self, address: str, n_senders: int | None, targets: Sequence[Target]) -> None:
-        """Arguments: where Ray is, how many senders (None: one a core), and all models that may be called."""
+        """Set the address of Ray, the number of senders (None: one per core), and all models that may be called."""
         self._address, self._n_senders, self._targets = address, n_senders, targets
         self._opening: asyncio.Future[Cluster] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -146,7 +146,7 @@ class SenderPool:
         self.senders: list[RemoteSender] = []
 
     async def __call__(self, call: Call, parameters: Mapping[str, Any]) -> Reply:
-        """Make one attempt on the sender that has the least in hand; the embedded model is called here.
+        """Make one attempt on the sender with the fewest calls; the embedded model is called in this process.
 
         Raises:
             NoSender: there are no senders, and there will be none.
@@ -157,17 +157,17 @@ class SenderPool:
         return await (await self._free_for(call.target)).make(call, parameters)
 
     def start(self) -> None:
-        """Begin to connect to Ray and to start senders, without waiting for it."""
+        """Begin to connect to Ray and to start senders, without waiting."""
         if self._opening is None and not all(target.is_embedded for target in self._targets):
             self._opening = asyncio.ensure_future(asyncio.to_thread(Cluster, self._address, self._n_senders))
             self._run(self._keep_senders(self._opening))
 
     async def ready(self) -> None:
-        """Wait until there is a sender, so that no call that may start has to wait for one.
+        """Wait until there is a sender, so that admitted calls do not wait for one.
 
         Raises:
             NoSender: there are no senders, and there will be none.
-            UsageError: Ray is not there.
+            UsageError: Ray cannot be reached.
         """
         self.start()
         while self._opening is not None and not self.senders:
@@ -180,7 +180,7 @@ class SenderPool:
 
     @property
     def line(self) -> str:
-        """The senders of each node in one line; empty where there are none."""
+        """The senders of each node in one line; empty if there are none."""
         by_node: dict[str, list[SenderState]] = {}
         for state in self.states:
             by_node.setdefault(state.node, []).append(state)
@@ -192,13 +192,13 @@ class SenderPool:
         return f"senders: {', '.join(nodes)}" if by_node else ""
 
     async def close(self) -> None:
-        """End all senders, and what was started of Ray."""
+        """End all senders, and the local Ray."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._opening is not None:  # a thread connects, which cannot be cancelled
-            with suppress(PipelineError):  # it has failed, as was said to those who wanted a sender
+        if self._opening is not None:  # a thread, which cannot be cancelled, is connecting
+            with suppress(PipelineError):  # it has failed; callers have got the error
                 await asyncio.to_thread((await self._opening).close)
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
@@ -213,7 +213,7 @@ class SenderPool:
             self._changed.set()
 
     async def _free_for(self, target: Target) -> RemoteSender:
-        """Return the sender with the fewest calls in progress of those that have the key.
+        """Return the sender with the fewest calls in progress among those with the key.
 
         If there is none yet, wait for it.
         """
@@ -253,7 +253,7 @@ class SenderPool:
                     await self._is_short.wait()
 
     def _missed_since_s(self, known_s: float | None) -> float:
-        """Return since when there are no nodes; print a notice at first, and end the run after some time."""
+        """Return the time since when there are no nodes; print a notice at first, and end the run after some time."""
         if self._address == LOCAL:
             raise NoSender("Ray on this machine has ended; run again")
         if known_s is None:
@@ -264,7 +264,7 @@ class SenderPool:
         return known_s
 
     async def _have_sender(self, cluster: Cluster, node: Node) -> None:
-        """Start a sender, and let it make attempts until it is gone."""
+        """Start a sender, and use it until it is gone."""
         process, sender = cluster.started(SenderProcess, node), None
         try:
             equipment = await _equipment_of(process, self._targets)
@@ -275,7 +275,7 @@ class SenderPool:
             self.senders.append(sender)
             self._changed.set()
             await sender.receive(lambda: self._deaths_on.pop(node.node_id, None))
-        except Exception as error:  # noqa: BLE001 - whatever ends a sender, its attempts fail with that cause
+        except Exception as error:  # noqa: BLE001 - whatever ends a sender is the cause of its attempts' failures
             self._died(node, sender, cause_of(error, has_started=sender is not None))
         finally:
             if sender in self.senders:
@@ -287,7 +287,7 @@ class SenderPool:
 
     def _died(self, node: Node, sender: RemoteSender | None, cause: str) -> None:
         self._deaths_on[node.node_id] += 1
-        if self._deaths_on[node.node_id] == 1:  # with a node, all its senders go
+        if self._deaths_on[node.node_id] == 1:  # all senders of a lost node are gone
             notice(f"a sender on {node.name} is gone: {cause}; its calls in flight are made again")
         if self._deaths_on[node.node_id] >= _MOST_DEATHS:
             self._refuse(node, f"{_MOST_DEATHS} senders died there without a reply in between, the last one: {cause}")
@@ -325,10 +325,10 @@ def cause_of(error: Exception, *, has_started: bool) -> str:
 
 
 async def inspect(address: str, n_senders: int | None, targets: Sequence[Target]) -> list[tuple[Node, str]]:
-    """Start a sender on each node, and return what keeps it from making calls; empty: nothing.
+    """Start a sender on each node, and return by node the reason why it cannot make calls; empty: none.
 
     Raises:
-        UsageError: Ray is not installed, or not there.
+        UsageError: Ray is not installed, or cannot be reached.
     """
     refuse_without_ray()
     cluster = Cluster(address, n_senders)
@@ -337,7 +337,7 @@ async def inspect(address: str, n_senders: int | None, targets: Sequence[Target]
         process = cluster.started(SenderProcess, node)
         try:
             equipment = await _equipment_of(process, targets)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is what is wrong with the node
+        except Exception as error:  # noqa: BLE001 - any error is the node's problem
             return cause_of(error, has_started=False)
         finally:
             cluster.end(process)

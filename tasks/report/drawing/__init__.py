@@ -1,1 +1,1 @@
-"""Drawing: rows in, charts out."""
+"""The functions that draw charts from rows."""

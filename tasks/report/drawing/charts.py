@@ -1,7 +1,6 @@
-"""Charts: rows in, a Vega-Lite specification out. Colours, fonts and sizes are the page's (`assets/charts.js`).
+"""Charts from rows, as Vega-Lite specifications. Colours, fonts and sizes are the page's (`assets/charts.js`).
 
-Each chart is as wide as its container, and shows the rows of the models and the judge that are chosen at the top of the
-page.
+Each chart is as wide as its container, and shows the rows of the models and the judge chosen at the top of the page.
 """
 
 from collections import Counter
@@ -15,19 +14,19 @@ from tasks.figures.charts import Chart, names_in_order, range_of
 from tasks.figures.columns import Rows
 
 _ROW_HEIGHT = 22
-"""Pixels for a line of a chart that has one line a model."""
+"""Height in pixels of a line of a chart with one line for each model."""
 _STEP = 13
-"""Pixels for the line of one name under a label."""
+"""Height in pixels of the line of one name under a label."""
 _LINE_HEIGHT = 11
-"""Pixels for a line of an axis label that has several."""
+"""Height in pixels of a line of an axis label with several lines."""
 _MARK_RADIUS = 5
 """Pixels that a mark may reach beyond the end of an axis."""
 
 
 def chart_of(rows: Rows, *columns: str | None) -> alt.Chart:
-    """Return an empty chart on these columns of rows, as wide as its container; all charts of the report begin with it.
+    """Return an empty chart on these columns of rows, as wide as its container; it is the base of all charts.
 
-    The rows keep what the choice on the page looks at.
+    The rows keep the columns for the choice on the page.
     """
     names = [name for name in (*columns, "model", "judge_config") if name]
     kept = [{name: row[name] for name in names if name in row} for row in rows]
@@ -35,9 +34,9 @@ def chart_of(rows: Rows, *columns: str | None) -> alt.Chart:
 
 
 def a_line_for(name: str | Sequence[str], height: int) -> dict[str, Any]:
-    """Return the setting that makes a chart as high as its number of names requires.
+    """Return the `usermeta` that sets the height of a chart by its number of names.
 
-    It is the `usermeta` of a chart with a line for each name, or for each name under each other one.
+    The chart has a line for each name, or for each name under each other one.
     """
     return {"line": name, "lineHeight": height}
 
@@ -53,15 +52,15 @@ def sign(name: str, order: Sequence[Any] | None = None) -> alt.Shape:
 
 
 def _named(name: str, order: Sequence[Any] | None) -> dict[str, Any]:
-    # Named and not only sorted, since only then colours and signs share one legend; `assets/charts.js` says in how many
-    # columns that is.
+    # Colours and signs share one legend only if the names are listed, not just sorted; `assets/charts.js` sets the
+    # legend's columns.
     scale = alt.Scale(domain=list(order) if order else alt.Undefined)
     legend = alt.Legend(orient="top", labelLimit=220, symbolOpacity=1)
     return {"shorthand": f"{name}:N", "title": None, "scale": scale, "legend": legend}
 
 
 def points(base: alt.Chart, hollow: str | None, size: float) -> list[alt.Chart]:
-    """Dots, not filled where the column `hollow` is true."""
+    """Return dots, hollow where the column `hollow` is true."""
     if hollow is None:
         return [base.mark_point(filled=True, size=size)]
     full = base.transform_filter(f"!datum[{hollow!r}]").mark_point(filled=True, size=size)
@@ -70,9 +69,9 @@ def points(base: alt.Chart, hollow: str | None, size: float) -> list[alt.Chart]:
 
 
 def wrapped_axis() -> alt.Axis:
-    """Return the axis of names that may be long: they wrap over several lines, centred on what they name."""
+    """Return an axis of names that may be long: they wrap over several lines, centred on their marks."""
     lines = r"split(replace(datum.label, regexp('(.{18,}?) ', 'g'), '$1\n'), '\n')"
-    # The first line stands in the middle; each further one lifts it by half a line.
+    # The first line is in the middle; each further line lifts it by half a line.
     lifted = [{"test": f"length({lines}) === {n}", "value": -_LINE_HEIGHT * (n - 1) / 2} for n in (2, 3, 4)]
     return alt.Axis(
         labelExpr=lines, labelLimit=150, labelLineHeight=_LINE_HEIGHT, ticks=False,
@@ -88,9 +87,9 @@ def number_tips(titles: Mapping[str, str], percent: bool = False) -> list[alt.To
 
 
 _CELL_HEIGHT = 30
-"""Pixels for a line of a heat map: two lines of text, or a finger."""
+"""Height in pixels of a line of a heat map: two lines of text, or a finger."""
 _WRAPPED_HEIGHT = 36
-"""Pixels for a line of a chart whose names may go over three lines."""
+"""Height in pixels of a line of a chart whose names may have three lines."""
 
 
 def intervals(
@@ -113,14 +112,13 @@ def intervals(
     """Return a dot with its interval for each label, one below the other; `zero` draws the line of no difference.
 
     With `name` there is one for each name under each label. `labels` (by default as in the rows) and `names` are in the
-    order in which they are shown; models have the order of the page. A dot is not filled where the column `hollow` is
-    true. Without a `domain` the charts of a figure have one axis over what is chosen of all of them, which begins at 0
-    with `from_zero`.
+    order of display; models have the order of the page. A dot is hollow where the column `hollow` is true. Without a
+    `domain`, the charts of a figure share one axis over all chosen values, which begins at 0 with `from_zero`.
     """
     chart = chart_of(rows, label, name, value, low, high, hollow)
     axis = wrapped_axis() if name else alt.Axis(labelLimit=180)
     base = chart.encode(y=alt.Y(f"{label}:N", title=None, sort=list(labels or names_in_order(rows, label)), axis=axis))
-    # In both layers, since one without a value that is chosen is left out on the page.
+    # In both layers, because the page leaves out a layer without a chosen value.
     along: dict[str, Any] = {
         "title": title, "scale": alt.Scale(domain=list(domain) if domain else alt.Undefined, zero=False),
         "axis": alt.Axis(format=".0%") if percent else alt.Undefined,
@@ -196,7 +194,7 @@ def scatter(
 ) -> alt.TopLevelMixin:
     """Return a named point for each row, with the interval of its height.
 
-    With `usd` what lies across are US dollars, on a logarithmic axis. Names find a free place of their own
+    With `usd` the x axis is US dollars on a logarithmic scale. Names are placed in free positions
     (`assets/charts.js`).
     """
     scale = alt.Scale(type="log", padding=30, nice=False) if usd else alt.Scale(zero=False, padding=30, nice=False)
@@ -228,8 +226,8 @@ def heat(
 ) -> alt.TopLevelMixin:
     """Return a coloured cell with its number for each pair of names, with an asterisk where `marked` is true.
 
-    `across` and `down` are the orders of the names, by default that of the page and that of the rows; `tips` are
-    further columns of a cell's tooltip, with their titles.
+    `across` and `down` are the orders of the names, by default the page's and the rows'; `tips` are further columns of
+    a cell's tooltip, with their titles.
     """
     lowest, neutral, highest = domain[0], domain[-2], domain[-1]
     known = f"datum[{value!r}]"
@@ -249,7 +247,7 @@ def heat(
     star = f" + (datum[{marked!r}] ? '*' : '')" if marked else ""
     form = f"{'+' if diverging else ''}{'.0%' if percent else '.2f'}"
     number = f"isValid({known}) ? format({known}, '{form}'){star} : ''"
-    # A cell that is too narrow for its number shows the colour alone.
+    # A cell that is too narrow for its number shows only its colour.
     text = base.transform_calculate(shown=number).mark_text(
         fontSize=alt.expr("clamp(bandwidth('x') / 3.4, 7, 11)"), opacity=alt.expr("bandwidth('x') < 22 ? 0 : 1")
     )
@@ -265,10 +263,10 @@ _ALARM: dict[str, Any] = {"filled": True, "size": 150, "opacity": 1, "shape": "t
 
 
 def over_time(rows: Rows) -> alt.TopLevelMixin:
-    """Scores over time with their intervals, a colour for each `label` and a stroke for each `line`.
+    """Return scores over time with their intervals, with a colour for each `label` and a stroke for each `line`.
 
-    Where something that was measured with, or on, is another than before, a stroke ends and the next one begins: there
-    stands a dashed line that says what `changed`. A night in which the judge was out of control has a red triangle.
+    If the setup changes, a stroke ends and the next one begins; a dashed line between them says what `changed`. A night
+    in which the judge was out of control has a red triangle.
     """
     points = Counter(row["line"] for row in rows)
     moments = [row["first_response_at"] for row in rows]
@@ -299,8 +297,8 @@ def over_time(rows: Rows) -> alt.TopLevelMixin:
         *number_tips({"mean_score": _SCORE, "ci_low": "from", "ci_high": "to", "n_tasks": "tasks"}),
         alt.Tooltip("changed:N", title="new"),
     ]
-    # All rows are in each layer: one without any would look in vain for where its axes end. A screen reader hears of
-    # each row once, from its dot.
+    # All rows are in each layer: one without any could not find the ends of its axes. A screen reader reads each row
+    # once, from its dot.
     alone = alt.condition("datum.is_alone", alt.value(0.35), alt.value(0))
     alarm = alt.condition("datum.is_drifted", alt.value(150), alt.value(0))
     return alt.layer(
@@ -331,10 +329,10 @@ def _breaks(base: alt.Chart) -> list[alt.Chart]:
 
 
 def control(rows: Rows) -> alt.TopLevelMixin:
-    """Return a judge's agreement with its first verdicts, night by night, beside the expected one.
+    """Return a judge's agreement with its first verdicts, night by night, and the expected agreement.
 
-    A short line stands in each night where the control limit is; where the agreement is below it, or below the
-    configured minimum, the dot is a red triangle.
+    A short line in each night is the control limit; if the agreement is below it, or below the configured minimum, the
+    dot is a red triangle.
     """
     nights = alt.Scale(type="band", padding=0.1, domain=names_in_order(rows, "night"))
     lowest, _ = range_of(rows, "agreement", "lower_limit", "min_agreement", "centre")
@@ -410,12 +408,12 @@ def altair_chart(chart: Chart) -> alt.TopLevelMixin:
 def specification(chart: Chart) -> dict[str, Any]:
     """Return a chart as JSON, as wide as its container.
 
-    `usermeta` says what decides how high it is, and what it cannot be drawn without (see `assets/charts.js`).
+    `usermeta` has the names that set its height, and the columns that it needs (see `assets/charts.js`).
     """
-    with alt.data_transformers.enable(consolidate_datasets=False):  # the rows stay at one known place, `data.values`
+    with alt.data_transformers.enable(consolidate_datasets=False):  # the rows stay in `data.values`
         vega_lite = altair_chart(chart).to_dict(validate=False)
     vega_lite["autosize"] = {"type": "fit-x", "contains": "padding"}
-    # The columns of each axis of numbers: a chart without a value in any of them shows nothing.
+    # The columns of each axis of numbers: a chart without a value in one of them is empty.
     columns: dict[str, set[str]] = {"x": set(), "y": set()}
     for layer in (vega_lite, *vega_lite.get("layer", ())):
         for channel, of_channel in columns.items():

@@ -1,1 +1,1 @@
-"""Drill-down: from a list of tasks to one verdict, from data that the pages load when it is asked for."""
+"""Drill-down: from a list of tasks to one verdict; the pages load data when they need it."""

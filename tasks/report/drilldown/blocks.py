@@ -1,16 +1,16 @@
 """Data files with an entry's responses to a block of tasks, and all verdicts on them.
 
-One query names every file by a hash of its rows and of this program, without reading texts into Python, and a file that
-exists is not written again: after a night, only the files of the models with new responses are written. Tasks are
-grouped in blocks, because the database stores the responses of an entry side by side, and to keep the files few.
+One query names every file by a hash of its rows and of this program, without reading texts into Python, and an existing
+file is not written again: after a night, only files of models with new responses are written. Tasks are grouped in
+blocks, because the database stores the responses of an entry together, and to limit the number of files.
 
-A file is a script, since a page that was opened from disk may not read files otherwise. Its content is JSON,
-compressed and written in base64, which the pages take apart with `DecompressionStream`: a quarter of plain JSON, and
-nothing in it that could end a string or begin an element. A file is named by a hash of what it holds or is made of, so
-one that exists is as it should be. Only the index has a name of its own: by it pages find the others.
+A file is a script, because a page that was opened from disk may not read other files. Its content is compressed JSON in
+base64, which the pages decompress with `DecompressionStream`: it has a quarter of the size of plain JSON, and cannot
+end a string or begin an element. A file is named by a hash of its content or its inputs, so an existing file is
+correct. Only the index has a fixed name: it lists the other files.
 
-Judges' replies are read from the ledger for the files that are made again and for no others; when the ledger deletes
-replies, the names of files change that could hold some, so that the report has none that the ledger has not.
+Judges' replies are read from the ledger only for files that are written again. When the ledger deletes replies, the
+names of files that could contain them change, so that no report keeps a deleted reply.
 """
 
 import base64
@@ -42,7 +42,7 @@ INDEX = "index"
 _GZIP = 31
 """The gzip format; without a time stamp, so that the same content gives the same bytes."""
 _LEVEL = 1
-"""Of 0 to 3. Five times as fast as the fastest level of zlib, for a sixth fewer bytes."""
+"""Level from 0 to 3: five times as fast as the fastest level of zlib, with a sixth fewer bytes."""
 _HEX = 16
 
 
@@ -52,7 +52,7 @@ def data_file(name: str) -> str:
 
 
 def write_packed(site: Site, name: str, content: bytes) -> None:
-    """Write JSON as a script that hands it over under its name."""
+    """Write JSON as a script that passes it to the page under its name."""
     packed = base64.b64encode(isal_zlib.compress(content, _LEVEL, _GZIP)).decode("ascii")
     site.write(data_file(name), f'prbench.give("{name}","{packed}");\n')
 
@@ -67,22 +67,22 @@ def write_data(site: Site, value: Any, name: str | None = None) -> str:
 
 
 _MOST_VERDICTS = 200_000
-"""Of more verdicts only the replies of those that failed are in a report: reading all takes long, and much room."""
+"""With more verdicts, a report has only the replies of failed ones: reading all takes long, and much space."""
 
 Replies = Mapping[tuple[str, str], Mapping[str, Sequence[str]]]
-"""Entry and task -> key of a verdict -> the judge's last reply, and where that came after a reminder the one before.
+"""Entry and task -> key of a verdict -> the judge's last reply, and the one before it if that led to a reminder.
 """
 _RESPONSES_IN_HAND = 4_000
-"""Responses, with their verdicts, that are read at once, whatever the report's size: those of one entry, or of a few
-small ones. The database stores them side by side; to find the responses to some tasks it would unpack all texts."""
+"""Number of responses, with their verdicts, that are read at once, whatever the report's size: of one entry, or of some
+small ones. The database stores them together; to find the responses to some tasks it would unpack all texts."""
 
 
 def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
-    """Write the files that do not exist yet, and return all: while some are made, the rows of the next are read."""
+    """Write the files that do not exist yet, and return all; rows of the next files are read at the same time."""
     state = ledger_state(subjects)
     blocks = _blocks(subjects, state)
     replies = read_replies(subjects, _missing(blocks, site), state)
-    if replies is None:  # the next report, under other names, may have what this one lacks
+    if replies is None:  # the next report, with other names, may have the missing replies
         blocks, replies = _blocks(subjects, {**state, "replies": "not read"}), {}
     in_work: list[Future[None]] = []
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -109,7 +109,7 @@ def _missing(blocks: Iterable[Block], site: Site) -> list[Block]:
 
 @cache
 def _program() -> str:
-    """Return a hash that changes with this package, the queries behind its rows, and the libraries that make them."""
+    """Return a hash that changes with this package, its queries, and its libraries."""
     queries = (sql.FOLDER / f"{name}.sql" for name in ("report/drilldown", "figures/shared"))
     sources = [*Path(__file__).parent.glob("*.py"), *queries]
     texts = [path.read_text(encoding="utf-8") for path in sorted(sources)]
@@ -118,13 +118,13 @@ def _program() -> str:
 
 
 def _batches(blocks: Sequence[Block]) -> Iterator[list[Block]]:
-    """Yield blocks to read at once: entries as long as they fit in hand whole, of a larger one as many as do."""
+    """Yield blocks to read at once: several entries if they fit completely, else a part of one entry."""
     some: list[Block] = []
     sizes: Counter[str] = Counter()
     for block in blocks:
         sizes[block.entry] += block.n_responses
     for block in blocks:
-        # Each reading goes through all texts of an entry, so none is read in two.
+        # Each read passes through all texts of an entry, so no small entry is split.
         more = block.n_responses if some and block.entry == some[-1].entry else sizes[block.entry]
         if some and more + sum(each.n_responses for each in some) > _RESPONSES_IN_HAND:
             yield some
@@ -135,7 +135,7 @@ def _batches(blocks: Sequence[Block]) -> Iterator[list[Block]]:
 
 
 def _sections(subjects: Subjects, blocks: Sequence[Block], replies: Replies) -> dict[tuple[str, int], list[list[str]]]:
-    """Return the rows of some blocks: of each task its name, its responses as JSON, and the further members as JSON."""
+    """Return the rows of some blocks: for each task its name, its responses as JSON, and further members as JSON."""
     sections: dict[tuple[str, int], list[list[str]]] = defaultdict(list)
     for entry, number, task_id, responses, verdicts, grounds, points in subjects.of(blocks).rows("drilldown/sections"):
         more = f'"verdicts":{verdicts},"grounds":{grounds},"points":{points}'
@@ -149,20 +149,20 @@ def _write(site: Site, block: Block, sections: Iterable[Sequence[str]]) -> None:
     for key, more, *responses in sections:
         texts = (json.loads(response)["text"] for response in responses)
         html = (json.dumps(None if text is None else as_html(text), ensure_ascii=False) for text in texts)
-        # A response's HTML stands right behind its text, where compression finds them alike.
+        # A response's HTML directly follows its text, because similar neighbours compress better.
         joined = ",".join(f'{response[:-1]},"html":{each}}}' for response, each in zip(responses, html, strict=True))
         tasks.append(f'"{key}":{{"responses":[{joined}],{more}}}')
     write_packed(site, block.name, f"{{{','.join(tasks)}}}".encode("utf-8", "surrogatepass"))
 
 
 def ledger_state(subjects: Subjects) -> dict[str, Any]:
-    """Return the state that decides which replies a report has, for queries; get it before reading replies."""
+    """Return the state that decides which replies a report has, for queries; read it before the replies."""
     is_all = subjects.scope.reader.value("select count(*) from verdicts") <= _MOST_VERDICTS
     return {"is_all": is_all, "replies": f"{is_all} {deletion_mark(subjects.scope.job.warehouse / LEDGER)}"}
 
 
 def read_replies(subjects: Subjects, blocks: Sequence[Block], state: Mapping[str, Any]) -> Replies | None:
-    """Return the replies on the responses of some blocks; None where the ledger cannot be read."""
+    """Return the replies on the responses of some blocks; None if the ledger cannot be read."""
     folder = subjects.scope.job.warehouse / LEDGER
     if not blocks or not folder.is_dir():
         return {}
@@ -184,15 +184,15 @@ def read_replies(subjects: Subjects, blocks: Sequence[Block], state: Mapping[str
 
 
 def _exchange(replies: Sequence[KeptReply], own: str, *, is_in_chunks: bool) -> list[str]:
-    """Return the last reply, and the one before it where that could not be read.
+    """Return the last reply, and the one before it if that could not be parsed.
 
-    The last one that was made for the verdict itself (`own`) counts, else that of another verdict with this call. An
-    response that was judged in chunks takes many calls; of those only the last, with the verdict, is here.
+    The last reply for the verdict itself (`own`) counts, else that of another verdict with this call. A response that
+    was judged in chunks has many calls; only the last one, with the verdict, is here.
     """
     ordered = sorted(replies, key=lambda reply: (reply.finished_at_s, reply.attempt))
     last = next((reply for reply in reversed(ordered) if reply.cell == own), ordered[-1])
     ordered = ordered[: ordered.index(last) + 1]
-    # A later program may send other parameters: what was asked before then has nothing to do with this reply.
+    # A later version may send other parameters: an earlier reply then does not belong to this one.
     of_same_request = [reply for reply in ordered if reply.parameters == last.parameters]
     firsts = [reply for reply in of_same_request if reply.call_key == of_same_request[0].call_key]
     is_reminded = last.call_key != of_same_request[0].call_key and not is_in_chunks

@@ -1,8 +1,8 @@
-"""Responses as HTML: Markdown without raw HTML and without images, and of the result only what cannot do anything.
+"""Responses as HTML: Markdown without raw HTML and images, reduced to harmless elements.
 
-Three walls, each enough by itself: every `<` is taken out before the text is parsed, so no element but the parser's own
-can come of it; its HTML is cleaned by a list of allowed elements, unless it has only plain ones, which cleaning would
-leave as they are; and the pages' policy runs no inline script and loads nothing from elsewhere.
+There are three protections, each sufficient alone: every `<` is removed before parsing, so only the parser creates
+elements; the HTML is cleaned by a list of allowed elements (unless it has only plain ones, which cleaning would not
+change); and the pages' policy runs no inline script and loads nothing from other sites.
 """
 
 import re
@@ -11,14 +11,14 @@ import nh3
 import pyromark
 
 _MOST_CHARACTERS, _MOST_HTML, _MOST_DEPTH = 200_000, 1_000_000, 16
-"""What is longer, becomes longer, or is nested deeper is shown as text: no response for people is, and cleaning takes a
-time that grows with the square of the depth."""
+"""Larger or more deeply nested responses are shown as text: none for people is so large, and the time of cleaning grows
+with the square of the depth."""
 _LESS, _BANG = "\ufdd0", "\ufdd1"
-"""Stand for `<`, and for the sign that makes an image of a link, until all is parsed and cleaned: code points that
-Unicode keeps for use within a program, and that no text holds."""
+"""Replace `<`, and the sign that turns a link into an image, during parsing and cleaning: code points that Unicode
+reserves for use within a program, and that no text has."""
 _OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH
 _PLAIN = {"p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "code", "em", "strong", "del"}
-"""Elements that cleaning leaves as they are, if they have no attributes."""
+"""Elements that cleaning does not change, if they have no attributes."""
 _PLAIN_TAGS = _PLAIN | {f"/{name}" for name in _PLAIN}
 _CLEANER = nh3.Cleaner(
     tags=_PLAIN | {"pre", "table", "thead", "tbody", "tr", "th", "td", "a", "hr", "br"},
@@ -29,20 +29,20 @@ _CLEANER = nh3.Cleaner(
     set_tag_attribute_values={"a": {"target": "_blank"}},
 )  # fmt: skip
 _HEADING_LEVELS_ABOVE = 3
-"""The page's own headings: a heading of a response stands below them."""
+"""Levels of the page's own headings: a response's headings are below them."""
 _NESTING = re.compile(r"<(/?)(?:blockquote|ul|ol)\b")
 _HEADING = re.compile(r"<(/?)h([1-6])>")
 
 
 def as_html(text: str) -> str | None:
-    """Markdown as HTML that is safe to show; None where the text has to be shown as it is."""
+    """Return Markdown as HTML that is safe to show; None if it must be shown as plain text."""
     if len(text) > _MOST_CHARACTERS:
         return None
     plain = text.replace(_LESS, "\ufffd").replace(_BANG, "\ufffd")
     try:
         html = pyromark.html(plain.replace("<", _LESS).replace("![", f"{_BANG}["), options=_OPTIONS)
     except BaseException as error:
-        # What a library in Rust holds to be impossible is no `Exception`.
+        # A panic in a Rust library is not an `Exception`.
         if type(error).__name__ == "PanicException":
             return None
         raise
@@ -54,7 +54,7 @@ def as_html(text: str) -> str | None:
 
 
 def _is_plain(html: str) -> bool:
-    """Return whether cleaning leaves the parser's HTML as it is: it has allowed elements without attributes alone."""
+    """Return whether cleaning would not change the parser's HTML: it has only allowed elements without attributes."""
     rest = html.replace("&amp;", "").replace("&gt;", "")
     is_text_plain = not any(sign in rest for sign in "&\0\r\xa0")
     return is_text_plain and _PLAIN_TAGS.issuperset(each.partition(">")[0] for each in html.split("<")[1:])

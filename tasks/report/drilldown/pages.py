@@ -1,8 +1,7 @@
 """The pages of the drill-down, and the lists that they search: tasks, scores, criteria, and all verdicts.
 
-Of a verdict the list has one letter, what became of it. Each list has its values in the order of the tasks in the
-index, and of the criteria in their rubrics. The index names the files of all others, so that a page that has read it
-never mixes two reports.
+The list has one letter for each verdict: its status. Each list has its values in the order of the tasks in the index,
+and of the criteria in their rubrics. The index names all other files, so that a page never mixes two reports.
 """
 
 import json
@@ -36,20 +35,20 @@ TASK = Page(
     "task", "Task", "The conversation, the responses, and every judge's verdicts on them.", template="task.html"
 )
 NAVIGATED = (TASKS, VERDICTS)
-"""Those that stand in the navigation; a task is found by the other two, and by links."""
+"""The pages in the navigation; task pages are reached from the other two, and by links."""
 
 
 def write_drilldown(scope: Scope, site: Site, common: Mapping[str, Any], also: Sequence[Row] = ()) -> None:
-    """Write the tasks, their responses and verdicts, and the pages that show them; what did not change is kept.
+    """Write the tasks, their responses and verdicts, and the pages that show them; unchanged files are kept.
 
-    Data comes first, so that a page that is there finds what it loads.
+    Data is written first, so that every existing page finds its files.
 
     Args:
-        scope: whose entries and judge configurations are shown.
-        site: where to.
-        common: what every page says.
-        also: earlier samplings that can be compared with (`model`, `model_config_hash`, `vintage`, and a label
-            `entry`); those of the scope itself are left out.
+        scope: the scope of the shown entries and judge configurations.
+        site: the report's folder.
+        common: values of every page.
+        also: earlier vintages for comparison (`model`, `model_config_hash`, `vintage`, and a label `entry`); those of
+            the scope itself are left out.
     """
     subjects = subjects_of(scope, also)
     rubrics = {
@@ -63,19 +62,19 @@ def write_drilldown(scope: Scope, site: Site, common: Mapping[str, Any], also: S
 
 
 Tasks = Mapping[str, Mapping[str, Any]]
-"""The tasks by id in their order: what the index says of each, its conversation and criteria, whether it is sent."""
+"""The tasks by id in their order: their entry in the index, conversation and criteria, and true if it is assembled."""
 _OPENING_CHARACTERS = 200
 _DECIMALS = 5
 _ENTRIES_AT_ONCE = 20
-"""Entries whose verdicts are read at once: each reading goes through all verdicts."""
+"""Number of entries whose verdicts are read at once: each read passes through all verdicts."""
 _REMINDERS = {"2": reminder(BINARY), "3": reminder(TERNARY)}
-"""Number of steps of a grading -> what a judge is reminded of."""
+"""Number of values of a grading -> the judge's reminder."""
 _RUBRIC = ("conversation", "criteria", "is_sent")
 _CRITERION = ("title", "weight", "category", "severity", "labels", "criterion_id", "key")
 
 
 def _write_lists(subjects: Subjects, tasks: Tasks, site: Site) -> None:
-    """Write all lists, each named by a hash of its content; the index last, since the others are found by it."""
+    """Write all lists, each named by a hash of its content; the index is last, because it names the others."""
     blocks = write_blocks(subjects, site)
     scores = {key: write_data(site, values) for key, values in _scores(subjects, [*tasks]).items()}
     marks: dict[str, str] = {}
@@ -86,7 +85,7 @@ def _write_lists(subjects: Subjects, tasks: Tasks, site: Site) -> None:
     for task_id, task in tasks.items():
         rubrics[task["block"]][task_key(task_id)] = {name: task[name] for name in _RUBRIC}
     criteria = [criterion for task in tasks.values() for criterion in task["criteria"]]
-    # A page fills a template itself (`assets/prompts.js`), so that a prompt needs no room.
+    # A page fills a template itself (`assets/prompts.js`), so that prompts need no space.
     used, benchmark = {each["template_hash"] for each in subjects.judge_configs}, subjects.scope.benchmark
     texts = (*shipped_templates(), *(each.template for each in judge_configs(subjects.scope.job, benchmark)))
     templates = {key: text for text in texts if (key := hash_of_template(text, benchmark)) in used}
@@ -131,7 +130,7 @@ def _entries(
 def _about(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
     """Return the tasks and labels of the index.
 
-    A kind of label that says the same as the field gives it its title, and is left out.
+    A kind of label that equals the field gives the field its title, and is left out.
     """
     scope = subjects.scope
     same = [
@@ -160,7 +159,7 @@ def _about(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
 
 
 def _scores(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Of each judge configuration the values of each entry, task by task; of a task that is not complete the bounds."""
+    """Return, for each judge configuration, the values of each entry by task; for an incomplete task the bounds."""
     indices = {task_id: index for index, task_id in enumerate(task_ids)}
     scores: dict[str, dict[str, Any]] = {each["key"]: {} for each in subjects.judge_configs}
     for judge_config, entry, task_id, value, lower, upper in subjects.rows("drilldown/scores"):
@@ -183,7 +182,7 @@ def _marks(subjects: Subjects, tasks: Tasks, entries: Sequence[Row]) -> dict[str
     marked_tasks: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
     for entry, judge_config, trial, task_id, marks, positions in some.rows("drilldown/marks"):
         rubric = rubrics.get(task_id, [])
-        # In the order of the rubric; what is missing is not judged.
+        # In the order of the rubric; missing criteria are not judged.
         by_position = dict(zip(positions or rubric, marks, strict=False))
         of_task = "".join(by_position.get(at, STATUSES["not_judged"]) for at in rubric)
         marked_tasks[entry, judge_config, trial][task_id] = of_task

@@ -16,13 +16,13 @@ STATUSES = {
     "context_length": "c", "timeout": "o", "provider_error": "v", "redirected": "d", "too_large": "l",
     "no_response": "n", "not_judged": "-",
 }  # fmt: skip
-"""Every status of a verdict, and the letter that it is in the list of all verdicts."""
+"""Every status of a verdict, and its letter in the list of all verdicts."""
 UNKNOWN = "?"
-"""The letter of a status that this list does not know."""
+"""The letter of an unknown status."""
 
 
 class Block(NamedTuple):
-    """The responses of an entry to some tasks, how many they are, and the name of their file."""
+    """The responses of an entry to some tasks, their number, and the name of their file."""
 
     entry: str
     number: int
@@ -32,7 +32,7 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Subjects:
-    """The entries and judge configurations of a scope, and earlier samplings of its models, each named by `key`."""
+    """The entries and judge configurations of a scope, and earlier vintages of its models, each named by `key`."""
 
     scope: Scope
     entries: tuple[Row, ...]
@@ -41,7 +41,7 @@ class Subjects:
 
     @cached_property
     def given(self) -> dict[str, Any]:
-        """The parameters of the queries beside those of all queries of a report; labels are names here."""
+        """The additional parameters of the queries; labels are names here."""
         return {
             "entries": Rows.of(self.entries, (*SAMPLING, "key")),
             "shown_judge_configs": Rows.of(self.judge_configs, (*JUDGE_CONFIG, "key")),
@@ -63,16 +63,16 @@ class Subjects:
 
 
 def subjects_of(scope: Scope, also: Sequence[Row] = ()) -> Subjects:
-    """Return the subjects of a scope; `also` are earlier samplings, offered for comparison only."""
+    """Return the subjects of a scope; `also` are earlier vintages, only for comparison."""
     known = {entry_key(entry): entry for entry in scope.entries}
     further = {entry_key(entry): entry for entry in also if entry_key(entry) not in known}
     labels = Counter(entry["entry"] for entry in (*known.values(), *further.values()))
     entries = [{**entry, "key": key, "is_also": False} for key, entry in known.items()]
     for key, entry in further.items():
-        # Where it is not the only one of its name, the label says which sampling it is.
+        # If several have the same name, the label has the vintage.
         label = f"{entry['entry']} {entry['vintage']}" if labels[entry["entry"]] > 1 else entry["entry"]
         entries.append({**entry, "key": key, "is_also": True, "entry": label})
-    # `scale` is the number of steps of its decisions, `reads` the key of the one whose verdicts it reads as binary.
+    # `scale` is the number of values of its decisions, `reads` the key of the judge whose verdicts it reads as binary.
     judge_configs = tuple(
         {**each, "key": judge_config_key(each), "scale": 3 if each["grading"] == TERNARY else 2,
          "reads": judge_config_key({**each, "grading": TERNARY}) if each["grading"] == TERNARY_AS_BINARY else None}

@@ -1,4 +1,4 @@
-"""Notices about the figures of a leaderboard or a report, to be read before quoting them, and the size of a report."""
+"""Notices about the figures of a leaderboard or a report, which readers need before quoting them, and its size."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from tasks.rules.verdict import TERNARY_AS_BINARY
 
 
 def facts(scope: Scope) -> list[tuple[str, str, str]]:
-    """Return the size of the report: (what, how much, a note beside it)."""
+    """Return the size of the report: (name, number, note)."""
     (row,) = scope.rows("overview/facts")
     usd = (row["responses_usd"] or 0) + (row["verdicts_usd"] or 0)
     is_priced = row["responses_usd"] is not None or row["verdicts_usd"] is not None
@@ -33,12 +33,12 @@ def facts(scope: Scope) -> list[tuple[str, str, str]]:
 
 
 _GRAVE_SHARE = 0.1
-"""Where more than this of the responses or verdicts failed, what is left may not be like what is lost."""
+"""Share of failed responses or verdicts above which the rest may not be representative."""
 Level = Literal["bad", "warn", "good"]
 
 
 class Notice(NamedTuple):
-    """One thing to know: how grave it is, what it is, and the page that shows more."""
+    """A notice: its severity, its text, and the page that shows more."""
 
     level: Level
     text: str
@@ -67,7 +67,7 @@ _HIDING = {
     True: "Imported from a tool that stores failed judge calls as decisions, so some scores may be wrong",
     None: "Imported, and not known whether failed judge calls count as decisions",
 }
-"""`may_hide_failures` -> what it means."""
+"""`may_hide_failures` -> its meaning."""
 
 
 def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
@@ -81,7 +81,7 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
         text = f"{some(judges)} is the embedded model, far too small to judge: scores only show that all works."
         yield Notice("bad", text, "judges.html")
     judged = [row for row in rows if row.get("is_judged") is not False]
-    # People and imported verdicts cover what they cover; the bar is for judges that are asked for all.
+    # The bar applies only to judges that are called for all criteria, not to people and imported verdicts.
     configured = {judge.label for judge in job.settings.judges}
     called = [row for row in judged if row["judge"] in configured and row["grading"] != TERNARY_AS_BINARY] or judged
     if low := [row for row in called if row.get("is_below_bar")]:
@@ -93,7 +93,7 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
         )
         yield Notice("warn", f"{text}: {_models(parts, rows)}", "#leaderboard")
         if any(row["ci_low"] is None for row in parts):
-            text = "Without an interval of these: none holds until all tasks are evaluated, or too few differ."
+            text = "Without an interval of these: none is valid until all tasks are evaluated, or too few differ."
             yield Notice("warn", text, "#leaderboard")
     for may_hide, meaning in _HIDING.items():
         if hiding := [row for row in judged if row.get("may_hide_failures", False) is may_hide]:
@@ -114,11 +114,11 @@ _SUBSETS = {
     "official hard": "official hard: all tasks of a split that the data set itself calls hard",
     "hard": "hard: those in your latest hard subset (`prbench select-hard`)",
 }
-"""Label of the breakdown `subset` -> what it means."""
+"""Label of the breakdown `subset` -> its meaning."""
 
 
 def terminal_notes(job: Job, rows: Rows) -> list[str]:
-    """Return notes below a leaderboard in a terminal, one line each: its notices, and what a report shows elsewhere."""
+    """Return notes below a leaderboard in a terminal, a line each: notices, and facts that a report shows elsewhere."""
     lines = [notice.text for notice in board_notices(job, rows)]
     if unbiased := {row["model"]: row["unbiased_mean_score"] for row in rows if row.get("unbiased_mean_score")}:
         lines.append(
@@ -129,7 +129,7 @@ def terminal_notes(job: Job, rows: Rows) -> list[str]:
     labels = {row.get("label") for row in rows} & _SUBSETS.keys()
     lines += [meaning for label, meaning in _SUBSETS.items() if label in labels]
     if labels and "hard" not in labels:
-        lines.append("No hard subset of your own is selected yet; `prbench select-hard` does it.")
+        lines.append("No hard subset of your own is selected yet; `prbench select-hard` selects one.")
     if any(row.get("n_tasks_annotated") for row in rows):
         which = "All" if all(row["n_tasks_annotated"] == row["n_tasks_wanted"] for row in rows) else "Some"
         how = "from a model (`prbench annotate`), because the data set gives none"
@@ -146,7 +146,7 @@ def terminal_notes(job: Job, rows: Rows) -> list[str]:
 
 
 def _boards(rows: Rows) -> list[list[Row]]:
-    """Return the rows in groups that are ranked together: models may differ in vintage, but no model has two."""
+    """Return the rows in groups that are ranked together: models may differ in vintage, but each model has only one."""
     names = ("split", "label", "judge_config")
     is_of_latest = len({tuple(row[name] for name in (*names, "model_label")) for row in rows}) == len(rows)
     boards: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
@@ -173,7 +173,7 @@ def _responses(scope: Scope) -> Iterator[Notice]:
 
 
 def _verdicts(scope: Scope) -> Iterator[Notice]:
-    """Judges whose verdicts failed to a grave part."""
+    """Yield notices on judges with many failed verdicts."""
     by_grader: dict[str, list[Row]] = defaultdict(list)
     for row in scope.rows("judges/judge_failures"):
         by_grader[row["grader"]].append(row)

@@ -1,4 +1,4 @@
-"""A figure as a page shows it: its rows, written beside the page, as charts and as a table."""
+"""A figure on a page: charts and a table of its rows, which are also written as a file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,14 +21,14 @@ def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
     """Return the table of a figure; columns without any value are left out, and all text is escaped.
 
     Args:
-        name: the figure's, which the ids of the headings begin with.
-        columns: what is shown, in this order; neighbours with the same group get a common heading.
+        name: the figure's name, the prefix of the headings' ids.
+        columns: the shown columns, in this order; neighbours with the same group get a common heading.
         rows: the figure's rows, or some of them.
     """
     shown = with_values(columns, rows)
     n_headings = 2 if any(column.group for column in shown) else 1
     upper, lower = list[Markup](), list[Markup]()
-    begun: list[tuple[Column, str]] = []  # each column with the beginning of its cells
+    begun: list[tuple[Column, str]] = []  # each column with the start of its cells
     for number, (group, members) in enumerate(groupby(shown, key=lambda column: column.group)):
         mine, group_id = list(members), f"{name}-group-{number}"
         if group:
@@ -40,7 +40,7 @@ def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
             headings = escape(f"{group_id} {own_id}" if group else own_id)
             begun.append((column, f'<td headers="{headings}" class="{alignment}">'))
     head = [_ROW.format(Markup("").join(row)) for row in (upper, lower) if row]
-    # Not by `Markup.format`, which takes several times as long, and there are very many cells.
+    # `Markup.format` would take several times as long, and there are very many cells.
     cells = ("".join(f"{begin}{dated(_shown(column, row))}</td>" for column, begin in begun) for row in rows)
     body = "".join(f"<tr>{each}</tr>\n" for each in cells)
     return _TABLE.format(Markup("").join(head), Markup(body))
@@ -52,7 +52,7 @@ _HEADING = Markup('<th id="{}" class="{}" scope="{}" rowspan="{}" colspan="{}">{
 
 
 def _shown(column: Column, row: Row) -> str:
-    """Return a value as a page shows it; a value that is already HTML is marked as such."""
+    """Return a value as text for a page; a value that is already HTML is marked as such."""
     value = row.get(column.name)
     if column.kind != "task" or value is None:
         return cell(column, row)
@@ -61,9 +61,9 @@ def _shown(column: Column, row: Row) -> str:
 
 @dataclass(frozen=True)
 class PageFigure:
-    """A figure as a page shows it: how it is to be read, the SQL that was run, its charts as JSON, its table.
+    """A figure on a page: its explanation, the SQL that was run, its charts as JSON, its table.
 
-    `query` is empty where the figure is left out.
+    `query` is empty if the figure is left out.
     """
 
     figure: Figure
@@ -77,9 +77,9 @@ class PageFigure:
 
 
 def figures_of(page: Page, scope: Scope, site: Site) -> list[PageFigure]:
-    """Draw the figures of a page that the scope has something for."""
+    """Draw the figures of a page for which the scope has rows."""
     figures = [figure for figure in page.figures if not figure.breakdown or figure.breakdown in scope.kinds]
-    if title := scope.category_title:  # what the benchmark calls its categories
+    if title := scope.category_title:  # the benchmark's name for its categories
         figures = [
             replace(figure, title=f"{figure.title} ({title})") if figure.breakdown == "category" else figure
             for figure in figures
@@ -90,10 +90,10 @@ def figures_of(page: Page, scope: Scope, site: Site) -> list[PageFigure]:
 
 
 def page_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
-    """Read the rows of a figure, write them and their SQL beside the page, and draw its charts.
+    """Read the rows of a figure, write them and their SQL as files, and draw its charts.
 
-    None where the figure is left out, since it has no rows; in a report of some splits one that is pooled over all
-    tasks only says that it is not there.
+    None if the figure is left out, because it has no rows; in a report of some splits, a figure that is pooled over all
+    tasks only states that it is left out.
     """
     says = Template(figure.says).substitute(words(scope.benchmark))
     if source := scope.benchmark.figure_sources.get(figure.name):
@@ -122,7 +122,7 @@ def page_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
 
 
 def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigure:
-    """Return a figure with given rows, for a page that has no files beside it."""
+    """Return a figure with given rows, for a page without files."""
     listed = figure.listed(rows) if figure.listed else rows
     notes = figure.notes_on(rows)
     shown = table(figure.name, figure.columns, listed) if listed else Markup("")
@@ -134,7 +134,7 @@ def _charts(figure: Figure, rows: Rows) -> tuple[list[tuple[str, Markup]], list[
     """Return a figure's charts, each with its title, and the notes on them; a chart without a value is only named."""
     if not rows:
         return [], []
-    with debug_mode(False):  # Altair checks no part of a chart, which takes as long as all else; the tests do it
+    with debug_mode(False):  # no validation here, which takes as long as all else; the tests do it
         charts = [(plot.title, specification(plot.chart)) for plot in (figure.plots(rows) if figure.plots else [])]
     notes = figure.notes_on(rows)
     if blank := [title or figure.title for title, chart in charts if not shows_anything(chart)]:

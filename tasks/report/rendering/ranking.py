@@ -1,7 +1,7 @@
-"""The ranking: who leads and who is tied, the models of each split in order, and scores of the paper; and its boards.
+"""The ranking: leaders and ties, the models of each split in order, and scores of the paper, with its boards.
 
 A model is tied with the leader if the intervals allow it to be first (`rank_low`). Boards are HTML with a line for each
-model; the interval beside its figures is SVG of the page itself, so it is there without scripts and on paper.
+model; the interval next to its figures is SVG in the page itself, so it works without scripts and on paper.
 """
 
 import math
@@ -20,22 +20,22 @@ from tasks.rules.text.numbers import coverage_text, number, rank_notes, some
 from tasks.run.judge_configs import judge_target
 
 _NAMED = 3
-"""So many tied models are named; of the others the sentence says how many they are."""
+"""Number of tied models that a sentence names; it counts the others."""
 _REVISED = 0.1
-"""So much of a split may be other tasks than the paper had, or be refused by the checks."""
+"""Share of a split that may differ from the paper's tasks, or be refused by the checks."""
 _DATED = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The ranking by one judge configuration, as the template takes it.
+    """The ranking by one judge configuration, for the template.
 
     Attributes:
-        sentence: who leads.
-        boards: of each split its name and its lines, models and scores of the paper; all are on one axis.
-        ticks: where the round values of the axis are, in percent of its width, and what they are called.
-        notes: what to know of the ranks, and where scores of the paper are from.
-        has_gaps: whether a coverage is below the bar.
+        sentence: a sentence that names the leaders.
+        boards: for each split its name and its lines, models and scores of the paper; all are on one axis.
+        ticks: positions of the round values of the axis, in percent of its width, and their texts.
+        notes: notes on the ranks, and sources of the paper's scores.
+        has_gaps: true if a coverage is below the bar.
         order: the labels of all models, the best first.
     """
 
@@ -56,11 +56,11 @@ def rankings(scope: Scope) -> list[Ranking]:
     labels = [entry["entry"] for entry in scope.entries]
     judges = {each["judge_config"]: each for each in scope.judge_configs}
     hard = set(scope.given_members["hard_splits"])
-    # Of only some models, or of several vintages of one, ranks are of another whole.
+    # With only some models, or several vintages of one, ranks are not those of all models.
     is_part = bool(scope.job.named_models) or len({entry["model"] for entry in scope.entries}) < len(labels)
     ranked = []
     for label, rows in by_judge_config.items():
-        # What the paper measured with this very judge, graded as the benchmark does by default, in its first trial.
+        # The paper's scores by this judge, with the benchmark's default grading, in its first trial.
         is_usual = (judges[label]["grading"], judges[label]["judge_trial"]) == (
             scope.benchmark.grading,
             1,
@@ -72,7 +72,7 @@ def rankings(scope: Scope) -> list[Ranking]:
 
 
 def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, labels: Iterable[str]) -> Ranking:
-    """Return the ranking of leaderboard rows under one judge, beside the paper's scores by that judge."""
+    """Return the ranking of leaderboard rows under one judge, with the paper's scores by that judge."""
     splits = [
         (split, of_split, [each for each in references if not is_own and is_of(each, split, of_split)])
         for (split, is_own), of_split in by_split(rows).items()
@@ -135,13 +135,13 @@ def order_of(rows: Rows, labels: Iterable[str]) -> list[str]:
 def leaders(rows: Rows, hard: set[str], judge_config: str, *, is_part: bool = False) -> str:
     """Return one sentence that names the leader on each split, and the models tied with it.
 
-    Hard splits are named only where there is no other split.
+    Hard splits are named only if there is no other split.
 
     Args:
-        rows: those of a leaderboard under one judge configuration.
+        rows: the rows of a leaderboard under one judge configuration.
         hard: the splits that are a part of others.
         judge_config: its label.
-        is_part: whether the rows are not all of one ranking, so that nothing can be said of ranks and ties.
+        is_part: true if the rows are not a whole ranking, so that ranks and ties are unknown.
     """
     ranked = [row for row in rows if row["rank"] is not None and not row["is_own_hard"]]
     shown = [row for row in ranked if row["split"] not in hard] or ranked
@@ -170,8 +170,8 @@ def _leader(split: str, rows: Rows) -> str:
 def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:
     """Return the names of the model behind verdicts with a configuration, without provider and date.
 
-    A judge's label says nothing of its model, so the configuration has to be one of those given; one with another
-    endpoint than its provider's, parameters, or other words for the criteria is not what a paper means by the name.
+    A judge's label does not identify its model, so the configuration must be one of those given. A model with another
+    endpoint than its provider's, with parameters, or with rewritten criteria is not the paper's judge.
     """
     return {
         _DATED.sub("", judge.name.rpartition("/")[2])
@@ -183,7 +183,7 @@ def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:
 
 
 _MARGIN = 0.04
-"""Room on both sides of the axis, as a share of what is shown."""
+"""Margin on both sides of the axis, as a share of the shown range."""
 _STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _MOST_STEPS = 6.6
 

@@ -1,4 +1,4 @@
-"""The folder of a report: files, written only where they changed; what all pages load; pages from templates."""
+"""The folder of a report: its files, which are written only if they changed, assets, and pages from templates."""
 
 import json
 import re
@@ -17,29 +17,29 @@ from tasks.rules.text.numbers import counted, number
 from warehouse import WarehouseBusy, file_lock, write_atomically
 
 _MARK = "report.json"
-"""The file that makes a folder a report's own, and lists the report's files with their sizes; it is written last. Only
-such a folder, or an empty one, is written to."""
+"""The file that marks a folder as a report, and lists its files with their sizes; it is written last. Only such a
+folder, or an empty one, is written to."""
 _FORMAT, _VERSION = "prbench-report", 3
 _LOCK = "report.lock"
-"""Held by the one who writes reports into a folder."""
+"""The lock of the process that writes reports into a folder."""
 _DATA = re.compile(r"data/[0-9a-f]{16}\.js")
 """Data files, whose names are hashes (`tasks.report.drilldown.blocks`)."""
 _OURS = re.compile(rf"{_DATA.pattern}|(\w+/)?\.[0-9a-f]{{32}}\.tmp")
-"""Files that are a report's wherever they come from: data files, and files whose writing was cut off."""
+"""Files that always belong to a report: data files, and partly written files."""
 
 
 class Site:
-    """A report's folder. What people put into it stays.
+    """A report's folder. Other files in it are not changed.
 
-    A page that is open goes on working: what a page loads is put in place before it, and data files that the report
-    before this one names are deleted by the build after this one. So a build that is killed leaves a working report.
+    Open pages keep working: files that a page loads are written before it, and data files of the previous report are
+    deleted by the next build. So a killed build leaves a working report.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Take the folder; it is made if it is missing.
+        """Open the folder; it is created if it is missing.
 
         Raises:
-            UsageError: something else than a report is there, or a report of a later version.
+            UsageError: it has other content than a report, or a report of a later version.
         """
         refuse_other(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ class Site:
             self._list({})
 
     def write(self, name: str, content: str | bytes) -> None:
-        """Put a file in place, unless the same is there."""
+        """Write a file, unless it exists with the same content."""
         data = content.encode() if isinstance(content, str) else content
         path = self.folder / name
         self._names.add(name)
@@ -60,7 +60,7 @@ class Site:
         write_atomically(path, data)
 
     def keep(self, name: str) -> bool:
-        """Return whether a file is there whole whose name says what it holds; then it is part of the report."""
+        """Return whether a complete file of this content-based name exists; then it is part of the report."""
         size = _size(self.folder / name)
         is_there = size is not None and size == self._earlier.get(name, size)
         if is_there:
@@ -68,15 +68,15 @@ class Site:
         return is_there
 
     def finish(self) -> int:
-        """Remove what earlier reports left behind, list the files, and return how many bytes they have."""
+        """Remove unneeded files of earlier reports, list the files, and return their total size in bytes."""
         sizes = {name: (self.folder / name).stat().st_size for name in sorted(self._names)}
-        # The files of earlier reports that no open page needs, and those whose writing was cut off.
+        # Files of earlier reports that no open page needs, and partly written files.
         paths = (*self.folder.glob("*/*"), *self.folder.iterdir())
         there = (path.relative_to(self.folder).as_posix() for path in paths)
         left = {name for name in there if _OURS.fullmatch(name)} | self._earlier.keys()
         for name in sorted(left - sizes.keys() - {name for name in self._earlier if _DATA.fullmatch(name)}):
             path = self.folder / name
-            # A link is not followed, and a folder goes with its last file.
+            # Links are not followed, and a folder is removed with its last file.
             if path.parent.resolve().is_relative_to(self.folder.resolve()):
                 with suppress(OSError):
                     path.unlink()
@@ -101,17 +101,17 @@ def _listed(folder: Path) -> dict[str, int]:
 
 
 def is_whole(folder: Path) -> bool:
-    """Return whether a report is in a folder with all its files, in the sizes that they were written in."""
+    """Return whether a folder has a report with all its files, in their written sizes."""
     sizes = _listed(folder)
     return bool(sizes) and all(_size(folder / name) == size for name, size in sizes.items())
 
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Be the only one who writes reports into a folder; who has to wait for another one says so.
+    """Hold the lock for writing reports into a folder; print a notice while waiting.
 
     Raises:
-        UsageError: something else than a report is there, or a report of a later version.
+        UsageError: it has other content than a report, or a report of a later version.
     """
     refuse_other(folder)
     with ExitStack() as stack:
@@ -124,7 +124,7 @@ def only_writer(folder: Path) -> Iterator[None]:
 
 
 def report_files(folder: Path) -> list[str]:
-    """Return the files that reports have put into a report folder; what people put there is not among them."""
+    """Return the files of reports in a report folder, without files of people."""
     marks = [path for path in (folder / _MARK, *folder.glob(f"*/{_MARK}")) if path.is_file()]
     named = {path.parent / name for path in marks for name in (*_listed(path.parent), _MARK)}
     inside = (path for path in named if path.resolve().is_relative_to(folder.resolve()))
@@ -132,10 +132,10 @@ def report_files(folder: Path) -> list[str]:
 
 
 def refuse_other(folder: Path) -> None:
-    """Refuse a folder that holds something else than a report; a missing or empty one may become one.
+    """Refuse a folder with other content than a report; a missing or empty one is accepted.
 
     Raises:
-        UsageError: something else is there, or a report of a later version.
+        UsageError: it has other content, or a report of a later version.
     """
     try:
         mark = json.loads((folder / _MARK).read_bytes())
@@ -146,19 +146,19 @@ def refuse_other(folder: Path) -> None:
     except (OSError, ValueError):
         is_report = False
     if not is_report:
-        raise UsageError(f"{folder}: holds other files than a report; name an empty folder or a new one")
+        raise UsageError(f"{folder}: has files that are not a report; name an empty folder or a new one")
     if mark["version"] not in range(1, _VERSION + 1):
         raise UsageError(f"{folder}: is a report of another version of prbench; name a new folder")
 
 
 LIBRARIES = {"vega.js", "tabulator.js", "tabulator.css"}
-"""What building the package made (`.ci/libraries.py`): Vega, Vega-Lite and Vega-Embed in one, and Tabulator."""
+"""Libraries built with the package (`.ci/libraries.py`): Vega, Vega-Lite and Vega-Embed in one file, and Tabulator."""
 ASSETS = Path(__file__).parents[1] / "assets"
-"""The folder of what pages load."""
+"""The folder of the pages' assets."""
 
 
 def copy_assets(site: Site, names: Collection[str] | None = None) -> None:
-    """Put styles, scripts and libraries into a report: all, or those that are named.
+    """Copy styles, scripts and libraries into a report: all, or the named ones.
 
     Raises:
         PipelineError: a library is missing.
@@ -166,7 +166,7 @@ def copy_assets(site: Site, names: Collection[str] | None = None) -> None:
     there = {path.name: path for path in sorted(ASSETS.iterdir())}
     if missing := LIBRARIES - there.keys():
         raise PipelineError(
-            f"{ASSETS / min(missing)}: missing; `uv sync --reinstall-package prbench-pipeline` makes it"
+            f"{ASSETS / min(missing)}: missing; `uv sync --reinstall-package prbench-pipeline` builds it"
         )
     for path in there.values():
         if names is None or path.name in names:
@@ -177,11 +177,11 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'none'; "
     "connect-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'"
 )
-"""The pages' content-security policy: nothing from elsewhere, no inline script or style, no evaluation of text."""
+"""The pages' content-security policy: nothing from other sites, no inline script or style, no evaluation of text."""
 SERVED_POLICY = POLICY.replace("connect-src 'none'", "connect-src 'self'").replace(
     "form-action 'none'", "form-action 'self'"
 )
-"""That of the pages that a server makes: they may ask it again."""
+"""The policy of rendered pages: they may call their server."""
 
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b( \d\d:\d\d\b( UTC)?)?")
 
@@ -203,7 +203,7 @@ def templates() -> Environment:
 
 
 def dated(text: str) -> Markup:
-    """Return a text as HTML whose dates, with their times, stay on one line; HTML stays as it is."""
+    """Return a text as HTML whose dates, with their times, do not wrap; HTML is returned unchanged."""
     if isinstance(text, Markup):
         return text
     return Markup(_DATE.sub(r'<span class="date">\g<0></span>', str(escape(text))))
@@ -215,6 +215,6 @@ def render(template: str, *, policy: str = POLICY, **values: Any) -> str:
 
 
 def as_json(value: Any) -> Markup:
-    """JSON that can stand in a page's data block and in a script: nothing in it ends the element it stands in."""
+    """Return JSON for a page's data block or a script: it cannot end the element around it."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), sort_keys=True, default=str)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))

@@ -1,1 +1,1 @@
-"""Cascades: a cheap judge with a strong one behind it; when to escalate, and what that costs and changes."""
+"""Cascades of a cheap and a strong judge: rules to escalate, their cost, and their effect on verdicts and rankings."""

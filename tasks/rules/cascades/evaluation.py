@@ -1,6 +1,6 @@
-"""Rules to escalate on both halves of the tasks: chosen on one, measured on the other.
+"""The evaluation of rules to escalate: chosen on one half of the tasks, measured on the other.
 
-The figures are what a rule costs, how far its verdicts agree with those of the strong judge, and how they change the
+The figures are a rule's cost, the agreement of its verdicts with those of the strong judge, and its effect on the
 ranking of models.
 """
 
@@ -20,14 +20,14 @@ from tasks.rules.statistics.intervals import Draws, known
 
 
 class Estimate(NamedTuple):
-    """A figure and the ends of its 95 % interval over tasks; None where one is not known."""
+    """A figure and the ends of its 95 % interval over tasks; None for an unknown one."""
 
     value: float | None = None
     low: float | None = None
     high: float | None = None
 
     def times(self, factor: float, more: float = 0.0) -> "Estimate":
-        """Return the figure times a factor that is not negative, plus `more`."""
+        """Return the figure times a factor of at least 0, plus `more`."""
         return Estimate(*(None if each is None else each * factor + more for each in self))
 
 
@@ -40,7 +40,7 @@ def estimate(value: Any, ends: Any = (np.nan, np.nan)) -> Estimate:
 
 
 _SAME = 1e-9
-"""Mean scores that differ by no more are equal: their last digits depend on the order of the sum."""
+"""Mean scores with a smaller difference are equal: their last digits depend on the order of the sum."""
 _TAILS = (0.025, 0.975)
 
 
@@ -48,8 +48,8 @@ _TAILS = (0.025, 0.975)
 class RankingAgreement:
     """Kendall's tau-b of the rankings by cascade and strong judge, and the largest change in a model's mean score.
 
-    Not known with fewer than two models, or where no response has all its criteria. It rests on the responses of some
-    tasks that have a verdict on each criterion under both.
+    Unknown with fewer than two models, or if no response has all its criteria. It uses the responses with a verdict on
+    each criterion under both.
     """
 
     tau: Estimate = UNKNOWN
@@ -69,9 +69,9 @@ def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indic
 
     Args:
         paired: criteria of some tasks.
-        values: of the criteria, NaN where the rule has none.
+        values: of the criteria, NaN if the rule has none.
         sampled: draws of these tasks, shape (n_resamples, n_tasks).
-        here: the places of these tasks, in order.
+        here: the indices of these tasks, in order.
     """
     weights = sampled.astype(np.float64)
     strong = _means_by_task(paired, np.where(np.isnan(values), np.nan, paired.strong), here)
@@ -104,10 +104,10 @@ def kendall_tau(one: Floats, other: Floats) -> Floats:
     """Return Kendall's tau-b of two rankings by scores (1945): 1 for the same, -1 for the reverse, ties considered.
 
     Args:
-        one, other: scores, shape (..., n_models), NaN where a model has none.
+        one, other: scores, shape (..., n_models), NaN if a model has none.
 
     Returns:
-        The leading shape; NaN where fewer than two models have scores, or one ranking ties them all.
+        The leading shape; NaN if fewer than two models have scores, or one ranking ties them all.
     """
     first, second = np.triu_indices(one.shape[-1], k=1)
     signs_one, signs_other = (_signs(each[..., first] - each[..., second]) for each in (one, other))
@@ -139,7 +139,7 @@ def _mean(by_task: Floats) -> Floats:
 
 _SEED = 20251114
 _NO_VERDICT = 3
-"""The place, after those of not met, met in part and met, that stands for no verdict."""
+"""The index for no verdict, after those for not met, partly met and met."""
 _RANKING_RESAMPLES = 2_000
 
 
@@ -158,12 +158,12 @@ class Figures:
     Attributes:
         n: criteria that the rule can be replayed on.
         n_tasks: tasks.
-        differing: tasks with a verdict that is not the strong judge's, or with none.
-        share: of the criteria, those that are escalated, from 0 to 1.
+        differing: number of tasks with a verdict other than the strong judge's, or a missing one.
+        share: share of escalated criteria, from 0 to 1.
         strong_calls, cheap_calls: for 1,000 verdicts; None without criteria.
         cost_usd: of 1,000 verdicts.
         agreement, kappa, macro_f1: of the rule's verdicts with those of the strong judge.
-        ranking: what becomes of the ranking of models.
+        ranking: the agreement of the rankings of models.
     """
 
     n: int
@@ -184,7 +184,7 @@ class Figures:
 
     @property
     def is_small(self) -> bool:
-        """True if the figures rest on too few tasks, or on too few that differ, for reliable intervals."""
+        """True if there are too few tasks, or too few that differ, for reliable intervals."""
         return self.n_tasks < intervals.SMALL or self.differing < intervals.FEW_OTHERS
 
 
@@ -229,7 +229,7 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Co
 class _Replay:
     """A replay of a rule: the criteria that it can be replayed on, those that it escalates, and the decided values.
 
-    A value is NaN where there is no decision.
+    A value is NaN without a decision.
     """
 
     counted: Flags
@@ -240,9 +240,9 @@ class _Replay:
 def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> _Replay:
     """Return the replay of a rule on criteria.
 
-    A rule that compares repetitions is not known for criteria that the cheap judge was not asked a second time; not
-    even where another of its conditions holds, because those alone would make the escalated share too large. The cheap
-    judge alone escalates nothing, so it says nothing where it failed.
+    A rule that compares repetitions is unknown for criteria without a second verdict of the cheap judge, even if
+    another condition is met: those criteria alone would make the escalated share too large. The cheap judge alone
+    escalates no criterion, so it has no decision after a failure.
     """
     when, everything = candidate.when, np.ones(len(paired.strong), dtype=np.bool_)
     first = paired.facts.first[:, 0]
@@ -260,8 +260,8 @@ def _agreement(
 ) -> list[tuple[Estimate, Estimate, Estimate]]:
     """Return agreement, kappa and macro-F1 of each rule.
 
-    Agreement is a pooled share and has the interval of one, which covers the truth more often than that of the others.
-    No verdict agrees with none.
+    Agreement is a pooled share with an interval for shares, which covers the truth more often than the others. A
+    missing verdict agrees with no verdict.
     """
     pooled = tables.sum(axis=0)
     alike = np.trace(tables, axis1=2, axis2=3)
@@ -276,9 +276,8 @@ def _agreement(
         if candidate.when is None:
             estimates.append((Estimate(1.0, 1.0, 1.0), *others))
         elif n_differing < intervals.FEWEST_OTHERS:
-            # So few tasks say nothing of their spread. The low end is then that of a world in which a task that differs
-            # differs in all its criteria.
-            # The exact interval of a share (Clopper and Pearson, 1934).
+            # So few tasks do not show their spread. The low end then assumes that a task that differs does so in all
+            # its criteria. The exact interval of a share (Clopper and Pearson, 1934).
             low = 0.0 if n_differing >= n else 1.0 - float(betaincinv(n_differing + 1, n - n_differing, 0.975))
             estimates.append((agreed._replace(low=low, high=1.0), *others))
         else:
@@ -295,7 +294,7 @@ def _tables(task_index: Indices, n_tasks: int, replay: _Replay, strong: Floats) 
 
 
 def _verdicts_f1(tables: NDArray[Any]) -> Floats:
-    """Return the macro-F1 of the verdicts; a missing verdict is no label, but misses that of the strong judge."""
+    """Return the macro-F1 of the verdicts; a missing verdict is no label, but misses the strong judge's."""
     by_cascade, by_strong = np.asarray(tables).sum(axis=-1), np.asarray(tables).sum(axis=-2)
     n_labels = (by_cascade + by_strong > 0).sum(axis=-1)
     n_verdicts = np.maximum(1, n_labels - (by_cascade[..., _NO_VERDICT] > 0))
@@ -313,7 +312,7 @@ def _nothing(candidate: CandidateRule) -> Figures:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A rule with its figures on the tasks where rules are chosen, and on the tasks that were held out."""
+    """A rule with its figures on the tasks for choosing rules, and on the held-out tasks."""
 
     candidate: CandidateRule
     chosen_on: Figures
@@ -333,9 +332,9 @@ class Evaluation:
         return calls, figures.cheap_calls, conditions
 
     def value(self, measure: str) -> float:
-        """Return the estimate of a measure on the tasks where rules are chosen.
+        """Return the estimate of a measure on the tasks for choosing rules.
 
-        It is below all numbers if it is not known.
+        It is below all numbers if it is unknown.
         """
         value = self.chosen_on.measured(measure).value
         return -np.inf if value is None else value
@@ -349,7 +348,7 @@ class Bound:
     least: float
 
     def is_kept(self, evaluation: Evaluation) -> bool:
-        """Return whether the low end of the measure's interval keeps the bound, on the tasks where rules are chosen."""
+        """Return whether the low end of the measure's interval keeps the bound, on the tasks for choosing rules."""
         if evaluation.candidate.when is None:
             return True
         figures = evaluation.chosen_on
@@ -361,8 +360,8 @@ class Bound:
 def for_choosing(tasks: Sequence[str]) -> Flags:
     """Return flags of the tasks on which rules are chosen; on the others they are measured.
 
-    The half whose ids have the lower hashes, so that the order of tasks does not matter; of an odd number the odd task
-    is among the others.
+    They are the half with the lower hashes of ids, so that the order of tasks does not matter; the other half is larger
+    if the number is odd.
     """
     order = sorted(range(len(tasks)), key=lambda task_index: digest("cascade", _SEED, tasks[task_index]))
     chosen = np.zeros(len(tasks), dtype=np.bool_)
@@ -385,7 +384,7 @@ def evaluate(
 
 
 def picked(evaluations: Sequence[Evaluation], bound: Bound) -> Evaluation:
-    """Return the cheapest rule that keeps a bound on the tasks where rules are chosen.
+    """Return the cheapest rule that keeps a bound on the tasks for choosing rules.
 
     If none does, it is the strong judge alone. Of rules with the same cost, it is the one with the fewest conditions.
     """
@@ -393,7 +392,7 @@ def picked(evaluations: Sequence[Evaluation], bound: Bound) -> Evaluation:
 
 
 def front(evaluations: Sequence[Evaluation], measure: str) -> list[Evaluation]:
-    """Return the rules that no other rule beats in both expense and a measure, on the tasks where rules are chosen."""
+    """Return the rules that no other rule beats in both expense and a measure, on the tasks for choosing rules."""
     best, kept = -np.inf, []
     for each in sorted(evaluations, key=lambda each: (each.expense[:2], -each.value(measure), each.expense[2])):
         if each.value(measure) > best:

@@ -1,7 +1,7 @@
 """Rules that send a criterion from a cascade's first judge to its second: one definition for replays and live runs.
 
-With it stand what a replay looks at (the verdicts of two judges on the same criteria, as arrays) and the rules that an
-evaluation tries.
+The module also has the input of a replay (the verdicts of two judges on the same criteria, as arrays) and the rules
+that an evaluation tries.
 """
 
 import math
@@ -20,13 +20,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class When:
-    """Conditions on a criterion and on what the first judge said of it; any one of them escalates.
+    """Conditions on a criterion and on the first judge's verdict; any one of them escalates.
 
     Attributes:
-        disagreement: the repetitions of the first judge do not all say the same.
+        disagreement: the repetitions of the first judge differ.
         weight_above: the criterion's weight, without its sign, is above this.
         categories: the criterion is of one of these categories.
-        confidence_below: the first judge's confidence is below this, from 0 to 1, or not known.
+        confidence_below: the first judge's confidence is below this, from 0 to 1, or unknown.
     """
 
     disagreement: bool = False
@@ -54,10 +54,10 @@ class Facts:
     """The facts that decide whether criteria are escalated.
 
     Attributes:
-        first: the values of the first judge's repetitions, shape (n_criteria, n_repetitions), NaN where one failed.
+        first: the values of the first judge's repetitions, shape (n_criteria, n_repetitions), NaN for a failure.
         weights: shape (n_criteria,).
         categories: shape (n_criteria,), `(none)` without one.
-        confidence: of the first repetition, shape (n_criteria,), NaN where it is not known.
+        confidence: of the first repetition, shape (n_criteria,), NaN if unknown.
     """
 
     first: Floats
@@ -69,8 +69,8 @@ class Facts:
 def escalations(when: When, facts: Facts) -> dict[str, Flags]:
     """Return, for each reason to escalate, flags of the criteria that have it, shape (n_criteria,).
 
-    A failure of the first judge always escalates: of its first repetition, or of any where they are compared. Its
-    verdict is that of the first repetition.
+    A failure of the first judge always escalates: of its first repetition, or of any if they are compared. Its verdict
+    is that of the first repetition.
     """
     counted = facts.first if when.disagreement else facts.first[:, :1]
     failed = np.asarray(np.isnan(counted).any(axis=1))
@@ -94,7 +94,7 @@ def reasons_to_escalate(
     """Return the reasons to escalate one criterion; none: the first judge has decided.
 
     Args:
-        first: the values of the first judge's repetitions, None where one failed.
+        first: the values of the first judge's repetitions, None for a failure.
     """
     facts = Facts(
         np.array([[math.nan if value is None else value for value in first]]),
@@ -110,7 +110,7 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PairedVerdicts:
-    """Criteria of responses that a strong judge has decided and a cheap one was asked about.
+    """Criteria of responses that a strong judge has decided and a cheap one has judged.
 
     Attributes:
         facts: the cheap judge's decisions, and the other inputs of a rule to escalate.
@@ -120,9 +120,9 @@ class PairedVerdicts:
         tasks: the ids of the tasks.
         task_of_response, model_of_response: indices in `tasks` and `models`, shape (n_responses,).
         models: names of the models.
-        offset, denominator: of the response's primary score, (points + offset) / denominator; NaN where the response
-            has criteria that are not here.
-        has_second: whether the cheap judge has a second verdict, shape (n_criteria,).
+        offset, denominator: of the response's primary score, (points + offset) / denominator; NaN if the response has
+            criteria that are not here.
+        has_second: true if the cheap judge has a second verdict, shape (n_criteria,).
     """
 
     facts: Facts
@@ -138,7 +138,7 @@ class PairedVerdicts:
     has_second: Flags
 
     def of_tasks(self, chosen: Flags) -> "PairedVerdicts":
-        """Return only the criteria of some tasks; indices stay as they are.
+        """Return only the criteria of some tasks, with unchanged indices.
 
         Args:
             chosen: shape (n_tasks,).
@@ -153,21 +153,21 @@ class PairedVerdicts:
         )  # fmt: skip
 
     def scores(self, values: NDArray[Any]) -> Floats:
-        """Return the scores of responses, shape (n_responses,), for values of criteria; NaN where one is missing."""
+        """Return the scores of responses, shape (n_responses,), for values of criteria; NaN if one is missing."""
         points = np.bincount(self.response, values * self.facts.weights, minlength=len(self.denominator))
         return np.asarray((points + self.offset) / self.denominator)
 
 
 CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 _MOST_WEIGHTS = 12
-"""More distinct weights than these are thinned out evenly."""
+"""Largest number of distinct weights to try; more are thinned out evenly."""
 _FEWEST_REPEATED = 0.5
-"""Disagreement is tried where the cheap judge has repeated at least so many of the criteria."""
+"""Share of criteria with a second verdict of the cheap judge from which disagreement is tried."""
 
 
 @dataclass(frozen=True)
 class CandidateRule:
-    """A rule under its name. `when` None: the strong judge alone, without a cheap one."""
+    """A rule with its name. `when` None: the strong judge alone."""
 
     name: str
     when: When | None
@@ -176,17 +176,17 @@ class CandidateRule:
 def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[CandidateRule]:
     """Return the rules to try, the simplest first.
 
-    Weights and confidences are those at which something changes; sets of categories grow by the category in which the
-    cheap judge errs most often next. Call it with the tasks on which rules are chosen.
+    Weights and confidences are those at which the escalated criteria change; sets of categories grow in the order of
+    the cheap judge's number of errors. Call it with the tasks for choosing rules.
     """
-    distinct = np.unique(np.abs(paired.facts.weights))[:-1]  # without sign; some criteria are above, some are not
+    distinct = np.unique(np.abs(paired.facts.weights))[:-1]  # sizes of weights, with criteria on both sides
     if len(distinct) > _MOST_WEIGHTS:
         distinct = distinct[np.unique(np.linspace(0, len(distinct) - 1, _MOST_WEIGHTS).round().astype(int))]
     weights = [float(weight) for weight in distinct]
     sets = _category_sets(paired)
     single = [(name,) for name in sorted(set(paired.facts.categories.tolist()))] if len(sets) else []
     known = paired.facts.confidence[~np.isnan(paired.facts.confidence)]
-    # Levels that some are below and some are not.
+    # Levels with criteria on both sides.
     confidences = [level for level in CONFIDENCES if 0 < (known < level).sum() < len(known)]
     rules = [CandidateRule("cheap alone", When()), CandidateRule("strong alone", None)]
     rules += [_named(When(weight_above=weight)) for weight in weights]
@@ -203,7 +203,7 @@ def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[Candida
 
 
 def is_repeated(n_repeated: int, n_criteria: int) -> bool:
-    """Return whether enough criteria have a second verdict of the cheap judge for disagreement to be tried."""
+    """Return whether enough criteria have a second verdict of the cheap judge to try disagreement."""
     return n_repeated >= _FEWEST_REPEATED * max(1, n_criteria)
 
 
@@ -219,10 +219,10 @@ def _named(when: When) -> CandidateRule:
 
 
 def _category_sets(paired: PairedVerdicts) -> list[tuple[str, ...]]:
-    """Return sets of categories: the one with the most errors of the cheap judge, with the next, and so on, not all."""
+    """Return sets of categories: the category with most errors of the cheap judge, then the first two, and so on."""
     names, indices = np.unique(paired.facts.categories, return_inverse=True)
     first = paired.facts.first[:, 0]
-    decided = ~np.isnan(first)  # where it failed, every rule escalates
+    decided = ~np.isnan(first)  # after a failure, every rule escalates
     errs = np.bincount(indices, decided & (first != paired.strong), minlength=len(names))
     shares = errs / np.maximum(1, np.bincount(indices, decided, minlength=len(names)))
     order = np.argsort(-shares, kind="stable")

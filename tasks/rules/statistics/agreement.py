@@ -1,19 +1,17 @@
 """Agreement of graders, from counts of their labels.
 
-Measures take tables of shape (..., k, k), k labels, and give figures of the leading shape, NaN where undefined.
+Measures of agreement take tables of shape (..., k, k), k labels, and return figures of the leading shape, NaN where
+undefined.
 
-How well a check predicts an outcome: figures of tables with the check in rows and the outcome in columns.
+Measures of a check's prediction of an outcome take tables of shape (..., 2, 2): rows are cases that fail and that pass
+the check, columns cases with and without the outcome. Entries are sums of weights, because a case may fail in one
+repetition and pass in another. They work with `agreement_intervals` too.
 
-Tables have the shape (..., 2, 2): rows are cases that fail the check and that pass it, columns those with the outcome
-and without it. Entries are sums of weights, since a case may fail in one repetition and pass in another. Figures have
-the leading shape, NaN where undefined. `agreement_intervals` takes them as measures.
+Effective votes are the number of independent votes that graders with correlated errors are worth.
 
-How many independent votes graders are worth whose errors go together.
-
-How far two sets of labels agree, where a task can have several: precision, recall, F1 and Jaccard, with intervals.
-
-Averages are named as in scikit-learn: micro pools all labels, macro is the mean over labels, and the mean over tasks is
-its `samples`.
+Agreement of two sources of labels, with several labels per task, is precision, recall, F1 and Jaccard, with intervals.
+Averages have the names of scikit-learn: micro pools all labels, macro is the mean over labels, and the mean over tasks
+is its `samples`.
 """
 
 import math
@@ -45,15 +43,15 @@ Measure = Callable[[Floats], Floats]
 _CELLS_AT_A_TIME = 400
 """Columns of a matrix product: table cells of figures."""
 _NOTHING = 1e-12
-"""The share of all pairs below which their number is nothing but rounding."""
+"""Share of all pairs below which their number is only a rounding error."""
 VOTES_METHOD = "effective-votes-1"
-"""The name of the method of effective votes, stored beside figures; the number grows when the method changes."""
+"""The name of the method of effective votes, stored with figures; increase the number when the method changes."""
 _NO_VARIANCE = 1e-9
-"""The share of the squares below which a variance is nothing but rounding."""
+"""Share of the squares below which a variance is only a rounding error."""
 
 
 def raw_agreement(tables: Counts) -> Floats:
-    """Return the share of cases that both graders label alike, from 0 to 1; NaN without cases.
+    """Return the share of cases with the same label of both graders, from 0 to 1; NaN without cases.
 
     Args:
         tables: counts, rows by the label of one grader, columns by the other's.
@@ -65,7 +63,7 @@ def raw_agreement(tables: Counts) -> Floats:
 def kappa(tables: Counts) -> Floats:
     """Return Cohen's kappa without weights (1960): agreement beyond chance, 1 for full, 0 for chance.
 
-    NaN without cases, and where chance alone would agree on all, since both graders use one and the same label.
+    NaN without cases, and if both graders use one and the same label, so that agreement by chance is 1.
 
     Args:
         tables: counts, rows by the label of one grader, columns by the other's.
@@ -111,10 +109,10 @@ def krippendorff_alpha(coincidences: Counts) -> Floats:
 def effective_votes(moments: NDArray[Any], *, n_voters: int) -> Floats:
     """Return Kish's effective number of votes: k / (1 + (k - 1) rho) for k voters, from 1 to k.
 
-    Their errors have the mean pairwise correlation rho, so that the mean of their votes varies as much as that of so
-    many independent ones (the design effect of Kish, "Survey Sampling", 1965, section 5.4; for panels of judges arXiv
-    2605.29800). Pairs with a voter who never errs, or always alike, have no correlation and do not count. A negative
-    mean counts as 0. NaN where no pair has a correlation.
+    rho is the mean pairwise correlation of their errors. The mean of their votes varies as much as the mean of this
+    number of independent votes (the design effect of Kish, "Survey Sampling", 1965, section 5.4; for panels of judges
+    arXiv 2605.29800). Pairs with a voter who never errs, or always by the same amount, have no correlation and are left
+    out. A negative mean counts as 0. NaN if no pair has a correlation.
 
     Args:
         moments: shape (..., n_pairs, 6): for each pair the number of cases, the sums of both voters' errors, of their
@@ -141,14 +139,14 @@ def agreement_intervals(
 ) -> list[Floats]:
     """Return intervals of measures of agreement pooled over tasks, whose cases depend on each other.
 
-    Whole tasks are drawn with replacement, once for all measures. Percentiles of the resampled measure, with tails
-    expanded for few tasks; resamples where the measure is undefined are left out.
+    Whole tasks are drawn with replacement, once for all measures. The interval is percentiles of the resampled measure,
+    with tails expanded for few tasks; resamples with an undefined measure are left out.
 
     Args:
         task_tables: shape (n_tasks, n_figures, rows, columns), the tables of each task; a figure's table is their sum.
         measures: some of this module, or others of tables.
         level: nominal coverage.
-        sampled: draws of these tasks, shape (n_resamples, n_tasks); made from `resamples` and `seed` when absent.
+        sampled: draws of these tasks, shape (n_resamples, n_tasks); computed from `resamples` and `seed` if absent.
 
     Returns:
         For each measure shape (n_figures, 2): low and high, NaN for a figure with fewer than two tasks with counts.
@@ -188,21 +186,21 @@ def passing_rate(tables: Tables) -> Floats:
 
 
 def rate_difference(tables: Tables) -> Floats:
-    """Return the failing rate minus the passing rate: above 0 where the check finds the outcome."""
+    """Return the failing rate minus the passing rate: above 0 if the check predicts the outcome."""
     return np.asarray(failing_rate(tables) - passing_rate(tables))
 
 
 def odds_ratio(tables: Tables) -> Floats:
-    """Return the odds of the outcome where the check fails over those where it passes; NaN if a divisor is 0."""
+    """Return the odds of the outcome if the check fails / the odds if it passes; NaN if a divisor is 0."""
     return quotient(tables[..., 0, 0] * tables[..., 1, 1], tables[..., 0, 1] * tables[..., 1, 0])
 
 
 def check_auc(tables: Tables) -> Floats:
     """Return the area under the ROC curve of a check that only fails or passes.
 
-    It is the mean of sensitivity and specificity: the chance that of two cases, one with the outcome and one without,
-    the check fails the first and passes the second, plus half of the chance that it does not distinguish them (Hanley
-    and McNeil, 1982).
+    It is the mean of sensitivity and specificity: for a case with the outcome and a case without, the probability that
+    the check fails the first and passes the second, plus half of the probability of equal results (Hanley and McNeil,
+    1982).
     """
     sensitivity = quotient(tables[..., 0, 0], tables[..., :, 0].sum(axis=-1))
     specificity = quotient(tables[..., 1, 1], tables[..., :, 1].sum(axis=-1))
@@ -218,7 +216,7 @@ MEASURES = ("precision", "recall", "f1", "jaccard")
 class LabelAgreement:
     """The agreement on a label, or on an average over labels: the tasks with it, and each measure with its interval.
 
-    A measure that is not defined, and the ends of an interval that would rest on too few tasks, are NaN.
+    An undefined measure, and the ends of an interval with too few tasks, are NaN.
     """
 
     label: str
@@ -232,11 +230,11 @@ class LabelAgreement:
 def label_agreement(given: Flags, expected: Flags, labels: Sequence[str]) -> list[LabelAgreement]:
     """Return the agreement of given labels with expected ones: for each label that either uses, and on average.
 
-    Tasks are the sample. Measures of a label and micro averages are pooled shares over tasks, and have their intervals
-    (`ratio_intervals`); that of the macro average are percentiles of resampled tasks with expanded tails.
+    Tasks are the sample. Measures of a label and micro averages are pooled shares over tasks, with intervals by
+    `ratio_intervals`; the interval of the macro average is percentiles of resampled tasks with expanded tails.
 
     Args:
-        given: shape (n_tasks, n_labels), whether a task has a label; every task has at least one.
+        given: shape (n_tasks, n_labels), true if a task has a label; every task has at least one.
         expected: the same for the labels that they are compared with.
         labels: the names of the columns.
     """
@@ -288,7 +286,7 @@ def _measured(over: Floats, under: Floats, sampled: Draws) -> tuple[Floats, Floa
 
 
 def _macro(over: Floats, under: Floats, sampled: Draws) -> tuple[float, Floats]:
-    """Return the mean over labels that have the measure, and its interval, shape (1, 2)."""
+    """Return the mean over labels with a defined measure, and its interval, shape (1, 2)."""
     weights = sampled.astype(np.float64)
     resampled = np.nanmean(quotient(weights @ over, weights @ under), axis=1)
     ends = np.full((1, 2), np.nan)

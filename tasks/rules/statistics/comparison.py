@@ -1,4 +1,4 @@
-"""Comparing two models on the same tasks, and correcting for how often one compares."""
+"""Comparison of two models on the same tasks, and correction for several comparisons."""
 
 import math
 from collections.abc import Sequence
@@ -11,25 +11,25 @@ from tasks.rules.statistics import intervals
 from tasks.rules.statistics.intervals import Floats, n_differing
 
 ALPHA = 0.05
-"""The largest p-value, corrected where there are several, that is significant: then a 95 % interval leaves 0 out."""
+"""The largest significant p-value, after correction if there are several: a 95 % interval then excludes 0."""
 POWER = 0.8
-"""The chance with which a difference of the smallest detectable size is found."""
+"""The probability of finding a difference of the smallest detectable size."""
 _NOTHING = 1e-12
-"""The share of the largest value below which a difference is nothing but rounding."""
+"""Share of the largest value below which a difference is only a rounding error."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
     """The second model's score minus the first's on the tasks that both have, in the unit of the scores.
 
-    The mean difference is None for no task. Interval and `smallest_detectable` are None where fewer tasks than
-    `FEWEST_OTHERS` differ, since those do not show how much tasks vary, and so is the p-value. Interval and p-value are
-    of one statistic: the 95 % interval leaves 0 out exactly if p is at most 0.05. Where nearly all tasks change by one
-    and the same amount, there is no interval and the p-value is that of the sign test.
+    The mean difference is None without tasks. Interval, p-value and `smallest_detectable` are None if fewer tasks than
+    `FEWEST_OTHERS` differ, because those do not show the variation of tasks. Interval and p-value have the same
+    statistic: the 95 % interval excludes 0 exactly if p is at most 0.05. If nearly all tasks change by the same amount,
+    there is no interval and the p-value is that of the sign test.
 
     Attributes:
-        n_differing: the tasks whose difference is not the commonest one, which most often is 0.
-        is_small: whether the interval may be too narrow, as `few_to_rest_on` says.
+        n_differing: number of tasks whose difference is not the most common one, which usually is 0.
+        is_small: true if the interval may be too narrow (`few_to_rest_on`).
     """
 
     n_tasks: int
@@ -53,17 +53,17 @@ def paired_difference(
     """Return the mean over tasks of second minus first, with its interval and p-value.
 
     Args:
-        first: one value a task, its mean over trials; NaN where it has none, and the task does not count.
+        first: a value for each task, its mean over trials; a task with NaN does not count.
         second: the values of the same tasks in the same order.
-        level: coverage of the interval, and one minus the error that the smallest detectable difference allows.
-        resamples: of the bootstrap; the p-value is not below one in one more than these.
+        level: coverage of the interval, and 1 - the error level of the smallest detectable difference.
+        resamples: number of the bootstrap; the p-value is at least 1 / (resamples + 1).
     """
     differences = task_differences(first, second)
     n, differing = len(differences), int(n_differing(differences[:, None])[0])
     mean = math.fsum(differences) / n if n else None
     if mean is None or differing < intervals.FEWEST_OTHERS:
         return PairedDifference(n, mean, None, None, _sign_test(differences), None, differing)
-    # The draws depend neither on the order of the tasks nor on the order of the sides.
+    # The draws do not depend on the order of the tasks or of the sides.
     turn = -1.0 if mean < 0 else 1.0
     values = np.sort(turn * differences)[:, None]
     resampled = intervals.studentised(
@@ -92,19 +92,19 @@ def task_differences(first: Floats, second: Floats) -> Floats:
 
 
 def _sign_test(differences: Floats) -> float | None:
-    """Return the two-sided p-value of so many equal signs; None where too few tasks differ."""
+    """Return the two-sided p-value of the number of equal signs; None if too few tasks differ."""
     n, up = int((differences != 0).sum()), int((differences > 0).sum())
     if n <= intervals.FEWEST_OTHERS:
         return None
-    # As fractions of whole numbers, since 2**n has no float for many tasks.
+    # As fractions of whole numbers, because 2**n is too large for a float with many tasks.
     return min(1.0, float(Fraction(2 * sum(math.comb(n, k) for k in range(min(up, n - up) + 1)), 2**n)))
 
 
 def smallest_detectable(differences: Floats, alpha: float) -> float | None:
     """Return the true mean that a two-sided t-test at alpha finds with 80 % power, given this spread.
 
-    (t_{1 - alpha/2} + t_{0.8}) * sd / sqrt(n), the textbook formula with Student's t for the normal, with the degrees
-    of freedom of the tasks that differ. None where too few do.
+    (t_{1 - alpha/2} + t_{0.8}) * sd / sqrt(n): the textbook formula, but with Student's t instead of the normal, with
+    the degrees of freedom of the tasks that differ. None if too few differ.
     """
     differing = int(n_differing(differences[:, None])[0])
     if differing < intervals.FEWEST_OTHERS:
@@ -115,12 +115,12 @@ def smallest_detectable(differences: Floats, alpha: float) -> float | None:
 
 
 def is_significant(p_value: float | None, alpha: float = ALPHA) -> bool | None:
-    """Return whether a p-value is at most alpha; None where there is none."""
+    """Return whether a p-value is at most alpha; None without a p-value."""
     return None if p_value is None else p_value <= alpha
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Return adjusted p-values that bound the chance of any false finding (Holm, 1979).
+    """Return adjusted p-values that bound the probability of any false finding (Holm, 1979).
 
     Returns:
         In the order given. None stays None and does not count as a comparison.

@@ -1,10 +1,10 @@
-"""Control limits: whether a judge agrees with its first verdicts as it did on earlier nights.
+"""Control limits: a test of a judge's agreement with its first verdicts against that of earlier nights.
 
-The chart is Shewhart's for proportions, with one limit, since only too little agreement is a fault. Its limit is not
-three standard deviations below the centre: agreement is close to 1, where that is far from normal and calls up to three
-nights in a hundred of a stable judge out of control. Instead the agreements of tonight are predicted from those of the
-earlier nights (beta-binomial, Jeffreys' prior), and the limit stands where the prediction leaves 0.135 % below it, what
-three standard deviations leave in a normal distribution. The uncertainty of the centre is in the prediction.
+The chart is Shewhart's for proportions, with one limit, because only low agreement is a fault. Its limit is not three
+standard deviations below the centre: agreement is close to 1, where the distribution is far from normal, so that up to
+3 % of a stable judge's nights would be out of control. Instead tonight's agreements are predicted from those of the
+earlier nights (beta-binomial, Jeffreys' prior), and the limit is the 0.135 % quantile of the prediction, as three
+standard deviations are in a normal distribution. The prediction includes the uncertainty of the centre.
 """
 
 import math
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 METHOD = "beta-binomial-1"
 FALSE_ALARMS = 0.00135
-"""The chance that a stable judge falls below its limit in a night."""
+"""The probability that a stable judge falls below its limit in a night."""
 _PRIOR = 0.5
 LIMIT, BAR = "limit", "bar"
 
 
 @dataclass(frozen=True)
 class ControlNight:
-    """The decisions of a judge on its control set in one night, and how many agree with the first ones.
+    """The decisions of a judge on its control set in one night, and the number that agrees with the first ones.
 
     `bar` is the configured bar.
     """
@@ -32,18 +32,18 @@ class ControlNight:
 
     @property
     def agreement(self) -> float | None:
-        """The share of the decided that is as at first."""
+        """The share of decided members with the first decision."""
         return self.n_agreeing / self.n_decided if self.n_decided else None
 
 
 @dataclass(frozen=True)
 class ControlLimits:
-    """A night beside what is expected of it.
+    """The expected agreement of a night, and its limit.
 
     Attributes:
         centre: the expected agreement; None without an earlier night in control.
         lower_limit: the lowest agreement that is in control; None without an earlier night in control, or tonight's.
-        cause: None in control, else what the agreement is below: `limit`, `bar`, or `limit and bar`.
+        cause: None in control, else the bounds above the agreement: `limit`, `bar`, or `limit and bar`.
     """
 
     label: str
@@ -57,14 +57,14 @@ class Drifted:
     """A judge whose agreement with its first verdicts was out of control in a night.
 
     Attributes:
-        n_decided: members of the control set that it decided in the night.
-        agreement: the share of them that it decided as at first.
-        centre: the agreement that the earlier nights in control lead to expect; None without any.
+        n_decided: number of members of the control set that it decided in the night.
+        agreement: the share of them with the first decision.
+        centre: the agreement expected from the earlier nights in control; None without any.
         lower_limit: the lowest agreement that would be in control; None without such nights.
         min_agreement: the configured bar; None without one.
         met_share: the share of them that it calls met now; a partial one counts as a half.
         first_met_share: the share of them that it called met at first.
-        cause: what the agreement is below: `limit`, `bar`, or `limit and bar`.
+        cause: the bounds above the agreement: `limit`, `bar`, or `limit and bar`.
     """
 
     judge: str
@@ -92,8 +92,8 @@ class Drifted:
 def limits(nights: Iterable[ControlNight]) -> list[ControlLimits]:
     """Return the limits of each night from the earlier ones in control, in the order of their labels.
 
-    A night that is out of control does not count for later ones. The result depends on the nights alone and not on the
-    order in which they were judged: one that is judged late changes the limits of those after it.
+    A night that is out of control does not count for later ones. The result depends only on the nights, not on the
+    order in which they were judged: a night that is judged late changes the limits of later nights.
     """
     charted = []
     n_pooled = n_pooled_agreeing = 0
@@ -118,9 +118,9 @@ def limits(nights: Iterable[ControlNight]) -> list[ControlLimits]:
 
 
 def least_agreeing(n_pooled: int, n_pooled_agreeing: int, n: int) -> int:
-    """Return the fewest agreements among `n` that are in control after so many among `n_pooled`.
+    """Return the fewest agreements among `n` that are in control, given `n_pooled_agreeing` among `n_pooled`.
 
-    It is the lowest number that a prediction leaves at least `FALSE_ALARMS` at or below.
+    It is the lowest number with a predicted probability of at least `FALSE_ALARMS` at or below it.
     """
     agreeing, differing = n_pooled_agreeing + _PRIOR, n_pooled - n_pooled_agreeing + _PRIOR
     below = 0.0

@@ -1,15 +1,15 @@
-"""A mean over tasks as people would give it, from a judge's verdicts on everything and people's labels on a part.
+"""An estimate of people's mean over tasks, from a judge's verdicts on all criteria and people's labels on a part.
 
 Prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic, "Prediction-Powered Inference", Science
 2023), power-tuned (Angelopoulos, Duchi and Zrnic, "PPI++", 2023), for means over tasks of weighted sums of verdicts,
-with labels of known probability; in the terms of surveys a regression estimator (Saerndal, Swensson and Wretman, "Model
-Assisted Survey Sampling", 1992, chapter 6). evidence.md says how well its intervals cover.
+with labels of known probability; in surveys this is a regression estimator (Saerndal, Swensson and Wretman, "Model
+Assisted Survey Sampling", 1992, chapter 6). evidence.md shows the coverage of its intervals.
 
-A task's value is `offset + sum of contribution * value` over its verdicts. What people would say of a verdict is
-predicted by `constant of its sign + power * judge`. A task's corrected value is that prediction for all its verdicts,
-plus `factor * contribution * (label - prediction)` for those with a label, where the factor is on average 1 over all
-verdicts (one over the probability of being labelled, and 0 without a label). So the mean of corrected values is
-unbiased whatever the judge does, and the closer the prediction the narrower its interval.
+A task's value is `offset + sum of contribution * value` over its verdicts. People's label of a verdict is predicted by
+`constant of its sign + power * judge`. A task's corrected value is that prediction for all its verdicts, plus
+`factor * contribution * (label - prediction)` for those with a label; the factor is 1 / probability of being labelled,
+and 0 without a label, so its mean over all verdicts is 1. The mean of corrected values is therefore unbiased for any
+judge, and a better prediction gives a narrower interval.
 """
 
 import math
@@ -22,32 +22,32 @@ from tasks.rules.statistics import intervals
 from tasks.rules.statistics.intervals import Floats
 
 METHOD = "debiased-2"
-"""The name of the method, stored beside figures; the number grows when the method changes."""
+"""The name of the method, stored with figures; increase the number when the method changes."""
 FEWEST_LABELS = 30
-"""With fewer labelled verdicts there is no figure."""
+"""Smallest number of labelled verdicts for a figure."""
 FEWEST_LABELLED_TASKS = 15
-"""Nor is there with labels in fewer tasks."""
+"""Smallest number of tasks with labels for a figure."""
 FEWEST_EFFECTIVE = 12
-"""Nor where the labels are worth fewer equally important ones than this."""
+"""Smallest equivalent number of equally important labels for a figure."""
 _FEWEST_OF_SIGN = 10
-"""A sign with fewer labels than these has no constant of its own."""
+"""Smallest number of labels of a sign for its own constant."""
 _PSEUDO_ERRORS = 2.0
-"""Errors, in twice as many more labels, that the spread of errors is taken with where few are seen."""
+"""Errors, in twice as many labels, that are added to estimate the spread if few errors are observed."""
 _MANY_ERRORS = 6.0
-"""With so many errors seen the spread is known without more."""
+"""Number of observed errors from which none are added."""
 _RANK = 1e-9
 _RESAMPLES = 2_000
-"""Fewer than for a judge's own interval: they only show how skewed the tasks' values are."""
+"""Number of resamples, fewer than for a judge's own interval: they only show the skewness of the tasks' values."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTasks:
-    """The known values of each task without labels, one entry a task.
+    """The known values of each task without labels, with an entry for each task.
 
     Attributes:
         offset: the value without any verdict met.
         positive: the sum of the contributions of its verdicts on criteria with a positive weight.
-        negative: that of those with a negative weight.
+        negative: the same for a negative weight.
         judged: the task's value by the judge.
     """
 
@@ -59,14 +59,14 @@ class KnownTasks:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The labelled verdicts, one entry a verdict.
+    """The labelled verdicts, with an entry for each verdict.
 
     Attributes:
         task: its task's index.
-        contribution: what it adds to the task's value if it is met.
-        label: what people say, the mean over them.
-        judge: what the judge says.
-        factor: how many verdicts it stands for, on average 1 over all verdicts.
+        contribution: its contribution to the task's value if it is met.
+        label: the mean of people's labels.
+        judge: the judge's verdict.
+        factor: number of verdicts that it represents, on average 1 over all verdicts.
     """
 
     task: NDArray[np.int64]
@@ -81,12 +81,12 @@ class Corrected:
     """Tasks' values corrected by labels.
 
     Attributes:
-        values: one a task; their mean is the estimate.
-        spread: the same with residuals as if each label had not helped to choose the prediction, for standard errors.
-        extra_variance: what rare errors add to the variance of the sum of values.
+        values: a value for each task; their mean is the estimate.
+        spread: the same with residuals as if each label had not been used for the prediction, for standard errors.
+        extra_variance: contribution of rare errors to the variance of the sum of values.
         effective_labels: the equivalent number of equally important labels.
-        degrees: degrees of freedom that the labels leave.
-        power: how much of the judge's verdict is used, 0 to 1.
+        degrees: degrees of freedom of the labels.
+        power: weight of the judge's verdict, 0 to 1.
     """
 
     values: Floats
@@ -108,14 +108,14 @@ class DebiasedEstimate:
 
 
 def corrected(known: KnownTasks, labels: Labels, *, uses_judge: bool = True) -> Corrected:
-    """Return each task's value as labels correct it; with `uses_judge` false, from labels alone.
+    """Return each task's value corrected by labels; with `uses_judge` false, from labels alone.
 
-    Constants and power are those that minimise the estimated variance of the mean, the power between 0 and 1.
+    Constants and power (from 0 to 1) minimise the estimated variance of the mean.
 
     Args:
         known: all tasks.
         labels: at least one.
-        uses_judge: whether the judge's verdicts are used.
+        uses_judge: true to use the judge's verdicts.
     """
     signs = _signs(labels.contribution)
     importance = _importance(labels)
@@ -140,17 +140,17 @@ def corrected(known: KnownTasks, labels: Labels, *, uses_judge: bool = True) -> 
 
 
 def too_few(estimated: Corrected) -> str | None:
-    """Return the reason if a few labels outweigh so many others that there are too few for a figure; else None."""
+    """Return the reason if a few labels outweigh the others so much that there is no figure; else None."""
     if 0.0 < estimated.effective_labels < FEWEST_EFFECTIVE:
-        return f"a few labels outweigh the others, which tell as much as {estimated.effective_labels:.0f} equal ones"
+        return f"a few labels outweigh the others, which are worth {estimated.effective_labels:.0f} equal ones"
     return None
 
 
 def estimate(estimated: Corrected, level: float = 0.95) -> DebiasedEstimate:
     """Return the mean of corrected values with its interval for other tasks of the same kind.
 
-    On each side it is the wider of Student's t and the studentised bootstrap over tasks, as the judge's own interval,
-    since tasks' values may be skewed.
+    On each side the interval is the wider of Student's t and the studentised bootstrap over tasks, as for the judge's
+    own interval, because tasks' values may be skewed.
     """
     variance = len(estimated.values) * float(estimated.spread.var(ddof=1)) + estimated.extra_variance
     return _estimate(estimated.values, variance, estimated.degrees, level, _reach(estimated.spread, level))
@@ -161,12 +161,12 @@ def estimated_difference(
 ) -> DebiasedEstimate:
     """Return the mean of second minus first over tasks that both have, with its interval by Student's t.
 
-    Two models' values are skewed alike, so their difference is nearly symmetric.
+    Two models' values have similar skewness, so their difference is nearly symmetric.
 
     Args:
         first: one model's tasks.
         second: the other's.
-        indices: where the common tasks stand in the first and in the second, in one order.
+        indices: the indices of the common tasks in the first and in the second, in the same order.
         level: coverage of the interval.
     """
     a, b = indices
@@ -187,7 +187,7 @@ def _degrees(first: Corrected, second: Corrected) -> float:
 def _estimate(
     values: Floats, variance: float, degrees: float, level: float, least: tuple[float, float] = (0.0, 0.0)
 ) -> DebiasedEstimate:
-    """Return an estimate from the variance of the sum of values; the interval reaches at least some standard errors."""
+    """Return an estimate from the variance of the sum of values; the interval has at least `least` standard errors."""
     error = math.sqrt(variance) / len(values)
     student = float(intervals.student_quantile((1.0 + level) / 2.0, np.asarray(degrees)))
     mean = math.fsum(values) / len(values)
@@ -196,9 +196,9 @@ def _estimate(
 
 
 def _reach(spread: Floats, level: float) -> tuple[float, float]:
-    """Return the reach of an interval down and up in standard errors, by the studentised bootstrap over tasks.
+    """Return the lengths of an interval down and up in standard errors, by the studentised bootstrap over tasks.
 
-    It is 0 if too few tasks differ, and at most `WIDEST` times the reach by Student's t, as in `studentised`.
+    They are 0 if too few tasks differ, and at most `WIDEST` times those by Student's t, as in `studentised`.
     """
     values, n = spread[:, None], len(spread)
     differing = intervals.n_differing(values)
@@ -207,13 +207,13 @@ def _reach(spread: Floats, level: float) -> tuple[float, float]:
     resampled = intervals.studentised(values, np.ones_like(values), differing, intervals.draws(n, _RESAMPLES))
     below, above = intervals.sorted_quantile_pairs(resampled.steps, np.array([(1.0 - level) / 2.0]))[0].tolist()
     widest = intervals.WIDEST * float(intervals.student_quantile((1.0 + level) / 2.0, np.asarray(n - 1.0)))
-    # Steps are in standard errors with the number of tasks as the divisor, which are a little smaller.
+    # Steps are in standard errors with the number of tasks as the divisor, which are slightly smaller.
     down, up = (math.sqrt((n - 1.0) / n) * each for each in (above, -below))
     return min(down, widest), min(up, widest)
 
 
 def _signs(contribution: Floats) -> Floats:
-    """Return a column for each sign with enough labels for a constant of its own, else one column for both."""
+    """Return a column for each sign with enough labels for its own constant, else one column for both."""
     is_positive = contribution >= 0.0
     if min(is_positive.sum(), (~is_positive).sum()) < _FEWEST_OF_SIGN:
         return np.ones((len(contribution), 1))
@@ -251,16 +251,16 @@ def _leverages(design: Floats, importance: Floats) -> Floats:
 
 
 def _effective(importance: Floats) -> float:
-    """Return the equivalent number of labels with equal importance (Kish 1965)."""
+    """Return the equivalent number of equally important labels (Kish 1965)."""
     squares = float((importance**2).sum())
     return float(importance.sum()) ** 2 / squares if squares > 0.0 else 0.0
 
 
 def _extra_variance(residual: Floats, importance: Floats) -> float:
-    """Return the possible extra variance of the sum of corrections beyond the observed errors: rare ones are missed.
+    """Return the possible extra variance of the sum of corrections from unobserved rare errors.
 
-    The interval of Agresti and Coull (1998) takes the spread of a share with two more cases of each kind; here with
-    two more errors, and with none any more where the labels show ten errors or more.
+    The interval of Agresti and Coull (1998) adds two cases of each kind to estimate the spread of a share. This adds
+    two errors, decreasing to none at ten observed errors.
     """
     total, effective = float(importance.sum()), _effective(importance)
     if effective <= 0.0:

@@ -2,7 +2,7 @@
 
 On each side the interval is the wider of two: the studentised bootstrap (bootstrap-t; Efron and Tibshirani, "An
 Introduction to the Bootstrap", 1993, section 12.5), which knows about skewed figures, and Student's t with the degrees
-of freedom that the tasks have that differ from the commonest value: of 100 tasks of which 8 differ, 8 show the spread.
+of freedom of the tasks that differ from the most common value: if 8 of 100 tasks differ, only 8 show the spread.
 evidence.md shows why.
 """
 
@@ -13,28 +13,28 @@ from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
-import scipy  # its parts are loaded when they are named: who only reads needs none of them
+import scipy  # its parts are loaded on use: readers need none of them
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
 
 def known(value: Any) -> float | None:
-    """Return a figure as it is stored: None where it is not defined."""
+    """Return a figure in its stored form: None if undefined."""
     return None if np.isnan(value) else float(value)
 
 
 def quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
-    """Return the quantiles at `tails` and `1 - tails` of each row, by linear interpolation, NaN left out.
+    """Return the quantiles at `tails` and `1 - tails` of each row, by linear interpolation, without NaN.
 
     The rows are sorted in place.
 
     Args:
         rows: shape (n_figures, n_resamples).
-        tails: one probability a row.
+        tails: a probability for each row.
 
     Returns:
-        Shape (n_figures, 2); NaN for a row of nothing but NaN.
+        Shape (n_figures, 2); NaN for a row with only NaN.
     """
     rows.sort(axis=1)  # NaN goes to the end
     return sorted_quantile_pairs(rows, tails)
@@ -70,7 +70,7 @@ def normal_below(distances: Floats) -> Floats:
 
 
 def expanded_tails(n_tasks: Floats, level: float) -> Floats:
-    """Return the tail probability with which a percentile interval on so many tasks is as wide as Student's t.
+    """Return the tail probability with which a percentile interval on `n_tasks` is as wide as Student's t.
 
     Phi(-sqrt(n / (n - 1)) * t), with t the upper quantile with n - 1 degrees of freedom (Hesterberg, "What Teachers
     Should Know About the Bootstrap", 2015). For numbers of at least two.
@@ -83,23 +83,23 @@ Draws = NDArray[np.floating[Any]]
 Singles = NDArray[np.float32]
 
 WIDEST = 2.0
-"""The largest ratio of a side by the bootstrap to that of Student's t with all tasks."""
+"""The largest ratio of a side's length by the bootstrap to that by Student's t with all tasks."""
 TOUCHES = 1e-5
-"""An interval that ends nearer to a value than this share of the estimate's distance touches it, but for rounding."""
+"""An interval touches a value if its end is nearer to it than this share of the estimate's distance (rounding)."""
 _NO_SPREAD = 1e-6
-"""The share of the sample's squared spread below which a resample has none but rounding."""
+"""Share of the sample's squared spread below which a resample's spread is only a rounding error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Studentised:
-    """Means or pooled shares with all that intervals around them and tests of them are made of, one entry a figure.
+    """Means or pooled shares with the parts of their intervals and tests, with an entry for each figure.
 
     Attributes:
         ratio: the figures.
         error: their standard errors, with the number of tasks as the divisor.
-        n_counted: tasks that count.
-        n_differing: those of them that differ from the commonest value.
-        steps: how many of its own standard errors each resample lies off, sorted, shape (n_figures, n_resamples).
+        n_counted: number of tasks that count.
+        n_differing: number of those that differ from the most common value.
+        steps: deviation of each resample in its own standard errors, sorted, shape (n_figures, n_resamples).
     """
 
     ratio: Floats
@@ -120,7 +120,7 @@ class Studentised:
     def p_values(self) -> Floats:
         """Return, for each figure, the smallest error (one minus the level) at which its interval excludes 0.
 
-        An interval that ends within `TOUCHES` of the figure's distance from 0 does not leave it out.
+        An interval that ends within `TOUCHES` of the figure's distance from 0 does not exclude 0.
         """
         off = (1.0 - TOUCHES) * np.abs(self.ratio) / self.error
         by_bootstrap = np.array([
@@ -133,7 +133,7 @@ class Studentised:
 
     @property
     def _unbiased(self) -> Floats:
-        """From the standard error here to that of Student's t."""
+        """The factor from the standard error here to that of Student's t."""
         return np.asarray(np.sqrt(self.n_counted / (self.n_counted - 1.0)))
 
 
@@ -155,12 +155,12 @@ def studentised(
 
     The standard error is that of a ratio of sums (Cochran, "Sampling Techniques", 1977, chapter 6).
 
-    Resamples are worked out in single precision: an interval's end is off by a millionth of its length at most, far
-    less than by the number of resamples.
+    Resamples are computed in single precision: the error of an interval's end is at most a millionth of its length, far
+    less than the error from the number of resamples.
     """
     total = denominators.sum(axis=0)
     ratio = numerators.sum(axis=0) / total
-    # What a task adds beyond its share; sums to nothing, which also keeps the second moments free of cancellation.
+    # Each task's excess over its share; the sum is 0, which also avoids cancellation in the second moments.
     excess = numerators - ratio * denominators
     spread = np.sqrt((excess**2).sum(axis=0))
     standard = excess / np.where(spread > 0.0, spread, 1.0)
@@ -185,25 +185,25 @@ def distinct_columns(columns: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
 def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
     """Return the deviation of each resample in its own standard errors, shape (n_figures, n_resamples).
 
-    The squares of a figure's `excess` sum to 1, or to 0 where there is no spread. NaN where the resample holds none of
-    the figure's tasks. A resample without spread lies off by very many.
+    The squares of a figure's `excess` sum to 1, or to 0 without spread. NaN if the resample has none of the figure's
+    tasks. A resample without spread has a very large deviation.
     """
     summed = [excess, excess**2]
-    # Most figures count the same tasks. All tasks count alike, or some do not count at all: then some sums are others.
+    # Most figures count the same tasks. If some tasks do not count, some sums differ.
     counted, which = distinct_columns(denominators)
     are_ones = (counted == 1.0).all()
     is_mask = are_ones or ((counted == 0.0) | (counted == 1.0)).all()
     if not are_ones:
         summed += [counted] if is_mask else [counted, counted**2, excess * denominators]
-    # One large product takes half the time of several small ones, each of which would go through all weights.
+    # One large product takes half the time of several small ones, which would each read all weights.
     ends = np.cumsum([each.shape[1] for each in summed])[:-1]
     moved, squares, *others = np.split(np.concatenate(summed, axis=1).T @ weights.T, ends)
-    # A column of a larger task set's draws need not sum to the number of tasks.
+    # The draws of a part of a task set need not sum to its number of tasks.
     total = others[0][which] if others else np.broadcast_to(weights.sum(axis=1), moved.shape)
     crossed, squared = (others[2], others[1][which]) if len(others) > 1 else (moved, total)
     with np.errstate(divide="ignore", invalid="ignore"):
-        off = moved / total  # NaN without any of the figure's tasks, and with it all that follows
-        # The spread about the resample's own ratio, multiplied out.
+        off = moved / total  # NaN without any of the figure's tasks, and so are all results
+        # The spread around the resample's own ratio, expanded.
         squares += off * (off * squared - 2 * crossed)
         np.maximum(squares, _NO_SPREAD, out=squares)
         steps = np.divide(moved, np.sqrt(squares), dtype=np.float32)
@@ -214,17 +214,17 @@ def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
 RESAMPLES = 10_000
 SEED = 20251114
 METHOD = "bootstrap-t-3"
-"""The name of the interval method, stored beside intervals; the number grows when the method changes."""
+"""The name of the interval method, stored with intervals; increase the number when the method changes."""
 SMALL = 50
-"""Below so many tasks the interval's coverage is not promised."""
+"""Number of tasks below which the interval's coverage is not promised."""
 FEW_OTHERS = 10
-"""Nor is it where fewer tasks than these differ from the commonest value, as with a rare mistake."""
+"""Number of tasks that differ from the most common value below which it is not promised either (rare mistakes)."""
 FEWEST_OTHERS = 5
-"""Where fewer tasks than these differ from the commonest value, their spread is unknown and there is no interval."""
+"""Number of tasks that differ from the most common value below which the spread is unknown: there is no interval."""
 _SAMPLED_AT_A_TIME = 1_000
 _FIGURES_AT_A_TIME = 100
 _SAME = 1e-9
-"""The share of the largest value within which two values are the same but for rounding."""
+"""Share of the largest value below which a difference of two values is only a rounding error."""
 
 
 @lru_cache(maxsize=4)
@@ -234,7 +234,7 @@ def draws(n_tasks: int, resamples: int = RESAMPLES, seed: int = SEED) -> Draws:
     Returns:
         Counts of shape (resamples, n_tasks), read-only. Every row sums to n_tasks.
     """
-    # A task's counts lie side by side, so that the draws of some of the tasks are quickly taken out.
+    # A task's counts are contiguous, so that draws of some of the tasks can be selected fast.
     sampled = np.zeros((n_tasks, resamples), dtype=np.float32)
     if n_tasks:
         generator = np.random.default_rng(seed)
@@ -254,11 +254,11 @@ def mean_intervals(
     Trials are nested in tasks, so a task's value is its mean over trials and tasks are the clusters.
 
     Args:
-        values: shape (n_tasks, n_figures), NaN where a task does not count for a figure.
+        values: shape (n_tasks, n_figures), NaN if a task does not count for a figure.
         level: nominal coverage.
         sampled: draws of these tasks, shape (n_resamples, n_tasks), such as the columns of these tasks from the draws
-            of a whole task set; `resamples` new ones when absent. A resample without any task of a figure
-            is left out for it.
+        of a
+            whole task set; `resamples` new ones if absent. A resample without any task of a figure is left out for it.
 
     Returns:
         Shape (n_figures, 2): low and high in the unit of the values, NaN for a figure with too few tasks that differ.
@@ -276,13 +276,13 @@ def ratio_intervals(
     resamples: int = RESAMPLES,
     sampled: Draws | None = None,
 ) -> Floats:
-    """Return intervals of pooled shares: the sum of numerators by the sum of denominators over tasks.
+    """Return intervals of pooled shares: the sum of numerators / the sum of denominators over tasks.
 
     The standard error is that of a ratio of sums (Cochran, "Sampling Techniques", 1977, chapter 6).
 
     Args:
         numerators: shape (n_tasks, n_figures).
-        denominators: the same shape, not negative; a task without the thing has 0 and 0.
+        denominators: the same shape, at least 0; a task without cases has 0 and 0.
         level: nominal coverage.
         sampled: as in `mean_intervals`.
 
@@ -290,7 +290,7 @@ def ratio_intervals(
         Shape (n_figures, 2), NaN for a figure with too few tasks that differ (`FEWEST_OTHERS`).
     """
     weights = (draws(len(numerators), resamples) if sampled is None else sampled).astype(np.float32, copy=False)
-    each = quotient(numerators, denominators)  # each task's own share, NaN where it has none of the thing
+    each = quotient(numerators, denominators)  # each task's own share, NaN without cases
     differing = n_differing(each)
     enough = np.flatnonzero(differing >= FEWEST_OTHERS)
     ends = np.full((numerators.shape[1], 2), np.nan)
@@ -299,26 +299,26 @@ def ratio_intervals(
         chosen_each = each[:, chosen]
         resampled = studentised(numerators[:, chosen], denominators[:, chosen], differing[chosen], weights)
         low, high = resampled.ends(level)
-        # No mean is sought outside the values that it is taken over.
+        # A mean is not searched outside the range of its values.
         ends[chosen, 0] = np.maximum(low, np.nanmin(chosen_each, axis=0))
         ends[chosen, 1] = np.minimum(high, np.nanmax(chosen_each, axis=0))
     return ends
 
 
 def quotient(over: NDArray[Any], under: NDArray[Any], least: Floats | float = 0.0) -> Floats:
-    """Return the quotient, NaN where the divisor is not above the smallest allowed one."""
+    """Return the quotient, NaN if the divisor is not above the smallest allowed one."""
     quotients: Floats = np.full(np.broadcast_shapes(np.shape(over), np.shape(under)), np.nan)
     np.divide(over, under, out=quotients, where=np.asarray(under > least))
     return quotients
 
 
 def figure_chunks(n_figures: int, at_a_time: int) -> Iterator[slice]:
-    """Yield slices that together cover the figures, so that memory does not grow with their number."""
+    """Yield slices that together cover the figures, to bound the memory."""
     return (slice(start, min(start + at_a_time, n_figures)) for start in range(0, n_figures, at_a_time))
 
 
 def n_differing(values: Floats) -> NDArray[np.int64]:
-    """Return the number of tasks that differ from the commonest value of each figure.
+    """Return the number of tasks that differ from the most common value of each figure.
 
     Args:
         values: shape (n_tasks, n_figures), NaN where a task does not count for a figure.
@@ -332,14 +332,14 @@ def n_differing(values: Floats) -> NDArray[np.int64]:
     is_new = np.ones(ordered.shape, dtype=np.bool_)
     is_new[1:] = ~(np.diff(ordered, axis=0) <= _SAME * scale)
     indices = np.arange(n_tasks)[:, None]
-    # How long the run of equal values is that ends at each place.
+    # The length of the run of equal values that ends at each index.
     lengths = indices + 1 - np.maximum.accumulate(np.where(is_new, indices, 0), axis=0)
     commonest = np.where(counted, lengths, 0).max(axis=0)
     return np.asarray(counted.sum(axis=0) - commonest, dtype=np.int64)
 
 
 def few_to_rest_on(values: Floats) -> NDArray[np.bool_]:
-    """Return a flag for each figure: whether it rests on too few tasks for a reliable interval.
+    """Return flags of the figures with too few tasks for a reliable interval.
 
     Either there are too few tasks, or too few of them differ.
 
@@ -354,7 +354,7 @@ def repeated_interval(scores: Sequence[float]) -> tuple[float, float, float] | N
     """Return mean, low and high (95 %) of a repeated evaluation, by Student's t with one degree of freedom fewer.
 
     Args:
-        scores: one score a repetition.
+        scores: a score for each repetition.
 
     Returns:
         None for fewer than two repetitions.
@@ -370,5 +370,5 @@ def repeated_interval(scores: Sequence[float]) -> tuple[float, float, float] | N
 
 @cache
 def _upper_quantile(degrees: int) -> float:
-    """Return the 97.5 % quantile of Student's t; it is cached, since many figures share few numbers of repetitions."""
+    """Return the 97.5 % quantile of Student's t; cached, because many figures share few numbers of repetitions."""
     return float(student_quantile(0.975, np.asarray(float(degrees))))

@@ -1,11 +1,11 @@
-"""Random samples whose members are drawn with known probabilities, so that an estimate can weight by one over them.
+"""Random samples with known probabilities, so that estimates can use 1 / probability as weights.
 
-Every unit has a random number of its own, a hash of the seed and the unit's key, and of each stratum the units with
-the smallest numbers are drawn: a simple random sample without replacement (permanent random numbers; Ohlsson,
-"Coordination of Samples Using Permanent Random Numbers", 1995). A unit of a stratum with n of N drawn has the
+Stratified samples: every unit has a random number, a hash of the seed and the unit's key, and the units with the
+smallest numbers of each stratum are drawn: a simple random sample without replacement (permanent random numbers;
+Ohlsson, "Coordination of Samples Using Permanent Random Numbers", 1995). A unit of a stratum with n of N drawn has the
 probability n / N (Cochran, "Sampling Techniques", 1977, sections 2.2 and 5.2).
 
-Drawing verdicts to label: with probabilities in proportion to what a label of each is expected to tell.
+Samples of verdicts to label have probabilities in proportion to the expected information of each label.
 
 The variance that unlabelled verdicts add to a corrected mean is the sum of `c^2 (1 - pi) / pi` times the expected
 squared error (`debiased.py`); for a given number of labels it is smallest with probabilities in proportion to
@@ -26,7 +26,7 @@ from tasks.rules.statistics.intervals import Floats, student_quantile
 
 
 class SampledUnit(NamedTuple):
-    """A unit of a sample: its position in the population, its stratum, and the probability with which it is drawn."""
+    """A unit of a sample: its position in the population, its stratum, and its probability of being drawn."""
 
     position: int
     stratum: str
@@ -37,19 +37,19 @@ def stratified_sample(keys: Sequence[str], strata: Sequence[str], n_wanted: int,
     """Return a sample of `n_wanted` units, or all if there are fewer, as evenly from the strata as their sizes allow.
 
     Args:
-        keys: what identifies each unit of the population; no two are the same.
-        strata: the stratum of each unit; one and the same for a simple random sample.
+        keys: the unique key of each unit of the population.
+        strata: the stratum of each unit; the same for all in a simple random sample.
         n_wanted: at least the number of strata, so that no unit has the probability 0.
-        seed: another one draws another sample.
+        seed: another seed draws another sample.
 
     Returns:
-        The units drawn, in the order of the population.
+        The drawn units, in the order of the population.
 
     Raises:
-        ValueError: fewer units are wanted than there are strata, or a key stands twice.
+        ValueError: fewer units are wanted than there are strata, or a key appears twice.
     """
     if len(set(keys)) < len(keys):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key appears twice")
     members: dict[str, list[int]] = defaultdict(list)
     for index, stratum in enumerate(strata):
         members[stratum].append(index)
@@ -65,7 +65,7 @@ def stratified_sample(keys: Sequence[str], strata: Sequence[str], n_wanted: int,
 def even_allocation(sizes: Mapping[str, int], n_wanted: int) -> dict[str, int]:
     """Return the number of units to draw from each stratum: the same number, or all units of a smaller stratum.
 
-    What cannot be divided evenly goes to the largest strata, one unit each.
+    The remainder goes to the largest strata, one unit each.
 
     Raises:
         ValueError: fewer units are wanted than there are strata.
@@ -74,7 +74,7 @@ def even_allocation(sizes: Mapping[str, int], n_wanted: int) -> dict[str, int]:
         raise ValueError(f"{n_wanted} units from {len(sizes)} strata")
     n_sampled: dict[str, int] = {}
     left = min(n_wanted, sum(sizes.values()))
-    # The smallest first: what one cannot give is shared by the larger ones.
+    # The smallest first: larger strata share the units that it lacks.
     ordered = sorted(sizes, key=lambda stratum: (sizes[stratum], stratum))
     for number, stratum in enumerate(ordered):
         n_sampled[stratum] = min(sizes[stratum], left // (len(ordered) - number))
@@ -83,22 +83,23 @@ def even_allocation(sizes: Mapping[str, int], n_wanted: int) -> dict[str, int]:
 
 
 PRIOR_ERROR = 0.15
-"""The expected squared error of a judge before anything is known: one verdict in seven is wrong."""
+"""The expected squared error of an unknown judge: one verdict in seven is wrong."""
 LEAST_ERROR = 0.04
-"""No verdict is expected to be better than that, so that none is left out."""
+"""Lower bound of the expected squared error, so that no verdict is left out."""
 _PRIOR_LABELS = 10.0
-"""As many labels is the error rate of all worth in the rate of a group."""
+"""Number of labels that the overall error rate counts as in the rate of a group."""
 _PRIOR_VERDICTS = 2.0
-"""As many verdicts by others is the rate of its group worth for a single verdict."""
+"""Number of other judges' verdicts that the group's rate counts as for a single verdict."""
 _LEAST_SIZE = 0.1
-"""A verdict's size is at least that share of the mean."""
+"""Smallest size of a verdict, as a share of the mean."""
 _HEX = 13
 
 
 def group_errors(groups: NDArray[np.int64], squared_errors: Floats, wanted: NDArray[np.int64]) -> Floats:
     """Return the expected squared error of verdicts of some groups, from labels of such verdicts.
 
-    A group's rate is drawn to that of all labels, and that to `PRIOR_ERROR`, as if there were ten labels more.
+    A group's rate is shrunk towards that of all labels, and that towards `PRIOR_ERROR`, as if there were ten more
+    labels.
 
     Args:
         groups: the group of each label, as a number from 0.
@@ -116,9 +117,9 @@ def expected_errors(of_group: Floats, disagreement: Floats, n_others: Floats) ->
     """Return the expected squared error of single verdicts.
 
     Args:
-        of_group: what the verdict's group says.
+        of_group: the error of the verdict's group.
         disagreement: mean squared difference from other judges and from the judge's own repetitions.
-        n_others: how many these are; 0 where there is none.
+        n_others: the number of these; 0 without any.
     """
     pooled = (_PRIOR_VERDICTS * of_group + n_others * disagreement) / (_PRIOR_VERDICTS + n_others)
     return np.maximum(pooled, LEAST_ERROR)
@@ -131,9 +132,9 @@ def sizes(contributions: Floats, errors: Floats) -> Floats:
 
 
 def inclusion_probabilities(size: Floats, n_wanted: int) -> Floats:
-    """Return probabilities in proportion to size that sum to the number of units wanted, none above 1.
+    """Return probabilities in proportion to size that sum to the number of wanted units, none above 1.
 
-    What would be above 1 is taken for certain, and the rest is divided among the others.
+    Probabilities above 1 become 1, and the rest is divided among the other units.
 
     Args:
         size: above 0.
@@ -158,24 +159,24 @@ def systematic_sample(
 ) -> NDArray[np.int64]:
     """Return a sample of fixed size in which each unit has exactly its probability.
 
-    Units stand in a random order, each on a piece of a line as long as its probability, and every whole step from a
-    random start takes the unit that it falls on (randomised systematic sampling; Hartley and Rao 1962). Order and start
-    are hashes of seed and key, so the same seed draws the same. Units of a group stand together, so that of each as
-    many are drawn as its probabilities sum to, give or take one.
+    Units are in a random order, each on a segment of a line as long as its probability; every whole step from a random
+    start selects the unit that it hits (randomised systematic sampling; Hartley and Rao 1962). Order and start are
+    hashes of seed and key, so the same seed draws the same units. Units of a group are contiguous, so the number drawn
+    from each group differs from the sum of its probabilities by less than one.
 
     Args:
         probabilities: above 0 and at most 1, with a whole sum.
-        keys: what identifies each unit.
-        seed: another one draws another sample.
-        groups: that of each unit.
+        keys: the key of each unit.
+        seed: another seed draws another sample.
+        groups: the group of each unit.
 
     Returns:
-        The indices sampled, in the order of the units.
+        The sampled indices, in the order of the units.
     """
     order = np.array(sorted(range(len(keys)), key=lambda index: (groups[index], digest("draw", seed, keys[index]))))
     start = int(digest("start", seed, *sorted(keys))[:_HEX], 16) / 16**_HEX
     ends = np.cumsum(probabilities[order])
-    # The sum is whole but for rounding, which must not add or drop a unit.
+    # The sum is whole except for rounding, which must not add or drop a unit.
     ends[-1] = round(ends[-1])
     passed = np.floor(ends - start)
     sampled = np.diff(passed, prepend=math.floor(-start)) > 0
@@ -194,9 +195,9 @@ def expected_width(
 
     Args:
         task_variance: the variance of the mean with a label for every verdict.
-        variances: what unlabelled verdicts add, for each of several sheets, which count by their number of labels.
-        n_labels: labels of each sheet.
-        n_known: labels that stand for themselves, which add degrees of freedom.
+        variances: variance added by unlabelled verdicts for each of several sheets, which are weighted by their labels.
+        n_labels: number of labels of each sheet.
+        n_known: number of labels that represent only themselves, which add degrees of freedom.
     """
     total = sum(n_labels)
     added = sum((n / total) ** 2 * each for n, each in zip(n_labels, variances, strict=True))

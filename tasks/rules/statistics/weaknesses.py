@@ -1,16 +1,15 @@
 """Weaknesses of a model: the nodes of a tree of capabilities in which it scores lower than elsewhere, or than others.
 
-Task values are compared: of one task, the share of the decided criteria of a node that were handled rightly,
-each counted with the size of its weight. A criterion of negative weight is handled rightly when it is not met, so this
-is the min-normalised score of these criteria, (p - N) / (P - N) (paper, equation 3), and its mean over tasks is
-equation 4. Undecided criteria are left out on both sides of a comparison. Tasks are the sample, so verdicts of one task
-may depend on each other in any way.
+A task value is the share of a task's decided criteria of a node that were handled rightly, weighted by the size of
+their weights. A criterion of negative weight is handled rightly if it is not met, so this is the min-normalised score
+of these criteria, (p - N) / (P - N) (paper, equation 3), and its mean over tasks is equation 4. Undecided criteria are
+left out on both sides of a comparison. Tasks are the sample, so verdicts of one task may be correlated.
 
 A weakness is selected on one part of the tasks and confirmed on the other (Cox, "A Note on Data-Splitting for the
 Evaluation of Significance Levels", Biometrika 62, 1975). On the first part Holm's correction is over the nodes of a
-tree. On the second it is over all candidates of a model: in all its trees, beside its own other criteria and beside all
-other models. The two parts share no task, so however the candidates were chosen, the chance that the second part
-confirms any false one is at most `ALPHA` for a model.
+tree. On the second it is over all candidates of a model: in all its trees, compared with its own other criteria and
+with all other models. The two parts share no task, so for any choice of candidates, the probability that the second
+part confirms any false one is at most `ALPHA` for a model.
 """
 
 import math
@@ -26,12 +25,12 @@ from tasks.rules.statistics.comparison import ALPHA, PairedDifference, holm, is_
 from tasks.rules.statistics.intervals import Floats
 
 METHOD = "split-sample-1"
-"""The name of the method, stored beside weaknesses; the number grows when the method changes."""
+"""The name of the method, stored with weaknesses; increase the number when the method changes."""
 _SEED = 20251114
 _LIKE = 0.5
-"""A node whose remainder is at least so many times as weak as its weak parts is weak as a whole."""
+"""A node is weak as a whole if its remainder is at least this many times as weak as its weak parts."""
 _CLOSE_TO_ALPHA = 1.01
-"""Rounding of the bound that says for which nodes the test proper is worth making."""
+"""Tolerance of the bound that selects the nodes for the full test."""
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
@@ -39,17 +38,17 @@ Flags = NDArray[np.bool_]
 def is_for_selection(task_id: str) -> bool:
     """Return whether a task is for selecting weaknesses, not for confirming them.
 
-    By a hash of its id, so about half of the tasks are, and a task changes sides never: not when other tasks are added,
-    and not for another model.
+    It is decided by a hash of the id, so about half of the tasks are, and a task never changes sides when other tasks
+    are added or for another model.
     """
     return int(digest("weaknesses", _SEED, task_id)[:8], 16) % 2 == 0
 
 
 def handled_rightly(values: Floats, weights: Floats) -> Floats:
-    """Return the right handling of criteria, from 0 to 1: met, or not met where the weight is negative.
+    """Return the right handling of criteria, from 0 to 1: met, or not met if the weight is negative.
 
     Args:
-        values: shape (..., n_criteria), from 0 to 1, such as means over trials; NaN where undecided.
+        values: shape (..., n_criteria), from 0 to 1, such as means over trials; NaN if undecided.
         weights: shape (n_criteria,).
     """
     return np.where(weights < 0, 1.0 - values, values)
@@ -61,10 +60,11 @@ class TaskSums:
 
     Attributes:
         right: those handled rightly.
-        decided: all that are decided.
-        squares: the squared weights of these.
-        spread: how much rightness varies within each task, with the number of its decided criteria less one as the
-            divisor; shape (n_tasks, 1), 0 for a single criterion.
+        decided: all decided ones.
+        squares: the squared weights of the decided ones.
+        spread: variance of rightness within each task, with the number of its decided criteria - 1 as the divisor;
+        shape
+            (n_tasks, 1), 0 for a single criterion.
     """
 
     right: Floats
@@ -73,10 +73,10 @@ class TaskSums:
     spread: Floats
 
     def shares(self, leaves: Floats) -> Floats:
-        """Return task values over sets of leaves, NaN where a task has none of a set.
+        """Return task values over sets of leaves, NaN if a task has none of a set.
 
         Args:
-            leaves: 1 where a leaf is in a set, else 0; shape (n_leaves, n_sets).
+            leaves: 1 if a leaf is in a set, else 0; shape (n_leaves, n_sets).
 
         Returns:
             Shape (n_tasks, n_sets).
@@ -86,7 +86,7 @@ class TaskSums:
     def chance_variance(self, leaves: Floats) -> Floats:
         """Return the variance of a task value if the task's criteria were met by chance.
 
-        Of the difference of two task values over disjoint sets it is the sum of both.
+        For the difference of two task values over disjoint sets it is the sum of both.
         """
         decided, squares = self.decided @ leaves, self.squares @ leaves
         inverse = np.divide(squares, decided**2, out=np.zeros(decided.shape), where=decided > 0)
@@ -101,8 +101,8 @@ def task_sums(right: Floats, weights: Floats, tasks: Ints, leaves: Ints, shape: 
     """Return a model's criteria summed by task and leaf.
 
     Args:
-        right: how rightly each criterion was handled; NaN where undecided.
-        weights: of the criteria; their sizes count, and one of 0 does not.
+        right: right handling of each criterion, 0 to 1; NaN if undecided.
+        weights: of the criteria; their sizes are used, and a weight of 0 does not count.
         tasks, leaves: the index of each criterion's task and leaf.
         shape: number of tasks and of leaves.
     """
@@ -122,10 +122,10 @@ def task_sums(right: Floats, weights: Floats, tasks: Ints, leaves: Ints, shape: 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A model beside another one on the same criteria, or, where `other` is None, beside its own other criteria.
+    """A model compared with another one on the same criteria or, if `other` is None, with its own other criteria.
 
-    The other criteria are those of the same task outside the node. The node's own are not among them: a large node
-    would be compared with itself. Below all its criteria and below the others is the same in every single task.
+    The other criteria are those of the same task outside the node, without the node's own: a large node would otherwise
+    be compared with itself. Within a task, below all criteria and below the other criteria mean the same.
     """
 
     model: TaskSums
@@ -144,11 +144,11 @@ class Contrast:
     def chance_p_values(self, inside: Floats, outside: Floats) -> Floats:
         """Return one-sided p-values of the hypothesis that rightness falls on each task's criteria by chance.
 
-        The mean difference over tasks by its standard deviation under that hypothesis (a permutation within tasks;
-        Strasser and Weber, "On the asymptotic theory of permutation statistics", 1999), as a normal. Where hardly
-        anything is handled rightly, a node without any success has differences that hardly vary, and Student's t takes
-        them for certain; this knows how easily chance alone leaves a small node without one. 0 beside another model,
-        for which there is no such hypothesis.
+        The statistic is the mean difference over tasks / its standard deviation under that hypothesis (a permutation
+        within tasks; Strasser and Weber, "On the asymptotic theory of permutation statistics", 1999), as a normal. If
+        few criteria are handled rightly, a node without any success has differences with little variance, and Student's
+        t would be too certain; this test accounts for small nodes without success by chance. It is 0 in a comparison
+        with another model, for which there is no such hypothesis.
         """
         first, second = self.sides(inside, outside)
         if self.other is not None:
@@ -162,7 +162,7 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """The difference by which a model lies below (less than 0) on one part of the tasks, and its one-sided p-value."""
+    """The difference of a model (below 0 if it is weaker) on one part of the tasks, and its one-sided p-value."""
 
     measured: PairedDifference
     p_value: float | None
@@ -170,7 +170,7 @@ class Below:
 
 @dataclass(frozen=True, slots=True)
 class WeaknessCandidate:
-    """A node in which a model lies significantly below on the tasks for selection.
+    """A node in which a model is significantly weaker on the tasks for selection.
 
     `p_selected` is corrected for the nodes of the tree.
     """
@@ -182,7 +182,7 @@ class WeaknessCandidate:
 
 @dataclass(frozen=True, slots=True)
 class Weakness:
-    """A candidate with what the other tasks say; `p_confirmed` is corrected for all candidates of the model."""
+    """A candidate with its result on the other tasks; `p_confirmed` is corrected for all candidates of the model."""
 
     candidate: WeaknessCandidate
     confirming: Below
@@ -190,18 +190,18 @@ class Weakness:
 
     @property
     def is_confirmed(self) -> bool:
-        """True if it may be called a weakness."""
+        """True if it is a weakness."""
         return bool(is_significant(self.p_confirmed))
 
 
 def leaves_under(parents: Sequence[int]) -> Floats:
-    """Return a matrix that shows which leaves lie under which nodes of a tree.
+    """Return a matrix of the leaves under each node of a tree.
 
     Args:
         parents: the index of each node's parent, -1 for the root; parents come before their children.
 
     Returns:
-        1 where a leaf is the node or lies under it, else 0; shape (n_leaves, n_nodes), leaves in the order of nodes.
+        1 if a leaf is the node or under it, else 0; shape (n_leaves, n_nodes), leaves in the order of nodes.
     """
     leaves = [node for node in range(len(parents)) if node not in set(parents)]
     under = np.zeros((len(leaves), len(parents)))
@@ -214,12 +214,12 @@ def leaves_under(parents: Sequence[int]) -> Floats:
 
 
 def candidates(contrast: Contrast, parents: Sequence[int], alpha: float = ALPHA) -> list[WeaknessCandidate]:
-    """Return the nodes of a tree in which a model is significantly below; of nested nodes only the aptest.
+    """Return the nodes of a tree in which a model is significantly weaker; of nested nodes only the best fitting ones.
 
     Args:
         contrast: on the tasks for selection.
-        parents: the tree, as in `leaves_under`. Its root is no capability and is not compared.
-        alpha: the corrected p-value up to which a node is selected.
+        parents: the tree, as in `leaves_under`. Its root is not a capability and is not compared.
+        alpha: the largest corrected p-value of a selected node.
     """
     under = leaves_under(parents)
     nodes = [node for node, parent in enumerate(parents) if parent >= 0]
@@ -253,8 +253,8 @@ def confirmed(searched: Sequence[tuple[Contrast, Sequence[int], Sequence[Weaknes
 def _tested(contrast: Contrast, inside: Floats, outside: Floats, alpha: float) -> list[Below]:
     """Return the test of each node.
 
-    If a lower bound of p alone is above alpha after Holm's correction, it is the p-value. So nothing is resampled for
-    nodes that cannot be found, which are nearly all.
+    If a lower bound of p is above alpha after Holm's correction, it is used as the p-value. So nodes that cannot be
+    selected, which are nearly all, need no resampling.
     """
     first, second = contrast.sides(inside, outside)
     by_chance = contrast.chance_p_values(inside, outside)
@@ -274,9 +274,9 @@ def _tested(contrast: Contrast, inside: Floats, outside: Floats, alpha: float) -
 
 
 def _below(first: Floats, second: Floats, by_chance: float) -> Below:
-    """Return the difference by which the second lies below the first.
+    """Return the difference of the second and the first.
 
-    The p-value is half of the two-sided one, on the side below, or the one by chance if that is larger.
+    The p-value is half of the two-sided one, for a negative difference, or the one by chance if that is larger.
     """
     measured = paired_difference(first, second)
     if measured.p_value is None or measured.difference is None:
@@ -289,7 +289,7 @@ def _least_p_values(differences: Floats) -> Floats:
     """Return one-sided p-values by Student's t, lower bounds of those of `paired_difference`.
 
     Returns:
-        NaN where too few tasks differ for the t-test.
+        NaN if too few tasks differ for the t-test.
     """
     counts = (~np.isnan(differences)).sum(axis=0).astype(np.float64)
     differing = intervals.n_differing(differences)
@@ -306,10 +306,10 @@ def _least_p_values(differences: Floats) -> Floats:
 
 
 def _aptest(contrast: Contrast, under: Floats, selected: Sequence[int], alpha: float) -> list[int]:
-    """Return the aptest of the selected nodes that lie in each other.
+    """Return the best fitting ones of nested selected nodes.
 
-    A node is weak as a whole, and stands for the weak nodes in it, if what it holds beside them is weak too:
-    significantly, and at least half as weak as they are. Otherwise they alone explain it, and it is left out.
+    A node is weak as a whole, and replaces the weak nodes in it, if its remainder is weak too: significantly, and at
+    least half as weak as they are. Otherwise they alone explain its weakness, and it is left out.
     """
     chosen: list[int] = []
     for node in reversed(selected):  # children come after their parents

@@ -1,1 +1,1 @@
-"""Rules about text: what can be shown, stored and read as JSON, and what is secret."""
+"""Rules for text: display, storage, JSON and secrets."""

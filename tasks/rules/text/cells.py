@@ -1,34 +1,34 @@
-"""Cells of a sheet: what a spreadsheet would take for a formula or a date is marked, which can be taken off again."""
+"""Cells of a sheet: texts that a spreadsheet would treat as a formula or a date get a mark, which can be removed."""
 
 import re
 from collections.abc import Iterator
 
 _RUN = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@＝＋－＠])")
-"""What spreadsheets may execute when they open a file, behind any number of marks."""
+"""Texts that spreadsheets may execute when they open a file, after any number of marks."""
 _FORMULA = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@＝＋－＠]|\d+(?:[-/.:]\d+)+\Z)")
-"""What spreadsheets may execute or, as dates and times, rewrite when they open a file, behind any number of marks."""
+"""Texts that spreadsheets may execute or rewrite (dates and times) on opening a file, after any number of marks."""
 _FULL_CELL_CHARS = 32_000
-"""No cell that is cut where spreadsheets end one (32,767 characters, of which an emoji counts as two) has fewer."""
+"""Smallest length of a cell that a spreadsheet has cut (at 32,767 characters, where an emoji counts as two)."""
 _MARK = "'"
 
 
 def defused(text: str) -> str:
-    """Return a text that is safe in a cell: with an apostrophe in front if it would be a formula or a date."""
+    """Return a text that is safe in a cell: with an apostrophe before it if it would be a formula or a date."""
     return _MARK + text if _FORMULA.match(text) else text
 
 
 def may_run(text: str) -> bool:
-    """Return whether a spreadsheet may take a text for a formula.
+    """Return whether a spreadsheet may treat a text as a formula.
 
-    It is False for texts that it only rewrites, such as dates.
+    It is False for texts that spreadsheets only rewrite, such as dates.
     """
     return _RUN.match(text) is not None
 
 
 def not_run(text: str) -> str:
-    """Return a text that is safe in a file that is not read back.
+    """Return a text that is safe in a file that is not imported again.
 
-    It gets an apostrophe in front if it might be run.
+    It gets an apostrophe before it if it might be run.
     """
     return _MARK + text if may_run(text) else text
 
@@ -39,7 +39,7 @@ def as_before(cell: str) -> str:
 
 
 def readings(cell: str) -> Iterator[str]:
-    """Yield the possible texts of a cell: its text, and the one before a sheet marked it against spreadsheets."""
+    """Yield the possible texts of a cell: its text, and the text without our mark."""
     yield cell
     if (before := as_before(cell)) != cell:
         yield before
@@ -48,8 +48,8 @@ def readings(cell: str) -> Iterator[str]:
 def shows(cell: str, text: str) -> bool:
     """Return whether a cell still shows a text.
 
-    White space and marks in front, which spreadsheets change, do not count. A cell that a spreadsheet cut for its
-    length counts if it shows the beginning of the text.
+    Leading white space and marks, which spreadsheets change, are ignored. A cell that a spreadsheet has cut counts if
+    it has the beginning of the text.
     """
     shown, meant = _bare(cell), _bare(text)
     return shown == meant or (len(cell) >= _FULL_CELL_CHARS and meant.startswith(shown))

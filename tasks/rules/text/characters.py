@@ -1,4 +1,4 @@
-"""Small rules about text, and what people may see of it."""
+"""Small rules about text, and its visible form for people."""
 
 import json
 import re
@@ -10,17 +10,17 @@ _BLANK_RANGES = (
     (0x34F, 0x34F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065), (0x2800, 0x2800),
     (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1D159, 0x1D159), (0xE0000, 0xE0FFF),
 )  # fmt: skip
-"""Characters without a picture that are neither space nor format by their category: Hangul fillers, the blank Braille
-pattern, variation selectors, and others that Unicode says to ignore."""
+"""Invisible characters whose category is neither space nor format: Hangul fillers, the blank Braille pattern, variation
+selectors, and others that Unicode marks as ignorable."""
 
 
 def is_blank(text: str | None) -> bool:
-    """Return whether a text says nothing: absent, empty, or white space."""
+    """Return whether a text is absent, empty, or white space."""
     return text is None or not text.strip()
 
 
 def shows_nothing(text: str) -> bool:
-    """Return whether a reader sees nothing in a text: white space, control and format characters, fillers."""
+    """Return whether a text has no visible character: only white space, control and format characters, fillers."""
     return all(
         char.isspace()
         or unicodedata.category(char) in {"Cc", "Cf"}
@@ -39,7 +39,7 @@ def storable(text: str) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        # Surrogates that do form a pair are the character they stand for.
+        # Surrogates that form a pair become their character.
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
 
@@ -56,14 +56,14 @@ def one_line(text: str, most_chars: int = 300) -> str:
 
 
 _HIDING = (
-    (0x00, 0x08), (0x0B, 0x0C), (0x0E, 0x1F), (0x7F, 0x9F),  # controls, of which a terminal obeys many
+    (0x00, 0x08), (0x0B, 0x0C), (0x0E, 0x1F), (0x7F, 0x9F),  # controls, many of which a terminal obeys
     (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x17B4, 0x17B5), (0x180E, 0x180E), (0x200B, 0x200B),
     (0x200E, 0x200F), (0x2028, 0x202E), (0x2060, 0x206F), (0xD800, 0xDFFF), (0xFEFF, 0xFEFF), (0xFFF9, 0xFFFB),
     (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
 )  # fmt: skip
-"""First and last of the characters that are commands, reorder text, end lines, have no width, or are no characters."""
+"""First and last of the code points that are commands, reorder text, end lines, have no width, or are no characters."""
 _JOINERS, _VARIANTS = "\u200c\u200d", "\ufe00-\ufe0f"
-"""Words of some scripts, and emoji, are written with these; anywhere else they only hide."""
+"""Words of some scripts, and emoji, need these; anywhere else they only hide text."""
 _ALWAYS = "".join(f"{chr(first)}-{chr(last)}" for first, last in _HIDING)
 _LETTER = f"[^\x00-\xa0{_ALWAYS}{_JOINERS}{_VARIANTS}]"
 _SUSPECT = re.compile(f"[{_ALWAYS}\r{_JOINERS}{_VARIANTS}]")
@@ -76,9 +76,9 @@ _SHOWN = re.compile(
 
 
 def visible(text: str) -> str:
-    r"""Return a text in which nothing is a command to a terminal and nothing is hidden: `\x1b`, `\u202e`, `\U000e0041`.
+    r"""Return a text without terminal commands and hidden characters: `\x1b`, `\u202e`, `\U000e0041`.
 
-    Ends of lines and tabs stay, and what was made visible once stays as it is.
+    Ends of lines and tabs stay, and a visible text does not change again.
     """
 
     def shown(character: str) -> str:
@@ -96,7 +96,7 @@ def visible_json(text: str) -> str:
 
 
 def _replaced(text: str, shown: Callable[[str], str]) -> str:
-    # Looking for any of them first is ten times as fast as looking at what they stand between.
+    # A first search for any of them is ten times as fast as a search with context.
     return _SUSPECT.sub(lambda one: shown(one[0]) if _SHOWN.match(text, one.start()) else one[0], text)
 
 

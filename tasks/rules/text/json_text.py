@@ -1,15 +1,15 @@
-"""Reading JSON that somebody hands in: an object in which a key appears twice does not say what is meant."""
+"""The reader of JSON from outside: it refuses an object with a duplicate key, because its meaning is unclear."""
 
 import json
 from typing import Any
 
 _DEEPEST = 200
-"""No data and no settings are nested so deeply, and whatever walks through them later bears several times as much."""
+"""Depth that no data and settings reach; all code that walks through them can handle several times as much."""
 _SHOWN_CHARS = 60
 
 
 class KeyTwice(ValueError):
-    """An object, of which `begin` is shown, has a key twice."""
+    """An object has a key twice; messages show its beginning, `begin`."""
 
     def __init__(self, key: str, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(f"key {key!r} appears twice")
@@ -20,8 +20,8 @@ def read_json(text: str | bytes) -> Any:
     """Return the value of a JSON text.
 
     Raises:
-        KeyTwice: an object has a key twice; of a text of several lines a ValueError that shows the object.
-        ValueError: it is no JSON.
+        KeyTwice: an object has a key twice; for a text of several lines it is a ValueError that shows the object.
+        ValueError: it is not JSON.
         RecursionError: it is nested too deeply.
     """
     if isinstance(text, bytes):
@@ -38,7 +38,7 @@ def read_json(text: str | bytes) -> Any:
 
 
 def refuse_deep(value: Any, most_values: int | None = None) -> None:
-    """Refuse lists and mappings that are nested too deeply, or endlessly, or hold too many values.
+    """Refuse lists and mappings that are nested too deeply, or endlessly, or have too many values.
 
     Raises:
         RecursionError: they are.

@@ -1,4 +1,4 @@
-"""Numbers as people read them, and what must be said about ranks."""
+"""Numbers as text for people, and notes on ranks."""
 
 import math
 import re
@@ -8,7 +8,7 @@ from typing import Any
 SMALL_MARK = "*"
 """Marks a value whose interval may be too narrow."""
 _MINUS = re.compile(r"(?<!\S)-(?=[\d.])")
-"""A hyphen that begins a number; those within names and dates are something else."""
+"""A hyphen that begins a number, not one within a name or a date."""
 
 
 def number(value: float, form: str = "z.3f") -> str:
@@ -25,7 +25,7 @@ def counted(number: int, singular: str, plural: str | None = None) -> str:
 
 
 def coverage_text(share: float | None) -> str:
-    """Return a coverage in per cent, rounded down, so that only a complete one reads 100.0%.
+    """Return a coverage in per cent, rounded down, so that only a complete one is 100.0%.
 
     It is a dash if there is none.
     """
@@ -38,7 +38,7 @@ def true_minus(text: str) -> str:
 
 
 _NAMED = 4
-"""So many names stand in a note; of the others it says how many they are."""
+"""Number of names in a note; it counts the others."""
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -76,7 +76,7 @@ def _is_below_lower(row: Mapping[str, Any], board: Rows) -> bool:
 
 
 def some(names: Iterable[str], most: int = _NAMED, separator: str = ", ") -> str:
-    """Return the first of some names, each once, and how many more there are."""
+    """Return the first of some names, without duplicates, and the number of the others."""
     listed = list(dict.fromkeys(names))
     more = [f"and {len(listed) - most} more"] if len(listed) > most else []
     return separator.join([*listed[:most], *more])

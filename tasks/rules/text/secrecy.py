@@ -1,11 +1,11 @@
-"""Secrets in a configuration: the names that mean a secret, and the values that only refer to the environment."""
+"""Secrets in a configuration: names that mark a secret, and values that only refer to the environment."""
 
 import re
 from collections.abc import Iterator
 from typing import Any
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-"""A place for a variable of the environment."""
+"""A reference to a variable of the environment."""
 _NAME = re.compile(
     r"api.?key|access.?key|authori[sz]ation|password|passwd|passphrase|secret|credential|cookie|bearer"
     r"|(?:^|[^a-z])(?:auth|pwd|jwt|pat)(?:$|[^a-z])|auth.?token|(?:^|[^a-z])(?:key|token)$"
@@ -13,25 +13,25 @@ _NAME = re.compile(
     re.IGNORECASE,
 )
 _NO_SECRET = re.compile(r"(?:bos|eos|pad|stop|unk|end|mask|cls|sep)_token|(?:prompt_)?cache_key", re.IGNORECASE)
-"""Parameters of models that only look like secrets."""
+"""Parameters of models whose names only look like secrets."""
 _SCHEME = re.compile(r"[A-Za-z]{0,12}")
 _NAMES_OF_FIELDS = "properties"
-"""Where a JSON schema names the fields of an object."""
+"""Keys of a JSON schema with the names of an object's fields."""
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a header, parameter or field of this name holds a secret."""
+    """Return whether a header, parameter or field of this name is a secret."""
     return _NAME.search(name) is not None and _NO_SECRET.fullmatch(name) is None
 
 
 def is_reference(value: str) -> bool:
-    """Return whether a value comes from the environment, with at most a word such as Bearer beside it."""
+    """Return whether a value comes from the environment, with at most a word such as Bearer before it."""
     beside = re.split(r"[\s:=,;]+", REFERENCE.sub(" ", value))
     return REFERENCE.search(value) is not None and all(map(_SCHEME.fullmatch, beside))
 
 
 def secrets_in(value: Any, path: str = "", *, is_secret: bool = False) -> Iterator[tuple[str, Any]]:
-    """Yield the values of a nested mapping that stand under the name of a secret, with their paths."""
+    """Yield the values of a nested mapping under names of secrets, with their paths."""
     if isinstance(value, dict):
         for name, inner in value.items():
             if name != _NAMES_OF_FIELDS:
@@ -45,6 +45,6 @@ def secrets_in(value: Any, path: str = "", *, is_secret: bool = False) -> Iterat
 
 
 def literal_secret(value: Any, path: str) -> str | None:
-    """Return the path of the first secret whose value is written in a nested mapping itself."""
+    """Return the path of the first literal secret in a nested mapping."""
     paths = (where for where, leaf in secrets_in(value, path) if not (isinstance(leaf, str) and is_reference(leaf)))
     return next(paths, None)

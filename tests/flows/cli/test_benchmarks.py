@@ -112,7 +112,7 @@ def test_the_sample_is_that_of_the_benchmark_that_is_asked_for(tmp_path: Path) -
     ("a3", TWIN, "a3.py: BENCHMARK is not a Benchmark with the name 'a3'"),
     ("a4", TWIN.replace("ternary", "stars", 1), "`gradings` has a template for one or more of"),
     ("a5", TWIN.replace("mood", "topic"), "`breakdowns`: every benchmark has topic; give the kind another name"),
-    ("a6", TWIN.replace("breakdowns=", "scores=PRBENCH.scores[:1] * 2, breakdowns="), "each has a name of its own and"),
+    ("a6", TWIN.replace("breakdowns=", "scores=PRBENCH.scores[:1] * 2, breakdowns="), "need unique names, and"),
     ("rows", TWIN, "rows.py: there is a rows already; give it another name"),
     ("prbench", TWIN, "prbench.py: there is a prbench already; give it another name"),
 ])  # fmt: skip

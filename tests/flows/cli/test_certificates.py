@@ -26,7 +26,7 @@ def test_a_certificate_is_written_and_verified(
     )
     assert output.endswith(f"(--texts)\ndigest: {digest}\n")
     output = run("certify", file, "--warehouse", sample_job.warehouse, code=2)
-    assert f"prbench: {file}: is there already; name a new file\n" == output
+    assert f"prbench: {file}: exists already; name a new file\n" == output
 
 
 def test_a_differing_figure_is_shown_with_both_values(

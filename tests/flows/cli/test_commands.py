@@ -137,7 +137,7 @@ def test_a_wrong_option_configuration_or_benchmark_is_refused(name: str, refused
     (["import", "warehouse", str(SAMPLES)], "not a complete export or publication, manifest.json is"),
     (["import", "--retract", "nope"], "--retract nope: no such batch; nothing is stored in "),
     (["remove", "response", "nope"], "nope: no stored response has this id"),
-    (["remove", "response", "--model", "nope"], "nothing is stored there, so nothing can be removed"),
+    (["remove", "response", "--model", "nope"], "no response is stored there, so none can be removed"),
     (["remove", "response"], "name the responses to remove"),
 ])  # fmt: skip
 def test_the_impossible_is_refused_without_a_warehouse(arguments: list[str], message: str, refused: Refused) -> None:

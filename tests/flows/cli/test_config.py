@@ -54,7 +54,7 @@ def test_a_mistyped_benchmark_is_reported_before_a_missing_data_set(file: Path) 
         ("trials: 0", "trials: "),
         ("models: [{name: a, label: x}, {name: b, label: x}]", "models: label 'x' is used twice"),
         ("quality: {weight_range: maybe}", "quality.weight_range: "),
-        ("quality: {verdict_value: quarantine}", "quality.verdict_value: looks at results"),
+        ("quality: {verdict_value: quarantine}", "quality.verdict_value: checks results"),
         ("hard_subset: {share: 1.5}", "hard_subset.share: "),
         ("hard_subset: {share: {Finanz: 3}}", "hard_subset.share.Finanz: prbench has the fields Finance, Legal"),
         ("limits: {max_usd: 0}", "limits.max_usd: "),
@@ -312,7 +312,7 @@ def test_all_problems_of_a_configuration_are_reported_together(file: Path) -> No
     for part in (
         *broken, "rubric_writer: judge a has `rubric: augmented`", "judges: label 'a' is used twice",
         "judge a: template: no.txt is neither", "judges[2].tials: there is no such key (did you mean `trials`?)",
-        "quality.nope: there is no such check; known are", "quality.verdict_value: looks at",
+        "quality.nope: there is no such check; known are", "quality.verdict_value: checks",
     ):  # fmt: skip
         assert part in refusal(Arguments(config=file))
     (file.parent / "taken").touch()

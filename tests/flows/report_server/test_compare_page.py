@@ -135,7 +135,7 @@ def test_likely_choices_are_selected_in_a_new_form(job: Job, kind: str, chosen: 
     ({"of": "model", "first": "a", "second": "a"}, "a: given twice"),
     ({"of": "model", "first": "a", "second": "alone"},
      "nothing to compare: a and alone share no combination of dataset revision, vintage, judge, judge configuration"),
-    ({"of": "model", "first": "a", "second": "b", "split": "nowhere"}, "what is stored has none"),
+    ({"of": "model", "first": "a", "second": "b", "split": "nowhere"}, "the stored data does not have it"),
     ({"of": "model", "first": "a", "second": "b", "judge": "nobody"}, "no verdict has it"),
 ])  # fmt: skip
 def test_an_impossible_comparison_shows_its_reason_and_choices(job: Job, choices: dict[str, str], trouble: str) -> None:

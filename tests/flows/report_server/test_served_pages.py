@@ -187,7 +187,7 @@ def test_the_server_closes_when_the_page_in_progress_is_rendered(tmp_path: Path)
 
 def test_a_folder_of_other_files_is_not_served(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("A_KEY=secret", encoding="utf-8")
-    with pytest.raises(UsageError, match="holds other files than a report"):
+    with pytest.raises(UsageError, match="has files that are not a report"):
         serve_report(job_on("sample", tmp_path / "data"), tmp_path / "prbench" / "index.html", 0, is_live=True)
 
 

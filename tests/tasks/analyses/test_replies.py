@@ -39,14 +39,14 @@ def test_known_labels_are_columns_of_the_row(secondary: list[str]) -> None:
 
 
 @pytest.mark.parametrize(("content", "reason"), [
-    ({"primary": "capital & funding", "secondary": []}, "is no label"),
-    ({"primary": None, "secondary": []}, "is no label"),
-    ({"secondary": ["Other"]}, "is no label"),
-    ({"primary": "Other", "secondary": ["Nope"]}, "'Nope' is no label"),
+    ({"primary": "capital & funding", "secondary": []}, "is not a label"),
+    ({"primary": None, "secondary": []}, "is not a label"),
+    ({"secondary": ["Other"]}, "is not a label"),
+    ({"primary": "Other", "secondary": ["Nope"]}, "'Nope' is not a label"),
     ({"primary": "Other", "secondary": ["Other"]}, "named twice"),
     ({"primary": "Other", "secondary": ["Capital & Funding", "Planning & Forecasts"] * 2}, "named twice"),
-    ({"primary": "Other", "secondary": "Capital & Funding"}, "no list"),
-    ({"primary": "Other", "secondary": [], "explanation": 3}, "explanation is no text"),
+    ({"primary": "Other", "secondary": "Capital & Funding"}, "not a list"),
+    ({"primary": "Other", "secondary": [], "explanation": 3}, "explanation is not a text"),
     ('{"primary": "Other", "primary": "Other"}', "a key appears twice"),
     ('The label is {"primary": "Other"}', "not one JSON object"),
     ("", "not one JSON object"),

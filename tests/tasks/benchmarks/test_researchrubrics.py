@@ -173,7 +173,7 @@ def test_what_the_published_code_writes_is_read_as_verdicts() -> None:
     ({"final_presence": None}, "`final_presence` holds nothing"),
     ({"rubrics": "[]"}, "`rubrics` holds nothing"),
     ({"final_presence": json.dumps({"gemini_present": {"values": ["Satisfied"], "null_count": 1}})},
-     "gemini_present has 1 values for 2 criteria, so it is not known on which"),
+     "gemini_present has 1 values for 2 criteria, so they cannot be matched"),
 ])  # fmt: skip
 def test_a_table_that_does_not_say_what_was_decided_on_what_is_refused(cells: dict[str, Any], cause: str) -> None:
     presence = {"gemini_present": {"values": ["Satisfied", "Not Satisfied"]}}

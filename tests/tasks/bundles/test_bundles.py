@@ -72,7 +72,7 @@ def test_a_bundle_comes_back_as_it_was_written(kind: str, source: Path, there: F
         if content:
             there.write("a.parquet", content)
         for read in (bundles.verify_bundle, partial(bundles.fetch_bundle, paths=paths, is_quiet=True)):
-            with pytest.raises(Damaged, match=one_line("a.parquet: missing, or not what was written")):
+            with pytest.raises(Damaged, match=one_line("a.parquet: missing, or changed since it was written")):
                 read(there, bundle)
     there.remove([manifest_of(kind)])
     with pytest.raises(Damaged, match=f"is not a complete {kind}, {manifest_of(kind)} is missing"):
@@ -184,7 +184,7 @@ def test_keys_in_an_address_are_refused(given: str, command: str, tmp_path: Path
     ("s4://bucket/x", "s4:// is not known; name a folder, or an address such as s3://bucket/prefix"),
     ("simplecache::memory://bucket/x", "simplecache::memory:// is not known"),
     ("s3:/bucket/x", "an address has two slashes: s3://bucket/x; a folder, ./s3:/bucket/x"),
-    ("memory://", "names no bucket or folder; name one, such as memory://bucket/prefix"),
+    ("memory://", "has no bucket or folder; name one, such as memory://bucket/prefix"),
     ("memory://bucket/pre[12]", "*, [ and ] have a meaning in addresses"),
 ])  # fmt: skip
 def test_an_address_to_nowhere_is_refused(given: str, reason: str, tmp_path: Path, capsys: Printed) -> None:

@@ -78,7 +78,7 @@ def test_a_certificate_is_not_written_over_a_file_or_before_there_are_figures(
     sample_job: Job, certificate: Path, tmp_path: Path
 ) -> None:
     before = certificate.read_bytes()
-    with pytest.raises(UsageError, match="is there already; name a new file"):
+    with pytest.raises(UsageError, match="exists already; name a new file"):
         certify(sample_job, certificate)
     assert before == certificate.read_bytes()
     with pytest.raises(UsageError, match="no such folder"):

@@ -188,7 +188,7 @@ def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         (("a", "a-judge"), {}, "a is a model, a-judge is a judge"),
         (("a", "a"), {}, "a: given twice"),
         (("a", "b"), {"kind": "judge"}, "a: there is no judge of that name"),
-        (("a", "b"), {"models": ("a",)}, "--model: models are what is compared"),
+        (("a", "b"), {"models": ("a",)}, "--model: models are compared"),
         (("a", "b"), {"judges": ("nobody",)}, "--judge nobody: .* a-judge, other"),
         (("a", "b"), {"splits": ("nowhere",)}, "--split nowhere: .* finance"),
     ],

@@ -199,7 +199,7 @@ DAMAGE = {
     "no manifest": (lambda folder: (folder / "manifest.json").unlink(), "not a complete export"),
     "no tables": (lambda folder: rewritten(folder, tables=None), "cannot be read"),
     "a file that is not listed": (lambda folder: rewritten(folder, files=[]), "is of a table and not among the files"),
-    "other bytes": (lambda folder: os.truncate(folder / "verdicts.parquet", 99), "missing, or not what was written"),
+    "other bytes": (lambda folder: os.truncate(folder / "verdicts.parquet", 99), "missing, or changed since"),
 }
 
 

@@ -274,5 +274,5 @@ def test_a_font_that_does_not_tell_its_letters_is_refused(tmp_path: Path) -> Non
     file = write_pdf(tmp_path / "x.pdf", [body("東京の報告", "HeiseiMin-W3")])
     file.write_bytes(file.read_bytes().replace(b"Japan1", b"Secret"))
 
-    with pytest.raises(DocumentRefused, match="which letters they show"):
+    with pytest.raises(DocumentRefused, match="do not identify their letters"):
         pdf_to_markdown(file)

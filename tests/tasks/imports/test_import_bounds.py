@@ -179,7 +179,7 @@ def test_only_regular_files_of_bounded_size_are_read(job: Job, tmp_path: Path, n
     else:
         path.symlink_to(kind.rsplit(maxsplit=1)[-1])
     reason = "is too large (2.1 GB of at most 2.1); split it" if kind == "too large" else "not a"
-    reason = "is damaged or no certificate" if (name, kind) == ("figures.zip", "too large") else reason
+    reason = "is damaged or not a certificate" if (name, kind) == ("figures.zip", "too large") else reason
     with pytest.raises(PipelineError, match=one_line(reason)):
         READERS[name](job, path)
 

@@ -115,7 +115,7 @@ def test_a_scan_is_an_empty_response_with_its_cause(job: Job, folder: Path) -> N
     report = import_responses(job, folder)
 
     actual = stored(job, "select status, text, error from responses")
-    assert [["empty", None, "t1.pdf holds no text: it is empty, or pictures only"]] == actual
+    assert [["empty", None, "t1.pdf has no text: it is empty, or has only pictures"]] == actual
     assert "1 of them without text" in report.line
     assert 0 == import_responses(job, folder).rows
     write_pdf(folder / "ada" / "t1.pdf", [body("Read by a machine.")])

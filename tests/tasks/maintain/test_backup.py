@@ -259,7 +259,7 @@ def test_a_damaged_copy_is_refused_whole_and_renewed_by_verify(small: Job, store
     name = next(name for name in store.files() if "parts/responses" in name)
     content = store.read(name) or b""
     store.write(name, content[:-1] + b"?")
-    with pytest.raises(PipelineError, match="missing, or not what was written"):
+    with pytest.raises(PipelineError, match="missing, or changed since it was written"):
         restore(into(small, tmp_path / "restored"), store)
     assert not list((tmp_path / "restored").rglob("*.parquet"))
 
@@ -267,7 +267,7 @@ def test_a_damaged_copy_is_refused_whole_and_renewed_by_verify(small: Job, store
     assert 1 == backup(small, store, must_verify=True).rows
     assert content == store.read(name)
     store.remove([name])
-    with pytest.raises(PipelineError, match="missing, or not what was written"):
+    with pytest.raises(PipelineError, match="missing, or changed since it was written"):
         restore(into(small, tmp_path / "restored"), store)
 
 
@@ -275,7 +275,7 @@ def test_a_target_with_other_files_or_in_the_warehouse_is_refused(small: Job, st
     folder = Folder(tmp_path / "mine")
     for target, location in ((store, store), (folder.path, folder)):
         location.write("notes.txt", b"mine")
-        with pytest.raises(UsageError, match="holds files that are not a backup; name an empty place"):
+        with pytest.raises(UsageError, match="has files that are not a backup; name an empty folder or prefix"):
             backup(small, target)
         assert {"notes.txt": 4} == location.files()
     with pytest.raises(UsageError, match="is inside the warehouse"):

@@ -53,8 +53,8 @@ def test_a_criterion_in_more_words_is_taken() -> None:
     ("reply", "cause"),
     [
         ("Names three rivers.", "not one JSON object"),
-        (json.dumps({"text": "x"}), "criterion is no text"),
-        (json.dumps({"criterion": " "}), "criterion is no text"),
+        (json.dumps({"text": "x"}), "criterion is not a text"),
+        (json.dumps({"criterion": " "}), "criterion is not a text"),
         (json.dumps({"criterion": PLAIN}), "no more than the original"),
         (json.dumps({"criterion": "Names rivers. " * 90}), "times as long"),
         (json.dumps({"criterion": "Gives the share in the year that was asked for, in percent."}), "lost 2.5"),

@@ -93,7 +93,7 @@ def test_the_template_is_that_of_both_judges_or_made_of_both() -> None:
     ([CHEAP | {"trials": 1}, STRONG, cascade(when={"disagreement": True})],
      "judges[2].cascade.when.disagreement: 'cheap' is called once; give it `trials: 2`"),
     ([CHEAP | {"logprobs": False}, STRONG, cascade(when={"confidence_below": 0.9})],
-     "judges[2].cascade.when.confidence_below: 'cheap' does not say how sure it is; give it `logprobs: true`"),
+     "judges[2].cascade.when.confidence_below: 'cheap' has no confidence; give it `logprobs: true`"),
     ([CHEAP, STRONG, cascade(when={"weight_abov": 3})], "judges[2].cascade.when.weight_abov: there is no such key"),
     ([CHEAP, STRONG | {"mode": "batch"}, cascade()], "judges[2].cascade.then: 'strong' has `mode: batch`"),
     ([CHEAP, STRONG | {"rubric": "examples_removed"}, cascade()], "judges[2].cascade.then: judges `rubric: examples_"),

@@ -184,7 +184,7 @@ def test_a_log_without_criteria_brings_responses_alone_and_its_scores_are_counte
 
     notes = notes_of(import_results(job, [brief_log(tmp_path / "x.json", bare)]))
     assert "6 responses and 0 verdicts imported" in notes
-    assert "4 responses have scores but no criteria that can be read; read are a list of objects" in notes
+    assert "4 responses have scores but no criteria that can be read; supported are a list of objects" in notes
     assert "in the log" not in notes
 
 
@@ -375,8 +375,8 @@ def test_labels_that_cannot_be_are_refused(finance: Job, health_data: Job, tmp_p
     nameless = simple_evals(tmp_path / "s.json", [example("m", row) for row in rows("healthbench")])
     assert "names no model; give its label with --as" in refused(health_data, [nameless])
     assert "names no judge" in refused(health_data, [nameless], model="m", judge="{judge} again")
-    assert "a label says something" in refused(finance, [both], model=" ")
-    assert "a label says something" in refused(finance, [both], judge="")
+    assert "a label is not blank" in refused(finance, [both], model=" ")
+    assert "a label is not blank" in refused(finance, [both], judge="")
 
 
 def test_of_several_logs_one_that_does_not_fit_or_is_of_another_benchmark_keeps_all_out(

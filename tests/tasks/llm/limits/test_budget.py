@@ -193,7 +193,7 @@ async def test_calls_by_the_batch_wait_for_the_room_that_a_live_call_holds_but_n
     limiter = Limiter(4, budget)
     admission = await limiter.acquire(LIVE)
     merged = await looked_after(tmp_path, server, budget, wait_s=0.2)
-    note = "1 calls were not submitted, since they could exceed the budget"
+    note = "1 calls were not submitted, because they could exceed the budget"
     assert (merged.replies, merged.notes, budget.is_spent) == ([], [note], False)  # there is room when the other ends
     looking = asyncio.create_task(looked_after(tmp_path, server, budget))
     await asyncio.sleep(0.2)

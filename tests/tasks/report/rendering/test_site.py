@@ -61,7 +61,7 @@ def test_a_folder_with_other_files_is_refused_and_left_alone_without_a_lock(tmp_
     with pytest.raises(UsageError), only_writer(tmp_path / "mine"):
         pass
 
-    with pytest.raises(UsageError, match="holds other files than a report"):
+    with pytest.raises(UsageError, match="has files that are not a report"):
         Site(tmp_path / "mine")
     assert files_of(tmp_path / "mine") == {other: "mine"}
 
@@ -75,7 +75,7 @@ def test_the_mark_of_another_tool_or_of_a_later_version_makes_no_folder_a_report
     (tmp_path / ".git/config").write_text("mine")
     (tmp_path / "report.json").write_text(mark)
 
-    with pytest.raises(UsageError, match=r"holds other files than a report|of another version"):
+    with pytest.raises(UsageError, match=r"has files that are not a report|of another version"):
         Site(tmp_path)
     assert files_of(tmp_path) == {".git/config": "mine", "report.json": mark}
 
