@@ -160,7 +160,8 @@ def test_every_recipe_runs_where_there_is_nothing_yet(empty: Path, name: str, ru
 def test_show_prints_the_text_of_a_query_and_what_it_is_made_of(run_here: Run) -> None:
     of_query = run_here("sql", "--show", "run/missing_verdicts")
     assert "-- query queries/run/missing_verdicts\n-- One row: a criterion of some responses" in of_query
-    assert "with spend as (\n    -- One row: what the calls of a run" in run_here("sql", "--show", "total_cost")
+    of_run = "with spend as (\n    -- One row: the sums over a run's calls on a day"
+    assert of_run in run_here("sql", "--show", "total_cost")
 
 
 def test_a_table_too_wide_is_shown_row_by_row(capsys: Printed, monkeypatch: Patch) -> None:

@@ -175,11 +175,15 @@ def test_parameters_that_cannot_be_are_refused_in_one_line_before_a_run_begins(a
 
 
 def test_a_second_serve_of_the_same_deployments_is_refused(served: Served, world: NightWorld) -> None:
-    # A process, since Prefect reads its settings once.
-    with world.command.start("serve", "--warehouse", "data") as process:
-        output = "".join(each or "" for each in process.communicate(timeout=240))
-    assert 1 == process.returncode, output
-    assert f"process {served.process.pid} is at work" in output.splitlines()[-1]
+    assert f"process {served.process.pid} is at work" in refusal(world, "data", 1)
+
+
+def refusal(world: NightWorld, warehouse: str, code: int) -> str:
+    """The last line of a serve that ends by itself: a process, since Prefect reads its settings once."""
+    with world.command.start("serve", "--warehouse", warehouse) as process:
+        _, error = process.communicate(timeout=240)
+    assert code == process.returncode, error
+    return error.splitlines()[-1]
 
 
 def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_say(api: Api, world: NightWorld) -> None:
@@ -225,7 +229,7 @@ def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(served
         assert str(world.command.folder / "other") == mine["warehouse"]
         again = served.api.deployment("nightly")
         assert (first["parameters"], first["updated"]) == (again["parameters"], again["updated"])
-        refused = world.command("serve", "--warehouse", "elsewhere/other", code=2).stderr.splitlines()[-1]
+        refused = refusal(world, "elsewhere/other", 2)
         theirs, mine = (f"the warehouse {world.command.folder / name}" for name in ("other", "elsewhere/other"))
         assert f"nightly-other of this Prefect server is for {theirs}, not for {mine} (" in refused
         assert refused.endswith("; choose another --name")
