@@ -19,8 +19,7 @@ from tasks.config.job import Job
 from tasks.imports.verdicts import import_verdicts
 from tests.faults.behaviours import HttpResponse, Request, prompt_of
 from tests.faults.server import FaultServer
-from tests.kit import configure, endpoint, judged, prepared, sampled, write_jsonl
-from warehouse import Reader, Warehouse
+from tests.kit import configure, endpoint, judged, prepared, sampled, values_in, write_jsonl
 
 pytestmark = pytest.mark.slow
 
@@ -59,12 +58,15 @@ class World:
         return json.loads(capsys.readouterr().out)
 
 
-def evaluated(folder: Path) -> World:
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """The guide's files in a folder of their own, with a row more that breaks a rule, and the whole job done."""
+    folder = tmp_path_factory.mktemp("mine")
     for name, text in FILES.items():
         (folder / name).write_text(text, encoding="utf-8")
     write_jsonl(folder / "minutes.jsonl", [*ROWS, BAD])
-    with FaultServer(behaviour) as server:
+    with pytest.MonkeyPatch.context() as patch, FaultServer(behaviour) as server:
+        patch.setenv(benchmarks.OWN_FOLDERS, str(folder))
         models, judges = ([endpoint(name, server.api_base) for name in of] for of in ((EVEN, ODD), ("judge",)))
         config = configure(folder, benchmark="minutes", dataset={"source": "sample"}, models=models, judges=judges)
         job = prepared(load_job(Arguments(config=config, warehouse=folder / "warehouse", is_quiet=True)))
@@ -72,60 +74,40 @@ def evaluated(folder: Path) -> World:
         judged(job)
         n_judged = len(server.entries) - 2 * len(ROWS)
         assert 0 == judged(job).rows
-    return World(job, config, n_judged)
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("mine")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(benchmarks.OWN_FOLDERS, str(folder))
-        evaluated_world = evaluated(folder)
         # A reader who agrees with the judge on one response except for its first criterion.
         marks = {title: meets(EVEN, position) != (position == 0) for position, title in enumerate(TITLES[0])}
         published = [{"id": ROWS[0]["id"], "writer": EVEN, "reader": "a reader", "marks": marks}]
-        assert import_verdicts(evaluated_world.job, write_jsonl(folder / "marks.jsonl", published)).rows == len(marks)
-        aggregate(evaluated_world.job)
-        yield evaluated_world
-
-
-@pytest.fixture
-def reader(world: World) -> Iterator[Reader]:
-    with Warehouse(world.job.warehouse).reader() as opened:
-        yield opened
+        assert len(marks) == import_verdicts(job, write_jsonl(folder / "marks.jsonl", published)).rows
+        aggregate(job)
+        yield World(job, config, n_judged)
 
 
 def scores_of(model: str, row: dict[str, Any], **only: str) -> dict[str, float]:
     """Return both scores of a response by the formulas in the guide, over all criteria or over some."""
-    wanted = [
-        (position, item["worth"])
-        for position, item in enumerate(row["wanted"])
-        if all(item[key] == value for key, value in only.items())
-    ]
+    wanted = [(position, item["worth"]) for position, item in enumerate(row["wanted"]) if only.items() <= item.items()]
     points = sum(worth for position, worth in wanted if meets(model, position))
     positive, negative = (sum(worth for _, worth in wanted if (worth > 0) == is_gain) for is_gain in (True, False))
     return {"share": points / positive, "from_worst": (points - negative) / (positive - negative)}
 
 
-def test_what_breaks_a_rule_is_refused_and_all_else_is_judged_once(world: World, reader: Reader) -> None:
-    failed = reader.rows("select check_name, severity, n_failed from checks where not success")
-    declared = set(benchmarks.load_benchmark("minutes").invariants)
+def test_what_breaks_a_rule_is_refused_and_all_else_is_judged_once(world: World) -> None:
+    failed = values_in(world.job, "select check_name, severity, n_failed from checks where not success")
+    checked = values_in(world.job, "select check_name from checks where suite = 'ingest'")
 
-    assert [{"check_name": "weight_range", "severity": "quarantine", "n_failed": 3}] == failed
-    assert declared == {row["check_name"] for row in reader.rows("from checks where suite = 'ingest'")}
-    assert ["too heavy"] == [row["task_id"] for row in reader.rows("select task_id from quarantine")]
+    assert [("weight_range", "quarantine", 3)] == failed
+    assert set(benchmarks.load_benchmark("minutes").invariants) == {name for (name,) in checked}
+    assert [("too heavy",)] == values_in(world.job, "select task_id from quarantine")
     assert 2 * sum(map(len, TITLES)) == world.n_judged
 
 
-def test_both_scores_are_those_of_the_formulas(reader: Reader) -> None:
-    rows = reader.rows("select model, score_name, mean_score from leaderboard where judge = 'judge'")
+def test_both_scores_are_those_of_the_formulas(world: World) -> None:
+    rows = values_in(world.job, "select model, score_name, mean_score from leaderboard where judge = 'judge'")
     expected = {
         (model, name): fmean(scores_of(model, row)[name] for row in ROWS)
-        for model in (EVEN, ODD)
-        for name in ("share", "from_worst")
-    }
+        for model in (EVEN, ODD) for name in ("share", "from_worst")
+    }  # fmt: skip
 
-    assert expected == pytest.approx({(row["model"], row["score_name"]): row["mean_score"] for row in rows})
+    assert pytest.approx(expected) == {(model, name): mean for model, name, mean in rows}
 
 
 def test_leaderboards_are_cut_by_what_it_declares(world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,12 +118,12 @@ def test_leaderboards_are_cut_by_what_it_declares(world: World, capsys: pytest.C
         model: fmean(scores_of(model, row, about="decisions")["from_worst"] for row in ROWS) for model in (EVEN, ODD)
     }
 
-    assert pytest.approx({(row["label"], row["model"]): row["mean_score"] for row in rows}) == by_meeting
-    assert pytest.approx({row["model"]: row["mean_score"] for row in parts if row["label"] == "decisions"}) == decisions
+    assert pytest.approx(by_meeting) == {(row["label"], row["model"]): row["mean_score"] for row in rows}
+    assert pytest.approx(decisions) == {row["model"]: row["mean_score"] for row in parts if row["label"] == "decisions"}
 
 
 def test_published_marks_stand_beside_the_judge(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     (pair,) = world.command(capsys, "judges")["pairs"]
 
     assert {"a reader", "judge"} == {pair["grader_a"], pair["grader_b"]}
-    assert (len(TITLES[0]), 1 - 1 / len(TITLES[0])) == (pair["n"], pytest.approx(pair["agreement"]))
+    assert (len(TITLES[0]), pytest.approx(1 - 1 / len(TITLES[0]))) == (pair["n"], pair["agreement"])

@@ -1,5 +1,6 @@
 """A row of PRBench as a task: what is read, from which field, and what stays behind."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.benchmarks.base import RowError
-from tasks.benchmarks.prbench import SEVERITIES, parse_row
+from tasks.benchmarks.prbench import SEVERITIES, VOCABULARIES, parse_row
+from tasks.benchmarks.rows import split_labels
+from tasks.dataset.source import read_rows
 from tasks.rules.conversation import build_messages
-from tasks.rules.records import Criterion
-from tests.kit import good_row
+from tasks.rules.records import Criterion, Task
+from tests.kit import SHARED_DATA, good_row
 from tests.tasks.dataset.rows import hub_criterion, hub_row
 
 WEIGHT_FIELDS = [f"{severity.replace(' ', '_')}_weight" for severity in SEVERITIES]
@@ -64,16 +67,13 @@ def test_a_weight_class_that_names_no_field_gives_no_weight(weight_class: str | 
 def test_a_criterion_that_is_no_criterion_is_still_counted(item: Any) -> None:
     criterion = only_criterion(item)
 
-    assert ("position-0", 0, "", None) == (
-        criterion.criterion_id, criterion.position, criterion.title, criterion.weight,
-    )  # fmt: skip
+    actual = (criterion.criterion_id, criterion.position, criterion.title, criterion.weight)
+    assert ("position-0", 0, "", None) == actual
 
 
 @pytest.mark.parametrize("changes", [{"important_weight": 7}, {"criteria_category": "Other"}])
 def test_a_criterions_hash_is_that_of_its_title_alone(changes: dict[str, Any]) -> None:
-    before = only_criterion(hub_criterion("c", "important", 5))
-    after = only_criterion(hub_criterion("c", "important", 5, **changes))
-
+    before, after = (only_criterion(hub_criterion("c", "important", 5, **given)) for given in ({}, changes))
     reworded = only_criterion(hub_criterion("c", "important", 5) | {"title": "Another."})
 
     assert before.content_hash == after.content_hash != reworded.content_hash
@@ -110,11 +110,9 @@ def test_every_other_change_is_a_change_of_content(changes: dict[str, Any]) -> N
 @pytest.mark.parametrize("form", [tuple, lambda texts: np.array([*texts, None, " "], dtype=object)])
 def test_reference_texts_stand_in_front_in_every_form_that_they_arrive_in(form: Any) -> None:
     task = parse_row(hub_row("t", reference_texts_0=form(["First.", "Second."])))
+    prompt = "Reference Text 0:\nFirst.\n\nReference Text 1:\nSecond.\n\nWhat does t cost?"
 
-    assert (
-        ("user", "Reference Text 0:\nFirst.\n\nReference Text 1:\nSecond.\n\nWhat does t cost?"),
-    ) == build_messages(task.conversation)
-    assert task.has_reference_texts
+    assert ((("user", prompt),), True) == (build_messages(task.conversation), task.has_reference_texts)
 
 
 TURNS: list[tuple[dict[str, Any], str]] = [
@@ -142,9 +140,6 @@ def test_a_number_of_turns_that_is_none_is_not_guessed(turns: Any) -> None:
     assert parse_row(hub_row("t", turns=turns)).turns is None
 
 
-# what must never be sent
-
-
 def token(first: str, last: str) -> st.SearchStrategy[str]:
     return st.text(st.characters(min_codepoint=ord(first), max_codepoint=ord(last)), min_size=4, max_size=12)
 
@@ -161,3 +156,101 @@ def test_canary_notes_and_model_names_are_in_no_message(canary: str, notes: str,
 
     assert [] == [planted for planted in (canary, notes, model) if planted in sent]
     assert [] == [planted for planted in (notes, model) if planted in repr(task)]
+
+
+# comma-joined labels, some of which hold commas themselves
+
+LISTS = st.sampled_from([vocabulary for kinds in VOCABULARIES.values() for vocabulary in kinds.values()]).flatmap(
+    lambda vocabulary: st.tuples(st.just(vocabulary), st.lists(st.sampled_from(sorted(vocabulary)), unique=True))
+)
+
+
+@given(LISTS, st.sampled_from([", ", ","]))
+def test_joining_and_splitting_labels_gives_them_back(case: tuple[frozenset[str], list[str]], joiner: str) -> None:
+    vocabulary, labels = case
+
+    assert tuple(labels) == split_labels(joiner.join(labels), vocabulary)
+
+
+def test_an_unknown_label_between_known_ones_is_kept() -> None:
+    vocabulary = VOCABULARIES["Finance"]["decision_type"]
+
+    labels = ("Other", "Planning & Forecast", "Operations, Processes & Controls")
+    assert labels == split_labels(", ".join(labels), vocabulary)
+    assert ("Compliance Programmes", "Compliance") == split_labels("Compliance Programmes,Compliance", {"Compliance"})
+
+
+@given(st.text(alphabet=", aB&", max_size=30), st.sets(st.sampled_from(["a", "B", "a, B", "a & B", "aB"])))
+def test_no_letter_of_a_list_is_lost(text: str, vocabulary: set[str]) -> None:
+    labels = split_labels(text, vocabulary)
+
+    assert {part.strip() for part in text.split(",")} - {""} == {
+        part.strip() for label in labels for part in label.split(",")
+    }
+
+
+# real rows, where there are any beside the checkout
+
+
+def real(name: str) -> list[Task]:
+    path = SHARED_DATA / "prbench" / name
+    if not path.is_file():
+        pytest.skip(f"real data are not beside the checkout: {name}")
+    return [parse_row(row) for row in read_rows(path)]
+
+
+@pytest.fixture(scope="module")
+def finance_hard() -> list[Task]:
+    return real("finance_hard.parquet")
+
+
+@pytest.fixture(scope="module")
+def legal_hard() -> list[Task]:
+    return real("legal_hard_37.jsonl")
+
+
+def criteria_of(tasks: list[Task]) -> list[Criterion]:
+    return [criterion for task in tasks for criterion in task.criteria]
+
+
+def weight_of(criterion: Criterion) -> float:
+    return float("nan") if criterion.weight is None else criterion.weight
+
+
+def test_the_real_splits_have_the_numbers_that_were_counted_from_the_raw_files(
+    finance_hard: list[Task], legal_hard: list[Task]
+) -> None:
+    criteria = criteria_of(finance_hard)
+    assert (300, 5085, 30) == (len(finance_hard), len(criteria), max(len(task.criteria) for task in finance_hard))
+    assert 364 == sum(weight_of(each) < 0 for each in criteria)
+    assert 136 == sum((task.turns or 0) > 1 for task in finance_hard)
+    assert 10 == sum(task.has_reference_texts for task in finance_hard)
+    assert (37, 721) == (len(legal_hard), len(criteria_of(legal_hard)))
+
+
+def test_real_weights_lie_in_their_bands_and_real_conversations_are_whole(
+    finance_hard: list[Task], legal_hard: list[Task]
+) -> None:
+    bands = [(SEVERITIES[c.severity or ""], weight_of(c)) for c in criteria_of(finance_hard + legal_hard)]
+    patterns = [(task.turn_pattern, task.turns) for task in finance_hard + legal_hard]
+
+    assert [] == [(band, weight) for band, weight in bands if not band[0] <= weight <= band[1]]
+    assert [("u" + "au" * ((turns or 0) - 1), turns) for _, turns in patterns] == patterns
+
+
+KINDS: dict[str, Callable[[Task], Any]] = {
+    "category": lambda task: [criterion.category for criterion in task.criteria],
+    "decision_type": lambda task: task.decision_types,
+    "economic_pathway": lambda task: task.economic_pathways,
+}
+
+
+def test_the_vocabulary_knows_the_real_labels_except_a_misspelt_one(
+    finance_hard: list[Task], legal_hard: list[Task]
+) -> None:
+    unknown = [
+        label for task in finance_hard + legal_hard for kind, labels_of in KINDS.items()
+        for label in labels_of(task) if label not in VOCABULARIES[task.field or ""][kind]
+    ]  # fmt: skip
+
+    assert unknown in ([], ["Planning & Forecast"])

@@ -2,12 +2,11 @@
 
 The libraries read their settings when they are imported, so each environment needs a new process.
 `python -m tests.tasks.dataset.runner '[["load_split", "id", "revision", "split"], ...]'` prints a JSON list
-of `{"value": ..., "error": ..., "cause": ..., "seconds": ...}`, one for each call.
+of `{"value": ..., "error": ..., "cause": ...}`, one for each call.
 """
 
 import json
 import sys
-import time
 from typing import Any
 
 from tasks.benchmarks import load_benchmark
@@ -24,13 +23,12 @@ def rows_of_file(dataset_id: str, revision: str, file: str) -> list[Any]:
 
 def outcome(function: str, *arguments: str) -> dict[str, Any]:
     """Return the result of a call, or the text of its HubError and the type of the error behind it."""
-    start = time.monotonic()
     value, error, cause = None, None, None
     try:
         value = rows_of_file(*arguments) if function == "rows_of_file" else getattr(hub, function)(*arguments)
     except hub.HubError as failure:
         error, cause = str(failure), type(failure.__cause__).__name__
-    return {"value": value, "error": error, "cause": cause, "seconds": time.monotonic() - start}
+    return {"value": value, "error": error, "cause": cause}
 
 
 if __name__ == "__main__":

@@ -1,20 +1,19 @@
 """A local HTTP server that speaks as much of the hub's protocol as loading a data set needs."""
 
+import dataclasses
 import hashlib
 import io
 import json
 import re
-import threading
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.faults.anything import AnyServer, Plain, Seen
 from tests.tasks.dataset.rows import HUB_SCHEMA
 
 _ID = r"(?P<id>[^/]+/[^/]+)"
@@ -40,15 +39,6 @@ LOST_FILES = Refusal(404, "EntryNotFound", paths=".parquet")
 """The data files are listed but not there."""
 BROKEN = Refusal(500)
 """The hub itself fails."""
-
-
-@dataclass(frozen=True)
-class HttpResponse:
-    """Status, headers and body of one HTTP response; a HEAD request gets it without the body."""
-
-    status: int
-    body: bytes = b""
-    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,18 +68,18 @@ def _readme(splits: Iterable[str]) -> bytes:
     return f"---\nconfigs:\n- config_name: default\n  data_files:\n{paths}---\n".encode()
 
 
-class HubServer:
-    """A hub on 127.0.0.1.
-
-    `url` is what `HF_ENDPOINT` has to be; `requests` lists each request as "METHOD path".
-    """
+class HubServer(AnyServer):
+    """A hub on 127.0.0.1, whose address is what `HF_ENDPOINT` has to be."""
 
     def __init__(self) -> None:
-        self.requests: list[str] = []
-        self._files: dict[tuple[str, str], dict[str, bytes]] = {}
-        self._commits: dict[tuple[str, str], str] = {}
+        super().__init__(self._response)
+        self._snapshots: dict[tuple[str, str], Snapshot] = {}
         self._refusals: dict[str, Refusal] = {}
-        self.url = ""
+
+    @property
+    def requests(self) -> list[str]:
+        """Each request as "METHOD path"."""
+        return [f"{each.method} {urlsplit(each.path).path}" for each in self.seen]
 
     def publish(
         self, dataset_id: str, commit: str, splits: Mapping[str, Iterable[Mapping[str, Any]]], *,
@@ -101,48 +91,47 @@ class HubServer:
         """
         files = {data_file(split): parquet(rows) for split, rows in splits.items()}
         files["README.md"] = _readme(splits)
-        self._files[dataset_id, commit] = files | dict(replace or {})
-        self._commits |= {(dataset_id, name): commit for name in (commit, *names)}
+        snapshot = Snapshot(dataset_id, commit, files | dict(replace or {}))
+        self._snapshots |= {(dataset_id, name): snapshot for name in (commit, *names)}
 
     def refuse(self, dataset_id: str, refusal: Refusal) -> None:
         """Respond to requests about `dataset_id` with an error from now on."""
         self._refusals[dataset_id] = refusal
 
-    def respond(self, path: str) -> HttpResponse:
-        """Return the hub's HTTP response to a path without its query."""
-        for pattern, reply in ((_INFO, _info), (_TREE, _tree), (_FILE, _file)):
+    def _response(self, seen: Seen) -> Plain:
+        path = urlsplit(seen.path).path
+        for pattern, of_snapshot in ((_INFO, _info), (_TREE, _tree), (_FILE, _file)):
             if match := pattern.fullmatch(path):
-                inside = unquote(match.groupdict().get("path") or "")
-                snapshot = self._find(path, match["id"], unquote(match["rev"] or "main"))
-                return snapshot if isinstance(snapshot, HttpResponse) else reply(snapshot, inside)
-        return HttpResponse(501, b"the test server does not speak this part of the protocol")
-
-    def _find(self, path: str, dataset_id: str, revision: str) -> Snapshot | HttpResponse:
-        """The content of a data set at a revision, or the error in its place."""
-        refusal = self._refusals.get(dataset_id)
-        if refusal and refusal.paths in path:
-            return _error(refusal.status, refusal.code)
-        if not any(known == dataset_id for known, _ in self._files):
-            return _error(401, "RepoNotFound")  # without a token, both for a private id and for one that is not there
-        commit = self._commits.get((dataset_id, revision))
-        if commit is None:
-            return _error(404, "RevisionNotFound")
-        return Snapshot(dataset_id, commit, self._files[dataset_id, commit])
+                refusal = self._refusals.get(match["id"])
+                if refusal and refusal.paths in path:
+                    return _error(refusal.status, refusal.code)
+                if not any(known == match["id"] for known, _ in self._snapshots):
+                    return _error(401, "RepoNotFound")  # without a token, both for a private id and for an unknown one
+                snapshot = self._snapshots.get((match["id"], unquote(match["rev"] or "main")))
+                if snapshot is None:
+                    return _error(404, "RevisionNotFound")
+                response = of_snapshot(snapshot, unquote(match.groupdict().get("path") or ""))
+                return dataclasses.replace(response, body=tuple) if seen.method == "HEAD" else response
+        return Plain(501)
 
 
-def _error(status: int, code: str | None) -> HttpResponse:
+def _content(body: bytes, **headers: str) -> Plain:
+    return Plain(200, {"Content-Length": str(len(body)), **headers}, lambda: [body])
+
+
+def _error(status: int, code: str | None) -> Plain:
     """Return an error response; the hub states the kind of error in a header, not in the status."""
-    return HttpResponse(status, headers={"X-Error-Code": code} if code else {})
+    return Plain(status, {"Content-Length": "0"} | ({"X-Error-Code": code} if code else {}))
 
 
-def _info(snapshot: Snapshot, _: str) -> HttpResponse:
+def _info(snapshot: Snapshot, _: str) -> Plain:
     """The description of a data set at a commit."""
     siblings = [{"rfilename": name} for name in sorted(snapshot.files)]
     info = {"id": snapshot.dataset_id, "sha": snapshot.commit, "siblings": siblings, "tags": []}
-    return HttpResponse(200, json.dumps(info).encode())
+    return _content(json.dumps(info).encode())
 
 
-def _tree(snapshot: Snapshot, folder: str) -> HttpResponse:
+def _tree(snapshot: Snapshot, folder: str) -> Plain:
     """The entries of one folder, the repository's root when `folder` is empty."""
     prefix = f"{folder}/" if folder else ""
     entries: dict[str, dict[str, Any]] = {}
@@ -151,49 +140,18 @@ def _tree(snapshot: Snapshot, folder: str) -> HttpResponse:
         if name.startswith(prefix):
             kind, size, oid = ("directory", 0, child) if rest else ("file", len(body), _etag(body))
             entries[prefix + child] = {"type": kind, "path": prefix + child, "size": size, "oid": oid}
-    return HttpResponse(200, json.dumps(list(entries.values())).encode()) if entries else _error(404, "EntryNotFound")
+    return _content(json.dumps(list(entries.values())).encode()) if entries else _error(404, "EntryNotFound")
 
 
-def _file(snapshot: Snapshot, path: str) -> HttpResponse:
+def _file(snapshot: Snapshot, path: str) -> Plain:
     """One file's bytes, with the headers by which the client's cache knows its version."""
     commit = {"X-Repo-Commit": snapshot.commit}
     if path not in snapshot.files:
-        return HttpResponse(404, headers=commit | {"X-Error-Code": "EntryNotFound"})
+        return Plain(404, {"Content-Length": "0", "X-Error-Code": "EntryNotFound"} | commit)
     body = snapshot.files[path]
-    return HttpResponse(200, body, commit | {"ETag": f'"{_etag(body)}"'})
+    return _content(body, ETag=f'"{_etag(body)}"', **commit)
 
 
 def _etag(body: bytes) -> str:
     """The hash of a file's content, 40 hex digits as for a git blob."""
     return hashlib.sha1(body, usedforsecurity=False).hexdigest()
-
-
-@contextmanager
-def serving_hub() -> Iterator[HubServer]:
-    """A hub that runs until the block ends."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            path = urlsplit(self.path).path
-            hub.requests.append(f"{self.command} {path}")
-            http_response = hub.respond(path)
-            self.send_response(http_response.status)
-            for name, value in {**http_response.headers, "Content-Length": str(len(http_response.body))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(http_response.body)
-
-        do_HEAD = do_GET  # noqa: N815 - the name that http.server calls
-
-        def log_message(self, *_: Any) -> None:
-            """Nothing on stderr: `requests` is the log."""
-
-    hub = HubServer()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        hub.url = f"http://127.0.0.1:{server.server_port}"
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        yield hub
-        server.shutdown()

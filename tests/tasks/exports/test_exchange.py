@@ -20,7 +20,7 @@ from tasks.config.job import Job
 from tasks.exports.tables import export_tables, publish
 from tasks.rules.errors import PipelineError, UsageError
 from tests import kit
-from tests.kit import admitted, criterion, imported, job_on, one_line, response, row, rows_in, verdict, written
+from tests.kit import admitted, criterion, imported, job_on, response, row, rows_in, values_in, verdict, written
 from tests.tasks.aggregate.world import random_world
 from tests.tasks.bundles.manifests import sealed
 from tests.tasks.bundles.memory import Cut
@@ -29,15 +29,17 @@ from warehouse import TABLES, Warehouse
 LEADERBOARD = "select * from leaderboard order by split, judge, judge_trial, model, score_name, vintage"
 
 
+def marked(tables: kit.Rows) -> kit.Rows:
+    """The same rows, with a canary."""
+    return tables | {"split_members": [each | {"canary": "a canary"} for each in tables["split_members"]]}
+
+
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A warehouse with responses, verdicts, intervals, and canaries; no test changes it."""
     job = job_on("sample", tmp_path_factory.mktemp("filled") / "warehouse")
-    warehouse = Warehouse(job.warehouse)
-    for table_name, rows in random_world(seed=7, n_tasks=12).items():
-        marked = [{**each, "canary": "a canary"} if table_name == "split_members" else each for each in rows]
-        warehouse.write(table_name, marked)
-    warehouse.write("runs", [row("runs", run_id="ended", outcome="done"), row("runs", run_id="on", outcome="running")])
+    runs = [row("runs", run_id="ended", outcome="done"), row("runs", run_id="on", outcome="running")]
+    written(job.warehouse, marked(random_world(seed=7, n_tasks=12)) | {"runs": runs})
     aggregate(job)
     return job
 
@@ -76,16 +78,14 @@ def test_an_empty_warehouse_that_imports_an_export_has_every_row_except_canaries
 
     for wanted, actual in zip(rows_in(filled, LEADERBOARD), rows_in(empty, LEADERBOARD), strict=True):
         # The order of rows, and so the last digit of a sum, is not kept.
-        assert wanted == {
-            name: pytest.approx(x, rel=1e-12) if isinstance(x, float) else x for name, x in actual.items()
-        }
-    assert [{"has": True}] == rows_in(empty, "select count(ci_low) > 0 as has from leaderboard")
+        assert wanted == {n: pytest.approx(x, rel=1e-12) if isinstance(x, float) else x for n, x in actual.items()}
+    assert [(True,)] == values_in(empty, "select count(ci_low) > 0 from leaderboard")
     for table in ("task_rows", "criteria", "responses", "verdicts", "measures", "checks"):
         query = f"select * from {table} order by all"
         assert rows_in(filled, query) == rows_in(empty, query)
-    assert [{"canary": None}] == rows_in(empty, "select distinct canary from split_members")
-    assert [{"run_id": "ended"}] == rows_in(empty, "select run_id from runs")
-    assert report.rows == sum(table["n_rows"] for table in file_list_of(exported)["tables"])
+    assert [(None,)] == values_in(empty, "select distinct canary from split_members")
+    assert [("ended",)] == values_in(empty, "select run_id from runs")
+    assert sum(table["n_rows"] for table in file_list_of(exported)["tables"]) == report.rows
     parts = sorted(empty.warehouse.rglob("*.parquet"))
     assert 0 == imported(empty, exported).rows
     assert parts == sorted(empty.warehouse.rglob("*.parquet"))
@@ -103,7 +103,7 @@ def test_an_export_of_november_is_imported_without_its_former_tables_and_columns
     report = imported(empty, copy)
 
     assert ([], []) == (report.warnings, rows_in(empty, "from measures"))
-    assert [{"n": 13, "expert": None}] == rows_in(empty, "select count(*) as n, any_value(expert) as expert from tasks")
+    assert [(13, None)] == values_in(empty, "select count(*), any_value(expert) from tasks")
 
 
 def test_a_large_table_is_cut_into_files_that_together_hold_it(filled: Job, tmp_path: Path) -> None:
@@ -113,29 +113,24 @@ def test_a_large_table_is_cut_into_files_that_together_hold_it(filled: Job, tmp_
 
     assert len(table["files"]) > 2
     assert max(pq.read_metadata(tmp_path / "out" / name).num_rows for name in table["files"]) <= 100
-    assert sorted(map(str, ids)) == [row["verdict_id"] for row in rows_in(filled, "from verdicts order by verdict_id")]
+    assert [(each,) for each in sorted(map(str, ids))] == values_in(
+        filled, "select verdict_id from verdicts order by 1"
+    )
 
 
-def test_what_cannot_be_written_is_refused_before_anything_is(filled: Job, store: Store, tmp_path: Path) -> None:
+def test_a_table_that_is_not_there_is_refused_before_anything_is_written(filled: Job, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--table verdict: no such table"):
         export_tables(filled, tmp_path / "out", ["verdict"])
     assert [] == list(tmp_path.iterdir())
-    (tmp_path / "notes.txt").write_text("mine")
-    store.write("notes.txt", b"mine")
-    for target, reason in ((tmp_path, "not an empty folder"), (store, "is not empty; name a new prefix")):
-        with pytest.raises(UsageError, match=reason):
-            export_tables(filled, target)
-    assert ["notes.txt"] == [path.name for path in tmp_path.iterdir()]
 
 
 def test_an_export_of_one_benchmark_has_its_rows_alone(tmp_path: Path) -> None:
+    own = admitted(["t1", "t2"]) | {"runs": [row("runs", run_id="ended", outcome="done")]}
+    other = {
+        name: [each | {"benchmark": "other"} for each in rows if "benchmark" in each] for name, rows in own.items()
+    }
     job = job_on("sample", tmp_path / "warehouse")
-    warehouse = Warehouse(job.warehouse)
-    for named in ({}, {"benchmark": "other"}):
-        for table_name, rows in admitted(["t1", "t2"]).items():
-            warehouse.write(table_name, [each | {k: v for k, v in named.items() if k in each} for each in rows])
-    warehouse.write("runs", [row("runs", run_id="ended", outcome="done")])
-    warehouse.publish()
+    written(job.warehouse, kit.combined(own, other)).publish()
     export_tables(job, tmp_path / "own", benchmark="prbench")
 
     assert ["prbench"] == file_list_of(tmp_path / "own")["benchmarks"]
@@ -143,9 +138,6 @@ def test_an_export_of_one_benchmark_has_its_rows_alone(tmp_path: Path) -> None:
     assert [("prbench", "t1"), ("prbench", "t2")] == sorted((each["benchmark"], each["task_id"]) for each in tasks)
     assert {None} == {each["canary"] for each in pq.read_table(tmp_path / "own/split_members.parquet").to_pylist()}
     assert 1 == pq.read_metadata(tmp_path / "own/runs.parquet").num_rows
-
-
-# what is here
 
 
 RESPONSE = response("t1", model="ada")
@@ -160,39 +152,34 @@ def warehouse_with(folder: Path, **tables: list[dict[str, Any]]) -> Job:
 
 @pytest.mark.slow
 def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_one(tmp_path: Path) -> None:
-    here = {
-        "responses": [{**RESPONSE, "text": "As here."}],
-        "verdicts": [verdict(RESPONSE, CRITERION, None), verdict(RESPONSE, CRITERION, 1.0, judge="b")],
-    }
-    given = {
-        "responses": [{**RESPONSE, "text": "As given."}],
-        "verdicts": [verdict(RESPONSE, CRITERION, 1.0), verdict(RESPONSE, CRITERION, None, judge="b")],
-    }
-    job, other = warehouse_with(tmp_path / "here", **here), warehouse_with(tmp_path / "other", **given)
+    job, other = (
+        warehouse_with(
+            tmp_path / text, responses=[{**RESPONSE, "text": text}],
+            verdicts=[verdict(RESPONSE, CRITERION, value, judge=judge) for judge, value in decisions.items()],
+        )
+        for text, decisions in (("As here.", {"a": None, "b": 1.0}), ("As given.", {"a": 1.0, "b": None}))
+    )  # fmt: skip
     export_tables(other, tmp_path / "exported")
     report = imported(job, tmp_path / "exported")
 
     assert 1 == report.rows
-    assert [{"text": "As here."}] == rows_in(job, "select text from responses")
-    assert [{"status": "met"}, {"status": "met"}] == rows_in(job, "select status from verdicts order by judge")
+    assert [("As here.",)] == values_in(job, "select text from responses")
+    assert [("met",), ("met",)] == values_in(job, "select status from verdicts")
 
 
 @pytest.mark.slow
 def test_checks_of_a_revision_that_was_checked_here_stay_and_retracted_rows_stay_away(tmp_path: Path) -> None:
     responses = [{**RESPONSE, "import_batch": "a-file", "source": "imported"}]
     retractions = [row("retractions", import_batch="a-file", is_retracted=True)]
-    refusal = row("refusals", task_id="t1", check_name="any", severity="quarantine", created_at=kit.at(9))
+    refusals = [row("refusals", task_id="t1", check_name="any", severity="quarantine", created_at=kit.at(9))]
     checks = [{**admitted([])["checks"][0], "run_id": "later", "created_at": kit.at(9)}]
     here = warehouse_with(tmp_path / "a", responses=responses, retractions=retractions)
-    other = warehouse_with(tmp_path / "b", responses=responses, checks=checks, refusals=[refusal])
+    other = warehouse_with(tmp_path / "b", responses=responses, checks=checks, refusals=refusals)
     export_tables(other, tmp_path / "exported")
     imported(here, tmp_path / "exported")
 
     assert ([], []) == (rows_in(here, "from refusals"), rows_in(here, "from responses"))
-    assert [{"is_admitted": True}] == rows_in(here, "select is_admitted from tasks")
-
-
-# damage
+    assert [(True,)] == values_in(here, "select is_admitted from tasks")
 
 
 DAMAGE = {
@@ -207,10 +194,8 @@ DAMAGE = {
 def test_a_damaged_export_is_refused_in_one_line_and_nothing_is_taken(copy: Path, empty: Job, case: str) -> None:
     damage, reason = DAMAGE[case]
     damage(copy)
-
-    with pytest.raises(PipelineError, match=one_line(reason)):
+    with pytest.raises(PipelineError, match=kit.one_line(reason)):
         imported(empty, copy)
-
     assert [] == list(empty.warehouse.rglob("*.parquet"))
 
 
@@ -218,9 +203,7 @@ def test_a_damaged_export_is_refused_in_one_line_and_nothing_is_taken(copy: Path
 def job(tmp_path: Path) -> Job:
     """A warehouse with tasks, their canaries and a response."""
     job = job_on("sample", tmp_path / "warehouse")
-    rows = admitted(["t1", "t2"])
-    marked = [{**each, "canary": "a canary"} for each in rows["split_members"]]
-    written(job.warehouse, rows | {"split_members": marked, "responses": [response("t1")]}).publish()
+    written(job.warehouse, marked(admitted(["t1", "t2"])) | {"responses": [response("t1")]}).publish()
     return job
 
 
@@ -229,15 +212,10 @@ def add_response(job: Job, task_id: str) -> None:
     Warehouse(job.warehouse).publish()
 
 
-def named(store: Store) -> str:
-    """The publication that the pointer names."""
-    actual = read_pointer(store)
-    assert actual is not None
-    return actual.publication
-
-
 def latest(store: Store) -> Store:
-    return store.below(named(store))
+    """The publication that the pointer names."""
+    pointer: Any = read_pointer(store)
+    return store.below(pointer.publication)
 
 
 def responses_in(store: Store) -> int:
@@ -277,7 +255,7 @@ def test_a_publication_has_the_database_and_every_public_table_as_its_manifest_s
 @pytest.mark.slow
 def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(job: Job, store: Store) -> None:
     publish(job, store)
-    first, files = named(store), store.files()
+    first, files = latest(store).root, store.files()
     assert "unchanged since" in publish(job, store).line
     assert files == store.files()
 
@@ -286,7 +264,7 @@ def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(
 
     assert (2, 2) == (responses_in(store), len(publications(store)))
     assert files.keys() <= store.files().keys()
-    assert first != named(store)
+    assert first != latest(store).root
 
 
 @pytest.mark.parametrize("left", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(30, marks=pytest.mark.slow)])
@@ -310,7 +288,7 @@ def test_a_publication_that_is_cut_off_leaves_the_one_before_as_the_latest(
 @pytest.mark.slow
 def test_keep_removes_the_oldest_and_what_was_cut_off_and_never_what_the_pointer_names(job: Job, store: Store) -> None:
     publish(job, store)
-    own = named(store).split("/")[1]
+    (own,) = publications(store)
     other, cut_off = "20991231T235959Z-00000000", "20200101T000000Z-00000000"
     begun = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-00000000"
     for name in (f"{other}/manifest.json", f"{cut_off}/prbench.duckdb", f"{begun}/prbench.duckdb", "notes/mine.txt"):
@@ -341,8 +319,7 @@ def test_a_pointer_that_leads_elsewhere_or_is_of_others_is_left_alone(
 
 @pytest.mark.slow
 def test_of_the_report_folder_what_a_report_wrote_is_published_and_nothing_else(job: Job, store: Store) -> None:
-    folder = job.report_folder
-    (folder / "prbench").mkdir(parents=True)
+    (folder := job.report_folder).joinpath("prbench").mkdir(parents=True)
     mark = '{"format": "prbench-report", "version": 3, "files": {"index.html": 1, "%s": 1}}'
     (folder / "report.json").write_text(mark % "../warehouse.json")
     (folder / "prbench" / "report.json").write_text(mark % "gone.html")

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from tests.tasks.exports.conftest import save_sheet, sheet_rows
 
 pytestmark = pytest.mark.slow
 N_TASKS, N_CRITERIA = 30, 10
+CRITERIA = list(product(range(N_TASKS), range(N_CRITERIA)))
+"""By the number of the task and that in its rubric."""
 MODELS = ("ada", "bob model")
 Row = dict[str, Any]
 
@@ -30,46 +33,43 @@ def truth(task: str, model: str, criterion: str) -> bool:
     return random.Random(f"{task} {model} {criterion}").random() < (0.7 if model == "ada" else 0.5)
 
 
+def cells(n: int, i: int = 0, *models: str, **more: Any) -> list[Row]:
+    """What rows on a criterion of a task begin with, for each model."""
+    return [{"task": f"t{n}", "model": m, "criterion": f"t{n}-c{i}", **more} for m in models or MODELS]
+
+
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """Thirty tasks with responses of two models, and a judge that is wrong on every seventh verdict."""
     folder = tmp_path_factory.mktemp("drawn")
-    tasks = [f"t{i}" for i in range(N_TASKS)]
+    kinds = [("critically important", 10, "Practical Utility"), *[("important", 4, "Financial Accuracy"),
+             ("important", 4, "Practical Utility")] * 5][:N_CRITERIA]  # fmt: skip
     rows = [
         good_row(t, rubric=[
-            hub_criterion(f"{t}-c{i}", "critically important" if i == 0 else "important", 10 if i == 0 else 4,
-                          criteria_category="Financial Accuracy" if i % 2 else "Practical Utility")
-            for i in range(N_CRITERIA)
+            hub_criterion(f"{t}-c{i}", severity, weight, criteria_category=category)
+            for i, (severity, weight, category) in enumerate(kinds)
         ])
-        for t in tasks
+        for t in (f"t{n}" for n in range(N_TASKS))
     ]  # fmt: skip
     job = prepared(job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse"))
-    responses = [{"task": t, "model": m, "response": f"a response to {t} by {m}"} for t in tasks for m in MODELS]
+    decisions = [row | {"criteria_met": truth(row["task"], row["model"], row["criterion"]) != ((n + i) % 7 == 0)}
+                 for n, i in CRITERIA for row in cells(n, i)]  # fmt: skip
+    responses = [row | {"response": f"a response to {row['task']}"} for n in range(N_TASKS) for row in cells(n)]
     import_responses(job, write_jsonl(folder / "responses.jsonl", responses))
-    judged = [
-        {"task": t, "model": m, "criterion": f"{t}-c{i}", "judge": "a-judge",
-         "criteria_met": truth(t, m, f"{t}-c{i}") != ((7 * i + len(t) + n) % 7 == 0)}
-        for n, t in enumerate(tasks) for m in MODELS for i in range(N_CRITERIA)
-    ]  # fmt: skip
-    import_verdicts(job, write_jsonl(folder / "judged.jsonl", judged))
+    import_verdicts(job, write_jsonl(folder / "judged.jsonl", [row | {"judge": "a-judge"} for row in decisions]))
     aggregate(job)
     return job
 
 
-def filled(rows: list[dict[str, str]], person: str = "eva") -> list[dict[str, str]]:
-    return [
-        row | {"judge": person, "criteria_met": "yes" if truth(row["task"], row["model"], row["criterion"]) else "no"}
-        for row in rows
-    ]
+def filled(rows: list[Row], person: str = "eva") -> list[Row]:
+    decisions = ("yes" if truth(row["task"], row["model"], row["criterion"]) else "no" for row in rows)
+    return [row | {"judge": person, "criteria_met": decision} for row, decision in zip(rows, decisions, strict=True)]
 
 
-def labelled(job: Job, folder: Path, n_rows: int, **options: Any) -> list[dict[str, str]]:
-    """Import the labels of a drawn sheet, and return its rows."""
-    export_sampled_labelling(job, folder / "a.csv", sampled_for="leaderboard", n_rows=n_rows, **options)
-    rows = sheet_rows(folder / "a.csv")
-    import_verdicts(job, save_sheet(folder / "filled.csv", filled(rows)))
-    aggregate(job)
-    return rows
+def drawn_sheet(job: Job, file: Path, n_rows: int, **options: Any) -> list[Row]:
+    """The rows of a drawn sheet."""
+    export_sampled_labelling(job, file, **{"sampled_for": "leaderboard", "n_rows": n_rows, **options})
+    return [dict(row) for row in sheet_rows(file)]
 
 
 def test_a_sampled_sheet_has_single_verdicts_with_stored_probabilities_that_sum_to_their_number(
@@ -87,57 +87,44 @@ def test_a_sampled_sheet_has_single_verdicts_with_stored_probabilities_that_sum_
     assert all(0 < draw["probability"] <= 1 and not draw["is_known"] for draw in draws)
     # A criterion that weighs 10 is drawn with two and a half times the probability of one that weighs 4.
     by_weight = {draw["criterion_id"].endswith("c0"): draw["probability"] for draw in draws}
-    assert by_weight[True] == pytest.approx(2.5 * by_weight[False])
+    assert pytest.approx(2.5 * by_weight[False]) == by_weight[True]
     assert {40} == set(Counter(row["model"] for row in rows).values())
-    assert "judged by a-judge" in report.line
-    assert "each model needs 30 labels in 15 tasks; 2 models need about 60; with 80 the interval is" in report.line
-    assert [0, 50, 80, 100, 200] == [each["n_labels"] for each in report.expected_widths]
-    widths = [each["width"] for each in report.expected_widths]
-    assert [None, *sorted(widths[1:], reverse=True)] == widths
 
 
 def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_counts(job: Job, tmp_path: Path) -> None:
-    lacking = "t0-c0"
-    judged = [
-        {"task": f"t{n}", "model": m, "criterion": f"t{n}-c{i}", "judge": "b-judge", "criteria_met": i % 2 == 0}
-        for n in range(20) for m in MODELS for i in range(N_CRITERIA) if f"t{n}-c{i}" != lacking
-    ]  # fmt: skip
+    judged = [row for n, i in CRITERIA if n < 20 for row in cells(n, i, judge="b-judge", criteria_met=i % 2 == 0)
+              if row["criterion"] != "t0-c0"]  # fmt: skip
     import_verdicts(job, write_jsonl(tmp_path / "judged.jsonl", judged))
     judges = (Judge.model_validate({"name": "provider/b", "label": "b-judge"}),)
     chosen = job.model_copy(update={"settings": job.settings.model_copy(update={"judges": judges})})
     report = export_sampled_labelling(chosen, tmp_path / "a.csv", sampled_for="leaderboard", n_rows=100)
-    rows = sheet_rows(tmp_path / "a.csv")
+    rows: list[Row] = [*sheet_rows(tmp_path / "a.csv")]
     import_verdicts(chosen, save_sheet(tmp_path / "filled.csv", filled(rows)))
     aggregate(chosen)
-    counted = rows_in(job, "select n_labels, no_figure from debiased_scores where judge = 'b-judge' and is_primary "
-                          "and breakdown = 'all'")  # fmt: skip
-    (of_sheet,) = rows_in(job, "select * from label_sheets")
+    counted = values_in(job, "select n_labels, no_figure from debiased_scores where judge = 'b-judge' and is_primary "
+                             "and breakdown = 'all'")  # fmt: skip
 
     assert "judged by b-judge" in report.line
     assert {row["task"] for row in rows} <= {f"t{n}" for n in range(20)}
     # What the judge has begun is covered, so that figures stay when it completes it, and is hardly ever drawn.
-    assert 20 * N_CRITERIA * len(MODELS) == of_sheet["n_population"]
-    assert [None, None] == [row["no_figure"] for row in counted]
-    assert 100 - sum(row["task"] == "t0" for row in rows) == sum(row["n_labels"] for row in counted)
-    assert sum(row["task"] == "t0" for row in rows) < 3
+    assert [(20 * N_CRITERIA * len(MODELS),)] == values_in(job, "select n_population from label_sheets")
+    n_uncounted = sum(row["task"] == "t0" for row in rows)
+    assert [None, None] == [no_figure for _, no_figure in counted]
+    assert 100 - n_uncounted == sum(n_labels for n_labels, _ in counted)
+    assert n_uncounted < 3
 
 
 def test_a_leaderboard_is_drawn_from_the_latest_vintages_two_models_from_that_of_the_job(
     job: Job, tmp_path: Path
 ) -> None:
-    night = [{"task": f"t{n}", "model": "ada", "response": f"a later response to t{n}", "vintage": "2026-11-20"}
-             for n in range(N_TASKS)]  # fmt: skip
-    judged = [
-        {"task": f"t{n}", "model": "ada", "criterion": f"t{n}-c{i}", "vintage": "2026-11-20", "judge": "a-judge",
-         "criteria_met": i % 2 == 0}
-        for n in range(N_TASKS) for i in range(N_CRITERIA)
-    ]  # fmt: skip
-    import_responses(job, write_jsonl(tmp_path / "night.jsonl", night))
-    import_verdicts(job, write_jsonl(tmp_path / "judged.jsonl", judged))
+    later = [row for n, i in CRITERIA for row in cells(n, i, "ada", vintage="2026-11-20", response=f"later to t{n}",
+                                                       judge="a-judge", criteria_met=i % 2 == 0)]  # fmt: skip
+    import_responses(job, write_jsonl(tmp_path / "later.jsonl", later[::N_CRITERIA]))
+    import_verdicts(job, write_jsonl(tmp_path / "judged.jsonl", later))
     sampled = {}
     for name, options in (("leaderboard", {}), ("bob model ada", {}), ("Financial Accuracy", {"of_latest": False})):
-        export_sampled_labelling(job, tmp_path / f"{name}.csv", sampled_for=name, n_rows=20, **options)
-        sampled[name] = {(row["model"], row["vintage"].lstrip("'")) for row in sheet_rows(tmp_path / f"{name}.csv")}
+        rows = drawn_sheet(job, tmp_path / f"{name}.csv", 20, sampled_for=name, **options)
+        sampled[name] = {(row["model"], row["vintage"].lstrip("'")) for row in rows}
 
     of_base = {("ada", "base"), ("bob model", "base")}
     assert {("ada", "2026-11-20"), ("bob model", "base")} == sampled["leaderboard"]
@@ -145,96 +132,63 @@ def test_a_leaderboard_is_drawn_from_the_latest_vintages_two_models_from_that_of
 
 
 def test_the_same_seed_draws_the_same_sheet_which_is_stored_once(job: Job, tmp_path: Path) -> None:
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        export_sampled_labelling(job, tmp_path / f"{name}.csv", sampled_for="leaderboard", n_rows=20, seed=seed)
-
-    texts = [(tmp_path / f"{name}.csv").read_bytes() for name in "abc"]
-    assert texts[0] == texts[1] != texts[2]
+    sheets = [
+        drawn_sheet(job, tmp_path / f"{name}.csv", 20, seed=seed) for name, seed in (("a", 1), ("b", 1), ("c", 2))
+    ]
+    assert sheets[0] == sheets[1] != sheets[2]
     assert 40 == len(rows_in(job, "select * from label_draws"))
 
 
-def test_labels_of_a_sheet_correct_the_score_and_the_next_sheet_draws_other_verdicts(job: Job, tmp_path: Path) -> None:
-    first = labelled(job, tmp_path, 150)
+def test_the_next_sheet_draws_other_verdicts_and_knows_how_wide_intervals_are_now(job: Job, tmp_path: Path) -> None:
+    first = drawn_sheet(job, tmp_path / "a.csv", 150)
+    import_verdicts(job, save_sheet(tmp_path / "filled.csv", filled(first)))
+    aggregate(job)
     scores = rows_in(job, "select * from debiased_scores where breakdown = 'all' and is_primary order by model")
 
-    assert [None, None] == [row["no_figure"] for row in scores]
-    for row in scores:
-        met = [
-            (10 if i == 0 else 4) * truth(f"t{n}", row["model"], f"t{n}-c{i}") / 46
-            for n in range(N_TASKS) for i in range(N_CRITERIA)
-        ]  # fmt: skip
-        assert row["debiased_ci_low"] < sum(met) / N_TASKS < row["debiased_ci_high"]
-        assert (
-            row["debiased_ci_high"] - row["debiased_ci_low"] < row["labels_alone_ci_high"] - row["labels_alone_ci_low"]
-        )
     report = export_sampled_labelling(job, tmp_path / "b.csv", sampled_for="leaderboard", n_rows=100)
     second = sheet_rows(tmp_path / "b.csv")
-    cells = [{(row["model"], row["criterion"]) for row in rows} for rows in (first, second)]
-    assert not cells[0] & cells[1]
-    now = report.expected_widths[0]["width"]
-    assert pytest.approx(
-        sum(row["debiased_ci_high"] - row["debiased_ci_low"] for row in scores) / len(scores)
-    ) == now  # fmt: skip
-    known = Counter(row["is_known"] for row in rows_in(
-        job, f"select is_known from label_draws where sheet_id = '{report.sheet_id}'"
-    ))  # fmt: skip
-    assert {True: 150, False: 100} == known
-
-
-def test_where_rows_of_a_sheet_are_left_empty_the_others_stand_for_them(job: Job, tmp_path: Path) -> None:
-    export_sampled_labelling(job, tmp_path / "a.csv", sampled_for="leaderboard", n_rows=100)
-    rows = filled(sheet_rows(tmp_path / "a.csv"))
-    import_verdicts(job, save_sheet(tmp_path / "half.csv", rows[::2]))
-    draws = {(d["response_id"], d["criterion_id"]): d["probability"] for d in rows_in(job, "select * from label_draws")}
-    factors = rows_in(job, "select * from intermediate.sampled_labels")
-
-    assert 50 == len(factors)
-    assert all(f["factor"] == pytest.approx(2 / draws[f["response_id"], f["criterion_id"]]) for f in factors)
+    drawn = [{(row["model"], row["criterion"]) for row in rows} for rows in (first, second)]
+    assert not drawn[0] & drawn[1]
+    widths = [row["debiased_ci_high"] - row["debiased_ci_low"] for row in scores]
+    assert pytest.approx(sum(widths) / len(MODELS)) == report.expected_widths[0]["width"]
+    query = "select is_known, count(*) from label_draws where sheet_id = ? group by all"
+    assert {True: 150, False: 100} == dict(values_in(job, query, report.sheet_id))
 
 
 def test_labels_without_a_probability_are_beside_the_figure_unless_they_are_a_random_sample(
     job: Job, tmp_path: Path
 ) -> None:
-    dice = random.Random(1)
-    cells = dice.sample([(f"t{n}", m, i) for n in range(N_TASKS) for m in MODELS for i in range(N_CRITERIA)], 150)
-    labels = write_jsonl(tmp_path / "labels.jsonl", [
-        {"task": t, "model": m, "criterion": f"{t}-c{i}", "criteria_met": truth(t, m, f"{t}-c{i}"), "judge": "eva"}
-        for t, m, i in cells
-    ])  # fmt: skip
-    query = "select * from debiased_scores where breakdown = 'all' and is_primary and judge = 'a-judge' order by model"
+    given = random.Random(1).sample([row for n, i in CRITERIA for row in cells(n, i)], 150)
+    labels = write_jsonl(tmp_path / "labels.jsonl", filled(given))
+    n_of = Counter(row["model"] for row in given)
+    query = """select no_figure, n_labels, n_unsampled_labels from debiased_scores
+               where breakdown = 'all' and is_primary and judge = 'a-judge' order by model"""
     import_verdicts(job, labels)
     aggregate(job)
-    before = rows_in(job, query)
-    assert ["no label of known probability"] * 2 == [row["no_figure"] for row in before]
-    assert 150 == sum(row["n_unsampled_labels"] for row in before)
-    assert [None, None] == [row["debiased"] for row in before]
+    assert [("no label of known probability", 0, n_of[m]) for m in MODELS] == values_in(job, query)
 
     import_verdicts(job, labels, is_random_sample=True)
     aggregate(job)
-    after = rows_in(job, query)
-    assert [None, None] == [row["no_figure"] for row in after]
-    n_of = Counter(model for _, model, _ in cells)
-    assert [(n_of[m], 0) for m in MODELS] == [(row["n_labels"], row["n_unsampled_labels"]) for row in after]
-    factors = rows_in(job, "select distinct model, factor from intermediate.sampled_labels inner join responses using "
-                          "(response_id) order by model")  # fmt: skip
-    assert [pytest.approx(N_TASKS * N_CRITERIA / n_of[m]) for m in MODELS] == [row["factor"] for row in factors]
-    (batch,) = rows_in(job, "select distinct import_batch as batch from labellers")
-    retract(job, batch["batch"])
-    assert [] == rows_in(job, query)
+    assert [(None, n_of[m], 0) for m in MODELS] == values_in(job, query)
+    factors = values_in(job, "select distinct model, factor from intermediate.sampled_labels "
+                             "inner join responses using (response_id) order by model")  # fmt: skip
+    assert [(m, pytest.approx(N_TASKS * N_CRITERIA / n_of[m])) for m in MODELS] == factors
+    ((batch,),) = values_in(job, "select distinct import_batch from labellers")
+    retract(job, batch)
+    assert [] == values_in(job, query)
 
 
 def test_labels_of_a_sampled_sheet_count_without_its_other_columns_unless_a_judge_gave_them(
     job: Job, tmp_path: Path
 ) -> None:
-    export_sampled_labelling(job, tmp_path / "a.csv", sampled_for="leaderboard", n_rows=100)
-    cells = values_in(job, "select responses.task_id, responses.model, criterion_id, value from verdicts "
-                           "inner join responses using (response_id)")  # fmt: skip
-    decided = {tuple(key): value for *key, value in cells}
+    drawn = drawn_sheet(job, tmp_path / "a.csv", 100)
+    query = "select task_id, model, criterion_id, value = 1 from verdicts"
+    decided = {tuple(key): value for *key, value in values_in(job, query)}
     for judge, labellers in (("a-judge", []), ("eva", ["eva"])):
         rows = [{name: row[name] for name in ("task", "model", "criterion", "judge", "criteria_met")}
-                for row in filled(sheet_rows(tmp_path / "a.csv"), judge)]  # fmt: skip
-        if judge == "a-judge":
-            rows = [row | {"criteria_met": decided[row["task"], row["model"], row["criterion"]] == 1} for row in rows]
+                for row in filled(drawn, judge)]  # fmt: skip
+        for row in rows if judge == "a-judge" else ():
+            row["criteria_met"] = decided[row["task"], row["model"], row["criterion"]]
         import_verdicts(job, write_jsonl(tmp_path / f"{judge}.jsonl", rows))
         assert [(name,) for name in labellers] == values_in(job, "select judge from labellers")
         assert [(False if labellers else None,)] == values_in(
@@ -250,8 +204,7 @@ def test_what_cannot_be_sampled_is_refused_and_a_sampled_sheet_is_no_simple_rand
         export_sampled_labelling(job, file, sampled_for="ada", n_rows=5)
     with pytest.raises(UsageError, match="no judge has a verdict on these responses"):
         export_sampled_labelling(nobody, file, sampled_for="leaderboard", n_rows=5)
-    export_sampled_labelling(job, file, sampled_for="leaderboard", n_rows=10_000)
-    labels = save_sheet(tmp_path / "filled.csv", filled(sheet_rows(file)))
+    labels = save_sheet(tmp_path / "filled.csv", filled(drawn_sheet(job, file, 10_000)))
     with pytest.raises(PipelineError, match="their probabilities are stored; leave --random-sample out"):
         import_verdicts(job, labels, is_random_sample=True)
     import_verdicts(job, labels)

@@ -24,24 +24,20 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError
-from tests.kit import good_row, imported, job_on, one_line, rows_in, write_jsonl
-
-SECRET = "root:x:0:0"
+from tests.kit import imported, job_on, one_line, rows_in, write_jsonl
+from tests.tasks.imports.conftest import ingested
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    folder = tmp_path_factory.mktemp("bounds")
-    job = job_on(write_jsonl(folder / "finance.jsonl", [good_row("t1"), good_row("t2")]), folder / "warehouse")
-    ingest(job)
-    return job
+    return ingested(tmp_path_factory.mktemp("bounds"), "t1", "t2")
 
 
 @pytest.fixture
 def secret(tmp_path: Path) -> Path:
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "t1.md").write_text(SECRET, encoding="utf-8")
-    return tmp_path / "elsewhere" / "t1.md"
+    (path := tmp_path / "elsewhere" / "t1.md").parent.mkdir()
+    path.write_text("root:x:0:0", encoding="utf-8")
+    return path
 
 
 @pytest.fixture
@@ -51,30 +47,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "reports"
 
 
-def texts(job: Job) -> list[str]:
-    return [row["text"] for row in rows_in(job, "select text from responses order by text")]
-
-
-LEADING_OUT: dict[str, tuple[Callable[[Path, Path], object], str]] = {
-    "a link to a file": (lambda ada, secret: (ada / "t1.md").symlink_to(secret), "leads out of"),
-    "a relative link": (lambda ada, secret: (ada / "t1.md").symlink_to("../../elsewhere/t1.md"), "leads out of"),
-    "a link to a link": (
-        lambda ada, secret: ((ada / "x.md").symlink_to(secret), (ada / "t1.md").symlink_to("x.md")), "leads out of",
-    ),
-    "a link to a folder": (lambda ada, secret: (ada / "bell").symlink_to(secret.parent), "is a link to a folder"),
-    "a pipe": (lambda ada, secret: os.mkfifo(ada / "t1.md"), "is not a regular file"),
-    "a link to a device": (lambda ada, secret: (ada / "t1.md").symlink_to("/dev/zero"), "leads out of"),
-}  # fmt: skip
-
-
 @pytest.mark.parametrize("skip_other", [False, True])
-@pytest.mark.parametrize("case", LEADING_OUT)
-def test_a_folder_with_a_way_out_is_refused(job: Job, folder: Path, secret: Path, case: str, skip_other: bool) -> None:
-    make, reason = LEADING_OUT[case]
-    make(folder / "ada", secret)
+@pytest.mark.parametrize(("target", "reason"), [
+    ("{secret}", "leads out of"), ("../../elsewhere/t1.md", "leads out of"), ("x.md", "leads out of"),
+    ("../../elsewhere", "is a link to a folder"), ("/dev/zero", "leads out of"), (None, "is not a regular file"),
+])  # fmt: skip
+def test_a_folder_with_a_link_that_leads_out_or_a_pipe_is_refused(
+    job: Job, folder: Path, secret: Path, target: str | None, reason: str, skip_other: bool
+) -> None:
+    (folder / "ada" / "x.md").symlink_to(secret) if target == "x.md" else None
+    file = folder / "ada" / "t1.md"
+    os.mkfifo(file) if target is None else file.symlink_to(target.format(secret=secret))
     with pytest.raises((PipelineError, OSError), match=one_line(reason)):
         import_responses(job, folder, skip_other=skip_other)
-    assert [] == texts(job)
+    assert [] == rows_in(job, "from responses")
 
 
 @pytest.mark.parametrize("name", [
@@ -86,23 +72,19 @@ def test_a_table_names_files_of_its_folder_alone(job: Job, folder: Path, secret:
     (folder / "linked").symlink_to(secret.parent)
     (folder / "ada.md").mkdir()
     os.mkfifo(folder / "pipe.md")
-    rows = [{"task": "t2", "model": "m", "file": "ada/t2.md"}]
-    rows.append({"task": "t1", "model": "m", "file": name.format(secret=secret)})
-    with pytest.raises(PipelineError) as caught:
-        import_responses(job, write_jsonl(folder / "files.jsonl", rows))
+    files = {"t2": "ada/t2.md", "t1": name.format(secret=secret)}
+    rows = [{"task": task, "model": "m", "file": file} for task, file in files.items()]
     reason = "is not a regular file" if name in {"pipe.md", "ada.md"} else "leads out of"
-    assert "files.jsonl: row 2: " in str(caught.value)
-    assert reason in str(caught.value)
-    assert [] == texts(job)
+    with pytest.raises(PipelineError, match=rf"files.jsonl: row 2: [\s\S]*{reason}"):
+        import_responses(job, write_jsonl(folder / "files.jsonl", rows))
+    assert [] == rows_in(job, "from responses")
 
 
 def test_what_stays_inside_is_taken_however_it_is_named(job: Job, folder: Path, tmp_path: Path) -> None:
     (folder / "ada" / "t1.md").symlink_to("t2.md")
     assert 2 == import_responses(job, folder).rows
-    rows = [
-        {"task": "t1", "model": "m", "file": "ada/../ada/t2.md"},
-        {"task": "t2", "model": "m", "file": str(folder / "ada" / "t1.md")},
-    ]
+    files = {"t1": "ada/../ada/t2.md", "t2": str(folder / "ada" / "t1.md")}
+    rows = [{"task": task, "model": "m", "file": file} for task, file in files.items()]
     assert 2 == import_responses(job, write_jsonl(folder / "files.jsonl", rows)).rows
     # The folder itself is where the user says, by a link too.
     (tmp_path / "by-link").symlink_to(folder / "ada")
@@ -118,16 +100,13 @@ def test_a_link_that_is_put_in_place_after_the_look_is_not_followed(
     def swap_after_the_look(path: Path, strict: bool = False) -> Path:
         resolved = resolve(path, strict)
         if path.name == "t2.md":
-            if where == "file":
-                path.unlink()
-                path.symlink_to(secret)
-            else:
-                path.parent.rename(folder / "old")
-                path.parent.symlink_to(secret.parent)
+            looked_at, outside = (path, secret) if where == "file" else (path.parent, secret.parent)
+            looked_at.rename(folder / "old")
+            looked_at.symlink_to(outside)
         return resolved
 
     monkeypatch.setattr(Path, "resolve", swap_after_the_look)
-    (secret.parent / "t2.md").write_text(SECRET, encoding="utf-8")
+    (secret.parent / "t2.md").write_text("Outside.", encoding="utf-8")
     with pytest.raises((NotInside, OSError)):
         open_inside(folder, "ada/t2.md")
 
@@ -188,11 +167,8 @@ def test_only_regular_files_of_bounded_size_are_read(job: Job, tmp_path: Path, n
 def test_an_archive_that_unpacks_to_far_more_is_refused_unread(job: Job, tmp_path: Path, method: int) -> None:
     with zipfile.ZipFile(tmp_path / "log.eval", "w", method) as archive:
         archive.writestr("header.json", "{}")
-        if method == zipfile.ZIP_STORED:
-            for number in range(100_000):
-                archive.writestr(f"samples/{number}", "")
-        else:
-            archive.writestr("samples/1.json", bytes(60_000_000))
+        for number in range(100_000 if method == zipfile.ZIP_STORED else 1):
+            archive.writestr(f"samples/{number}", b"" if method == zipfile.ZIP_STORED else bytes(60_000_000))
     with pytest.raises(PipelineError, match=r"log.eval: (it would unpack to 60 MB|has 100,001 members)"):
         import_results(job, [tmp_path / "log.eval"])
 
@@ -222,11 +198,8 @@ def test_a_text_that_a_parquet_file_stores_once_for_a_million_rows_is_not_unpack
     "<p>Score: 1", "<td><b>Score</b></td>\n", "\n\n[True] [5", "<!--",
 ])  # fmt: skip
 def test_a_report_is_read_in_time_that_grows_with_its_size_alone(job: Job, tmp_path: Path, part: str) -> None:
-    head = "<h3>Prompt conversation</h3>"
-    (tmp_path / "r.html").write_text(
-        f"{head}{part * 40_000}<h3>Sampled message</h3>{part * 40_000}<h3>Results</h3><p>Rubrics with grades: "
-        f"{part * 40_000}"
-    )
+    headings = ("<h3>Prompt conversation</h3>", "<h3>Sampled message</h3>", "<h3>Results</h3><p>Rubrics with grades: ")
+    (tmp_path / "r.html").write_text("".join(heading + part * 40_000 for heading in headings))
     # A pattern that looked to the end from each place took minutes.
     with pytest.raises(PipelineError):
         import_results(job, [tmp_path / "r.html"], model="m", judge="j")

@@ -14,8 +14,10 @@ from tasks.imports.files import retract
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
-from tasks.rules.errors import PipelineError
-from tests.kit import good_row, good_rubric, job_on, one_line, rows_in, values_in, write_jsonl
+from tasks.rules.errors import PipelineError, UsageError
+from tests.faults.server import FaultServer
+from tests.kit import good_row, good_rubric, job_on, judged, one_line, prepared, rows_in, values_in, write_jsonl
+from tests.tasks.imports.conftest import ingested
 
 Given = dict[str, Any]
 Write = Callable[[list[Given]], Path]
@@ -27,8 +29,7 @@ VERDICT = {"task": "t1", "model": "ada", "criterion": "t1-c0", "criteria_met": T
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """Two tasks, one response, one verdict; for tests that must leave them as they are."""
     folder = tmp_path_factory.mktemp("imports")
-    job = job_on(write_jsonl(folder / "finance.jsonl", [good_row("t1"), good_row("t2")]), folder / "warehouse")
-    ingest(job)
+    job = ingested(folder, "t1", "t2")
     import_responses(job, write_jsonl(folder / "responses.jsonl", [RESPONSE]))
     import_verdicts(job, write_jsonl(folder / "verdicts.jsonl", [VERDICT]))
     return job
@@ -40,16 +41,12 @@ def file(tmp_path: Path) -> Write:
     return lambda rows: write_jsonl(tmp_path / "rows.jsonl", rows)
 
 
-def parts_of(job: Job) -> list[Path]:
-    return sorted((job.warehouse / "parts").rglob("*.parquet"))
-
-
 def refuse(job: Job, bring_in: Callable[[Job, Path], object], file: Path, reason: str) -> None:
     """See that a file is refused in one line that holds this, and that nothing of it is stored."""
-    before = parts_of(job)
+    before = set((job.warehouse / "parts").rglob("*.parquet"))
     with pytest.raises(PipelineError, match=one_line(reason)):
         bring_in(job, file)
-    assert before == parts_of(job)
+    assert before == set((job.warehouse / "parts").rglob("*.parquet"))
 
 
 # responses
@@ -57,11 +54,12 @@ def refuse(job: Job, bring_in: Callable[[Job, Path], object], file: Path, reason
 
 def test_a_row_is_stored_once_as_given_and_marked_as_imported(shared: Job, file: Write) -> None:
     assert 0 == import_responses(shared, file([RESPONSE])).rows == import_verdicts(shared, file([VERDICT])).rows
-    (actual,) = rows_in(shared, "select model, trial, text, status, source, chars_alnum, attempts from responses")
-    (verdict,) = rows_in(shared, "select judge, judge_config_hash, template_hash, source, judge_trial from verdicts")
-
-    assert ["ada", 1, "A response.", "ok", "imported", 9, 0] == list(actual.values())
-    assert ["imported", "imported", "imported", "imported", 1] == list(verdict.values())
+    assert [("ada", 1, "A response.", "ok", "imported", 9, 0)] == values_in(
+        shared, "select model, trial, text, status, source, chars_alnum, attempts from responses"
+    )
+    assert [("imported",) * 4 + (1,)] == values_in(
+        shared, "select judge, judge_config_hash, template_hash, source, judge_trial from verdicts"
+    )
 
 
 LONG = "word " * 40_000
@@ -85,21 +83,15 @@ def test_every_form_of_file_says_the_same(job: Job, tmp_path: Path, form: str) -
     assert [wanted] == values_in(job, "select task_id, text from responses where model = 'bell'")
 
 
-REFUSED_RESPONSES: dict[str, tuple[list[Given], str]] = {
-    "no model": ([{"task": "t1", "response": "x"}], "`model` is missing"),
-    "no response": ([{"task": "t1", "model": "ada"}], "`response` is missing"),
-    "a trial of 0": ([{**RESPONSE, "trial": 0}], "`trial` is 0"),
-    "a trial in a digit that is no number": ([{**RESPONSE, "trial": "²"}], "`trial` is '²'"),
-    "a trial that nobody ran": ([{**RESPONSE, "trial": 10**9}], "row 1: `trial` is 1000000000; it is a whole number"),
-    "another text in its place": ([{**RESPONSE, "response": "Another."}], "row 1"),
-    "the last row": ([{**RESPONSE, "trial": 2}, {**RESPONSE, "task": "t9"}], "row 2"),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED_RESPONSES)
-def test_responses_that_do_not_fit_are_refused_in_one_line_and_not_stored(shared: Job, file: Write, case: str) -> None:
-    rows, reason = REFUSED_RESPONSES[case]
-    refuse(shared, import_responses, file(rows), reason)
+REFUSED_RESPONSES: list[tuple[list[Given], str]] = [
+    ([{"task": "t1", "response": "x"}], "`model` is missing"),
+    ([{"task": "t1", "model": "ada"}], "`response` is missing"),
+    ([{**RESPONSE, "trial": 0}], "`trial` is 0"),
+    ([{**RESPONSE, "trial": "²"}], "`trial` is '²'"),
+    ([{**RESPONSE, "trial": 10**9}], "row 1: `trial` is 1000000000; it is a whole number"),
+    ([{**RESPONSE, "response": "Another."}], "row 1"),
+    ([{**RESPONSE, "trial": 2}, {**RESPONSE, "task": "t9"}], "row 2"),
+]
 
 
 def test_a_response_is_of_the_vintage_of_its_row_or_else_of_the_job_and_failed_where_empty(
@@ -122,13 +114,11 @@ UNREADABLE: dict[str, tuple[str, bytes | None, str]] = {
     "not there": ("gone.jsonl", None, "no such file"),
     "broken JSON": ("x.json", b"{broken", "not JSON"),
     "CSV in another encoding": ("x.csv", "task,model,response\nt2,bell,é\n".encode("latin-1"), "not CSV in UTF-8"),
-    "JSON in another encoding": ("x.json", '{"t2": "é"}'.encode("latin-1"), "not JSON"),
     "another kind of file": ("x.txt", b"t2\n", "unknown kind of file"),
     "a list of texts": ("x.json", b'["t2"]', "not an object but str"),
     "a key twice in a row": (
         "x.jsonl", b'{"task": "t1", "response": "A."}\n\n{"task": "t2", "response": "", "task": "t1"}', ":3: ",
     ),
-    "a key twice in a list": ("x.json", b'[{"task": "t2",\n"response": ""},\n{"task": "t2", "task": "t1"}]', "appears"),
     "a column twice": ("x.csv", b"task,response,response\nt2,A.,B.\n", "line 1: has the column 'response' twice"),
     "a quote that is closed too late": ("x.csv", b'task,response\nt2,"A.\nt1,B.\nt1,"C"\n', "not CSV in UTF-8"),
     "text after a quote": ("x.csv", b'task,response\nt2,"A."B\n', "not CSV in UTF-8"),
@@ -190,7 +180,7 @@ def test_a_decision_in_three_steps_is_read_in_every_way_of_writing_its_word(job:
     import_verdicts(job, file(rows), grading="ternary")
 
     actual = values_in(job, "select value from verdicts where judge <> 'imported' order by judge")
-    assert list(WORDS.values()) == [value for (value,) in actual]
+    assert [(value,) for value in WORDS.values()] == actual
     with pytest.raises(PipelineError, match="the decision is 'unsatisfied'"):
         import_verdicts(job, file([{**VERDICT, "criteria_met": None, column: "unsatisfied"}]), grading="ternary")
 
@@ -205,34 +195,41 @@ def test_the_same_file_for_another_judge_is_another_batch(job: Job, file: Write)
     assert [("emil",)] == values_in(job, "select judge from verdicts where judge <> 'imported'")
 
 
-REFUSED_VERDICTS: dict[str, tuple[list[Given], str]] = {
-    "an unknown task": ([{**VERDICT, "task": "t9"}], "t9"),
-    "an unknown criterion": ([{**VERDICT, "criterion": "t2-c0"}], "no criterion 't2-c0'"),
-    "an unknown model": ([{**VERDICT, "model": "bell"}], "bell"),
-    "a repetition that nobody made": ([{**VERDICT, "judge_trial": 10**9}], "row 1: `judge_trial` is 1000000000"),
-    "a vintage without a response": (
+REFUSED_VERDICTS: list[tuple[list[Given], str]] = [
+    ([{**VERDICT, "task": "t9"}], "t9"),
+    ([{**VERDICT, "criterion": "t2-c0"}], "no criterion 't2-c0'"),
+    ([{**VERDICT, "model": "bell"}], "bell"),
+    ([{**VERDICT, "judge_trial": 10**9}], "row 1: `judge_trial` is 1000000000"),
+    (
         [{**VERDICT, "vintage": "2026-11-03"}],
         "no usable response of ada to task t1, trial 1, in vintage 2026-11-03; import it first",
     ),
-    "another text": ([{**VERDICT, "response": "Another response."}], "`response` is not the stored response of ada"),
-    "half a value": ([{**VERDICT, "criteria_met": None, "value": 0.5}], "0.5"),
-    "a word": ([{**VERDICT, "criteria_met": "maybe"}], "maybe"),
-    "nothing": ([{**VERDICT, "criteria_met": None}], "missing"),
-    "another decision in its place": (
+    ([{**VERDICT, "response": "Another response."}], "`response` is not the stored response of ada"),
+    ([{**VERDICT, "criteria_met": None, "value": 0.5}], "0.5"),
+    ([{**VERDICT, "criteria_met": "maybe"}], "maybe"),
+    ([{**VERDICT, "criteria_met": None}], "missing"),
+    (
         [{**VERDICT, "criteria_met": False}],
         "row 1: a different verdict already exists (judge imported, value 1, import batch ",
     ),
-    "two decisions for one place": (
+    (
         [VERDICT | {"judge": "dora"}, VERDICT | {"judge": "dora", "criteria_met": False}],
         "row 2: a different verdict already exists (judge dora, value 1, earlier in this import)",
     ),
-}  # fmt: skip
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", REFUSED_VERDICTS)
-def test_verdicts_that_do_not_fit_are_refused_in_one_line_and_not_stored(shared: Job, file: Write, case: str) -> None:
-    rows, reason = REFUSED_VERDICTS[case]
-    refuse(shared, import_verdicts, file(rows), reason)
+@pytest.mark.parametrize(
+    ("bring_in", "rows", "reason"),
+    [
+        *((import_responses, *case) for case in REFUSED_RESPONSES),
+        *((import_verdicts, *case) for case in REFUSED_VERDICTS),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused_in_one_line_and_not_stored(
+    shared: Job, file: Write, bring_in: Callable[[Job, Path], object], rows: list[Given], reason: str
+) -> None:
+    refuse(shared, bring_in, file(rows), reason)
 
 
 def test_rows_on_tasks_and_criteria_that_are_not_here_are_left_out_where_that_is_asked(job: Job, file: Write) -> None:
@@ -275,3 +272,76 @@ def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(tmp
 
     query = "select position, value from verdicts inner join criteria using (task_id, criterion_id) order by all"
     assert [(0, 1.0), (2, 0.0)] == values_in(job, query)
+
+
+TWO_RESPONSES = [{"task": task, "model": "ada", "response": f"A response to {task}."} for task in ("t1", "t2")]
+LABELS = [{"task": "t1", "model": "ada", "criterion": f"t1-c{i}", "criteria_met": True, "judge": "eva"} for i in (0, 1)]
+
+
+@pytest.fixture
+def admitted(tmp_path: Path) -> Job:
+    """Two tasks that are checked, and nothing else."""
+    return prepared(ingested(tmp_path, "t1", "t2"))
+
+
+@pytest.fixture
+def responses(admitted: Job, tmp_path: Path) -> Path:
+    """A file of responses that were imported, as were labels on one of them."""
+    file = write_jsonl(tmp_path / "responses.jsonl", TWO_RESPONSES)
+    import_responses(admitted, file)
+    import_verdicts(admitted, write_jsonl(tmp_path / "labels.jsonl", LABELS))
+    return file
+
+
+def counts(job: Job) -> list[tuple[int, int]]:
+    """Responses and verdicts that are published."""
+    return values_in(job, "select (select count(*) from responses), (select count(*) from verdicts)")
+
+
+def batch_of(job: Job, table: str = "responses") -> str:
+    ((batch,),) = values_in(job, f"select distinct import_batch from {table} where model = 'ada'")
+    return str(batch)
+
+
+@pytest.mark.parametrize(("table", "n_responses", "n_left"), [("responses", 2, 1), ("verdicts", 0, 3)])
+@pytest.mark.usefixtures("responses")
+@pytest.mark.slow
+def test_a_retracted_import_goes_with_all_verdicts_on_its_responses_and_others_stay(
+    table: str, n_responses: int, n_left: int, admitted: Job, tmp_path: Path
+) -> None:
+    import_responses(admitted, write_jsonl(tmp_path / "other.jsonl", [TWO_RESPONSES[0] | {"model": "bell"}]))
+
+    batch = batch_of(admitted, table)
+    assert f"{n_responses} responses and 2 verdicts retracted" in retract(admitted, batch).line
+    assert "is already retracted" in retract(admitted, batch).line
+    assert [(n_left, 0)] == counts(admitted)
+
+
+@pytest.mark.slow
+def test_importing_the_file_again_brings_back_what_it_brought_and_what_was_judged_on_it(
+    admitted: Job, responses: Path, server: FaultServer
+) -> None:
+    judge = {"name": "openai/judge", "label": "judge", "api_base": server.api_base, "max_tokens": 1000}
+    admitted = job_on(admitted.settings.dataset.source, admitted.warehouse, judges=[judge])
+    judged(admitted)
+    queries = [f"select * exclude (cost_usd) from {table} order by all" for table in ("responses", "verdicts")]
+    before = [rows_in(admitted, query) for query in queries]
+    n_calls = len(server.book)
+    retract(admitted, batch_of(admitted))
+    assert [(0, 0)] == counts(admitted)
+    judged(admitted)
+    report = import_responses(admitted, responses)
+    judged(admitted)
+
+    assert "2 responses and 22 verdicts restored" in report.line
+    assert [(2, 22)] == counts(admitted)
+    assert before == [rows_in(admitted, query) for query in queries]
+    assert n_calls == len(server.book) == 20
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("responses")
+def test_an_unknown_batch_is_refused_and_known_ones_are_named(admitted: Job) -> None:
+    with pytest.raises(UsageError, match=batch_of(admitted)):
+        retract(admitted, "deadbeef")
+    assert [(2, 2)] == counts(admitted)

@@ -48,20 +48,10 @@ def table(rows: Sequence[Sequence[str]], *, is_ruled: bool = True) -> platypus.F
     return platypus.Table(rows, colWidths=[150] * len(rows[0]), style=_GRID if is_ruled else [])
 
 
-def write_pdf(file: Path, parts: Sequence[platypus.Flowable], *, n_columns: int = 1) -> Path:
+def write_pdf(file: Path, *parts: platypus.Flowable) -> Path:
     """A PDF of as many pages as the parts take."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    if n_columns == 1:
-        platypus.SimpleDocTemplate(str(file)).build(list(parts))
-        return file
-    document = platypus.BaseDocTemplate(str(file))
-    width = document.width / n_columns
-    frames = [
-        platypus.Frame(document.leftMargin + n * width, document.bottomMargin, width - 12, document.height)
-        for n in range(n_columns)
-    ]
-    document.addPageTemplates(platypus.PageTemplate(frames=frames))
-    document.build(list(parts))
+    platypus.SimpleDocTemplate(str(file)).build(list(parts))
     return file
 
 
@@ -71,20 +61,25 @@ def canvas(file: Path, **options: Any) -> Canvas:
     return Canvas(str(file), pagesize=A4, **options)
 
 
-def write_locked_pdf(file: Path, *, password: str) -> Path:
-    """A PDF that its owner protected; with an empty password everybody may read it."""
-    page = canvas(file, encrypt=StandardEncryption(password, ownerPassword="owner"))
-    page.drawString(72, 700, "Behind a lock.")
+def write_pages(file: Path, *texts: str, **options: Any) -> Path:
+    """A PDF with one line on each page; without a text it shows no letter."""
+    page = canvas(file, **options)
+    for text in texts:
+        page.drawString(72, 700, text)
+        page.rect(100, 100, 200, 200)
+        page.showPage()
     page.save()
     return file
+
+
+def write_locked_pdf(file: Path, *, password: str) -> Path:
+    """A PDF that its owner protected; with an empty password everybody may read it."""
+    return write_pages(file, "Behind a lock.", encrypt=StandardEncryption(password, ownerPassword="owner"))
 
 
 def write_scan(file: Path) -> Path:
     """A PDF of one page that shows no letter."""
-    page = canvas(file)
-    page.rect(100, 100, 200, 200)
-    page.save()
-    return file
+    return write_pages(file, "")
 
 
 def write_docx(file: Path, *paragraphs: str) -> Path:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -16,8 +16,7 @@ import pytest
 from tasks.benchmarks import load_benchmark
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.records import Task
-from tests.kit import good_row, good_rubric, job_on, one_line, rows_in, values_in, write_jsonl
+from tests.kit import good_row, good_rubric, job_on, one_line, values_in, write_jsonl
 from tests.tasks.benchmarks.research import research_row
 from tests.tasks.dataset.rows import HUB_SCHEMA
 
@@ -38,89 +37,65 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "warehouse"
 
 
-@pytest.fixture
-def rows() -> Rows:
-    return [good_row("t1"), good_row("t2", rubric=good_rubric("t2", 12))]
+ROWS = [good_row("t1"), good_row("t2", rubric=good_rubric("t2", 12))]
 
 
 @pytest.mark.parametrize(("write", "name"), [(write_jsonl, "finance.jsonl"), (write_parquet, "finance.parquet")])
 def test_a_file_becomes_tasks_criteria_and_members_of_the_split_of_its_name(
-    tmp_path: Path, root: Path, rows: Rows, write: Callable[[Path, Rows], Path], name: str
+    tmp_path: Path, root: Path, write: Callable[[Path, Rows], Path], name: str
 ) -> None:
-    file = write(tmp_path / name, rows)
+    file = write(tmp_path / name, ROWS)
     ingest(job_on(file, root))
 
-    revision = hashlib.sha256(file.read_bytes()).hexdigest()[:40]
-    assert [(revision, False)] == values_in(root, "select distinct dataset_revision, is_admitted from tasks")
-    assert [("t1", 10, 50.0, ["finance"]), ("t2", 12, 60.0, ["finance"])] == values_in(
-        root, "select task_id, n_criteria, positive_weight, splits from tasks order by task_id"
+    common = (["finance"], hashlib.sha256(file.read_bytes()).hexdigest()[:40], False)
+    assert [("t1", 10, 50.0, *common), ("t2", 12, 60.0, *common)] == values_in(
+        root, "select task_id, n_criteria, positive_weight, splits, dataset_revision, is_admitted from tasks order by 1"
     )
-    assert [("t1", 10), ("t2", 12)] == values_in(
-        root, "select task_id, count(*) from criteria group by task_id order by task_id"
-    )
+    assert [("t1", 10), ("t2", 12)] == values_in(root, "select task_id, count(*) from criteria group by 1 order by 1")
 
 
-def test_a_configured_split_names_the_file(tmp_path: Path, root: Path, rows: Rows) -> None:
-    file = write_jsonl(tmp_path / "rows.jsonl", rows)
+def test_a_configured_split_names_the_file(tmp_path: Path, root: Path) -> None:
+    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
     file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())  # a byte order mark is passed over
-    dataset = {"source": str(file), "splits": ["legal_hard"]}
-    ingest(job_on("", root, dataset=dataset))
+    ingest(job_on("", root, dataset={"source": str(file), "splits": ["legal_hard"]}))
 
-    assert [{"split": "legal_hard"}] == rows_in(root, "select distinct split from split_members")
+    assert [("legal_hard",)] == values_in(root, "select distinct split from split_members")
 
 
-def test_a_folder_is_a_data_set_with_a_split_for_each_file(tmp_path: Path, root: Path, rows: Rows) -> None:
+def test_a_folder_is_a_data_set_with_a_split_for_each_file(tmp_path: Path, root: Path) -> None:
     (folder := tmp_path / "data").mkdir()
-    write_jsonl(folder / "finance.jsonl", rows)
-    write_jsonl(folder / "finance_hard.jsonl", rows[1:])
+    write_jsonl(folder / "finance.jsonl", ROWS)
+    write_jsonl(folder / "finance_hard.jsonl", ROWS[1:])
     ingest(job_on(folder, root))
 
-    assert [("t1", ["finance"], 1), ("t2", ["finance", "finance_hard"], 1)] == values_in(
-        root, "select task_id, splits, n_rows from tasks order by task_id"
-    )
+    splits = values_in(root, "select task_id, splits, n_rows from tasks order by task_id")
+    assert [("t1", ["finance"], 1), ("t2", ["finance", "finance_hard"], 1)] == splits
 
 
-def test_the_same_revision_again_changes_no_part(tmp_path: Path, root: Path, rows: Rows) -> None:
-    job = job_on(write_jsonl(tmp_path / "finance.jsonl", rows), root)
-    ingest(job)
-    before = parts_of(root)
-    ingest(job)
+def test_the_same_revision_again_changes_no_part_and_another_one_is_stored_beside(tmp_path: Path, root: Path) -> None:
+    parts = []
+    for given in (ROWS, ROWS, ROWS[:1]):
+        ingest(job_on(write_jsonl(tmp_path / "finance.jsonl", given), root))
+        parts.append(set(parts_of(root)))
 
-    assert before == parts_of(root)
-
-
-def test_another_revision_is_stored_beside(tmp_path: Path, root: Path, rows: Rows) -> None:
-    ingest(job_on(write_jsonl(tmp_path / "finance.jsonl", rows), root))
-    before = parts_of(root)
-    ingest(job_on(write_jsonl(tmp_path / "finance.jsonl", rows[:1]), root))
-
-    assert set(before) < set(parts_of(root))
-    assert [("t1", 2), ("t2", 1)] == values_in(
-        root, "select task_id, count(*) from tasks group by task_id order by task_id"
-    )
+    assert parts[0] == parts[1] < parts[2]
+    assert [("t1", 2), ("t2", 1)] == values_in(root, "select task_id, count(*) from tasks group by 1 order by 1")
 
 
-def test_a_canary_stands_in_no_table_with_a_text(tmp_path: Path, root: Path, rows: Rows) -> None:
-    ingest(job_on(write_jsonl(tmp_path / "finance.jsonl", rows), root))
-
-    assert [{"table_name": "split_members"}] == rows_in(
-        root, "select table_name from information_schema.columns where column_name = 'canary'"
-    )
-
-
-def test_the_authors_notes_are_nowhere_in_the_warehouse(tmp_path: Path, root: Path) -> None:
+def test_a_canary_stands_in_no_table_with_a_text_and_the_authors_notes_nowhere(tmp_path: Path, root: Path) -> None:
     ingest(job_on(write_jsonl(tmp_path / "finance.jsonl", [good_row("t", scratchpad="planted-notes")]), root))
-    tables = [pq.read_table(path).to_pylist() for path in (root / "parts").rglob("*.parquet")]
+    stored = json.dumps([pq.read_table(root / part).to_pylist() for part in parts_of(root)], default=str)
 
-    assert "planted-notes" not in json.dumps(tables, default=str)
-    assert "What does t cost?" in json.dumps(tables, default=str)
+    query = "select table_name from information_schema.columns where column_name = 'canary'"
+    assert [("split_members",)] == values_in(root, query)
+    assert (False, True) == ("planted-notes" in stored, "What does t cost?" in stored)
 
 
 # what a user can get wrong
 
 
-def lacking(*columns: str) -> Rows:
-    return [{k: v for k, v in good_row("t").items() if k not in columns}]
+def lacking(row: dict[str, Any], column: str) -> Rows:
+    return [{name: value for name, value in row.items() if name != column}]
 
 
 def bytes_file(path: Path, content: bytes) -> Path:
@@ -130,7 +105,9 @@ def bytes_file(path: Path, content: bytes) -> Path:
 
 GOOD_LINE = json.dumps(good_row("t")).encode()
 BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
-    "a missing column": (lambda p: write_jsonl(p / "x.jsonl", lacking("rubric")), "lacks the column rubric"),
+    "a missing column": (
+        lambda p: write_jsonl(p / "x.jsonl", lacking(good_row("t"), "rubric")), "lacks the column rubric",
+    ),
     "a broken line": (lambda p: bytes_file(p / "x.jsonl", GOOD_LINE + b"\n\n{broken\n"), "x.jsonl:3: not a JSON"),
     "a line that is a list": (lambda p: write_jsonl(p / "x.jsonl", [[1]]), "x.jsonl:1: not a JSON object but list"),
     "a key twice": (
@@ -154,7 +131,6 @@ def test_what_cannot_be_read_is_refused_in_one_line_and_nothing_of_it_is_stored(
 ) -> None:
     make, reason = BROKEN[case]
     file = make(tmp_path)
-
     with pytest.raises(PipelineError, match=one_line(reason)) as caught:
         ingest(job_on(file, root))
 
@@ -167,13 +143,8 @@ def test_a_benchmark_s_own_mistake_names_the_row_that_showed_it(
 ) -> None:
     source = write_jsonl(tmp_path / "x.jsonl", [good_row("good"), {**good_row("bad"), "rubric": 7}])
     benchmark = load_benchmark("prbench")
-
-    def careless(given: Mapping[str, Any]) -> Task:
-        return benchmark.parse_row({**given, "rubric": [dict(each) for each in given["rubric"]]})
-
-    monkeypatch.setattr(
-        import_module("tasks.ingest"), "load_benchmark", lambda _: replace(benchmark, parse_row=careless)
-    )
+    careless = replace(benchmark, parse_row=lambda row: benchmark.parse_row(row | {"rubric": [*row["rubric"]]}))
+    monkeypatch.setattr(import_module("tasks.ingest"), "load_benchmark", lambda _: careless)
     with pytest.raises(PipelineError, match=r"x\.jsonl: row 2: prbench\.parse_row cannot read it \(TypeError: "):
         ingest(job_on(source, root))
 
@@ -181,7 +152,7 @@ def test_a_benchmark_s_own_mistake_names_the_row_that_showed_it(
 def test_a_turn_count_that_no_table_can_hold_harms_no_other_task(tmp_path: Path, root: Path) -> None:
     ingest(job_on(write_jsonl(tmp_path / "x.jsonl", [good_row("bad", turns=1e300), good_row("good")]), root))
 
-    assert [{"turns": None}, {"turns": 1}] == rows_in(root, "select turns from tasks order by task_id")
+    assert [(None,), (1,)] == values_in(root, "select turns from tasks order by task_id")
 
 
 @pytest.mark.parametrize(
@@ -207,17 +178,15 @@ def test_a_data_set_that_is_named_wrongly_is_a_usage_error_of_one_line(
 
 
 def test_rows_without_a_prompt_are_told_where_prompts_of_their_own_file_are_named(tmp_path: Path, root: Path) -> None:
-    rows = [{name: value for name, value in research_row(1).items() if name != "prompt"}]
-    source = write_jsonl(tmp_path / "research.jsonl", rows)
-    job = job_on(source, root, benchmark="researchrubrics")
+    source = write_jsonl(tmp_path / "research.jsonl", lacking(research_row(1), "prompt"))
     with pytest.raises(PipelineError, match=r"lacks the column prompt; .*are named by `dataset.prompts`"):
-        ingest(job)
+        ingest(job_on(source, root, benchmark="researchrubrics"))
 
 
 @pytest.mark.parametrize("name", ["legal.jsonl", "prompts.tsv"])
 def test_a_pipe_in_a_data_set_s_folder_is_refused_and_not_waited_for(tmp_path: Path, root: Path, name: str) -> None:
-    (tmp_path / "folder").mkdir()
-    write_jsonl(tmp_path / "folder" / "finance.jsonl", [good_row("t")])
-    os.mkfifo(tmp_path / "folder" / name)
+    (folder := tmp_path / "folder").mkdir()
+    write_jsonl(folder / "finance.jsonl", [good_row("t")])
+    os.mkfifo(folder / name)
     with pytest.raises(PipelineError, match=f"{name}: is not a regular file"):
-        ingest(job_on(tmp_path / "folder", root))
+        ingest(job_on(folder, root))

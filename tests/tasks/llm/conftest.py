@@ -3,14 +3,15 @@
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
-from tasks.llm.calls.gateway import Gateway, Sender, Tries, send
+from tasks.llm.calls.batches import Batching, BatchOutcome
+from tasks.llm.calls.gateway import Gateway, Tries
 from tasks.llm.ledger.entries import Entry, recorded
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Budget, Limiter
@@ -19,7 +20,6 @@ from tasks.llm.replies import Reply
 from tasks.llm.request import Call, Target
 from tests.faults.server import FaultServer, HttpResponse
 
-CONVERSATION = [{"role": "user", "content": "What is a bond?"}]
 Behaviour = Callable[[dict[str, Any], int], HttpResponse]
 Serve = Callable[[Behaviour | HttpResponse], FaultServer]
 Result = TypeVar("Result")
@@ -46,20 +46,16 @@ class Calling:
     max_tokens: int | None = None
     limits: dict[str, Any] = field(default_factory=dict)
     patience_s: float = 60.0
-    sender: Sender = send
     limiter: Limiter = field(init=False)
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[tuple[Gateway, Ledger]]:
         """A gateway and its ledger, for one run."""
-        ledger = Ledger(self.folder)
-        try:
-            self.limiter = Limiter(self.concurrency, Budget(self.max_usd, self.max_tokens), **self.limits)
-            tries = Tries(self.attempts, self.deadline_s)
+        self.limiter = Limiter(self.concurrency, Budget(self.max_usd, self.max_tokens), **self.limits)
+        tries = Tries(self.attempts, self.deadline_s)
+        with closing(Ledger(self.folder)) as ledger:
             async with asyncio.timeout(self.patience_s):
-                yield Gateway(self.limiter, ledger, "a-run", tries, sender=self.sender), ledger
-        finally:
-            ledger.close()
+                yield Gateway(self.limiter, ledger, "a-run", tries), ledger
 
     def inside(self, work: Callable[[Gateway, Ledger], Awaitable[Result]]) -> Result:
         """Return the result of work with a gateway in one run."""
@@ -70,15 +66,20 @@ class Calling:
 
         return asyncio.run(run())
 
-    def at_once(self, *calls: Call) -> list[Reply | BaseException]:
-        """The replies to calls that are made at once."""
+    def at_once(self, *calls: Call) -> list[Any]:
+        """The replies to calls that are made at once, or why there is none."""
         return self.inside(lambda gateway, _: asyncio.gather(*map(gateway.complete, calls), return_exceptions=True))
+
+    async def batched(self, calls: Sequence[Call], budget: Budget | None = None, wait_s: float = 60.0) -> BatchOutcome:
+        """Have calls to one model made by the batch."""
+        budget = budget or Budget(None, None)
+        with closing(Ledger(self.folder)) as ledger:
+            return await Batching(calls[0].target, ledger, budget, "a-run").submit_and_collect(calls, wait_s)
 
     def spend(self, reply: Reply) -> None:
         """Note that a failed row on disk rests on a reply."""
-        ledger = Ledger(self.folder)
-        ledger.mark_used(list(reply.paid))
-        ledger.close()
+        with closing(Ledger(self.folder)) as ledger:
+            ledger.mark_used(list(reply.paid))
 
     @property
     def stopped(self) -> dict[str, str | None]:
@@ -86,10 +87,7 @@ class Calling:
         return {name: endpoint.stopped for name, endpoint in self.limiter.endpoints.items()}
 
     def __call__(self, call: Call) -> Reply:
-        (reply,) = self.at_once(call)
-        if isinstance(reply, BaseException):
-            raise reply
-        return reply
+        return self.inside(lambda gateway, _: gateway.complete(call))
 
 
 def call_to(server: FaultServer | str, prompt: str = "What is a bond?", cell: str = "", **target: Any) -> Call:
@@ -103,10 +101,9 @@ def written(folder: Path, entries: Sequence[Entry], spent: Sequence[tuple[str, i
     """Write calls to a ledger, and up to which attempts they have become failed rows."""
 
     async def write() -> None:
-        ledger = Ledger(folder)
-        await ledger.write(*recorded(entries))
-        ledger.mark_used(spent)
-        ledger.close()
+        with closing(Ledger(folder)) as ledger:
+            await ledger.write(*recorded(entries))
+            ledger.mark_used(spent)
 
     asyncio.run(write())
 
@@ -129,10 +126,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
     The plugin of anyio would also raise what clients of earlier loops say when they are collected.
     """
-    test = pyfuncitem.obj
-    if not inspect.iscoroutinefunction(test):
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    asyncio.run(test(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}))
+    parameters = inspect.signature(pyfuncitem.obj).parameters
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in parameters}))
     return True
 
 
@@ -163,13 +160,5 @@ def calling(tmp_path: Path) -> Calling:
 @pytest.fixture
 def serve() -> Iterator[Serve]:
     """Start servers that end with the test."""
-    servers: list[FaultServer] = []
-
-    def start(behaviour: Behaviour | HttpResponse) -> FaultServer:
-        server = FaultServer((lambda _r, _n: behaviour) if isinstance(behaviour, HttpResponse) else behaviour)
-        servers.append(server.__enter__())
-        return server
-
-    yield start
-    for server in servers:
-        server.__exit__(None, None, None)
+    with ExitStack() as servers:
+        yield lambda given: servers.enter_context(FaultServer(given if callable(given) else then(given)))

@@ -1,13 +1,13 @@
 """Every way a call can end, over a real socket: a state of its own with a cause; what is tried again, and how."""
 
+import re
 import socket
-import time
 from typing import Any
 
 import pytest
 
 from tasks.llm.calls.gateway import backoff_s
-from tasks.llm.replies import Reply, retry_after_s
+from tasks.llm.replies import retry_after_s
 from tests.faults.server import FaultServer, HttpResponse
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed, then
 
@@ -17,35 +17,23 @@ pytestmark = pytest.mark.usefixtures("hurried")
 LONG = "a word and a word " * 100
 
 STATES: dict[str, tuple[HttpResponse, str, int]] = {
-    "400": (failed(400, "bad parameter"), "provider_error", 1),
+    **{str(code): (failed(code), "provider_error", 1) for code in (400, 403, 422)},
+    **{str(code): (failed(code), "provider_error", 2) for code in (409, 503, 529)},
+    **{str(code): (HttpResponse(status=code, raw=b"<html>No</html>"), "provider_error", n)
+       for code, n in ((402, 1), (413, 1), (502, 2))},
+    **{str(code): (HttpResponse(status=code, raw=b""), "timeout", 2) for code in (408, 504)},
+    **{f"{code} of another type": (failed(code, kind="invalid_request_error"), "provider_error", 2)
+       for code in (429, 500)},
     "401": (failed(401, "Incorrect API key provided", "invalid_api_key", "invalid_request_error"), "provider_error", 1),
     "401 of another type": (failed(401, "Authentication Fails", "invalid_request_error"), "provider_error", 1),
-    "402": (HttpResponse(status=402, raw=b"pay first"), "provider_error", 1),
-    "403": (failed(403, "not for you"), "provider_error", 1),
     "404": (failed(404, "The model `candidate` does not exist", "model_not_found"), "provider_error", 1),
-    "408": (HttpResponse(status=408, raw=b""), "timeout", 2),
-    "409": (failed(409, "again"), "provider_error", 2),
-    "413": (HttpResponse(status=413, raw=b"<html>too large</html>"), "provider_error", 1),
-    "422": (failed(422, "not understood"), "provider_error", 1),
     "429": (failed(429, "slow down", kind="rate_limit_error"), "provider_error", 2),
-    "429 of another type": (failed(429, "slow down", kind="invalid_request_error"), "provider_error", 2),
     "500": (failed(500, "broken", kind="server_error"), "provider_error", 2),
-    "500 of another type": (failed(500, "broken", kind="invalid_request_error"), "provider_error", 2),
-    "502": (HttpResponse(status=502, raw=b"<html>Bad Gateway</html>"), "provider_error", 2),
-    "503": (failed(503, "overloaded", kind="server_error"), "provider_error", 2),
-    "504": (HttpResponse(status=504, raw=b""), "timeout", 2),
-    "529": (failed(529, "overloaded"), "provider_error", 2),
     "a code for a full context": (failed(400, "no", "context_length_exceeded"), "context_length", 1),
-    "a text about a full context": (
-        failed(400, "This model's maximum context length is 10 tokens. However, you requested 99 tokens."),
-        "context_length", 1,
-    ),
-    "a bare text about a full context": (
-        HttpResponse(status=400, raw=b"prompt is too long: 9 tokens"), "context_length", 1,
-    ),
-    "a full context told as a broken server": (
-        HttpResponse(status=500, raw=b"the request exceeds the available context size"), "context_length", 1,
-    ),
+    "a text about a full context": (failed(400, "maximum context length is 10 tokens, not 99"), "context_length", 1),
+    **{raw: (HttpResponse(status=code, raw=raw.encode()), "context_length", 1) for code, raw in (
+        (400, "prompt is too long: 9 tokens"), (500, "the request exceeds the available context size"),
+    )},
     "a code for a filter": (failed(400, "filtered", "content_filter"), "refused", 1),
     "refusal": (HttpResponse(None, refusal="I will not."), "refused", 1),
     "cut at the limit": (HttpResponse("cut", finish_reason="length"), "truncated", 1),
@@ -101,40 +89,30 @@ def test_a_failure_is_a_state_with_its_cause_and_only_what_may_pass_is_tried_aga
     http_response, status, calls = STATES[state]
     server = serve(http_response)
     reply = calling(call_to(server, **ROUTES[route]))
-    assert (reply.status, reply.text, len(server.book), reply.attempts) == (status, None, calls, calls)
-    assert reply.error
-    assert "\n" not in reply.error
-    assert len(reply.error) <= 300
-    assert [reason is not None for reason in calling.stopped.values()] == [state in FATAL]
-
-
-def test_a_stream_without_choices_has_no_reason_for_its_end_and_is_a_broken_one(calling: Calling, serve: Serve) -> None:
-    server = serve(HttpResponse("x", choices=0))
-    reply = calling(call_to(server, **ROUTES["openai-streamed"]))
-    assert ("provider_error", None, 2) == (reply.status, reply.text, len(server.book))
+    assert (status, None, calls, calls) == (reply.status, reply.text, len(server.book), reply.attempts)
+    assert re.fullmatch(".{1,300}", reply.error or "")
+    assert [state in FATAL] == [reason is not None for reason in calling.stopped.values()]
 
 
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(
-    "late", [HttpResponse("late", delay_s=20), HttpResponse(LONG, body_delay_s=20)], ids=["before", "during"]
+    "late", [HttpResponse("late", delay_s=90), HttpResponse(LONG, body_delay_s=90)], ids=["before", "during"]
 )
 def test_a_reply_not_complete_in_time_is_a_timeout(
     late: HttpResponse, route: str, calling: Calling, serve: Serve
 ) -> None:
-    server, started_s = serve(late), time.monotonic()
+    server = serve(late)
     reply = calling(call_to(server, timeout_s=0.3, **ROUTES[route]))
     assert ("timeout", None, 2) == (reply.status, reply.text, reply.attempts)
     assert len(server.book) <= 2  # where the machine is busy, the time may be over before a request leaves
-    assert reply.error
-    assert "0.3 s" in reply.error
-    assert time.monotonic() - started_s < 10
+    assert "0.3 s" in str(reply.error)
 
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_server_that_is_not_there_is_a_provider_error(route: str, calling: Calling) -> None:
     with socket.create_server(("127.0.0.1", 0)) as held:
-        port = held.getsockname()[1]
-    reply = calling(call_to(f"http://127.0.0.1:{port}/v1", **ROUTES[route]))
+        call = call_to(f"http://127.0.0.1:{held.getsockname()[1]}/v1", **ROUTES[route])
+    reply = calling(call)
     assert ("provider_error", None, 2) == (reply.status, reply.text, reply.attempts)
     assert reply.error
 
@@ -146,20 +124,12 @@ def test_a_good_reply_has_its_text_and_what_the_provider_reported(route: str, ca
     assert ("ok", "A debt.", "candidate-0613") == (reply.status, reply.text, reply.served_model)
     assert (4, 2, 9, 7) == (reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens, reply.reasoning_tokens)
     assert (1, False, None, 1) == (reply.attempts, reply.degraded, reply.error, len(server.book))
-    assert reply.latency_s is not None
-    assert 0 < reply.latency_s < 5
+    assert (reply.latency_s or 0) > 0
 
 
 @pytest.mark.parametrize("route", ["vllm", "openai", pytest.param("streamed", marks=DROPPED), "openai-streamed"])
 def test_the_fingerprint_of_what_served_is_kept(route: str, calling: Calling, serve: Serve) -> None:
     assert "fp_1" == calling(call_to(serve(HttpResponse("x", fingerprint="fp_1")), **ROUTES[route])).served_fingerprint
-
-
-@pytest.mark.parametrize("route", ROUTES)
-def test_what_the_provider_did_not_report_is_not_known(route: str, calling: Calling, serve: Serve) -> None:
-    reply = calling(call_to(serve(HttpResponse("A debt.", usage=None)), **ROUTES[route]))
-    assert "ok" == reply.status
-    assert (None, None, None) == (reply.prompt_tokens, reply.completion_tokens, reply.reasoning_tokens)
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -180,7 +150,7 @@ def test_the_seconds_that_a_server_asks_for_are_waited(route: str, calling: Call
     reply = calling(call_to(server, **ROUTES[route]))
     first, second = (entry.arrived_at_s for entry in server.entries)
     assert ("ok", 2) == (reply.status, reply.attempts)
-    assert 1.0 <= second - first < 30.0
+    assert second - first >= 1.0
 
 
 @pytest.mark.parametrize(
@@ -199,18 +169,14 @@ def test_what_a_server_asks_for_is_read(headers: dict[str, str], wait_s: float |
 
 
 def test_a_model_that_asks_for_hours_is_stopped(calling: Calling, serve: Serve) -> None:
-    calling.attempts, server = 3, serve(failed(429, "come back tomorrow", retry_after="7200"))
-    assert "provider_error" == calling(call_to(server)).status
-    assert 1 == len(server.book)
+    server = serve(failed(429, "come back tomorrow", retry_after="7200"))
+    assert ("provider_error", 1) == (calling(call_to(server)).status, len(server.book))
     assert "7200" in str(calling.stopped.popitem()[1])
 
 
 def test_no_wait_is_begun_that_ends_after_the_deadline(calling: Calling, serve: Serve) -> None:
-    calling.attempts, calling.deadline_s, server = 2, 0.5, serve(failed(503, retry_after="20"))
-    started_s = time.monotonic()
-    assert "provider_error" == calling(call_to(server)).status
-    assert time.monotonic() - started_s < 10
-    assert 1 == len(server.book)
+    calling.deadline_s, server = 0.5, serve(failed(503, retry_after="500"))  # longer than the test's patience
+    assert ("provider_error", 1) == (calling(call_to(server)).status, len(server.book))
 
 
 HIGH: dict[str, Any] = {"parameters": {"temperature": 1.0}, "fallback": {"temperature": 0.0}}
@@ -224,55 +190,36 @@ def temperatures(server: FaultServer) -> list[float]:
     return [request["temperature"] for request in server.book]
 
 
-def test_only_the_last_attempt_uses_the_fallback_and_its_reply_is_marked(calling: Calling, serve: Serve) -> None:
-    calling.attempts, server = 3, serve(only_low)
-    reply = calling(call_to(server, **HIGH))
-    assert [1, 1, 0] == temperatures(server)
-    assert ("ok", "low", True, 3) == (reply.status, reply.text, reply.degraded, reply.attempts)
-
-
-def test_a_fallback_that_fails_too_is_a_marked_failure(calling: Calling, serve: Serve) -> None:
-    server = serve(failed(500))
-    reply = calling(call_to(server, **HIGH))
-    assert ("provider_error", True, [1, 0]) == (reply.status, reply.degraded, temperatures(server))
-
-
-def test_the_next_run_finds_the_fallback_s_reply_for_its_cell_and_marks_it(calling: Calling, serve: Serve) -> None:
+def test_only_the_last_attempt_uses_the_fallback_and_its_reply_is_its_cell_s_also_in_the_next_run(
+    calling: Calling, serve: Serve
+) -> None:
     calling.attempts, server = 3, serve(only_low)
     call = call_to(server, **HIGH)
-    first, again = calling(call), calling(call)
-    assert 3 == len(server.book)
-    assert (again.text, again.degraded, again.cost_usd, again.attempts) == ("low", True, first.cost_usd, 3)
-
-
-def test_the_fallback_s_reply_is_not_used_for_another_cell(calling: Calling, serve: Serve) -> None:
-    server = serve(only_low)
-    assert calling(call_to(server, cell="a", **HIGH)).degraded
+    first = calling(call)
+    for reply in (first, calling(call)):
+        assert ("low", True, 3, first.cost_usd) == (reply.text, reply.degraded, reply.attempts, reply.cost_usd)
+        assert [1, 1, 0] == temperatures(server)
+    plain = calling(call_to(server, cell="of its parameters", parameters={"temperature": 0.0}))
+    assert ("low", False, 3) == (plain.text, plain.degraded, len(server.book))
     server.behaviour = lambda _request, _number: HttpResponse("high")
-    reply = calling(call_to(server, cell="b", **HIGH))
-    assert ("high", False, [1, 0, 1]) == (reply.text, reply.degraded, temperatures(server))
-
-
-def test_the_fallback_s_reply_is_used_for_a_target_with_its_parameters(calling: Calling, serve: Serve) -> None:
-    server = serve(only_low)
-    assert calling(call_to(server, cell="a", **HIGH)).degraded
-    reply = calling(call_to(server, cell="b", parameters={"temperature": 0.0}))
-    assert ("low", False, 2) == (reply.text, reply.degraded, len(server.book))
+    other = calling(call_to(server, cell="another", **HIGH))
+    assert ("high", False, [1, 1, 0, 1]) == (other.text, other.degraded, temperatures(server))
 
 
 def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(calling: Calling, serve: Serve) -> None:
     server = serve(only_low)
     replies = calling.at_once(*(call_to(server, cell=cell, **HIGH) for cell in "ab"))
-    assert [("low", True)] * 2 == [(reply.text, reply.degraded) for reply in replies if isinstance(reply, Reply)]
+    assert [("low", True)] * 2 == [(reply.text, reply.degraded) for reply in replies]
     assert 1 == temperatures(server).count(0)
 
 
-def test_a_failed_row_that_is_tried_again_is_tried_in_full(calling: Calling, serve: Serve) -> None:
-    calling.attempts, server = 3, serve(failed(500))
-    call = call_to(server, **HIGH)
-    calling.spend(calling(call))
-    assert [1, 1, 0] == temperatures(server)
+def test_a_fallback_that_fails_too_is_a_marked_failure_which_is_tried_again_in_full(
+    calling: Calling, serve: Serve
+) -> None:
+    server = serve(failed(500))
+    first = calling(call_to(server, **HIGH))
+    assert ("provider_error", True, [1, 0]) == (first.status, first.degraded, temperatures(server))
+    calling.spend(first)
     server.behaviour = lambda _request, _number: HttpResponse("now")
-    reply = calling(call)
-    assert [1] == temperatures(server)[3:]
-    assert ("now", False, 1) == (reply.text, reply.degraded, reply.attempts)
+    reply = calling(call_to(server, **HIGH))
+    assert ("now", False, 1, [1, 0, 1]) == (reply.text, reply.degraded, reply.attempts, temperatures(server))

@@ -24,33 +24,27 @@ USAGE = {
     ]
 )  # fmt: skip
 def test_tokens_cost_their_prices(tokens: tuple[int | None, int | None, int | None], usd: float | None) -> None:
-    assert request.cost_usd(OWN, *tokens) == (None if usd is None else pytest.approx(usd))
+    assert (None if usd is None else pytest.approx(usd)) == request.cost_usd(OWN, *tokens)
 
 
-def test_cached_tokens_without_a_price_cost_as_much_as_any() -> None:
-    assert request.cost_usd(Prices(2.0, None, 8.0), 1_000_000, 400_000, 0) == pytest.approx(2.0)
+def test_without_a_price_the_cost_is_unknown_and_cached_tokens_cost_as_much_as_any() -> None:
+    for prices in (NO_PRICES, Prices(2.0, None, None), Prices(None, 1.0, 8.0)):
+        assert request.cost_usd(prices, 5, 0, 5) is None
+    assert pytest.approx(2.0) == request.cost_usd(Prices(2.0, None, 8.0), 1_000_000, 400_000, 0)
 
 
-@pytest.mark.parametrize("prices", [NO_PRICES, Prices(2.0, None, None), Prices(None, 1.0, 8.0)])
-def test_without_a_price_the_cost_is_unknown(prices: Prices) -> None:
-    assert request.cost_usd(prices, 5, 0, 5) is None
-
-
-def test_a_model_of_the_table_has_its_published_price() -> None:
+def test_a_model_of_the_table_has_its_published_price_and_its_name_at_another_provider_has_none() -> None:
     prices = request.prices_of(Target("openai/gpt-4o-mini"))
-    published = pytest.approx((0.15, 0.075, 0.6))
-    assert (prices.input_usd_per_mtok, prices.cached_usd_per_mtok, prices.output_usd_per_mtok) == published
+    actual = (prices.input_usd_per_mtok, prices.cached_usd_per_mtok, prices.output_usd_per_mtok)
+    assert pytest.approx((0.15, 0.075, 0.6)) == actual
     assert str(prices.price_table).startswith("litellm ")
-    assert 16384 == request.most_reply_tokens(Target("openai/gpt-4o-mini"), {})
-
-
-def test_a_name_of_another_provider_does_not_get_the_price_of_one() -> None:
     assert NO_PRICES == request.prices_of(Target("hosted_vllm/gpt-4o-mini"))
 
 
-@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens", "max_output_tokens"])
-def test_the_limit_that_is_sent_bounds_the_reply(name: str) -> None:
-    assert 77 == request.most_reply_tokens(Target("openai/gpt-4o-mini"), {name: 77})
+def test_the_limit_that_is_sent_bounds_the_reply_or_else_that_of_the_table() -> None:
+    assert 16384 == request.most_reply_tokens(Target("openai/gpt-4o-mini"), {})
+    for name in ("max_tokens", "max_completion_tokens", "max_output_tokens"):
+        assert 77 == request.most_reply_tokens(Target("openai/gpt-4o-mini"), {name: 77})
 
 
 @pytest.mark.parametrize("text", ["", "a", "ü" * 10, "\U0001f600" * 7, "word " * 1000])
@@ -63,15 +57,10 @@ def test_no_tokenizer_makes_more_tokens_of_a_prompt_than_its_bound(text: str) ->
 
 
 def test_the_bound_of_the_cost_is_not_below_any_real_cost() -> None:
-    target = Target("x", prices=OWN)
-    most = request.most_usd(target, 1000, 100)
-    assert most is not None
-    assert all(
-        most >= (request.cost_usd(OWN, prompt, 0, http_response) or 0)
-        for prompt in (0, 999, 1000)
-        for http_response in (0, 100)
-    )
-    assert most == pytest.approx(1000 * 2.0 / 1e6 + 100 * 8.0 / 1e6)
+    most = request.most_usd(Target("x", prices=OWN), 1000, 100)
+    assert pytest.approx(1000 * 2.0 / 1e6 + 100 * 8.0 / 1e6) == most
+    for tokens in ((1000, 0, 100), (999, 0, 100), (1000, 400, 0)):
+        assert (request.cost_usd(OWN, *tokens) or 1) <= (most or 0)
 
 
 @pytest.mark.parametrize("route", ["vllm", "streamed", "responses"])
@@ -83,9 +72,9 @@ def test_a_call_costs_its_tokens_at_its_price(of_table: bool, route: str, callin
     }  # fmt: skip
     own = {"name": "openai/gpt-4o-mini"} if of_table else {"prices": OWN}
     reply = calling(call_to(serve(HttpResponse("x", usage=usage)), **ROUTES[route] | own))
-    prompt, cached, http_response = (0.15, 0.075, 0.6) if of_table else (2.0, 0.5, 8.0)
-    assert reply.cost_usd == pytest.approx((600 * prompt + 400 * cached + 100 * http_response) / 1e6)
-    assert of_table or reply.prices == OWN
+    prompt, cached, completion = (0.15, 0.075, 0.6) if of_table else (2.0, 0.5, 8.0)
+    assert pytest.approx((600 * prompt + 400 * cached + 100 * completion) / 1e6) == reply.cost_usd
+    assert of_table or OWN == reply.prices
 
 
 def test_what_litellm_says_that_a_call_of_its_table_cost_counts_since_it_knows_tiers_and_fees(
@@ -93,21 +82,17 @@ def test_what_litellm_says_that_a_call_of_its_table_cost_counts_since_it_knows_t
 ) -> None:
     monkeypatch.setattr("tasks.llm.calls.gateway.cost_usd", lambda *_: 1.0)
     reply = calling(call_to(serve(HttpResponse("x", usage=USAGE)), name="openai/gpt-4o-mini"))
-    assert reply.cost_usd == pytest.approx((600 * 0.15 + 400 * 0.075 + 100 * 0.6) / 1e6)
+    assert pytest.approx((600 * 0.15 + 400 * 0.075 + 100 * 0.6) / 1e6) == reply.cost_usd
 
 
 MIXED = "Figures: 1.234 \u20ac, \u6771\u4eac\u306e\u5831\u544a, na\u00efve words. " * 20
 
 
-def test_tokens_of_an_openai_model_are_those_of_its_own_tokenizer() -> None:
-    counted = request.count_tokens(Target("openai/gpt-4o"), MIXED)
-    assert counted == len(tiktoken.get_encoding("o200k_base").encode(MIXED))
-    assert counted != len(tiktoken.get_encoding("cl100k_base").encode(MIXED))
-
-
-def test_counting_for_a_llama_asks_no_network() -> None:
-    counted = request.count_tokens(Target("groq/llama-3.1-8b-instant"), MIXED)
-    assert counted == len(tiktoken.get_encoding("cl100k_base").encode(MIXED))
+def test_tokens_of_an_openai_model_are_those_of_its_own_tokenizer_and_no_network_is_asked() -> None:
+    newer, older = (len(tiktoken.get_encoding(name).encode(MIXED)) for name in ("o200k_base", "cl100k_base"))
+    assert older != newer == request.count_tokens(Target("openai/gpt-4o"), MIXED)
+    # That of a llama would come from the network.
+    assert older == request.count_tokens(Target("groq/llama-3.1-8b-instant"), MIXED)
 
 
 def test_the_reply_has_its_room() -> None:
@@ -127,6 +112,4 @@ def test_the_reply_has_its_room() -> None:
 def test_tokens_of_the_embedded_model_are_those_that_its_server_reports(calling: Calling) -> None:
     target = Target("embedded/smollm2-135m-instruct", parameters={"max_tokens": 1}, timeout_s=60.0)
     reply = calling(Call(target, [{"role": "user", "content": MIXED[:100]}], "a-cell"))
-    assert reply.prompt_tokens is not None
-    around = reply.prompt_tokens - request.count_tokens(target, MIXED[:100])
-    assert 0 < around <= 64
+    assert 0 < (reply.prompt_tokens or 0) - request.count_tokens(target, MIXED[:100]) <= 64

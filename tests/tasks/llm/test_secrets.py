@@ -23,9 +23,7 @@ def traces(folder: Path, secret: str) -> list[str]:
     return [path.name for path in folder.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
 
 
-@pytest.mark.parametrize(
-    "name", ["SOME_API_KEY", "HF_TOKEN", "CLIENT_SECRET", "DB_PASSWORD", "MY_CREDENTIALS", "PROXY_AUTH"]
-)
+@pytest.mark.parametrize("name", ["SOME_API_KEY", "HF_TOKEN", "CLIENT_SECRET", "DB_PASSWORD", "PROXY_AUTH"])
 def test_a_value_whose_variable_is_named_like_a_secret_is_taken_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, SECRET)
     monkeypatch.setenv("PRBENCH_PLACE", "somewhere-nice")
@@ -65,10 +63,7 @@ def test_a_secret_that_begins_with_another_is_taken_out_whole(monkeypatch: pytes
 def test_a_message_is_one_short_line_without_half_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", SECRET)
     for length in range(270, 310):
-        shown = safe("x" * length + "\n" + SECRET)
-        assert "\n" not in shown
-        assert "sk-" not in shown
-        assert len(shown) <= 300
+        assert re.fullmatch("(?!.*sk-).{1,300}", safe("x" * length + "\n" + SECRET))
     assert "cut \ufffd" == safe("cut \ud83d")
 
 
@@ -105,90 +100,55 @@ def test_a_secret_is_taken_out_in_every_form(form: str, secret: str, monkeypatch
             assert len(shown) < len("got [redacted] of you") + 20
 
 
-def test_a_reply_keeps_ordinary_words_and_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reply_keeps_ordinary_words_addresses_and_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DB_PASSWORD", "password")
     monkeypatch.setenv("A_KEY", "20261122")
     monkeypatch.setenv("GIT_AUTHOR_NAME", "Jane Q. Public, Esq.")
-    monkeypatch.setenv("PLACE", "eu-north")
-    assert "eu-north" == filled_in("${PLACE}")
-    text = "the password of Jane Q. Public, Esq. of 20261122 is in https://user:pass@host"
-    assert redacted(text, is_reply=True) == text
-
-
-def test_a_text_with_many_escapes_and_no_secret_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", SECRET)
-    text = json.dumps({"a": "ü\n" * 50, "b": "100%25 of \\alpha", "c": "&#x41;"})
-    assert redacted(text, is_reply=True) == text
+    plain = "the password of Jane Q. Public, Esq. of 20261122 is in https://user:pass@host"
+    with_escapes = json.dumps({"a": "ü\n" * 50, "b": "100%25 of \\alpha", "c": "&#x41;"})
+    assert [plain, with_escapes] == [redacted(text, is_reply=True) for text in (plain, with_escapes)]
 
 
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("form", ["literal", "base64", "json", "percent"])
-def test_a_key_in_a_good_reply_is_not_stored(
-    form: str, route: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SOME_API_KEY", SECRET)
-    planted = disguised(SECRET)[form]
-    server = serve(
-        HttpResponse(
-            f"Your key is {planted}.", model=f"m-{planted}", fingerprint=f"fp {planted}", headers={"X-Key": SECRET}
-        )
-    )
-    reply = calling(call_to(server, **ROUTES[route]))
-    assert ("ok", True) == (reply.status, "[redacted]" in str(reply.text))
-    stored = b"".join(path.read_bytes() for path in calling.folder.rglob("*") if path.is_file())
-    assert planted.encode() not in stored
-    assert SECRET.encode() not in stored
-    assert not any(
-        planted in str(value) for value in (reply.served_model, reply.served_fingerprint, reply.finish_reason)
-    )
-
-
-@pytest.mark.parametrize(
-    ("status", "form"),
-    [(400, "literal"), (401, "literal"), (429, "literal"), (500, "literal"), (400, "base64"), (400, "json"),
-     (400, "percent")]
-)  # fmt: skip
-@pytest.mark.parametrize("name", ["hosted_vllm/candidate", "openai/candidate"])
-def test_a_key_that_a_provider_echoes_in_an_error_is_not_stored_in_any_form(
-    status: int, form: str, name: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("status", [200, 400, 401, 429, 500])
+def test_a_key_that_a_provider_echoes_is_not_stored_in_any_form(
+    status: int, form: str, route: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_API_KEY", HARD_SECRET)
     planted = disguised(HARD_SECRET)[form]
-    reply = calling(call_to(serve(failed(status, f"Incorrect API key: {planted}", X_Key=HARD_SECRET)), name=name))
-    assert reply.error is not None
-    assert "[redacted]" in reply.error
+    names = {"model": f"m-{planted}", "fingerprint": f"fp {planted}", "headers": {"X-Key": HARD_SECRET}}
+    good, bad = (
+        HttpResponse(f"Your key is {planted}.", **names),
+        failed(status, f"Bad key: {planted}", X_Key=HARD_SECRET),
+    )
+    reply = calling(call_to(serve(good if status == 200 else bad), **ROUTES[route]))
+    assert "[redacted]" in str(reply.text or reply.error)
     for each in disguised(HARD_SECRET).values():
         middle = each[len(each) // 3 : -len(each) // 3]
-        assert middle not in reply.error
+        assert middle not in str(reply)
         assert not traces(calling.folder, middle)
 
 
-def test_a_secret_in_the_parameters_is_put_in_at_the_call_alone(
-    calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PRBENCH_GATE", SECRET)
-    server = serve(HttpResponse("x"))
-    given = {"extra_body": {"auth": {"token": "${PRBENCH_GATE}"}, "note": "${PRBENCH_GATE}"}}
-    assert "ok" == calling(call_to(server, parameters=given)).status
-    assert {"token": SECRET} == server.book[0]["auth"]
-    assert "${PRBENCH_GATE}" == server.book[0]["note"]
-    assert not traces(calling.folder, SECRET)
-
-
 @pytest.mark.parametrize("route", ROUTES)
-def test_the_values_of_headers_reach_the_server_and_nothing_else(
+def test_secrets_in_parameters_and_headers_reach_the_server_and_nothing_else(
     route: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PRBENCH_GATE", SECRET)
     server = serve(HttpResponse("x"))
-    call = call_to(server, headers={"X-Gate": "Bearer ${PRBENCH_GATE}", "X-Team": "blue"}, **ROUTES[route])
+    of_route = ROUTES[route]
+    body = {"extra_body": {"auth": {"token": "${PRBENCH_GATE}"}, "note": "${PRBENCH_GATE}"}}
+    parameters = {**of_route.get("parameters", {}), **body}
+    headers = {"X-Gate": "Bearer ${PRBENCH_GATE}", "X-Team": "blue"}
+    call = call_to(server, **of_route | {"headers": headers, "parameters": parameters})
     assert "ok" == calling(call).status
-    assert f"Bearer {SECRET}" == server.entries[0].headers["x-gate"]
-    assert "blue" == server.entries[0].headers["x-team"]
+    (entry,) = server.entries
+    assert (f"Bearer {SECRET}", "blue") == (entry.headers["x-gate"], entry.headers["x-team"])
+    assert ({"token": SECRET}, "${PRBENCH_GATE}") == (entry.request["auth"], entry.request["note"])
     assert not traces(calling.folder, SECRET)
     monkeypatch.setenv("PRBENCH_GATE", "another-value")
-    assert "ok" == calling(call).status
-    assert 1 == len(server.book)
+    assert ("ok", 1) == (calling(call).status, len(server.book))
 
 
 def test_a_reference_in_the_address_is_filled_in_at_the_call(
@@ -196,7 +156,6 @@ def test_a_reference_in_the_address_is_filled_in_at_the_call(
 ) -> None:
     server = serve(lambda _request, _number: failed(500, f"no such place: {server.api_base}"))
     monkeypatch.setenv("PRBENCH_HOST", server.api_base.split("/")[2])
-    call = call_to("http://${PRBENCH_HOST}/v1")
-    assert "127.0.0.1" not in str(calling(call).error)
+    assert "127.0.0.1" not in str(calling(call_to("http://${PRBENCH_HOST}/v1")).error)
     assert 2 == len(server.book)
     assert not traces(calling.folder, "127.0.0.1")

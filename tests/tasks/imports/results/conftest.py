@@ -1,4 +1,4 @@
-"""The samples, ingested once and copied for each test; the logs that harnesses wrote."""
+"""The samples, checked once and copied for each test; the logs that harnesses wrote."""
 
 import json
 import zipfile
@@ -11,35 +11,20 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.imports.results.importing import import_results
-from tasks.ingest import ingest
-from tests.kit import copied, job_on, row, rows_in
+from tests.kit import copied, job_on, prepared
 from tests.tasks.imports.results.harness_files import published
-from warehouse import Warehouse
 
 LOGS = Path(__file__).parent / "logs"
 
 
-def _ingested(folder: Path, **settings: Any) -> Job:
-    """A data set whose tasks are all admitted, as if the checks had run."""
-    job = job_on("sample", folder / "warehouse", **settings)
-    ingest(job)
-    about = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision, "table_name": "rubrics"}
-    (counted,) = rows_in(job, "select count(*) as n from task_rows")
-    passed = row("checks", suite="ingest", check_name="any", expectation="any", n_evaluated=counted["n"], **about)
-    warehouse = Warehouse(job.warehouse)
-    warehouse.write("checks", [passed])
-    warehouse.publish()
-    return job
-
-
 @pytest.fixture(scope="session")
 def finance(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    return _ingested(tmp_path_factory.mktemp("finance"))
+    return prepared(job_on("sample", tmp_path_factory.mktemp("finance") / "warehouse"))
 
 
 @pytest.fixture(scope="session")
 def health_data(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    return _ingested(tmp_path_factory.mktemp("health"), benchmark="healthbench")
+    return prepared(job_on("sample", tmp_path_factory.mktemp("health") / "warehouse", benchmark="healthbench"))
 
 
 @pytest.fixture

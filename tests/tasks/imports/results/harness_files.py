@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.kit import write_jsonl
 from tests.tasks.imports.results import workload
 from tests.tasks.imports.results.workload import MODELS, is_met, response_to, rows, task_of, titles_of, weights_of
 
@@ -14,9 +15,7 @@ Row = dict[str, Any]
 
 
 def conversation_of(row: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The turns of a row of either benchmark, with reference texts in front of the prompts."""
-    if "prompt" in row:
-        return [(message["role"], message["content"]) for message in row["prompt"]]
+    """The turns of a row of PRBench, with reference texts in front of the prompts."""
     turns = []
     for i in range(10):
         if prompt := row.get(f"prompt_{i}"):
@@ -70,7 +69,7 @@ def example(model: str, row: Row) -> Row:
     items = [
         {**item, "criteria_met": is_met(model, task, i), "explanation": f"Place {i}."}
         for i, item in enumerate(row["rubrics"])
-    ]
+    ]  # fmt: skip
     best = sum(item["points"] for item in items if item["points"] > 0)
     return {
         "score": sum(item["points"] for item in items if item["criteria_met"]) / best,
@@ -129,18 +128,11 @@ def m42(path: Path, model: str, given: Sequence[Row], guessed: tuple[str, int] |
     lines = []
     for row in given:
         of = example(model, row)
-        graded = [
-            {
-                "response_dict": {"criteria_met": item["criteria_met"], "explanation": item["explanation"]}
-                if (task_of(row), i) != guessed
-                else {"criteria_met": False, "explanation": "None"},
-                "points": item["points"],
-                "tags": item["tags"],
-            }
-            for i, item in enumerate(of["rubric_items"])
-        ]
-        text = [{"role": "assistant", "content": response_to(model, task_of(row))}]
-        lines.append(row | {"prompt_response": text, "score": of["score"], "metrics": str({"overall_score": 0}),
-                            "responses": str(graded)})  # fmt: skip
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return path
+        graded = []
+        for i, item in enumerate(of["rubric_items"]):
+            guess = {"criteria_met": False, "explanation": "None"} if (task_of(row), i) == guessed else item
+            decision = {name: guess[name] for name in ("criteria_met", "explanation")}
+            graded.append({"response_dict": decision, "points": item["points"], "tags": item["tags"]})
+        lines.append(row | {"prompt_response": of["completion"], "score": of["score"],
+                            "metrics": str({"overall_score": 0}), "responses": str(graded)})  # fmt: skip
+    return write_jsonl(path, lines)

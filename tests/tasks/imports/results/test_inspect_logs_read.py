@@ -17,11 +17,11 @@ from tasks.config.job import Job
 from tasks.imports.results.formats import FORMATS
 from tasks.imports.results.importing import after, import_results
 from tasks.imports.results.inspect_log import decisions_of
-from tasks.imports.results.records import Archive
+from tasks.imports.results.records import Archive, LogSource
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError
-from tests.kit import job_on, rows_in, values_in, write_jsonl
-from tests.tasks.imports.results.conftest import LOGS, SideBySide, brief_log, notes_of, unpacked
+from tests.kit import job_on, one_line, rows_in, values_in, write_jsonl
+from tests.tasks.imports.results.conftest import LOGS, brief_log, notes_of, unpacked
 from tests.tasks.imports.results.harness_files import example, m42, published, simple_evals, simple_evals_html
 from tests.tasks.imports.results.workload import UNREADABLE, rows, true_score
 
@@ -69,13 +69,8 @@ CUSTOMS: dict[str, tuple[dict[str, Any], list[tuple[str | None, float | None]], 
 def test_decisions_are_found_in_each_custom(case: str) -> None:
     score, decisions, may_hide = CUSTOMS[case]
 
-    actual = decisions_of(score, {})
-    if not decisions:
-        assert actual is None
-        return
-    assert actual is not None
-    assert decisions == [(each.criterion, each.value) for each in actual[0]]
-    assert may_hide is actual[1]
+    actual, hides = decisions_of(score, {}) or ([], None)
+    assert (decisions, may_hide) == ([(each.criterion, each.value) for each in actual], hides)
 
 
 def test_grades_by_place_are_of_the_rubric_in_its_order_and_may_hide_failures(job: Job, tmp_path: Path) -> None:
@@ -90,11 +85,12 @@ def test_grades_by_place_are_of_the_rubric_in_its_order_and_may_hide_failures(jo
 
     import_results(job, [brief_log(tmp_path / "x.json", by_position)])
 
-    actual = rows_in(job, "select distinct task_id, value from scores where score_name = 'score' and value is not null")
+    query = "select distinct task_id, value from scores where score_name = 'score' and value is not null"
     scores = {row["task"]: true_score("brief", row) for row in rows()}
-    true = {task: pytest.approx(score) for task, score in scores.items() if score is not None}
-    assert true == {row["task_id"]: row["value"] for row in actual}
-    assert [{"hides": True}] == rows_in(job, "select distinct may_hide_failures as hides from verdicts")
+    assert pytest.approx({task: score for task, score in scores.items() if score is not None}) == dict(
+        values_in(job, query)
+    )
+    assert [(True,)] == values_in(job, "select distinct may_hide_failures from verdicts")
 
 
 def test_a_log_of_a_run_that_did_not_end_is_read_and_says_so(job: Job, tmp_path: Path) -> None:
@@ -112,10 +108,9 @@ def test_a_log_of_a_run_that_did_not_end_is_read_and_says_so(job: Job, tmp_path:
 
 def _moved_to_attachments(sample: dict[str, Any]) -> dict[str, Any]:
     """A sample whose long texts stand among its attachments, as in logs of agents."""
-    attachments = {}
-    for labels, message in enumerate(sample["input"]):
-        attachments[str(labels)] = message["content"]
-        message["content"] = f"attachment://{labels}"
+    attachments = {str(number): message["content"] for number, message in enumerate(sample["input"])}
+    for number, message in enumerate(sample["input"]):
+        message["content"] = f"attachment://{number}"
     return {**sample, "attachments": attachments}
 
 
@@ -132,7 +127,6 @@ def test_the_response_is_the_text_after_the_conversation(turns: list[str], text:
     assert text.strip() == after(messages, transcript)
 
 
-UNREAD = "Could not parse grading response"
 LOST = "Failed to parse judge response"
 NO_DECISIONS: dict[str, tuple[dict[str, Any], str, str, bool | None]] = {
     "nothing under the first key, and points for it": (
@@ -141,12 +135,8 @@ NO_DECISIONS: dict[str, tuple[dict[str, Any], str, str, bool | None]] = {
     "a status that is none of ours": (
         {"status": "error", "value": 0}, "parse_error", "the log's status is error", False,
     ),
-    "an explanation that is none": (
-        {"criteria_met": False, "explanation": f"{UNREAD}: x"}, "parse_error", f"{UNREAD}: x", True,
-    ),
-    "an unmet criterion without a reason": (
-        {"met": False, "explanation": "No explanation provided"}, "parse_error", "No explanation provided", True,
-    ),
+    **{f"{reason} for an explanation": ({"met": False, "explanation": reason}, "parse_error", reason, True)
+       for reason in ("Could not parse grading response: x", "No explanation provided")},
     "an exception as the reason": (
         {"met": False, "explanation": f"{LOST}: Error code: 500 - {{'error': 'x'}}"}, "provider_error", LOST, True,
     ),
@@ -165,13 +155,10 @@ def test_what_is_no_decision_is_a_failure_with_its_cause(case: str) -> None:
     item, status, cause, may_hide = NO_DECISIONS[case]
     items = [{"criterion": "One.", **item}, {"criterion": "Two.", "met": True}]
 
-    actual = decisions_of({"metadata": {"criteria": items}}, {})
-    assert actual is not None
+    actual: Any = decisions_of({"metadata": {"criteria": items}}, {})
     (lost, decided), hides = actual
-    assert (None, status, 1.0) == (lost.value, lost.status, decided.value)
-    assert lost.error is not None
+    assert (None, status, 1.0, may_hide) == (lost.value, lost.status, decided.value, hides)
     assert lost.error.startswith(cause)
-    assert may_hide is hides
 
 
 @pytest.mark.parametrize("metadata", [{}, {"is_cached": True, "checks": {"is_long": False}}])
@@ -200,46 +187,29 @@ def test_a_response_that_was_stopped_at_a_limit_is_a_failure(job: Job, tmp_path:
     assert [(status, None, f"stopped at the {kind} limit: Exceeded. By 8.")] == actual
 
 
-def _as_in_inspect(path: Path, folder: Path) -> Path:
-    """The published harness's log of another log's responses, in the same place."""
-    document = json.loads(published(folder / "p.json").read_text(encoding="utf-8"))
-    document["outputs"].pop("brief")
-    path.write_text(json.dumps(document), encoding="utf-8")
-    return path
-
-
 def test_a_known_failure_does_not_give_way_to_a_decision_that_may_hide_it(job: Job, tmp_path: Path) -> None:
     labels = {"model": "thorough", "judge": "strict"}
     import_results(job, [LOGS / "thorough.eval"], **labels)
-    query = f"select trial, status, value from verdicts where task_id = '{UNREADABLE[1]}' and value is null order by 1"
-    before = rows_in(job, query)
+    query = "select trial, status, value from verdicts where task_id = ? and value is null order by 1"
+    before = rows_in(job, query, UNREADABLE[1])
     assert 2 == len(before)
 
-    notes = notes_of(import_results(job, [_as_in_inspect(tmp_path / "q.json", tmp_path)], **labels))
-    assert before == rows_in(job, query)
+    same_responses = edited(published(tmp_path / "q.json"), lambda document: document["outputs"].pop("brief"))
+    notes = notes_of(import_results(job, [same_responses], **labels))
+    assert before == rows_in(job, query, UNREADABLE[1])
     assert "1 decisions left out, since the call is known to have failed and they may hide that" in notes
 
 
-def test_a_board_does_not_know_what_its_verdicts_do_not_say(side_by_side: SideBySide) -> None:
-    actual = rows_in(side_by_side.job, "select distinct model, may_hide_failures from leaderboard where is_judged")
-
-    assert {
-        "thorough": True, "brief": True, "openai-api/workload/thorough": None, "openai-api/workload/brief": None,
-        "evalscope thorough": False, "evalscope brief": False,
-    } == {row["model"]: row["may_hide_failures"] for row in actual}  # fmt: skip
-
-
-Edit = Callable[[dict[str, Any]], None]
+Edit = Callable[[dict[str, Any]], object]
 LEG = "sample-leg-2"
 
 
 def refused(job: Job, files: list[Path], **options: Any) -> str:
     """The one line of a refusal, after which no part was added."""
-    before = sorted((job.warehouse / "parts").rglob("*.parquet"))
-    with pytest.raises(PipelineError) as caught:
+    before = set((job.warehouse / "parts").rglob("*.parquet"))
+    with pytest.raises(PipelineError, match=one_line()) as caught:
         import_results(job, files, **options)
-    assert before == sorted((job.warehouse / "parts").rglob("*.parquet"))
-    assert 1 == len(str(caught.value).splitlines())
+    assert before == set((job.warehouse / "parts").rglob("*.parquet"))
     return str(caught.value)
 
 
@@ -250,13 +220,9 @@ def edited(file: Path, edit: Edit) -> Path:
     return file
 
 
-def _of(document: dict[str, Any]) -> dict[str, Any]:
-    output: dict[str, Any] = document["outputs"]["thorough"][LEG]
-    return output
-
-
 def _another_turn(document: dict[str, Any]) -> None:
-    _of(document)["convo"] = _of(document)["convo"].replace("small claims", "high", 1)
+    output = document["outputs"]["thorough"][LEG]
+    output["convo"] = output["convo"].replace("small claims", "high", 1)
 
 
 def _another_task(document: dict[str, Any]) -> None:
@@ -280,10 +246,8 @@ MISFITS: dict[str, tuple[Edit, str]] = {
 @pytest.mark.parametrize("case", MISFITS)
 def test_what_does_not_fit_is_refused_with_its_location(finance: Job, tmp_path: Path, case: str) -> None:
     edit, reason = MISFITS[case]
-
     line = refused(finance, [edited(published(tmp_path / "p.json"), edit)])
-    assert reason in line
-    assert "p.json: " in line
+    assert reason in line.partition("p.json: ")[2]
 
 
 @pytest.mark.parametrize("number", [-5, 10**9, 1.5, True, "first"])
@@ -305,10 +269,7 @@ def test_what_does_not_fit_can_be_skipped_and_is_listed(job: Job, tmp_path: Path
     file = edited(published(tmp_path / "p.json"), _another_task)
 
     notes = notes_of(import_results(job, [file], skip_unknown=True))
-    assert "4 responses and 37 verdicts imported" not in notes
-    assert "4 responses" in notes
-    assert "2 rows skipped: " in notes
-    assert "task 'elsewhere' is not in revision" in notes
+    assert re.search(r"4 responses[\s\S]*2 rows skipped: .*task 'elsewhere' is not in revision", notes)
 
 
 def test_a_task_that_is_not_admitted_is_named_as_the_cause_of_a_difference(tmp_path: Path) -> None:
@@ -320,25 +281,19 @@ def test_a_task_that_is_not_admitted_is_named_as_the_cause_of_a_difference(tmp_p
     assert "sample-fin-2 trial 1 (0.6000 and no score: the checks have not admitted the task here)" in notes
 
 
-NO_LOGS: dict[str, tuple[str, bytes]] = {
-    "rows": ("x.jsonl", b'{"task": "t", "model": "m", "response": "A."}\n'),
-    "a text": ("x.html", b"<h1>Hello</h1>"),
-    "metrics alone": ("x.json", b'{"score": 0.5, "overall_score": 0.5}'),
-}
-
-
-@pytest.mark.parametrize("case", NO_LOGS)
-def test_what_is_no_log_is_refused_and_the_formats_are_named(finance: Job, tmp_path: Path, case: str) -> None:
-    name, content = NO_LOGS[case]
-    (tmp_path / name).write_bytes(content)
-
+@pytest.mark.parametrize(("name", "content"), [
+    ("x.jsonl", '{"task": "t", "model": "m", "response": "A."}\n'), ("x.html", "<h1>Hello</h1>"),
+    ("x.json", '{"score": 0.5, "overall_score": 0.5}'),
+])  # fmt: skip
+def test_what_is_no_log_is_refused_and_the_formats_are_named(
+    finance: Job, tmp_path: Path, name: str, content: str
+) -> None:
+    (tmp_path / name).write_text(content)
     line = refused(finance, [tmp_path / name])
     assert f"{name}: is not one of: a result of the published PRBench harness, a log of Inspect AI" in line
 
 
 def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(finance: Job, tmp_path: Path) -> None:
-    from tasks.imports.results.records import LogSource
-
     health = rows("healthbench")
     examples = [example("m", row) for row in health]
     logs = {
@@ -375,8 +330,8 @@ def test_labels_that_cannot_be_are_refused(finance: Job, health_data: Job, tmp_p
     nameless = simple_evals(tmp_path / "s.json", [example("m", row) for row in rows("healthbench")])
     assert "names no model; give its label with --as" in refused(health_data, [nameless])
     assert "names no judge" in refused(health_data, [nameless], model="m", judge="{judge} again")
-    assert "a label is not blank" in refused(finance, [both], model=" ")
-    assert "a label is not blank" in refused(finance, [both], judge="")
+    for label in ({"model": " "}, {"judge": ""}):
+        assert "a label is not blank" in refused(finance, [both], **label)
 
 
 def test_of_several_logs_one_that_does_not_fit_or_is_of_another_benchmark_keeps_all_out(
@@ -393,7 +348,7 @@ def test_a_verdict_that_differs_from_a_stored_one_is_refused(job: Job, tmp_path:
     import_results(job, [file])
 
     def flip(document: dict[str, Any]) -> None:
-        grades = _of(document)["grades"]
+        grades = document["outputs"]["thorough"][LEG]["grades"]
         grades[0] = "false" if grades[0] == "true" else "true"
 
     line = refused(job, [edited(file, flip)])

@@ -4,7 +4,7 @@ import os
 import random
 import signal
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from multiprocessing import get_context
 from pathlib import Path
@@ -22,31 +22,29 @@ from tests.tasks.llm.conftest import written
 def prune_and_die(folder: Path) -> None:
     """Prune in steps of 50 entries, and be killed in the third."""
     pruning.ROWS_AT_ONCE = 50
-    requests: list[Collection[str]] = []
+    steps = iter(range(3))
 
     def stored(cells: Sequence[str]) -> dict[str, bool]:
-        requests.append(cells)
-        if len(requests) == 3:
+        if next(steps) == 2:
             os.kill(os.getpid(), signal.SIGKILL)
-        return dict.fromkeys(cells, True)
+        return all_stored(cells)
 
     prune(folder, 1e12, stored)
 
 
-def entry(number: int, *, finished_at_s: float = 0.0, attempt: int = 1, cell: str = "", size: int = 3_000) -> Entry:
-    reply = Reply("ok", random.Random(number).randbytes(size // 2).hex(), cost_usd=1.0)
-    return Entry(
-        f"key-{number}", attempt, cell or f"cell-{number}", "a-run", "m", "", "{}", reply, True, finished_at_s
-    )  # fmt: skip
+def entry(number: int, *, finished_at_s: float = 0.0, attempt: int = 1) -> Entry:
+    reply = Reply("ok", random.Random(number).randbytes(1_500).hex(), cost_usd=1.0)
+    return Entry(f"key-{number}", attempt, f"cell-{number}", "a-run", "m", "", "{}", reply, True, finished_at_s)
 
 
 def left(folder: Path) -> set[tuple[str, int]]:
-    keys: set[tuple[str, int]] = set()
-    for path in folder.glob("calls.sqlite"):
-        with closing(sqlite3.connect(path)) as connection:
-            assert ("ok",) == connection.execute("pragma quick_check").fetchone()
-            keys |= set(connection.execute("select call_key, attempt from calls"))
-    return keys
+    with closing(sqlite3.connect(folder / "calls.sqlite")) as connection:
+        assert ("ok",) == connection.execute("pragma quick_check").fetchone()
+        return set(connection.execute("select call_key, attempt from calls"))
+
+
+def all_stored(cells: Sequence[str]) -> dict[str, bool]:
+    return dict.fromkeys(cells, True)
 
 
 def knowing(rows: Mapping[str, bool]) -> Stored:
@@ -61,10 +59,9 @@ def test_only_what_ended_before_and_has_its_row_is_removed(tmp_path: Path, monke
     monkeypatch.setattr("tasks.llm.ledger.ledger.ROWS_AT_ONCE", 7)
     draw = random.Random(5)
     entries = [
-        entry(number, attempt=attempt, finished_at_s=draw.choice([10.0, 90.0]), size=20)
-        for number in range(60)
-        for attempt in (1, 2)
-    ]
+        entry(number, attempt=attempt, finished_at_s=draw.choice([10.0, 90.0]))
+        for number in range(60) for attempt in (1, 2)
+    ]  # fmt: skip
     rows = {f"cell-{number}": draw.random() < 0.5 for number in range(60) if draw.random() < 0.7}
     spent = {f"key-{number}": draw.randint(1, 2) for number in range(60) if draw.random() < 0.5}
     written(tmp_path, entries, list(spent.items()))
@@ -76,28 +73,27 @@ def test_only_what_ended_before_and_has_its_row_is_removed(tmp_path: Path, monke
 
     pruned = prune(tmp_path, 50.0, knowing(rows))
     kept = {(each.call_key, each.attempt) for each in entries if not may_go(each)}
-    assert left(tmp_path) == kept
+    assert kept == left(tmp_path)
     assert pruned.entries == len(entries) - len(kept) > 10
-    assert prune(tmp_path, 50.0, knowing(rows)) == Pruned()
+    assert Pruned() == prune(tmp_path, 50.0, knowing(rows))
 
 
 def test_the_disk_gets_the_space_back_and_what_was_spent_stays(tmp_path: Path) -> None:
     written(tmp_path, [entry(number, finished_at_s=float(number)) for number in range(1_000)])
     before, spend = size_of(tmp_path), spend_in(tmp_path)
-    pruned = prune(tmp_path, 900.0, lambda cells: dict.fromkeys(cells, True))
+    pruned = prune(tmp_path, 900.0, all_stored)
     assert 900 == pruned.entries
     assert pruned.freed_bytes == before - size_of(tmp_path) > 0.85 * before
-    assert spend_in(tmp_path) == spend
-    assert left(tmp_path) == {(f"key-{number}", 1) for number in range(900, 1_000)}
+    assert spend == spend_in(tmp_path)
+    assert {(f"key-{number}", 1) for number in range(900, 1_000)} == left(tmp_path)
     assert not [path for path in tmp_path.iterdir() if path.name.endswith(("-wal", "-shm"))]
 
 
 def test_a_ledger_that_is_in_use_is_left_for_later(tmp_path: Path) -> None:
     written(tmp_path, [entry(1)])
-    ledger = Ledger(tmp_path)
-    assert prune(tmp_path, 1e12, lambda cells: dict.fromkeys(cells, True)) == Pruned(is_in_use=True)
-    ledger.close()
-    assert 1 == prune(tmp_path, 1e12, lambda cells: dict.fromkeys(cells, True)).entries
+    with closing(Ledger(tmp_path)):
+        assert Pruned(is_in_use=True) == prune(tmp_path, 1e12, all_stored)
+    assert 1 == prune(tmp_path, 1e12, all_stored).entries
 
 
 def test_a_kill_in_the_middle_leaves_a_whole_ledger_and_the_next_time_goes_on(tmp_path: Path) -> None:
@@ -105,10 +101,10 @@ def test_a_kill_in_the_middle_leaves_a_whole_ledger_and_the_next_time_goes_on(tm
     process = get_context("spawn").Process(target=prune_and_die, args=(tmp_path,))
     process.start()
     process.join()
-    assert process.exitcode == -signal.SIGKILL
+    assert -signal.SIGKILL == process.exitcode
     assert 300 == len(left(tmp_path))
-    assert 300 == prune(tmp_path, 1e12, lambda cells: dict.fromkeys(cells, True)).entries
-    assert left(tmp_path) == set()
+    assert 300 == prune(tmp_path, 1e12, all_stored).entries
+    assert set() == left(tmp_path)
 
 
 def test_the_ledger_has_another_mark_whenever_replies_were_deleted_from_it(tmp_path: Path) -> None:
@@ -116,27 +112,24 @@ def test_the_ledger_has_another_mark_whenever_replies_were_deleted_from_it(tmp_p
     marks = [deletion_mark(folder)]
     written(folder, [entry(number, finished_at_s=10.0) for number in range(3)])
 
-    prune(folder, 5.0, knowing({"cell-0": True}))
-    assert marks == [deletion_mark(folder)] == [0]  # nothing was as old as that
-    prune(folder, 15.0, knowing({"cell-0": True}))
-    marks.append(deletion_mark(folder))
-    prune(folder, 15.0, knowing({"cell-0": True, "cell-1": True}))
-    marks.append(deletion_mark(folder))
-    forget(folder, {"cell-2": 20.0})
-    marks.append(deletion_mark(folder))
+    for delete in (
+        lambda: prune(folder, 5.0, all_stored),  # nothing is as old as that
+        lambda: prune(folder, 15.0, knowing({"cell-0": True})), lambda: prune(folder, 15.0, knowing({"cell-1": True})),
+        lambda: forget(folder, {"cell-2": 20.0}), lambda: forget(folder, {"cell-2": 20.0}),
+    ):  # fmt: skip
+        delete()
+        marks.append(deletion_mark(folder))
+    assert (0, 0) == (marks[0], marks[1])
     assert 4 == len(set(marks))
-    forget(folder, {"cell-2": 20.0})
-    assert marks[-1] == deletion_mark(folder)
+    assert marks[-2] == marks[-1]
 
 
 def test_the_mark_of_deletions_outlives_a_repair(tmp_path: Path) -> None:
     written(tmp_path, [entry(number) for number in range(20)])
     prune(tmp_path, 15.0, knowing({"cell-0": True}))
-    mark = deletion_mark(tmp_path)
-    with (tmp_path / "calls.sqlite").open("r+b") as file:
-        file.seek(4096)
-        file.write(b"\xff" * 4096)
-
+    mark, path = deletion_mark(tmp_path), tmp_path / "calls.sqlite"
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * 4096 + content[8192:])
     Ledger(tmp_path).close()
 
     assert 1 == len(list(tmp_path.glob("damaged-*")))

@@ -12,7 +12,7 @@ from tasks.llm.request import Call, Target
 from tasks.rules.verdict import reply_format
 from tasks.run.judge_configs import judge_target, target_of
 from tests.faults.server import FaultServer, HttpResponse
-from tests.tasks.llm.conftest import Calling, Serve, call_to
+from tests.tasks.llm.conftest import Calling, Serve
 
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is a bond?"}]
 
@@ -21,15 +21,10 @@ def sent(
     calling: Calling, server: FaultServer, shape: dict[str, Any] | None = None, **configured: Any
 ) -> dict[str, Any]:
     """The body of the request for a configured model."""
-    given = {"name": "openai/gpt-5", "api_base": server.api_base, "timeout_s": 5.0} | configured
-    model = Model.model_validate(given)
-    target = call_to(
-        server, name=model.name, parameters=model.parameters, headers=model.headers, is_streamed=model.stream
-    ).target
-    reply = calling.at_once(Call(target, MESSAGES, "a-cell", shape))[0]
-    assert "ok" == getattr(reply, "status", None), reply
+    model = Model.model_validate({"name": "openai/gpt-5", "api_base": server.api_base} | configured)
+    assert "ok" == calling(Call(target_of(model), MESSAGES, "a-cell", shape)).status
     (entry,) = server.entries
-    assert entry.path == ("/v1/responses" if model.api == "responses" else "/v1/chat/completions")
+    assert ("/v1/responses" if model.api == "responses" else "/v1/chat/completions") == entry.path
     return dict(entry.request)
 
 
@@ -37,8 +32,7 @@ def sent(
 def test_nothing_is_sent_that_was_not_configured(stream: bool, calling: Calling, serve: Serve) -> None:
     body = sent(calling, serve(HttpResponse("x")), stream=stream)
     streaming = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
-    body.pop("stream", None) if not stream else None
-    assert body == {"model": "gpt-5", "messages": MESSAGES, **streaming}
+    assert {"model": "gpt-5", "messages": MESSAGES, **streaming} == {k: v for k, v in body.items() if v is not False}
 
 
 def test_nothing_is_sent_to_the_responses_api_that_was_not_configured(calling: Calling, serve: Serve) -> None:
@@ -103,25 +97,21 @@ def test_headers_and_the_key_are_sent(way: dict[str, Any], calling: Calling, ser
 
 
 @pytest.mark.parametrize(
-    "changed",
+    ("changed", "changes_call"),
     [
-        {"reasoning_effort": "low"}, {"temperature": 0.1}, {"seed": 1}, {"max_tokens": 5}, {"web_search": True},
-        {"thinking_budget_tokens": 5}, {"api": "responses"}, {"headers": {"x-a": "b"}}, {"params": {"top_p": 0.1}}
+        *((changed, True) for changed in (
+            {"reasoning_effort": "low"}, {"temperature": 0.1}, {"seed": 1}, {"max_tokens": 5}, {"web_search": True},
+            {"thinking_budget_tokens": 5}, {"api": "responses"}, {"headers": {"x-a": "b"}}, {"params": {"top_p": 0.1}},
+        )),
+        ({"omits_think_tag": True}, False),
     ],
-    ids=lambda changed: next(iter(changed))
+    ids=str,
 )  # fmt: skip
-def test_whatever_changes_a_reply_is_part_of_the_identity(changed: dict[str, Any]) -> None:
-    plain, other = (target_of(Judge.model_validate({"name": "openai/gpt-5"} | more)) for more in ({}, changed))
-    assert plain.config_hash != other.config_hash
-    call, another = (Call(target, MESSAGES, "c") for target in (plain, other))
-    assert call.key(call.parameters(plain.parameters)) != another.key(another.parameters(other.parameters))
-
-
 @pytest.mark.parametrize("target_of_one", [target_of, judge_target])
-def test_how_a_reply_is_read_is_identity_and_changes_no_call(target_of_one: Callable[[Any], Target]) -> None:
-    plain, other = (
-        target_of_one(Judge.model_validate({"name": "openai/gpt-5"} | more)) for more in ({}, {"omits_think_tag": True})
-    )
-    assert plain.config_hash != other.config_hash
-    call, another = (Call(target, MESSAGES, "c") for target in (plain, other))
-    assert call.key(call.parameters(plain.parameters)) == another.key(another.parameters(other.parameters))
+def test_whatever_changes_a_reply_or_how_it_is_read_is_part_of_the_identity(
+    target_of_one: Callable[[Any], Target], changed: dict[str, Any], changes_call: bool
+) -> None:
+    targets = [target_of_one(Judge.model_validate({"name": "openai/gpt-5"} | more)) for more in ({}, changed)]
+    keys = [(call := Call(to, MESSAGES, "c")).key(call.parameters(to.parameters)) for to in targets]
+    assert targets[0].config_hash != targets[1].config_hash
+    assert changes_call == (keys[0] != keys[1])

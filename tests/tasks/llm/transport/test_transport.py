@@ -1,8 +1,10 @@
 """Redirects are never followed, and replies without end are read to a bound and no further."""
 
+import asyncio
 import gzip
 import itertools
 import json
+import re
 import resource
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,11 +12,9 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.calls.batches import Batching, BatchOutcome
-from tasks.llm.calls.gateway import Gateway
-from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import Budget, ModelStopped
-from tasks.llm.replies import MOST_TEXT_BYTES, Reply
+from tasks.llm.limiter import ModelStopped
+from tasks.llm.replies import MOST_TEXT_BYTES
+from tasks.llm.request import Call
 from tasks.llm.transport import MOST_BYTES, EventBody, ReplyTooLarge
 from tasks.rules.errors import PipelineError
 from tests.faults.anything import AnyServer, Plain, Seen
@@ -60,15 +60,11 @@ def test_a_redirect_is_a_failure_at_once_and_the_other_server_hears_nothing(
 ) -> None:
     calling.attempts = 4
     with AnyServer(away(status, f"{elsewhere.address}/v1/chat/completions?key=told")) as server:
-        call = call_to(f"{server.address}/v1", headers={"X-Team-Token": "blue"}, **ROUTES[route])
-        reply = calling(call)
-        assert ("redirected", None, 1, None) == (reply.status, reply.text, reply.attempts, reply.cost_usd)
-        assert reply.error is not None
-        assert f"HTTP {status}" in reply.error
-        assert elsewhere.address.removeprefix("http://") in reply.error
-        assert "told" not in reply.error
-        assert 1 == len(server.seen)
-    assert [] == elsewhere.seen
+        reply = calling(call_to(f"{server.address}/v1", headers={"X-Team-Token": "blue"}, **ROUTES[route]))
+    assert ("redirected", None, 1, None) == (reply.status, reply.text, reply.attempts, reply.cost_usd)
+    assert re.search(rf"HTTP {status}.*{elsewhere.address.removeprefix('http://')}", str(reply.error))
+    assert "told" not in str(reply.error)
+    assert (1, []) == (len(server.seen), elsewhere.seen)
 
 
 @pytest.mark.parametrize(
@@ -78,30 +74,25 @@ def test_a_location_that_is_none_is_no_reason_to_try_again(location: str, callin
     plain = Plain(302, {"Location": location.encode().decode("latin-1"), "Content-Length": "0"})
     with AnyServer(plain) as server:
         reply = calling(call_to(f"{server.address}/v1"))
-        assert ("redirected", 1) == (reply.status, len(server.seen))
-    assert reply.error is not None
-    assert reply.error.isascii()
-    assert "sk-planted" not in reply.error
+    assert ("redirected", 1) == (reply.status, len(server.seen))
+    assert str(reply.error).isascii()
+    assert "sk-planted" not in str(reply.error)
 
 
 def test_an_endpoint_that_redirects_is_stopped_in_a_line_with_its_host(calling: Calling, elsewhere: AnyServer) -> None:
     calling.concurrency = 1
     with AnyServer(away(307, elsewhere.address)) as server:
-        replies = calling.at_once(*(call_to(f"{server.address}/v1", f"q{n}") for n in range(9)))
-        assert 1 == len(server.seen)
-    assert isinstance(replies[0], Reply)
-    assert all(isinstance(reply, ModelStopped) for reply in replies[1:])
-    (reason,) = [reason for reason in calling.stopped.values() if reason]
-    assert elsewhere.address.removeprefix("http://") in reason
-    assert "\n" not in reason
+        _, *others = calling.at_once(*(call_to(f"{server.address}/v1", f"q{n}") for n in range(9)))
+    assert 1 == len(server.seen)
+    assert all(isinstance(reply, ModelStopped) for reply in others)
+    assert re.fullmatch(f".*{elsewhere.address.removeprefix('http://')}.*", str(calling.stopped.popitem()[1]))
 
 
 @pytest.mark.parametrize("moved", ["/v1/files", "/v1/batches", "/v1/batches/b", "/v1/files/f/content"])
 def test_no_step_of_a_batch_follows_a_redirect(moved: str, calling: Calling, elsewhere: AnyServer) -> None:
-    elsewhere_too = away(307, f"{elsewhere.address}{moved}")
-    server = batch_server(lambda _: (), {moved: elsewhere_too})
+    server = batch_server(lambda _: (), {moved: away(307, f"{elsewhere.address}{moved}")})
     with server, pytest.raises(PipelineError, match="redirects to localhost"):
-        looked_after(calling, server, 1)
+        asyncio.run(calling.batched(by_the_batch(server, 1)))
     assert [] == elsewhere.seen
 
 
@@ -125,10 +116,13 @@ HEAD = (
 TAIL = b'"}}],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}'
 
 
+def endless_line() -> Iterator[bytes]:
+    yield from itertools.repeat(b"x" * MEGABYTE, HUGE // MEGABYTE)
+
+
 def huge_json() -> Iterator[bytes]:
     yield HEAD
-    for _ in range(HUGE // MEGABYTE):
-        yield b"x" * MEGABYTE
+    yield from endless_line()
     yield TAIL
 
 
@@ -146,11 +140,6 @@ def bomb() -> Iterator[bytes]:
     for piece in huge_json():
         yield packer.compress(piece)
     yield packer.flush()
-
-
-def endless_line() -> Iterator[bytes]:
-    for _ in range(HUGE // MEGABYTE):
-        yield b"x" * MEGABYTE
 
 
 GZIP = {"Content-Encoding": "gzip"}
@@ -178,13 +167,11 @@ def test_a_reply_that_is_far_too_large_is_a_state_of_its_own_and_takes_no_room(k
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with AnyServer(http_response) as server:
         call = call_to(f"{server.address}/v1", **{"timeout_s": 300.0, **target})
-        reply = calling(call)
-        again = calling(call)
-        assert 1 == len(server.seen)
-        assert server.seen[0].n_sent < MOST_BYTES + UNDER_WAY
+        reply, again = calling(call), calling(call)
+        (seen,) = server.seen
+        assert seen.n_sent < MOST_BYTES + UNDER_WAY
     assert ("too_large", None, 1, "too_large") == (reply.status, reply.text, reply.attempts, again.status)
-    assert reply.error is not None
-    assert "32 MiB" in reply.error
+    assert "32 MiB" in str(reply.error)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < 500 * 1024
     assert sum(path.stat().st_size for path in calling.folder.rglob("*") if path.is_file()) < MEGABYTE
 
@@ -214,8 +201,7 @@ def test_a_packed_reply_is_read_and_nothing_but_gzip_is_asked_for(name: str, cal
 def test_a_reply_in_a_packing_that_was_not_asked_for_is_a_provider_error(calling: Calling) -> None:
     with AnyServer(Plain(headers=JSON | {"Content-Encoding": "zstd"}, body=lambda: [b"packed"])) as server:
         reply = calling(call_to(f"{server.address}/v1"))
-    assert "provider_error" == reply.status
-    assert "zstd" in str(reply.error)
+    assert ("provider_error", True) == (reply.status, "zstd" in str(reply.error))
 
 
 def batch_server(output: Callable[[list[str]], Iterable[bytes]], others: Mapping[str, Plain] = {}) -> AnyServer:
@@ -244,13 +230,8 @@ def result(custom_id: str, pieces: Iterable[bytes]) -> Iterator[bytes]:
     yield b"}}\n"
 
 
-def looked_after(calling: Calling, server: AnyServer, prompts: int) -> BatchOutcome:
-    async def work(_: Gateway, ledger: Ledger) -> BatchOutcome:
-        calls = [call_to(f"{server.address}/v1", f"q{n}", name="openai/candidate") for n in range(prompts)]
-        return await Batching(calls[0].target, ledger, Budget(None, None), "a-run").submit_and_collect(calls, 60.0)
-
-    calling.patience_s = 300.0
-    return calling.inside(work)
+def by_the_batch(server: AnyServer, n_calls: int) -> list[Call]:
+    return [call_to(f"{server.address}/v1", f"q{n}", name="openai/candidate") for n in range(n_calls)]
 
 
 @pytest.mark.slow
@@ -264,7 +245,7 @@ def test_a_result_that_is_too_large_is_read_to_its_bound_and_what_came_before_is
         yield from result(ids[2], [HEAD, b"last", TAIL])
 
     with batch_server(output) as server:
-        merged = looked_after(calling, server, 3)
+        merged = asyncio.run(calling.batched(by_the_batch(server, 3)))
         assert server.seen[-1].n_sent < MOST_BYTES + UNDER_WAY
     assert [
         ("ok", "first"), ("too_large", None), ("too_large", None),

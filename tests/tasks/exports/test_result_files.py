@@ -1,21 +1,104 @@
-"""Results as a data set: what the library `datasets` loads is what is stored."""
+"""Results as files: leaderboards for spreadsheets, and data sets that the library `datasets` loads as stored."""
 
+import csv
 import re
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pyarrow.parquet as pq
 import pytest
 import yaml
 
 from tasks.aggregate import aggregate
+from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
+from tasks.exports.board_files import write_board
 from tasks.exports.data_set import USUAL, export_data_sets
+from tasks.figures.leaderboard import LeaderboardOptions, leaderboard
 from tasks.ingest import ingest
 from tasks.rules.errors import UsageError
+from tasks.rules.records import ResultTable
 from tests.kit import job_on, row, rows_in
-from tests.tasks.exports.inspected import CANARY, TASKS, job_of_world
+from tests.tasks.exports.conftest import CANARY, TASKS, job_of_world
 from warehouse import Warehouse
+
+FORMULA = '=HYPERLINK("http://x","y")'
+CHOICES = [
+    LeaderboardOptions(), LeaderboardOptions(vintage="all"), LeaderboardOptions(is_severity=True),
+    LeaderboardOptions(is_hard=True),
+    *(LeaderboardOptions(by=by) for by in load_benchmark("prbench").common_breakdowns),
+]  # fmt: skip
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> tuple[Job, ResultTable]:
+    """One row of everything that a cell can hold."""
+    values = (FORMULA, "-3 %", "2026-11-22", "plain", 7, -0.25, True, None, ["a", "b"],
+              datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), date(2026, 1, 2))  # fmt: skip
+    names = ["model", "judge", "vintage", "split", "n_tasks", "mean_score", "is_complete", "ci_low", "selections",
+             "first_response_at", "created_at"]  # fmt: skip
+    return job_on("sample", tmp_path / "data"), ResultTable(names, [values])
+
+
+def lines(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8-sig", newline="") as opened:
+        return list(csv.reader(opened))
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=str)
+def test_each_column_of_each_leaderboard_is_explained(
+    choice: LeaderboardOptions, inspected: Job, tmp_path: Path
+) -> None:
+    table = leaderboard(inspected, choice)
+    if not table.rows:
+        # The world has no hard subset and few labels; what a leaderboard says of them has the same columns.
+        table = ResultTable(table.columns, [(None,) * len(table.columns)])
+    write_board(inspected, table, tmp_path / "board.csv", choice.by)
+
+    heading, *explained = lines(tmp_path / "board-columns.csv")
+    assert ["column", "meaning"] == heading
+    assert [name for name, _ in explained] == lines(tmp_path / "board.csv")[0]
+    assert [] == [name for name, meaning in explained if len(meaning) < 10]
+
+
+def test_csv_keeps_numbers_and_dates_and_marks_only_spreadsheet_code(
+    odd: tuple[Job, ResultTable], tmp_path: Path
+) -> None:
+    write_board(*odd, tmp_path / "odd.csv")
+
+    _, values = lines(tmp_path / "odd.csv")
+    assert [
+        f"'{FORMULA}", "'-3 %", "2026-11-22", "plain", "7", "-0.25", "True", "", "a, b", "2026-01-02T03:04:05+00:00",
+        "2026-01-02",
+    ] == values[2:]  # fmt: skip
+
+
+def test_excel_has_each_value_in_its_type_and_no_formula(odd: tuple[Job, ResultTable], tmp_path: Path) -> None:
+    write_board(*odd, tmp_path / "odd.xlsx")
+
+    sheet = openpyxl.load_workbook(tmp_path / "odd.xlsx")["leaderboard"]
+    cells = {sheet.cell(1, column).value: sheet.cell(2, column) for column in range(1, sheet.max_column + 1)}
+    assert {
+        "model": (FORMULA, "s", True), "judge": ("-3 %", "s", True), "vintage": ("2026-11-22", "s", False),
+        "n_tasks": (7, "n", False), "mean_score": (-0.25, "n", False), "is_complete": (True, "b", False),
+        "ci_low": (None, "n", False), "selections": ("a, b", "s", False),
+        "first_response_at": (datetime(2026, 1, 2, 3, 4, 5), "d", False),
+        "created_at": (datetime(2026, 1, 2), "d", False),
+    }.items() <= {
+        name: (cell.value, cell.data_type, bool(cell.quotePrefix)) for name, cell in cells.items()
+    }.items()  # fmt: skip
+
+
+def test_an_empty_leaderboard_is_refused(odd: tuple[Job, ResultTable], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no model has a verdict in this selection"):
+        write_board(odd[0], ResultTable(odd[1].columns, []), tmp_path / "board.csv")
+    assert [] == list(tmp_path.iterdir())
+
+
+# data sets
+
 
 OF_OTHERS = "a text of another revision"
 
@@ -73,8 +156,7 @@ def test_both_loaders_give_the_stored_rows(library: Any, folder: Path, job: Job,
 def test_the_whole_folder_loads_as_all_tables_and_the_leaderboard_comes_first(library: Any, folder: Path) -> None:
     assert list(USUAL) == list(library.load_from_disk(str(folder)))
     assert list(USUAL) == library.get_dataset_config_names(str(folder))
-    (split,) = library.load_dataset(str(folder)).values()
-    assert "mean_score" in split.column_names
+    assert "mean_score" in library.load_dataset(str(folder))["test"].column_names
 
 
 def test_the_card_has_the_meaning_of_every_column_licence_notice_and_sizes(folder: Path, job: Job) -> None:

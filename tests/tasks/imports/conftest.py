@@ -1,0 +1,14 @@
+"""Data sets whose tasks are there for what is imported."""
+
+from pathlib import Path
+
+from tasks.config.job import Job
+from tasks.ingest import ingest
+from tests.kit import good_row, job_on, write_jsonl
+
+
+def ingested(folder: Path, *task_ids: str) -> Job:
+    """A job on good tasks, ingested."""
+    job = job_on(write_jsonl(folder / "finance.jsonl", map(good_row, task_ids)), folder / "warehouse")
+    ingest(job)
+    return job
