@@ -4,12 +4,14 @@ A test spells out only what it is about; all other content is made up.
 """
 
 import asyncio
+import functools
 import json
 import math
 import os
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -33,6 +35,7 @@ from tasks.ingest import ingest
 from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_verdicts
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.replies import Reply
 from tasks.rules.identity import criterion_hash
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
@@ -43,6 +46,7 @@ from warehouse.tables import TABLES
 
 Rows = dict[str, list[dict[str, Any]]]
 """Rows by table."""
+Patch, Printed = pytest.MonkeyPatch, pytest.CaptureFixture[str]
 Fill = Callable[..., Reader]
 """Of the fixture `published`: rows by table, any number of times, to a reader on them."""
 
@@ -228,6 +232,13 @@ def recorded(job: Job, *entries: Entry) -> None:
     asyncio.run(write())
 
 
+def call_entry(key: str, run_id: str = "a-run", *, cost_usd: float | None = 0.5, **values: Any) -> Entry:
+    """A finished call for a ledger."""
+    reply = Reply("ok", "x", prompt_tokens=1, completion_tokens=1, cost_usd=cost_usd)
+    usual = {"attempt": 1, "cell": "c", "model": "m", "endpoint": "", "parameters": "{}", "is_final": True}
+    return Entry(**{"call_key": key, "run_id": run_id, "reply": reply, **usual, **values})
+
+
 def imported(job: Job, source: Path | Store) -> StageReport:
     """Take in an export or a publication."""
     with opened_export(source) as export:
@@ -296,15 +307,19 @@ def prepared(job: Job) -> Job:
     return job
 
 
-def sampled(job: Job, *, retry_failed: bool = False) -> StageReport:
-    """Sample what is missing, and publish it."""
+def sampled(job: Job, *, retry_failed: bool = False, size: int = 10**6) -> StageReport:
+    """Sample what is missing, in batches of this size, and publish it."""
     report = StageReport("sample")
 
     async def run() -> None:
         cells = plan_samples(job, retry_failed=retry_failed)
         async with open_run_context(job) as context:
             async with asyncio.TaskGroup() as group:
-                done = [group.create_task(sample_cells(job, context, label, batch)) for label, batch in cells.items()]
+                done = [
+                    group.create_task(sample_cells(job, context, label, of_label[start : start + size]))
+                    for label, of_label in cells.items()
+                    for start in range(0, len(of_label), size)
+                ]
             for each in done:
                 report.add(each.result())
             context.add_notices(report)
@@ -314,8 +329,8 @@ def sampled(job: Job, *, retry_failed: bool = False) -> StageReport:
     return report
 
 
-def judged(job: Job, *, retry_failed: bool = False) -> StageReport:
-    """Judge what is missing, and publish it."""
+def judged(job: Job, *, retry_failed: bool = False, size: int = 10**6) -> StageReport:
+    """Judge what is missing, in batches of so many responses, and publish it."""
     report = StageReport("judge")
 
     async def run() -> None:
@@ -327,12 +342,28 @@ def judged(job: Job, *, retry_failed: bool = False) -> StageReport:
                     report.add_messages(
                         await judge_by_provider_batches(job, context, judge_config, ids, retry_failed=retry_failed)
                     )
-                report.add(await judge_responses(job, context, judge_config, ids, retry_failed=retry_failed))
+                batches = [ids[start : start + size] for start in range(0, max(len(ids), 1), size)]
+                call = functools.partial(judge_responses, job, context, judge_config, retry_failed=retry_failed)
+                done = await asyncio.gather(*(call(some, batch_index=i) for i, some in enumerate(batches)))
+                for each in done:
+                    report.add(each)
             context.add_notices(report)
 
     asyncio.run(run())
     Warehouse(job.warehouse).publish()
     return report
+
+
+def until(
+    condition: Callable[[], object], process: "subprocess.Popen[Any] | None" = None, within_s: float = 240, *,
+    every_s: float = 0.05,
+) -> None:  # fmt: skip
+    """Wait until a condition holds, while a process runs."""
+    deadline_s = time.monotonic() + within_s
+    while not condition():
+        assert process is None or process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline_s, "the condition never held"
+        time.sleep(every_s)
 
 
 def shared_folder(factory: pytest.TempPathFactory) -> Path:

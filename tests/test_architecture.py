@@ -11,24 +11,17 @@ from pathlib import Path
 import pytest
 
 import sql
-from tasks.benchmarks import benchmark_names
+from tasks.benchmarks import benchmark_names, load_benchmark
+from tasks.check import expectations_of
 from tests.kit import ROOT, tracked_files
 
 PACKAGES = ("flows", "tasks", "sql", "expectations", "warehouse")
 TASKS_LEVELS = (
-    {"rules"},
-    {"benchmarks", "prompts", "console"},
-    {"config"},
-    {"dataset", "llm"},
-    {"bundles", "measures", "run"},
+    {"rules"}, {"benchmarks", "prompts", "console"}, {"config"}, {"dataset", "llm"}, {"bundles", "measures", "run"},
     {"compare"},
     {"ingest", "assemble", "sample", "judge", "check", "aggregate", "hard_subset", "analyses", "cascade", "stopping"},
-    {"drift", "alerts", "imports", "maintain", "plan"},
-    {"figures"},
-    {"report"},
-    {"exports"},
-    {"certify", "results"},
-)
+    {"drift", "alerts", "imports", "maintain", "plan"}, {"figures"}, {"report"}, {"exports"}, {"certify", "results"},
+)  # fmt: skip
 """The folders of `tasks/`, and stages of one module, lowest first: each uses only lower ones.
 
 The stages share a level: none imports another.
@@ -63,13 +56,9 @@ NEVER: dict[str, set[str]] = {
 """Part -> what it may not use."""
 
 ONLY_IN = {
-    "litellm": "tasks.llm",
-    "ray": "tasks.llm.senders",
-    "fsspec": "tasks.bundles.stores",
-    "great_expectations": "expectations",
-    "flows": "flows",
-    "rich.console": "tasks.console.printing",
-}
+    "litellm": "tasks.llm", "ray": "tasks.llm.senders", "fsspec": "tasks.bundles.stores",
+    "great_expectations": "expectations", "flows": "flows", "rich.console": "tasks.console.printing",
+}  # fmt: skip
 """Library or part -> the only part that uses it."""
 
 DEFAULT_BENCHMARK = "prbench"
@@ -210,18 +199,10 @@ def test_the_top_level_holds_exactly_what_it_should() -> None:
 
 def test_every_folder_with_python_is_a_package() -> None:
     folders = {file.parent for file in tracked_files() if file.suffix == ".py" and not file.parts[0].startswith(".")}
-
-    assert [] == sorted(str(folder) for folder in folders if not (ROOT / folder / "__init__.py").is_file())
-
-
-def test_every_mart_is_described_and_nothing_else_is() -> None:
-    assert sql.schema()["marts"].keys() == {path.stem for path in (sql.FOLDER / "marts").rglob("*.sql")}
+    assert [] == [folder for folder in folders if not (ROOT / folder / "__init__.py").is_file()]
 
 
 def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name() -> None:
-    from tasks.benchmarks import benchmark_names, load_benchmark
-    from tasks.check import expectations_of
-
     tables = {each.table for name in benchmark_names() for each in expectations_of(load_benchmark(name))}
 
     assert sorted(sql.queries("checks")) == sorted(tables)
@@ -238,6 +219,9 @@ def test_no_private_name_of_a_module_is_imported() -> None:
     assert [] == wrong
 
 
+PATHS = r"`((?:\.\./)*\w[\w./-]+/[\w.-]+\.(?:py|sql|yml)|(?:flows|sql|tasks|tests)/[\w./-]+/)`"
+
+
 def test_documents_and_docstrings_name_only_files_and_folders_that_exist() -> None:
     files = tracked_files()
     known = {str(path) for file in files for path in (file, *file.parents)}
@@ -246,11 +230,8 @@ def test_documents_and_docstrings_name_only_files_and_folders_that_exist() -> No
         if file.suffix not in {".md", ".py", ".sql", ".yml"}:
             continue
         text = (ROOT / file).read_text(encoding="utf-8")
-        named = re.findall(
-            r"`((?:\.\./)*\w[\w./-]+/[\w.-]+\.(?:py|sql|yml)|(?:flows|sql|tasks|tests)/[\w./-]+/)`", text
-        )
-        is_of_today = file.name != "CHANGELOG.md"
-        gone += [f"{file}: {name}" for name in named if is_of_today and not is_known(name.rstrip("/"), known)]
+        named = re.findall(PATHS, text) if file.name != "CHANGELOG.md" else []
+        gone += [f"{file}: {name}" for name in named if not is_known(name.rstrip("/"), known)]
         links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)[^)]*\)", text) if file.suffix == ".md" else []
         gone += [f"{file}: {link}" for link in links if not (ROOT / file.parent / link).exists()]
 

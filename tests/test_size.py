@@ -7,7 +7,7 @@ import tokenize
 from collections import Counter
 from pathlib import Path
 
-from tests.test_architecture import ROOT, tracked_files
+from tests.kit import ROOT, tracked_files
 
 BUDGETS = {
     "expectations": 175, "flows": 1657, "flows/cli": 1979, "flows/report_server": 496, "flows/run": 427,
@@ -56,19 +56,11 @@ def docstrings(text: str) -> set[int]:
     return {number for node in texts for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
 
 
-def size_of_folders() -> Counter[str]:
+def test_no_folder_is_larger_than_its_budget_and_one_that_became_smaller_has_a_lower_one() -> None:
     sizes: Counter[str] = Counter()
     for file in tracked_files():
         if not file.parts[0].startswith(".") and file.suffix in {".py", *COMMENTS}:
             sizes["/".join(file.parts[: 2 if len(file.parts) > 2 else 1])] += code_lines(ROOT / file)
-    return sizes
 
-
-def test_no_folder_is_larger_than_its_budget() -> None:
-    assert {} == {folder: size for folder, size in size_of_folders().items() if size > BUDGETS.get(folder, 0)}
-
-
-def test_a_folder_that_became_smaller_has_a_lower_budget() -> None:
-    sizes = size_of_folders()
-
+    assert {} == {folder: size for folder, size in sizes.items() if size > BUDGETS.get(folder, 0)}
     assert {} == {folder: sizes[folder] for folder, budget in BUDGETS.items() if sizes[folder] < budget - SLACK}

@@ -160,14 +160,13 @@ def judge_stage(api_base: str, n_calls: int, at_once: int, **settings: Any) -> F
 
 
 def client_figures(client: str, api_base: str, n_calls: int, at_once: int) -> Figures:
-    """The figures of the `stage`, of the stage with senders of Ray, and of bare loops: `litellm`, `openai`."""
+    """The figures of the `stage`, of the stage with senders of Ray, and of a bare loop of `litellm`."""
     if client in SENDERS:
         calls = {"where": "ray", "address": "local", "senders": SENDERS[client]}
         return judge_stage(api_base, n_calls, at_once, calls=calls)
     if client == "stage":
         return judge_stage(api_base, n_calls, at_once)
-    bare = bare_litellm if client == "litellm" else bare_openai
-    return asyncio.run(bare(api_base, prompts(n_calls), at_once))
+    return asyncio.run(bare_litellm(api_base, prompts(n_calls), at_once))
 
 
 async def _judged(
@@ -215,18 +214,6 @@ async def bare_litellm(api_base: str, texts: Iterable[str], at_once: int) -> Fig
         )  # fmt: skip
 
     return await loop(send, texts, at_once)
-
-
-async def bare_openai(api_base: str, texts: Iterable[str], at_once: int) -> Figures:
-    """A loop of the client of OpenAI."""
-    from openai import AsyncOpenAI
-
-    async with AsyncOpenAI(base_url=api_base, api_key="none", max_retries=0, timeout=600) as client:
-
-        async def send(text: str) -> object:
-            return await client.chat.completions.create(model="judge", messages=[{"role": "user", "content": text}])
-
-        return await loop(send, texts, at_once)
 
 
 def in_process_of_its_own(measure: Callable[..., T], *arguments: Any) -> T:

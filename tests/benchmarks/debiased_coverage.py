@@ -90,16 +90,12 @@ class World:
 
 
 WORLDS = {
-    "biased by category": World(_by_category),
-    "lenient with this model": World(_constant(0.35, 0.05)),
-    "biased by length": World(_by_length),
-    "wrong in a quarter of tasks": World(_within_tasks),
-    "wrong in 2 %, all one way": World(_constant(0.045, 0.0)),
-    "wrong in 2 %, both ways": World(_constant(0.02, 0.02)),
-    "noise": World(_constant(0.5, 0.5)),
-    "perfect": World(_constant(0.0, 0.0)),
+    "biased by category": World(_by_category), "lenient with this model": World(_constant(0.35, 0.05)),
+    "biased by length": World(_by_length), "wrong in a quarter of tasks": World(_within_tasks),
+    "wrong in 2 %, all one way": World(_constant(0.045, 0.0)), "wrong in 2 %, both ways": World(_constant(0.02, 0.02)),
+    "noise": World(_constant(0.5, 0.5)), "perfect": World(_constant(0.0, 0.0)),
     "by category, heavy weights": World(_by_category, is_heavy=True),
-}
+}  # fmt: skip
 
 
 @cache

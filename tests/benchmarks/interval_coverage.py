@@ -133,14 +133,9 @@ def wider(scores: np.ndarray, samples: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def cell(
-    world: World,
-    n_tasks: int,
-    trials: int,
-    replications: int,
-    samples: np.ndarray,
-    seed: int,
+    world: World, n_tasks: int, trials: int, replications: int, samples: np.ndarray, seed: int,
     methods: Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]] = every_method,
-) -> dict[str, tuple]:
+) -> dict[str, tuple]:  # fmt: skip
     """Method -> (coverage in %, the mean width by that of Student's t) of one cell of the table.
 
     Over the samples in which enough tasks differ for an interval; the share of these stands under `given`, in %.
@@ -162,12 +157,9 @@ def cell(
 
 
 def rows(
-    replications: int,
-    resamples: int,
-    tasks: tuple[int, ...] = TASKS,
-    trials: tuple[int, ...] = TRIALS,
+    replications: int, resamples: int, tasks: tuple[int, ...] = TASKS, trials: tuple[int, ...] = TRIALS,
     worlds: dict[str, World] = WORLDS,
-) -> Iterator[tuple[str, ...]]:
+) -> Iterator[tuple[str, ...]]:  # fmt: skip
     """The lines of the table; the draws are shared by all replications of a number of tasks."""
     for n_tasks in tasks:
         samples = intervals.draws(n_tasks, resamples)

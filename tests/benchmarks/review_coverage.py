@@ -89,12 +89,10 @@ def coverage(world: World, design: str, replications: int, resamples: int, seed:
 
 
 WORLDS = {
-    "as in the paper, 300 criteria": World(),
-    "as in the paper, 1,000 criteria": World(n_sampled=1_000),
-    "tasks hang together more": World(clustering=0.3),
-    "few agree": World(agreeing=(0.8, 0.7, 0.6, 0.3)),
+    "as in the paper, 300 criteria": World(), "as in the paper, 1,000 criteria": World(n_sampled=1_000),
+    "tasks hang together more": World(clustering=0.3), "few agree": World(agreeing=(0.8, 0.7, 0.6, 0.3)),
     "100 criteria": World(n_sampled=100),
-}
+}  # fmt: skip
 
 
 def main() -> None:

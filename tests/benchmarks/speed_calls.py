@@ -1,4 +1,4 @@
-"""Calls a second, and CPU a call: the judge stage, alone and with senders of Ray, beside bare loops.
+"""Calls a second, and CPU a call: the judge stage, alone and with senders of Ray, beside a bare loop.
 
 Every client has the same prompts and the same concurrency; the provider, Ray's own processes and the client share the
 machine. The figures are those between the first call and the last; imports are not in them.
@@ -11,7 +11,7 @@ from tests.benchmarks.bench import SENDERS, Figures, client_figures, in_process_
 from tests.benchmarks.figures import Figure, arguments, report
 from tests.faults.process import ServerProcess
 
-CLIENTS = ("stage", "litellm", "openai", *SENDERS)
+CLIENTS = ("stage", "litellm", *SENDERS)
 MEASURES = {
     "ms a call": lambda of: 1000 / of.calls_a_second, "CPU ms a call": lambda of: of.cpu_ms_a_call,
     "senders' CPU ms a call": lambda of: 1000 * of.senders_cpu_s / of.calls,
@@ -38,7 +38,7 @@ def main() -> None:
         medians = {
             client: [median_high(map(of, each)) for of in MEASURES.values()] for client, each in figures_of.items()
         }
-        base = next((client for client in CLIENTS[1:3] if client in figures_of), CLIENTS[0])
+        base = "litellm" if "litellm" in figures_of else CLIENTS[0]
         rows = [
             (client, f"{1000 / each[0]:.0f}", *(f"{value:.2f}" for value in each),
              *(f"{each[i] / medians[base][i]:.2f}" for i in (0, 1)),

@@ -7,18 +7,16 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from tests.benchmarks.bench import table
 from tests.benchmarks.figures import Figure, arguments, report
 from tests.faults.server import FaultServer
 from tests.flows.prefect_server import serving_prefect
+from tests.kit import configure, endpoint
 
 PRBENCH = Path(sys.executable).with_name("prbench")
 BASELINE = "import prefect"
@@ -42,37 +40,21 @@ def cost_of(command: Sequence[str | Path], folder: Path, server: FaultServer | N
     left_out = ("PREFECT_", "PYTHONDONTWRITEBYTECODE")
     own = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     own |= {"PREFECT_HOME": str(folder / "prefect"), "LITELLM_LOCAL_MODEL_COST_MAP": "True"} | more
-    n_before = len(server.book) if server else 0
+    n_before = len(server.entries) if server else 0
     before, began_s = os.times(), time.monotonic()
-    first: list[float] = []
-    with subprocess.Popen(command, cwd=folder, env=own, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-        ended = threading.Event()
-
-        def watch() -> None:
-            while server and not first and not ended.wait(0.01):
-                if len(server.book) > n_before:
-                    first.append(time.monotonic() - began_s)
-
-        watching = threading.Thread(target=watch, daemon=True)
-        watching.start()
-        _, stderr = process.communicate()
-        ended.set()
-        watching.join()
+    done = subprocess.run(command, cwd=folder, env=own, capture_output=True, check=False)
     wall_s, after = time.monotonic() - began_s, os.times()
-    if process.returncode:
-        raise SystemExit(f"{' '.join(map(str, command))}: exit {process.returncode}\n{stderr.decode()}")
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stderr.decode()}")
     cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
-    return Cost(cpu_s, wall_s, first[0] if first else None)
+    calls = server.entries[n_before:] if server else []
+    return Cost(cpu_s, wall_s, calls[0].arrived_at_s - began_s if calls else None)
 
 
 def configured(folder: Path, server: FaultServer, *labels: str) -> None:
     """Configure models on the shipped sample, and a judge."""
-    base = {"api_base": server.api_base}
-    settings = {
-        "dataset": {"source": "sample"}, "judges": [{**base, "name": "hosted_vllm/judge", "label": "judge"}],
-        "models": [{**base, "name": f"hosted_vllm/{label}", "label": label} for label in labels],
-    }  # fmt: skip
-    (folder / "prbench.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    models = [endpoint(label, server.api_base) for label in labels]
+    configure(folder, dataset={"source": "sample"}, models=models, judges=[endpoint("judge", server.api_base)])
 
 
 def measured(folder: Path) -> dict[str, Cost]:

@@ -1,16 +1,14 @@
-"""The report at full size: building it, building it again, after a night of one model; its size; opening its pages.
+"""The report at full size: building it, building it again, after a night of one model; its size.
 
-What building takes stands beside a plain copy of the same rows to compressed JSON by DuckDB, what opening a page takes
-beside opening an empty one. The texts are made-up words: they compress worse than what people read.
+What building takes stands beside a plain copy of the same rows to compressed JSON by DuckDB. The texts are made-up
+words: they compress worse than what people read.
 """
 
-import statistics
 import tempfile
 import time
 from pathlib import Path
 
 import duckdb
-from playwright.sync_api import Browser
 
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
@@ -19,7 +17,6 @@ from tests.benchmarks.bench import Clock, Figures, in_process_of_its_own, table
 from tests.benchmarks.figures import Figure, arguments, report
 from tests.benchmarks.synthetic import REVISION, Size, add_night, synthetic_warehouse
 from tests.kit import job_on
-from tests.tasks.report.browser import browsing, chromium, visiting
 from warehouse import Warehouse
 
 _COPIES = {
@@ -29,19 +26,6 @@ _COPIES = {
     "message_rows": "task_id, position, role, content",
 }
 """The columns of each table that the drill-down shows."""
-_PAGES = ("index.html", "tasks.html", "task.html", "verdicts.html")
-_OPENINGS = 5
-_NOTE_RENDERED = """
-    const note = () => { window.drawn_ms ??= performance.now(); };
-    new MutationObserver(() => {
-        if (document.documentElement.dataset.rendered) requestAnimationFrame(note);
-    }).observe(document, { attributes: true, subtree: true, attributeFilter: ["data-rendered"] });
-"""
-_RENDERED_MS = """() => new Promise((resolve) => {
-    const look = () => window.drawn_ms ? resolve(window.drawn_ms) : setTimeout(look, 5);
-    look();
-})"""
-_EMPTY = """<!doctype html><title>empty</title><script src="empty.js"></script>"""
 
 
 Built = tuple[Figures, float]
@@ -84,29 +68,6 @@ def copied(folder: Path, target: Path) -> Built:
     return figures, sum(path.stat().st_size for path in target.iterdir()) / 1e6
 
 
-def openings(site: Path) -> list[tuple[str, float]]:
-    """Milliseconds from the start of the navigation to the drawn page, each time in a browser that has seen none."""
-    (site.parent / "empty").mkdir(exist_ok=True)
-    (site.parent / "empty/empty.html").write_text(_EMPTY, encoding="utf-8")
-    (site.parent / "empty/empty.js").write_text("document.documentElement.dataset.rendered = 'yes';", encoding="utf-8")
-    benchmark = site / job_of(site).settings.benchmark  # above it there is only a page that leads on
-    with browsing() as browser:
-        figures = [("an empty page", opened(browser, site.parent / "empty", "empty.html"))]
-        return figures + [(name, opened(browser, benchmark, name)) for name in _PAGES]
-
-
-def opened(browser: Browser, folder: Path, name: str) -> float:
-    """The median of some openings."""
-    times_ms = []
-    for _ in range(_OPENINGS):
-        with visiting(browser, folder) as visit:
-            visit.page.add_init_script(_NOTE_RENDERED)
-            visit.page.goto(f"{visit.folder.as_uri()}/{name}", wait_until="commit")
-            times_ms.append(visit.value(_RENDERED_MS))
-            assert [] == visit.faults
-    return statistics.median(times_ms)
-
-
 def main() -> None:
     """Measure and print."""
     given = arguments(
@@ -133,12 +94,6 @@ def main() -> None:
             ],
         ))  # fmt: skip
         figures = [Figure(name, each.cpu_s, builds[0][0], copy.cpu_s) for name, (each, _) in builds[1:]]
-        pages = openings(site) if chromium() else [("no page was opened: Chromium is not installed", 1.0)]
-        figures += [Figure(name, each_ms, pages[0][0], pages[0][1], "ms") for name, each_ms in pages[1:]]
-        print(table(
-            ["page", "drawn after ms", "ratio"],
-            [(name, f"{each_ms:.0f}", f"{each_ms / pages[0][1]:.1f}") for name, each_ms in pages],
-        ))  # fmt: skip
         print(report(f"speed_report, {size.verdicts:,} verdicts", figures, must_keep=given.keep))
 
 

@@ -35,9 +35,7 @@ def _bounded(dice: Dice, shape: tuple[int, ...]) -> Floats:
 
 
 WORLDS: dict[str, Callable[[Dice, tuple[int, ...]], Floats]] = {
-    "normal": lambda dice, shape: dice.normal(0.0, 0.15, shape),
-    "bounded": _bounded,
-    "in steps of 0.1": _steps,
+    "normal": lambda dice, shape: dice.normal(0.0, 0.15, shape), "bounded": _bounded, "in steps of 0.1": _steps,
     "3 % differ, normal": _sparse(0.03, lambda dice, shape: dice.normal(0.0, 0.3, shape)),
     "10 % differ, normal": _sparse(0.10, lambda dice, shape: dice.normal(0.0, 0.3, shape)),
     "10 % differ, t with 2 degrees": _sparse(0.10, lambda dice, shape: 0.2 * dice.standard_t(2, shape)),
@@ -46,7 +44,7 @@ WORLDS: dict[str, Callable[[Dice, tuple[int, ...]], Floats]] = {
     "few near 1": lambda dice, shape: dice.beta(0.15, 0.85, shape) - 0.15,
     "10 % differ, exponential": _sparse(0.10, lambda dice, shape: 0.3 * (dice.exponential(1.0, shape) - 1.0)),
     "lognormal": lambda dice, shape: 0.1 * (dice.lognormal(0.0, 1.0, shape) - np.exp(0.5)),
-}
+}  # fmt: skip
 """World -> differences of tasks with mean 0; the last four are skewed, as no model beside itself is."""
 
 
@@ -90,13 +88,9 @@ def rule(n_tasks: int, n_comparisons: int = 1, block: int = BLOCK) -> Rule:
 
 
 def false_share(
-    draw: Callable[[Dice, tuple[int, ...]], Floats],
-    n_tasks: int,
-    n_comparisons: int,
-    families: int,
-    seed: int,
+    draw: Callable[[Dice, tuple[int, ...]], Floats], n_tasks: int, n_comparisons: int, families: int, seed: int,
     block: int = BLOCK,
-) -> tuple[float, float]:
+) -> tuple[float, float]:  # fmt: skip
     """The share of families with any false `different`, and with any false `equal`, at any look."""
     dice, of_each, n = np.random.default_rng(seed), rule(n_tasks, n_comparisons, block), families * n_comparisons
     parts = [min(_AT_ONCE, n - start) for start in range(0, n, _AT_ONCE)]

@@ -158,15 +158,11 @@ class Planting:
 
 
 PLANTINGS = {
-    "one topic": Planting(),
-    "two topics": Planting(n_topics=2),
-    "an area of four topics": Planting(is_area=True),
-    "one topic, weaker": Planting(by=1.2),
-    "one topic, 100 tasks": Planting(n_tasks=100),
-    "one topic, 500 tasks": Planting(n_tasks=500),
-    "one topic, unequal sizes": Planting(evenness=0.7),
+    "one topic": Planting(), "two topics": Planting(n_topics=2), "an area of four topics": Planting(is_area=True),
+    "one topic, weaker": Planting(by=1.2), "one topic, 100 tasks": Planting(n_tasks=100),
+    "one topic, 500 tasks": Planting(n_tasks=500), "one topic, unequal sizes": Planting(evenness=0.7),
     "one topic, category follows topic": Planting(loyalty=0.8),
-}
+}  # fmt: skip
 TREES = ("tree", "category", "random tree", "true topics")
 FALSE = "false, %"
 
@@ -260,11 +256,9 @@ NULLS = {
     "20 tasks": Null(lambda dice, world, n: chances(dice, world, n, 1, 1), n_tasks=20),
     "40 hard tasks": Null(lambda dice, world, n: chances(dice, world, n, 0.3, 2.7), n_tasks=40),
     "unequal topics": Null(lambda dice, world, n: chances(dice, world, n, 1, 1), evenness=0.3),
-    "a topic's verdicts alike in a task": Null(alike_by_topic),
-    "noise of t with 3 degrees": Null(heavy),
-    "nearly the same responses": Null(sparse),
-    "a third undecided": Null(undecided),
-}
+    "a topic's verdicts alike in a task": Null(alike_by_topic), "noise of t with 3 degrees": Null(heavy),
+    "nearly the same responses": Null(sparse), "a third undecided": Null(undecided),
+}  # fmt: skip
 
 
 def null_shares(world: Null, seeds: range) -> tuple[float, ...]:

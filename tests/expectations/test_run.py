@@ -44,7 +44,7 @@ KINDS: list[tuple[str, dict[str, Any], dict[str, list[Any]], list[int]]] = [
 
 
 @pytest.mark.parametrize(("kind", "arguments", "columns", "failing"), KINDS)
-def test_the_rows_that_fail_are_named_and_all_rows_are_counted(
+def test_the_failing_rows_are_named_and_all_counted(
     kind: str, arguments: dict[str, Any], columns: dict[str, list[Any]], failing: list[int]
 ) -> None:
     frame = rows(**columns)

@@ -61,17 +61,14 @@ def test_an_expectation_is_stored_as_the_call_that_makes_it() -> None:
     assert "a task has 10 to 30 criteria" == expectation.meaning
 
 
-@pytest.mark.parametrize(
-    ("invariants", "reason"),
-    [
-        ({"weigth_range": {"lowest": 1}}, "there is no check weigth_range; known are category_known"),
-        ({"weight_range": {"lowest": 1}}, "weight_range: .* 'highest'"),
-        ({"positive_criterion": {"fewest": 1}}, "positive_criterion: .* 'fewest'"),
-        ({"short": {**OWN, "table": "verdicts"}}, "short: `table` is criteria or rubrics"),
-        ({"short": {**OWN, "severity": "quarantine"}}, "short: .*`severity` is critical or warning"),
-        ({"short": {"expectation": "ExpectColumnValuesToNotBeNull"}}, "short: .* 'table' and 'meaning'"),
-    ],
-)
+@pytest.mark.parametrize(("invariants", "reason"), [
+    ({"weigth_range": {"lowest": 1}}, "there is no check weigth_range; known are category_known"),
+    ({"weight_range": {"lowest": 1}}, "weight_range: .* 'highest'"),
+    ({"positive_criterion": {"fewest": 1}}, "positive_criterion: .* 'fewest'"),
+    ({"short": {**OWN, "table": "verdicts"}}, "short: `table` is criteria or rubrics"),
+    ({"short": {**OWN, "severity": "quarantine"}}, "short: .*`severity` is critical or warning"),
+    ({"short": {"expectation": "ExpectColumnValuesToNotBeNull"}}, "short: .* 'table' and 'meaning'"),
+])  # fmt: skip
 def test_an_invariant_that_cannot_be_checked_is_refused_by_name(invariants: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         ingest_suite(invariants)

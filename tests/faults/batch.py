@@ -15,13 +15,12 @@ from tests.faults.bodies import CONVERSATION, error_json, json_of, send, send_js
 
 @dataclass
 class StoredFile:
-    """A file that was sent or made, and the entries whose results it holds."""
+    """A file that was sent or made."""
 
     id: str
     name: str
     purpose: str
     content: bytes
-    entries: list[Entry] = field(default_factory=list)
     created_at: int = field(default_factory=lambda: int(time.time()))
 
     def described(self) -> dict[str, Any]:
@@ -45,24 +44,12 @@ _NO_RESPONSE = {"code": "batch_expired", "message": "This request could not be e
 
 def read_lines(content: bytes, endpoint: str) -> tuple[dict[str, Request], list[Flaw]]:
     """The requests of an input file by custom id, and what is wrong with the file."""
-    requests: dict[str, Request] = {}
-    flaws: list[Flaw] = []
-    for number, text in enumerate(content.splitlines(), start=1):
-        try:
-            line = json.loads(text)
-            name, body, where = line["custom_id"], line["body"], (line.get("method"), line.get("url"))
-        except (ValueError, LookupError, TypeError):
-            flaws.append({"code": "invalid_json_line", "message": "This line is not a request.", "line": number})
-            continue
-        if name in requests or where != ("POST", endpoint):
-            code = "duplicate_custom_id" if name in requests else "invalid_url"
-            flaws.append({"code": code, "message": "Used before, or not for the endpoint.", "line": number})
-        requests[name] = body
-    if not requests and not flaws:
-        flaws.append({"code": "empty_file", "message": "The input file is empty.", "line": None})
-    if len({request.get("model") for request in requests.values()}) > 1:
-        flaws.append({"code": "mismatched_model", "message": "A batch is for one model.", "line": None})
-    return requests, flaws
+    lines = [json.loads(text) for text in content.splitlines()]
+    requests = {line["custom_id"]: line["body"] for line in lines}
+    is_sound = len(requests) == len(lines) and {("POST", endpoint)} == {(line["method"], line["url"]) for line in lines}
+    if is_sound and 1 == len({request["model"] for request in requests.values()}):
+        return requests, []
+    return {}, [{"code": "invalid_file", "message": "Names repeat, or models or endpoints differ.", "line": None}]
 
 
 @dataclass(frozen=True)
@@ -168,8 +155,8 @@ class Batches:
             web.post(_PATH, self._create), web.get(_PATH, self._list), web.get(_PATH + "/{id}", self._poll),
         ]  # fmt: skip
 
-    def _store(self, name: str, purpose: str, content: bytes, entries: list[Entry]) -> StoredFile:
-        stored = StoredFile(f"file-{len(self._files) + 1:06d}", name, purpose, content, entries)
+    def _store(self, name: str, purpose: str, content: bytes) -> StoredFile:
+        stored = StoredFile(f"file-{len(self._files) + 1:06d}", name, purpose, content)
         self._files[stored.id] = stored
         return stored
 
@@ -178,16 +165,13 @@ class Batches:
         sent, purpose = form.get("file"), form.get("purpose")
         if not isinstance(sent, web.FileField) or not isinstance(purpose, str):
             return await refuse(http, "'file' and 'purpose' are required.")
-        return await send_json(http, self._store(sent.filename, purpose, sent.file.read(), []).described())
+        return await send_json(http, self._store(sent.filename, purpose, sent.file.read()).described())
 
     async def _send_file(self, http: web.Request) -> web.StreamResponse:
         stored = self._files.get(http.match_info["id"])
         if stored is None:
             return await refuse(http, "No such File object.", 404)
-        response, is_delivered = await send(http, stored.content, content_type="application/octet-stream")
-        for entry in stored.entries if is_delivered else ():
-            entry.is_delivered = True
-        return response
+        return await send(http, stored.content, content_type="application/octet-stream")
 
     async def _create(self, http: web.Request) -> web.StreamResponse:
         request = await http.json()
@@ -200,7 +184,7 @@ class Batches:
         headers = {name.lower(): value for name, value in http.headers.items()}
         lines = [
             (custom_id, self._book.enter(_PATH, request, headers, in_batch=True))
-            for custom_id, request in ({} if flaws else requests).items()
+            for custom_id, request in requests.items()
         ]
         batch = Batch(f"batch_{len(self._batches) + 1:06d}", request, lines, flaws)
         self._batches[batch.id] = batch
@@ -256,4 +240,4 @@ class Batches:
         if not results:
             return None
         content = b"".join(self._settings.written(result.line, n) for n, result in enumerate(results, start=1))
-        return self._store(name, "batch_output", content, [result.entry for result in results]).id
+        return self._store(name, "batch_output", content).id

@@ -297,16 +297,6 @@ class Entry:
     """The status that was sent; None when nothing was sent."""
     is_paid: bool = False
     """A completion was made for it, so it is on the bill, even if nobody received it."""
-    is_delivered: bool = False
-    """The operating system took the whole response for a client that was still there."""
-
-    def facts(self) -> dict[str, Any]:
-        """All but the texts and the headers, for a file."""
-        return {
-            "digest": self.digest, "number": self.number, "path": self.path, "model": self.request.get("model"),
-            "is_judge_request": is_judge_request(self.request), "status": self.status, "is_paid": self.is_paid,
-            "is_delivered": self.is_delivered, "arrived_at_s": self.arrived_at_s, "responded_at_s": self.responded_at_s,
-        }  # fmt: skip
 
 
 @dataclass

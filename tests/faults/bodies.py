@@ -1,6 +1,7 @@
 """The shapes of OpenAI's responses, and how they go out over the socket: at once, in halves, or not to their end."""
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import math
@@ -229,8 +230,8 @@ _PROMPT = HttpResponse()
 
 async def send(
     http: web.BaseRequest, body: bytes, reply: HttpResponse = _PROMPT, *, content_type: str = "application/json"
-) -> tuple[web.StreamResponse, bool]:
-    """Send a body with a response's status, headers and faults; second: whether all of it was taken off our hands."""
+) -> web.StreamResponse:
+    """Send a body with a response's status, headers and faults."""
     headers = CIMultiDict({"Content-Type": content_type})
     headers.update(reply.headers)
     is_plain = not (reply.body_delay_s or reply.cuts_body) and content_type != EVENTS
@@ -240,33 +241,24 @@ async def send(
         response = web.StreamResponse(status=reply.status, headers=headers)
         if content_type != EVENTS:
             response.content_length = len(body)
-    try:
+    half = len(body) // 2
+    with contextlib.suppress(ConnectionError):  # the client gave up, as it does on a time-out
         await response.prepare(http)
         if is_plain:
             await response.write_eof()
-            return response, await _is_flushed(http)
-        return response, await _in_halves(http, response, body, reply)
-    except ConnectionError:  # the client gave up, as it does on a time-out
-        return response, False
-
-
-async def _in_halves(http: web.BaseRequest, response: web.StreamResponse, body: bytes, reply: HttpResponse) -> bool:
-    half = len(body) // 2
-    await response.write(body[:half])
-    if not await _is_flushed(http):
-        return False
-    await asyncio.sleep(reply.body_delay_s)
-    if reply.cuts_body:
-        reset(http)
-        return False
-    await response.write_eof(body[half:])
-    return await _is_flushed(http)
+            return response
+        await response.write(body[:half])
+        await asyncio.sleep(reply.body_delay_s)
+        if reply.cuts_body:
+            reset(http)
+        else:
+            await response.write_eof(body[half:])
+    return response
 
 
 async def send_json(http: web.BaseRequest, content: Mapping[str, Any], status: int = 200) -> web.StreamResponse:
     """Send a JSON object without faults."""
-    response, _ = await send(http, json.dumps(content).encode(), HttpResponse(status=status))
-    return response
+    return await send(http, json.dumps(content).encode(), HttpResponse(status=status))
 
 
 def cut(http: web.BaseRequest) -> web.Response:
@@ -283,14 +275,3 @@ def reset(http: web.BaseRequest) -> None:
         return
     transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
     transport.abort()
-
-
-async def _is_flushed(http: web.BaseRequest) -> bool:
-    """Wait until the operating system has taken all that was written; whether the connection still stands then."""
-    transport = http.transport
-    if transport is None or transport.is_closing():
-        return False
-    if transport.get_write_buffer_size():
-        transport.set_write_buffer_limits(high=0)
-        await http.writer.drain()
-    return http.transport is not None and not http.transport.is_closing()

@@ -14,19 +14,9 @@ from typing import Self
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from tests.faults import bodies
+from tests.faults import behaviours, bodies
 from tests.faults.batch import BatchEnd, Batches
-from tests.faults.behaviours import (
-    Behaviour,
-    Book,
-    Entry,
-    HttpResponse,
-    Request,
-    flaw_of,
-    is_judge_request,
-    meets,
-    well_behaved,
-)
+from tests.faults.behaviours import Behaviour, Entry, HttpResponse, Request, is_judge_request, meets, well_behaved
 
 __all__ = ["Behaviour", "Entry", "FaultServer", "HttpResponse", "Request", "is_judge_request", "meets", "well_behaved"]
 
@@ -42,7 +32,7 @@ class FaultServer:
     """
 
     def __init__(
-        self, behaviour: Behaviour = well_behaved, *, host: str = "127.0.0.1", port: int = 0, keeps_book: bool = True,
+        self, behaviour: Behaviour = well_behaved, *, host: str = "127.0.0.1", keeps_book: bool = True,
         on_response: Callable[[Entry], None] | None = None,
     ) -> None:  # fmt: skip
         self.behaviour = behaviour
@@ -56,9 +46,9 @@ class FaultServer:
         """A line of a batch's results as it stands in the file, given its number there."""
         self.strikes: Callable[[str], int | None] = lambda _: None
         """Given method and path of a request: the error that comes instead, 0 to do as asked but say nothing, None."""
-        self._book = Book(keeps_book, on_response)
+        self._book = behaviours.Book(keeps_book, on_response)
         self._batches = Batches(self, self._book)
-        self._socket = socket.create_server((host, port), backlog=_BACKLOG)
+        self._socket = socket.create_server((host, 0), backlog=_BACKLOG)
         self._address: tuple[str, int] = self._socket.getsockname()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -157,7 +147,7 @@ class FaultServer:
             return bodies.cut(http)
         except ValueError:
             request = None
-        flaw = flaw_of(request, bodies.CONVERSATION[path])
+        flaw = behaviours.flaw_of(request, bodies.CONVERSATION[path])
         if path == bodies.RESPONSES and flaw is None and request.get("stream"):
             flaw = "Streamed responses are not served here."
         if flaw is not None:
@@ -172,7 +162,6 @@ class FaultServer:
             kind = bodies.EVENTS if bodies.is_streamed(entry.request, reply) else "application/json"
             body = bodies.body_of(entry.path, entry.request, reply)
             entry.status, entry.is_paid = reply.status, reply.is_completion
-            response, entry.is_delivered = await bodies.send(http, body, reply, content_type=kind)
-            return response
+            return await bodies.send(http, body, reply, content_type=kind)
         finally:
             self._book.close(entry)

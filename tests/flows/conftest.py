@@ -5,8 +5,7 @@ import io
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,17 +112,6 @@ class Run:
 
     def json(self, *arguments: str | Path) -> Any:
         return json.loads(self(*arguments, "--json"))
-
-
-def until(
-    condition: Callable[[], object], process: "subprocess.Popen[Any] | None" = None, within_s: float = 240
-) -> None:
-    """Wait until a condition holds, while a process runs."""
-    deadline_s = time.monotonic() + within_s
-    while not condition():
-        assert process is None or process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline_s, "the condition never held"
-        time.sleep(0.1)
 
 
 def run_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:

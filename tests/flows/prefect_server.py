@@ -67,6 +67,13 @@ def browser(url: str, secret: str | None = None) -> httpx.Client:
     return client
 
 
+def artifacts_of(url: str, key: str, run_id: str) -> list[str]:
+    """The artifacts of a kind on the pages of a run."""
+    wanted = {"artifacts": {"key": {"like_": key}}}
+    listed = browser(url).post("/artifacts/filter", json=wanted).raise_for_status().json()
+    return [each["data"] for each in listed if run_id in (each["description"] or "")]
+
+
 def _keep_database(home: Path, shared: Path) -> None:
     if not (shared / _DATABASE).exists():
         copy = shared / f".{_DATABASE}"

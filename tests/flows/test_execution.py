@@ -4,6 +4,7 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,7 +18,7 @@ from flows.run.outcomes import ENDINGS, outcome_of
 from tasks.llm.ledger.ledger import Ledger
 from tasks.run.writing import StageReport
 from tests.flows.conftest import Run
-from tests.kit import job_on, rows_in
+from tests.kit import Patch, Printed, job_on, rows_in
 from warehouse import Warehouse
 
 
@@ -29,18 +30,13 @@ def outcomes(folder: Path) -> list[Any]:
     return [row["outcome"] for row in rows_in(folder, "select outcome from runs")]
 
 
-@pytest.mark.parametrize(
-    ("owner", "name", "recorded"),
-    [
-        (Warehouse, "verify", None),
-        (execution, "mark_killed", ["interrupted"]),
-        (execution, "damage_reports", ["interrupted"]),
-    ],
-)
+@pytest.mark.parametrize(("owner", "name", "recorded"), [
+    (Warehouse, "verify", None), (execution, "mark_killed", ["interrupted"]),
+    (execution, "damage_reports", ["interrupted"]),
+])  # fmt: skip
 def test_ctrl_c_at_any_moment_of_a_run_interrupts_it(
-    owner: object, name: str, recorded: list[str] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    owner: object, name: str, recorded: list[str] | None, tmp_path: Path, monkeypatch: Patch, capsys: Printed
+) -> None:
     monkeypatch.setattr(owner, name, interrupt)
     ended = execute(job_on("sample", tmp_path), lambda: [StageReport("judge")])
     monkeypatch.undo()
@@ -53,10 +49,8 @@ def test_ctrl_c_at_any_moment_of_a_run_interrupts_it(
 
 @pytest.mark.parametrize(("fails", "outcome"), [(interrupt, "interrupted"), (lambda: 1 / 0, "failed")])
 def test_work_cut_short_is_recorded_with_its_outcome(fails: Callable[[], Any], outcome: str, tmp_path: Path) -> None:
-    try:
+    with suppress(ZeroDivisionError):
         execute(job_on("sample", tmp_path), fails)
-    except ZeroDivisionError:
-        assert outcome == "failed"
     assert [outcome] == outcomes(tmp_path)
 
 
@@ -79,9 +73,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_filled", [0, 65_536])
-def test_a_full_disk_is_named_by_every_command(
-    disk: Path, n_filled: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
-) -> None:
+def test_a_full_disk_is_named(disk: Path, n_filled: int, tmp_path: Path, monkeypatch: Patch, run: Run) -> None:
     monkeypatch.chdir(tmp_path)
     (disk / ".filled").write_bytes(bytes(n_filled))
     for command in ("ingest", "leaderboard", "status", "aggregate", "sql tasks"):
@@ -91,9 +83,7 @@ def test_a_full_disk_is_named_by_every_command(
 
 
 @pytest.mark.slow
-def test_a_read_only_warehouse_is_read_and_no_run_is_suggested(
-    disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_read_only_warehouse_can_be_read(disk: Path, tmp_path: Path, monkeypatch: Patch, capsys: Printed) -> None:
     monkeypatch.chdir(tmp_path)
     at = ["--warehouse", str(disk / "data")]
     assert mounted(disk, "-o", "remount,size=64m")
@@ -108,42 +98,24 @@ def test_a_read_only_warehouse_is_read_and_no_run_is_suggested(
         assert f"this user may not write to {disk / 'data'}" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("applying", "outcome"),
-    [
-        ({"is_at_budget", "is_at_stop_time", "has_failed", "is_below_bar"}, "stopped_at_budget"),
-        ({"is_at_stop_time", "has_failed", "is_below_bar"}, "stopped_at_time"),
-        ({"has_failed", "is_below_bar"}, "failed"),
-        ({"is_below_bar"}, "below_bar"),
-        (set[str](), "done"),
-    ],
-)
-def test_of_the_outcomes_that_apply_the_first_in_order_of_exit_codes_counts(applying: set[str], outcome: str) -> None:
-    assert outcome == outcome_of([StageReport("judge", **{name: True}) for name in sorted(applying)])  # type: ignore[arg-type]
+def test_of_the_outcomes_that_apply_the_first_in_order_of_exit_codes_counts() -> None:
+    applying = ["is_at_budget", "is_at_stop_time", "has_failed", "is_below_bar"]
+    outcomes = [
+        outcome_of([StageReport("judge", **{name: True}) for name in reversed(applying[i:])])  # type: ignore[arg-type]
+        for i in range(len(applying) + 1)
+    ]
+    assert ["stopped_at_budget", "stopped_at_time", "failed", "below_bar", "done"] == outcomes
 
 
-@pytest.mark.parametrize(
-    ("failures", "n_rows", "more", "outcome"),
-    [
-        ({"provider_error": 3, "timeout": 1}, 4, {"is_below_bar": True}, "failed"),
-        ({"provider_error": 4}, 4, {"stopped": ["m: wrong key"]}, "failed"),
-        ({"provider_error": 4}, 4, {}, "done"),
-        ({"provider_error": 3}, 4, {"is_below_bar": True, "stopped": ["m: wrong key"]}, "below_bar"),
-        ({"parse_error": 4}, 4, {"is_below_bar": True}, "below_bar"),
-        ({}, 0, {"is_below_bar": True}, "below_bar"),
-    ],
-)
-def test_a_run_fails_if_no_call_succeeded_and_work_is_missing(
-    failures: dict[str, int], n_rows: int, more: dict[str, Any], outcome: str
-) -> None:
+@pytest.mark.parametrize(("failures", "n_rows", "more", "outcome"), [
+    ({"provider_error": 3, "timeout": 1}, 4, {"is_below_bar": True}, "failed"),
+    ({"provider_error": 4}, 4, {"stopped": ["m: wrong key"]}, "failed"), ({"provider_error": 4}, 4, {}, "done"),
+    ({"provider_error": 3}, 4, {"is_below_bar": True, "stopped": ["m: wrong key"]}, "below_bar"),
+    ({"parse_error": 4}, 4, {"is_below_bar": True}, "below_bar"), ({}, 0, {"is_below_bar": True}, "below_bar"),
+])  # fmt: skip
+def test_a_run_without_replies_fails(failures: dict[str, int], n_rows: int, more: dict[str, Any], outcome: str) -> None:
     sampled = StageReport("sample", rows=n_rows, failures=Counter(failures))
     assert outcome == outcome_of([StageReport("ingest", rows=9), sampled, StageReport("coverage", **more)])
-
-
-def test_the_states_of_outcomes_that_are_not_completed_have_names_of_their_own() -> None:
-    names = [ending.state_name for ending in ENDINGS.values()]
-    assert len(names) == len(set(names))
-    assert ["done"] == [outcome for outcome, ending in ENDINGS.items() if ending.state_name == "Completed"]
 
 
 @pytest.mark.parametrize("outcome", ENDINGS)
@@ -153,11 +125,12 @@ def test_a_state_has_the_name_of_its_outcome_and_says_what_to_know(outcome: str)
     assert (*ENDINGS[outcome][1:], "half is missing") == (state.type.value, state.name, state.message)
     assert "9 made" == message_of([StageReport("judge", notes=["9 made"])], outcome)
     assert ENDINGS[outcome].state_name == message_of([], outcome)
+    assert [outcome] == [name for name, ending in ENDINGS.items() if ending.state_name == state.name]
+    assert (outcome == "done") == (state.name == "Completed")
 
 
-@pytest.mark.parametrize(
-    ("folder", "name"),
-    [("/srv/evals/warehouse/data", "evals"), ("/srv/evals/nights", "nights"), ("/warehouse/data", "root")],
-)
+@pytest.mark.parametrize(("folder", "name"), [
+    ("/srv/evals/warehouse/data", "evals"), ("/srv/evals/nights", "nights"), ("/warehouse/data", "root"),
+])  # fmt: skip
 def test_a_warehouse_is_named_after_its_folder_or_after_the_one_with_the_default_folder(folder: str, name: str) -> None:
     assert name == warehouse_name(Path(folder))

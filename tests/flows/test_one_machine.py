@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.faults.server import FaultServer, HttpResponse, well_behaved
-from tests.flows.conftest import PROJECT, Command, until
+from tests.flows.conftest import PROJECT, Command
+from tests.kit import until
 from warehouse.owner import Machine, Owner
 
 pytestmark = pytest.mark.slow

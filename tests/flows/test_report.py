@@ -12,7 +12,7 @@ from tasks.aggregate import aggregate
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tests.flows.conftest import PROJECT, Command
-from tests.flows.prefect_server import browser
+from tests.flows.prefect_server import artifacts_of
 from tests.kit import job_on, prepared
 
 pytestmark = pytest.mark.slow
@@ -38,20 +38,14 @@ def filled(warehouse: Path, tmp_path: Path) -> Command:
     return command
 
 
-def links_of(prefect_api: str, run_id: str) -> list[str]:
-    wanted = {"artifacts": {"key": {"like_": "report-link"}}}
-    artifacts = browser(prefect_api).post("/artifacts/filter", json=wanted).raise_for_status().json()
-    of_run = [each for each in artifacts if run_id in (each["description"] or "")]
-    return [match for each in of_run for match in re.findall(r"\]\((.*?)\)", each["data"])]
-
-
 def test_a_run_ends_with_the_report_of_all_there_is_and_prefect_links_to_it(filled: Command, prefect_api: str) -> None:
     done = filled.json("run", "--model", "brief", "--warehouse", "data", "-q")
 
     index = filled.folder / "data/report/prbench/index.html"
     assert "report" == done["stages"][-1]["stage"]
     assert "thorough" in index.read_text(encoding="utf-8")
-    assert [index.resolve().as_uri()] == links_of(prefect_api, done["run_id"])
+    (link,) = artifacts_of(prefect_api, "report-link", done["run_id"])
+    assert [index.resolve().as_uri()] == re.findall(r"\]\((.*?)\)", link)
 
 
 @pytest.mark.usefixtures("prefect_api")
@@ -63,9 +57,8 @@ def test_a_report_that_cannot_be_written_fails_the_run_and_loses_no_results(fill
 
     done = filled.json("run", "--warehouse", "data", "-q", code=1)
 
-    assert [f"no report: {taken}: has files that are not a report; name an empty folder or a new one"] == done[
-        "stages"
-    ][-1]["warnings"]
+    warning = f"no report: {taken}: has files that are not a report; name an empty folder or a new one"
+    assert [warning] == done["stages"][-1]["warnings"]
     assert ["thesis.tex"] == [path.name for path in taken.iterdir()]
     assert 2 == filled.sql("select count(*) as n from leaderboard where is_primary")[0]["n"]
 

@@ -9,10 +9,8 @@ from flows.execution import mark_killed, run_row
 from flows.run.outcomes import RUNNING
 from tasks.config.job import Job
 from tasks.figures.queries import filled
-from tasks.llm.ledger.entries import Entry
-from tasks.llm.replies import Reply
 from tasks.maintain.upkeep import latest_runs, run_cost, spent, store_spend, total_cost_usd
-from tests.kit import at, job_on, recorded, row, rows_in, written
+from tests.kit import at, call_entry, job_on, recorded, row, rows_in, written
 from warehouse import Warehouse
 
 PAID: dict[tuple[str, str], list[float | None]] = {
@@ -28,16 +26,9 @@ TOTAL = 6.3125
 def called(job: Job, run_id: str, paid: dict[tuple[str, str], list[float | None]]) -> None:
     """Store the traces of a killed run: calls in the ledger, of which some have become rows."""
     recorded(job, *(
-        Entry(f"{run_id} {purpose} {model}", number, "", run_id, model, "", "{}",
-              Reply("ok" if number == len(costs) else "timeout", "x", cost_usd=cost), True, purpose=purpose)
+        call_entry(f"{run_id} {purpose} {model}", run_id, cost_usd=cost, attempt=number, model=model, purpose=purpose)
         for (purpose, model), costs in paid.items() for number, cost in enumerate(costs, start=1)
     ))  # fmt: skip
-
-
-def control_verdict(**values: Any) -> dict[str, Any]:
-    given = {"set_id": "s", "judge_vintage": "v", "verdict_id": "v", "response_id": "r", "task_id": "t", "model": "m"}
-    ids = {"criterion_id": "c", "criterion_hash": "h", "status": "met", "value": 1.0}
-    return row("control_verdicts", **given | ids | values)
 
 
 def begun(run_id: str, second: float = 1.0) -> dict[str, Any]:
@@ -58,7 +49,9 @@ def summed(rows: list[dict[str, Any]]) -> float:
 
 
 def test_every_command_page_and_table_shows_the_same_cost_of_a_run_that_was_killed(job: Job) -> None:
-    publish(job, runs=[begun("killed")], control_verdicts=[control_verdict(run_id="killed", cost_usd=2.5)])
+    ids = {"set_id": "s", "judge_vintage": "v", "verdict_id": "v", "response_id": "r", "criterion_id": "c"}
+    control_verdict = row("control_verdicts", **ids, status="met", value=1.0, run_id="killed", cost_usd=2.5)
+    publish(job, runs=[begun("killed")], control_verdicts=[control_verdict])
     called(job, "killed", PAID)
     costs = {"status --runs": latest_runs(job)[0]["cost_usd"], "status --spend": summed(spent(job))}
     costs["in Prefect and on the live page"] = summed(run_cost(job, "killed"))
@@ -76,16 +69,11 @@ def test_every_command_page_and_table_shows_the_same_cost_of_a_run_that_was_kill
     assert dict.fromkeys(costs, TOTAL) == costs
 
 
-@pytest.mark.parametrize(
-    ("paid", "cost", "unpriced"),
-    [
-        ({("sample", "m"): [None, None]}, None, 2),
-        ({("sample", "m"): [None], ("judge", "j"): [0.5]}, 0.5, 1),
-        ({("sample", "m"): [0.0]}, 0.0, 0),
-        ({("sample", "m"): [None], ("judge", "j"): [0.0]}, None, 1),
-    ],
-)
-def test_a_cost_that_is_not_known_is_null_and_never_0(
+@pytest.mark.parametrize(("paid", "cost", "unpriced"), [
+    ({("sample", "m"): [None, None]}, None, 2), ({("sample", "m"): [None], ("judge", "j"): [0.5]}, 0.5, 1),
+    ({("sample", "m"): [0.0]}, 0.0, 0), ({("sample", "m"): [None], ("judge", "j"): [0.0]}, None, 1),
+])  # fmt: skip
+def test_an_unknown_cost_is_never_0(
     paid: dict[tuple[str, str], list[float | None]], cost: float | None, unpriced: int, job: Job
 ) -> None:
     publish(job, runs=[begun(job.run_id)])

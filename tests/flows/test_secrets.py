@@ -44,11 +44,9 @@ def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(tmp_path:
     with FaultServer(_echoing) as server:
         endpoint = {"api_base": server.api_base, "headers": {"X-Team": "${TEAM_HEADER}"}}
         config = {
-            "dataset": {"source": "sample"},
-            "models": [{"name": "hosted_vllm/alpha", "label": "alpha", **endpoint}],
-            "judges": [{"name": "hosted_vllm/judge", "label": "judge", **endpoint}],
-            "limits": {"attempts": 2},
-        }
+            "dataset": {"source": "sample"}, "models": [{"name": "hosted_vllm/alpha", "label": "alpha", **endpoint}],
+            "judges": [{"name": "hosted_vllm/judge", "label": "judge", **endpoint}], "limits": {"attempts": 2},
+        }  # fmt: skip
         (tmp_path / "prbench.yaml").write_text(yaml.safe_dump(config))
         environment = {
             **os.environ, **SECRETS, "PREFECT_HOME": str(tmp_path / "prefect"), "LITELLM_LOG": "DEBUG",

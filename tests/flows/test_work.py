@@ -87,13 +87,10 @@ def test_each_stage_of_a_run_has_work_until_it_was_done_and_so_has_the_run(tmp_p
         assert done == len(server.book)
     changed: dict[str, dict[str, Any]] = {
         "a model": {"models": [*settings["models"], {**at, "label": "b"}]},
-        "a judge": {"judges": [judge, {**at, "label": "j"}]},
-        "another rubric": {"judges": [{**at, "label": "judge"}]},
-        "a trial": {"trials": 2},
-        "a majority": {"majorities": {"all": ["a", "b", "c"]}},
-        "the report": {"report": {"enabled": True}},
-        "a hard subset": {"hard_subset": {"share": 0.25}},
-    }
+        "a judge": {"judges": [judge, {**at, "label": "j"}]}, "another rubric": {"judges": [{**at, "label": "judge"}]},
+        "a trial": {"trials": 2}, "a majority": {"majorities": {"all": ["a", "b", "c"]}},
+        "the report": {"report": {"enabled": True}}, "a hard subset": {"hard_subset": {"share": 0.25}},
+    }  # fmt: skip
     for what, more in changed.items():
         assert has_work(job_on("sample", tmp_path / "data", **(settings | more)), "evaluate"), what
     night = job.model_copy(update={"night": "2026-11-22"})
@@ -133,47 +130,35 @@ def test_unknown_work_counts_as_work(tmp_path: Path) -> None:
     assert has_work(job, "compact")
 
 
-def write_pages(job: Job) -> list[Path]:
-    """A report of two files, and the page above it, of what is published then."""
-    Warehouse(job.warehouse).publish()
+def test_a_report_is_up_to_date_until_it_is_harmed_or_something_else_than_a_run_is_stored(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path)
+    warehouse = Warehouse(job.warehouse)
+    warehouse.publish()
     site = Site(job.report_index.parent)
     for name in ("index.html", "data/task.js"):
         site.write(name, "a page")
     site.finish()
     (job.report_folder / "index.html").write_text("a page", encoding="utf-8")
-    return [job.report_folder / "index.html", job.report_index, site.folder / "data/task.js"]
-
-
-def test_a_report_is_up_to_date_until_something_else_than_a_run_is_stored(tmp_path: Path) -> None:
-    job = job_on("sample", tmp_path)
-    warehouse = Warehouse(job.warehouse)
-    write_pages(job)
     assert not is_up_to_date(job)
     note_basis(job, basis_of(whole_of(job)))
     assert is_up_to_date(job)
     capped = job.settings.model_copy(update={"limits": Limits(max_usd=1.0)})
     assert is_up_to_date(job.model_copy(update={"settings": capped}))
     assert not is_up_to_date(job.model_copy(update={"vintage": "later"}))
+
+    (site.folder / "data/of-somebody.txt").write_text("not listed", encoding="utf-8")
+    above = job.report_folder / "index.html"
+    for page in (above, job.report_index, site.folder / "data/task.js"):
+        assert is_up_to_date(job)
+        page.unlink()
+        assert not is_up_to_date(job), page
+        page.write_text("a pag", encoding="utf-8")
+        assert (page == above) == is_up_to_date(job), page
+        page.write_text("a page", encoding="utf-8")
+
     warehouse.write("labels", [{"benchmark": "prbench", "field": "f", "kind": "k", "label": "l"}])
     warehouse.publish()
     assert not is_up_to_date(job)
     note_basis(job, basis_of(whole_of(job)))
     forget_basis(job)
-    assert not is_up_to_date(job)
-
-
-def test_a_report_of_which_a_page_is_gone_or_harmed_is_not_up_to_date(tmp_path: Path) -> None:
-    job = job_on("sample", tmp_path)
-    pages = write_pages(job)
-    note_basis(job, basis_of(whole_of(job)))
-    assert is_up_to_date(job)
-
-    (pages[2].parent / "of-somebody.txt").write_text("not listed", encoding="utf-8")
-    assert is_up_to_date(job)
-    for page in pages:
-        page.unlink()
-        assert not is_up_to_date(job), page
-        page.write_text("a page", encoding="utf-8")
-    assert is_up_to_date(job)
-    pages[2].write_text("a pag", encoding="utf-8")
     assert not is_up_to_date(job)

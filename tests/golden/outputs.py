@@ -157,7 +157,7 @@ def run_until_settled(folder: Path) -> None:
         stopping = {"block": BLOCK, "seed": 3}
         actual = settings(server, write_tasks(Path("tasks.jsonl")), stopping=stopping, report={"enabled": False})
         Path("prbench.yaml").write_text(yaml.safe_dump({**actual, "warehouse": "data"}), encoding="utf-8")
-        assert main(["run", "-q", "--no-prefect"]) == 0
+        assert 0 == main(["run", "-q", "--no-prefect"])
 
 
 def shortened(lines: list[str]) -> list[str]:

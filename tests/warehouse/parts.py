@@ -8,10 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 import sql
-from tests.kit import rows_in
+from tests.kit import Patch, rows_in
 from warehouse import Warehouse
 from warehouse.listing import begin
 from warehouse.parts import PartStore
@@ -90,7 +89,7 @@ def published(warehouse: Warehouse, table_name: str) -> list[Row]:
     return rows_in(warehouse.root, f"from {table_name} order by {', '.join(TABLES[table_name].key)}")
 
 
-def without_marts(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_marts(monkeypatch: Patch) -> None:
     """Publish stored tables alone, and the view that a macro reads."""
     query = "select benchmark, dataset_revision, judge, judge_config_hash from verdicts where false"
     people = sql.SqlModel("intermediate.people_who_label", "view", query, (), "", {})
@@ -98,7 +97,7 @@ def without_marts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sql, "behind", lambda changed: [])
 
 
-def without_models(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_models(monkeypatch: Patch) -> None:
     """Publish a few stored tables alone, which takes a tenth of the time."""
     without_marts(monkeypatch)
     for name in TABLES.keys() - {"runs", "labels", "retractions", "removals", "responses", "verdicts"}:

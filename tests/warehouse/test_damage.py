@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.kit import response, row, rows_in, verdict
+from tests.kit import Patch, response, row, rows_in, verdict
 from tests.warehouse.parts import DAMAGES, flip, rows_of, without_marts
 from warehouse import Warehouse, WarehouseError
 from warehouse.columns import COLUMNS
@@ -71,26 +71,6 @@ def rebuilt(warehouse: Warehouse) -> dict[str, list[tuple[Any, ...]]]:
     return rows_of(copy)
 
 
-@pytest.mark.parametrize("what", DAMAGES)
-@pytest.mark.parametrize("table", ["verdicts", "responses", "runs", "labels"])
-def test_what_a_damaged_part_held_is_restored_from_the_database_and_told(
-    warehouse: Warehouse, quick: None, table: str, what: str
-) -> None:
-    before = filled(warehouse)
-    victim = warehouse.store.standing(table)[1]
-    DAMAGES[what](victim.path)
-
-    assert warehouse.verify()
-    lines = lines_of(warehouse)
-    assert before == rows_of(warehouse) == rebuilt(warehouse)
-    assert any(victim.name in line for line in lines)
-    assert any("restored from the last published database" in line for line in lines)
-    assert (what != "deleted") == (warehouse.root / "damaged" / table / victim.name).exists()
-    assert not warehouse.losses()
-    assert not warehouse.verify()
-    assert not lines_of(warehouse)
-
-
 def every_table(number: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Made-up rows for every stored table."""
     of_type = {pa.string(): "text", pa.int64(): 7, pa.float64(): 0.5, pa.bool_(): True}
@@ -109,11 +89,10 @@ def every_table(number: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         yield table.name, rows
 
 
-def test_single_bits_flipped_in_parts_of_every_table_never_change_what_is_published(
-    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("what", DAMAGES)
+def test_damaged_parts_of_any_table_are_restored(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    retracted = dict(every_table(1))["retractions"]
-    assert retracted
     without_marts(monkeypatch)
     for number in range(2):
         for name, rows in every_table(number):
@@ -122,18 +101,26 @@ def test_single_bits_flipped_in_parts_of_every_table_never_change_what_is_publis
     before, chosen = rows_of(warehouse), random.Random(8)
     assert [] == [name for name, rows in before.items() if not rows]
 
-    for step in range(5):
-        for name in TABLES:
-            victim = chosen.choice(warehouse.store.standing(name)).path
-            flip(victim, chosen.randrange(victim.stat().st_size), bit=chosen.randrange(8))
-            assert not is_whole(victim), (step, name)
+    for step in range(5 if what == "a flipped bit" else 1):
+        victims = {name: chosen.choice(warehouse.store.standing(name)).path for name in TABLES}
+        for path in victims.values():
+            if what == "a flipped bit":
+                flip(path, chosen.randrange(path.stat().st_size), bit=chosen.randrange(8))
+                assert not is_whole(path), (step, path)
+            else:
+                DAMAGES[what](path)
         assert len(warehouse.damage()) >= len(TABLES)
-        warehouse.verify()
+        assert warehouse.verify()
+        lines = lines_of(warehouse)
         assert before == rows_of(warehouse), step
-        assert {name for name in TABLES if any(f"/{name}" in line for line in lines_of(warehouse))} <= set(TABLES)
-    assert 5 * len(TABLES) == len([path for path in (warehouse.root / "damaged").rglob("*.parquet*") if path.is_file()])
+        assert [] == [path for path in victims.values() if not any(path.name in line for line in lines)]
+        assert any("restored from the last published database" in line for line in lines)
+        aside = [(warehouse.root / "damaged" / name / path.name).exists() for name, path in victims.items()]
+        assert {what != "deleted"} == set(aside)
     assert before == rebuilt(warehouse)
-    assert not warehouse.damage()
+    assert not warehouse.losses()
+    assert not warehouse.verify()
+    assert not lines_of(warehouse)
 
 
 def test_rows_that_came_after_a_damaged_part_stand_before_its_restored_ones(warehouse: Warehouse, quick: None) -> None:
@@ -164,9 +151,7 @@ def test_a_failed_row_comes_back_behind_a_decision_of_an_earlier_part(warehouse:
 
 
 @pytest.mark.parametrize("n_compactions", [0, 2])
-def test_a_part_that_is_damaged_before_a_compaction_is_restored(
-    warehouse: Warehouse, quick: None, n_compactions: int
-) -> None:
+def test_a_part_damaged_before_a_compaction_is_restored(warehouse: Warehouse, quick: None, n_compactions: int) -> None:
     before = filled(warehouse)
     for _ in range(n_compactions):
         warehouse.compact(grace_s=0)
@@ -240,9 +225,7 @@ def test_a_damaged_list_of_parts_is_written_anew(warehouse: Warehouse, quick: No
 # what cannot be restored
 
 
-def test_rows_that_neither_parts_nor_the_database_have_are_lost_until_they_are_there_again_or_accepted(
-    warehouse: Warehouse, quick: None
-) -> None:
+def test_rows_that_nothing_restores_are_lost_until_they_come_or_are_accepted(warehouse: Warehouse, quick: None) -> None:
     filled(warehouse)
     rows = rows_of(warehouse)["verdicts"]
     lost = rows_in(warehouse.root, "from verdicts where trial = 2")
@@ -276,9 +259,7 @@ def test_a_database_with_damaged_blocks_restores_nothing(warehouse: Warehouse, q
 # the database
 
 
-def test_every_flipped_bit_of_a_database_is_found_and_an_intact_one_is_whole(
-    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_flipped_bit_of_a_database_is_found(warehouse: Warehouse, monkeypatch: Patch) -> None:
     before = filled(warehouse)
     for number in range(4):
         warehouse.write("verdicts", verdicts_on(response(f"u{number}"), 900))
@@ -309,9 +290,7 @@ def test_whoever_reads_a_damaged_database_is_told_what_to_do(warehouse: Warehous
     assert 1 == len(str(caught.value).splitlines())
 
 
-def test_a_database_whose_damage_shows_while_it_is_added_to_is_built_anew_from_verified_parts(
-    warehouse: Warehouse, quick: None
-) -> None:
+def test_a_database_whose_damage_shows_on_adding_is_built_anew_from_parts(warehouse: Warehouse, quick: None) -> None:
     before = filled(warehouse)
     content = warehouse.database.read_bytes()
     assert before == rows_of(warehouse)  # what is published is known, so that the file is not looked at again

@@ -49,9 +49,7 @@ def refusal(lock: AbstractContextManager[None]) -> str:
     return str(caught.value)
 
 
-def test_several_runs_are_at_work_at_once_and_who_wants_to_be_alone_is_told_by_whom_he_is_not(
-    warehouse: Warehouse, start: Start
-) -> None:
+def test_several_runs_are_at_work_at_once_and_who_wants_to_be_alone_waits(warehouse: Warehouse, start: Start) -> None:
     first, second = (holding(start, A_RUN, warehouse) for _ in range(2))
     with warehouse.writing():
         at_work = ", ".join(map(str, sorted([os.getpid(), first.pid, second.pid])))

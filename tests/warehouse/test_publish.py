@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 import sql
-from tests.kit import response, row, values_in
+from tests.kit import response, row, until, values_in
 from tests.warehouse.conftest import Start
 from tests.warehouse.parts import put_of_old
 from warehouse import Warehouse
@@ -35,9 +35,6 @@ def state(warehouse: Warehouse) -> dict[str, list[Row]]:
         return {name: reader.rows(f"from {name} order by all") for name in ("runs", "responses", "published_parts")}
 
 
-# what stands
-
-
 def test_content_that_is_written_again_is_the_newest(warehouse: Warehouse) -> None:
     for command in ("first", "second", "first"):
         write(warehouse, "runs", [run_row("r", command)])
@@ -54,9 +51,7 @@ def test_a_kill_while_publishing_leaves_the_file_and_the_next_one_whole(warehous
     before = warehouse.database.read_bytes()
     write(warehouse, "runs", [run_row("s", "run")])
     process = start("import sys; from warehouse import Warehouse; Warehouse(sys.argv[1]).publish()", warehouse.root)
-    deadline = time.monotonic() + 60
-    while not list(warehouse.root.glob(".*.tmp")):
-        assert deadline > time.monotonic()
+    until(lambda: list(warehouse.root.glob(".*.tmp")), every_s=0.0005)
     process.kill()
     process.wait()
 
@@ -102,21 +97,16 @@ def test_two_processes_that_publish_at_once_lose_nothing(warehouse: Warehouse, s
     assert [f"{name}-{i}" for name in ("a", "b") for i in range(3)] == [r["run_id"] for r in state(warehouse)["runs"]]
 
 
-def test_a_part_of_an_earlier_version_is_read_and_merged_by_the_names_of_its_columns(
-    warehouse: Warehouse, quick: None
-) -> None:
+def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(warehouse: Warehouse, quick: None) -> None:
     warehouse.write("runs", [row("runs", run_id="now", command="judge")])
     put_of_old(warehouse.root)
     for use in (warehouse.publish, warehouse.compact):
         use()
-        assert [("now", "judge", None), ("then", "run", None)] == values_in(
-            warehouse.root, "select run_id, command, outcome from runs order by run_id"
-        )
+        stored = values_in(warehouse.root, "select run_id, command, outcome from runs order by run_id")
+        assert [("now", "judge", None), ("then", "run", None)] == stored
 
 
-def test_only_models_behind_tables_that_took_something_in_are_built_again_and_all_come_out_as_from_anew(
-    warehouse: Warehouse, tmp_path: Path
-) -> None:
+def test_models_that_are_built_again_and_others_are_as_from_anew(warehouse: Warehouse, tmp_path: Path) -> None:
     warehouse.write("responses", [response("t1"), response("t2")])
     warehouse.publish()
     warehouse.write("runs", [row("runs", run_id="r")])

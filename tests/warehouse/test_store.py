@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.kit import at, one_line, response
+from tests.kit import at, one_line, response, until
 from tests.warehouse.conftest import Start
 from warehouse import Warehouse, WarehouseError
 
@@ -36,15 +36,11 @@ def test_rows_come_back_as_they_were_written(warehouse: Warehouse) -> None:
 
 
 MISFITS: dict[str, dict[str, Any]] = {
-    "a text for a number": {"trial": "first"},
-    "half a whole number": {"trial": 1.5},
-    "a number for a text": {"text": 1},
-    "a number for a flag": {"degraded": 1},
-    "a text for a time": {"created_at": "today"},
-    "a number too large": {"trial": 2**70},
-    "a lone surrogate": {"text": "\ud83d"},
-    "a list for a text": {"text": ["a"]},
-}
+    "a text for a number": {"trial": "first"}, "half a whole number": {"trial": 1.5},
+    "a number for a text": {"text": 1}, "a number for a flag": {"degraded": 1},
+    "a text for a time": {"created_at": "today"}, "a number too large": {"trial": 2**70},
+    "a lone surrogate": {"text": "\ud83d"}, "a list for a text": {"text": ["a"]},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", MISFITS)
@@ -86,19 +82,11 @@ for i in range(10_000):
 """
 
 
-def wait_for(folder: Path, pattern: str, process: Any) -> None:
-    deadline = time.monotonic() + 60
-    while not list(folder.glob(pattern)):
-        assert process.poll() is None
-        assert deadline > time.monotonic()
-        time.sleep(0.0005)
-
-
 def test_a_kill_in_the_midst_of_a_write_leaves_whole_parts_and_nothing_half(warehouse: Warehouse, start: Start) -> None:
     folder = warehouse.root / "parts" / "responses"
     for _ in range(5):
         process = start(WRITE_FOR_EVER, warehouse.root)
-        wait_for(folder, ".*.tmp", process)
+        until(lambda: list(folder.glob(".*.tmp")), process, every_s=0.0005)
         process.kill()
         process.wait()
         if list(folder.glob(".*.tmp")):

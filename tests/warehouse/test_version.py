@@ -32,11 +32,9 @@ def test_a_warehouse_of_november_is_opened_as_it_is(warehouse: Warehouse) -> Non
 
 REFUSED = {
     "writing": lambda warehouse: warehouse.writing().__enter__(),
-    "write": lambda warehouse: warehouse.write("runs", [row("runs")]),
-    "publish": lambda warehouse: warehouse.publish(),
-    "reader": lambda warehouse: warehouse.reader(),
-    "compact": lambda warehouse: warehouse.compact(),
-}
+    "write": lambda warehouse: warehouse.write("runs", [row("runs")]), "publish": lambda warehouse: warehouse.publish(),
+    "reader": lambda warehouse: warehouse.reader(), "compact": lambda warehouse: warehouse.compact(),
+}  # fmt: skip
 
 
 NEWER = "a newer prbench (version 9, this one knows 4); upgrade prbench"

@@ -5,9 +5,7 @@ and forks itself for every run (`python -m tests.faults.kills`). Such a run is `
 arguments to the exit code, only that calls are handed to the stages' functions by a few lines here and not by Prefect.
 """
 
-import asyncio
 import contextlib
-import functools
 import importlib
 import json
 import os
@@ -15,69 +13,26 @@ import resource
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-_SAMPLES_A_BATCH, _RESPONSES_A_BATCH, _BATCHES_IN_HAND = 8, 4, 4
 
+def _stages(job: Any, order: Mapping[str, Any]) -> list[Any]:
+    """Run both stages, in small batches; the limit on files holds from the opening of the ledger on, or before it."""
+    from tests import kit
 
-async def _called(job: Any, context: Any, stage: str, batches: list[tuple[Any, ...]]) -> Any:
-    """The batches of a stage, as `flows.stages` runs them."""
-    from tasks.llm.litellm_setup import warm_up
-    from tasks.run.writing import StageReport
-    from warehouse import Warehouse
+    opened = kit.open_run_context
 
-    report = StageReport(stage)
-    in_hand = asyncio.Semaphore(_BATCHES_IN_HAND)
-
-    async def one(batch: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> None:
-        async with in_hand:
-            report.add(await batch(job, context, *arguments, **options))
-
-    await asyncio.to_thread(warm_up)
-    async with asyncio.TaskGroup() as group:
-        for batch in batches:
-            group.create_task(one(*batch))
-    context.add_notices(report)
-    await asyncio.to_thread(Warehouse(job.warehouse).publish)
-    return report
-
-
-async def _stages(job: Any, order: Mapping[str, Any]) -> list[Any]:
-    from tasks.run.run_context import open_run_context
-
-    with _file_bytes(order.get("file_bytes_at_start")):
-        async with open_run_context(job) as context:
-            _shift_clock(order.get("clock_s_when_calling", 0.0))
+    @contextlib.asynccontextmanager
+    async def limited(job: Any) -> AsyncIterator[Any]:
+        async with opened(job) as context:
             with _file_bytes(order.get("file_bytes_when_calling")):
-                return [await _sample(job, context), await _judge(job, context)]
+                yield context
 
-
-async def _sample(job: Any, context: Any) -> Any:
-    from tasks.sample import plan_samples, sample_cells
-
-    cells = await asyncio.to_thread(plan_samples, job, retry_failed=False)
-    batches: list[tuple[Any, ...]] = [
-        (sample_cells, (label, batch), {}) for label in cells for batch in _cut(cells[label], _SAMPLES_A_BATCH)
-    ]
-    return await _called(job, context, "sample", batches)
-
-
-async def _judge(job: Any, context: Any) -> Any:
-    from tasks.judge.judge import judge_responses, plan_verdicts
-
-    missing = await asyncio.to_thread(plan_verdicts, job, retry_failed=False)
-    batches: list[tuple[Any, ...]] = [
-        (
-            judge_responses,
-            (judge_config, [each.response_id for each in batch]),
-            {"retry_failed": False, "batch_index": index},
-        )
-        for judge_config, responses in missing
-        for index, batch in enumerate(_cut(responses, _RESPONSES_A_BATCH))
-    ]
-    return await _called(job, context, "judge", batches)
+    kit.open_run_context = limited
+    with _file_bytes(order.get("file_bytes_at_start")):
+        return [kit.sampled(job, size=8), kit.judged(job, size=4)]
 
 
 @contextlib.contextmanager
@@ -96,18 +51,13 @@ def _shift_clock(by_s: float) -> None:
     time.time, time.time_ns = lambda: now() + by_s, lambda: now_ns() + int(by_s * 1e9)
 
 
-def _cut(items: list[Any], size: int) -> list[list[Any]]:
-    return [items[start : start + size] for start in range(0, len(items), size)]
-
-
 def _be_a_run(order: dict[str, Any]) -> None:
     """Be the run of an order; it ends this process."""
     import flows.cli.main
     import flows.execution
 
     def without_prefect(job: Any, _name: str, **_options: bool) -> Any:
-        work = functools.partial(_stages, job, order)
-        execution = flows.execution.execute(job, lambda: flows.execution.run_interruptibly(work))
+        execution = flows.execution.execute(job, lambda: _stages(job, order))
         if path := order.get("modules"):
             Path(path).write_text("\n".join(sys.modules), encoding="utf-8")
         return execution
@@ -123,7 +73,7 @@ def _be_a_run(order: dict[str, Any]) -> None:
 
 def be_the_stage() -> None:
     """Import what a run needs; then for every line on standard input fork a run, tell how one ended, or import more."""
-    for name in ("flows.cli.main", "flows.execution", "tasks.judge.judge", "tasks.sample", "tasks.llm.litellm_setup"):
+    for name in ("flows.cli.main", "flows.execution", "tests.kit", "tasks.llm.litellm_setup"):
         importlib.import_module(name)
     sys.modules["tasks.llm.litellm_setup"].litellm()
     assert 1 == threading.active_count()

@@ -11,16 +11,14 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-import yaml
-
 from tests.faults.server import FaultServer
+from tests.kit import configure, endpoint, job_on, prepared, rows_in, until
 
 ROOT = Path(__file__).parents[3]
 PRBENCH = Path(sys.executable).with_name("prbench")
@@ -42,31 +40,25 @@ class Run:
             self.code = self.ask()
         return self.code
 
-    def wait(self, timeout_s: float = 120.0) -> int:
+    def wait(self) -> int:
         """Its exit code, waited for."""
-        deadline_s = time.monotonic() + timeout_s
-        while (code := self.poll()) is None:
-            assert time.monotonic() < deadline_s, f"it has not ended after {timeout_s:g} s"
-            time.sleep(TICK_S)
-        return code
+        until(lambda: self.poll() is not None, within_s=240, every_s=TICK_S)
+        return int(self.code or 0)
 
     def members(self) -> list[int]:
-        """The living processes of its group."""
-        return [pid for pid, group in living() if group == self.pid]
+        """The living processes of its group; what is dead and not buried yet does not live."""
+        members = []
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                state, _parent, group = path.read_text(errors="replace").rpartition(")")[2].split()[:3]
+                if state not in "ZX" and int(group) == self.pid:
+                    members.append(int(path.parent.name))
+        return members
 
     @property
     def complaint(self) -> str:
         """The text that the run wrote on standard error."""
         return self.log.read_text(encoding="utf-8") if self.log.exists() else ""
-
-
-def living() -> Iterator[tuple[int, int]]:
-    """(process, its group) of all that live; what is dead and not buried yet does not."""
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            state, _parent, group = path.read_text(errors="replace").rpartition(")")[2].split()[:3]
-            if state not in "ZX":
-                yield int(path.parent.name), int(group)
 
 
 class Stages:
@@ -119,34 +111,22 @@ class Stages:
             self._process.kill()
 
 
-def configured(folder: Path, api_base: str, **limits: Any) -> Path:
+def configured(folder: Path, api_base: str) -> Path:
     """Write settings (two models, a judge, two trials, the sample) and a warehouse where all is done but calls."""
-    names = ("alpha", "beta", "judge")
-    endpoints = [{"name": f"hosted_vllm/{name}", "label": name, "api_base": api_base} for name in names]
-    settings = {
-        "dataset": {"source": "sample"}, "models": endpoints[:2], "judges": endpoints[2:], "trials": 2,
-        "limits": {"concurrency": 8, **limits}, "report": {"enabled": False},
-    }  # fmt: skip
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "prbench.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    alpha, beta, judge = (endpoint(name, api_base) for name in ("alpha", "beta", "judge"))
+    configure(
+        folder, dataset={"source": "sample"}, models=[alpha, beta], judges=[judge], trials=2,
+        limits={"concurrency": 8}, report={"enabled": False},
+    )  # fmt: skip
     return Path(shutil.copytree(_prepared(), folder / "data", dirs_exist_ok=True))
 
 
 @functools.cache
 def _prepared() -> Path:
     """The sample ingested, checked and assembled, once for this process; it goes when this ends."""
-    from tasks.assemble import assemble
-    from tasks.check import check
-    from tasks.ingest import ingest
-    from tests.kit import job_on
-
     folder = Path(tempfile.mkdtemp(prefix="prepared-"))
     atexit.register(shutil.rmtree, folder)
-    job = job_on("sample", folder)
-    ingest(job)
-    check(job, ("ingest",))
-    assemble(job)
-    return folder
+    return prepared(job_on("sample", folder)).warehouse
 
 
 @functools.cache
@@ -175,10 +155,7 @@ TABLES = {
 
 def tables(warehouse: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the rows that must be the same whatever happened during the run."""
-    from warehouse import Warehouse
-
-    with Warehouse(warehouse).reader() as reader:
-        return {name: [_rounded(row) for row in reader.rows(query)] for name, query in TABLES.items()}
+    return {name: [_rounded(row) for row in rows_in(warehouse, query)] for name, query in TABLES.items()}
 
 
 def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -191,7 +168,5 @@ def recorded(warehouse: Path) -> Counter[str]:
     counts: Counter[str] = Counter()
     for path in (warehouse / "ledger").glob("*.sqlite"):
         with contextlib.closing(sqlite3.connect(path)) as connection:
-            counts.update(
-                dict(connection.execute("select call_key, count(*) from calls where status = 'ok' group by 1"))
-            )
+            counts.update(key for (key,) in connection.execute("select call_key from calls where status = 'ok'"))
     return counts

@@ -13,10 +13,8 @@ from tasks.benchmarks import load_benchmark
 from tests.faults.behaviours import HttpResponse, Request, prompt_of
 from tests.faults.server import FaultServer
 from tests.flows.conftest import Command
-from tests.kit import SHARED_DATA
 
 pytestmark = pytest.mark.slow
-REAL = SHARED_DATA / "prbench" / "finance_hard.parquet"
 KINDS = {"decision_type": "Which kind of decision", "economic_pathway": "economic consequence", "jurisdiction": "Whose"}
 N_TASKS = 8
 
@@ -62,9 +60,7 @@ def ready(command: Command, provider: FaultServer, *annotators: dict[str, Any], 
     command("assemble", "-q")
 
 
-def test_each_task_is_labelled_once_by_each_vocabulary_and_a_finished_analysis_makes_no_call(
-    command: Command, provider: FaultServer
-) -> None:
+def test_each_task_is_labelled_once_by_each_vocabulary(command: Command, provider: FaultServer) -> None:
     ready(command, provider, annotator(provider, trials=2), annotator(provider, "bob"))
     command("annotate")
     calls = Counter((kind_of(prompt_of(each)), each["model"]) for each in provider.book)
@@ -108,43 +104,3 @@ def test_an_annotator_named_like_the_data_set_s_own_labels_is_refused(command: C
     ready(command, provider, annotator(provider, "released"))
 
     assert "the label 'released' stands for the data set's own labels" in command("annotate", code=2).stderr
-
-
-@pytest.mark.skipif(not REAL.is_file(), reason="real data are not beside the checkout")
-def test_agreement_on_real_rows_is_what_plain_counting_gives(command: Command, provider: FaultServer) -> None:
-    ready(
-        command, provider, annotator(provider), annotator(provider, "bob"),
-        dataset={"source": str(REAL)}, quality={"criteria_per_task": "warn"},
-    )  # fmt: skip
-    command("annotate", "decision_type", "economic_pathway", "--limit", "60")
-    stored = command.sql("from annotation_agreement")
-    given = labels_by_task(command, "select task_id, kind, annotator as source, primary_label, secondary_labels "
-                                    "from task_annotations")  # fmt: skip
-    released = labels_by_task(command, "select task_id, kind, 'released' as source, label as primary_label, "
-                                       "[]::varchar[] as secondary_labels from labelled_tasks")  # fmt: skip
-    for row in stored:
-        ours, theirs = given[row["annotator"], row["kind"]], (given | released)[row["compared_with"], row["kind"]]
-        tasks = ours.keys() & theirs.keys()
-        assert len(tasks) == row["n_tasks"]
-        if row["label"] == "(micro average)":
-            both = sum(len(ours[task] & theirs[task]) for task in tasks)
-            assert pytest.approx(both / sum(len(ours[task]) for task in tasks)) == row["precision"]
-            assert pytest.approx(both / sum(len(theirs[task]) for task in tasks)) == row["recall"]
-        elif row["label"] == "(mean over tasks)":
-            shares = [len(ours[task] & theirs[task]) / len(ours[task] | theirs[task]) for task in tasks]
-            assert pytest.approx(sum(shares) / len(shares)) == row["jaccard"]
-        elif not row["label"].startswith("("):
-            pairs = Counter((row["label"] in ours[task], row["label"] in theirs[task]) for task in tasks)
-            f1 = 2 * pairs[True, True] / (2 * pairs[True, True] + pairs[True, False] + pairs[False, True])
-            assert pytest.approx(f1) == row["f1"]
-    assert {
-        ("ann", "bob"), ("ann", "released"), ("bob", "released"),
-    } == {(row["annotator"], row["compared_with"]) for row in stored}  # fmt: skip
-
-
-def labels_by_task(command: Command, query: str) -> dict[tuple[str, str], dict[str, set[str]]]:
-    labels_of: dict[tuple[str, str], dict[str, set[str]]] = {}
-    for row in command.sql(query):
-        labels = {row["primary_label"], *row["secondary_labels"]}
-        labels_of.setdefault((row["source"], row["kind"]), {}).setdefault(row["task_id"], set()).update(labels)
-    return labels_of

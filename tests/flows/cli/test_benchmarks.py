@@ -15,7 +15,7 @@ from tasks.config.job import Job
 from tasks.dataset.source import source_of
 from tasks.rules.errors import UsageError
 from tests.flows.conftest import Command
-from tests.kit import configure, one_line
+from tests.kit import Patch, configure, one_line
 from tests.tasks.aggregate.world import small_world
 from warehouse import Warehouse
 
@@ -106,26 +106,17 @@ def test_the_sample_is_that_of_the_benchmark_that_is_asked_for(tmp_path: Path) -
         assert {"prbench": 8, "researchrubrics": 2, "healthbench": 3}[name] == len(tasks)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("a1", "import nowhere_to_be_found", "a1.py: cannot be loaded (ModuleNotFoundError: No module"),
-        ("a2", "BENCHMARK = 3", "a2.py: BENCHMARK is not a Benchmark with the name 'a2'"),
-        ("a3", TWIN, "a3.py: BENCHMARK is not a Benchmark with the name 'a3'"),
-        ("a4", TWIN.replace("ternary", "stars", 1), "`gradings` has a template for one or more of"),
-        ("a5", TWIN.replace("mood", "topic"), "`breakdowns`: every benchmark has topic; give the kind another name"),
-        (
-            "a6",
-            TWIN.replace("breakdowns=", "scores=PRBENCH.scores[:1] * 2, breakdowns="),
-            "need unique names, and",
-        ),
-        ("rows", TWIN, "rows.py: there is a rows already; give it another name"),
-        ("prbench", TWIN, "prbench.py: there is a prbench already; give it another name"),
-    ],
-)
-def test_a_module_that_cannot_be_used_is_refused_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, message: str
-) -> None:
+@pytest.mark.parametrize(("name", "text", "message"), [
+    ("a1", "import nowhere_to_be_found", "a1.py: cannot be loaded (ModuleNotFoundError: No module"),
+    ("a2", "BENCHMARK = 3", "a2.py: BENCHMARK is not a Benchmark with the name 'a2'"),
+    ("a3", TWIN, "a3.py: BENCHMARK is not a Benchmark with the name 'a3'"),
+    ("a4", TWIN.replace("ternary", "stars", 1), "`gradings` has a template for one or more of"),
+    ("a5", TWIN.replace("mood", "topic"), "`breakdowns`: every benchmark has topic; give the kind another name"),
+    ("a6", TWIN.replace("breakdowns=", "scores=PRBENCH.scores[:1] * 2, breakdowns="), "need unique names, and"),
+    ("rows", TWIN, "rows.py: there is a rows already; give it another name"),
+    ("prbench", TWIN, "prbench.py: there is a prbench already; give it another name"),
+])  # fmt: skip
+def test_a_bad_module_is_refused(tmp_path: Path, monkeypatch: Patch, name: str, text: str, message: str) -> None:
     (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
     monkeypatch.setenv(OWN_FOLDERS, str(tmp_path))
     with pytest.raises(UsageError, match=one_line(message)):
@@ -133,7 +124,7 @@ def test_a_module_that_cannot_be_used_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize("named", ["relative", "/nowhere/to/be/found"])
-def test_a_folder_of_benchmarks_is_named_by_its_whole_path(monkeypatch: pytest.MonkeyPatch, named: str) -> None:
+def test_a_folder_of_benchmarks_is_named_by_its_whole_path(monkeypatch: Patch, named: str) -> None:
     monkeypatch.setenv(OWN_FOLDERS, named)
     with pytest.raises(UsageError, match=f"{OWN_FOLDERS}: {named} is not the absolute path of a folder; correct it"):
         benchmark_names()

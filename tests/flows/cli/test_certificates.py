@@ -10,7 +10,7 @@ from tests.flows.conftest import Run
 from tests.tasks.certify.conftest import certificate, forged, sample_job, with_row  # noqa: F401
 
 
-def test_a_certificate_is_written_with_its_digest_and_verified(
+def test_a_certificate_is_written_and_verified(
     sample_job: Job, tmp_path: Path, run: Run  # noqa: F811
 ) -> None:  # fmt: skip
     file = str(tmp_path / "figures.zip")
@@ -29,7 +29,7 @@ def test_a_certificate_is_written_with_its_digest_and_verified(
     assert f"prbench: {file}: exists already; name a new file\n" == output
 
 
-def test_a_figure_that_differs_is_shown_with_both_values_and_the_exit_code_is_1(
+def test_a_differing_figure_is_shown_with_both_values(
     certificate: Path, tmp_path: Path, run: Run  # noqa: F811
 ) -> None:  # fmt: skip
     other = forged(certificate, tmp_path / "other.zip", with_row("figures/leaderboard.jsonl", 0, mean_score=0.5))

@@ -53,9 +53,7 @@ def configured(file: Path, warehouse: Path, conditions: Any = CONDITIONS) -> lis
     return ["--config", str(file)]
 
 
-def test_what_is_stored_by_an_aggregation_is_what_the_command_computes_itself(
-    file: Path, warehouse: Path, tmp_path: Path, run: Run
-) -> None:
+def test_an_aggregation_stores_what_the_command_computes(file: Path, warehouse: Path, tmp_path: Path, run: Run) -> None:
     copied = Path(shutil.copytree(warehouse, tmp_path / "copied"))
     options = configured(file, copied)
     before = run.json("conditions", *options)

@@ -19,7 +19,7 @@ from tasks.rules.errors import UsageError
 from tasks.run.run_context import callees
 from tests.flows.conftest import Run
 from tests.golden.outputs import kept
-from tests.kit import row
+from tests.kit import Patch, row
 from warehouse import Warehouse
 
 MODEL = "models: [{name: openai/x%s}]"
@@ -27,7 +27,7 @@ TWO = "models: [{name: openai/a, label: a}, {name: openai/b, label: b}]\njudges:
 
 
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def file(tmp_path: Path, monkeypatch: Patch) -> Path:
     """The path of a configuration in the current folder, of a user without a key."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -57,7 +57,6 @@ def test_a_mistyped_benchmark_is_reported_before_a_missing_data_set(file: Path) 
         ("quality: {verdict_value: quarantine}", "quality.verdict_value: checks results"),
         ("hard_subset: {share: 1.5}", "hard_subset.share: "),
         ("hard_subset: {share: {Finanz: 3}}", "hard_subset.share.Finanz: prbench has the fields Finance, Legal"),
-        ("hard_subset: {Finance: 40}", "hard_subset.Finance: there is no such key"),
         ("limits: {max_usd: 0}", "limits.max_usd: "),
         ("calls: {where: there}", "calls.where: "),
         ("calls: {senders: 4}", "calls: `senders` belongs to `where: ray`"),
@@ -71,11 +70,7 @@ def test_a_mistyped_benchmark_is_reported_before_a_missing_data_set(file: Path) 
         (MODEL % ", price: {input_usd_per_mtok: 1}", "models[0].price.output_usd_per_mtok: is missing"),
         ("judges: [{name: anthropic/a, mode: batch}]", "judges[0]: `mode: batch` is for chat names that begin with"),
         ("judges: [{name: a, template: nowhere.txt}]", "judge a: template: nowhere.txt is neither"),
-        (MODEL % ", params: {api_key: sk-1}", "models[0]: `api_key` is a secret"),
-        (MODEL % ", params: {a: {Authorization: Bearer x}}", "models[0]: `Authorization` is a secret"),
         (MODEL % ", api_base: 'http://me:pw@host/v1'", "models[0]: `api_base` holds a user or password"),
-        (MODEL % ", headers: {X-Auth: abc}", "models[0]: header `X-Auth` is a secret (headers.X-Auth); put it in the"),
-        (MODEL % ", headers: {Ocp-Apim-Subscription-Key: a}", "models[0]: header `Ocp-Apim-Subscription-Key` is a sec"),
         (MODEL % ", headers: {X-Auth: 'abc-${A}'}", "models[0]: header `X-Auth` is a secret"),
         (MODEL % ", params: {extra_body: {X-Auth: a}}", "models[0]: `X-Auth` is a secret (params.extra_body.X-Auth)"),
         (MODEL % ", fallback: {extra_body: {token: a}}", "models[0]: `token` is a secret (fallback.extra_body.token)"),
@@ -84,6 +79,9 @@ def test_a_mistyped_benchmark_is_reported_before_a_missing_data_set(file: Path) 
         ("alerts: {to: [{webhook: 'https://host/?token=a'}]}", "alerts.to[0]: `webhook`: `token` is a secret"),
         ("alerts: {to: [{webhook: 'https://hooks.slack.com/a'}]}", "alerts.to[0]: `webhook`: the address is a secret"),
         ("alerts: {ping: 'https://host/?api_key=a'}", "alerts: `ping`: `api_key` is a secret"),
+        ("judges: [{name: openai/y, system_prompt: x}]", "judges[0].system_prompt: there is no such key"),
+        ("rubric_writer: {name: openai/y, system_prompt: x}", "rubric_writer: `system_prompt` is for models that are"),
+        ("models: [{name: openai/y, system_prompt: ''}]", "models[0].system_prompt: "),
         ("models: [{source: imported}]", "models[0]: `label` is missing, under which the responses were imported"),
         ("models: [{label: x, source: imported, temperature: 1}]", "models[0]: "),
         ("models: [{label: x, source: imported, name: openai/y}]", "models[0]: "),
@@ -96,19 +94,16 @@ def test_a_mistyped_benchmark_is_reported_before_a_missing_data_set(file: Path) 
         ("alerts: {to: [{web_hook: x}]}", "alerts.to[0].web_hook: there is no such key (did you mean `webhook`?)"),
         ("quality: {weight_rnage: warn}", "quality.weight_rnage: there is no such check (did you mean `weight_ra"),
         ("benchmarks: {prbench: {limits: {rmp: 1}}}", "benchmarks.prbench: limits.rmp: there is no such key (did"),
-        ("models: [{name: a, zzzzz: 1}]", "models[0].zzzzz: there is no such key"),
         ("benchmarks: {nope: {}}", "benchmarks.nope: there is no such benchmark; known: healthbench, prbench"),
         ("benchmarks: {healthbench: {benchmark: prbench}}", "benchmarks.healthbench.benchmark: there is no such key"),
         ("benchmarks: {healthbench: {trials: 0}}", "benchmarks.healthbench: trials: "),
         ("benchmarks: {healthbench: 3}", "benchmarks: must map each benchmark to its settings"),
         ("conditions: {gpt: {baseline: a}}", "conditions.gpt: needs at least two conditions"),
         ("conditions: {gpt: {baseline: a, search: a}}", "conditions.gpt: two conditions have the same label"),
-        ("conditions: {gpt: {baseline: a, search: 5}}", "conditions.gpt.search: must be a valid string"),
         ("conditions: [a, b]", "conditions: must be a mapping"),
         ("conditions: {gpt: {off: a, on: b}}", "conditions.gpt: the name False is not a text; put it in quotes (YAML"),
         (TWO + "stopping: {pairs: [[a, c]]}", "stopping.pairs[0]: there is no model 'c'"),
         (TWO + "stopping: {pairs: [[a, b], [b, a]]}", "stopping.pairs: must be pairs of two different labels"),
-        (TWO + "stopping: {pairs: []}", "stopping.pairs: "),
         (TWO + "stopping: {alpha: 1.5}", "stopping.alpha: must be less than 1"),
         (TWO + "stopping: {pairs: earlier_nights}", "stopping.pairs: `earlier_nights` needs a model with `resample"),
         ("judges: [{name: openai/j}]\nstopping: {}", "stopping.pairs: `all` needs at least two models"),
@@ -120,29 +115,20 @@ def test_what_is_impossible_is_refused_with_the_path_of_the_key(file: Path, text
     assert refusal(Arguments(config=file)).startswith(f"{file}: {path}")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("dataset: {source: hub, splits: [finance]}", "dataset: source hub needs `revision`"),
-        ("dataset: {source: x.jsonl, files: {a: b.jsonl}}", "dataset: `files` belongs to source hub"),
-        (
-            "dataset: {revision: abc, files: {a: b.jsonl}, splits: [a, c]}",
-            "dataset: `splits` names 'c', for which `files` has no file",
-        ),
-        ("models: [{name: a/b, api_base: ''}]\ndataset: {source: sample}", "models[0].api_base: "),
-        ("trials: 3", "dataset: is missing"),
-        ("dataset: {source: sample}\ndataset: {source: hub}", "not valid YAML: key 'dataset' appears twice in "),
-        ("a: {b: 1\nc: 2", "not valid YAML: while parsing a flow mapping in "),
-        ("just words", "holds no settings"),
-        *(("a: " + "[" * depth + "]" * depth, "is nested too deeply") for depth in (300, 5_000)),
-        ("".join(f"{' ' * depth}a:\n" for depth in range(1_000)), "is nested too deeply"),
-        ("a: &a [*a]", "is nested too deeply"),
-        (
-            "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{f'*a{n - 1},' * 9}]\n" for n in range(1, 12)),
-            "is nested too deeply",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("dataset: {source: hub, splits: [finance]}", "dataset: source hub needs `revision`"),
+    ("dataset: {source: x.jsonl, files: {a: b.jsonl}}", "dataset: `files` belongs to source hub"),
+    ("dataset: {revision: abc, files: {a: b.jsonl}, splits: [a, c]}", "dataset: `splits` names 'c', for which `files`"),
+    ("models: [{name: a/b, api_base: ''}]\ndataset: {source: sample}", "models[0].api_base: "),
+    ("trials: 3", "dataset: is missing"),
+    ("dataset: {source: sample}\ndataset: {source: hub}", "not valid YAML: key 'dataset' appears twice in "),
+    ("a: {b: 1\nc: 2", "not valid YAML: while parsing a flow mapping in "), ("just words", "holds no settings"),
+    *((text, "is nested too deeply") for text in (
+        f"a: {'[' * 300}{']' * 300}", f"a: {'[' * 5_000}{']' * 5_000}", "a: &a [*a]",
+        "".join(f"{' ' * depth}a:\n" for depth in range(1_000)),
+        "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{f'*a{n - 1},' * 9}]\n" for n in range(1, 12)),
+    )),
+])  # fmt: skip
 def test_a_file_that_says_nothing_usable_is_refused(file: Path, text: str, message: str) -> None:
     file.write_text(text, encoding="utf-8")
     assert refusal(Arguments(config=file)).startswith(f"{file}: {message}")
@@ -152,13 +138,13 @@ def test_doctor_names_the_headers_whose_values_stand_in_the_file(file: Path) -> 
     headers = ", headers: {X-Team: planted-blue, X-Gate: '${GATE}', X-Zone: 'eu-${ZONE}'}"
     file.write_text("dataset: {source: sample}\n" + MODEL % headers)
     findings = examine(load_job(Arguments(config=file, warehouse=file.parent / "data")))
-    (finding,) = [finding for finding in findings if finding.subject.startswith("headers")]
-    assert ("headers of openai/x", None) == (finding.subject, finding.is_ok)
+    (finding,) = [finding for finding in findings if finding.subject == "headers of openai/x"]
+    assert finding.is_ok is None
     assert finding.detail.startswith("literal values: X-Team, X-Zone; ")
     assert not any("planted-blue" in finding.detail for finding in findings)
 
 
-def test_doctor_names_the_package_that_a_model_on_aws_needs(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_names_the_package_that_a_model_on_aws_needs(file: Path, monkeypatch: Patch) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)  # the S3 server of other tests needs it
     file.write_text("dataset: {source: sample}\nmodels: [{name: bedrock/amazon.nova-lite}]")
     (finding,) = [each for each in examine(load_job(Arguments(config=file))) if "bedrock" in each.subject]
@@ -168,102 +154,78 @@ def test_doctor_names_the_package_that_a_model_on_aws_needs(file: Path, monkeypa
 @pytest.mark.usefixtures("file")
 def test_without_a_file_the_embedded_default_stands() -> None:
     job = load_job(Arguments())
-    assert ["embedded/smollm2-135m-instruct", "embedded/smollm2-135m-instruct"] == [
-        model.name for model in (*job.settings.models, *job.settings.judges)
-    ]
+    models = (*job.settings.models, *job.settings.judges)
+    assert ["embedded/smollm2-135m-instruct"] * 2 == [model.name for model in models]
     assert ("sample", 1) == (job.settings.dataset.source, job.settings.trials)
 
 
-class Folders:
-    """A current folder with a `sub/night.yaml`, and what chooses the folder of the data there."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.file = Path("sub", "night.yaml")
-        self.configure()
-
-    def configure(self, text: str = "", file: Path | None = None) -> None:
-        path = self.folder / (file or self.file)
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(f"dataset: {{source: sample}}\n{text}", encoding="utf-8")
-
-    def chosen(self, **arguments: Path) -> tuple[Path, str]:
-        job = load_job(Arguments(**arguments))  # type: ignore[arg-type]
-        return job.warehouse.relative_to(self.folder), job.warehouse_source
-
-
 @pytest.fixture
-def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folders:
+def folder(tmp_path: Path, monkeypatch: Patch) -> Path:
+    """The current folder, with a home of its own and a `sub` for `night.yaml`."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PRBENCH_WAREHOUSE", raising=False)
-    return Folders(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "sub").mkdir()
+    return tmp_path
 
 
-def test_data_is_stored_beside_the_configuration_file_or_in_the_current_folder(folders: Folders) -> None:
-    assert (Path("warehouse/data"), "default") == folders.chosen()
-    assert (Path("sub/warehouse/data"), "default, beside sub/night.yaml") == folders.chosen(config=folders.file)
-    folders.configure(file=Path("prbench.yaml"))
-    assert (Path("warehouse/data"), "default, beside prbench.yaml") == folders.chosen()
+NIGHT = Path("sub", "night.yaml")
 
 
+def configured(text: str = "", file: Path = NIGHT) -> Path:
+    file.write_text(f"dataset: {{source: sample}}\n{text}", encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize(("setting", "environment", "option", "chosen", "why"), [
+    ("", "", None, "sub/warehouse/data", "default, beside sub/night.yaml"),
+    ("", "from/environment", None, "from/environment", "PRBENCH_WAREHOUSE"),
+    ("warehouse: mine", "from/environment", None, "sub/mine", "`warehouse` in sub/night.yaml"),
+    ("warehouse: mine", "from/environment", "asked", "asked", "--warehouse"),
+    ("warehouse: ~/evals", "", None, "home/evals", "`warehouse` in sub/night.yaml"),
+])  # fmt: skip
 def test_an_option_goes_before_the_configuration_and_that_before_the_environment(
-    folders: Folders, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: Patch, setting: str, environment: str, option: str | None, chosen: str, why: str
 ) -> None:
-    monkeypatch.setenv("PRBENCH_WAREHOUSE", "from/environment")
-    assert (Path("from/environment"), "PRBENCH_WAREHOUSE") == folders.chosen()
-    assert (Path("from/environment"), "PRBENCH_WAREHOUSE") == folders.chosen(config=folders.file)
-    folders.configure("warehouse: configured")
-    assert (Path("sub/configured"), "`warehouse` in sub/night.yaml") == folders.chosen(config=folders.file)
-    assert (Path("asked"), "--warehouse") == folders.chosen(config=folders.file, warehouse=Path("asked"))
-    monkeypatch.setenv("PRBENCH_WAREHOUSE", "")
-    assert (Path("warehouse/data"), "default") == folders.chosen()
+    monkeypatch.setenv("PRBENCH_WAREHOUSE", environment)
+    job = load_job(Arguments(config=configured(setting), warehouse=Path(option) if option else None))
+    assert (folder / chosen, why) == (job.warehouse, job.warehouse_source)
 
 
-def test_absolute_and_home_folders_are_taken_as_they_are(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(folders.folder / "home"))
-    folders.configure("warehouse: ~/evals")
-    assert Path("home/evals") == folders.chosen(config=folders.file)[0]
-    folders.configure(f"warehouse: {folders.folder / 'elsewhere'}")
-    assert Path("elsewhere") == folders.chosen(config=folders.file)[0]
+def test_without_a_choice_data_is_stored_here_and_a_report_beside_the_configuration(folder: Path) -> None:
+    assert (folder / "warehouse/data", "default") == (
+        load_job(Arguments()).warehouse,
+        load_job(Arguments()).warehouse_source,
+    )
+    assert folder / "sub/pages" == load_job(Arguments(config=configured("report: {folder: pages}"))).report_folder
+    configured(f"warehouse: {folder / 'elsewhere'}", Path("prbench.yaml"))
+    assert folder / "elsewhere" == load_job(Arguments()).warehouse
 
 
-@pytest.mark.parametrize(
-    ("settings", "arguments", "setting"),
-    [
-        ("", {"warehouse": Path("~nobody-at-all/x")}, "--warehouse"),
-        ("", {"config": Path("~nobody-at-all/x")}, "--config"),
-        ("warehouse: ~nobody-at-all/x", {}, "`warehouse` in sub/night.yaml"),
-        ("report: {folder: ~nobody-at-all/x}", {}, "report.folder"),
-        ("judges: [{name: openai/x, template: ~nobody-at-all/x}]", {}, "sub/night.yaml: judge openai/x: template"),
-    ],
-)
-def test_the_home_folder_of_nobody_is_refused_in_one_line(
-    folders: Folders, settings: str, arguments: dict[str, Path], setting: str
-) -> None:
-    folders.configure(settings)
-    with pytest.raises(UsageError) as refused:
-        folders.chosen(**{"config": folders.file, **arguments})
-    assert f"{setting}: ~nobody-at-all/x: there is no such user; write the whole path" == str(refused.value)
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("settings", "arguments", "setting"), [
+    ("", {"warehouse": Path("~nobody-at-all/x")}, "--warehouse"),
+    ("", {"config": Path("~nobody-at-all/x")}, "--config"),
+    ("warehouse: ~nobody-at-all/x", {}, "`warehouse` in sub/night.yaml"),
+    ("report: {folder: ~nobody-at-all/x}", {}, "report.folder"),
+    ("judges: [{name: openai/x, template: ~nobody-at-all/x}]", {}, "sub/night.yaml: judge openai/x: template"),
+])  # fmt: skip
+def test_the_home_of_nobody_is_refused_in_one_line(settings: str, arguments: dict[str, Path], setting: str) -> None:
+    line = refusal(Arguments(**{"config": configured(settings), **arguments}))  # type: ignore[arg-type]
+    assert f"{setting}: ~nobody-at-all/x: there is no such user; write the whole path" == line
 
 
-def test_a_configured_report_folder_is_beside_the_configuration_file(folders: Folders) -> None:
-    folders.configure("report: {folder: pages}")
-    assert folders.folder / "sub" / "pages" == load_job(Arguments(config=folders.file)).report_folder
-
-
-def test_doctor_and_status_name_the_folder_of_the_data_and_what_chose_it(
-    folders: Folders, monkeypatch: pytest.MonkeyPatch, run: Run
-) -> None:
+def test_doctor_and_status_name_the_data_folder_and_why(folder: Path, monkeypatch: Patch, run: Run) -> None:
     monkeypatch.setenv("PRBENCH_WAREHOUSE", "elsewhere")
     job = load_job(Arguments())
     ingest(job)
     Warehouse(job.warehouse).publish()
     (finding,) = [finding.detail for finding in examine(job) if finding.subject == "data folder"]
-    assert f"{folders.folder / 'elsewhere'} (PRBENCH_WAREHOUSE)" == finding
-    assert f"Warehouse: {folders.folder / 'elsewhere'} (PRBENCH_WAREHOUSE)\n" in run("status")
+    assert f"{folder / 'elsewhere'} (PRBENCH_WAREHOUSE)" == finding
+    assert f"Warehouse: {folder / 'elsewhere'} (PRBENCH_WAREHOUSE)\n" in run("status")
 
 
-def test_a_configuration_is_to_try_next_where_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_configuration_is_to_try_next_where_there_is_none(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
     assert next_commands(Arguments()).startswith("uv run prbench leaderboard")
@@ -278,19 +240,15 @@ def test_doctor_names_a_path_that_is_not_there_empty_lists_and_missing_keys(file
         "dataset: {source: nowhere.jsonl}\nmodels: []\njudges: [{name: openai/y}]\n"
         "nightly: {cron: '0 1 * * *', timezone: UTC}"
     )
-    finding = {each.subject: each for each in examine(load_job(Arguments(config=file, warehouse=file.parent / "data")))}
+    findings = examine(load_job(Arguments(config=file, warehouse=file.parent / "data")))
+    is_ok, detail = ({each.subject: getattr(each, name) for each in findings} for name in ("is_ok", "detail"))
 
-    assert (False, True) == (
-        finding["data set"].is_ok,
-        finding["data set"].detail.startswith("nowhere.jsonl is not a file"),
-    )
-    assert finding["models"].detail.startswith("none is configured, so nothing is sampled")
-    assert "prbench, 0 models, 1 judge, trials 1" == finding["configuration"].detail
-    assert re.fullmatch(r"next \S+ 01:00 UTC with `prbench serve`", finding["nights"].detail)
-    assert (False, "OPENAI_API_KEY is not set; export it") == (
-        finding["judge openai/y"].is_ok,
-        finding["judge openai/y"].detail,
-    )
+    assert (False, False) == (is_ok["data set"], is_ok["judge openai/y"])
+    assert detail["data set"].startswith("nowhere.jsonl is not a file")
+    assert "OPENAI_API_KEY is not set; export it" == detail["judge openai/y"]
+    assert detail["models"].startswith("none is configured, so nothing is sampled")
+    assert "prbench, 0 models, 1 judge, trials 1" == detail["configuration"]
+    assert re.fullmatch(r"next \S+ 01:00 UTC with `prbench serve`", detail["nights"])
 
 
 def test_an_imported_model_calls_nobody_and_survives_being_stored(file: Path) -> None:
@@ -324,31 +282,13 @@ def problems(file: Path, run: Run, *options: str, code: int = 2) -> list[tuple[s
     return [(each["what"], each["detail"]) for each in json.loads(run.out) if each["state"] == "PROBLEM"]
 
 
-@pytest.mark.parametrize(
-    ("broken", "message"),
-    [
-        ("judges: [{name: openai/y, template: no.txt}]", "judge openai/y: template: no.txt is neither a file"),
-        (
-            "judges: [{name: openai/y, label: j}, {name: openai/z, label: j, template: no.txt}]",
-            "judges: label 'j' is used twice",
-        ),
-        ("judges: [{name: openai/y}]\ncapabilities: 5", "capabilities: must be a mapping"),
-        (
-            "judges: [{name: openai/y}]\ncapabilities: {model: {name: openai/x, trials: 2}}",
-            "capabilities: `model.trials` must be 1",
-        ),
-        ("judges: [{name: openai/y}, {name: openai/z, tials: 1}]", "judges[1].tials: there is no such key (did you"),
-        ("judges: [{name: openai/y}]\nquality: {weight_rnage: warn}", "quality.weight_rnage: there is no such check"),
-        ("judges: [{name: openai/y}]\nbenchmarks: {prbench: {trials: 0}}", "benchmarks.prbench: trials: must be"),
-        (
-            "judges: [{name: openai/y}]\nbenchmarks: {prbnech: {}}",
-            "benchmarks.prbnech: there is no such benchmark (did",
-        ),
-    ],
-)
-def test_a_broken_configuration_hides_neither_a_missing_data_file_nor_a_missing_key(
-    file: Path, run: Run, broken: str, message: str
-) -> None:
+@pytest.mark.parametrize(("broken", "message"), [
+    ("judges: [{name: openai/y, template: no.txt}]", "judge openai/y: template: no.txt is neither a file"),
+    ("judges: [{name: openai/y}]\ncapabilities: {model: {name: openai/x, trials: 2}}", "capabilities: `model.trials`"),
+    ("judges: [{name: openai/y}, {name: openai/z, tials: 1}]", "judges[1].tials: there is no such key (did you"),
+    ("judges: [{name: openai/y}]\nbenchmarks: {prbench: {trials: 0}}", "benchmarks.prbench: trials: must be"),
+])  # fmt: skip
+def test_a_broken_configuration_hides_no_missing_file_or_key(file: Path, run: Run, broken: str, message: str) -> None:
     file.write_text(f"dataset: {{source: nowhere.jsonl}}\n{broken}")
     (_, first), *others = problems(file, run)
     assert first.startswith(message)

@@ -1,6 +1,5 @@
 """`prbench status` and `doctor`: spend, runs, exit codes, and findings."""
 
-import asyncio
 import socket
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,14 +11,12 @@ from flows.cli.doctor_checks import examine
 from flows.cli.output import explain_exit
 from flows.execution import Execution
 from tasks.config.job import Job
-from tasks.llm.ledger.entries import Entry
-from tasks.llm.ledger.ledger import Ledger, spend_in
-from tasks.llm.replies import Reply
+from tasks.llm.ledger.ledger import spend_in
 from tasks.maintain.upkeep import latest_runs, spent
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer, HttpResponse
 from tests.flows.conftest import Run
-from tests.kit import at, job_on, response, row, written
+from tests.kit import Patch, Printed, at, call_entry, job_on, recorded, response, row, written
 from tests.tasks.llm.conftest import failed
 from warehouse import Warehouse
 from warehouse.files import write_sealed
@@ -42,21 +39,13 @@ def write(folder: Path, **tables: list[dict[str, Any]]) -> None:
 
 
 def record(folder: Path, key: str, run_id: str, finished_at: datetime, cost_usd: float | None = 0.5) -> None:
-    async def one() -> None:
-        ledger = Ledger(folder / "ledger")
-        reply = Reply("ok", "x", prompt_tokens=10, completion_tokens=1, cost_usd=cost_usd)
-        moment_s = finished_at.timestamp()
-        entry = Entry(key, 1, "c", run_id, "m", "", "{}", reply, True, purpose="judge", finished_at_s=moment_s)
-        await ledger.record(entry)
-        ledger.close()
-
-    asyncio.run(one())
+    about = {"purpose": "judge", "finished_at_s": finished_at.timestamp()}
+    recorded(job_on("sample", folder), call_entry(key, run_id, cost_usd=cost_usd, **about))
 
 
 def spend_row(**values: Any) -> dict[str, Any]:
-    given = {"day": "2026-11-20", "purpose": "judge", "called_model": "m", "calls": 1, "failed_calls": 0}
-    counts = {"unpriced_calls": 0, "prompt_tokens": 5, "cached_tokens": 0, "completion_tokens": 1, "cost_usd": 1.0}
-    return row("spend", **given | counts | values)
+    given = {"day": "2026-11-20", "purpose": "judge", "called_model": "m", "calls": 1, "cost_usd": 1.0}
+    return row("spend", **given | dict.fromkeys(("failed_calls", "unpriced_calls", "prompt_tokens"), 0) | values)
 
 
 # spend
@@ -97,16 +86,15 @@ def test_a_run_in_progress_a_killed_one_and_a_finished_one_are_distinguished(fol
     with Warehouse(folder).living("on"):
         rows = latest_runs(job)
     columns = ("run_id", "outcome", "responses", "verdicts", "cost_usd")
-    assert [
-        ("on", "running", 1, 0, 0.25), ("killed", "killed", 2, 0, 0.5), ("ended", "done", 7, 8, 0.5),
-    ] == [tuple(run[name] for name in columns) for run in rows]  # fmt: skip
+    shown = [tuple(run[name] for name in columns) for run in rows]
+    assert [("on", "running", 1, 0, 0.25), ("killed", "killed", 2, 0, 0.5), ("ended", "done", 7, 8, 0.5)] == shown
     assert ["on"] == [run["run_id"] for run in latest_runs(job, at(2.5))]
 
 
 # as commands
 
 
-def test_a_run_with_exit_code_3_says_which_stages_caused_it(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_with_exit_code_3_says_which_stages_caused_it(job: Job, capsys: Printed) -> None:
     loud = job.model_copy(update={"is_quiet": False})
     reports = [
         StageReport("ingest", is_below_bar=True, warnings=["a task is left out"]),
@@ -130,9 +118,7 @@ def findings(folder: Path, **settings: Any) -> dict[str, tuple[bool | None, str]
     return {rows.subject: (rows.is_ok, rows.detail) for rows in examine(job_on("sample", folder, **settings))}
 
 
-def test_doctor_looks_whether_receivers_can_be_reached_and_names_no_more_than_their_host(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_tries_receivers_and_names_no_more_than_their_host(folder: Path, monkeypatch: Patch) -> None:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
@@ -158,9 +144,7 @@ CALLED: dict[str, tuple[HttpResponse, bool | None, str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CALLED)
-def test_doctor_calls_each_model_once_and_says_whether_its_key_is_taken(
-    case: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_calls_each_model_once_to_try_its_key(case: str, folder: Path, monkeypatch: Patch) -> None:
     monkeypatch.delenv("HOSTED_VLLM_API_KEY", raising=False)
     reply, is_ok, detail = CALLED[case]
     with FaultServer(lambda _request, _number: reply) as server:
@@ -181,7 +165,7 @@ def test_doctor_calls_each_model_once_and_says_whether_its_key_is_taken(
     assert {"judge": "m"} | ({"doctor": "hosted_vllm/judge"} if case == "served" else {}) == spent_by
 
 
-def test_doctor_names_a_newer_warehouse_and_an_outdated_database(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_names_a_newer_warehouse_and_an_outdated_database(folder: Path, monkeypatch: Patch) -> None:
     write(folder, responses=[response("t1")])
     subject = f"warehouse {folder}"
     assert findings(folder)[subject][0] is True

@@ -32,9 +32,7 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Job]:
 
 
 @pytest.mark.parametrize(("options", "splits"), [((), ()), (("--split", "legal"), ("legal",))])
-def test_the_command_narrows_to_splits_and_the_configuration_does_not(
-    reports: list[Job], options: tuple[str, ...], splits: tuple[str, ...]
-) -> None:
+def test_options_alone_narrow_to_splits(reports: list[Job], options: tuple[str, ...], splits: tuple[str, ...]) -> None:
     assert 0 == main(["report", *options])
 
     assert [splits] == [job.settings.dataset.splits for job in reports]
@@ -57,7 +55,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, bool]]:
     return calls
 
 
-def test_live_writes_no_report_before_anything_is_published_or_while_a_run_goes_on(
+def test_live_writes_no_report_before_a_run_has_ended(
     reports: list[Job], served: list[tuple[Path, bool]], tmp_path: Path
 ) -> None:
     live = ["report", "--serve", "--live", "--warehouse", str(tmp_path / "data")]

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tasks.aggregate import aggregate
 from tasks.rules.identity import IMPORTED
 from tests.flows.conftest import Run
-from tests.kit import admitted, criterion, job_on, response, row, verdict, written
+from tests.kit import combined, configure, job_on, response, row, write_jsonl, written
+from tests.tasks.compare.comparisons import judged, tasks_of
 from warehouse import Warehouse
 
 TASKS = ["t0", "t1", "t2", "t3"]
@@ -16,19 +16,16 @@ TASKS = ["t0", "t1", "t2", "t3"]
 
 def fill(folder: Path, revision: str, n_responses: int = 1) -> None:
     """One imported model's responses to the first tasks, judged by a person, on a revision of four tasks."""
-    rubrics = {task: [criterion(task, 0, 5), criterion(task, 1, -3)] for task in TASKS}
-    responses = [
-        response(task, "a-model", model_config_hash=IMPORTED) | {"source": "imported"} for task in TASKS[:n_responses]
-    ]
+    rubrics = {task: [(5, "Accuracy"), (-3, "Risk")] for task in TASKS}
     imported = {"judge": "reader", "judge_config_hash": IMPORTED, "source": "imported"}
-    rows = admitted(TASKS, "finance_hard", n_criteria=2) | {
-        "criteria": [each for rubric in rubrics.values() for each in rubric],
-        "conversation_turns": [
-            row("conversation_turns", task_id=task, position=0, prompt="Why?", reference_texts=[]) for task in TASKS
-        ],
-        "responses": responses,
-        "verdicts": [verdict(of, each, 1.0, **imported) for of in responses for each in rubrics[of["task_id"]]],
-    }
+    of_response = {"model_config_hash": IMPORTED}
+    decided = {task: [1.0, 1.0] for task in TASKS[:n_responses]}
+    turns = [row("conversation_turns", task_id=task, position=0, prompt="Why?", reference_texts=[]) for task in TASKS]
+    rows = combined(
+        tasks_of(rubrics, "finance_hard"), {"conversation_turns": turns},
+        judged(decided, "a-model", rubrics=rubrics, of_response=of_response, **imported),
+    )  # fmt: skip
+    rows["responses"] = [each | {"source": "imported"} for each in rows["responses"]]
     written(folder / "data", rows, revision)
 
 
@@ -36,9 +33,9 @@ def fill(folder: Path, revision: str, n_responses: int = 1) -> None:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse with one revision, and the configuration that is about it."""
     folder: Path = tmp_path_factory.mktemp("world")
-    (folder / "finance_hard.jsonl").write_text("{}\n", encoding="utf-8")
-    (folder / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(folder / "finance_hard.jsonl")}}))
-    job = job_on(folder / "finance_hard.jsonl", folder / "data")
+    data = write_jsonl(folder / "finance_hard.jsonl", [{}])
+    configure(folder, dataset={"source": str(data)})
+    job = job_on(data, folder / "data")
     fill(folder, job.data.revision)
     aggregate(job)
     return folder
@@ -58,9 +55,7 @@ READING = (
 
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)
-def test_the_only_stored_revision_is_read_from_any_folder_with_a_notice(
-    world: Path, elsewhere: Path, run: Run, command: list[str]
-) -> None:
+def test_the_only_revision_is_read_from_anywhere(world: Path, elsewhere: Path, run: Run, command: list[str]) -> None:
     from_elsewhere = run(*command, "--json", "--warehouse", world / "data")
     notices = run.err
     if command[0] == "export":
@@ -74,11 +69,8 @@ def test_the_only_stored_revision_is_read_from_any_folder_with_a_notice(
     assert "" == run.err
 
 
-def test_of_several_revisions_none_is_guessed_and_an_empty_leaderboard_says_what_is_there(
-    tmp_path: Path, elsewhere: Path, run: Run
-) -> None:
-    data = tmp_path / "finance_hard.jsonl"
-    data.write_text("{}\n", encoding="utf-8")
+def test_of_several_revisions_none_is_guessed_and_those_are_named(tmp_path: Path, elsewhere: Path, run: Run) -> None:
+    data = write_jsonl(tmp_path / "finance_hard.jsonl", [{}])
     revision = job_on(data, tmp_path / "data").data.revision
     fill(tmp_path, revision, n_responses=0)
     fill(tmp_path, "another-revision")
@@ -91,15 +83,13 @@ def test_of_several_revisions_none_is_guessed_and_an_empty_leaderboard_says_what
     notices = run("leaderboard", "--benchmark", "researchrubrics", *where, code=2)
     assert "has nothing of researchrubrics; it has prbench another-revi" in notices
 
-    (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(data)}}))
+    configure(tmp_path, dataset={"source": str(data)})
     notices = run("leaderboard", *where)
     assert f"No model has a verdict in this selection yet. This is about revision {revision[:12]}" in notices
     assert "another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in notices
 
 
-def test_a_sample_that_was_only_loaded_does_not_hide_the_only_revision_with_responses(
-    tmp_path: Path, elsewhere: Path, run: Run
-) -> None:
+def test_a_sample_without_responses_does_not_hide_the_revision_with(tmp_path: Path, elsewhere: Path, run: Run) -> None:
     fill(tmp_path, job_on("sample", tmp_path / "data").data.revision, n_responses=0)
     fill(tmp_path, "another-revision")
     aggregate(job_on("sample", tmp_path / "data"))
@@ -111,22 +101,13 @@ def test_a_sample_that_was_only_loaded_does_not_hide_the_only_revision_with_resp
     assert "another-revi" not in run.err
 
 
-def nights(folder: Path, revision: str, night: str) -> None:
-    """A model's response of a night, beside those of the base vintage."""
-    of_night = response("t0", "nightly-model", model_config_hash=IMPORTED) | {
-        "response_id": f"{revision}/{night}", "dataset_revision": revision, "source": "imported", "vintage": night,
-    }  # fmt: skip
-    Warehouse(folder / "data").write("responses", [of_night])
-
-
 def test_status_says_so_where_a_night_is_one_of_other_data(tmp_path: Path, elsewhere: Path, run: Run) -> None:
-    data = tmp_path / "finance_hard.jsonl"
-    data.write_text("{}\n", encoding="utf-8")
+    data = write_jsonl(tmp_path / "finance_hard.jsonl", [{}])
     revision = job_on(data, tmp_path / "data").data.revision
     fill(tmp_path, revision)
-    nights(tmp_path, "another-revision", "2026-11-22")
-    Warehouse(tmp_path / "data").publish()
-    (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(data)}}))
+    of_night = response("t0", "nightly-model", model_config_hash=IMPORTED) | {"vintage": "2026-11-22"}
+    written(tmp_path / "data", {"responses": [of_night]}, "another-revision").publish()
+    configure(tmp_path, dataset={"source": str(data)})
 
     run("status", "--night", "2026-11-22", "--warehouse", tmp_path / "data")
     assert [

@@ -93,7 +93,7 @@ def test_an_encoding_that_knows_ascii_alone_is_no_way_round(folder: Path) -> Non
 
 
 @pytest.mark.parametrize("file_format", ["csv", "json", "jsonl"])
-def test_in_a_pipe_and_a_file_machines_get_every_character(
+def test_machines_get_every_character(
     folder: Path, file_format: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     command = ["sql", "select command from runs", "--format", file_format, "--warehouse", str(folder)]

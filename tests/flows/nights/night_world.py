@@ -5,16 +5,15 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from pathlib import Path
 from typing import Any
 
-from tests.faults.behaviours import criterion_of, prompt_of
+from tests.faults.behaviours import prompt_of
 from tests.faults.server import Entry, FaultServer, HttpResponse, Request, is_judge_request, meets, well_behaved
-from tests.flows.conftest import CONCURRENCY, N_CRITERIA, PROJECT, Command, Done
+from tests.flows.conftest import CONCURRENCY, PROJECT, Command, Done
+from tests.kit import endpoint
 from tests.tasks.alerts.servers import Hook, Reply, serving_hook
 
 N_CONTROL = 20
@@ -44,12 +43,11 @@ class Weather:
 
     def _text(self, request: Request, number: int) -> str:
         if is_judge_request(request):
-            return json.dumps({"explanation": "as the test says", "criteria_met": self.is_met(request)})
+            return json.dumps({"explanation": "as the test says", "criteria_met": self._is_met(request)})
         worse = _WORSE if self.has_regressed and request["model"] == "fresh" else ""
         return f"{well_behaved(request, number).text} Take {number}.{worse}"
 
-    def is_met(self, request: Request) -> bool:
-        """The verdict of a judge's request."""
+    def _is_met(self, request: Request) -> bool:
         prompt = _MARKER.sub("", _REPETITION.sub("", prompt_of(request)))
         if self.judge_drifts or (_WORSE in prompt and meets(f"worse {prompt}")):
             return False
@@ -64,7 +62,6 @@ class Seen:
     entries: Sequence[Entry]
     messages: Sequence[dict[str, Any]]
     n_pings: int
-    weather: Weather
 
     @property
     def calls(self) -> list[Request]:
@@ -91,46 +88,6 @@ class Seen:
         assert len(by_kind) == len(message["alerts"])
         return by_kind
 
-    def values(self, model: str) -> dict[str, Fraction]:
-        """The score of each task, from the judge's requests about responses of this night."""
-        weights, points, most = _weights(), dict[str, Fraction](), dict[str, Fraction]()
-        for task, weight in weights.values():
-            most[task] = most.get(task, Fraction(0)) + max(weight, Fraction(0))
-        # Repeated requests are the control set.
-        first = [entry.request for entry in self.entries if entry.number == 0 and is_judge_request(entry.request)]
-        mine = [request for request in first if f" by {model}." in prompt_of(request)]
-        for title, is_met in {_title(each): self.weather.is_met(each) for each in mine}.items():
-            task, weight = weights[title]
-            points[task] = points.get(task, Fraction(0)) + weight * is_met
-        return {task: points[task] / most[task] for task in points}
-
-
-def _title(request: Request) -> str:
-    return criterion_of(prompt_of(request)).strip()
-
-
-def _weights() -> dict[str, tuple[str, Fraction]]:
-    """Title of a criterion -> its task and weight, as the file that ships has them."""
-    by_kind = {}
-    for line in SAMPLE.read_text(encoding="utf-8").splitlines():
-        task = json.loads(line)
-        for criterion in task["rubric"]:
-            notes = criterion["annotations"]
-            weight = notes[notes["weight_class"].replace(" ", "_") + "_weight"]
-            by_kind[criterion["title"].strip()] = task["task"], Fraction(weight)
-    assert N_CRITERIA == len(by_kind)
-    return by_kind
-
-
-def sign_flip_p(differences: Sequence[Fraction]) -> Fraction:
-    """The share of all flips of signs whose sum is at least as far from 0 as the observed one."""
-    seen = abs(sum(differences))
-    sums = [
-        abs(sum(sign * each for sign, each in zip(signs, differences, strict=True)))
-        for signs in product((1, -1), repeat=len(differences))
-    ]
-    return Fraction(sum(each >= seen for each in sums), len(sums))
-
 
 @dataclass
 class NightWorld:
@@ -141,7 +98,6 @@ class NightWorld:
     receiver: Hook
     failing: Hook
     switch: Hook
-    weather: Weather = field(default_factory=Weather)
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -161,7 +117,7 @@ class NightWorld:
         }
 
     def endpoint(self, label: str, **settings: Any) -> dict[str, Any]:
-        return {"name": f"hosted_vllm/{label}", "label": label, "api_base": self.server.api_base, **settings}
+        return endpoint(label, self.server.api_base, **settings)
 
     def configure(self, **changes: Any) -> None:
         """Write the configuration, with some of it changed from now on."""
@@ -174,13 +130,12 @@ class NightWorld:
 
     def watched(self, *arguments: str, code: int = 0, **weather: Any) -> Seen:
         """A command in this process, with all that it brought about."""
-        self.weather = Weather(**weather)
-        self.server.behaviour = self.weather
+        self.server.behaviour = Weather(**weather)
         before = len(self.server.entries), len(self.receiver.calls), len(self.switch.calls)
         output = self.command(*arguments, "--warehouse", "data", code=code)
         return Seen(
             output, self.server.entries[before[0] :], [call.json for call in self.receiver.calls[before[1] :]],
-            len(self.switch.calls) - before[2], self.weather,
+            len(self.switch.calls) - before[2],
         )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from flows.run.config import STOP_TIME, load_job, night_of, stop_time
 from tasks.config.job import Job
 from tasks.config.operations import Nightly
 from tasks.rules.errors import UsageError
-from tests.kit import at, job_on, prepared, rows_in
+from tests.kit import Patch, Printed, at, job_on, prepared, rows_in
 from warehouse import Warehouse
 
 SECRET = "a-secret-in-the-address"
@@ -36,24 +36,17 @@ def utc(hour: int, minute: int = 0) -> datetime:
     return datetime(2026, 11, 22, hour, minute, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("now", "stops"), [(utc(1), utc(7)), (utc(5, 30), utc(7)), (utc(9), utc(7)), (utc(23), utc(7))]
-)
-def test_a_night_that_begins_late_stops_no_later(tmp_path: Path, now: datetime, stops: datetime) -> None:
-    of_night = as_night(job(tmp_path, nightly={"stop_at": "07:00"}), now)
-    assert ("2026-11-22", stops) == (of_night.night, of_night.stop_at)
+@pytest.mark.parametrize("now", [utc(1), utc(5, 30), utc(9), utc(23)])
+def test_a_late_night_stops_no_later_and_one_that_is_repeated_at_the_next_stop(tmp_path: Path, now: datetime) -> None:
+    tonight = job(tmp_path, nightly={"stop_at": "07:00"})
+    of_night = as_night(tonight, now)
+    assert ("2026-11-22", utc(7)) == (of_night.night, of_night.stop_at)
+    again = tonight.model_copy(update={"night": "2026-11-20"})
+    assert utc(7) + timedelta(days=now > utc(7)) == as_night(again, now).stop_at
+    assert utc(10) == as_night(again.model_copy(update={"stop_at": utc(10)}), now).stop_at
 
 
-def test_a_night_that_is_done_again_by_its_label_may_go_on_until_the_next_stop_time(tmp_path: Path) -> None:
-    again = job(tmp_path, nightly={"stop_at": "07:00"}).model_copy(update={"night": "2026-11-20"})
-    assert datetime(2026, 11, 23, 7, tzinfo=UTC) == as_night(again, utc(9)).stop_at
-    own = again.model_copy(update={"stop_at": utc(10)})
-    assert utc(10) == as_night(own, utc(9)).stop_at
-
-
-def test_a_night_after_its_stop_time_is_skipped_with_an_alert(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_night_after_its_stop_is_skipped_with_an_alert(tmp_path: Path, capsys: Printed) -> None:
     late = job(tmp_path, nightly={"cron": "0 1 * * *", "stop_at": "01:01"})
     skipped = run_night(late, is_verbose=False, begun_at=utc(1))
     assert (0, "skipped") == (skipped.exit_code, skipped.outcome)
@@ -64,7 +57,7 @@ def test_a_night_after_its_stop_time_is_skipped_with_an_alert(
 
 
 @pytest.fixture
-def executed(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
+def executed(monkeypatch: Patch) -> list[str | None]:
     """The labels of nights whose flow was called, which does nothing here."""
     labels: list[str | None] = []
 
@@ -77,7 +70,7 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
 
 
 def test_a_night_beside_another_one_is_skipped_with_an_alert_or_waits_for_it(
-    tmp_path: Path, executed: list[str | None], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, executed: list[str | None], capsys: Printed
 ) -> None:
     ready = prepared(job(tmp_path))
     first, second = (ready.model_copy(update={"night": f"2026-11-2{day}", "run_id": "r"}) for day in (2, 3))
@@ -119,9 +112,7 @@ def test_a_killed_night_is_an_alert_of_the_next_one(tmp_path: Path, executed: li
     {"webhook": f"https://${{HOST}}/{SECRET}"},
     {"webhook": f"{SECRET}"},
 ])  # fmt: skip
-def test_a_secret_beside_a_reference_is_neither_in_the_record_of_a_run_nor_in_what_prefect_stores(
-    tmp_path: Path, receiver: dict[str, str]
-) -> None:
+def test_a_secret_beside_a_reference_is_in_no_record_or_prefect(tmp_path: Path, receiver: dict[str, str]) -> None:
     of_night = job(tmp_path, alerts={"to": [receiver]})
     assert SECRET not in run_row(of_night, [], at(0), None, "running")["config"]
     assert SECRET not in of_night.model_dump_json()
@@ -134,9 +125,7 @@ def test_a_night_is_named_by_its_date(label: str) -> None:
         load_job(Arguments(night=label))
 
 
-def test_a_night_that_is_refused_before_it_begins_sends_its_alert_and_stores_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_night_that_is_refused_sends_its_alert_and_stores_nothing(tmp_path: Path, monkeypatch: Patch) -> None:
     sent: list[str] = []
     monkeypatch.setattr(
         nightly, "deliver", lambda _, alerts, *__, **___: sent.extend(each.line for each in alerts) or []
@@ -152,46 +141,35 @@ def test_a_night_that_is_refused_before_it_begins_sends_its_alert_and_stores_not
 
 
 BERLIN = ZoneInfo("Europe/Berlin")
-AT_ONE, LATE = Nightly(cron="0 1 * * *"), Nightly(cron="0 23 * * *", timezone="Europe/Berlin")
+LATE = Nightly(cron="0 23 * * *", timezone="Europe/Berlin")
 
 
-def utc_of(text: str) -> datetime:
-    return datetime.fromisoformat(text).replace(tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("nightly", "now", "night"),
-    [
-        (AT_ONE, "2026-11-22T01:00:00", "2026-11-22"),
-        (AT_ONE, "2026-11-22T00:59:59", "2026-11-21"),
-        (AT_ONE, "2026-11-22T17:00:00", "2026-11-22"),
-        (LATE, "2026-11-21T22:00:00", "2026-11-21"),  # 23:00 in Berlin
-        (LATE, "2026-11-22T03:00:00", "2026-11-21"),  # begun again after midnight, the same night
-        (Nightly(cron="30 2 * * 1-5"), "2026-11-22T12:00:00", "2026-11-20"),  # a Sunday: Friday's
-        (Nightly(cron="0 */6 * * *"), "2026-11-22T13:00:00", "2026-11-22T12:00"),
-        (Nightly(cron="* * * * *"), "2026-11-22T13:00:30", "2026-11-22T13:00"),
-        (Nightly(cron="30 2 * * *", timezone="Europe/Berlin"), "2026-03-29T12:00:00", "2026-03-29"),  # no 02:30
-    ],
-)
+@pytest.mark.parametrize(("nightly", "now", "night"), [
+    (LATE, "2026-11-21T22:00:00Z", "2026-11-21"),  # 23:00 in Berlin
+    (LATE, "2026-11-22T03:00:00Z", "2026-11-21"),  # begun again after midnight, the same night
+    (Nightly(cron="30 2 * * 1-5"), "2026-11-22T12:00:00Z", "2026-11-20"),  # a Sunday: Friday's
+    (Nightly(cron="0 */6 * * *"), "2026-11-22T13:00:00Z", "2026-11-22T12:00"),
+    (Nightly(cron="* * * * *"), "2026-11-22T13:00:30Z", "2026-11-22T13:00"),
+    (Nightly(cron="30 2 * * *", timezone="Europe/Berlin"), "2026-03-29T12:00:00Z", "2026-03-29"),  # no 02:30
+])  # fmt: skip
 def test_a_night_is_the_day_at_which_the_schedule_last_fired(nightly: Nightly, now: str, night: str) -> None:
-    assert night == night_of(nightly, utc_of(now))
+    assert night == night_of(nightly, datetime.fromisoformat(now))
 
 
 @given(st.datetimes(datetime(2026, 1, 1), datetime(2027, 12, 31)), st.integers(0, 23), st.integers(0, 59))
 def test_a_night_lasts_until_the_next_one_begins(moment: datetime, hour: int, minute: int) -> None:
-    nightly = Nightly(cron=f"{minute} {hour} * * *")
-    begun = moment.replace(hour=hour, minute=minute, second=0, microsecond=0, tzinfo=UTC)
-    if begun > moment.replace(tzinfo=UTC):
-        begun -= timedelta(days=1)
-    assert f"{begun:%Y-%m-%d}" == night_of(nightly, moment.replace(tzinfo=UTC))
+    begun = moment.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    night = begun - timedelta(days=begun > moment)
+    assert f"{night:%Y-%m-%d}" == night_of(Nightly(cron=f"{minute} {hour} * * *"), moment.replace(tzinfo=UTC))
 
 
-def test_a_time_of_day_is_the_next_one() -> None:
-    now = datetime(2026, 11, 22, 1, 0, tzinfo=BERLIN)
-    assert datetime(2026, 11, 22, 6, 30, tzinfo=BERLIN) == stop_time("06:30", now)
-    assert datetime(2026, 11, 23, 0, 30, tzinfo=BERLIN) == stop_time("0:30", now)
-    assert datetime(2026, 11, 23, 6, 30, tzinfo=BERLIN) == stop_time("2026-11-23T06:30", now)
-    assert datetime(2026, 11, 23, 6, 30, tzinfo=UTC) == stop_time("2026-11-23T06:30+00:00", now)
+@pytest.mark.parametrize(("text", "stops"), [
+    ("06:30", datetime(2026, 11, 22, 6, 30, tzinfo=BERLIN)), ("0:30", datetime(2026, 11, 23, 0, 30, tzinfo=BERLIN)),
+    ("2026-11-23T06:30", datetime(2026, 11, 23, 6, 30, tzinfo=BERLIN)),
+    ("2026-11-23T06:30+00:00", datetime(2026, 11, 23, 6, 30, tzinfo=UTC)),
+])  # fmt: skip
+def test_a_time_of_day_is_the_next_one(text: str, stops: datetime) -> None:
+    assert stops == stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=BERLIN))
 
 
 @pytest.mark.parametrize(
@@ -213,12 +191,11 @@ def test_a_form_of_prefect_refuses_what_is_no_stop_time(text: str) -> None:
         stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=UTC))
 
 
-@pytest.mark.parametrize("cron", ["", "every night", "0 1 * *", "61 1 * * *", "0 0 1 * * *", "0 1 31 2 *"])
-def test_a_cron_line_that_names_no_time_is_refused(cron: str) -> None:
-    with pytest.raises(ValueError, match=r"cron|five fields"):
-        Nightly(cron=cron)
-
-
-def test_an_unknown_time_zone_is_refused() -> None:
-    with pytest.raises(ValueError, match="Europe/Berlin"):
-        Nightly(timezone="Mars/Olympus")
+@pytest.mark.parametrize(("setting", "message"), [
+    *(({"cron": cron}, "cron|five fields") for cron in (
+        "", "every night", "0 1 * *", "61 1 * * *", "0 0 1 * * *", "0 1 31 2 *")),
+    ({"timezone": "Mars/Olympus"}, "Europe/Berlin"),
+])  # fmt: skip
+def test_a_schedule_that_names_no_time_is_refused(setting: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Nightly(**setting)

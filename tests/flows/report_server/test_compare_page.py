@@ -93,18 +93,15 @@ def test_of_several_differences_each_leads_to_what_it_consists_of(job: Job) -> N
 def test_runs_are_compared_as_the_command_does_and_offered_with_their_time_latest_first(job: Job) -> None:
     page = compare_page(job, {"of": "run", "first": "a-run", "second": "later"}, Path("nowhere"))
 
-    assert [
-        ("later", "2026-01-01 00:00:01 night 2026-10-02"), ("a-run", "2026-01-01 00:00:00 prbench run"),
-    ] == [*page.fields[0].options]  # fmt: skip
+    offered = {"later": "2026-01-01 00:00:01 night 2026-10-02", "a-run": "2026-01-01 00:00:00 prbench run"}
+    assert [*offered.items()] == [*page.fields[0].options]
     assert {each.name for each in COMPARE.figures} == {each.figure.name for each in page.figures if each.n_rows}
 
 
 @pytest.mark.parametrize(("kind", "offered"), [
     ("model", ["a", "b"]), ("vintage", ["2026-10-02 (night)", "base"]), ("judge", ["a-judge", "second-judge"]),
 ])  # fmt: skip
-def test_only_what_has_something_to_be_compared_with_in_the_revision_is_offered(
-    job: Job, kind: str, offered: list[str]
-) -> None:
+def test_only_what_has_something_to_be_compared_with_is_offered(job: Job, kind: str, offered: list[str]) -> None:
     page = compare_page(job, {"of": kind}, Path("nowhere"))
 
     assert [offered, offered] == [[text for _, text in field.options] for field in page.fields[:2]]
@@ -141,9 +138,7 @@ def test_likely_choices_are_selected_in_a_new_form(job: Job, kind: str, chosen: 
     ({"of": "model", "first": "a", "second": "b", "split": "nowhere"}, "the stored data does not have it"),
     ({"of": "model", "first": "a", "second": "b", "judge": "nobody"}, "no verdict has it"),
 ])  # fmt: skip
-def test_a_comparison_that_is_impossible_shows_its_reason_beside_the_choices(
-    job: Job, choices: dict[str, str], trouble: str
-) -> None:
+def test_an_impossible_comparison_shows_its_reason_and_choices(job: Job, choices: dict[str, str], trouble: str) -> None:
     page = compare_page(job, choices, Path("nowhere"))
 
     assert page.fields

@@ -19,20 +19,15 @@ from tasks.config.job import DataRevision, Job
 from tasks.run.coverage import CoverageCell
 from tests.kit import REVISION, Rows, at, combined, job_on, written
 from tests.tasks.compare.comparisons import RUBRICS, judged, tasks_of
-from warehouse import Reader, Warehouse
-
-MODELS = {
-    "models": [{"name": "x/m", "label": "m"}],
-    "judges": [{"name": "x/j", "label": "j"}],
-    "trials": 2,
-    "limits": {"max_usd": 4},
-}
+from warehouse import Warehouse
 
 
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
-    """A job on tasks that `ingested` stores."""
-    job = job_on("sample", tmp_path / "data", run_id="r1", **MODELS)
+    """A job on made-up tasks."""
+    models, judges = ([{"name": f"x/{label}", "label": label}] for label in "mj")
+    settings = {"models": models, "judges": judges, "trials": 2, "limits": {"max_usd": 4}}
+    job = job_on("sample", tmp_path / "data", run_id="r1", **settings)
     return job.looking_up(lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",)))
 
 
@@ -97,9 +92,8 @@ def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job: J
         store(limited, RUNNING)
         (run,) = LiveView(job).now().in_progress
 
-    assert [
-        (None, "m", 1, 2, 0), (None, "m", 2, 2, 0), ("j", "m", 1, 4 + 2, 0), ("j", "m", 2, 4 + 2, 0),
-    ] == [(cell.judge, cell.model, cell.trial, cell.due, cell.done) for cell in run.cells]  # fmt: skip
+    cells = [(cell.judge, cell.model, cell.trial, cell.due, cell.done) for cell in run.cells]
+    assert [(judge, "m", trial, due, 0) for judge, due in ((None, 2), ("j", 4 + 2)) for trial in (1, 2)] == cells
     assert run.job is not None
     assert 4 == run.job.settings.limits.max_usd
 
@@ -160,30 +154,19 @@ def test_a_run_says_what_is_done_what_failed_of_which_cause_and_what_it_cost_und
         "Time": ("1 h 2 min", "started 2026-11-23 10:58 UTC"),
     } == facts(shown)
     coverage, of_calls = shown["figures"]
-    assert ("status-r1", 1, "calls-r1", 1) == (
-        coverage.figure.name,
-        coverage.n_rows,
-        of_calls.figure.name,
-        of_calls.n_rows,
-    )
+    assert [("status-r1", 1), ("calls-r1", 1)] == [(each.figure.name, each.n_rows) for each in (coverage, of_calls)]
 
 
-@pytest.mark.parametrize(("written_h", "report"), [(None, None), (2, "2026-11-23 10:00 UTC")])
-def test_a_run_that_ended_has_its_outcome_and_a_link_to_its_report_if_there_is_one(
-    tmp_path: Path, written_h: float | None, report: str | None
-) -> None:
-    index = tmp_path / "index.html"
-    if written_h is not None:
-        index.touch()
-        moment = (NOW - timedelta(hours=written_h)).timestamp()
-        os.utime(index, (moment, moment))
-    at = {"ended_at": NOW - timedelta(seconds=75)}
-    ended = run(is_living=False, outcome="stopped_at_budget", row=ROW | at)
+def test_a_run_that_ended_has_its_outcome_and_a_link_to_its_report_if_there_is_one(tmp_path: Path) -> None:
+    index, at = tmp_path / "index.html", {"ended_at": NOW - timedelta(seconds=75)}
+    live = Live(NOW, NOW, last=run(is_living=False, outcome="stopped_at_budget", row=ROW | at))
 
-    last = words(Live(NOW, NOW, last=ended), index, PRBENCH)["last"]
-
+    last = words(live, index, PRBENCH)["last"]
     assert ("Stopped at the budget (1 min 15 s ago)", "warn") == (last["outcome"], last["level"])
-    assert report == last["report"]
+    assert last["report"] is None
+    index.touch()
+    os.utime(index, (NOW.timestamp() - 7200,) * 2)
+    assert "2026-11-23 10:00 UTC" == words(live, index, PRBENCH)["last"]["report"]
 
 
 SMALL_RUBRICS = {f"t{n}": [(4, "Accuracy"), (n + 1, "Risk"), (3, "Clarity")] for n in range(7)}
@@ -193,23 +176,18 @@ def judged_rows(model: str, n_tasks: int) -> Rows:
     return judged({f"t{n}": [1, n % 2, n % 3 == 0] for n in range(n_tasks)}, model, rubrics=SMALL_RUBRICS)
 
 
-def shown(job: Job, reader: Reader) -> list[dict[str, Any]]:
-    return [{each.name: row[each.name] for each in RANKING.columns} for row in ranking_so_far(job, reader)]
+def shown(job: Job, warehouse: Warehouse) -> list[dict[str, Any]]:
+    with warehouse.reader() as reader:
+        return [{each.name: row[each.name] for each in RANKING.columns} for row in ranking_so_far(job, reader)]
 
 
-def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_would_store(tmp_path: Path) -> None:
-    job = job_on("sample", tmp_path / "data").looking_up(
-        lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",))
-    )
+def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_would_store(job: Job) -> None:
     warehouse = written(job.warehouse, combined(tasks_of(SMALL_RUBRICS), judged_rows("a", 7), judged_rows("few", 2)))
     warehouse.publish()
-    with warehouse.reader() as reader:
-        before = shown(job, reader)
+    before = shown(job, warehouse)
     aggregate(job)
-    with warehouse.reader() as reader:
-        after = shown(job, reader)
 
     assert [("a", 7, 7), ("few", 2, 7)] == [(row["model"], row["n_tasks"], row["n_tasks_wanted"]) for row in before]
     assert before[0]["ci_low"] is not None
     assert before[1]["ci_low"] is None
-    assert before == after
+    assert before == shown(job, warehouse)

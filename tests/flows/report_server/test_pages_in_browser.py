@@ -11,9 +11,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from flows.report_server.server import renderers_of, server_of
 from tasks.config.job import Job
-from tests.tasks.report.browser import PHONE, Visit
+from tests.tasks.report.browser import PHONE, Visit, whom_it_keeps_out
 from tests.tasks.report.conftest import browser, hostile_job, hostile_site, world_job, world_site
-from tests.tasks.report.pages.test_pages import whom_it_keeps_out
 from warehouse import Warehouse
 
 __all__ = ["browser", "hostile_job", "hostile_site", "world_job", "world_site"]
@@ -90,9 +89,7 @@ def test_of_every_kind_the_first_choice_can_be_compared(browser: Browser, world_
         assert [] == visit.faults
 
 
-def test_the_live_page_renews_itself_until_the_server_ends_and_keeps_what_was_unfolded(
-    browser: Browser, world_job: Job, world_site: Path
-) -> None:
+def test_the_live_page_renews_itself_and_keeps_what_is_open(browser: Browser, world_job: Job, world_site: Path) -> None:
     with visiting_server(browser, world_job, world_site) as visit:
         page = visit.open("live.html").page
         assert "No run is in progress." == page.locator("#headline").inner_text()
@@ -112,7 +109,7 @@ def test_the_live_page_renews_itself_until_the_server_ends_and_keeps_what_was_un
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_nothing_that_anybody_wrote_does_anything_on_served_pages(
+def test_nothing_that_anybody_wrote_acts_here(
     browser: Browser, hostile_job: Job, hostile_site: Path, dark: bool
 ) -> None:
     first, second = (model.label for model in hostile_job.settings.models[:2])

@@ -74,9 +74,7 @@ def test_a_page_is_served_to_this_machine_only(port: int, path: str) -> None:
         "http://127.0.0.1:9999", "null", "http://127.0.0.1", "https://127.0.0.1:8765", "http://evil.example", "")),
     ("Sec-Fetch-Site", "same-origin", 200), ("Sec-Fetch-Site", "cross-site", 403), ("Sec-Fetch-Site", "same-site", 403),
 ])  # fmt: skip
-def test_only_requests_by_a_name_of_this_machine_and_from_its_own_pages_are_served(
-    port: int, header: str, value: str, status: int
-) -> None:
+def test_only_requests_by_own_names_and_pages_are_served(port: int, header: str, value: str, status: int) -> None:
     assert status == get(port, "index.html", **{header: value})[0]
 
 
@@ -91,16 +89,12 @@ def test_another_site_can_lead_here_but_not_load_or_frame_a_page(port: int) -> N
 @pytest.mark.parametrize("path", [
     "/%00", "/%00/", "/index.html%00", "/%ff%fe", "/%ed%a0%80", "/" + "a" * 5_000, "/%2e%2e/passwd", "//evil",
 ])  # fmt: skip
-def test_an_invalid_path_is_status_404_and_nothing_is_printed(
-    port: int, path: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_invalid_path_is_404_without_a_word(port: int, path: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert [404, 404] == [fetch(port, path, method)[0].status for method in ("GET", "HEAD")]
     assert ("", "") == capfd.readouterr()
 
 
-def test_a_browser_that_does_not_wait_for_the_rest_of_a_page_is_nothing_to_print(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_browser_that_does_not_wait_is_nothing_to_print(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "large.html").write_text("a report " * 10**6)
     with server_of(tmp_path, 0) as server:
         server.daemon_threads = False
@@ -197,9 +191,7 @@ def test_a_folder_of_other_files_is_not_served(tmp_path: Path) -> None:
         serve_report(job_on("sample", tmp_path / "data"), tmp_path / "prbench" / "index.html", 0, is_live=True)
 
 
-def test_a_page_that_cannot_be_rendered_is_an_error_in_browser_and_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broken_page_is_an_error_in_browser_and_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def broken(_: Mapping[str, str]) -> PageContent:
         raise ValueError("a bug")
 

@@ -86,11 +86,9 @@ EVIL = "http://evil.example"
 _PATCH = '{"pull_steps": [{"prefect.deployments.steps.run_shell_script": {"script": "touch pwned"}}]}'
 _ANY = "00000000-0000-4000-8000-000000000000"
 _CHANGES = (
-    ("PATCH", f"/deployments/{_ANY}", _PATCH),
-    ("POST", f"/deployments/{_ANY}/create_flow_run", "{}"),
-    ("DELETE", f"/deployments/{_ANY}", ""),
-    ("POST", "/admin/database/drop", '{"confirm": true}'),
-)
+    ("PATCH", f"/deployments/{_ANY}", _PATCH), ("POST", f"/deployments/{_ANY}/create_flow_run", "{}"),
+    ("DELETE", f"/deployments/{_ANY}", ""), ("POST", "/admin/database/drop", '{"confirm": true}'),
+)  # fmt: skip
 """Method, path and body of what it would do."""
 
 
@@ -133,10 +131,8 @@ def basic(secret: str) -> str:
 def preflight(url: str, origin: str) -> httpx.Request:
     """Return the request that a browser sends before a page's request to another address."""
     headers = {
-        "Origin": origin,
-        "Access-Control-Request-Method": "PATCH",
-        "Access-Control-Request-Headers": "content-type",
-    }
+        "Origin": origin, "Access-Control-Request-Method": "PATCH", "Access-Control-Request-Headers": "content-type",
+    }  # fmt: skip
     return httpx.Request("OPTIONS", f"{url}/deployments/{_ANY}", headers=headers)
 
 

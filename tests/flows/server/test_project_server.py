@@ -16,11 +16,11 @@ from flows.server import project_server
 from flows.server.project_server import NoServerError, own_server, secret_path, server_of, settings_files
 from flows.server.server_process import ADDRESS, USERS
 from tasks.config.job import Job
-from tests.kit import job_on
+from tests.kit import Patch, Printed, job_on
 
 
 @pytest.fixture
-def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def started(tmp_path: Path, monkeypatch: Patch) -> list[Any]:
     """The commands of servers that were started, of a user without any configuration; none of them is a real one."""
     commands: list[Any] = []
 
@@ -54,9 +54,8 @@ def test_a_folder_has_one_server_and_its_users_share_a_lock(started: list[Any], 
     first, again = own_server(job(tmp_path, retention={"prefect_days": 9})), own_server(job(tmp_path))
     assert (again, 1) == (first, len(started))
     kept = {name: value for name, value in started[0][1]["env"].items() if "RETENTION" in name}
-    assert {
-        "PREFECT_SERVER_SERVICES_DB_VACUUM_RETENTION_PERIOD": "P9D", "PREFECT_SERVER_EVENTS_RETENTION_PERIOD": "P7D",
-    } == kept  # fmt: skip
+    days = {"SERVICES_DB_VACUUM": "P9D", "EVENTS": "P7D"}
+    assert {f"PREFECT_SERVER_{name}_RETENTION_PERIOD": period for name, period in days.items()} == kept
     assert own_server(job(tmp_path, "other")).url != first.url
     with (folder_of(job(tmp_path)) / USERS).open() as users, pytest.raises(BlockingIOError):
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -65,9 +64,7 @@ def test_a_folder_has_one_server_and_its_users_share_a_lock(started: list[Any], 
     assert first.secret == own_server(job(tmp_path)).secret
 
 
-def test_a_secret_is_its_users_alone_whatever_the_mask_and_neither_shown_nor_beside_the_data(
-    started: list[Any], tmp_path: Path
-) -> None:
+def test_a_secret_is_its_users_alone_and_neither_shown_nor_beside_the_data(started: list[Any], tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         server = own_server(job(tmp_path))
@@ -116,7 +113,7 @@ def test_a_port_in_use_is_refused(started: list[Any], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_locked", [True, False])
 def test_a_server_of_another_machine_is_not_used_and_none_is_started_beside_it_until_it_is_silent(
-    started: list[Any], tmp_path: Path, is_locked: bool, capsys: pytest.CaptureFixture[str]
+    started: list[Any], tmp_path: Path, is_locked: bool, capsys: Printed
 ) -> None:
     own_server(job(tmp_path))
     if not is_locked:
@@ -124,9 +121,8 @@ def test_a_server_of_another_machine_is_not_used_and_none_is_started_beside_it_u
     address = folder_of(job(tmp_path)) / ADDRESS
     address.write_text(json.dumps(json.loads(address.read_text()) | {"machine": "another", "host": "node7"}))
     assert server_of(job(tmp_path)) is None
-    assert "no Prefect server: the server of this data folder runs on node7; this run is not recorded\n" == (
-        capsys.readouterr().err
-    )
+    stderr = capsys.readouterr().err
+    assert "no Prefect server: the server of this data folder runs on node7; this run is not recorded\n" == stderr
     os.utime(address, (0, 0))
     if not is_locked:
         assert own_server(job(tmp_path)).secret
@@ -135,11 +131,7 @@ def test_a_server_of_another_machine_is_not_used_and_none_is_started_beside_it_u
 
 @pytest.mark.parametrize("content", ["", "{"])
 def test_without_a_whole_address_file_nothing_waits_for_the_server_for_ever(
-    started: list[Any],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    content: str,
+    started: list[Any], tmp_path: Path, monkeypatch: Patch, capsys: Printed, content: str
 ) -> None:
     monkeypatch.setattr(project_server, "START_S", 0.2)
     own_server(job(tmp_path))
@@ -153,7 +145,7 @@ def test_without_a_whole_address_file_nothing_waits_for_the_server_for_ever(
 
 
 def test_no_server_is_started_for_unrecorded_runs_and_none_of_another_user_is_used(
-    started: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    started: list[Any], tmp_path: Path, monkeypatch: Patch, capsys: Printed
 ) -> None:
     assert server_of(job(tmp_path, prefect="off")) is None
     assert server_of(job(tmp_path, prefect=False)) is None  # as YAML reads `off`
@@ -168,7 +160,7 @@ def test_no_server_is_started_for_unrecorded_runs_and_none_of_another_user_is_us
 
 
 def test_a_named_server_that_does_not_respond_is_reported_without_its_password(
-    started: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    started: list[Any], tmp_path: Path, monkeypatch: Patch, capsys: Printed
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", "http://me:a-password@127.0.0.1:1/api")
     named = server_of(job(tmp_path))
@@ -179,15 +171,11 @@ def test_a_named_server_that_does_not_respond_is_reported_without_its_password(
     assert [] == started
 
 
-@pytest.mark.parametrize(
-    ("file", "text"),
-    [
-        ("home/profiles.toml", '[profiles.team]\nPREFECT_API_URL = "http://127.0.0.1:1/api"\n'),
-        ("prefect.toml", '[api]\nurl = "http://127.0.0.1:1/api"\n'),
-        (".env", "PREFECT_API_URL=http://127.0.0.1:1/api\n"),
-        ("pyproject.toml", '[tool.prefect.api]\nurl = "http://127.0.0.1:1/api"\n'),
-    ],
-)
+@pytest.mark.parametrize(("file", "text"), [
+    ("home/profiles.toml", '[profiles.team]\nPREFECT_API_URL = "http://127.0.0.1:1/api"\n'),
+    ("prefect.toml", '[api]\nurl = "http://127.0.0.1:1/api"\n'), (".env", "PREFECT_API_URL=http://127.0.0.1:1/api\n"),
+    ("pyproject.toml", '[tool.prefect.api]\nurl = "http://127.0.0.1:1/api"\n'),
+])  # fmt: skip
 def test_files_that_may_name_a_server_are_listed(started: list[Any], tmp_path: Path, file: str, text: str) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "pyproject.toml").write_text("[tool.ruff]\n", encoding="utf-8")

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +23,9 @@ from tasks.config.job import Job
 from tasks.rules.errors import PipelineError
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer, HttpResponse, is_judge_request, well_behaved
-from tests.flows.conftest import N_CRITERIA, Command, until
+from tests.flows.conftest import N_CRITERIA, Command
 from tests.flows.prefect_server import browser, take_database
-from tests.kit import endpoint, job_on, shared_folder
+from tests.kit import Patch, Printed, endpoint, job_on, shared_folder, until
 
 pytestmark = pytest.mark.slow
 
@@ -91,9 +91,7 @@ def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(prefect_api
     assert [("FAILED", "Failed")] * 2 == [state(prefect_api, f"raises-{name}")[:2] for name in ("inside", "outside")]
 
 
-def test_a_flow_that_is_cancelled_in_prefect_stops_with_its_stages_and_none_of_them_crashed(
-    prefect_api: str, tmp_path: Path
-) -> None:
+def test_a_flow_that_is_cancelled_in_prefect_stops_with_all_its_stages(prefect_api: str, tmp_path: Path) -> None:
     from prefect import get_client
     from prefect.runtime import flow_run
     from prefect.states import Cancelling
@@ -113,13 +111,10 @@ def test_a_flow_that_is_cancelled_in_prefect_stops_with_its_stages_and_none_of_t
         assert ("CANCELLED", "Cancelled", STOPPED) == state(prefect_api, f"stopped-{name}")
 
 
+@pytest.mark.usefixtures("prefect_api")
 @pytest.mark.parametrize("is_begun", [True, False])
 def test_a_lost_server_changes_nothing_about_the_work_and_is_reported_once(
-    prefect_api: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    is_begun: bool,
+    tmp_path: Path, monkeypatch: Patch, capsys: Printed, is_begun: bool
 ) -> None:
     from prefect.client.orchestration import PrefectClient
 
@@ -167,7 +162,7 @@ class World:
         url: str = json.loads((self.prefect / ADDRESS).read_text(encoding="utf-8"))["url"]
         return url
 
-    def client(self, monkeypatch: pytest.MonkeyPatch) -> str:
+    def client(self, monkeypatch: Patch) -> str:
         """The address of the server, which the tests' browser uses from now on."""
         monkeypatch.setenv("PREFECT_API_AUTH_STRING", secret_path(self.prefect.resolve()).read_text())
         return self.url
@@ -186,15 +181,14 @@ class World:
 
 @pytest.fixture
 def world(
-    command: Command, provider: FaultServer, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    command: Command, provider: FaultServer, tmp_path_factory: pytest.TempPathFactory, monkeypatch: Patch
 ) -> Iterator[World]:
     for name in [name for name in os.environ if name.startswith(("PREFECT_", "PRBENCH_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("PREFECT_HOME", str(command.folder / "home"))
     models, judges = ([endpoint(label, provider.api_base)] for label in ("a", "j"))
-    command.configure(
-        dataset={"source": "sample"}, warehouse="data", models=models, judges=judges, limits={"concurrency": 4}
-    )
+    limits = {"concurrency": 4}
+    command.configure(dataset={"source": "sample"}, warehouse="data", models=models, judges=judges, limits=limits)
     world = World(command, provider)
     world.prefect.mkdir(parents=True, mode=0o700)
     take_database(shared_folder(tmp_path_factory), world.prefect)
@@ -203,24 +197,21 @@ def world(
         os.kill(pid, signal.SIGKILL)
 
 
-def recorded(lines: Sequence[str]) -> list[str]:
-    return [line for line in lines if "Prefect" in line]
-
-
-def test_two_commands_at_once_are_recorded_by_one_server(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_commands_at_once_are_recorded_by_one_server(world: World, monkeypatch: Patch) -> None:
     world.command("ingest", "--no-prefect")
     assert [] == world.servers()
     both = [world.command.start("run", "--limit", "2"), world.command.start("run", "--limit", "2", "--trials", "2")]
     outputs = [process.communicate(timeout=300)[1].splitlines() for process in both]
     assert [0, 0] == [process.returncode for process in both], outputs
     address = world.url.removeprefix("http://").removesuffix("/api")
-    assert [[f"Prefect records this run: {address}"]] * 2 == [recorded(lines) for lines in outputs]
+    printed = [[line for line in lines if "Prefect" in line] for lines in outputs]
+    assert [[f"Prefect records this run: {address}"]] * 2 == printed
     assert 1 == len(world.servers())
     tops = [run for run in shown(world.client(monkeypatch)) if not run["parent_task_run_id"]]
     assert [("evaluate", "Completed")] * 2 == [(run["name"].split()[0], run["state_name"]) for run in tops]
 
 
-def test_a_server_ends_by_itself_some_time_after_its_last_user(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_ends_by_itself_some_time_after_its_last_user(world: World, monkeypatch: Patch) -> None:
     monkeypatch.setattr("flows.server.project_server.UNUSED_S", 3.0)
     monkeypatch.setattr("flows.server.project_server.HELD", {})
     server = own_server(job_on("sample", world.command.folder / "data"))
@@ -239,9 +230,7 @@ def test_a_server_ends_by_itself_some_time_after_its_last_user(world: World, mon
     os.waitpid(pid, 0)
 
 
-def test_a_run_that_is_killed_is_shown_as_crashed_by_the_next_one_which_can_be_cancelled_in_the_ui(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_run_is_shown_as_crashed_by_the_next_which_can_be_cancelled(world: World, monkeypatch: Patch) -> None:
     world.slow_down(1.0)
     run = world.under_way()
     run.kill()

@@ -6,9 +6,8 @@ import re
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,10 @@ import pytest
 from flows import deployments
 from flows.server.project_server import FOLDER
 from tests.faults.server import is_judge_request
-from tests.flows.conftest import N_CRITERIA, N_TASKS, PRBENCH, until
+from tests.flows.conftest import N_CRITERIA, N_TASKS, PRBENCH
 from tests.flows.nights.night_world import NightWorld, Weather, night_world
 from tests.flows.prefect_server import browser, take_database
-from tests.kit import shared_folder
+from tests.kit import shared_folder, until
 
 pytestmark = pytest.mark.slow
 _ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
@@ -39,15 +38,15 @@ class Api:
         return self._client.get(path).raise_for_status().json()
 
     def post(self, path: str, **content: Any) -> Any:
-        http_response = self._client.post(path, json=content)
-        for _ in range(10):
-            if http_response.status_code != httpx.codes.SERVICE_UNAVAILABLE:
-                break
-            # Its database is locked for the moment; Prefect's own client asks again, too.
-            time.sleep(1)
-            http_response = self._client.post(path, json=content)
-        http_response.raise_for_status()
-        return http_response.json() if http_response.content else None
+        replies: list[httpx.Response] = []
+
+        def has_replied() -> bool:  # its database may be locked for the moment; Prefect's own client asks again, too
+            replies.append(self._client.post(path, json=content))
+            return replies[-1].status_code != httpx.codes.SERVICE_UNAVAILABLE
+
+        until(has_replied, every_s=1.0)
+        replies[-1].raise_for_status()
+        return replies[-1].json() if replies[-1].content else None
 
     def deployment(self, name: str) -> Any:
         return self.get(f"/deployments/name/prbench-{name.split('-', maxsplit=1)[0]}/{name}")
@@ -63,19 +62,16 @@ class Api:
         run_id: str = self.post(path, parameters=parameters, state={"type": "SCHEDULED"})["id"]
         return run_id
 
-    def pause(self, name: str) -> None:
-        """Let the clock start none from now on."""
-        self.post(f"/deployments/{self.deployment(name)['id']}/pause_deployment")
-
-    def resume(self, name: str) -> None:
-        self.post(f"/deployments/{self.deployment(name)['id']}/resume_deployment")
+    def set_clock(self, name: str, action: str) -> None:
+        """`pause` a deployment, so that the clock starts none of its runs from now on, or `resume` it."""
+        self.post(f"/deployments/{self.deployment(name)['id']}/{action}_deployment")
 
     def run(self, run_id: str) -> Any:
         return self.get(f"/flow_runs/{run_id}")
 
-    def ended(self, run_id: str, timeout_s: float = 120) -> Any:
+    def ended(self, run_id: str) -> Any:
         """The run once it has ended."""
-        until(lambda: self.run(run_id)["state_type"] in _ENDED, within_s=timeout_s)
+        until(lambda: self.run(run_id)["state_type"] in _ENDED, within_s=480)
         return self.run(run_id)
 
 
@@ -115,7 +111,7 @@ def served(world: NightWorld) -> Iterator[Served]:
             patch.setenv("PREFECT_API_AUTH_STRING", Path(secret).read_text())
             api = Api(f"{at}/api")
             # A night a minute would take the time of the other tests.
-            api.pause("nightly")
+            api.set_clock("nightly", "pause")
             yield Served(api, process, log)
 
 
@@ -145,20 +141,17 @@ def api(served: Served) -> Api:
     return served.api
 
 
-def _is_there(api: Api, name: str, label: str = "") -> bool:
-    try:
-        return bool(api.get(f"/deployments/name/prbench-{name}/{label}") if label else api.deployment(name))
-    except httpx.HTTPStatusError:
-        return False
+def _is_there(api: Api, name: str) -> bool:
+    with suppress(httpx.HTTPStatusError):
+        return bool(api.deployment(name))
+    return False
 
 
 def with_children(process: "subprocess.Popen[bytes]") -> None:
     """End what is left of a process and of those that it started."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    process.wait()
+        process.wait()
 
 
 def test_the_form_of_every_deployment_explains_each_of_its_parameters(api: Api) -> None:
@@ -166,9 +159,8 @@ def test_the_form_of_every_deployment_explains_each_of_its_parameters(api: Api) 
         properties = api.deployment(name)["parameter_openapi_schema"]["properties"]
         assert {"config", "warehouse"} <= set(properties)
         assert all(each.get("description") for each in properties.values()), name
-    assert {"models", "judges", "trials", "splits", "tasks", "night"} <= set(
-        api.deployment("backfill")["parameter_openapi_schema"]["properties"]
-    )
+    properties = api.deployment("backfill")["parameter_openapi_schema"]["properties"]
+    assert {"models", "judges", "trials", "splits", "tasks", "night"} <= set(properties)
 
 
 def test_parameters_that_cannot_be_are_refused_in_one_line_before_a_run_begins(api: Api) -> None:
@@ -183,24 +175,24 @@ def test_parameters_that_cannot_be_are_refused_in_one_line_before_a_run_begins(a
 
 
 def test_a_second_serve_of_the_same_deployments_is_refused(served: Served, world: NightWorld) -> None:
-    code, output = serve_again(world, "--warehouse", "data")
-    assert (1, True) == (code, f"process {served.process.pid} is at work" in output.splitlines()[-1]), output
+    assert f"process {served.process.pid} is at work" in refusal(world, "data", 1)
 
 
-def serve_again(world: NightWorld, *options: str) -> tuple[int, str]:
-    """Exit code of a serve that ends by itself, and what it says: a process, since Prefect reads its settings once."""
-    with world.command.start("serve", *options) as process:
-        output = "".join(each or "" for each in process.communicate(timeout=240))
-    return process.returncode, output
+def refusal(world: NightWorld, warehouse: str, code: int) -> str:
+    """The last line of a serve that ends by itself: a process, since Prefect reads its settings once."""
+    with world.command.start("serve", "--warehouse", warehouse) as process:
+        _, error = process.communicate(timeout=240)
+    assert code == process.returncode, error
+    return error.splitlines()[-1]
 
 
 def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_say(api: Api, world: NightWorld) -> None:
     world.server.behaviour = Weather()
-    api.resume("nightly")
+    api.set_clock("nightly", "resume")
     triggered = api.trigger("backfill", models=["pinned"], trials=[2], tasks=["sample-leg-2"])
     until(lambda: by_the_clock(api, "COMPLETED"), within_s=480)
-    filled = api.ended(triggered, 480)
-    api.pause("nightly")
+    filled = api.ended(triggered)
+    api.set_clock("nightly", "pause")
     until(lambda: not by_the_clock(api, "RUNNING"))
     night = by_the_clock(api, "COMPLETED")[0]
 
@@ -212,9 +204,8 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
     of_night = f"select outcome, responses_made, verdicts_made from runs where night = '{label}'"
     assert [{"outcome": "done", "responses_made": N_TASKS, "verdicts_made": N_CRITERIA}] == world.command.sql(of_night)
     assert ("COMPLETED", "Completed") == (filled["state_type"], filled["state_name"]), filled["state"]
-    assert [{"task_id": "sample-leg-2", "model": "pinned", "trial": 2}] == world.command.sql(
-        "select distinct task_id, model, trial from responses where trial = 2"
-    )
+    second = world.command.sql("select distinct task_id, model, trial from responses where trial = 2")
+    assert [{"task_id": "sample-leg-2", "model": "pinned", "trial": 2}] == second
     # Nothing was called for twice but the control set, which is to be.
     again = sum(entry.number > 0 and is_judge_request(entry.request) for entry in world.server.entries)
     assert [{"n": again}] == world.command.sql("select count(*) as n from control_verdicts")
@@ -229,48 +220,45 @@ def by_the_clock(api: Api, state_type: str) -> list[Any]:
 
 
 @pytest.mark.long
-def test_another_warehouse_takes_a_name_of_its_own_and_a_killed_serve_ends_its_night_in_order(
-    served: Served, world: NightWorld
-) -> None:
+def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(served: Served, world: NightWorld) -> None:
     first = served.api.deployment("nightly")
     with serving(world.command.folder, "--warehouse", "other") as (process, _):
         until(lambda: _is_there(served.api, "compact-other") or process.poll() is not None)
-        served.api.pause("nightly-other")
+        served.api.set_clock("nightly-other", "pause")
         mine = served.api.deployment("nightly-other")["parameters"]
         assert str(world.command.folder / "other") == mine["warehouse"]
         again = served.api.deployment("nightly")
         assert (first["parameters"], first["updated"]) == (again["parameters"], again["updated"])
-        refused = world.command("serve", "--warehouse", "elsewhere/other", code=2).stderr.splitlines()[-1]
+        refused = refusal(world, "elsewhere/other", 2)
         theirs, mine = (f"the warehouse {world.command.folder / name}" for name in ("other", "elsewhere/other"))
         assert f"nightly-other of this Prefect server is for {theirs}, not for {mine} (" in refused
         assert refused.endswith("; choose another --name")
-        n_messages = len(world.n_messages.calls)
+        n_messages = len(world.receiver.calls)
         run_id = under_way(served.api, world, "nightly-other", night="2026-11-20")
         process.kill()
-        assert "CANCELLED" == served.api.ended(run_id, 60)["state_type"]
+        assert "CANCELLED" == served.api.ended(run_id)["state_type"]
     runs = world.command.json("sql", "select outcome from runs", "--warehouse", "other")
     assert [{"outcome": "interrupted"}] == runs
-    (alert,) = [alert for call in world.n_messages.calls[n_messages:] for alert in call.json["alerts"]]
+    (alert,) = [alert for call in world.receiver.calls[n_messages:] for alert in call.json["alerts"]]
     assert "stopped" in alert["line"]
 
 
 @pytest.mark.long
 def test_ctrl_c_ends_a_run_in_order_and_leaves_the_schedule_as_it_is(served: Served, world: NightWorld) -> None:
     run_id = under_way(served.api, world, "backfill", models=["pinned"], trials=[4])
-    served.api.resume("nightly")
+    served.api.set_clock("nightly", "resume")
     os.killpg(served.process.pid, signal.SIGINT)
 
     assert 0 == served.process.wait(timeout=60), served.log.read_text()
     assert "CANCELLED" == served.api.run(run_id)["state_type"]
     (kept,) = world.command.sql("select count(*) as n from verdicts where trial = 4")
     mine = "from runs where command like '%backfill%' order by started_at desc limit 1"
-    assert [{"outcome": "interrupted", "verdicts_made": kept["n"]}] == world.command.sql(
-        f"select outcome, verdicts_made {mine}"
-    )
+    (row,) = world.command.sql(f"select outcome, verdicts_made {mine}")
+    assert {"outcome": "interrupted", "verdicts_made": kept["n"]} == row
     assert 0 < kept["n"] < N_CRITERIA
     nightly = served.api.deployment("nightly")
     assert (False, [True]) == (nightly["paused"], [each["active"] for each in nightly["schedules"]])
-    served.api.pause("nightly")
+    served.api.set_clock("nightly", "pause")
 
 
 def under_way(api: Api, world: NightWorld, deployment: str, **parameters: Any) -> str:
@@ -287,8 +275,10 @@ def test_runs_in_progress_go_on_when_what_starts_them_has_lost_its_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(deployments.RUNS_LOCK, str(tmp_path / "runs.lock"))
-    run = subprocess.Popen(["flock", "-s", tmp_path / "runs.lock", "sleep", "3"])
-    time.sleep(1)
+    holding = ["flock", "-s", tmp_path / "runs.lock", "sh", "-c", "echo held; sleep 3"]
+    run = subprocess.Popen(holding, stdout=subprocess.PIPE, text=True)
+    assert run.stdout is not None
+    assert "held\n" == run.stdout.readline()
 
     async def lose() -> None:
         async with deployments.PatientRunner(pause_on_shutdown=False):

@@ -21,8 +21,9 @@ import pytest
 
 from flows.server.project_server import PrefectServer
 from tests.faults.server import FaultServer
-from tests.flows.conftest import PROJECT, Command, until
+from tests.flows.conftest import PROJECT, Command
 from tests.flows.prefect_server import UNUSED
+from tests.kit import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 _GUIDE = (PROJECT / "flows" / "operations.md").read_text(encoding="utf-8")

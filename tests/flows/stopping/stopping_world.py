@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.faults.behaviours import criterion_of, prompt_of
 from tests.faults.server import Entry, FaultServer, HttpResponse, Request, is_judge_request, well_behaved
-from tests.kit import good_row, write_jsonl
+from tests.kit import endpoint, good_row, write_jsonl
 
 N_TASKS, N_CRITERIA, BLOCK = 40, 10, 20
 SHARES = {"good": 8, "twin": 8, "bad": 1}
@@ -67,11 +67,9 @@ def settings(server: FaultServer, data: Path, labels: Sequence[str] = tuple(SHAR
     """A configuration with these models."""
     return {
         "dataset": {"source": str(data)},
-        "models": [{"name": f"hosted_vllm/{label}", "label": label, "api_base": server.api_base} for label in labels],
-        "judges": [{"name": "hosted_vllm/judge", "label": "judge", "api_base": server.api_base}],
-        "limits": {"concurrency": 16, "attempts": 2},
-        **changes,
-    }
+        "models": [endpoint(label, server.api_base) for label in labels],
+        "judges": [endpoint("judge", server.api_base)], "limits": {"concurrency": 16, "attempts": 2}, **changes,
+    }  # fmt: skip
 
 
 def sampled(entries: Sequence[Entry]) -> Counter[str]:

@@ -9,16 +9,8 @@ import pytest
 
 from tests.faults.server import Entry, FaultServer
 from tests.flows.conftest import Command
-from tests.flows.stopping.stopping_world import (
-    BLOCK,
-    N_CRITERIA,
-    N_TASKS,
-    Script,
-    mean_score,
-    sampled,
-    settings,
-    write_tasks,
-)
+from tests.flows.stopping import stopping_world
+from tests.flows.stopping.stopping_world import BLOCK, N_CRITERIA, N_TASKS, Script, mean_score, sampled
 
 pytestmark = pytest.mark.slow
 STOPPING = {"block": BLOCK, "seed": 3}
@@ -47,15 +39,15 @@ class Stopped:
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stopped]:
     command = Command(tmp_path_factory.mktemp("stopped"))
     with FaultServer(Script()) as server:
-        data = write_tasks(command.folder / "tasks.jsonl")
-        command.configure(**settings(server, data, stopping=STOPPING))
+        data = stopping_world.write_tasks(command.folder / "tasks.jsonl")
+        command.configure(**stopping_world.settings(server, data, stopping=STOPPING))
         command("run", "--warehouse", "data")
         first = list(server.entries)
         command("run", "--warehouse", "data")
         again = server.entries[len(first) :]
         looks, board = command.sql(_LOOKS), command.sql(_BOARD)
         status = command.json("status", "--warehouse", "data")
-        command.configure(**settings(server, data))
+        command.configure(**stopping_world.settings(server, data))
         command("run", "--warehouse", "data")
         filled = server.entries[len(first) + len(again) :]
         yield Stopped(first, again, looks, board, status, filled, command.sql(_BOARD))
@@ -76,9 +68,8 @@ def test_a_clearly_worse_model_is_stopped_and_its_skipped_work_is_not_missing(st
 
 def test_a_board_marks_what_rests_on_a_random_part_with_an_interval_that_allows_for_stopping(stopped: Stopped) -> None:
     board = {row["model"]: row for row in stopped.board if row["is_primary"]}
-    assert {
-        "good": None, "twin": None, "bad": N_TASKS - BLOCK,
-    } == {model: row["n_tasks_skipped"] for model, row in board.items()}  # fmt: skip
+    skipped = {model: row["n_tasks_skipped"] for model, row in board.items()}
+    assert {"good": None, "twin": None, "bad": N_TASKS - BLOCK} == skipped
     bad, full = board["bad"], next(row for row in stopped.filled_board if row["model"] == "bad" and row["is_primary"])
     assert bad["ci_high"] - bad["ci_low"] > full["ci_high"] - full["ci_low"]
     assert bad["ci_low"] < full["mean_score"] < bad["ci_high"]
@@ -96,7 +87,9 @@ def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stop
 def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(stopped: Stopped, tmp_path: Path) -> None:
     command = Command(tmp_path)
     with FaultServer(Script()) as server:
-        given = settings(server, write_tasks(command.folder / "tasks.jsonl"), stopping=STOPPING)
+        given = stopping_world.settings(
+            server, stopping_world.write_tasks(command.folder / "tasks.jsonl"), stopping=STOPPING
+        )
         for each in (*given["models"], *given["judges"]):
             each["max_tokens"] = 100
         command.configure(**given)
@@ -114,7 +107,7 @@ def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(sto
 def test_a_night_asks_whether_a_model_has_dropped_and_stops_when_it_knows(tmp_path: Path) -> None:
     command, script = Command(tmp_path), Script()
     with FaultServer(script) as server:
-        given = settings(server, write_tasks(command.folder / "tasks.jsonl"), ["good"])
+        given = stopping_world.settings(server, stopping_world.write_tasks(command.folder / "tasks.jsonl"), ["good"])
         given["models"][0]["resample"] = "nightly"
         command.configure(**given, stopping={**STOPPING, "pairs": "earlier_nights"})
         first = command.json("nightly", "--warehouse", "data", "--night", "2026-11-01")

@@ -15,19 +15,8 @@ from tasks.check import check
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run.writing import StageReport
-from tests.kit import (
-    REVISION,
-    Fill,
-    admitted,
-    criterion,
-    job_on,
-    response,
-    row,
-    rows_in,
-    values_in,
-    verdict,
-    write_jsonl,
-)
+from tests import kit
+from tests.kit import Fill, admitted, criterion, job_on, response, row, rows_in, values_in, verdict
 from tests.tasks.check.bad_rows import ADMITTED, EXPECTED, WARNED, spoiled
 
 Checked = tuple[Path, StageReport]
@@ -100,9 +89,7 @@ def test_only_admitted_tasks_are_assembled_and_no_task_twice(checked: Checked, b
 # policies
 
 
-def test_a_check_that_stands_is_not_repeated_and_reports_the_same_and_another_policy_replaces_it(
-    bad_rows: Path, unchecked: Path
-) -> None:
+def test_a_check_that_stands_is_not_repeated_unless_its_policy_changes(bad_rows: Path, unchecked: Path) -> None:
     first = check(job_on(bad_rows, unchecked, run_id="first"), ["ingest"])
     second = check(job_on(bad_rows, unchecked, run_id="second"), ["ingest"], reuse=True)
 
@@ -157,7 +144,7 @@ WHITE_SPACE = ("\u00a0", "\u2003", "\u3000", "\x0b", "\x0c", "\u2028")
 
 def test_a_title_of_any_white_space_is_empty_and_one_of_a_letter_is_not(tmp_path: Path) -> None:
     titles = (*WHITE_SPACE, "0", "a", "u", "\\")
-    file = write_jsonl(tmp_path / "x.jsonl", [spoiled(f"t{title!a}", title=title) for title in titles])
+    file = kit.write_jsonl(tmp_path / "x.jsonl", [spoiled(f"t{title!a}", title=title) for title in titles])
     ingest(job_on(file, tmp_path / "warehouse"))
     check(job_on(file, tmp_path / "warehouse"), ["ingest"])
 
@@ -190,7 +177,7 @@ def test_the_sample_shows_what_the_benchmark_is_like(sample: Checked, query: str
     assert ([], False) == (sample[1].warnings, sample[1].is_below_bar)
 
 
-SAME_RESPONSE = {"benchmark": "prbench", "revision": REVISION}
+SAME_RESPONSE = {"benchmark": "prbench", "revision": kit.REVISION}
 TASK = admitted(["t"], n_criteria=2) | {"criteria": [criterion("t", 0, 5), criterion("t", 1, 5)]}
 
 
@@ -205,17 +192,11 @@ def failing(published: Fill, **tables: list[dict[str, Any]]) -> dict[str, list[s
 
 
 TEXTS = [
-    ("ok", "A response.", set()),
-    ("ok", "0", set()),
-    ("ok", "\n a", set()),
-    ("refused", None, set()),
-    ("ok", None, {"response_not_empty", "response_status"}),
-    ("ok", "", {"response_not_empty"}),
-    *(("ok", text, {"response_not_empty"}) for text in WHITE_SPACE),
-    ("refused", "No.", {"response_status"}),
-    ("empty", "", {"response_status"}),
-    (None, "No status.", set()),
-]
+    ("ok", "A response.", set()), ("ok", "0", set()), ("ok", "\n a", set()), ("refused", None, set()),
+    ("ok", None, {"response_not_empty", "response_status"}), ("ok", "", {"response_not_empty"}),
+    *(("ok", text, {"response_not_empty"}) for text in WHITE_SPACE), ("refused", "No.", {"response_status"}),
+    ("empty", "", {"response_status"}), (None, "No status.", set()),
+]  # fmt: skip
 
 
 def test_a_response_is_complete_and_not_empty(published: Fill) -> None:

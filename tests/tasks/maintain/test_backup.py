@@ -1,13 +1,8 @@
 """Backup and restore: real files, a writer that goes on, damage, and kills."""
 
-import json
 import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +14,8 @@ from tasks.config.job import Job
 from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError, UsageError
 from tests.faults.server import FaultServer
-from tests.kit import copied, job_on, judged, response, rows_in, sampled
+from tests.faults.steps import killed_at_every_step
+from tests.kit import copied, job_on, judged, response, rows_in, sampled, until
 from tests.tasks.bundles.memory import Cut
 from warehouse import Warehouse
 
@@ -143,8 +139,7 @@ def test_a_backup_while_a_run_writes_is_of_one_moment(job: Job, folder: Path, tm
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        while len(written) < 5:
-            time.sleep(0.01)
+        until(lambda: len(written) >= 5)
         n_before = len(written)
         backup(job, folder)
         n_after = len(written)
@@ -180,59 +175,11 @@ def test_a_warehouse_that_holds_something_is_not_restored_into(job: Job, folder:
 
 # kills
 
-KILLING = """
-import json, os, shutil, signal, sys
-from pathlib import Path
-from tasks.maintain.backup import backup, restore
-from tests.kit import job_on
-
-what, warehouse, folder, places = sys.argv[1], *map(Path, sys.argv[2:])
-
-def killed_at(step, place):
-    # Dies at the n-th change of a name there: just before a file, or the record, is put in place or goes.
-    where = "backup" if what == "backup" else "warehouse"
-    left = step
-
-    def dies(event, arguments):
-        nonlocal left
-        if event in {"os.rename", "os.remove", "os.rmdir"} and str(arguments[0]).startswith(str(place / where)):
-            left -= 1
-            if left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    sys.addaudithook(dies)
-    (backup if what == "backup" else restore)(job_on("sample", place / "warehouse"), place / "backup")
-
-for step in range(1, 60):
-    place = places / str(step)
-    shutil.copytree(folder, place / "backup")
-    if what == "backup":
-        shutil.copytree(warehouse, place / "warehouse")
-    if not (child := os.fork()):
-        killed_at(step, place)
-        os._exit(0)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    print(json.dumps([str(place), code]))
-    if code != -signal.SIGKILL:
-        break
-"""
-
-
-def killed_at_every_step(what: str, warehouse: Path, folder: Path, folders: Path) -> list[Path]:
-    """Do it once for every change of a name that it makes, on copies, killed at that; the last one comes to its end."""
-    done = subprocess.run(
-        [sys.executable, "-c", KILLING, what, str(warehouse), str(folder), str(folders)],
-        cwd=Path(__file__).parents[3], capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    outcomes = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [-signal.SIGKILL] * (len(outcomes) - 1) + [0] == [code for _, code in outcomes], done.stderr
-    return [Path(path) for path, _ in outcomes]
-
 
 @pytest.fixture
 def small(tmp_path: Path) -> Job:
     """A warehouse of few files, so that it can be killed at each of them."""
-    job = job_on("sample", tmp_path / "small")
+    job = job_on("sample", tmp_path / "base" / "warehouse")
     add_part(job, "a")
     (job.warehouse / "ledger").mkdir()
     with sqlite3.connect(job.warehouse / "ledger" / "calls.sqlite") as ledger:
@@ -247,42 +194,43 @@ def held(job: Job) -> tuple[list[str], int]:
     return [row["task_id"] for row in rows_in(job, "select task_id from responses order by all")], n_calls
 
 
-@pytest.mark.slow
+IMPORTS = "from tasks.maintain.backup import backup, restore\nfrom tests.kit import job_on"
+
+
 @pytest.mark.long
-def test_a_kill_of_a_backup_leaves_the_last_whole_one(small: Job, folder: Path, tmp_path: Path) -> None:
-    backup(small, folder)
+def test_a_kill_of_a_backup_leaves_the_last_whole_one(small: Job, tmp_path: Path) -> None:
+    backup(small, tmp_path / "base" / "backup")
     with sqlite3.connect(small.warehouse / "ledger" / "calls.sqlite") as ledger:
         ledger.execute("insert into calls values (1)")
     add_part(small, "b")
     states = []
-    for path in killed_at_every_step("backup", small.warehouse, folder, tmp_path / "places"):
+    work = "backup(job_on('sample', place / 'warehouse'), place / 'backup')"
+    for path in killed_at_every_step(IMPORTS, work, tmp_path / "base", tmp_path / "places"):
         restored = into(small, path / "restored")
         restore(restored, path / "backup")
         states.append(held(restored))
 
     whole = [(["a"], 0), (["a", "b"], 1)]
     assert len(states) > 4
-    assert states == [state for state in whole for _ in range(states.count(state))]
-    assert states[-1] == whole[-1]
+    assert [state for state in whole for _ in range(states.count(state))] == states
+    assert whole[-1] == states[-1]
 
 
-@pytest.mark.slow
 @pytest.mark.long
-def test_a_kill_of_a_restore_is_made_good_by_the_same_command(small: Job, folder: Path, tmp_path: Path) -> None:
-    backup(small, folder)
-    folders = killed_at_every_step("restore", small.warehouse, folder, tmp_path / "places")
+def test_a_kill_of_a_restore_is_made_good_by_the_same_command(small: Job, tmp_path: Path) -> None:
+    backup(small, tmp_path / "base" / "backup")
+    held_before = held(small)
+    shutil.rmtree(small.warehouse)
+    work = "restore(job_on('sample', place / 'warehouse'), place / 'backup')"
+    folders = killed_at_every_step(IMPORTS, work, tmp_path / "base", tmp_path / "places")
     for path in folders[:-1]:
         restored = into(small, path / "warehouse")
         is_staged = (restored.warehouse / ".restoring" / "backup.json").exists()
         if is_staged or not (restored.warehouse / "parts").exists():
             restore(restored, path / "backup")
-        assert held(small) == held(restored)
+        assert held_before == held(restored)
 
     assert len(folders) > 4
-
-
-def n_responses(job: Job) -> int:
-    return len(rows_in(job, "from responses"))
 
 
 def test_an_upload_that_was_cut_off_is_no_backup_and_leaves_the_last_one_as_it_was(
@@ -302,7 +250,7 @@ def test_an_upload_that_was_cut_off_is_no_backup_and_leaves_the_last_one_as_it_w
     cut_off(2)
 
     restore(into(small, tmp_path / "restored"), store)
-    assert 1 == n_responses(into(small, tmp_path / "restored"))
+    assert ["a"] == held(into(small, tmp_path / "restored"))[0]
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from tasks.config.job import Job
 from tasks.maintain.backup import backup, restore
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer
-from tests.kit import copied, judged, prepared, rows_in, sampled
+from tests.kit import Printed, copied, judged, prepared, rows_in, sampled
 from tests.warehouse.parts import DAMAGES, flip, rows_of
 from warehouse import Warehouse
 
@@ -67,7 +67,7 @@ def victim(job: Job, table: str) -> Path:
     ("task_rows", "a flipped bit"), ("criteria", "deleted"), ("verdicts", "deleted"), ("measures", "a flipped bit"),
 ])  # fmt: skip
 def test_aggregate_reports_damage_and_the_tables_are_as_before_without_a_call(
-    job: Job, provider: FaultServer, table: str, what: str, capsys: pytest.CaptureFixture[str]
+    job: Job, provider: FaultServer, table: str, what: str, capsys: Printed
 ) -> None:
     before, figures = stored(job), board(job)
     DAMAGES[what](victim(job, table))
@@ -81,7 +81,7 @@ def test_aggregate_reports_damage_and_the_tables_are_as_before_without_a_call(
 
 @pytest.mark.parametrize("table", ["responses", "verdicts"])
 def test_without_the_database_the_next_run_restores_from_the_ledger_without_a_call(
-    job: Job, provider: FaultServer, table: str, capsys: pytest.CaptureFixture[str]
+    job: Job, provider: FaultServer, table: str, capsys: Printed
 ) -> None:
     before, figures = facts(job, table), board(job)
     victim(job, table).unlink()
@@ -95,9 +95,7 @@ def test_without_the_database_the_next_run_restores_from_the_ledger_without_a_ca
     assert 0 == calls(provider)
 
 
-def test_rows_that_only_calls_can_restore_are_listed_and_called_for_when_asked(
-    job: Job, provider: FaultServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_that_only_calls_restore_wait_until_asked(job: Job, provider: FaultServer, capsys: Printed) -> None:
     before, figures = facts(job, "verdicts"), board(job)
     victim(job, "verdicts").unlink()
     Warehouse(job.warehouse).database.unlink()

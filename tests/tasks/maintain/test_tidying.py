@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from tasks.config.job import Job
-from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import spend_in
-from tasks.llm.replies import Reply
 from tasks.maintain.upkeep import tidy
-from tests.kit import job_on, recorded, response
+from tests.kit import Patch, call_entry, job_on, recorded, response
 from warehouse import Warehouse
 
 LONG_AGO_S = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
@@ -25,9 +23,7 @@ def job_with(folder: Path, n_parts: int, **settings: object) -> Job:
 
 
 @pytest.mark.parametrize(("most", "n_parts", "note"), [(4, 1, "5 files merged into 1 "), (5, 5, "5 files, no need to")])
-def test_a_night_compacts_when_there_are_many_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, n_parts: int, note: str
-) -> None:
+def test_many_files_are_compacted(tmp_path: Path, monkeypatch: Patch, most: int, n_parts: int, note: str) -> None:
     monkeypatch.setattr("tasks.maintain.upkeep.MANY_PARTS", most)
     report = tidy(job_with(tmp_path, 5), only_if_needed=True)
 
@@ -36,17 +32,12 @@ def test_a_night_compacts_when_there_are_many_files(
 
 
 def record(job: Job, cell: str, finished_at_s: float) -> None:
-    reply = Reply("ok", "x", prompt_tokens=1, completion_tokens=1, cost_usd=0.5)
-    about = {"purpose": "sample", "finished_at_s": finished_at_s}
-    recorded(job, Entry(cell, 1, cell, "a-run", "m", "", "{}", reply, True, **about))
+    recorded(job, call_entry(cell, cell=cell, purpose="sample", finished_at_s=finished_at_s))
 
 
 def entries(job: Job) -> set[str]:
-    cells: set[str] = set()
-    for path in (job.warehouse / "ledger").glob("calls.sqlite"):
-        with sqlite3.connect(path) as ledger:
-            cells |= {cell for (cell,) in ledger.execute("select cell from calls")}
-    return cells
+    with sqlite3.connect(job.warehouse / "ledger" / "calls.sqlite") as ledger:
+        return {cell for (cell,) in ledger.execute("select cell from calls")}
 
 
 ROW, NO_ROW = "t0/a-model/1", "t9/a-model/1"

@@ -12,15 +12,14 @@ import pytest
 from flows.cli.main import main
 from tasks.config.job import Job
 from tasks.exports.tables import export_tables
-from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Pruned
-from tasks.llm.replies import Reply
 from tasks.maintain.backup import backup, restore
 from tasks.maintain.upkeep import ResponseChoice, remove, spend_of_all, store_spend, tidy
 from tasks.rules.errors import UsageError
 from tests import kit
 from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
-from tests.kit import imported, job_on, judged, prepared, recorded, rows_in, sampled, values_in
+from tests.kit import call_entry, imported, job_on, judged, prepared, recorded, rows_in, sampled, values_in
+from tests.warehouse.parts import flip
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
 
 pytestmark = pytest.mark.slow
@@ -29,14 +28,13 @@ N_CRITERIA = 98
 FIGURES = "select run_id, purpose, called_model, calls, failed_calls, unpriced_calls, cost_usd from spend order by all"
 
 
-def job_at(server: FaultServer, folder: Path, **judge: Any) -> Job:
-    at = {"api_base": server.api_base, "max_tokens": 1000, "price": {
-        "input_usd_per_mtok": 1.0, "cached_usd_per_mtok": 1.0, "output_usd_per_mtok": 1.0,
-    }}  # fmt: skip
+def job_at(server: FaultServer, folder: Path, source: Path | str = "sample", **judge: Any) -> Job:
+    price = dict.fromkeys(("input_usd_per_mtok", "cached_usd_per_mtok", "output_usd_per_mtok"), 1.0)
+    at = {"max_tokens": 1000, "price": price}
+    judges = [kit.endpoint("judge", server.api_base, **at, **{"name": "openai/judge", **judge})]
     return job_on(
-        "sample", folder, models=[{"name": "hosted_vllm/a", "label": "a", **at}],
-        judges=[{"name": "openai/judge", "label": "judge", **at, **judge}], limits={"attempts": 2},
-    )  # fmt: skip
+        source, folder, models=[kit.endpoint("a", server.api_base, **at)], judges=judges, limits={"attempts": 2}
+    )
 
 
 def stored(job: Job) -> list[dict[str, Any]]:
@@ -46,18 +44,14 @@ def stored(job: Job) -> list[dict[str, Any]]:
 
 
 def record(job: Job, run_id: str, number: int) -> None:
-    reply = Reply("ok", "x", prompt_tokens=1, completion_tokens=1, cost_usd=0.5)
-    recorded(job, Entry(f"{run_id}-{number}", 1, "c", run_id, "m", "", "{}", reply, True, purpose="drift"))
+    recorded(job, call_entry(f"{run_id}-{number}", run_id, purpose="drift"))
 
 
 def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server: FaultServer, tmp_path: Path) -> None:
     def fails_first(request: Request, number: int) -> HttpResponse:
-        is_struck = not is_judge_request(request) and number == 0
-        return (
-            HttpResponse("", usage={"prompt_tokens": 7, "completion_tokens": 0})
-            if is_struck
-            else well_behaved(request, 1)
-        )
+        if is_judge_request(request) or number > 0:
+            return well_behaved(request, 1)
+        return HttpResponse("", usage={"prompt_tokens": 7, "completion_tokens": 0})
 
     server.behaviour = fails_first
     job = job_at(server, tmp_path, mode="batch")
@@ -111,22 +105,16 @@ COUNTS = """
 """
 
 
-def job_of_two(server: FaultServer, folder: Path) -> Job:
-    at = {"api_base": server.api_base, "max_tokens": 1000}
-    tasks = kit.write_jsonl(folder.with_name("finance.jsonl"), [kit.good_row("t1"), kit.good_row("t2")])
-    return job_on(
-        tasks, folder, models=[{"name": "hosted_vllm/a", "label": "a", **at}],
-        judges=[{"name": "openai/judge", "label": "judge", **at}], limits={"attempts": 2},
-    )  # fmt: skip
-
-
 @pytest.fixture
 def job(server: FaultServer, tmp_path: Path) -> Job:
     """A sampled and judged job with one response that is far too long."""
     server.behaviour = rambling
-    job = job_of_two(server, tmp_path / "warehouse")
+    tasks = kit.write_jsonl(tmp_path / "finance.jsonl", [kit.good_row("t1"), kit.good_row("t2")])
+    job = job_at(server, tmp_path / "warehouse", tasks)
     sampled(prepared(job))
     judged(job)
+    store_spend(job)
+    Warehouse(job.warehouse).publish()
     return job
 
 
@@ -145,9 +133,7 @@ def in_ledger(job: Job, text: str) -> bool:
     return any(text.encode() in path.read_bytes() for path in files)
 
 
-def test_a_removed_response_goes_with_its_verdicts_and_the_next_run_samples_a_new_one(
-    job: Job, server: FaultServer
-) -> None:
+def test_a_removed_response_goes_with_its_verdicts_and_is_sampled_again(job: Job, server: FaultServer) -> None:
     ((n_responses, n_verdicts, _),) = before = values_in(job, COUNTS)
     bad = longest(job)
     of_bad = f"where response_id = '{bad['response_id']}'"
@@ -219,9 +205,8 @@ def test_what_is_removed_is_chosen_by_all_that_is_given(job: Job, capsys: pytest
     n_responses = rows_in(job, "select count(*) as n from responses")[0]["n"]
     bad = longest(job)
     listed = json.loads(run("--longer-than", "50000", "--dry-run", "--json"))
-    assert {each["response_id"] for each in listed} == {
-        row["response_id"] for row in rows_in(job, "select response_id from responses where chars_alnum > 50000")
-    }
+    long = values_in(job, "select response_id from responses where chars_alnum > 50000")
+    assert {response_id for (response_id,) in long} == {each["response_id"] for each in listed}
     assert len(json.loads(run("--model", "a", "--trial", "1", "--dry-run", "--json"))) == n_responses
     assert [] == json.loads(run("--model", "b", "--dry-run", "--json"))
     assert "name the responses to remove" in run(code=2)
@@ -232,9 +217,7 @@ def test_what_is_removed_is_chosen_by_all_that_is_given(job: Job, capsys: pytest
 
 def test_nothing_is_removed_while_a_part_is_damaged(job: Job) -> None:
     (part,) = Warehouse(job.warehouse).store.standing("verdicts")
-    content = bytearray(part.path.read_bytes())
-    content[len(content) // 2] ^= 1
-    part.path.write_bytes(content)
+    flip(part.path)
     wanted = ResponseChoice([longest(job)["response_id"]])
 
     with pytest.raises(WarehouseError, match=f"{part.name}: is damaged; run `prbench aggregate` to repair it"):
@@ -253,9 +236,7 @@ def test_nothing_is_removed_while_a_run_is_at_work(job: Job) -> None:
         remove(job, ResponseChoice(), "")
 
 
-def test_the_ledger_does_not_bring_a_removed_response_back_even_if_it_still_holds_it(
-    job: Job, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_ledger_does_not_bring_a_removed_response_back(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     """As when another file of the ledger holds the reply, or a backup of the ledger was put back."""
     monkeypatch.setattr("tasks.maintain.upkeep.forget", lambda *_: Pruned())
     remove(job, ResponseChoice([longest(job)["response_id"]]), "")

@@ -20,8 +20,8 @@ def test_responses_that_were_never_measured_cost_from_the_shortest_to_the_longes
     planned = planned_calls("sample", "a-model", 1_000, PerCall(100, basis=COUNTED), PRICES, most_reply=2_000)
 
     assert (100_000, None, None) == (planned.prompt_tokens, planned.completion_tokens, planned.cost_usd)
-    assert planned.cost_usd_low == pytest.approx(0.1 + 500 * 0.01)
-    assert planned.cost_usd_high == pytest.approx(0.1 + 2_000 * 0.01)
+    assert pytest.approx(0.1 + 500 * 0.01) == planned.cost_usd_low
+    assert pytest.approx(0.1 + 2_000 * 0.01) == planned.cost_usd_high
     assert ("assumed", "responses of 500 to 2,000 tokens") == (planned.basis, planned.assumed)
 
 
@@ -29,8 +29,8 @@ def test_a_judge_of_responses_to_come_reads_an_assumed_length_beside_what_is_cou
     planned = planned_calls("judge", "a-judge", 1_000, PerCall(base_prompt=700), PRICES)
 
     # In the cheapest case most of the prompts is cached, at half the price.
-    assert planned.cost_usd_low == pytest.approx(1_000 * (1 - 0.85 / 2) / 1_000 + 50 * 0.01)
-    assert planned.cost_usd_high == pytest.approx(2_700 / 1_000 + 1_000 * 0.01)
+    assert pytest.approx(1_000 * (1 - 0.85 / 2) / 1_000 + 50 * 0.01) == planned.cost_usd_low
+    assert pytest.approx(2_700 / 1_000 + 1_000 * 0.01) == planned.cost_usd_high
     assert "responses of 300 to 2,000 tokens to judge, replies of 50 to 1,000 tokens" in planned.assumed
 
 
@@ -41,7 +41,7 @@ def test_without_a_price_there_is_no_range_and_the_sum_has_none_either() -> None
     assert (None, None) == (unknown.cost_usd_low, unknown.cost_usd_high)
     assert "its price is unknown; set its `price`" == unknown.note
     assert total_of([known, unknown]).cost_usd_low is None
-    assert total_of([known, known]).cost_usd_high == pytest.approx(2 * (known.cost_usd_high or 0))
+    assert pytest.approx(2 * (known.cost_usd_high or 0)) == total_of([known, known]).cost_usd_high
 
 
 def test_what_is_free_costs_nothing_at_any_length_and_measured_lengths_have_one_cost() -> None:
@@ -61,9 +61,8 @@ def test_a_plan_needs_no_earlier_stage_and_the_embedded_model_costs_nothing(tmp_
 
     assert is_prepared(job)
     planned = plan(job)
-    assert [("sample", 0.0, ""), ("judge", 0.0, "")] == [
-        (each.purpose, each.cost_usd, each.assumed) for each in planned
-    ]
+    costs = [(each.purpose, each.cost_usd, each.assumed) for each in planned]
+    assert [("sample", 0.0, ""), ("judge", 0.0, "")] == costs
     assert all(each.calls > 0 for each in planned)
 
 

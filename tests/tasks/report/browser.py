@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 _SWITCHES = (
@@ -87,3 +88,11 @@ def visiting(
         yield Visit(context.new_page(), folder.resolve())
     finally:
         context.close()
+
+
+def whom_it_keeps_out(visit: Visit) -> list[tuple[str, list[str]]]:
+    """Return the serious findings of axe: the rule, and some of the elements."""
+    # Without `preload`, which would ask for the stylesheets again, and the policy allows no such request.
+    actual = Axe().run(visit.page, options={"resultTypes": ["violations"], "preload": False}).response["violations"]
+    grave = [each for each in actual if each["impact"] in {"serious", "critical"}]
+    return [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in grave]

@@ -54,15 +54,6 @@ def test_settings_survive_being_written_down_and_read_again() -> None:
     assert [judge.cascade.members for judge in again.judges if judge.cascade] == [tuple(settings.called_judges)]
 
 
-def test_the_first_judge_is_asked_as_often_as_the_rule_compares() -> None:
-    by_weight, by_disagreement = (
-        judge_config_of(CHEAP, STRONG, cascade(when=when)).cascade for when in (WHEN, {"disagreement": True})
-    )
-    assert by_weight is not None
-    assert by_disagreement is not None
-    assert ([1], [1, 2]) == tuple([each.judge_trial for each in c.first] for c in (by_weight, by_disagreement))
-
-
 def test_a_cascade_is_known_by_its_judges_and_its_rule_and_by_nothing_else() -> None:
     hashes = {
         judge_config_of(*judges).judge_config_hash

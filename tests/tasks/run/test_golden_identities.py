@@ -78,4 +78,4 @@ def test_a_run_has_the_frozen_identities(benchmark: str, tmp_path: Path, monkeyp
     ledger = Ledger(job.warehouse / "ledger")
     hashes["calls"] = digest_of(key for (key,) in ledger.rows("select call_key from calls"))
     ledger.close()
-    assert hashes == FROZEN[benchmark]
+    assert FROZEN[benchmark] == hashes

@@ -124,10 +124,10 @@ INCREMENTS: dict[str, tuple[Callable[[World], Any], tuple[int, int]]] = {
 def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(world: World, increment: str) -> None:
     change, cost = INCREMENTS[increment]
     change(world)
-    assert world.does() == cost
+    assert cost == world.does()
     assert (0, 0) == world.does()
-    assert world.count("responses") == TASKS + cost[0]
-    assert world.count("verdicts") == VERDICTS + cost[1]
+    assert TASKS + cost[0] == world.count("responses")
+    assert VERDICTS + cost[1] == world.count("verdicts")
 
 
 @pytest.mark.long
@@ -135,11 +135,9 @@ def test_a_revision_costs_only_what_reads_differently(world: World) -> None:
     heavier = rubric("finance-1")
     heavier[0]["annotations"]["important_weight"] = 4
     data(
-        world.folder / "data",
-        t0={"rubric": rubric("finance-0", c3="Names the risk in other words.")},
-        t1={"rubric": heavier},
-        t2={"prompt_0": "What else about finance-2?"},
-    )
+        world.folder / "data", t0={"rubric": rubric("finance-0", c3="Names the risk in other words.")},
+        t1={"rubric": heavier}, t2={"prompt_0": "What else about finance-2?"},
+    )  # fmt: skip
     # A reworded criterion is judged again, a new prompt is sampled and judged; another weight costs nothing.
     assert (1, 1 + CRITERIA) == world.does()
     assert 2 * TASKS == world.count("responses")
@@ -160,15 +158,6 @@ def test_a_night_samples_anew_only_the_models_that_are_to_be(world: World) -> No
     assert {("pinned", "base"), ("fresh", "2026-11-22")} == {(model, vintage) for model, vintage, _ in rows}
 
 
-@pytest.mark.long
-def test_responses_with_the_same_text_in_two_nights_are_judged_by_the_same_calls(world: World) -> None:
-    world.settings["models"] = [world.model("steady", resample="nightly")]
-    world.server.behaviour = well_behaved
-    world.does(night="2026-11-21")
-    assert (TASKS, 0) == world.does(night="2026-11-22")
-    assert VERDICTS == world.count("verdicts", "vintage = '2026-11-22'")
-
-
 def test_named_trials_and_tasks_are_filled_in_and_nothing_else(world: World) -> None:
     assert (1, CRITERIA) == world.does(named_trials=(3,), named_tasks=("finance-1",))
     assert 1 == world.count("responses", "trial = 3")
@@ -181,9 +170,7 @@ def test_a_task_that_is_not_there_is_refused_by_name(world: World) -> None:
         world.does(named_tasks=("nobody",))
 
 
-def test_an_imported_response_fills_its_cell_in_the_pinned_sampling_and_in_no_night(
-    world: World, tmp_path: Path
-) -> None:
+def test_an_imported_response_fills_its_cell_in_pinned_sampling_alone(world: World, tmp_path: Path) -> None:
     given = tmp_path / "given.json"
     given.write_text(json.dumps({"finance-0": "A response that was made elsewhere."}))
     world.settings["models"] = [world.model("fresh", resample="nightly")]
@@ -201,9 +188,7 @@ IMPORTED = {
 
 
 @pytest.mark.parametrize("case", IMPORTED)
-def test_imported_responses_are_judged_where_they_are_listed_or_named_or_no_model_is_configured(
-    case: str, world: World, tmp_path: Path
-) -> None:
+def test_imported_responses_are_judged_where_listed_or_named_or_alone(case: str, world: World, tmp_path: Path) -> None:
     rows = [{"task": "finance-0", "response": "One made elsewhere.", "trial": trial} for trial in (1, 2)]
     listed, named, n_judged = IMPORTED[case]
     (line,) = import_responses(world.job(), write_jsonl(tmp_path / "given.jsonl", rows), "elsewhere").warnings
@@ -214,8 +199,8 @@ def test_imported_responses_are_judged_where_they_are_listed_or_named_or_no_mode
     if named:
         job = job.model_copy(update={"settings": job.settings.model_copy(update={"models": ()})})
 
-    assert sum(each.calls for each in plan(job) if each.purpose == "judge") == n_judged
-    assert world.does(**narrowed) == (0, n_judged)
+    assert n_judged == sum(each.calls for each in plan(job) if each.purpose == "judge")
+    assert (0, n_judged) == world.does(**narrowed)
     cells = [each for each in coverage(job) if each.model.startswith("else")]
     assert {1} == {each.trial for each in cells}
     assert all(each.done == each.due for each in cells)

@@ -6,15 +6,12 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tasks.config.job import Job
 from tasks.config.settings import Calls
-from tasks.llm import environment
-from tasks.llm.environment import filled_in
 from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import UsageError
 from tasks.run.judge_configs import target_of
@@ -106,49 +103,32 @@ def test_a_damaged_database_is_rebuilt_before_it_is_asked_what_is_to_be_called(j
     assert [str(database)] == [notice.line.partition(": ")[0] for notice in pop_notices(job.warehouse)]
 
 
-def test_a_database_that_another_version_published_is_renewed_by_the_run_and_not_asked_before(
-    job: Job, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_database_of_another_version_is_not_asked_before_the_run(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     split_of(job, "t0")
     monkeypatch.setattr("warehouse.warehouse.stamp", lambda: "of other code")
     assert refuse_unready(job) is None
 
 
-def test_a_key_in_the_env_file_of_litellm_is_seen(job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    library = tmp_path / "checkout" / "lib" / "litellm" / "__init__.py"
-    library.parent.mkdir(parents=True)
-    (tmp_path / "checkout" / ".env").write_text("OPENAI_API_KEY=from-the-file\nTEAM_TOKEN=also\n", encoding="utf-8")
-    missing = SimpleNamespace(origin=str(library))
-    monkeypatch.setattr("tasks.llm.environment.importlib.util.find_spec", lambda _: missing)
-    monkeypatch.setattr("os.environ", os.environ.copy())
-    environment._read_env_file.cache_clear()
-    assert refuse_unready(job) is None
-    assert "Bearer also" == filled_in("Bearer ${TEAM_TOKEN}")
-    monkeypatch.setenv("LITELLM_MODE", "PRODUCTION")
-    assert environment.env_file() is None
-
-
 @pytest.mark.slow
 def test_the_env_file_that_is_read_is_the_one_that_litellm_reads(tmp_path: Path) -> None:
     code = (
-        "import os; from tasks.llm.environment import variable; own = variable('OPENAI_API_KEY'); "
-        "os.environ.pop('OPENAI_API_KEY', None); import litellm; print(own, os.environ.get('OPENAI_API_KEY'))"
+        "import os; from tasks.llm.environment import env_file, filled_in, variable; own = variable('OPENAI_API_KEY'); "
+        "print(filled_in('Bearer ${TEAM_TOKEN}')); os.environ.pop('OPENAI_API_KEY', None); import litellm; "
+        "print(own, os.environ.get('OPENAI_API_KEY')); os.environ['LITELLM_MODE'] = 'PRODUCTION'; print(env_file())"
     )
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "litellm").symlink_to(Path(str(find_spec("litellm").origin)).parent)
-    (tmp_path / ".env").write_text("OPENAI_API_KEY=from-the-file\n", encoding="utf-8")
+    (tmp_path / ".env").write_text("OPENAI_API_KEY=from-the-file\nTEAM_TOKEN=also\n", encoding="utf-8")
     environ = {name: value for name, value in os.environ.items() if name not in {"OPENAI_API_KEY", "LITELLM_MODE"}}
     locations = os.pathsep.join([str(tmp_path / "lib"), str(PROJECT)])
     printed = subprocess.run(
         [sys.executable, "-c", code], env=environ | {"PYTHONPATH": locations, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
         cwd=tmp_path, check=True, capture_output=True, text=True,
     )  # fmt: skip
-    assert ["from-the-file", "from-the-file"] == printed.stdout.split()
+    assert ["Bearer also", "from-the-file from-the-file", "None"] == printed.stdout.splitlines()
 
 
-def test_senders_start_while_work_is_planned_and_not_where_nothing_is_left_to_call(
-    job: Job, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_senders_start_while_work_is_planned_unless_nothing_is_left(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
     monkeypatch.setattr("tasks.run.run_context.refuse_unready", lambda *_, **__: None)
     monkeypatch.setattr(SenderPool, "start", lambda _: started.append(True))

@@ -4,11 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.run.arguments import Arguments
-from flows.run.config import load_job
 from tasks.config.models import Model
 from tasks.plan.plan import plan
-from tasks.rules.errors import UsageError
 from tasks.run.judge_configs import target_of
 from tests.faults.server import FaultServer
 from tests.kit import endpoint, job_on, judged, prepared, sampled
@@ -50,20 +47,3 @@ def test_the_model_gets_it_before_the_conversation_and_the_judge_never(tmp_path:
         assert 0 == reader.value("select count(*) from messages where content like '%indigo%'")
     assert [row["conversation_id"] for row in rows[:2]] == [row["conversation_id"] for row in rows[2:]]
     assert 2 == len({row["model_config_hash"] for row in rows})
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("judges: [{name: openai/y, system_prompt: x}]", "judges[0].system_prompt: there is no such key"),
-        ("rubric_writer: {name: openai/y, system_prompt: x}", "rubric_writer: `system_prompt` is for models that are"),
-        ("models: [{name: openai/y, system_prompt: ''}]", "models[0].system_prompt: "),
-    ],
-)
-def test_only_a_model_that_is_evaluated_has_one(tmp_path: Path, text: str, problem: str) -> None:
-    file = tmp_path / "night.yaml"
-    file.write_text(f"dataset: {{source: sample}}\n{text}\n")
-
-    with pytest.raises(UsageError) as refused:
-        load_job(Arguments(config=file))
-    assert problem in str(refused.value)

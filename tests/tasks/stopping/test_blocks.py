@@ -19,7 +19,7 @@ def test_models_of_open_comparisons_get_the_next_block() -> None:
     block = next_block([Progress(A_B, 1), Progress(A_C, 1, DIFFERENT), Progress(B_C, 1, DIFFERENT)], {})
     assert block is not None
     assert (2, (A_B,)) == (block.number, block.comparisons)
-    assert block.tasks == {"a": frozenset(ORDER[20:40]), "b": frozenset(ORDER[20:40])}
+    assert {"a": frozenset(ORDER[20:40]), "b": frozenset(ORDER[20:40])} == block.tasks
 
 
 def test_the_comparison_that_is_furthest_behind_comes_first() -> None:
@@ -32,7 +32,7 @@ def test_what_could_not_be_looked_at_is_passed_by_in_this_run() -> None:
     block = next_block([Progress(A_B, 0)], {A_B.key: 2})
     assert block is not None
     assert 3 == block.number
-    assert block.tasks["a"] == frozenset(ORDER[40:])
+    assert frozenset(ORDER[40:]) == block.tasks["a"]
     assert next_block([Progress(A_B, 0)], {A_B.key: 3}) is None
 
 
@@ -42,7 +42,7 @@ def test_nothing_comes_after_all_tasks_or_a_decision() -> None:
 
 def test_a_task_is_left_out_of_a_model_that_none_of_its_comparisons_needs_any_more() -> None:
     left_out = left_out_of([Progress(A_B, 2, DIFFERENT), Progress(A_C, 1, DIFFERENT), Progress(B_C, 1, OPEN)])
-    assert left_out == {"a": frozenset(ORDER[40:])}
+    assert {"a": frozenset(ORDER[40:])} == left_out
     assert {} == left_out_of([Progress(A_B, 3, OPEN)])
     left_out = left_out_of([Progress(comparison("a", "a", EARLIER), 1, DIFFERENT)])
-    assert left_out == {"a": frozenset(ORDER[20:])}
+    assert {"a": frozenset(ORDER[20:])} == left_out

@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
 from tasks.figures.shown import PAGES
 from tasks.report.drilldown.pages import NAVIGATED, TASK
-from tests.tasks.report.browser import DESKTOP, PHONE, Visit, visiting
+from tests.tasks.report.browser import DESKTOP, PHONE, Visit, visiting, whom_it_keeps_out
 from tests.tasks.report.drilldown.drilled import numbers
 
 pytestmark = pytest.mark.slow
@@ -25,14 +24,6 @@ _TICKS = """
         .filter((text) => text.endsWith('%')).join(' '))
 """
 _CHARTS = "document.querySelectorAll('.plot:not([hidden]) .chart').length"
-
-
-def whom_it_keeps_out(visit: Visit) -> list[tuple[str, list[str]]]:
-    """Return the serious findings of axe: the rule, and some of the elements."""
-    # Without `preload`, which would ask for the stylesheets again, and the policy allows no such request.
-    actual = Axe().run(visit.page, options={"resultTypes": ["violations"], "preload": False}).response["violations"]
-    grave = [each for each in actual if each["impact"] in {"serious", "critical"}]
-    return [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in grave]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,51 @@
+"""A piece of work that is killed at every step of its writing, each time on a copy of the same folder."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+_SCRIPT = """
+import os, shutil, signal, sys
+from pathlib import Path
+{imports}
+
+STEPS = {{"os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"}}
+
+def killed_at(step, place):
+    left = step
+
+    def dies(event, arguments):
+        nonlocal left
+        if event in STEPS or event == "open" and arguments[1] == "wb":
+            path = str(arguments[0])
+            left -= not os.path.isabs(path) or path.startswith(str(place))
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(dies)
+
+base, folder = map(Path, sys.argv[1:])
+for step in range(1, 300):
+    place = Path(shutil.copytree(base, folder / str(step)))
+    if not (child := os.fork()):
+        killed_at(step, place)
+        {work}
+        os._exit(0)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    print(code)
+    if code != -signal.SIGKILL:
+        break
+"""
+
+
+def killed_at_every_step(imports: str, work: str, base: Path, folder: Path) -> list[Path]:
+    """Do some work in a `place`, once for every step of it, killed at that; the copy of the last came to its end."""
+    script = _SCRIPT.format(imports=imports, work=work)
+    done = subprocess.run(
+        [sys.executable, "-c", script, base, folder], cwd=Path(__file__).parents[2], capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    codes = [int(line) for line in done.stdout.split()]
+    assert [-signal.SIGKILL] * (len(codes) - 1) + [0] == codes, done.stderr
+    return [folder / str(step) for step in range(1, len(codes) + 1)]
