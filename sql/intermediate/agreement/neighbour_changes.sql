@@ -13,8 +13,8 @@ with decided as (
 ),
 
 paired as (
-    select b.benchmark, b.dataset_revision, b.task_id, b.judge, b.judge_config_hash, b.template_hash,
-        b.grading, b.judge_trial, b.judging_id, b.response_id, b.criterion_id,
+    select b.benchmark, b.dataset_revision, b.task_id, b.judge, b.judge_config_hash,
+        b.template_hash, b.grading, b.judge_trial, b.judging_id, b.response_id, b.criterion_id,
         a.arrangement as compared_with,
         b.arrangement,
         a.value as value_a,
