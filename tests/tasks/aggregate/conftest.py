@@ -5,15 +5,17 @@ from pathlib import Path
 
 import pytest
 
+import tasks.measures.agreement as measuring
+from tasks.rules.statistics.intervals import draws
 from tests.kit import Rows, aggregated
-from tests.tasks.aggregate.world import figures_of, random_world
+from tests.tasks.aggregate.world import MAJORITIES, figures_of, graded_world
 from tests.tasks.certify.checker import Figures
 from warehouse import Reader, Warehouse
 
 
 @pytest.fixture(scope="session")
 def world() -> Rows:
-    return random_world(seed=20260301)
+    return graded_world(seed=20260301)
 
 
 @pytest.fixture(scope="session")
@@ -22,9 +24,17 @@ def figures(world: Rows) -> Figures:
 
 
 @pytest.fixture(scope="session")
-def root(world: Rows, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def few_draws() -> Iterator[None]:
+    """Few resamples of agreement: no figure here depends on them."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(measuring, "draws", lambda n_tasks: draws(n_tasks, 200))
+        yield
+
+
+@pytest.fixture(scope="session")
+def root(world: Rows, few_draws: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The aggregated warehouse of the world, which no test changes."""
-    return aggregated(tmp_path_factory.mktemp("world") / "warehouse", world).root
+    return aggregated(tmp_path_factory.mktemp("world") / "warehouse", world, majorities=MAJORITIES).root
 
 
 @pytest.fixture(scope="session")

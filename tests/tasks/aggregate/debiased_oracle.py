@@ -75,10 +75,8 @@ class LabelledWorld:
         ]  # fmt: skip
         sheets = [("s1", self.first, []), ("s2", self.second, self.known)]
         return {
-            **admitted(self.tasks),
-            "criteria": [each for of_task in self.criteria.values() for each in of_task],
-            "responses": list(responses.values()),
-            "verdicts": [*judged, *labels],
+            **admitted(self.tasks), "criteria": [each for of_task in self.criteria.values() for each in of_task],
+            "responses": list(responses.values()), "verdicts": [*judged, *labels],
             "labellers": [row("labellers", judge=person, import_batch="b") for person in self.decided],
             "label_sheets": [
                 row("label_sheets", sheet_id=name, covered_breakdown="all", covered_label="", n_drawn=len(sampled),
@@ -127,8 +125,7 @@ class LabelledWorld:
 def without_labels_on(tables: Mapping[str, list[Row]], models: set[str], positions: set[int]) -> dict[str, list[Row]]:
     """The tables without the labels on these models and on the criteria at these places."""
     return {**tables, "verdicts": [
-        each for each in tables["verdicts"]
-        if each["source"] != "imported"
+        each for each in tables["verdicts"] if each["source"] != "imported"
         or (each["model"] not in models and int(each["criterion_id"].rsplit("-c", 1)[1]) not in positions)
     ]}  # fmt: skip
 
@@ -145,8 +142,7 @@ class _Figure:
             plus, minus = sum(w for w in weight if w > 0), sum(w for w in weight if w < 0)
             divisor = plus if score == "score" else plus - minus
             trials = [
-                trial for trial in (1, 2)
-                if (task, model, trial) != LOST or 0 not in used
+                trial for trial in (1, 2) if (task, model, trial) != LOST or 0 not in used
             ]  # fmt: skip
             self.offset[task] = 0.0 if score == "score" else -minus / divisor
             self.positive[task], self.negative[task] = plus / divisor, minus / divisor

@@ -1,11 +1,19 @@
-"""Leaderboards under labels, repetitions and severities, against what an independent checker makes of the rows."""
+"""Leaderboards under labels, repetitions and severities, and lengths beside scores, against an independent checker."""
 
-from collections.abc import Mapping
+import math
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from itertools import product
+from statistics import NormalDist
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy import stats
 
-from tests.kit import Fill, Rows, add_responses, differing, rubric_of
+import sql
+from tests.kit import Fill, Rows, add_responses, differing, response, rubric_of
 from tests.tasks.aggregate.world import EVERY_ROW, REFUSED
 from tests.tasks.certify.checker import ALL, Figures
 from warehouse import Reader
@@ -24,47 +32,44 @@ def rows(reader: Reader, figures: Figures) -> Table:
     return {figures.about(each): each for each in reader.rows(EVERY_ROW)}
 
 
-def test_the_world_holds_every_case_that_the_comparison_is_about(world: Rows, rows: Table) -> None:
+def test_the_world_holds_every_case_that_the_comparison_is_about(world: Rows, rows: Table, figures: Figures) -> None:
     means = [(about, each) for about, each in rows.items() if each["mean_score"] is not None]
 
     assert BREAKDOWNS == {label[0] for _, _, label, _ in rows}
     assert {0, 1, 2} <= {each["n_tasks"] for each in rows.values()}
     assert any(each["is_complete"] and each["n_tasks"] > 1 for _, each in means)
     assert any(0 < each["n_tasks_full"] < each["n_tasks"] == each["n_tasks_wanted"] for _, each in means)
-    assert any(about[-1] == "score" and each["mean_score"] == 0 and each["n_tasks"] > 10 for about, each in means)
+    assert any("score" == about[-1] and 0 == each["mean_score"] and each["n_tasks"] > 10 for about, each in means)
     assert {True, False} == {each["ci_low"] is None for _, each in means}
     assert {True, False} == {each["trials_mean"] is None for _, each in means}
     assert {True, False} == {each["is_latest"] for _, each in means}
     assert {(1, 1), (1, 2)} <= {(each["rank_low"], each["rank_high"]) for _, each in means}
     assert any(each["rank"] != each["latest_rank"] for _, each in means if each["is_latest"])
     assert {0, 2} <= {len(task["decision_types"]) for task in world["task_rows"]}
-    assert any(each["task_id"] == REFUSED for each in world["responses"])
+    assert any(REFUSED == each["task_id"] for each in world["responses"])
+    assert {("people", 1), ("judge-b", 3)} <= {(run[3], len(trials)) for run, (trials, *_) in figures.runs.items()}
+    assert {("ternary", 1), ("ternary_as_binary", 1), ("binary", 3)} <= {run[6:] for run in figures.runs}
 
 
-def test_every_label_has_a_row_for_every_model_with_a_response(reader: Reader, figures: Figures, rows: Table) -> None:
+def test_every_row_and_figure_is_that_of_the_independent_checker(reader: Reader, figures: Figures, rows: Table) -> None:
     assert len(rows) == reader.value(f"select count(*) {EVERY_ROW}")
     assert figures.all_rows() == rows.keys()
-
-
-def test_every_figure_of_a_row_is_what_an_independent_checker_makes_of_the_rows(figures: Figures, rows: Table) -> None:
     assert [] == [wrong for each in rows.values() for wrong in figures.compared(each)[1]]
 
 
 def test_scores_are_equations_1_and_3_with_their_bounds(world: Rows, reader: Reader, figures: Figures) -> None:
     there = {tuple(each[name] for name in ("task_id", "model", "trial", "vintage")) for each in world["responses"]}
     actual_rows = reader.rows("from (select *, '' as category from scores union all by name from category_scores)")
-    names = ("judge", "task_id", "model", "trial", "vintage", "score_name", "category")
+    names = ("judge", "grading", "judge_trial", "task_id", "model", "trial", "vintage", "score_name", "category")
     actual = {tuple(row[name] for name in names): row for row in actual_rows}
     wanted = {
-        (run[3], task, run[0], trial, run[2], score, label[1]): {
+        (run[3], *run[6:], task, run[0], trial, run[2], score, label[1]): {
             "value": value, "value_lower": low, "value_upper": high, "n_decided": n_decided, "n_wanted": n_wanted,
             "coverage": n_decided / n_wanted, "is_complete": n_decided == n_wanted,
         }
-        for run, task, label in figures.sums if label == ALL or label[0] == "category"
-        for score in figures.scores
+        for run, task, label in figures.sums if label == ALL or label[0] == "category" for score in figures.scores
         for trial, known in (figures.responses(run, task, label, score) or {}).items()
-        if (task, run[0], trial, run[2]) in there
-        for value, low, high, n_decided, n_wanted in [known]
+        if (task, run[0], trial, run[2]) in there for value, low, high, n_decided, n_wanted in [known]
     }  # fmt: skip
 
     assert wanted.keys() == actual.keys()
@@ -94,8 +99,8 @@ def test_the_severity_leaderboard_pools_the_gravest_criteria(reader: Reader, fig
     for run, task_set in actual:
         n_mistakes = mistakes_at_risk(figures, run, task_set)
         wanted[run, task_set] = {
-            "n_responses_at_risk": len(n_mistakes), "n_trials": len(figures.runs[run][0]),
-            "responses_with_mistake_share": sum(n > 0 for n in n_mistakes) / len(n_mistakes),
+            "n_responses_at_risk": len(n_mistakes) or None, "n_trials": len(figures.runs[run][0]),
+            "responses_with_mistake_share": np.mean([n > 0 for n in n_mistakes]) if n_mistakes else None,
         }  # fmt: skip
         for side, share, n_judged, n_tasks in (
             ("critical", "critical_met", "n_critical", "n_tasks_critical"),
@@ -132,8 +137,110 @@ def test_models_with_equal_means_share_a_rank_whatever_tasks_give(published: Fil
     for model, met in {"x": (0, 0, 3), "y": (1, 1, 1), "z": (0, 1, 2)}.items():
         decisions = {task: [1.0] * n + [0.0] * (10 - n) for task, n in zip("abc", met, strict=True)}
         add_responses(tables, decisions, model=model)
+
+    assert [(1,)] == published(tables).table("select distinct rank from leaderboard where is_primary")[1]
+
+
+def test_a_model_that_nobody_judged_is_on_the_leaderboard_and_such_a_vintage_replaces_none(published: Fill) -> None:
+    tables = add_responses(rubric_of({"a": [4, -2], "b": [4, 4]}), {"a": [1, 0], "b": [1, 0]}, model="judged")
+    later = response("a", "judged", vintage="later") | {"response_id": "later"}
+    tables["responses"] += [response("a", "imported"), response("b", "imported", 2), later]
     reader = published(tables)
 
-    rows = reader.rows("select model, rank, mean_score from leaderboard where is_primary order by model")
+    rows = {(row["model"], row["vintage"]): row for row in reader.rows("from leaderboard where is_primary")}
+    assert {("judged", "base"), ("imported", "base")} == rows.keys()
+    judged, imported = rows["judged", "base"], rows["imported", "base"]
+    assert (1, 1, True, True) == tuple(judged[name] for name in ("rank", "rank_high", "is_judged", "is_latest"))
+    names = (
+        "n_tasks", "n_tasks_full", "n_tasks_wanted", "n_trials", "coverage", "is_judged", "is_latest", "is_complete"
+    )  # fmt: skip
+    assert (0, 0, 2, 2, 0.0, False, True, False) == tuple(imported[name] for name in names)
+    assert {None} == {imported[name] for name in ("mean_score", "ci_low", "raw_mean_score", "rank", "latest_rank")}
+    # Everything is still possible: a from -0.5 to 1, b from 0 to 1, and the lower end is clipped.
+    assert (0.0, 1.0) == (imported["mean_lower"], imported["mean_upper"])
+    assert 0 == reader.value("select count(*) from breakdown_leaderboard where model = 'imported'")
 
-    assert [1, 1, 1] == [each["rank"] for each in rows], rows
+
+def test_what_an_equation_takes_from_its_definition_is_read_in_one_place() -> None:
+    texts = {str(path.relative_to(sql.FOLDER)): path.read_text() for path in sql.FOLDER.rglob("*.sql")}
+
+    for factor, path in {
+        "denominator_positive": "intermediate/scores/score_bounds",
+        "clips_mean": "intermediate/scores/breakdown_sizes", "points + offset_points": "warehouse/macros",
+    }.items():  # fmt: skip
+        assert [f"{path}.sql"] == [name for name, text in texts.items() if factor in text]
+
+
+_KEY = ("judge", "grading", "judge_trial", "vintage", "model", "score_name", "measure")
+MEASURES = ("chars_alnum", "completion_tokens")
+Key = tuple[Any, ...]
+"""Task set, judge, vintage, model (None for the models of the task set), score, measure."""
+
+
+def mean(values: Iterable[float]) -> float:
+    """A mean in which ties are ties."""
+    listed = list(values)
+    return round(math.fsum(listed) / len(listed), 12)
+
+
+@pytest.fixture(scope="module")
+def correlations(reader: Reader) -> dict[Key, dict[str, Any]]:
+    rows = reader.rows("from length_correlations")
+    result = {
+        ((each["split"], each["is_own_hard"]), *(each[name] for name in _KEY)): each for each in rows
+    }  # fmt: skip
+    assert len(rows) == len(result)
+    assert [] == [each for each in rows if (each["level"] == "models") != (each["model"] is None)]
+    return result
+
+
+@pytest.fixture(scope="module")
+def wanted(world: Rows, figures: Figures) -> dict[Key, list[tuple[float, float]]]:
+    """(score, length) of what is correlated: tasks of a model with the trials that count, and models."""
+    responses = {(each["task_id"], each["model"], each["vintage"], each["trial"]): each for each in world["responses"]}
+    result: dict[Key, list[tuple[float, float]]] = defaultdict(list)
+    for run, task_set, score, measure in product(figures.runs, figures.sets, figures.scores, MEASURES):
+        model, _, vintage, judge, _, _, *grading = run
+        scores, known = [], []
+        for task, trials in figures.of_tasks(run, task_set, ALL, score)[0].items():
+            lengths = [of for trial in trials if (of := responses[task, model, vintage, trial][measure]) is not None]
+            scores += [mean(trials.values())] if trials else []
+            known += [(mean(trials.values()), mean(lengths))] if lengths else []
+        if known:
+            result[task_set, judge, *grading, vintage, model, score, measure] = known
+            of_model = mean(scores), mean(length for _, length in known)
+            result[task_set, judge, *grading, vintage, None, score, measure].append(of_model)
+    return result
+
+
+def spearman(pairs: list[tuple[float, float]]) -> float | None:
+    """The rank correlation; ties are found in rounded values."""
+    scores, lengths = zip(*pairs, strict=True)
+    if len(set(scores)) == 1 or len(set(lengths)) == 1:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ranks = [[sorted(set(values)).index(value) for value in values] for values in (scores, lengths)]
+        return float(stats.spearmanr(*ranks).statistic)
+
+
+def test_the_correlation_is_that_of_scipy(
+    wanted: dict[Key, list[tuple[float, float]]], correlations: dict[Key, dict[str, Any]]
+) -> None:
+    expected = {key: {"n": len(pairs), "rank_correlation": spearman(pairs)} for key, pairs in wanted.items()}
+
+    assert expected.keys() == correlations.keys()
+    assert [] == differing(expected, correlations)
+
+
+def test_a_correlation_has_fishers_interval_from_ten_on_none_below(correlations: dict[Key, dict[str, Any]]) -> None:
+    assert {True, False} == {result["ci_low"] is None for result in correlations.values()}
+    for result in correlations.values():
+        rho, n = result["rank_correlation"], result["n"]
+        assert (n < 50) == result["is_small"]
+        if rho is None or n < 10 or abs(rho) > 1 - 1e-9:
+            assert (None, None) == (result["ci_low"], result["ci_high"])
+        else:
+            half = NormalDist().inv_cdf(0.975) * math.sqrt((1 + rho**2 / 2) / (n - 3))
+            ends = [math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half)]
+            assert pytest.approx(ends, abs=1e-9) == [result["ci_low"], result["ci_high"]]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score
 
-from tests.kit import Fill, admitted, aggregated, at, criterion, response, row, verdict
+from tests.kit import Fill, admitted, aggregated, at, criterion, differing, response, row, verdict
 from warehouse import Reader
 
 CHECKS = ("atomic", "objective")
@@ -34,9 +34,9 @@ class Reviews:
             for t in tasks
             for i in range(n_criteria)
         ]
-        self.keys = [(c["task_id"], c["criterion_id"]) for c in self.criteria]
-        self.category = {key: c["category"] for key, c in zip(self.keys, self.criteria, strict=True)}
-        self.hashes = {key: c["content_hash"] for key, c in zip(self.keys, self.criteria, strict=True)}
+        self.by_key = {(each["task_id"], each["criterion_id"]): each for each in self.criteria}
+        self.keys = [*self.by_key]
+        self.category = {key: each["category"] for key, each in self.by_key.items()}
         first, second = dice.sample(self.keys, 90), dice.sample(self.keys, 30)
         # The second sample takes rare and frequent criteria with other probabilities.
         self.samples: dict[str, dict[Key, float]] = {
@@ -60,37 +60,30 @@ class Reviews:
 
     def tables(self) -> Mapping[str, list[Row]]:
         responses = {task: response(task) for task in self.tasks}
-        by_key = dict(zip(self.keys, self.criteria, strict=True))
         return {
-            **admitted(self.tasks),
-            "criteria": self.criteria,
-            "responses": list(responses.values()),
+            **admitted(self.tasks), "criteria": self.criteria, "responses": list(responses.values()),
             "verdicts": [
-                verdict(responses[key[0]], by_key[key], value, judge=judge)
-                for judge, values in self.verdicts.items()
-                for key, value in values.items()
+                verdict(responses[key[0]], self.by_key[key], value, judge=judge)
+                for judge, values in self.verdicts.items() for key, value in values.items()
             ],
             "review_samples": [
                 row("review_samples", sample_id=sample, task_id=key[0], criterion_id=key[1], population_id="p",
                     n_population=len(self.keys), probability=probability)
-                for sample, members in self.samples.items()
-                for key, probability in members.items()
+                for sample, members in self.samples.items() for key, probability in members.items()
             ],
             "expert_reviews": [
                 row("expert_reviews", review_id=f"{name}/{key}", task_id=key[0], criterion_id=key[1],
-                    criterion_hash=self.hashes[key], reviewer=name, value=value, explanation="so")
-                for name, values in self.people.items()
-                for key, value in values.items()
+                    criterion_hash=self.by_key[key]["content_hash"], reviewer=name, value=value, explanation="so")
+                for name, values in self.people.items() for key, value in values.items()
             ],
             "model_reviews": [
                 row("model_reviews", review_id=f"{key}/{trial}", task_id=key[0], criterion_id=key[1],
-                    criterion_hash=self.hashes[key], reviewer="rev", reviewer_config_hash="c", review_trial=trial,
-                    status="ok", findings=json.dumps([
+                    criterion_hash=self.by_key[key]["content_hash"], reviewer="rev", reviewer_config_hash="c",
+                    review_trial=trial, status="ok", findings=json.dumps([
                         {"name": check, "passes": self.checks[trial, check][key] == 1.0, "reason": "so"}
                         for check in CHECKS
                     ]))
-                for trial in (1, 2)
-                for key in self.keys
+                for trial in (1, 2) for key in self.keys
             ],
         }  # fmt: skip
 
@@ -131,14 +124,17 @@ def test_the_share_of_agreement_weighs_by_one_over_the_probability(reader: Reade
 
     assert {("all", ""), ("category", "Practical Utility"), ("category", "Financial Accuracy"),
                           ("severity", "(none)")} == set(actual)  # fmt: skip
-    for (breakdown, label), figure in actual.items():
+    wanted = {}
+    for breakdown, label in actual:
         keys = [key for key in weights if breakdown != "category" or world.category[key] == label]
-        assert pytest.approx(ratio((weights[key], agreeing[key]) for key in keys)) == figure["agreeing_share"]
-        assert pytest.approx(ratio((1.0, agreeing[key]) for key in keys)) == figure["unweighted_share"]
-        assert figure["n_criteria"] == len(keys)
-        assert figure["n_reviews"] == sum(key in of for of in world.people.values() for key in keys)
-        assert figure["n_tasks"] == len({task for task, _ in keys})
-        assert figure["ci_low"] < figure["agreeing_share"] < figure["ci_high"]
+        wanted[breakdown, label] = {
+            "agreeing_share": ratio((weights[key], agreeing[key]) for key in keys),
+            "unweighted_share": ratio((1.0, agreeing[key]) for key in keys), "n_criteria": len(keys),
+            "n_reviews": sum(key in of for of in world.people.values() for key in keys),
+            "n_tasks": len({task for task, _ in keys}),
+        }  # fmt: skip
+    assert [] == differing(wanted, actual)
+    assert all(figure["ci_low"] < figure["agreeing_share"] < figure["ci_high"] for figure in actual.values())
     # Here the weights matter: else the test could not tell one definition from the other.
     assert abs(actual["all", ""]["agreeing_share"] - actual["all", ""]["unweighted_share"]) > 0.002
 
@@ -150,14 +146,15 @@ def test_reviewers_of_the_same_criteria_are_compared_in_each_check(reader: Reade
         (check, "rev", "rev#2"): (world.checks[1, check], world.checks[2, check]) for check in CHECKS
     }
 
-    assert actual.keys() == expected.keys()
+    wanted = {}
     for name, (a, b) in expected.items():
-        both = [(a[key], b[key]) for key in a if key in b]
-        sides = [*zip(*both, strict=True)]
-        assert actual[name]["n"] == len(both)
-        assert pytest.approx(accuracy_score(*sides)) == actual[name]["agreement"]
-        assert pytest.approx(cohen_kappa_score(*sides)) == actual[name]["kappa"]
-        assert actual[name]["kappa_ci_low"] < actual[name]["kappa"] < actual[name]["kappa_ci_high"]
+        sides = [*zip(*((a[key], b[key]) for key in a if key in b), strict=True)]
+        kappa = cohen_kappa_score(*sides)
+        wanted[name] = {"n": len(sides[0]), "agreement": accuracy_score(*sides), "kappa": kappa}
+
+    assert wanted.keys() == actual.keys()
+    assert [] == differing(wanted, actual)
+    assert all(figure["kappa_ci_low"] < figure["kappa"] < figure["kappa_ci_high"] for figure in actual.values())
 
 
 def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(reader: Reader, world: Reviews) -> None:
@@ -179,22 +176,23 @@ def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(re
     expected = {(outcome, "rev", check): failing[check] for outcome in outcomes for check in failing}
     expected["graders", "people", "agree"] = {key: 1 - value for key, value in world.agreeing.items()}
 
-    assert actual.keys() == expected.keys()
+    wanted = {}
     for name, fails in expected.items():
-        outcome, figure = outcomes[name[0]], actual[name]
+        outcome = outcomes[name[0]]
         keys = [key for key in fails if key in outcome]
         rate_failing = ratio((fails[key], outcome[key]) for key in keys)
         rate_passing = ratio((1 - fails[key], outcome[key]) for key in keys)
         sensitivity = ratio((outcome[key], fails[key]) for key in keys)
         specificity = ratio((1 - outcome[key], 1 - fails[key]) for key in keys)
-        assert figure["n_criteria"] == len(keys)
-        assert pytest.approx(rate_failing) == figure["failing_rate"]
-        assert pytest.approx(rate_passing) == figure["passing_rate"]
-        assert pytest.approx(rate_failing - rate_passing) == figure["difference"]
-        odds = rate_failing / (1 - rate_failing) / (rate_passing / (1 - rate_passing))
-        assert pytest.approx(odds) == figure["odds_ratio"]
-        assert pytest.approx((sensitivity + specificity) / 2) == figure["auc"]
-        assert figure["auc_ci_low"] < figure["auc"] < figure["auc_ci_high"]
+        wanted[name] = {
+            "n_criteria": len(keys), "failing_rate": rate_failing, "passing_rate": rate_passing,
+            "difference": rate_failing - rate_passing, "auc": (sensitivity + specificity) / 2,
+            "odds_ratio": rate_failing / (1 - rate_failing) / (rate_passing / (1 - rate_passing)),
+        }  # fmt: skip
+
+    assert wanted.keys() == actual.keys()
+    assert [] == differing(wanted, actual)
+    assert all(figure["auc_ci_low"] < figure["auc"] < figure["auc_ci_high"] for figure in actual.values())
 
 
 def test_an_older_configuration_of_a_reviewer_counts_no_more(published: Fill, world: Reviews) -> None:
@@ -204,11 +202,9 @@ def test_an_older_configuration_of_a_reviewer_counts_no_more(published: Fill, wo
         for each in tables["model_reviews"]
     ]
     tables["model_reviews"] = [*tables["model_reviews"], *older]
-    with published(tables) as reader:
-        actual = reader.rows(
-            "select distinct reviewer_config_hash from intermediate.current_reviews where source = 'reviewed'"
-        )
-        n_all = reader.value("select count(*) from criterion_reviews where source = 'reviewed'")
+    reader, counted = published(tables), "from intermediate.current_reviews where source = 'reviewed'"
 
-    assert ["c"] == [row["reviewer_config_hash"] for row in actual]
-    assert n_all == 2 * 2 * 2 * len(world.keys)
+    assert [("c",)] == reader.table(f"select distinct reviewer_config_hash {counted}")[1]
+    assert 2 * 2 * 2 * len(world.keys) == reader.value(
+        "select count(*) from criterion_reviews where source = 'reviewed'"
+    )

@@ -1,7 +1,7 @@
 """A made-up world as rows of the stored tables, with everything that happens to responses and verdicts."""
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tasks.benchmarks.prbench import SEVERITIES
@@ -15,6 +15,16 @@ MODELS = {
 }  # fmt: skip
 """Model and vintage -> the trials"""
 JUDGES = ("a-judge", "judge-b")
+MAJORITIES = {
+    "panel": ("a-judge", "judge-b", "people"), "four": ("a-judge", "judge-b", "people", "tern"),
+    "with a stranger": ("a-judge", "judge-b", "nobody"),
+}  # fmt: skip
+"""Configured majority -> its members."""
+_MORE_GRADERS = {
+    "people": {"source": "imported"}, "tern": {"grading": "ternary"}, "a-judge#2": {"judge_trial": 2},
+    "a-judge#3": {"judge_trial": 3}, "judge-b#2": {"judge_trial": 2},
+}  # fmt: skip
+"""Grader of some responses -> what its verdicts say of it."""
 REFUSED = "t-refused"
 
 EVERY_ROW = """
@@ -24,12 +34,12 @@ EVERY_ROW = """
         select *, 'all' as breakdown, '' as label from leaderboard
         union all by name
         select *, 'all' as breakdown, '' as label from hard_leaderboard
-    )
+    ) where is_judged
 """
-"""The rows of all leaderboards, whole task sets under the breakdown `all`."""
+"""The rows of all leaderboards that a judge made, whole task sets under the breakdown `all`."""
 
 
-def random_world(seed: int, n_tasks: int = 60) -> Rows:
+def random_world(seed: int, n_tasks: int = 60, models: Mapping[tuple[str, str], Sequence[int]] = MODELS) -> Rows:
     """Tasks, one of them refused, with all labels that they can have; failed and missing responses and verdicts."""
     dice, of_lengths = random.Random(seed), random.Random(seed)
     ids = [f"t{i:03d}" for i in range(n_tasks)]
@@ -47,7 +57,7 @@ def random_world(seed: int, n_tasks: int = 60) -> Rows:
             created_at=at(vintage != "base"), **_lengths(of_lengths, model),
         ) | {"response_id": f"{task['task_id']}/{model}/{trial}/{vintage}"}
         for task in tasks
-        for (model, vintage), trials in MODELS.items()
+        for (model, vintage), trials in models.items()
         for is_none in [(task["task_id"], model) == ("t004", "curie")]
         for trial in trials
         # One model has hardly begun, and one repeated one field only.
@@ -55,28 +65,50 @@ def random_world(seed: int, n_tasks: int = 60) -> Rows:
         if not (model == "bell" and trial == 2 and task["field"] == "Legal")
     ]  # fmt: skip
     verdicts = [
-        verdict(each, line, _decision(dice, each["model"], line["weight"]), judge=judge)
-        for judge in JUDGES
+        verdict(each, line, _decision(dice, each["model"], line["weight"]), judge=judge) for judge in JUDGES
         for each in responses
         if each["status"] == "ok" and (judge == JUDGES[0] or (each["trial"] == 1 and each["task_id"] < "t020"))
-        for line in rubrics[each["task_id"]]
-        if dice.random() < 0.997
-    ]
+        for line in rubrics[each["task_id"]] if dice.random() < 0.997
+    ]  # fmt: skip
     return admitted([]) | {
-        "checks": admitted([*ids, REFUSED])["checks"],
-        "task_rows": tasks,
+        "checks": admitted([*ids, REFUSED])["checks"], "task_rows": tasks,
         "split_members": [
-            row("split_members", split=split, task_id=task_id, position=i)
-            for i, task_id in enumerate(is_hard)
+            row("split_members", split=split, task_id=task_id, position=i) for i, task_id in enumerate(is_hard)
             for split in ["everything", "hard"][: 1 + is_hard[task_id]]
         ],
         "hard_subset": [*_selection("older", is_hard, 1), *_selection("latest", [*ids[1::4], REFUSED], 2)],
-        **refused(REFUSED),
-        "severities": severity_rows(),
-        "criteria": [line for rubric in rubrics.values() for line in rubric],
-        "responses": responses,
+        **refused(REFUSED), "severities": severity_rows(),
+        "criteria": [line for rubric in rubrics.values() for line in rubric], "responses": responses,
         "verdicts": verdicts,
-    }
+    }  # fmt: skip
+
+
+def graded_world(seed: int, n_tasks: int = 45) -> Rows:
+    """A random world in which people, a judge of three steps and repetitions of judges have decided as well.
+
+    Some verdicts are on wordings that are no more; a model's second trial has a response to the refused task alone.
+    """
+    rows, dice = random_world(seed, n_tasks, MODELS | {("euler", "base"): (1,)}), random.Random(seed)
+    first = [
+        each for each in rows["verdicts"]
+        if each["judge"] == JUDGES[1] and each["model"] != "curie" and each["task_id"] < "t012"
+    ]  # fmt: skip
+    criteria = {each["criterion_id"]: each for each in rows["criteria"]}
+    for grader, about in _MORE_GRADERS.items():
+        for each in (each for each in first if dice.random() < 0.92):
+            differs, is_partial, fails = (dice.random() < share for share in (0.2, 0.3, 0.03))
+            value = None if fails or each["value"] is None else abs(each["value"] - differs)
+            value = 0.5 if grader == "tern" and is_partial else value
+            of_criterion = criteria[each["criterion_id"]]
+            rows["verdicts"].append(verdict(each, of_criterion, value, judge=grader.partition("#")[0], **about))
+    for each in rows["verdicts"][::37]:
+        each["criterion_hash"] = "an-older-wording"
+    for each in rows["verdicts"]:  # one criterion is never met and another always, whoever judges
+        if each["criterion_id"] in {"t000-c0", "t001-c0"} and each["value"] is not None:
+            is_met = each["task_id"] == "t001"
+            each |= {"value": float(is_met), "status": "met" if is_met else "unmet"}
+    rows["responses"].append(response(REFUSED, "dirac", 2, vintage="2026-11-20"))
+    return rows
 
 
 def _lengths(dice: random.Random, model: str) -> dict[str, int | None]:

@@ -26,7 +26,7 @@ from tasks.alerts.findings import (
 from tasks.alerts.sending import Delivery, delivered, store
 from tasks.rules.statistics.control import Drifted
 from tasks.run.writing import StageReport
-from tests.kit import job_on, rows_in
+from tests.kit import job_on, rows_in, values_in
 from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT
 from warehouse import Warehouse
 
@@ -64,7 +64,7 @@ _differences = st.integers(-40, 40).map(lambda part: part / 1024)
 @example(falls=[(-0.0625, 0.0625)], least_drop=0.0, alpha=0.0625)  # just significant
 @example(falls=[(-0.0625, 0.0)], least_drop=0.0625, alpha=0.5)  # just large enough
 @example(falls=[(0.0, 0.0)], least_drop=0.0, alpha=0.5)  # no fall
-def test_the_alerts_are_the_falls_that_are_large_enough_among_those_that_the_step_down_procedure_rejects(
+def test_alerts_are_the_large_falls_among_those_that_step_down_rejects(
     falls: list[tuple[float, float | None]], least_drop: float, alpha: float
 ) -> None:
     comparisons = [
@@ -191,7 +191,6 @@ def test_what_a_model_is_called_makes_no_link_and_no_mention_in_a_chat() -> None
     hostile = "<!channel> <https://evil.example|click> a&b @here"
 
     shown = Message.about(NIGHT, [Alert("score_drop", hostile, f"{hostile} fell")]).as_chat
-
     assert "&lt;!channel&gt; &lt;https://evil.example|click&gt; a&amp;b @\u200bhere fell" in shown
 
 
@@ -212,27 +211,20 @@ def test_a_night_full_of_alerts_stays_within_the_limits_of_servers_and_shows_the
 SENT, FAILED = Delivery("webhook 1", "sent", 1, None, 3), Delivery("slack 2", "failed", 4, "no connection", 3)
 
 
-def rows(root: Path, query: str) -> list[dict[str, object]]:
-    warehouse = Warehouse(root)
-    warehouse.publish()
-    return rows_in(warehouse.root, query)
-
-
 def test_alerts_and_what_became_of_them_can_be_queried(tmp_path: Path) -> None:
     job = job_on("sample", tmp_path, run_id="run-1").model_copy(update={"night": "2026-11-22"})
 
     store(job, [])
     store(job, [DROP, DRIFT, failure("out of disk")], [SENT, FAILED])
 
-    falls = rows(tmp_path, "select night, kind, subject, detail, facts from alerts order by kind")
+    Warehouse(tmp_path).publish()
+    falls = rows_in(tmp_path, "select night, kind, subject, detail, facts from alerts order by kind")
     assert [
-        ("2026-11-22", alert.kind, alert.subject, alert.line, alert.facts)
-        for alert in (failure("out of disk"), DRIFT, DROP)
+        ("2026-11-22", each.kind, each.subject, each.line, each.facts) for each in (failure("out of disk"), DRIFT, DROP)
     ] == [(*list(row.values())[:-1], json.loads(str(row["facts"]))) for row in falls]
-    assert [
-        {"run_id": "run-1", "receiver": "slack 2", "status": "failed", "attempts": 4, "error": "no connection"},
-        {"run_id": "run-1", "receiver": "webhook 1", "status": "sent", "attempts": 1, "error": None},
-    ] == rows(tmp_path, "select run_id, receiver, status, attempts, error from alert_deliveries order by receiver")
+    assert [("run-1", "slack 2", "failed", 4, "no connection"), ("run-1", "webhook 1", "sent", 1, None)] == values_in(
+        tmp_path, "select run_id, receiver, status, attempts, error from alert_deliveries order by receiver"
+    )
 
 
 def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for_all_nights(tmp_path: Path) -> None:
@@ -245,8 +237,6 @@ def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for
         Warehouse(tmp_path).publish()
 
     assert {("webhook 1", NightRun.of(job).id_of(DROP))} == delivered(job)
-    assert [
-        {"kind": "failure", "n": 3, "first": "run-1"},
-        {"kind": "quality", "n": 1, "first": "run-1"},
-        {"kind": "score_drop", "n": 4, "first": "run-1"},
-    ] == rows(tmp_path, "select kind, count(*) as n, min(run_id) as first from alerts group by kind order by kind")
+    assert [("failure", 3, "run-1"), ("quality", 1, "run-1"), ("score_drop", 4, "run-1")] == values_in(
+        tmp_path, "select kind, count(*) as n, min(run_id) as first from alerts group by kind order by kind"
+    )

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import threading
-import time
 from typing import Any
 
 import aiohttp
@@ -11,7 +10,7 @@ import pytest
 import requests
 from pydantic import ValidationError
 
-from tasks.alerts.findings import Alert
+from tasks.alerts.findings import Alert, Message
 from tasks.alerts.sending import Delivery, deliver, ping
 from tasks.llm.transport import Redirected, watched
 from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT, WAIT_S, Trust, alerts_to
@@ -47,14 +46,12 @@ def test_a_webhook_gets_one_request_with_all_alerts_of_the_night(hook: Hook) -> 
 
 def test_slack_gets_one_text_without_links_and_mentions(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLACK", f"{hook.address}\n")  # as a file with an environment often has it
-    hostile = Alert("failure", "", "<!channel> failed")
+    alerts = [DROP, Alert("failure", "", "<!channel> failed")]
 
-    [delivery] = deliver(alerts_to({"slack": "${SLACK}"}), [DROP, hostile], NIGHT)
-
-    assert ("slack 1", "sent") == (delivery.receiver, delivery.status)
+    assert [Delivery("slack 1", "sent", 1, None, 2)] == deliver(alerts_to({"slack": "${SLACK}"}), alerts, NIGHT)
     [call] = hook.calls
-    assert {"text"} == set(call.json)
-    assert {"failure: &lt;!channel&gt; failed", f"score drop: {DROP.line}"} < set(call.json["text"].splitlines())
+    assert {"text": Message.about(NIGHT, alerts).as_chat} == call.json
+    assert "failure: &lt;!channel&gt; failed" in call.json["text"]
 
 
 def test_a_url_of_apprise_in_the_environment_is_a_receiver(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,37 +100,29 @@ def test_no_redirect_is_followed(hook: Hook, status: int, kind: str, monkeypatch
         assert [] == elsewhere.calls
         where = elsewhere.address.split("/")[2]
     assert delivery is not None
-    assert ("failed", 1) == (delivery.status, delivery.attempts)
-    assert f"HTTP {status}: {hook.address.split('/')[2]} redirects to {where}, which is not followed" in str(
-        delivery.error
-    )
+    assert ("failed", 1, 1) == (delivery.status, delivery.attempts, len(hook.calls))
+    refusal = f"HTTP {status}: {hook.address.split('/')[2]} redirects to {where}, which is not followed"
+    assert refusal in str(delivery.error)
     assert "secret" not in str(delivery.error)
-    assert 1 == len(hook.calls)
 
 
 def test_a_server_that_drips_a_reply_cannot_stretch_the_time_limit() -> None:
     with dripping(b"SSH-2.0-something\r\n\r\n") as port:
         assert "no connection: it was lost" == sent_to(f"http://127.0.0.1:{port}/").error
-    with dripping(b"HTTP/1.1 200 OK\r\nX-Long: ") as port:
-        started_s = time.monotonic()
+    with dripping(b"HTTP/1.1 200 OK\r\nX-Long: ") as port:  # for ever
         delivery = sent_to(f"http://127.0.0.1:{port}/", timeout_s=0.3, attempts=2)
 
     assert Delivery("webhook 1", "failed", 2, "no response within 0.3 s", 1) == delivery
-    assert time.monotonic() - started_s < 5
 
 
-@pytest.mark.parametrize(
-    ("address", "attempts", "cause"),
-    [
-        ("http://127.0.0.1:1/a-secret-path", 3, "no connection: Connection refused"),
-        ("http://no-such-host.invalid/a-secret-path", 3, "no connection: Name or service not known"),
-        ("ftp://127.0.0.1/a-secret-path", 1, INVALID),
-        ("http://127.0.0.1:a-secret-port", 1, INVALID),
-        ("${NO_SUCH_VARIABLE}", 0,
-         "${NO_SUCH_VARIABLE} in the configuration: the environment variable NO_SUCH_VARIABLE is not set"),
-    ],
-    ids=["nobody listens", "no such host", "another scheme", "no port", "not set"],
-)  # fmt: skip
+@pytest.mark.parametrize(("address", "attempts", "cause"), [
+    ("http://127.0.0.1:1/a-secret-path", 3, "no connection: Connection refused"),
+    ("http://no-such-host.invalid/a-secret-path", 3, "no connection: Name or service not known"),
+    ("ftp://127.0.0.1/a-secret-path", 1, INVALID),
+    ("http://127.0.0.1:a-secret-port", 1, INVALID),
+    ("${NO_SUCH_VARIABLE}", 0,
+     "${NO_SUCH_VARIABLE} in the configuration: the environment variable NO_SUCH_VARIABLE is not set"),
+], ids=["nobody listens", "no such host", "another scheme", "no port", "not set"])  # fmt: skip
 def test_an_unreachable_address_is_reported_in_one_line(address: str, attempts: int, cause: str) -> None:
     assert Delivery("webhook 1", "failed", attempts, cause, 1) == sent_to(address)
 
@@ -149,7 +138,7 @@ def test_all_are_called_at_the_same_time_and_one_that_fails_stops_nobody(hook: H
     ]
 
 
-def test_no_library_logs_anything_of_an_address(
+def test_no_library_logs_an_address(
     hook: Hook, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("WHERE_TO", hook.address.replace("http", "json"))
@@ -218,7 +207,7 @@ def login_over_tls(mailbox: Mailbox, security: str, host: str = "127.0.0.1") -> 
 
 @pytest.mark.filterwarnings("ignore:Requiring AUTH")  # the server's own, of a line that is encrypted from the start
 @pytest.mark.parametrize("security", ["starttls", "tls"])
-def test_a_password_is_sent_only_over_a_line_to_a_server_that_can_be_trusted(
+def test_a_password_is_sent_only_to_a_trusted_server(
     security: str, trust: Trust, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
@@ -231,16 +220,15 @@ def test_a_password_is_sent_only_over_a_line_to_a_server_that_can_be_trusted(
         assert [] == mailbox.logins
         trusted = login_over_tls(mailbox, security)
 
-    assert [("failed", 1), ("failed", 1), ("sent", 1)] == [
-        (d.status, d.attempts) for d in (unknown, elsewhere, trusted)
-    ]
+    deliveries = (unknown, elsewhere, trusted)
+    assert [("failed", 1), ("failed", 1), ("sent", 1)] == [(each.status, each.attempts) for each in deliveries]
     assert UNTRUSTED in str(unknown.error)
     assert MISMATCH in str(elsewhere.error)
     assert [(USER.encode(), PASSWORD.encode())] == mailbox.logins
     assert [True] == mailbox.were_encrypted
 
 
-def test_a_wrong_password_is_reported_and_not_tried_again_and_nowhere_logged(
+def test_a_wrong_password_is_tried_once_and_logged_nowhere(
     trust: Trust, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -280,9 +268,7 @@ REPLIES: dict[str, tuple[list[Reply], int, str | None]] = {
 
 
 @pytest.mark.parametrize("case", REPLIES)
-def test_what_may_pass_is_tried_as_often_as_configured_and_the_cause_shows_nothing_of_the_address(
-    hook: Hook, case: str
-) -> None:
+def test_what_may_pass_is_tried_again_and_the_cause_shows_nothing_of_the_address(hook: Hook, case: str) -> None:
     hook.plan, n_attempts, error = REPLIES[case]
     status: Any = "failed" if error else "sent"
 
@@ -303,7 +289,7 @@ def test_the_dead_mans_switch_is_called_until_it_succeeds(hook: Hook) -> None:
     (["554 5.7.1 evals@example.org may not be written to"] * 3, "none", 1, "the server refused the mail: 554"),
     ([], "starttls", 1, "the server does not offer what is needed (see `security`, `user`)"),
 ])  # fmt: skip
-def test_a_mail_is_handed_in_again_only_where_it_was_put_off(
+def test_only_a_mail_put_off_is_handed_in_again(
     plan: list[str], security: str, attempts: int, error: str | None
 ) -> None:
     with serving_mail() as mailbox:

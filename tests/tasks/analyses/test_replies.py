@@ -40,16 +40,14 @@ def test_known_labels_are_columns_of_the_row(secondary: list[str]) -> None:
 
 @pytest.mark.parametrize(("content", "reason"), [
     ({"primary": "capital & funding", "secondary": []}, "is not a label"),
-    ({"primary": None, "secondary": []}, "is not a label"),
-    ({"secondary": ["Other"]}, "is not a label"),
+    ({"primary": None, "secondary": []}, "is not a label"), ({"secondary": ["Other"]}, "is not a label"),
     ({"primary": "Other", "secondary": ["Nope"]}, "'Nope' is not a label"),
     ({"primary": "Other", "secondary": ["Other"]}, "named twice"),
     ({"primary": "Other", "secondary": ["Capital & Funding", "Planning & Forecasts"] * 2}, "named twice"),
     ({"primary": "Other", "secondary": "Capital & Funding"}, "not a list"),
     ({"primary": "Other", "secondary": [], "explanation": 3}, "explanation is not a text"),
     ('{"primary": "Other", "primary": "Other"}', "a key appears twice"),
-    ('The label is {"primary": "Other"}', "not one JSON object"),
-    ("", "not one JSON object"),
+    ('The label is {"primary": "Other"}', "not one JSON object"), ("", "not one JSON object"),
 ])  # fmt: skip
 def test_anything_else_is_refused_with_the_reason(content: object, reason: str) -> None:
     with pytest.raises(VerdictError, match=reason):
@@ -73,7 +71,7 @@ GOOD: dict[str, Any] = {name: {"reason": f"about {name}", "passes": name != "ato
 def test_a_reply_has_a_finding_for_each_check_in_order_whatever_the_order_of_the_keys() -> None:
     result = read_findings(json.dumps(dict(reversed(GOOD.items()))))
 
-    assert [each["name"] for each in result] == list(CHECKS)
+    assert list(CHECKS) == [each["name"] for each in result]
     assert [False, True, True, True, True] == [each["passes"] for each in result]
     assert "about atomic" == result[0]["reason"]
 
@@ -83,18 +81,15 @@ def changed(name: str, finding: Any) -> str:
 
 
 WRONG = {
-    "not JSON": "atomic: yes",
-    "a list": json.dumps([GOOD]),
+    "not JSON": "atomic: yes", "a list": json.dumps([GOOD]),
     "a check is missing": json.dumps({name: GOOD[name] for name in CHECKS[1:]}),
-    "another key": json.dumps(GOOD | {"important": GOOD["atomic"]}),
-    "a bare boolean": changed("atomic", True),
-    "a number": changed("atomic", {"reason": "x", "passes": 1}),
-    "no decision": changed("atomic", {"reason": "x"}),
+    "another key": json.dumps(GOOD | {"important": GOOD["atomic"]}), "a bare boolean": changed("atomic", True),
+    "a number": changed("atomic", {"reason": "x", "passes": 1}), "no decision": changed("atomic", {"reason": "x"}),
     "another key inside": changed("atomic", {"reason": "x", "passes": True, "fails": False}),
     "a failed check without a reason": changed("atomic", {"reason": " ", "passes": False}),
     "a reason that is no text": changed("objective", {"reason": ["x"], "passes": True}),
     "a key twice": json.dumps(GOOD)[:-1] + ', "atomic": {"reason": "x", "passes": true}}',
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", WRONG)
@@ -146,7 +141,7 @@ def test_names_that_stay_alike_are_told_apart_by_a_phrase_or_a_number() -> None:
 def test_a_request_shows_all_phrases_or_the_first_and_some_of_the_rest(phrases: list[str]) -> None:
     shown = shown_phrases(phrases)
 
-    assert len(shown) == min(len(phrases), MOST_PHRASES)
+    assert min(len(phrases), MOST_PHRASES) == len(shown)
     assert phrases[: MOST_PHRASES // 2] == shown[: MOST_PHRASES // 2]
 
 
@@ -158,5 +153,5 @@ def test_no_phrase_can_pass_for_a_line_of_the_prompt(phrases: list[str], taken: 
 
     assert marker.isdigit()
     assert not any(marker in text for text in (*evil, *taken))
-    assert prompt.count(marker) == 1 + len(evil) + len(taken) + 2
+    assert 1 + len(evil) + len(taken) + 2 == prompt.count(marker)
     assert "<<taken>>" in prompt

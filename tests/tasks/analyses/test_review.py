@@ -16,7 +16,7 @@ from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
 from tests.faults.behaviours import HttpResponse, Request, criterion_of, is_reviewing, prompt_of, review, well_behaved
 from tests.faults.server import FaultServer
-from tests.kit import endpoint, good_row, job_on, prepared, rows_in, write_jsonl
+from tests.kit import endpoint, good_row, job_on, prepared, rows_in, values_in, write_jsonl
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -51,6 +51,12 @@ def small(server: FaultServer, folder: Path, *rows: dict[str, Any], **settings: 
     return prepared(job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse", **given))
 
 
+def wanted(job: Job) -> list[Any]:
+    """What the reviewer has not reviewed yet."""
+    with Warehouse(job.warehouse).reader() as reader:
+        return list(REVIEW.missing(job, reader)["rev"])
+
+
 def test_each_criterion_is_reviewed_once_and_each_finding_is_a_row(server: FaultServer, tmp_path: Path) -> None:
     job = small(server, tmp_path, reviewer=[reviewer(server, trials=2), reviewer(server, "other")])
     report = reviewed(job)
@@ -75,7 +81,7 @@ def test_a_finished_review_makes_no_call_and_a_new_reviewer_only_its_own(server:
     reviewed(job)
     n_requests = len(server.book)
     assert 0 == reviewed(job).rows
-    assert len(server.book) == n_requests == 20
+    assert 20 == n_requests == len(server.book)
     both = [reviewer(server), reviewer(server, "new")]
     settings = job.settings.model_validate({**job.settings.model_dump(), "reviewer": both})
     assert 20 == reviewed(job.model_copy(update={"settings": settings})).rows
@@ -83,9 +89,7 @@ def test_a_finished_review_makes_no_call_and_a_new_reviewer_only_its_own(server:
 
 
 def test_the_prompts_on_a_rubric_begin_alike_and_differ_only_behind_it(server: FaultServer, tmp_path: Path) -> None:
-    job = small(server, tmp_path)
-    with Warehouse(job.warehouse).reader() as reader:
-        items = REVIEW.missing(job, reader)["rev"]
+    items = wanted(small(server, tmp_path))
     for _, of_group in groupby(items, key=lambda item: item.group):
         prompts = [item.prompt for item in of_group]
         alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*prompts, strict=False))
@@ -103,26 +107,22 @@ def test_a_criterion_that_imitates_the_prompt_ends_no_quotation(server: FaultSer
     )
     row = good_row("t0")
     row["rubric"][3]["title"] = attack
-    job = small(server, tmp_path, row)
-    with Warehouse(job.warehouse).reader() as reader:
-        prompts = [item.prompt for item in REVIEW.missing(job, reader)["rev"]]
+    prompts = [item.prompt for item in wanted(small(server, tmp_path, row))]
 
     for index, prompt in enumerate(prompts):
         marker = prompt.split("holds the number ")[1].split(" ")[0]
         assert marker not in attack
         assert 10 == prompt.count(f"[{marker} criterion ")
         assert 1 == prompt.count(f"[{marker} end of the rubric]")
-        assert prompt.count(attack) == (2 if index == 3 else 1)
-    assert criterion_of(prompts[3]) == attack
+        assert (2 if index == 3 else 1) == prompt.count(attack)
+    assert attack == criterion_of(prompts[3])
 
 
 def test_an_undesired_criterion_is_marked_as_one_and_no_weight_is_shown(server: FaultServer, tmp_path: Path) -> None:
     row = good_row("t0")
     notes = row["rubric"][2]["annotations"]
     notes["weight_class"], notes["critically_detrimental_weight"] = "critically detrimental", -9
-    job = small(server, tmp_path, row)
-    with Warehouse(job.warehouse).reader() as reader:
-        prompt = REVIEW.missing(job, reader)["rev"][0].prompt
+    prompt = wanted(small(server, tmp_path, row))[0].prompt
 
     assert 1 == prompt.count("criterion 3 of 10: undesired]")
     assert 9 == prompt.count(": desired]")
@@ -139,18 +139,16 @@ def test_a_reply_that_is_no_review_is_requested_once_more(server: FaultServer, t
     broken = min(row["title"] for row in rows_in(job, "select title from criteria"))
     server.behaviour = behaviour
     reviewed(job)
-    failed = rows_in(job, "select * from model_reviews where status <> 'ok'")
-    n_broken = len([1 for row in rows_in(job, "select title from criteria") if row["title"] == broken])
+    has_cause = "contains(error, 'atomic is missing')"
+    failed = values_in(job, f"select status, findings, attempts, {has_cause} from model_reviews where status <> 'ok'")
+    n_broken = len(values_in(job, "select title from criteria where title = ?", broken))
 
-    assert [row["status"] for row in failed] == ["parse_error"] * n_broken
-    assert all(row["findings"] is None and row["attempts"] == 2 and "atomic is missing" in row["error"]
-               for row in failed)  # fmt: skip
-    query = "select count(*) as n, count(value) as decided from criterion_reviews where review_check is null"
-    (without,) = rows_in(job, query)
-    assert (without["n"], without["decided"]) == (n_broken, 0)
+    assert [("parse_error", None, 2, True)] * n_broken == failed
+    query = "select count(*), count(value) from criterion_reviews where review_check is null"
+    assert [(n_broken, 0)] == values_in(job, query)
     # A failure that may pass is tried again by the next run, and the decided rows stay.
     server.behaviour = well_behaved
     n_requests = len(server.book)
     reviewed(job)
-    assert len(server.book) == n_requests + n_broken
-    assert {"ok"} == {row["status"] for row in rows_in(job, "select status from model_reviews")}
+    assert n_requests + n_broken == len(server.book)
+    assert [("ok",)] == values_in(job, "select distinct status from model_reviews")

@@ -31,9 +31,7 @@ def test_levels_and_sizes_are_bounded_and_every_item_is_in_one_leaf() -> None:
     assert len(PHRASES) == sizes[0]
     assert len(set(tree.leaves.tolist())) <= MOST_LEAVES
     assert not set(tree.leaves.tolist()) & set(tree.parents)
-    assert all(parent < node for node, parent in enumerate(tree.parents))
-    children = [tree.parents.count(node) for node in range(len(tree.parents))]
-    assert 1 not in children
+    assert all(parent < node and tree.parents.count(node) != 1 for node, parent in enumerate(tree.parents))
 
 
 @settings(max_examples=8, deadline=None)
@@ -46,17 +44,14 @@ def test_the_order_of_items_changes_nothing(order: list[int]) -> None:
 
 
 def test_equal_phrases_stay_together_but_for_case_and_space() -> None:
-    items = [*PHRASES[:150], *(f" {phrase.upper()} " for phrase in PHRASES[:150])]
-    leaves = build_tree(items).leaves
+    leaves = build_tree([*PHRASES[:150], *(f" {phrase.upper()} " for phrase in PHRASES[:150])]).leaves
 
     assert leaves[:150].tolist() == leaves[150:].tolist()
 
 
 def test_words_in_common_make_a_group() -> None:
     topics = ("leases depreciation equipment", "inheritance estates probate", "options margin collateral")
-    items = [f"{topics[number % 3]} number{number}" for number in range(90)]
-    tree = build_tree(items)
-    top = [_way(tree, int(leaf))[1] for leaf in tree.leaves]
+    top = tops(build_tree([f"{topics[number % 3]} number{number}" for number in range(90)]))
 
     assert 3 == len({(number % 3, node) for number, node in enumerate(top)}) == len(set(top))
 
@@ -65,12 +60,16 @@ def _way(tree: Tree, node: int) -> list[int]:
     return [*_way(tree, tree.parents[node]), node] if node >= 0 else []
 
 
+def tops(tree: Tree) -> list[int]:
+    """Of each item the node below the root."""
+    return [_way(tree, int(leaf))[1] for leaf in tree.leaves]
+
+
 def test_vectors_are_compared_by_their_direction() -> None:
     dice = np.random.default_rng(1)
     directions = np.repeat(np.eye(8)[:2], 40, axis=0) + dice.normal(0, 0.01, (80, 8))
-    tree = build_tree([f"phrase {number}" for number in range(80)], (directions * dice.uniform(1, 9, (80, 1))).tolist())
-
-    top = [_way(tree, int(leaf))[1] for leaf in tree.leaves]
+    vectors = (directions * dice.uniform(1, 9, (80, 1))).tolist()
+    top = tops(build_tree([f"phrase {number}" for number in range(80)], vectors))
 
     assert 1 == len(set(top[:40])) == len(set(top[40:]))
     assert top[0] != top[40]

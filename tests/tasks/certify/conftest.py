@@ -26,8 +26,8 @@ from tests.tasks.bundles.manifests import sealed
 from tests.tasks.report.conftest import research_job, world_job  # noqa: F401
 from warehouse import Warehouse, sample_path
 
-RESEARCH_RESAMPLES, WORLD_RESAMPLES = 200, 500
-"""Of the made-up warehouses (`research.py`, `world.py`)."""
+RESEARCH_RESAMPLES = 200
+"""Of the made-up warehouse (`research.py`)."""
 SAMPLE = sample_path("prbench")
 RESPONSES, LABELS = (SAMPLE.parent / name for name in ("responses.jsonl", "labels.csv"))
 RESPONSE = (

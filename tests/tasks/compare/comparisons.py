@@ -16,11 +16,9 @@ Decisions = Mapping[str, Sequence[float | None]]
 """Task -> the value of each criterion."""
 
 RUBRICS: dict[str, Rubric] = {
-    "t1": [(10, "Accuracy"), (6, "Risk"), (4, "Risk"), (-5, "Accuracy")],
-    "t2": [(8, "Accuracy"), (2, "Risk")],
-    "t3": [(3, "Accuracy"), (7, "Risk"), (5, "Clarity")],
-    "t4": [(9, "Clarity"), (-10, "Risk")],
-}
+    "t1": [(10, "Accuracy"), (6, "Risk"), (4, "Risk"), (-5, "Accuracy")], "t2": [(8, "Accuracy"), (2, "Risk")],
+    "t3": [(3, "Accuracy"), (7, "Risk"), (5, "Clarity")], "t4": [(9, "Clarity"), (-10, "Risk")],
+}  # fmt: skip
 ALL_MET: dict[str, list[float | None]] = {
     task: [1.0 if weight > 0 else 0.0 for weight, _ in rubric] for task, rubric in RUBRICS.items()
 }

@@ -18,7 +18,7 @@ from tasks.drift import choose_control_set, drifted, judge_control_set
 from tasks.rules.statistics.control import Drifted
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
-from tests.kit import job_on, judged, prepared, rows_in, sampled
+from tests.kit import job_on, judged, prepared, rows_in, sampled, values_in
 from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse
 
@@ -96,7 +96,7 @@ def lenient(request: Request, number: int) -> HttpResponse:
     return well_behaved(request, number)
 
 
-def test_the_control_set_is_half_met_and_half_unmet_spread_over_tasks_and_fixed_by_content(
+def test_the_control_set_is_half_met_spread_over_tasks_and_fixed(
     server: FaultServer, folder: Path, tmp_path: Path
 ) -> None:
     job = job_at(server, folder)
@@ -113,7 +113,7 @@ def test_the_control_set_is_half_met_and_half_unmet_spread_over_tasks_and_fixed_
     assert all(values[row["verdict_id"]] == row["first_value"] for row in members)
     assert 8 == len({row["task_id"] for row in members})
     assert max(Counter(row["response_id"] for row in members).values()) <= 8
-    assert rows_in(job, chosen) == rows_in(again, chosen)
+    assert rows_in(again, chosen) == rows_in(job, chosen)
     assert 1 == len({row["set_id"] for row in members})
 
 
@@ -123,7 +123,7 @@ def test_a_control_set_never_changes_and_another_judging_gets_its_own(server: Fa
     stored = "select * from control_set order by verdict_id"
     first = rows_in(job, stored)
     assert (10, 0) == (len(first), choose_control_set(job_at(server, folder, verdicts=30)).rows)
-    assert rows_in(job, stored) == first
+    assert first == rows_in(job, stored)
 
     at = job.settings.judges[0].model_copy(update={"temperature": 0.5})
     other = job.model_copy(update={"settings": job.settings.model_copy(update={"judges": (at,)})})
@@ -131,22 +131,20 @@ def test_a_control_set_never_changes_and_another_judging_gets_its_own(server: Fa
     judged(other)
     choose_control_set(other)
     assert 2 == len(rows_in(job, "select distinct set_id, judge_config_hash from control_set"))
-    assert rows_in(job, f"select * from ({stored}) where set_id = ?", first[0]["set_id"]) == first
+    assert first == rows_in(job, f"select * from ({stored}) where set_id = ?", first[0]["set_id"])
 
 
-def test_a_night_asks_for_every_member_once_with_the_first_prompt_and_a_second_run_asks_for_none(
-    server: FaultServer, folder: Path
-) -> None:
+def test_a_night_asks_for_every_member_with_its_first_prompt_and_only_once(server: FaultServer, folder: Path) -> None:
     job = job_at(server, folder)
     first = night(server, job, "2026-11-20")
-    members = {row["criterion_id"] for row in rows_in(job, "select criterion_id from control_set")}
+    members = values_in(job, "select distinct criterion_id from control_set order by all")
     prompts_sent = prompts(first.calls)
     assert (N, {1}) == (len(first.calls), set(prompts_sent.values()))
     assert set(prompts_sent) <= set(prompts(server.judge_requests[: -len(first.calls)]))
-    assert {row["criterion_id"] for row in rows_in(job, "select criterion_id from control_verdicts")} == members
+    assert members == values_in(job, "select distinct criterion_id from control_verdicts order by all")
     again = night(server, job, "2026-11-20")
     assert ([], ["the control set is already judged, no model call made"]) == (again.calls, again.report.notes)
-    assert prompts(night(server, job, "2026-11-21").calls) == prompts_sent
+    assert prompts_sent == prompts(night(server, job, "2026-11-21").calls)
 
 
 def test_no_night_or_no_configured_number_means_that_nothing_is_judged(server: FaultServer, folder: Path) -> None:
@@ -156,7 +154,7 @@ def test_no_night_or_no_configured_number_means_that_nothing_is_judged(server: F
     asyncio.run(judge_control_set(job))
     night(server, job_at(server, folder, verdicts=0), "2026-11-20")
 
-    assert len(server.book) == before
+    assert before == len(server.book)
 
 
 def test_no_score_sees_the_control_verdicts(server: FaultServer, folder: Path) -> None:
@@ -167,12 +165,10 @@ def test_no_score_sees_the_control_verdicts(server: FaultServer, folder: Path) -
     night(server, job, "2026-11-20")
 
     assert before[0]
-    assert [rows_in(job, query) for query in queries] == before
+    assert before == [rows_in(job, query) for query in queries]
 
 
-def test_a_judge_that_decides_otherwise_from_a_night_on_is_found_and_one_that_does_not_is_not(
-    server: FaultServer, folder: Path
-) -> None:
+def test_a_judge_is_found_from_the_night_on_in_which_it_decides_otherwise(server: FaultServer, folder: Path) -> None:
     job = job_at(server, folder)
     assert [[]] * 4 == [night(server, job, f"2026-11-1{day}").drifted for day in range(4)]
     server.behaviour = lenient
@@ -183,41 +179,16 @@ def test_a_judge_that_decides_otherwise_from_a_night_on_is_found_and_one_that_do
     assert one.lower_limit is not None
     assert one.agreement < one.lower_limit
     assert any("judge: agrees with its first verdicts on" in line for line in rows.report.warnings)
-    assert again.drifted[0].lower_limit == one.lower_limit
-    assert rows_in(job, "select night, is_out_of_control from judge_drift order by night") == [
-        {"night": f"2026-11-1{day}", "is_out_of_control": day >= 4} for day in range(6)
-    ]
-
-
-def test_a_model_that_changes_leaves_the_control_set_alone(server: FaultServer, folder: Path) -> None:
-    def regressed(request: Request, number: int) -> HttpResponse:
-        return (
-            well_behaved(request, number)
-            if is_judge_request(request)
-            else HttpResponse(f"I do not know. {bucket(request)}")
-        )
-
-    job = job_at(server, folder)
-    for label in ("2026-11-20", "2026-11-21"):
-        night(server, job, label)
-    server.behaviour = regressed
-    tonight = job.model_copy(update={"night": "2026-11-22"})
-    sampled(tonight)
-    judged(tonight)
-    seen = night(server, job, "2026-11-22")
-
-    assert [{"n": 8}] == rows_in(job, "select count(*) as n from responses where text like 'I do not know%'")
-    assert (N, []) == (len(seen.calls), seen.drifted)
-    assert [{"agreement": 1.0}] == rows_in(job, "select distinct agreement from judge_drift")
+    assert one.lower_limit == again.drifted[0].lower_limit
+    assert [(f"2026-11-1{day}", day >= 4) for day in range(6)] == values_in(
+        job, "select night, is_out_of_control from judge_drift order by night"
+    )
 
 
 def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(server: FaultServer, folder: Path) -> None:
     def failing(request: Request, number: int) -> HttpResponse:
-        return (
-            HttpResponse(status=500)
-            if is_judge_request(request) and bucket(request) < 0.3
-            else well_behaved(request, number)
-        )
+        fails = is_judge_request(request) and bucket(request) < 0.3
+        return HttpResponse(status=500) if fails else well_behaved(request, number)
 
     job = job_at(server, folder)
     server.behaviour = failing
@@ -226,12 +197,12 @@ def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(server: 
     figures = "select n_members, n_decided, n_failed, n_lost, n_agreeing from judge_drift"
     counts = {"n_members": N, "n_decided": N - n_failed, "n_failed": n_failed, "n_lost": 0, "n_agreeing": N - n_failed}
     assert 0 < n_failed < N
-    assert rows_in(job, figures) == [counts]
+    assert [counts] == rows_in(job, figures)
 
     server.behaviour = well_behaved
     again = night(server, job, "2026-11-20")
-    assert len(again.calls) == n_failed
-    assert rows_in(job, figures) == [{**counts, "n_decided": N, "n_failed": 0, "n_agreeing": N}]
+    assert n_failed == len(again.calls)
+    assert [{**counts, "n_decided": N, "n_failed": 0, "n_agreeing": N}] == rows_in(job, figures)
 
 
 def without_responses(job: Job, response_id: str, **changed: Any) -> None:
@@ -249,7 +220,7 @@ def without_responses(job: Job, response_id: str, **changed: Any) -> None:
 
 
 @pytest.mark.parametrize("changed", [{}, {"text": "Another response."}])
-def test_members_whose_response_is_gone_or_is_another_are_lost_and_counted(
+def test_members_without_their_response_are_lost_and_counted(
     server: FaultServer, folder: Path, changed: dict[str, Any]
 ) -> None:
     job = job_at(server, folder)
@@ -259,26 +230,13 @@ def test_members_whose_response_is_gone_or_is_another_are_lost_and_counted(
     seen, again = night(server, job, "2026-11-21"), night(server, job, "2026-11-21")
     parts = Warehouse(job.warehouse).store.parts("control_verdicts")
 
-    assert len(seen.calls) == N - member["n"]
+    assert N - member["n"] == len(seen.calls)
     assert f"judge: {member['n']} members of its control set are lost" in seen.report.warnings[0]
-    assert rows_in(job, "select night, n_decided, n_failed, n_lost from judge_drift order by night") == [
-        {"night": "2026-11-20", "n_decided": N, "n_failed": 0, "n_lost": 0},
-        {"night": "2026-11-21", "n_decided": N - member["n"], "n_failed": 0, "n_lost": member["n"]},
-    ]
+    assert [("2026-11-20", N, 0, 0), ("2026-11-21", N - member["n"], 0, member["n"])] == values_in(
+        job, "select night, n_decided, n_failed, n_lost from judge_drift order by night"
+    )
     assert [] == again.calls
-    assert Warehouse(job.warehouse).store.parts("control_verdicts") == parts
-
-
-def test_a_night_that_is_judged_late_takes_its_place_among_the_others(server: FaultServer, folder: Path) -> None:
-    job = job_at(server, folder)
-    for label in ("2026-11-20", "2026-11-22"):
-        night(server, job, label)
-    (before,) = rows_in(job, "select centre from judge_drift where night = '2026-11-22'")
-    night(server, job, "2026-11-21")
-    after = rows_in(job, "select night, centre from judge_drift order by night")
-
-    assert before["centre"] == after[1]["centre"] == pytest.approx((N + 0.5) / (N + 1))
-    assert after[2]["centre"] == pytest.approx((2 * N + 0.5) / (2 * N + 1))
+    assert parts == Warehouse(job.warehouse).store.parts("control_verdicts")
 
 
 def test_the_bar_is_the_one_that_was_configured_in_its_night(server: FaultServer, folder: Path) -> None:
@@ -290,7 +248,7 @@ def test_the_bar_is_the_one_that_was_configured_in_its_night(server: FaultServer
 
     assert ["bar"] == [rows.cause for rows in barred.drifted]
     assert "below the configured 99.0%" in barred.drifted[0].line
-    assert [{"min_agreement": 0.99, "cause": "bar"}, {"min_agreement": None, "cause": None}] == rows_in(
+    assert [(0.99, "bar"), (None, None)] == values_in(
         job, "select min_agreement, cause from judge_drift order by night"
     )
 

@@ -7,7 +7,6 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -41,14 +40,12 @@ GIVEN: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def scope(world_job: Job) -> Iterator[Scope]:
-    with ExitStack() as stack:
-        yield open_scope(world_job, stack.enter_context(Warehouse(world_job.warehouse).reader()))
+    with Warehouse(world_job.warehouse).reader() as reader:
+        yield open_scope(world_job, reader)
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_six_forms_have_the_same_cells(
-    name: str, scope: Scope, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_six_forms_are_alike(name: str, scope: Scope, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     figure, given = FIGURES[name], GIVEN.get(name, {})
     rows = scope.rows_of(figure, given)
     if not rows:
@@ -60,36 +57,30 @@ def test_six_forms_have_the_same_cells(
     on_page = [html.unescape(re.sub(r"<[^>]+>", "", each)) for each in page]
     n_columns = len(with_values(figure.columns, rows))
     terminal = as_text(figure.columns, rows)
-    assert len(on_page) == n_columns * len(rows)
-    assert len(terminal.cells) == len(rows)
+    assert (n_columns * len(rows), len(rows)) == (len(on_page), len(terminal.cells))
     for index, cells in enumerate(terminal.cells):
         expected = on_page[index * n_columns : (index + 1) * n_columns]
-        assert {each for each in expected if each != MISSING} <= {
-            *cells,
-            *(part for c in cells for part in re.split(r" to | \(|\)", c)),
-        }
+        parts = {part for cell in cells for part in re.split(r" to | \(|\)", cell)}
+        assert {each for each in expected if each != MISSING} <= {*cells, *parts}
 
     # For machines: all columns, under the same names, with the same values.
     show(names, [list(row.values()) for row in rows], "json")
-    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(rows, default=str))
+    assert json.loads(json.dumps(rows, default=str)) == json.loads(capsys.readouterr().out)
+    plain_rows = [[plain(value) for value in row.values()] for row in rows]
     heading, *lines = csv.reader(io.StringIO(as_csv(names, rows)))
-    assert heading == names
-    assert [[as_before(each) for each in line] for line in lines] == [
-        [plain(value) for value in row.values()] for row in rows
-    ]
-    write_board(
-        scope.job, ResultTable(names, [tuple(row.values()) for row in rows]), tmp_path / "figure.xlsx", name=name
-    )
+    assert names == heading
+    assert plain_rows == [[as_before(each) for each in line] for line in lines]
+    shown = ResultTable(names, [tuple(row.values()) for row in rows])
+    write_board(scope.job, shown, tmp_path / "figure.xlsx", name=name)
     book = openpyxl.load_workbook(tmp_path / "figure.xlsx")
     (top, *below) = book.worksheets[0].iter_rows(values_only=True)
-    assert list(top[2:]) == names
+    assert names == [*top[2:]]
     for line, row in zip(below, rows, strict=True):
         assert all(map(are_alike, map(alike, line[2:]), map(alike, row.values()))), (line, row)
     if figure.compute is None:
         frame = scope.reader.arrow(scope.query_of(figure, given))
-        assert [{key: plain(value) for key, value in row.items()} for row in frame.to_pylist()] == [
-            {key: plain(value) for key, value in row.items()} for row in rows
-        ]
+        assert names == frame.column_names
+        assert plain_rows == [[plain(value) for value in row.values()] for row in frame.to_pylist()]
 
 
 def plain(value: Any) -> str:

@@ -11,7 +11,6 @@ from sklearn.metrics import cohen_kappa_score, f1_score
 from tasks.figures.people import against_people
 from tasks.figures.queries import filled
 from tests.kit import REVISION, Fill, admitted, criterion, response, verdict
-from warehouse import Reader
 
 N_TASKS, N_CRITERIA = 60, 2
 Rows = dict[str, list[dict[str, Any]]]
@@ -19,10 +18,6 @@ Cell = tuple[int, int]
 SIZES = {"p1": 120, "p2": 120, "p3": 9, "p4": 1}
 NOISE = {"judge": 0.25, "p1": 0.1, "p2": 0.1, "p3": 0.6, "p4": 0.0}
 GIVEN = {"benchmark": "prbench", "revision": REVISION, "breakdown": "all", "people": list(SIZES), "graders": []}
-
-
-def rows_by(reader: Reader, **other: Any) -> list[dict[str, Any]]:
-    return against_people(reader.rows(filled("people/people", GIVEN | other)))
 
 
 def decisions() -> dict[str, dict[Cell, float]]:
@@ -48,47 +43,37 @@ def rows_of(decided: dict[str, dict[Cell, float]]) -> Rows:
         task_row["n_criteria"] = N_CRITERIA
     tables |= {"responses": responses, "criteria": [each for rubric in rubrics for each in rubric]}
     tables["verdicts"] = [
-        verdict(
-            responses[task], rubrics[task][index], value, judge=grader,
-            source="judged" if grader == "judge" else "imported",
-        )
+        verdict(responses[task], rubrics[task][index], value, judge=grader, source=source)
         for grader, of_grader in decided.items()
+        for source in ["judged" if grader == "judge" else "imported"]
         for (task, index), value in of_grader.items()
-    ]  # fmt: skip
+    ]
     return tables
-
-
-def pairs_of(first: dict[Cell, float], second: dict[Cell, float]) -> list[tuple[float, float]]:
-    return [(first[cell], second[cell]) for cell in first if cell in second]
-
-
-@pytest.fixture
-def reader(published: Fill) -> Reader:
-    return published(rows_of(decisions()))
 
 
 def of_pairs(*pairs: tuple[str, str]) -> list[list[tuple[float, float]]]:
     decided = decisions()
-    return [pairs_of(decided[a], decided[b]) for a, b in pairs]
+    return [[(decided[a][cell], decided[b][cell]) for cell in decided[a] if cell in decided[b]] for a, b in pairs]
 
 
-def test_decisions_are_pooled_so_that_one_of_a_single_criterion_hardly_counts(reader: Reader) -> None:
+def test_decisions_are_pooled_so_that_one_of_a_single_criterion_hardly_counts(published: Fill) -> None:
     with_judge = of_pairs(*(("judge", person) for person in SIZES))
     among_people = of_pairs(*combinations(SIZES, 2))
-    actual = {row["grader"]: row for row in rows_by(reader)}
+    reader = published(rows_of(decisions()))
+    actual = {row["grader"]: row for row in against_people(reader.rows(filled("people/people", GIVEN)))}
     judge, people = actual["judge"], actual["(people with each other)"]
 
     assert (250, 4, 4, 60) == tuple(judge[name] for name in ("n", "n_people", "n_pairs", "n_tasks"))
     assert (120 + 2 * 9 + 3 * 1, 4, 6) == tuple(people[name] for name in ("n", "n_people", "n_pairs"))
     for row, pairs in ((judge, with_judge), (people, among_people)):
         mine, theirs = zip(*(pair for of_one in pairs for pair in of_one), strict=True)
-        assert row["macro_f1"] == pytest.approx(f1_score(mine, theirs, average="macro"))
+        assert pytest.approx(f1_score(mine, theirs, average="macro")) == row["macro_f1"]
     mine, theirs = zip(*(pair for pairs in with_judge for pair in pairs), strict=True)
-    assert judge["kappa"] == pytest.approx(cohen_kappa_score(mine, theirs))
-    assert judge["agreement"] == pytest.approx(fmean(a == b for a, b in zip(mine, theirs, strict=True)))
+    assert pytest.approx(cohen_kappa_score(mine, theirs)) == judge["kappa"]
+    assert pytest.approx(fmean(a == b for a, b in zip(mine, theirs, strict=True))) == judge["agreement"]
     each = [f1_score(*zip(*pairs, strict=True), average="macro") for pairs in with_judge]
-    assert judge["macro_f1_pair_mean"] == pytest.approx(fmean(each))
+    assert pytest.approx(fmean(each)) == judge["macro_f1_pair_mean"]
     assert abs(judge["macro_f1_pair_mean"] - judge["macro_f1"]) > 0.05
     # Each pair of people counts once, in both orders.
     mine, theirs = zip(*(pair for pairs in among_people for pair in pairs), strict=True)
-    assert people["kappa"] == pytest.approx(cohen_kappa_score(mine + theirs, theirs + mine))
+    assert pytest.approx(cohen_kappa_score(mine + theirs, theirs + mine)) == people["kappa"]

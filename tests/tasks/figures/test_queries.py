@@ -23,19 +23,19 @@ connection = duckdb.connect()
 def test_a_literal_is_read_as_the_value(value: object) -> None:
     ((result,),) = connection.execute(f"select {literal(value)}").fetchall()
 
-    assert (type(result), result) == (type(value), value)
+    assert (type(value), value) == (type(result), result)
 
 
 @given(st.lists(texts, min_size=1))
 def test_a_list_is_read_as_the_list(listed: list[str]) -> None:
-    assert connection.execute(f"select {literal(listed)}").fetchall() == [(listed,)]
+    assert [(listed,)] == connection.execute(f"select {literal(listed)}").fetchall()
 
 
 @given(st.lists(st.tuples(texts, texts), min_size=1, max_size=5))
 def test_rows_are_joined_as_a_table(rows: list[tuple[str, str]]) -> None:
     result = connection.execute(f"from {literal(Rows(tuple(rows), 2))} as given (a, b)").fetchall()
 
-    assert result == rows
+    assert rows == result
 
 
 def test_no_rows_are_a_table_without_rows() -> None:

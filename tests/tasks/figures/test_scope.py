@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.report import write_report
 from tasks.config.job import Job
 from tasks.figures.scope import open_scope, with_labels
 from tests.kit import row
@@ -51,9 +50,11 @@ def test_samplings_and_configurations_of_one_model_are_told_apart_by_what_differ
 def test_the_latest_samplings_are_shown_unless_asked(world_job: Job, vintage: str | None, nights: set[str]) -> None:
     with Warehouse(world_job.warehouse).reader() as reader:
         scope = open_scope(world_job, reader, vintage)
+        of_one = open_scope(world_job.model_copy(update={"named_models": ("elm-chat",)}), reader, vintage)
 
-    assert {entry["vintage"] for entry in scope.entries} == nights
-    assert scope.main == world_job.settings.judges[0].label
+    assert nights == {entry["vintage"] for entry in scope.entries}
+    assert world_job.settings.judges[0].label == scope.main
+    assert {"elm-chat"} == {entry["model"] for entry in of_one.entries}
 
 
 def test_after_a_new_template_the_judge_as_configured_comes_first(world_job: Job) -> None:
@@ -67,34 +68,20 @@ def test_after_a_new_template_the_judge_as_configured_comes_first(world_job: Job
         assert changed.main == scope.main == "strict-judge"
 
 
-@pytest.mark.long
-def test_a_report_of_one_model_names_no_other(world_job: Job, tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("narrow")
-    write_report(world_job.model_copy(update={"named_models": ("elm-chat",)}), folder)
-
-    board = (folder / "prbench/figures/leaderboard.csv").read_text(encoding="utf-8")
-    assert "elm-chat" in board
-    assert "birch-2" not in board
-
-
 def resampled(judge: str, *vintages: str, **other: Any) -> list[Sampling]:
     """Return a judge's samplings of a model in several vintages, a day apart, worse each time."""
     days = {"base": 0, "n1": 86_400, "n2": 2 * 86_400}
     return [Sampling(each, days[each], (1, 1, 1, each == "base"), "cedar", judge, other=other) for each in vintages]
 
 
-@pytest.mark.parametrize(
-    ("others", "expected"),
-    [
-        (resampled("eva", "base", **IMPORTED), ({"judge"}, {"n1"})),
-        # Nobody else is known to label; what another judge saw last is no vintage of the first one's board.
-        (resampled("elsewhere", "base", **IMPORTED), ({"judge", "elsewhere"}, {"n1"})),
-        (resampled("second", "base"), ({"judge", "second"}, {"n1"})),
-        (resampled("second", "n2"), ({"judge", "second"}, {"n1", "n2"})),
-    ],
-    ids=["people who label", "an imported judge", "a judge that saw less", "a judge that saw more"],
-)
-def test_the_first_judge_decides_the_latest_vintage(
+@pytest.mark.parametrize(("others", "expected"), [
+    (resampled("eva", "base", **IMPORTED), ({"judge"}, {"n1"})),
+    # Nobody else is known to label; what another judge saw last is no vintage of the first one's board.
+    (resampled("elsewhere", "base", **IMPORTED), ({"judge", "elsewhere"}, {"n1"})),
+    (resampled("second", "base"), ({"judge", "second"}, {"n1"})),
+    (resampled("second", "n2"), ({"judge", "second"}, {"n1", "n2"})),
+], ids=["people who label", "an imported judge", "a judge that saw less", "a judge that saw more"])  # fmt: skip
+def test_the_first_judge_decides_vintages(
     tmp_path: Path, others: list[Sampling], expected: tuple[set[str], set[str]]
 ) -> None:
     tables = rows_by_table([*resampled("judge", "base", "n1"), *others])

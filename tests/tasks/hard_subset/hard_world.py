@@ -75,11 +75,9 @@ def rows_of(
     rows = admitted(tasks, field=field, n_criteria=N_CRITERIA) | {"split_members": members_of(splits)}
     rubrics = {task: [criterion(task, i, 1.0) for i in range(N_CRITERIA)] for task in tasks}
     cells = {
-        (task, model, trial): met
-        for model, scores in tenths.items()
-        for task, of_task in scores.items()
+        (task, model, trial): met for model, scores in tenths.items() for task, of_task in scores.items()
         for trial, met in enumerate(of_task, start=1)
-    }
+    }  # fmt: skip
     ids = {cell: "/".join(map(str, (vintage, *cell))) for cell in cells}
     responses = {cell: response(*cell, vintage=vintage) | {"response_id": ids[cell]} for cell in cells}
     verdicts = [

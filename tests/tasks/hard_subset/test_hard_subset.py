@@ -68,21 +68,13 @@ def test_the_overlap_without_each_model_is_that_with_what_the_others_select(sele
     actual = overlaps(selected[0], "leave_one_out")
     assert wanted == actual
     assert {1.0} != {each[3] for each in actual.values()}
-
-
-def test_the_report_says_on_one_line_how_stable_the_selection_is(selected: tuple[Job, StageReport]) -> None:
-    job, report = selected
-    hard = chosen(TENTHS, SIZE)
-    query = "select count(*) from hard_stability where inclusion_probability between 0.05 and 0.95"
-    ((n_border,),) = values_in(job, query)
-    others = {model: chosen(without(TENTHS, model), SIZE) for model in TENTHS}
-    least = min((len(hard & other) / len(hard | other), model) for model, other in others.items())
-    official = len(hard & {*OFFICIAL}) / len(hard | {*OFFICIAL})
-
+    least = min((each[3], model) for model, each in actual.items())
+    ((n_border,),) = values_in(selected[0], "select count(*) from hard_stability where is_border")
+    ((_, _, _, official),) = overlaps(selected[0], "official").values()
     assert [
         f"Finance: 6 of 12 tasks are hard, {n_border} on the border; least overlap without one model: "
         f"{least[0]:.2f} (without {least[1]}); overlap with the official finance_hard: {official:.2f}"
-    ] == report.notes
+    ] == selected[1].notes
 
 
 def test_the_official_hard_split_is_compared_and_a_single_model_is_not_left_out(tmp_path: Path) -> None:
@@ -199,8 +191,8 @@ def test_where_every_model_is_sampled_nightly_the_latest_night_selects(tmp_path:
     report = select_hard(job, must_select=False)
 
     assert [] == report.warnings
-    query = "select task_id from hard_subset order by all"
-    assert sorted((task,) for task in chosen(TENTHS, SIZE)) == values_in(job, query)
+    hard = sorted((task,) for task in chosen(TENTHS, SIZE))
+    assert hard == values_in(job, "select task_id from hard_subset order by all")
     of_first_night = select_hard(job.model_copy(update={"night": "2026-11-21"}))
     assert 1 == len(of_first_night.notes)
     with pytest.raises(PipelineError, match="no verdict"):

@@ -66,13 +66,11 @@ def research_site(research_job: Job) -> Path:
 @pytest.fixture(scope="session")
 def world_drilldown(world_job: Job) -> Path:
     """Its drill-down alone, with all earlier samplings to compare with."""
-    return _drilldown(world_job)
-
-
-@pytest.fixture(scope="session")
-def hostile_drilldown(hostile_job: Job) -> Path:
-    """The same of the warehouse with an attack in every text."""
-    return _drilldown(hostile_job)
+    folder = world_job.warehouse.parent / "drilldown"
+    with file_lock(world_job.warehouse.parent / "lock", wait=True):
+        if not (folder / "verdicts.html").exists():  # it is written last
+            drill(world_job, folder)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -89,11 +87,3 @@ def _site(job: Job) -> Path:
         if not (folder / "index.html").exists():  # it is written last
             write_report(job, folder)
     return folder / job.settings.benchmark
-
-
-def _drilldown(job: Job) -> Path:
-    folder = job.warehouse.parent / "drilldown"
-    with file_lock(job.warehouse.parent / "lock", wait=True):
-        if not (folder / "verdicts.html").exists():  # it is written last
-            drill(job, folder)
-    return folder

@@ -34,7 +34,7 @@ class Sections:
 def test_each_benchmark_has_leaders_of_its_own_and_a_way_into_its_report_or_a_command(research_site: Path) -> None:
     actual = Sections(research_site.parent / "index.html")
 
-    assert list(actual.texts) == ["prbench", "researchrubrics"]
+    assert ["prbench", "researchrubrics"] == list(actual.texts)
     own, other = actual.texts["researchrubrics"], actual.texts["prbench"]
     assert all(model in own and model not in other for model in MODELS)
     assert re.search(r"\bm1\b", other)
@@ -42,9 +42,9 @@ def test_each_benchmark_has_leaders_of_its_own_and_a_way_into_its_report_or_a_co
     assert "mean compliance score, judged by careful." in own
     facts = "Tasks 12 Criteria 240 Models 3 Judges 3 Last judged 2026-01-01 00:00 UTC"
     assert facts in own
-    assert actual.links["researchrubrics"] == ["researchrubrics/index.html"]
+    assert ["researchrubrics/index.html"] == actual.links["researchrubrics"]
     assert "prbench report --benchmark prbench" in other
-    assert actual.links["prbench"] == []
+    assert [] == actual.links["prbench"]
 
 
 def test_a_build_leaves_the_folders_of_other_benchmarks_alone(research_job: Job, tmp_path: Path) -> None:
@@ -57,10 +57,10 @@ def test_a_build_leaves_the_folders_of_other_benchmarks_alone(research_job: Job,
     with Warehouse(research_job.warehouse).reader() as reader:
         write_benchmark_index(tmp_path, reader, "researchrubrics")
 
-    assert files(tmp_path / "prbench") == before
-    assert (tmp_path / "notes.md").read_text() == "mine"
+    assert before == files(tmp_path / "prbench")
+    assert "mine" == (tmp_path / "notes.md").read_text()
     # What was built is linked, whoever is built now.
-    assert Sections(tmp_path / "index.html").links == {"prbench": ["prbench/index.html"], "researchrubrics": []}
+    assert {"prbench": ["prbench/index.html"], "researchrubrics": []} == Sections(tmp_path / "index.html").links
 
 
 def test_the_page_of_one_benchmark_alone_goes_straight_to_its_report(world_site: Path) -> None:
@@ -68,7 +68,7 @@ def test_the_page_of_one_benchmark_alone_goes_straight_to_its_report(world_site:
 
     assert '<meta http-equiv="refresh" content="0; url=prbench/index.html">' in text
     assert '<a href="prbench/index.html">' in text
-    assert world_site.name == "prbench"
+    assert "prbench" == world_site.name
 
 
 def test_revisions_and_benchmarks_that_this_version_does_not_know_are_told_and_not_linked(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_revisions_and_benchmarks_that_this_version_does_not_know_are_told_and_n
     text = (tmp_path / "report/index.html").read_text(encoding="utf-8")
     actual = Sections(tmp_path / "report/index.html")
     assert "<script>window" not in text
-    assert actual.links[attack] == []
+    assert [] == actual.links[attack]
     assert attack in actual.texts[attack]
     assert "No response has been judged in full yet." in actual.texts["prbench"]
 
@@ -115,7 +115,7 @@ def test_the_first_page_leads_into_a_report_and_back(browser: Browser, research_
         visit.page.wait_for_url("**/index.html")
 
         assert visit.page.get_by_role("heading", name="Benchmarks").is_visible()
-        assert visit.faults == []
+        assert [] == visit.faults
 
 
 def _lines(visit: Visit, number: int) -> list[tuple[str, str]]:
@@ -133,20 +133,20 @@ def test_labels_filter_tasks_and_three_steps_are_told_with_their_reading(browser
         visit.open("tasks.html")
         assert visit.page.get_by_label("Topic").is_hidden()
         visit.page.get_by_label("Exploration").select_option("Low")
-        assert visit.page.locator("#count").inner_text() == "4 of 12 tasks"
+        assert "4 of 12 tasks" == visit.page.locator("#count").inner_text()
         visit.page.get_by_role("button", name="Reset").click()
         visit.page.get_by_label("Words").fill("shallow")
         visit.page.wait_for_function("() => document.getElementById('count').textContent === '4 of 12 tasks'")
 
         visit.open("task.html")
         assert "Conceptual breadth" in visit.page.locator("#about").inner_text()
-        assert visit.page.locator("#criteria .tag", has_text="mandatory").count() == 8
+        assert 8 == visit.page.locator("#criteria .tag", has_text="mandatory").count()
         facts = [_lines(visit, number) for number in range(20)]
         for lines in facts:
             steps = dict(lines)
             for judge in ("careful", "lenient", "historian"):
                 # The reading stands there where it is another decision, and only there.
-                assert steps.get(f"{judge} (as binary)") == ("not met" if steps[judge] == "partly met" else None)
+                assert ("not met" if steps[judge] == "partly met" else None) == steps.get(f"{judge} (as binary)")
         disputed = visit.page.locator("#criteria .tag.dispute").count()
-        assert disputed == sum(len({step for judge, step in lines if not judge.endswith(")")}) > 1 for lines in facts)
-        assert visit.faults == []
+        assert sum(len({step for judge, step in lines if not judge.endswith(")")}) > 1 for lines in facts) == disputed
+        assert [] == visit.faults

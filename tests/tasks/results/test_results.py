@@ -1,17 +1,22 @@
-"""Results for Python: the same rows as the commands, as three kinds of data frames, from where they are published."""
+"""Results for Python: the rows of the commands as data frames; and the example notebook, from an empty folder."""
 
 import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import nbformat
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 
+import tasks.results
 from tasks.bundles.stores import open_location
 from tasks.config.job import Job
 from tasks.exports.tables import publish
@@ -46,8 +51,8 @@ def test_a_table_has_all_its_rows_in_every_kind_of_frame(results: Results, world
     table = results.table("leaderboard", format=kind)  # type: ignore[arg-type]
     assert isinstance(table, KINDS[kind])
     columns = table.column_names if kind == "arrow" else list(table.columns)
-    assert columns == [row[0] for row in rows_of(world_job, "describe leaderboard")]
-    assert len(table) == rows_of(world_job, "select count(*) from leaderboard")[0][0] > 0
+    assert [row[0] for row in rows_of(world_job, "describe leaderboard")] == columns
+    assert 0 < rows_of(world_job, "select count(*) from leaderboard")[0][0] == len(table)
 
 
 def test_every_listed_table_can_be_read_and_says_what_a_row_is(results: Results) -> None:
@@ -73,10 +78,10 @@ def test_what_is_no_single_reading_query_is_refused(results: Results, query: str
 
 
 def test_the_leaderboard_is_that_of_the_command(results: Results, world_job: Job) -> None:
-    assert results.leaderboard().to_dicts() == leaderboard(world_job, LeaderboardOptions()).records
+    assert leaderboard(world_job, LeaderboardOptions()).records == results.leaderboard().to_dicts()
     by_category = results.leaderboard(by="category", judges=["strict-judge"], models=["birch-2"], format="arrow")
     narrowed = world_job.model_copy(update={"named_models": ("birch-2",), "named_judges": ("strict-judge",)})
-    assert by_category.to_pylist() == leaderboard(narrowed, LeaderboardOptions(by="category")).records
+    assert leaderboard(narrowed, LeaderboardOptions(by="category")).records == by_category.to_pylist()
     assert by_category.num_rows > 1
 
 
@@ -100,15 +105,17 @@ def test_a_mistake_is_one_line_that_names_what_there_is(results: Results, world_
         (lambda: results.diff("alder-large"), "at least two names"),
         (lambda: results.table("tasks", format="xml"), "must be polars, arrow or pandas"),  # type: ignore[arg-type]
         (lambda: open_results(tmp_path / "nowhere"), "run `prbench run` first"),
-        (lambda: open_results(world_job.warehouse, benchmark="other"), "it holds prbench"),
+        (lambda: open_results(world_job.warehouse, benchmark="other"), "it has prbench"),
     ):
         with pytest.raises(UsageError, match=one_line(reason)):
             wrong()
+    with pytest.raises(WarehouseError, match="nothing is published here yet"):
+        open_results(tmp_path)
 
 
 def test_columns_have_their_types_where_no_value_is_known_and_where_there_is_no_row(results: Results) -> None:
     lawyers = results.leaderboard(judges=["lawyers"])
-    assert lawyers["ci_low"].null_count() == len(lawyers)
+    assert len(lawyers) == lawyers["ci_low"].null_count()
     nobody = results.leaderboard(vintage="2026-10-05", models=["birch-2"])
     assert 0 == len(nobody)
     for board in (lawyers, nobody):
@@ -117,14 +124,9 @@ def test_columns_have_their_types_where_no_value_is_known_and_where_there_is_no_
         assert (types["rank"], types["is_below_bar"], types["model"]) == (pl.Int64, pl.Boolean, pl.String)
     assert results.leaderboard(by="topic").schema["label"] == pl.String
     few = results.diff("alder-large", "birch-2", judges=["lawyers"])
-    assert few["ci_low"].null_count() == len(few)
-    assert few.schema["ci_low"] == few.schema["p_adjusted"] == pl.Float64
-    assert few.schema["is_significant"] == pl.Boolean
-
-
-def test_a_folder_where_nothing_is_published_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(WarehouseError, match="nothing is published here yet"):
-        open_results(tmp_path)
+    assert len(few) == few["ci_low"].null_count()
+    types = dict(few.schema)
+    assert (pl.Float64, pl.Float64, pl.Boolean) == (types["ci_low"], types["p_adjusted"], types["is_significant"])
 
 
 def published(tmp_path: Path) -> Job:
@@ -153,3 +155,41 @@ def test_a_copy_from_a_store_is_deleted_when_it_is_closed(tmp_path: Path, monkey
     assert list(temporary.rglob(DATABASE))
     results.close()
     assert not list(temporary.iterdir())
+
+
+NOTEBOOK = Path(tasks.results.__file__).parent / "example.ipynb"
+
+
+def run(folder: Path) -> Any:
+    notebook = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+    return notebook
+
+
+def outputs(notebook: Any) -> list[Any]:
+    return [output["data"] for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+
+
+def test_it_is_kept_without_outputs() -> None:
+    notebook = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
+    nbformat.validate(notebook)  # type: ignore[no-untyped-call]
+    assert not [cell for cell in notebook.cells if cell.get("outputs") or cell.get("execution_count")]
+
+
+@pytest.mark.slow
+def test_it_shows_the_leaderboard_and_charts(world_job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRBENCH_WAREHOUSE", str(world_job.warehouse))
+    shown = outputs(run(tmp_path))
+    texts = [each["text/plain"] for each in shown]
+    assert "prbench" in texts[0]
+    assert "birch-2" in texts[1]
+    assert 2 == sum("vegaEmbed" in each.get("text/html", "") for each in shown)
+    assert any("label" in text and "mean_score" in text for text in texts)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_without_results_it_says_what_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PRBENCH_WAREHOUSE", raising=False)
+    with pytest.raises(CellExecutionError, match="run `prbench run` first"):
+        run(tmp_path)

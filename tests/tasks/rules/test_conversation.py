@@ -58,11 +58,8 @@ def test_a_template_is_told_what_it_lacks(template: str, missing: list[str]) -> 
 TAGS = ("think", "thinking", "reasoning", "reason")
 
 
-@pytest.mark.parametrize("tag", TAGS)
-@pytest.mark.parametrize("spelling", [str, str.upper, str.title])
-def test_thinking_is_taken_away_under_every_tag(tag: str, spelling: type[str]) -> None:
-    name = spelling(tag)
-
+@pytest.mark.parametrize("name", [spelling(tag) for tag in TAGS for spelling in (str, str.upper, str.title)])
+def test_thinking_is_taken_away_under_every_tag(name: str) -> None:
     assert "The reply." == final_text(f"<{name}>first\n\nthen</{name}>\nThe reply.")
 
 
@@ -73,16 +70,13 @@ REPLIES = {
     "twice": ("<think>x</think>One <reason>y</reason>two.", "One <reason>y</reason>two."),
     "a closing tag that nothing opened": ("first this</think>The reply.", "first this</think>The reply."),
     "a closing tag in the reply": ("<think>x</think>Write </think> at the end.", "Write </think> at the end."),
-    "never ended": ("<think>first this, then", ""),
     "never ended after white space": (" \n<thinking>first this", ""),
     "ended by another tag": ("<think>first this</reason>The reply.", ""),
     "its own tag named in it": ("<think>I write <think> first</think>The reply.", "The reply."),
     "nested in another": ("<reasoning>a<think>b</think>c</reasoning>The reply.", "The reply."),
-    "nothing but thinking": ("<think>x</think>", ""),
     "empty": ("", ""),
     "a tag with an attribute": ('<think a="b">x', '<think a="b">x'),
     "other tags": ("<b>The</b> <thinker>reply</thinker>.", "<b>The</b> <thinker>reply</thinker>."),
-    "a comparison": ("a < think > b", "a < think > b"),
     "a tag in letters that look alike": ("<thin\u212a>x</thin\u212a>y", "<thin\u212a>x</thin\u212a>y"),
     "letters that grow when made small": ("<think>\u0130\u0130</THINK>The reply.", "The reply."),
     "nothing that a reader sees": ("<think>x</think>\u200b\u00ad\u3164\x00\u202e", ""),
@@ -134,10 +128,9 @@ def test_nothing_is_added_to_a_reply(text: str) -> None:
     assert Counter() == Counter(final_text(text)) - Counter(text)
 
 
-LONG = ("<think>", "</think>", "<think></reason>", "<reason>x</reason>", "<", "\n\n\n", "\r")
-
-
-@pytest.mark.parametrize("piece", LONG)
+@pytest.mark.parametrize(
+    "piece", ["<think>", "</think>", "<think></reason>", "<reason>x</reason>", "<", "\n\n\n", "\r"]
+)
 def test_a_hostile_text_costs_no_more_than_a_long_one(piece: str) -> None:
     # A quadratic pass over a text of this length would take minutes.
     assert len(final_text(piece * 200_000)) <= 200_000 * len(piece)

@@ -78,13 +78,9 @@ def test_paragraphs_that_fit_stay_whole_and_no_two_chunks_could_be_one(lengths: 
 
 @pytest.mark.parametrize(("text", "most", "expected"), [
     ("One.\n\nTwo.\n\nThree.", 14, ["One.\n\nTwo.\n\n", "Three."]),
-    ("A b. C d.\r\n\r\nE.", 13, ["A b. C d.\r\n\r\n", "E."]),
-    ("Aa bb. Cc dd. Ee", 8, ["Aa bb. ", "Cc dd. ", "Ee"]),
-    ("| a | b |\n| c | d |\n", 10, ["| a | b |\n", "| c | d |\n"]),
-    ("aaa bbb ccc", 8, ["aaa bbb ", "ccc"]),
-    ("abcdefgh", 3, ["ab", "cd", "ef", "gh"]),
-    ("short", 9, ["short"]),
-    ("a\n\n    b", 6, ["a\n\n", "    b"]),
+    ("A b. C d.\r\n\r\nE.", 13, ["A b. C d.\r\n\r\n", "E."]), ("Aa bb. Cc dd. Ee", 8, ["Aa bb. ", "Cc dd. ", "Ee"]),
+    ("| a | b |\n| c | d |\n", 10, ["| a | b |\n", "| c | d |\n"]), ("aaa bbb ccc", 8, ["aaa bbb ", "ccc"]),
+    ("abcdefgh", 3, ["ab", "cd", "ef", "gh"]), ("short", 9, ["short"]), ("a\n\n    b", 6, ["a\n\n", "    b"]),
     ("", 9, []),
 ])  # fmt: skip
 def test_borders_are_those_of_paragraphs_then_sentences_then_words(text: str, most: int, expected: list[str]) -> None:

@@ -96,38 +96,39 @@ def test_no_quoted_text_holds_the_marker(turns: list[Message], response: str, cr
     assert again not in f"{other}{marker}"
 
 
+def chunk_prompt(turns: list[Message], criterion: str, chunk: str) -> str:
+    template = load_evidence_template("evidence_v2", "<<marker>>")
+    return evidence_prompt(template, turns, criterion, text=chunk, number=2, n_chunks=3, round_=1)
+
+
 def shared_start(one: str, other: str) -> str:
     n_same = next(index for index, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1])
     return one[:n_same]
 
 
+TITLES = ("Says one thing.", "Tells of another.")
+
+
 @pytest.mark.parametrize("name", MARKED)
 def test_all_that_the_criteria_of_a_response_share_comes_first(name: str) -> None:
     template = load_template(name, "")
-    one, other = (
-        judge_prompt(template, MESSAGES, RESPONSE, title) for title in ("Says one thing.", "Tells of another.")
-    )
+    one, other = (judge_prompt(template, MESSAGES, RESPONSE, title) for title in TITLES)
 
     shared = shared_start(one, other)
     assert RESPONSE in shared
     assert "end of the conversation]" in shared
-    assert judge_prompt(template, MESSAGES, f"{RESPONSE}.", "Says one thing.").split("\n")[0] == one.split("\n")[0]
+    assert one.split("\n")[0] == judge_prompt(template, MESSAGES, f"{RESPONSE}.", TITLES[0]).split("\n")[0]
 
 
 def test_all_that_the_criteria_of_a_chunk_share_comes_first() -> None:
-    template = load_evidence_template("evidence_v2", "<<marker>>")
-    one, other = (
-        evidence_prompt(template, MESSAGES, title, text=RESPONSE, number=2, n_chunks=3, round_=1)
-        for title in ("Says one thing.", "Tells of another.")
-    )  # fmt: skip
+    one, other = (chunk_prompt(MESSAGES, title, RESPONSE) for title in TITLES)
 
     assert re.search(r"\[\d{16} end of the part\]", shared_start(one, other))
 
 
 @given(TURNS, TEXTS, TEXTS)
 def test_a_chunk_is_read_back_exactly_whatever_it_says(turns: list[Message], chunk: str, criterion: str) -> None:
-    template = load_evidence_template("evidence_v2", "<<marker>>")
-    prompt = evidence_prompt(template, turns, criterion, text=chunk, number=2, n_chunks=3, round_=1)
+    prompt = chunk_prompt(turns, criterion, chunk)
 
     marker = re.findall(r"the number (\d{16}) stand", prompt)[0]
     chunks = re.findall(rf"\[{marker} part\]\n(.*)\n\[{marker} end of the part\]\n", prompt, re.DOTALL)

@@ -29,10 +29,7 @@ GOOD: dict[str, tuple[str, Verdict]] = {
         Verdict("unmet", 0.0, 'says {"criteria_met": true}'),
     ),
     "a fence in white space": ('\n```json \n{"criteria_met": true}\n```\n', MET),
-    "thinking in front": ('<think>{"criteria_met": false}</think>{"criteria_met": true}', MET),
-    "thinking in front of a fence": ('<think>so</think>\n\n```json\n{"criteria_met": true}\n```', MET),
-    "thinking in front in white space": (' \n<Think>so</THINK>\n{"criteria_met": true}', MET),
-    "another closing tag in the thinking": ('<think>a</reason>b</think>{"criteria_met": true}', MET),
+    "thinking before a fence": ('<think>{"criteria_met": false}</think>\n```json\n{"criteria_met": true}\n```', MET),
     "another key": ('{"criteria_met": true, "confidence": 0.5}', MET),
     "a tag in the explanation behind thinking": (
         '<think>so</think>{"explanation": "a </think> <reason>x</reason>", "criteria_met": true}',
@@ -49,32 +46,22 @@ def test_a_clear_reply_is_read(case: str) -> None:
 
 
 BAD = {
-    "nothing": "",
-    "an object in its place": '{"criteria_met": {"value": true}}',
-    "one level down": '{"verdict": {"criteria_met": true}}',
-    "a list": '[{"criteria_met": true}]',
-    "cut off": '{"explanation": "It is true that',
-    "the key twice": '{"criteria_met": true, "criteria_met": false}',
+    "nothing": "", "an object in its place": '{"criteria_met": {"value": true}}',
+    "one level down": '{"verdict": {"criteria_met": true}}', "a list": '[{"criteria_met": true}]',
+    "cut off": '{"explanation": "It is true that', "the key twice": '{"criteria_met": true, "criteria_met": false}',
     "a key twice further in": '{"criteria_met": true, "x": {"a": 1, "a": 2}}',
-    "text in front": 'Here it is: {"criteria_met": true}',
-    "NaN": '{"criteria_met": NaN}',
+    "text in front": 'Here it is: {"criteria_met": true}', "NaN": '{"criteria_met": NaN}',
     "an explanation that is a list": '{"criteria_met": true, "explanation": ["a"]}',
     "nested deep": '{"criteria_met": true, "x": ' + "[" * 100_000 + "]" * 100_000 + "}",
     "a number of five thousand digits": '{"criteria_met": true, "x": ' + "1" * 5_000 + "}",
     "a byte order mark": '\ufeff{"criteria_met": true}',
-    "thinking only": '<think>{"criteria_met": true}</think>',
-    "thinking that never ends": '<think>{"criteria_met": true}',
     "prose before a closing tag": 'The criterion is not met. It only says: </think>{"criteria_met": true}',
-    "thinking closed by another tag": '<think>so</reasoning>{"criteria_met": true}',
-    "two blocks of thinking": '<think>a</think><think>b</think>{"criteria_met": true}',
-    "prose behind the thinking": '<think>so</think>Not met. {"criteria_met": true}',
-    "a tag in letters that look alike": '<thin\u212a>so</thin\u212a>{"criteria_met": true}',
     "a space that JSON does not know": '\u00a0{"criteria_met": true}',
     "a space that JSON does not know in a fence": '```json\n\u3000{"criteria_met": true}\n```',
     "a fence in a fence": '```json\n```json\n{"criteria_met": true}\n```\n```',
     "a decision inside of another value": '{"criteria_met": true, "details": [{"criteria_met": false}]}',
     "an object with a NUL behind": '{"criteria_met": true}\x00',
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -173,34 +160,25 @@ def test_where_the_server_omits_the_opening_tag_all_up_to_the_closing_one_is_thi
 
 
 def test_the_format_that_is_asked_for_takes_exactly_the_two_keys() -> None:
-    schema = reply_format(None)["json_schema"]["schema"]
-
-    assert ["criteria_met", "explanation"] == sorted(schema["properties"]) == sorted(schema["required"])
-    assert schema["additionalProperties"] is False
-    assert {"type": "boolean"} == schema["properties"]["criteria_met"]
-    bounded = reply_format(80)["json_schema"]["schema"]["properties"]
-    assert [
-        {"type": "string"}, {"type": "string", "maxLength": 80},
-    ] == [schema["properties"]["explanation"], bounded["explanation"]]  # fmt: skip
+    for most, explanation in ((None, {"type": "string"}), (80, {"type": "string", "maxLength": 80})):
+        schema = reply_format(most)["json_schema"]["schema"]
+        assert {"criteria_met": {"type": "boolean"}, "explanation": explanation} == schema["properties"]
+        assert (["criteria_met", "explanation"], False) == (sorted(schema["required"]), schema["additionalProperties"])
 
 
-@pytest.mark.parametrize(
-    ("word", "status"),
-    [
-        ("satisfied", "met"), (" Satisfied\n", "met"), ("partially_satisfied", "partial"),
-        ("PARTIALLY-SATISFIED", "partial"), ("Partially  Satisfied", "partial"), ("not_satisfied", "unmet"),
-        ("Not Satisfied", "unmet"), ("not-satisfied", "unmet"), ("", None), ("_", None), ("notsatisfied", None),
-        ("satisfied_not", None), ("satisfied, partially satisfied", None), ("satisfied.", None),
-        ("not\u00a0satisfied", None), ("sat\u0131sfied", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("word", "status"), [
+    ("satisfied", "met"), (" Satisfied\n", "met"), ("partially_satisfied", "partial"),
+    ("PARTIALLY-SATISFIED", "partial"), ("Partially  Satisfied", "partial"), ("not_satisfied", "unmet"),
+    ("Not Satisfied", "unmet"), ("not-satisfied", "unmet"), ("", None), ("_", None), ("notsatisfied", None),
+    ("satisfied_not", None), ("satisfied, partially satisfied", None), ("satisfied.", None),
+    ("not\u00a0satisfied", None), ("sat\u0131sfied", None),
+])  # fmt: skip
 def test_a_word_is_read_however_its_parts_are_joined_and_another_is_no_verdict(word: str, status: str | None) -> None:
-    assert status_of(word) == status
+    values = {"met": 1.0, "partial": 0.5, "unmet": 0.0}
     read = outcome(json.dumps({"verdict": word}), TERNARY)
-    if status is None:
-        assert isinstance(read, VerdictError)
-    else:
-        assert (read.status, read.value) == (status, {"met": 1.0, "partial": 0.5, "unmet": 0.0}[status])
+
+    assert status == status_of(word)
+    assert isinstance(read, VerdictError) if status is None else Verdict(status, values[status], "") == read
 
 
 @pytest.mark.parametrize(("parts", "grading", "wanted"), [

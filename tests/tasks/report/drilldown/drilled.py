@@ -42,7 +42,7 @@ def held(site: Path, name: str = "index") -> Any:
     text = (site / f"data/{name}.js").read_text(encoding="ascii")
     given = re.fullmatch(r'prbench\.give\("(.*)","(.*)"\);\n', text)
     assert given
-    assert given[1] == name
+    assert name == given[1]
     return json.loads(gzip.decompress(base64.b64decode(given[2])))
 
 

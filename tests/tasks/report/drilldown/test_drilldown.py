@@ -21,13 +21,6 @@ Cell = tuple[str, str, int, str, int]
 """Task, entry, trial, judging, place of the criterion."""
 
 
-@pytest.fixture(scope="module", params=["world", pytest.param("hostile", marks=pytest.mark.long)])
-def drilled(request: pytest.FixtureRequest) -> tuple[Job, Path, dict[str, Any]]:
-    """A job, its drill-down, and what the files of that hold."""
-    site = request.getfixturevalue(f"{request.param}_drilldown")
-    return request.getfixturevalue(f"{request.param}_job"), site, data(site)
-
-
 class Stored:
     """The stored rows of the revision that a job shows."""
 
@@ -65,13 +58,14 @@ class Stored:
 
 
 @pytest.fixture(scope="module")
-def stored(drilled: tuple[Job, Path, dict[str, Any]]) -> Stored:
-    return Stored(drilled[0])
+def stored(world_job: Job) -> Stored:
+    return Stored(world_job)
 
 
-@pytest.fixture
-def held(drilled: tuple[Job, Path, dict[str, Any]]) -> dict[str, Any]:
-    return drilled[2]
+@pytest.fixture(scope="module")
+def held(world_drilldown: Path) -> dict[str, Any]:
+    """The content of the data files."""
+    return data(world_drilldown)
 
 
 def test_every_admitted_task_is_listed_with_what_it_is_found_by(held: dict[str, Any], stored: Stored) -> None:
@@ -95,12 +89,9 @@ def test_the_conversation_and_the_criteria_are_as_they_were_sent(held: dict[str,
             (turn["role"], turn["content"]) for turn in part["conversation"]
         ]
         same = ("criterion_id", "title", "category", "severity", "weight", "position")
-        assert [tuple(row[name] for name in same) for row in stored.criteria[task_id]] == [
-            tuple(each[name] for name in same) for each in part["criteria"]
-        ]
-        assert [criterion_key(row["criterion_id"]) for row in stored.criteria[task_id]] == [
-            each["key"] for each in part["criteria"]
-        ]
+        assert [
+            (criterion_key(row["criterion_id"]), *(row[name] for name in same)) for row in stored.criteria[task_id]
+        ] == [tuple(each[name] for name in ("key", *same)) for each in part["criteria"]]
 
 
 def test_every_response_stands_in_the_file_of_its_task_word_for_word(held: dict[str, Any], stored: Stored) -> None:
@@ -112,11 +103,9 @@ def test_every_response_stands_in_the_file_of_its_task_word_for_word(held: dict[
         for row in stored.responses.values()
     }
     actual = {
-        (task_id, entry, response["trial"]): tuple(response[name] for name in same)
-        for task_id in stored.tasks
-        for entry, part in held[f"task-{task_key(task_id)}"].items()
-        for response in part.get("responses", ())
-    }
+        (task_id, entry, response["trial"]): tuple(response[name] for name in same) for task_id in stored.tasks
+        for entry, part in held[f"task-{task_key(task_id)}"].items() for response in part.get("responses", ())
+    }  # fmt: skip
 
     assert expected == actual
     assert {"ok", "refused", "truncated"} == {status for status, *_ in actual.values()}
@@ -134,69 +123,50 @@ def test_every_verdict_of_every_judge_stands_beside_its_response(held: dict[str,
     }
 
     assert {cell: tuple(row[name] for name in same) for cell, row in stored.verdicts.items()} == actual
-    assert len({judge_config for *_, judge_config, _ in actual}) == 3  # two judges, one of them twice
+    assert 3 == len({judge_config for *_, judge_config, _ in actual})  # two judges, one of them twice
     assert {"met", "unmet", "timeout", "parse_error"} <= {status for status, *_ in actual.values()}
 
 
-def test_the_list_of_verdicts_has_a_letter_for_every_criterion_of_a_response(
-    held: dict[str, Any], stored: Stored
-) -> None:
+def test_the_list_of_verdicts_has_a_letter_for_every_criterion(held: dict[str, Any], stored: Stored) -> None:
     index, criteria = held["index"], held["criteria"]
-    assert [row["title"] for task in index["tasks"] for row in stored.criteria[task["task_id"]]] == criteria["title"]
-    cells = [(task["task_id"], row["position"]) for task in index["tasks"] for row in stored.criteria[task["task_id"]]]
+    rows = [row for task in index["tasks"] for row in stored.criteria[task["task_id"]]]
     failed = {(r["task_id"], entry_key(r), r["trial"]) for r in stored.responses.values() if r["status"] != "ok"}
-    for entry in index["entries"]:
-        for judge_config, by_trial in held[f"entry-{entry['key']}"].items():
-            for trial, marks in by_trial.items():
-                actual = {cell: index["statuses"][mark] for cell, mark in zip(cells, marks, strict=True)}
-                for (task_id, position), status in actual.items():
-                    verdict = stored.verdicts.get((task_id, entry["key"], int(trial), judge_config, position))
-                    lost = (task_id, entry["key"], int(trial)) in failed
-                    assert status == (verdict["status"] if verdict else "no_response" if lost else "not_judged")
-
-
-def test_no_verdict_is_missing_from_the_list_of_all(held: dict[str, Any], stored: Stored) -> None:
     listed = {
-        (entry["key"], int(trial), judge_config): len(marks) - marks.count("-") - marks.count("n")
-        for entry in held["index"]["entries"]
-        for judge_config, by_trial in held[f"entry-{entry['key']}"].items()
-        for trial, marks in by_trial.items()
-    }
-    expected: dict[tuple[str, int, str], int] = defaultdict(int)
-    for _, entry, trial, judge_config, _ in stored.verdicts:
-        expected[entry, trial, judge_config] += 1
+        (row["task_id"], entry["key"], int(trial), judge_config, row["position"]): index["statuses"][mark]
+        for entry in index["entries"] for judge_config, by_trial in held[f"entry-{entry['key']}"].items()
+        for trial, marks in by_trial.items() for row, mark in zip(rows, marks, strict=True)
+    }  # fmt: skip
+    unjudged = {cell: "no_response" if cell[:3] in failed else "not_judged" for cell in listed}
 
-    assert expected == {series: number for series, number in listed.items() if number}
+    assert [row["title"] for row in rows] == criteria["title"]
+    assert unjudged | {cell: verdict["status"] for cell, verdict in stored.verdicts.items()} == listed
 
 
-def test_scores_and_bounds_are_those_of_the_marts(drilled: tuple[Job, Path, dict[str, Any]]) -> None:
-    job, _, held = drilled
-    with Warehouse(job.warehouse).reader() as reader:
+def test_scores_and_bounds_are_those_of_the_marts(world_job: Job, held: dict[str, Any]) -> None:
+    with Warehouse(world_job.warehouse).reader() as reader:
         query = "from task_scores where score_name = 'score' and dataset_revision = ?"
         rows = {
             (judge_config_key(row), entry_key(row), row["task_id"]): row
-            for row in reader.rows(query, [job.data.revision])
+            for row in reader.rows(query, [world_job.data.revision])
         }
     index = held["index"]
     for judge_config, entry in product((each["key"] for each in index["judge_configs"]), index["entries"]):
         shown = held[f"scores-{judge_config}"].get(entry["key"], {"values": [None] * len(index["tasks"])})
         for number, task in enumerate(index["tasks"]):
             row = rows.get((judge_config, entry["key"], task["task_id"]), {"value": None})
-            assert shown["values"][number] == (row["value"] and pytest.approx(row["value"], abs=1e-5))
+            assert (row["value"] and pytest.approx(row["value"], abs=1e-5)) == shown["values"][number]
             if row["value"] is None and len(row) > 1:
                 bounds = [row["value_lower"], row["value_upper"]]
-                assert shown["bounds"][str(number)] == pytest.approx(bounds, abs=1e-5)
-    assert {row["value"] is None for row in rows.values()} == {True, False}
+                assert pytest.approx(bounds, abs=1e-5) == shown["bounds"][str(number)]
+    assert {True, False} == {row["value"] is None for row in rows.values()}
 
 
-def test_no_canary_is_in_any_file(drilled: tuple[Job, Path, dict[str, Any]]) -> None:
-    _, site, held = drilled
-
-    assert [] == [name for name, content in files(site).items() if CANARY.encode() in content]
-    assert CANARY not in repr(held)
-
-
-def test_what_stands_in_a_data_file_can_end_no_script(drilled: tuple[Job, Path, dict[str, Any]]) -> None:
+def test_no_file_holds_a_canary_or_can_end_a_script(
+    world_drilldown: Path, hostile_site: Path, held: dict[str, Any]
+) -> None:
     plain = frozenset((string.ascii_letters + string.digits + '+/=-."{}[](),:;\n').encode())
 
-    assert [] == [name for name, content in files(drilled[1] / "data").items() if set(content) - plain]
+    assert [] == [name for name, content in files(world_drilldown).items() if CANARY.encode() in content]
+    assert CANARY not in repr(held)
+    for site in (world_drilldown, hostile_site):
+        assert [] == [name for name, content in files(site / "data").items() if set(content) - plain]

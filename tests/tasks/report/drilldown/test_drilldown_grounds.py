@@ -1,6 +1,5 @@
 """The grounds of a verdict: prompt and reply, other wordings, evidence of parts; and a task that is not assembled."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,13 +10,12 @@ from tasks.benchmarks.prbench import BENCHMARK
 from tasks.config.job import Job
 from tasks.figures.scope import entry_key, task_key
 from tasks.llm.ledger.entries import Entry
-from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.prompts import load_template
 from tasks.rules.conversation import judge_prompt
 from tasks.rules.verdict import reminder
 from tasks.run.judge_configs import hash_of_template
-from tests.kit import admitted, criterion, job_on, response, row, verdict, write_jsonl
+from tests.kit import admitted, criterion, job_on, recorded, response, row, verdict, write_jsonl
 from tests.tasks.report.browser import Visit, visiting
 from tests.tasks.report.drilldown.drilled import drill, response_rows_of, rubric, store, tiny_job
 
@@ -61,18 +59,14 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
             for task_id, prompt, texts, chat in turns
         ],
     })  # fmt: skip
-    asyncio.run(_record(job, tables["verdicts"][0]["verdict_id"]))
+    cell = tables["verdicts"][0]["verdict_id"]
+    replies = enumerate(("no JSON", REPLY), start=1)  # the second after a reminder
+    recorded(
+        job, *(Entry(f"call-{n}", 1, cell, "a-run", "m", "", "{}", Reply("ok", text), True, 1e9 + n)
+               for n, text in replies),
+    )  # fmt: skip
     drill(job, job.warehouse.parent / "site")
     return job
-
-
-async def _record(job: Job, verdict_id: str) -> None:
-    """Two replies on a verdict, the second after a reminder."""
-    ledger = Ledger(job.warehouse / "ledger")
-    for attempt, text in enumerate(("no JSON", REPLY), start=1):
-        entry = Entry(f"call-{attempt}", 1, verdict_id, "a-run", "m", "", "{}", Reply("ok", text), True, 1e9 + attempt)
-        await ledger.record(entry)
-    ledger.close()
 
 
 @pytest.fixture
@@ -80,7 +74,7 @@ def visit(job: Job, browser: Browser) -> Iterator[Visit]:
     """A visit, at the end of which nothing may have been wrong."""
     with visiting(browser, job.warehouse.parent / "site") as visit:
         yield visit
-        assert visit.faults == []
+        assert [] == visit.faults
 
 
 def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_for_word(visit: Visit) -> None:
@@ -88,16 +82,15 @@ def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_
     visit.open(f"task.html#task={task_key('t1')}")
     visit.page.locator(".exchange summary").first.click()
     visit.page.locator(".exchange pre").first.wait_for()
-    prompt, first, reminded, reply = visit.page.locator(".exchange pre").all()
-
-    assert prompt.text_content() == judge_prompt(TEMPLATE, [("user", "Why t1?")], RESPONSE, criteria[0]["title"])
-    assert (first.text_content(), reminded.text_content()) == ("no JSON", reminder("binary"))
-    assert reply.text_content() == REPLY
-    assert visit.page.locator(".exchange h4").all_inner_texts() == [
+    assert [
+        judge_prompt(TEMPLATE, [("user", "Why t1?")], RESPONSE, criteria[0]["title"]), "no JSON", reminder("binary"),
+        REPLY,
+    ] == [each.text_content() for each in visit.page.locator(".exchange pre").all()]  # fmt: skip
+    assert [
         "Prompt", "First reply, which could not be read", "Reminder, sent after prompt and first reply",
         "Reply, as the judge wrote it",
-    ]  # fmt: skip
-    assert visit.page.locator(".exchange").count() == len(criteria)
+    ] == visit.page.locator(".exchange h4").all_inner_texts()  # fmt: skip
+    assert len(criteria) == visit.page.locator(".exchange").count()
 
 
 @pytest.mark.parametrize(("model", "selector", "text"), [
@@ -107,9 +100,7 @@ def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_
     # Of two responses in a trial the one to today's conversation is shown.
     ("m4", ".response .body", "The newer response."), ("m4", ".explanation", "On the newer response."),
 ])  # fmt: skip
-def test_a_page_says_what_became_of_conversation_prompt_and_reply(
-    visit: Visit, model: str, selector: str, text: str
-) -> None:
+def test_a_page_says_what_became_of_prompt_and_reply(visit: Visit, model: str, selector: str, text: str) -> None:
     key = entry_key({"model": model, "model_config_hash": "a-configuration", "vintage": "base"})
     visit.open(f"task.html#task={task_key('t1')}&a={key}")
     visit.page.locator(".exchange summary").first.click()
@@ -121,7 +112,7 @@ def test_the_question_is_there_before_it_is_assembled(visit: Visit) -> None:
     visit.open(f"task.html#task={task_key('t2')}")
     turns = visit.page.locator("#conversation .turn")
 
-    assert [text.split("\n", 1)[1].strip() for text in turns.all_inner_texts()] == ["Is it so?", "It says 7.", "It is."]
+    assert ["Is it so?", "It says 7.", "It is."] == [text.split("\n", 1)[1].strip() for text in turns.all_inner_texts()]
     assert "not assembled" in visit.page.locator("#conversation").inner_text()
 
 
@@ -129,12 +120,10 @@ def test_the_question_is_there_before_it_is_assembled(visit: Visit) -> None:
     ("", "t1-c1", ["t1"]), ("&responses=yes", "grüße more.", ["t1"]), ("", "grüße", []), ("&reach=none", "", ["t2"]),
     ("&reach=all", "", ["t1"]),
 ])  # fmt: skip
-def test_tasks_are_found_by_criterion_ids_responses_and_whether_they_have_responses(
-    visit: Visit, where: str, words: str, expected: list[str]
-) -> None:
+def test_tasks_are_found_by_criteria_and_responses(visit: Visit, where: str, words: str, expected: list[str]) -> None:
     visit.open(f"tasks.html#words={words}{where}")
 
-    assert visit.page.locator("#tasks .tabulator-row .tabulator-frozen a").all_inner_texts() == expected
+    assert expected == visit.page.locator("#tasks .tabulator-row .tabulator-frozen a").all_inner_texts()
 
 
 ATTACK = "<img src=x onerror='window.attacked = true'>"
@@ -144,18 +133,21 @@ QUOTES = [f"“It is so.” {ATTACK}", "The table says 7."]
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report of three tasks; on the first one a judge searched a response in parts, and another had other words."""
+    """On the first task a judge searched a response in parts, another had other words; cascades judged the second."""
     folder = tmp_path_factory.mktemp("grounds")
     job = tiny_job(folder)
-    stored = response("t1", "m1")
-    stored["response_id"] += "/base"
-    wanted = criterion("t1", 0, 5.0)
+    stored, second = (response(each, "m1") | {"response_id": f"{each}/m1/1/base"} for each in ("t1", "t2"))
+    wanted, of_second = criterion("t1", 0, 5.0), criterion("t2", 0, 5.0)
     searched = verdict(stored, wanted, 1.0, judge="searcher")
     rewritten = {"criterion_id": "other words", "content_hash": "other"}
-    other = verdict(stored, rewritten, 0.0, judge="rewriter")
     part = {"verdict_id": searched["verdict_id"], "task_id": "t1", "response_id": stored["response_id"], "n_chunks": 2}
     store(job, {
-        "verdicts": [searched, other],
+        "verdicts": [
+            searched, verdict(stored, rewritten, 0.0, judge="rewriter"),
+            verdict(second, of_second, 1.0, judge="careful", decided_by=f"strong {ATTACK}",
+                    escalated_because=["weight", "confidence_unknown"]),
+            verdict(second, of_second, 1.0, judge="quick", decided_by="cheap"),
+        ],
         "criterion_variants": [
             row("criterion_variants", task_id="t1", rubric="augmented", title=PROMPTED, status="ok",
                 original_id=wanted["criterion_id"], original_hash=wanted["content_hash"], **rewritten),
@@ -182,27 +174,14 @@ def test_a_page_shows_them_as_text_below_the_verdict(browser: Browser, site: Pat
         named = visit.page.locator(".evidence dt").all_inner_texts()
         assert ["Chunk 1 of 2", "Chunk 2 of 2", "Round 2, notes 1 of 1"] == named
         assert ["nothing", *QUOTES, "parse error"] == visit.page.locator(".evidence li").all_inner_texts()
-        assert visit.faults == []
+        assert [] == visit.faults
 
 
-def test_a_cascades_verdict_says_which_judge_decided_and_why(browser: Browser, tmp_path: Path) -> None:
-    job = tiny_job(tmp_path)
-    row = response("t1", "m1")
-    row["response_id"] += "/base"
-    options = criterion("t1", 0, 5.0)
-    store(job, {
-        "verdicts": [
-            verdict(row, options, 1.0, judge="careful", decided_by=f"strong {ATTACK}",
-                    escalated_because=["weight", "confidence_unknown"]),
-            verdict(row, options, 1.0, judge="quick", decided_by="cheap"),
-        ],
-    })  # fmt: skip
-    drill(job, tmp_path / "site")
+def test_a_cascades_verdict_says_which_judge_decided_and_why(browser: Browser, site: Path) -> None:
+    with visiting(browser, site) as visit:
+        visit.open(f"task.html#task={task_key('t2')}")
 
-    with visiting(browser, tmp_path / "site") as visit:
-        visit.open(f"task.html#task={task_key('t1')}")
-        chat = visit.page.locator(".explanation:has(.tag)").all_inner_texts()
-        assert {
-            f"decided by strong {ATTACK}, because of weight, confidence unknown", "decided by cheap",
-        } == set(chat)  # fmt: skip
-        assert visit.faults == []
+        assert {f"decided by strong {ATTACK}, because of weight, confidence unknown", "decided by cheap"} == set(
+            visit.page.locator(".explanation:has(.tag)").all_inner_texts()
+        )
+        assert [] == visit.faults

@@ -23,7 +23,7 @@ def visit(browser: Browser, world_drilldown: Path) -> Iterator[Visit]:
     """A visit, at the end of which nothing may have been wrong."""
     with visiting(browser, world_drilldown) as visit:
         yield visit
-        assert visit.faults == []
+        assert [] == visit.faults
 
 
 @pytest.fixture(scope="module", name="held")
@@ -40,9 +40,9 @@ def texts(cells: Locator) -> list[str]:
     return [" ".join(text.split()) for text in cells.all_inner_texts()]
 
 
-def test_attacks_in_texts_and_names_do_nothing(browser: Browser, hostile_drilldown: Path) -> None:
-    tasks = data(hostile_drilldown)["index"]["tasks"]
-    with visiting(browser, hostile_drilldown) as visit:
+def test_attacks_in_texts_and_names_do_nothing(browser: Browser, hostile_site: Path) -> None:
+    tasks = data(hostile_site)["index"]["tasks"]
+    with visiting(browser, hostile_site) as visit:
         visit.open(f"task.html#task={tasks[0]['key']}")
         visit.page.locator("[name=b]").select_option(index=2)
         for task in tasks[1:12]:
@@ -55,7 +55,7 @@ def test_attacks_in_texts_and_names_do_nothing(browser: Browser, hostile_drilldo
         visit.page.locator(".anchor").first.click()
         visit.page.locator("td.marked pre, .marked").first.wait_for()
 
-        assert visit.faults == []
+        assert [] == visit.faults
         addresses = visit.value("[...document.querySelectorAll('.markdown a[href]')].map((each) => each.href)")
         assert [] == [each for each in addresses if not re.match("(https?|mailto):", each)]
 
@@ -70,11 +70,11 @@ def test_tasks_are_filtered_by_labels_and_words_and_a_link_keeps_the_filter(visi
 
     assert 1 < len(expected) < 10
     visit.page.wait_for_function("(n) => document.querySelectorAll('.tabulator-row').length === n", arg=len(expected))
-    assert texts(visit.page.locator(".tabulator-frozen a")) == expected
-    assert texts(visit.page.locator("#count")) == [f"{len(expected)} of {len(held['index']['tasks'])} tasks"]
+    assert expected == texts(visit.page.locator(".tabulator-frozen a"))
+    assert [f"{len(expected)} of {len(held['index']['tasks'])} tasks"] == texts(visit.page.locator("#count"))
     visit.page.reload()
     visit.page.wait_for_selector("html[data-rendered]", state="attached")
-    assert texts(visit.page.locator(".tabulator-frozen a")) == expected
+    assert expected == texts(visit.page.locator(".tabulator-frozen a"))
     visit.page.get_by_role("button", name="Reset").click()
     visit.page.wait_for_function("(n) => document.querySelectorAll('.tabulator-row').length > n", arg=len(expected))
 
@@ -94,10 +94,10 @@ def test_tasks_are_sorted_by_any_column_with_what_is_missing_last(visit: Visit, 
     for order in (sorted(known, reverse=True), sorted(known)):
         heading.click() if how == "click" else heading.get_by_role("button").press("Enter")
         cells = [text.replace("−", "-") for text in texts(column)]
-        assert cells[: len(known)] == [f"{value:.2f}" for value in order]
+        assert [f"{value:.2f}" for value in order] == cells[: len(known)]
         assert all(" to " in cell for cell in cells[len(known) :])
         assert 5 < len(known) < len(cells) == len(values)
-    assert heading.get_attribute("aria-sort") == "ascending"
+    assert "ascending" == heading.get_attribute("aria-sort")
 
 
 def test_the_response_is_set_as_markdown_or_shown_word_for_word(visit: Visit, held: dict[str, Any]) -> None:
@@ -109,7 +109,7 @@ def test_the_response_is_set_as_markdown_or_shown_word_for_word(visit: Visit, he
     assert "**" in response["text"]
     assert visit.page.locator("#responses .markdown strong").count() > 1
     visit.page.locator("#as-text").check()
-    assert visit.page.locator("#responses .exact").text_content() == response["text"]
+    assert response["text"] == visit.page.locator("#responses .exact").text_content()
 
 
 def _flips(held: dict[str, Any], task: dict[str, Any], one: str, other: str) -> dict[tuple[int, str], tuple[str, str]]:
@@ -137,22 +137,20 @@ def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(visit:
     n_criteria = len({index for index, _ in flips})
     visit.page.wait_for_function("(n) => document.querySelectorAll('#criteria tbody').length === n", arg=n_criteria)
     assert len(flips) > 3
-    assert sorted(texts(visit.page.locator("td .flip"))) == sorted(
-        f"⇄ {a} → {b}".replace("unmet", "not met") for a, b in flips.values()
+    assert sorted(f"⇄ {a} → {b}".replace("unmet", "not met") for a, b in flips.values()) == sorted(
+        texts(visit.page.locator("td .flip"))
     )
     assert f"{n_criteria} flipped" in visit.page.locator("#n-criteria").inner_text()
 
 
-def test_a_verdict_or_response_that_failed_says_why_and_is_never_called_unmet(
-    visit: Visit, held: dict[str, Any]
-) -> None:
+def test_what_failed_says_why_and_is_never_called_unmet(visit: Visit, held: dict[str, Any]) -> None:
     key = task_key("finance-13")
     visit.open(f"task.html#task={key}&a={entry(held, 'cedar-mini')['key']}&show=failures")
     badges = texts(visit.page.locator("#criteria tbody tr:nth-child(2) .badge"))
 
-    assert badges == [f"⚠ {cause}" for cause in (
+    assert [f"⚠ {cause}" for cause in (
         "parse error", "refused", "truncated", "context length", "timeout", "provider error",
-    )]  # fmt: skip
+    )] == badges  # fmt: skip
     assert "no reply within 600 s" in visit.page.locator("#criteria").inner_text()
     score = visit.page.locator("#points tbody tr").first.inner_text()
     assert re.search(r"0\.\d+ to 0\.\d+\s+\d+ to \d+ of \d+\s+8 of 14", score)
@@ -160,8 +158,8 @@ def test_a_verdict_or_response_that_failed_says_why_and_is_never_called_unmet(
     one, other = entry(held, "dogwood-open")["key"], entry(held, "birch-2")["key"]
     visit.open(f"task.html#task={task_key('finance-04')}&a={one}&b={other}")
     assert "No response: truncated." in visit.page.locator("#responses article").first.inner_text()
-    assert set(texts(visit.page.locator("#criteria td[data-label^=A] .badge"))) == {"∅ no response"}
-    assert visit.page.locator("td .flip").count() == 0
+    assert {"∅ no response"} == set(texts(visit.page.locator("#criteria td[data-label^=A] .badge")))
+    assert 0 == visit.page.locator("td .flip").count()
 
 
 def test_what_a_task_without_a_response_lacks_takes_one_line(browser: Browser, tmp_path: Path) -> None:
@@ -169,12 +167,12 @@ def test_what_a_task_without_a_response_lacks_takes_one_line(browser: Browser, t
     with visiting(browser, tmp_path / "site") as visit:
         visit.open("task.html")
 
-        assert visit.page.locator("#responses").inner_text() == "No model in this report has a response to this task."
-        assert texts(visit.page.locator("h2:visible")) == ["Conversation", "Responses", "Criteria and verdicts"]
-        assert visit.faults == []
+        assert "No model in this report has a response to this task." == visit.page.locator("#responses").inner_text()
+        assert ["Conversation", "Responses", "Criteria and verdicts"] == texts(visit.page.locator("h2:visible"))
+        assert [] == visit.faults
 
 
-def test_every_verdict_has_a_link_that_leads_to_it_and_to_its_row(
+def test_every_verdict_has_a_link_to_it_and_its_row(
     browser: Browser, world_drilldown: Path, world_job: Job, held: dict[str, Any]
 ) -> None:
     task, who = held["index"]["tasks"][3], entry(held, "birch-2")
@@ -191,8 +189,8 @@ def test_every_verdict_has_a_link_that_leads_to_it_and_to_its_row(
             1, 8, held["index"]["main"],
         ))  # fmt: skip
 
-        assert visit.faults == []
-        assert marked.count() == 1
+        assert [] == visit.faults
+        assert 1 == marked.count()
         assert verdict["explanation"] in marked.inner_text()
         box = marked.bounding_box()
         assert box is not None
@@ -201,23 +199,21 @@ def test_every_verdict_has_a_link_that_leads_to_it_and_to_its_row(
     with Warehouse(world_job.warehouse).reader() as reader:
         query = command.partition('"')[2].rpartition('"')[0]
         actual = {(row["criterion_id"], row["trial"]) for row in reader.rows(query)}
-    assert actual == {(part["task"]["criteria"][8]["criterion_id"], 1)}
+    assert {(part["task"]["criteria"][8]["criterion_id"], 1)} == actual
 
 
 def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: dict[str, Any]) -> None:
     visit.open("verdicts.html")
     rows = [
-        (held["index"]["statuses"][mark], index)
-        for each in held["index"]["entries"]
-        if not each["is_also"]
+        (held["index"]["statuses"][mark], index) for each in held["index"]["entries"] if not each["is_also"]
         for marks in held[f"entry-{each['key']}"].get(held["index"]["main"], {}).values()
         for index, mark in enumerate(marks)
-    ]
+    ]  # fmt: skip
     shown = [row for row in rows if row[0] != "not_judged"]
     count = visit.page.locator("#count")
-    assert count.get_attribute("data-total") == str(len(shown))
+    assert str(len(shown)) == count.get_attribute("data-total")
     rows = "Tabulator.findTable('#verdicts')[0].getDataCount()"
-    assert visit.value(rows) == 200
+    assert 200 == visit.value(rows)
     visit.value("document.querySelector('.tabulator-tableholder').scrollTo(0, 1e6)")
     visit.page.wait_for_function(f"() => {rows} === 400")
 
@@ -232,7 +228,7 @@ def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: dict
     ]  # fmt: skip
     visit.page.wait_for_function("(n) => document.getElementById('count').dataset.total === n", arg=str(len(expected)))
     assert 10 < len(expected) < 1000
-    assert set(texts(visit.page.locator("#verdicts .badge"))) == {"✗ not met"}
+    assert {"✗ not met"} == set(texts(visit.page.locator("#verdicts .badge")))
 
 
 def test_failures_are_found_among_all_verdicts_and_lead_to_their_causes(visit: Visit) -> None:
@@ -263,9 +259,7 @@ def test_data_that_is_missing_is_told_on_the_page(browser: Browser, world_drilld
         assert visit.value("window.attacked") is None
 
 
-def test_a_page_that_is_open_goes_on_working_when_the_report_is_renewed_under_it(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_an_open_page_goes_on_working_when_the_report_is_renewed(browser: Browser, tmp_path: Path) -> None:
     job, site = tiny_job(tmp_path), tmp_path / "site"
     drill(job, site)
     with visiting(browser, site) as visit:
@@ -276,4 +270,4 @@ def test_a_page_that_is_open_goes_on_working_when_the_report_is_renewed_under_it
         visit.page.locator("#next").click()
         visit.page.locator("#responses", has_text="m1 says t2.").wait_for()
 
-        assert visit.faults == []
+        assert [] == visit.faults

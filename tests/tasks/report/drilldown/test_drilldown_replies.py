@@ -1,6 +1,5 @@
 """Judges' replies in the drill-down: whose they are, when they are read from the ledger, and when they go."""
 
-import asyncio
 import shutil
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -11,9 +10,11 @@ import pytest
 from tasks.config.job import Job
 from tasks.figures.scope import task_key
 from tasks.llm.ledger.entries import Entry
-from tasks.llm.ledger.ledger import KeptReply, Ledger, LedgerReader, prune
+from tasks.llm.ledger.ledger import KeptReply, LedgerReader, prune
 from tasks.llm.replies import Reply
+from tests.kit import recorded
 from tests.tasks.report.drilldown.drilled import Row, data, drill, files, response_rows_of, store, tiny_job
+from warehouse import Reader
 
 pytestmark = pytest.mark.slow
 TASKS = ("t1", "t2")
@@ -25,21 +26,11 @@ def entry(cell: str, text: str, call: str = "", at_s: float = OLD_S, parameters:
     return Entry(call or f"call of {cell}", 1, cell, "a-run", "m", "", parameters, Reply("ok", text), True, at_s)
 
 
-def record(job: Job, *entries: Entry) -> None:
-    """Put replies into the ledger."""
-
-    async def write() -> None:
-        ledger = Ledger(job.warehouse / "ledger")
-        await asyncio.gather(*map(ledger.record, entries))
-        ledger.close()
-
-    asyncio.run(write())
-
-
 def judged(job: Job, rows: dict[str, list[Row]], at_s: float = OLD_S) -> None:
     """Store responses and verdicts, each verdict with the reply of a call of its own."""
     store(job, rows)
-    record(job, *(entry(each["verdict_id"], f"reply on {each['verdict_id']}", at_s=at_s) for each in rows["verdicts"]))
+    cells = [each["verdict_id"] for each in rows["verdicts"]]
+    recorded(job, *(entry(cell, f"reply on {cell}", at_s=at_s) for cell in cells))
 
 
 def replies(site: Path, task_id: str = "t1") -> dict[str, list[Any]]:
@@ -88,28 +79,28 @@ def test_a_reply_that_the_call_of_another_trial_gave_is_the_reply_of_both(tmp_pa
             for each in rows[table]:
                 each[key] += f"/{trial}"
         store(job, rows)
-    record(job, entry(first["verdicts"][0]["verdict_id"], "met, says the judge"))
+    recorded(job, entry(first["verdicts"][0]["verdict_id"], "met, says the judge"))
 
     drill(job, tmp_path / "site")
 
-    assert replies(tmp_path / "site") == {"1 0": ["met, says the judge"], "2 0": ["met, says the judge"]}
+    assert {"1 0": ["met, says the judge"], "2 0": ["met, says the judge"]} == replies(tmp_path / "site")
 
 
 def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminder(tmp_path: Path) -> None:
     job, rows = tiny_job(tmp_path, TASKS, models=()), response_rows_of(["t1"], "m1")
     store(job, rows)
     reminded, again = (each["verdict_id"] for each in rows["verdicts"])
-    record(
+    recorded(
         job, entry(reminded, "no JSON", "a", OLD_S), entry(reminded, "{}", "b", NEW_S),
         entry(again, "of an older program", "c", OLD_S, '{"old": 1}'), entry(again, "of this one", "d", NEW_S),
     )  # fmt: skip
 
     drill(job, tmp_path / "site")
 
-    assert replies(tmp_path / "site") == {"1 0": ["{}", "no JSON"], "1 1": ["of this one"]}
+    assert {"1 0": ["{}", "no JSON"], "1 1": ["of this one"]} == replies(tmp_path / "site")
 
 
-def test_a_night_of_one_model_reads_the_replies_of_its_own_verdicts_alone(
+def test_a_night_reads_the_replies_of_its_own_verdicts(
     job: Job, site: Path, looked_up: list[Collection[str]], tmp_path: Path
 ) -> None:
     rows = response_rows_of(TASKS[:1], "m1", "night", created_at=None, text="Another response.")
@@ -117,8 +108,8 @@ def test_a_night_of_one_model_reads_the_replies_of_its_own_verdicts_alone(
 
     drill(job, site)
 
-    assert [set(cells) for cells in looked_up] == [{each["verdict_id"] for each in rows["verdicts"]}]
-    assert len(replies(site)) == 2  # of one sampling as of the other
+    assert [{each["verdict_id"] for each in rows["verdicts"]}] == [set(cells) for cells in looked_up]
+    assert 2 == len(replies(site))  # of one sampling as of the other
     drill(job, site)
     drill(job, tmp_path / "afresh")
     assert files(tmp_path / "afresh") == files(site)
@@ -130,42 +121,40 @@ def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(job: Job, 
     prune(job.warehouse / "ledger", NEW_S, lambda cells: {cell: cell != kept for cell in cells})
     drill(job, site)
 
-    assert replies(site) == {"1 0": [f"reply on {kept}"]}
-    assert replies(site, "t2") == {}
+    assert {"1 0": [f"reply on {kept}"]} == replies(site)
+    assert {} == replies(site, "t2")
     drill(job, site)
     drill(job, tmp_path / "afresh")
     assert files(tmp_path / "afresh") == files(site)
 
 
-def test_a_ledger_that_could_not_be_read_once_is_read_by_the_next_build(
-    job: Job, site: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_ledger_is_read_by_the_next_build(job: Job, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = files(site)
     shutil.rmtree(site)
     with monkeypatch.context() as broken:
         broken.setattr(LedgerReader, "replies_for", _fail)
         drill(job, site)
-    assert replies(site) == {}
+    assert {} == replies(site)
 
     drill(job, site)
     drill(job, site)  # what that build left is gone after the next
 
-    assert files(site) == whole
+    assert whole == files(site)
 
 
 def _fail(*_: Any) -> Iterator[KeptReply]:
     raise OSError("the disk refuses")
 
 
-def test_of_too_many_verdicts_only_the_replies_of_failed_ones_are_there(
-    job: Job, site: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_too_many_verdicts_failed_ones_have_replies(job: Job, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = response_rows_of(TASKS[:1], "m2")
     rows["verdicts"][0] |= {"status": "timeout", "value": None}
     judged(job, rows)
-    monkeypatch.setattr("tasks.report.drilldown.blocks._MOST_VERDICTS", 5)
+    value = Reader.value
+    counted = {"select count(*) from verdicts": 200_001}
+    monkeypatch.setattr(Reader, "value", lambda self, query, *more: counted.get(query) or value(self, query, *more))
 
     drill(job, site)
 
-    assert replies(site) == {"1 0": [f"reply on {rows['verdicts'][0]['verdict_id']}"]}
-    assert replies(site, "t2") == {}
+    assert {"1 0": [f"reply on {rows['verdicts'][0]['verdict_id']}"]} == replies(site)
+    assert {} == replies(site, "t2")

@@ -1,5 +1,7 @@
-"""Figures in small cases that are worked out by hand; and charts."""
+"""Figures in small cases that are worked out by hand; charts; and histories of samplings that are written out."""
 
+from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,8 @@ from tasks.figures.shown.corrections import DECISIONS
 from tasks.report.build import served_page
 from tasks.report.drawing.charts import altair_chart, specification
 from tests.kit import admitted, at, criterion, response, row, verdict
-from tests.tasks.aggregate.world import severity_rows
 from tests.tasks.report.synthetic.contenders import CONTENDERS, IMPORTED_MODEL, JUDGES, PEOPLE
+from tests.tasks.report.synthetic.samplings import DRIFT, FIRST, SCENARIOS, SECOND, Rows, rows_by_table
 from tests.tasks.report.synthetic.scopes import Row, rows_of, scope_of
 from warehouse import Warehouse
 
@@ -24,9 +26,7 @@ FIGURES = {figure.name: figure for page in PAGES for figure in page.figures}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["world", "research"])
-def test_every_figure_is_what_its_sql_gives_in_any_client_and_its_charts_are_valid(
-    name: str, request: pytest.FixtureRequest
-) -> None:
+def test_every_figure_is_what_its_sql_gives_and_its_charts_are_valid(name: str, request: pytest.FixtureRequest) -> None:
     job, site = (request.getfixturevalue(f"{name}_{what}") for what in ("job", "site"))
     with duckdb.connect(str(Warehouse(job.warehouse).database), read_only=True) as connection:
         connection.execute("set timezone = 'Pacific/Auckland'")
@@ -35,7 +35,7 @@ def test_every_figure_is_what_its_sql_gives_in_any_client_and_its_charts_are_val
             columns = [column[0] for column in cursor.description or []]
             rows = [dict(zip(columns, values, strict=True)) for values in cursor.fetchall()]
 
-            assert as_csv(columns, rows) == path.with_suffix(".csv").read_text(encoding="utf-8"), path.name
+            assert path.with_suffix(".csv").read_text(encoding="utf-8") == as_csv(columns, rows), path.name
             figure = FIGURES.get(path.stem)
             if name == "world" and path.stem != "cascade_decisions":
                 assert rows, f"{path.stem} has no rows to look at"
@@ -50,102 +50,72 @@ def test_no_chart_shows_two_judges_or_splits_or_a_hard_split_beside_its_full_one
     rows = rows_of(FIGURES[name], scope)
     plots = FIGURES[name].plots(rows)  # type: ignore[misc]
 
-    charted = [specification(plot.chart)["data"]["values"] for plot in plots]
-    assert all(len({each["judge_config"] for each in values}) == 1 for values in charted)
     titles = [plot.title for plot in plots]
+    assert all(1 == len({each["judge_config"] for each in drawn([plot])}) for plot in plots)
     assert len(titles) == len(set(titles))
     assert not [title for title in titles if "_hard" in title]
     for split in ("finance", "legal"):
         assert any(title.endswith(f"{split}, judged by {JUDGES[0]}") for title in titles)
     listed = FIGURES[name].listed(rows)  # type: ignore[misc]
-    assert {each["split"] for each in listed} == {"finance", "legal"}
+    assert {"finance", "legal"} == {each["split"] for each in listed}
 
 
-CRITERIA = [
-    criterion("t1", 0, 8.0, "Accuracy") | {"severity": "critically important"},
-    criterion("t1", 1, -9.0, "Risk") | {"severity": "critically detrimental"},
-]
-
-
-def test_what_is_not_decided_has_no_figure_and_not_a_bad_one(tmp_path: Path) -> None:
-    row = response("t1")
-    scope = scope_of(tmp_path, {
-        **admitted(["t1"], n_criteria=2), "severities": severity_rows(), "criteria": CRITERIA, "responses": [row],
-        "verdicts": [verdict(row, CRITERIA[0], 1.0), verdict(row, CRITERIA[1], None)],
-    })  # fmt: skip
-
-    categories = {each["label"]: each for each in rows_of(FIGURES["categories"], scope)}
-    (critical,) = rows_of(FIGURES["critical"], scope)
-
-    assert (categories["Accuracy"]["mean_score"], categories["Risk"]["mean_score"]) == (1.0, None)
-    assert (categories["Risk"]["mean_lower"], categories["Risk"]["mean_upper"]) == (0.0, 1.0)
-    assert (critical["missed_share"], critical["mistake_share"], critical["mistake_coverage"]) == (0.0, None, 0.0)
-    assert critical["responses_with_mistake_share"] is None
-
-
-UNPRICED = {IMPORTED_MODEL, *(each.label for each in CONTENDERS if each.usd_per_mtok is None)}
+def drawn(plots: list[Any]) -> list[Row]:
+    """The rows of all charts."""
+    return [each for plot in plots for each in specification(plot.chart)["data"]["values"]]
 
 
 def test_who_has_no_known_price_is_named_and_is_in_no_chart_of_cost(scope: Scope) -> None:
+    unpriced = {IMPORTED_MODEL, *(each.label for each in CONTENDERS if each.usd_per_mtok is None)}
     rows = rows_of(FIGURES["costs"], scope)
+    (note,), shown = FIGURES["costs"].notes(rows), drawn(FIGURES["costs"].plots(rows))  # type: ignore[misc]
 
-    (note,) = FIGURES["costs"].notes(rows)  # type: ignore[misc]
-    assert all(model in note for model in UNPRICED)
-    drawn = [
-        each
-        for plot in FIGURES["costs"].plots(rows)  # type: ignore[misc]
-        for each in specification(plot.chart)["data"]["values"]
-    ]
-    assert {each["model"] for each in drawn} == {each["model"] for each in rows} - UNPRICED
-    assert all(each["usd" if "part" in each else "response_usd"] > 0 for each in drawn)
-    bars = [each for each in drawn if "part" in each]
-    assert bars
-    assert PEOPLE not in {each["judge_config"] for each in bars}, "what people cost is not known"
+    assert all(model in note for model in unpriced)
+    assert {each["model"] for each in rows} - unpriced == {each["model"] for each in shown}
+    assert all(each["usd" if "part" in each else "response_usd"] > 0 for each in shown)
+    judges = {each["judge_config"] for each in shown if "part" in each}
+    assert judges
+    assert PEOPLE not in judges, "what people cost is not known"
 
 
 def one_response_each(costs: dict[str, list[float | None]], **of_verdict: Any) -> dict[str, list[Row]]:
-    """Models that responded to tasks at these costs, all of it judged as met."""
-    tasks = [f"t{i}" for i in range(max(map(len, costs.values())))]
-    criteria = {task: criterion(task, 0, 5.0) for task in tasks}
+    """Models that responded to two tasks at these costs, all of it judged as met."""
+    criteria = {task: criterion(task, 0, 5.0) for task in ("t0", "t1")}
     responses = [
         response(task, model, cost_usd=cost, chars_alnum=10)
-        for model, of_model in costs.items()
-        for task, cost in zip(tasks, of_model, strict=False)
-    ]
-    given = {"cost_usd": 0.01, **of_verdict}
+        for model, of_model in costs.items() for task, cost in zip(criteria, of_model, strict=True)
+    ]  # fmt: skip
+    verdicts = [verdict(each, criteria[each["task_id"]], 1.0, cost_usd=0.01, **of_verdict) for each in responses]
     return {
-        **admitted(tasks, n_criteria=1), "criteria": list(criteria.values()), "responses": responses,
-        "verdicts": [verdict(row, criteria[row["task_id"]], 1.0, **given) for row in responses],
+        **admitted([*criteria], n_criteria=1), "criteria": [*criteria.values()], "responses": responses,
+        "verdicts": verdicts,
     }  # fmt: skip
 
 
 def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(tmp_path: Path) -> None:
     scope = scope_of(tmp_path, one_response_each({"dear": [2.0, None], "free": [0.0, 0.0], "odd": [None, None]}))
-
-    rows = {each["model"]: each for each in rows_of(FIGURES["costs"], scope)}
-    notes = FIGURES["costs"].notes(list(rows.values()))  # type: ignore[misc]
+    rows = rows_of(FIGURES["costs"], scope)
+    notes = FIGURES["costs"].notes(rows)  # type: ignore[misc]
 
     columns = ("response_usd", "n_unpriced_responses", "all_responses_usd", "task_usd")
-    assert {model: tuple(each[name] for name in columns) for model, each in rows.items()} == {
+    assert {
         "dear": (2.0, 1, None, pytest.approx(2.01)), "free": (0.0, 0, 0.0, pytest.approx(0.01)),
         "odd": (None, 2, None, None),
-    }  # fmt: skip
-    assert [note.endswith(f"{name}.") for note, name in zip(notes, ("odd", "free"), strict=False)] == [True, True]
-    assert notes[2].startswith("The cost of dear ")
-    plots = FIGURES["costs"].plots(list(rows.values()))  # type: ignore[misc]
-    assert ["dear"] == [each["model"] for each in specification(plots[0].chart)["data"]["values"]]
+    } == {each["model"]: tuple(each[name] for name in columns) for each in rows}  # fmt: skip
+    assert (True, True, True) == (notes[0].endswith("odd."), notes[1].endswith("free."), "of dear " in notes[2])
+    assert ["dear"] == [each["model"] for each in drawn(FIGURES["costs"].plots(rows)[:1])]  # type: ignore[misc]
 
 
 def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path: Path) -> None:
-    scope = scope_of(tmp_path, one_response_each({"one": [1.0, 1.0]}, cost_usd=None, source="judged"))
+    tables = one_response_each({"one": [1.0, 1.0]}, source="judged")
+    tables["verdicts"] = [each | {"cost_usd": None} for each in tables["verdicts"]]
+    scope = scope_of(tmp_path, tables)
+    (cost,), (judge,) = (rows_of(FIGURES[name], scope) for name in ("costs", "judge_costs"))
 
-    (cost,) = rows_of(FIGURES["costs"], scope)
-    (judge,) = rows_of(FIGURES["judge_costs"], scope)
-
-    assert (cost["response_usd"], cost["verdicts_usd"], cost["task_usd"]) == (1.0, None, None)
-    assert (judge["thousand_usd"], judge["cost_usd"], judge["n_unpriced"]) == (None, None, 2)
-    assert judge["cached_share"] is None
-    assert FIGURES["judge_costs"].plots([judge]) == []  # type: ignore[misc]
+    assert (1.0, None, None) == (cost["response_usd"], cost["verdicts_usd"], cost["task_usd"])
+    columns = ("thousand_usd", "cost_usd", "n_unpriced", "cached_share")
+    assert (None, None, 2, None) == tuple(judge[name] for name in columns)
+    assert [] == FIGURES["judge_costs"].plots([judge])  # type: ignore[misc]
 
 
 def test_around_the_border_are_the_last_inside_and_the_first_outside() -> None:
@@ -153,7 +123,7 @@ def test_around_the_border_are_the_last_inside_and_the_first_outside() -> None:
 
     actual = FIGURES["hard_border"].listed(rows)  # type: ignore[misc]
 
-    assert [(each["field"], each["rank"]) for each in actual] == [(f, i) for f in ("A", "B") for i in range(12, 28)]
+    assert [(f, i) for f in ("A", "B") for i in range(12, 28)] == [(each["field"], each["rank"]) for each in actual]
 
 
 def checked(run_id: str, suite: str, check_name: str, seconds: float, keys: list[str], **values: Any) -> Row:
@@ -172,15 +142,14 @@ def test_the_last_run_of_each_suite_counts_and_failures_come_first_the_gravest_b
         checked("new", "ingest", "healed", 2, []), checked("new", "ingest", "many", 2, keys),
         checked("new", "ingest", "grave", 2, ["t1"], severity="quarantine"),
     ]})  # fmt: skip
-
     rows = rows_of(FIGURES["quality"], scope)
+    notes = FIGURES["quality"].notes(rows)  # type: ignore[misc]
 
     columns = ("outcome", "check_name", "run_id", "n_failed", "some_keys", "n_more")
-    assert [tuple(each[name] for name in columns) for each in rows] == [
+    assert [
         ("failed", "verdict_value", "old", 1, ["v1"], None), ("failed", "grave", "new", 1, ["t1"], None),
         ("failed", "many", "new", 7, keys[:5], 2), ("passed", "healed", "new", 0, [], None),
-    ]  # fmt: skip
-    notes = FIGURES["quality"].notes(rows)  # type: ignore[misc]
+    ] == [tuple(each[name] for name in columns) for each in rows]  # fmt: skip
     assert notes[0].startswith("3 of 4 checks failed")
     assert "ingest 2026-01-01 00:00 UTC" in notes[1]
 
@@ -198,18 +167,11 @@ def test_each_reason_is_counted_with_its_failures_and_an_unknown_cost_stays_unkn
     ]  # fmt: skip
     scope = scope_of(tmp_path, admitted(["t1"]) | {"responses": [row], "verdicts": decided})
 
-    shown = {row["reason"]: row for row in rows_of(DECISIONS, scope)}
-
+    columns = ("reason", "decided_by", "n", "n_failed", "cost_usd", "share")
     assert {
-        reason: (row["decided_by"], row["n"], row["n_failed"], row["cost_usd"]) for reason, row in shown.items()
-    } == {
-        "decided at once": ("cheap", 2, 0, 0.3),
-        "weight": ("strong", 2, 1, None),
-        "disagreement": ("strong", 1, 0, 0.5),
-    }
-    assert {reason: row["share"] for reason, row in shown.items()} == {
-        "decided at once": 0.5, "weight": 0.5, "disagreement": 0.25,
-    }  # fmt: skip
+        ("decided at once", "cheap", 2, 0, 0.3, 0.5), ("weight", "strong", 2, 1, None, 0.5),
+        ("disagreement", "strong", 1, 0, 0.5, 0.25),
+    } == {tuple(each[name] for name in columns) for each in rows_of(DECISIONS, scope)}  # fmt: skip
 
 
 def test_a_served_page_leads_only_to_pages_that_are_there(tmp_path: Path) -> None:
@@ -219,3 +181,91 @@ def test_a_served_page_leads_only_to_pages_that_are_there(tmp_path: Path) -> Non
 
     assert "judges.html" in html
     assert "reviews.html" not in html
+
+
+@pytest.fixture(scope="module")
+def histories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
+    """The figure's rows by model, of one warehouse in which all of it happened."""
+    samplings = [replace(each, model=model) for model, of_model in SCENARIOS.items() for each in of_model]
+    scope = scope_of(tmp_path_factory.mktemp("histories"), {**rows_by_table(samplings), **DRIFT})
+    actual: dict[str, Rows] = defaultdict(list)
+    for each in rows_of(FIGURES["history"], scope):
+        actual[each["label"]].append(each)
+    scope.reader.close()
+    return actual
+
+
+@pytest.mark.parametrize(("what", "expected", "n_lines"), [
+    ("going on", [("base", None, None), ("n1", 0.25, None), ("n2", 0.25, None), ("n3", 0.25, None)], 1),
+    *((word, [("n1", None, None), ("n2", None, word), ("n3", 0.25, None)], 2)
+      for word in ("data set", "model", "judge", "template", "grading", "data set, template")),
+    ("changed back", [("n1", None, None), ("n2", None, "template"), ("n3", None, "template")], 3),
+    ("judged by both",
+     [("n1", None, None), ("n2", 0.25, None), ("n2", None, "template"), ("n3", -0.25, None)], 2),
+    # A night without a complete task is neither a step nor a break.
+    ("a night lost", [("n1", None, None), ("n3", 0.5, None)], 1),
+    ("two judges", [("n1", None, None), ("n2", 0.25, None), ("n1", None, None), ("n2", -0.25, None)], 2),
+    ("taken over", [("n1", None, None), ("n2", 0.25, None), ("n3", None, "judge (before: judge)")], 2),
+    ("people", [("n1", None, None), ("n2", None, None)], 2),
+])  # fmt: skip
+def test_a_line_goes_on_in_order_and_ends_where_something_changed(
+    histories: dict[str, Rows], what: str, expected: list[tuple[str, float | None, str | None]], n_lines: int
+) -> None:
+    # Of each point the sampling, the step to it, and what changed before it.
+    assert expected == [(each["vintage"], each["change"], each["changed"]) for each in histories[what]]
+    assert n_lines == len({each["line"] for each in histories[what]})
+
+
+def test_each_judge_has_its_history_with_the_nights_in_which_it_was_out_of_control(histories: dict[str, Rows]) -> None:
+    rows = histories["two judges"]
+
+    assert [("judge", False), ("judge", True), ("second", False), ("second", False)] == [
+        (each["judged_by"], each["is_drifted"]) for each in rows
+    ]
+    assert [["second"], ["second"]] == [each["judge_config"] for each in rows][2:]
+
+
+RUNS = [
+    row("runs", run_id="first", command="prbench run", outcome="done", started_at=at(0), ended_at=at(600),
+        responses_made=4, verdicts_made=9, cost_usd=1.5, config='{"benchmark": "prbench"}'),
+    row("runs", run_id="second", command="prbench nightly", night="n1", outcome="killed", started_at=at(1000)),
+    row("runs", run_id="third", command="prbench nightly", night="n2", outcome="running", started_at=at(2000)),
+    row("runs", run_id="elsewhere", command="prbench nightly", night="n1", outcome="done", started_at=at(3000),
+        responses_made=1, verdicts_made=1, cost_usd=1.0, config='{"benchmark": "another"}'),
+]  # fmt: skip
+
+
+SPEND = [
+    row("spend", run_id=run_id, day="2026-01-01", purpose=purpose, called_model=model, calls=calls, failed_calls=1,
+        unpriced_calls=unpriced, cost_usd=cost_usd, prompt_tokens=10, cached_tokens=5, completion_tokens=2)
+    for run_id, purpose, model, cost_usd, calls, unpriced in (
+        ("second", "judge", "one", 0.5, 10, 0), ("second", "judge", "two", 0.25, 5, 2),
+        ("second", "sample", "three", 0.0, 4, 4), ("third", "drift", "one", 0.125, 1, 0),
+        ("first", "judge", "one", 8.0, 9, 0), ("elsewhere", "judge", "one", 16.0, 9, 0),
+    )
+]  # fmt: skip
+
+
+def test_what_a_killed_run_made_is_counted_and_every_run_cost_what_its_calls_did(tmp_path: Path) -> None:
+    tables = rows_by_table([FIRST, SECOND])
+    for each in (*tables["responses"], *tables["verdicts"]):
+        is_killed = each["vintage"] == "n1"
+        each |= {"run_id": "second" if is_killed else "third", "cost_usd": 0.25 if is_killed else None}
+    rows = rows_of(FIGURES["runs"], scope_of(tmp_path, {**tables, "runs": RUNS, "spend": SPEND}))
+
+    columns = ("run_id", "responses", "verdicts", "cost_usd", "unpriced_calls", "minutes")
+    assert [
+        ("third", 2, 4, 0.125, 0, None), ("second", 2, 4, 0.75, 6, None), ("first", 4, 9, 8.0, 0, 10.0),
+    ] == [tuple(each[name] for name in columns) for each in rows]  # fmt: skip
+    assert at(2000).replace(tzinfo=None) == rows[0]["started_at"]
+
+
+def test_a_score_below_0_goes_on_unclipped(tmp_path: Path) -> None:
+    tables = rows_by_table([FIRST, replace(SECOND, values=(1, 0, 1, 0))])
+    for each in tables["criteria"]:
+        each["weight"] = 5.0 if each["position"] else -10.0
+    scope = scope_of(tmp_path, tables)
+
+    first, second = rows_of(FIGURES["history"], scope)
+    assert [(0.0, -1.0), (0.0, -2.0)] == [(each["mean_score"], each["raw_mean_score"]) for each in (first, second)]
+    assert -1.0 == second["change"]

@@ -1,5 +1,6 @@
 """The overview says what is so, of the whole warehouse, of some splits, and where judging broke or never began."""
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -32,14 +33,14 @@ def test_a_named_sampling_is_compared_with_the_one_before_it(world_job: Job, sco
     # On the second night the judge had drifted, so what came before that is what the third one is compared with.
     before = {NIGHTS[2]: NIGHTS[1], NIGHTS[3]: NIGHTS[1]}[night]
     strict = [row for row in actual if row["judge_config"] == "strict-judge"]
-    assert {row["model"] for row in strict} == {DROPPING, "elm-chat"}
-    assert {(row["earlier"], row["later"]) for row in strict} == {(before, night)}
+    assert {DROPPING, "elm-chat"} == {row["model"] for row in strict}
+    assert {(before, night)} == {(row["earlier"], row["later"]) for row in strict}
 
 
 def test_what_is_wrong_is_said_the_fall_first_and_the_steady_model_is_not_named(scope: Scope) -> None:
     actual = notices(scope)
 
-    assert actual[0].level == "bad"
+    assert "bad" == actual[0].level
     for expected in (f"{DROPPING} fell since", "Below the coverage bar of 99%", "dogwood-open",
                      "criteria_per_task (1 of 49).", "1 task refused and left out of all scores."):  # fmt: skip
         assert any(expected in each.text for each in actual), expected
@@ -60,25 +61,22 @@ def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, scope: Scope) -
     assert notices(embedded)[0].text.startswith("mild-judge, strict-judge is the embedded model")
 
 
-@pytest.mark.parametrize(
-    "name", ["tiny", *(pytest.param(name, marks=pytest.mark.long) for name in ("research", "world"))]
-)
-def test_the_same_data_gives_the_same_bytes(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    job = tiny_job(tmp_path) if name == "tiny" else request.getfixturevalue(f"{name}_job")
+def test_the_same_data_gives_the_same_bytes(tmp_path: Path) -> None:
+    job = tiny_job(tmp_path)
     for folder in ("one", "other"):
         write_report(job, tmp_path / folder)
 
     one, other = files(tmp_path / "one"), files(tmp_path / "other")
     assert len(one) > 50
-    assert [name for name in one if one[name] != other.get(name)] == []
-    assert one.keys() == other.keys()
+    assert [] == [name for name in one if one[name] != other.get(name)]
+    assert other.keys() == one.keys()
 
 
 def test_file_names_hold_nothing_that_came_from_data(hostile_site: Path) -> None:
     names = [path.relative_to(hostile_site).as_posix() for path in hostile_site.rglob("*")]
 
-    assert [name for name in names if not all(c.isascii() and (c.isalnum() or c in "._-/") for c in name)] == []
-    assert json.loads((hostile_site / "report.json").read_text())["format"] == "prbench-report"
+    assert [] == [name for name in names if not all(c.isascii() and (c.isalnum() or c in "._-/") for c in name)]
+    assert "prbench-report" == json.loads((hostile_site / "report.json").read_text())["format"]
 
 
 WHOLE = {each.name for page in PAGES for each in page.figures if each.reach == "warehouse"}
@@ -108,7 +106,7 @@ def test_every_link_to_a_task_leads_to_one_that_the_report_has(finance: Path) ->
         for key in re.findall(r'href="task\.html#task=([^&"]+)', page.read_text(encoding="utf-8"))
     ]  # fmt: skip
 
-    assert len(known) == 24
+    assert 24 == len(known)
     assert len(links) > 20
     assert set(links) <= known
 
@@ -122,7 +120,7 @@ def test_each_page_says_which_splits_it_is_of_and_figures_of_more_say_so_or_are_
     assert all("only split finance" in text for text in texts)
     assert not [figure.name for figure in pooled if list((finance / "figures").glob(f"{figure.name}.*"))]
     sentence = "Measured over all splits at once, but this report shows only split finance."
-    assert "".join(texts).count(sentence) == sum(not figure.is_optional for figure in pooled)
+    assert sum(not figure.is_optional for figure in pooled) == "".join(texts).count(sentence)
     shown = [name for name in WHOLE if numbers(finance, name)]
     assert "".join(texts).count("This covers the whole warehouse, not only split finance.") >= len(shown) > 0
 
@@ -138,35 +136,26 @@ def test_no_number_is_of_the_tasks_of_another_split(finance: Path) -> None:
         assert not [cell for row in rows for cell in row.values() if str(cell).startswith("legal-")], name
 
 
-@pytest.mark.parametrize(("splits", "boards"), [
-    ((), ["Finance (own hard)", "Legal (own hard)"]), (("finance",), ["Finance (own hard)"]),
-    (("finance", "legal"), ["Finance (own hard)", "Legal (own hard)"]), (("finance_hard",), []),
+@pytest.mark.parametrize(("splits", "part", "fields"), [
+    ((), "", ["Finance", "Legal"]), (("finance", "legal"), "", ["Finance", "Legal"]),
+    (("finance",), "split finance", ["Finance"]), (("finance_hard",), "split finance_hard", []),
+    (("finance", "legal_hard"), "splits finance, legal_hard", ["Finance"]),
 ])  # fmt: skip
-def test_an_own_hard_selection_is_shown_if_all_that_it_chose_from_belongs_to_the_report(
-    world_job: Job, reader: Reader, splits: tuple[str, ...], boards: list[str]
+def test_a_part_is_told_and_shows_only_hard_selections_of_its_own(
+    world_job: Job, reader: Reader, splits: tuple[str, ...], part: str, fields: list[str]
 ) -> None:
     scope = open_scope(narrowed(world_job, *splits), reader)
+    boards = [f"{field} (own hard)" for field in fields]
 
     own = {row["split"] for row in scope.rows_of(FIGURES["leaderboard"]) if row["is_own_hard"]}
     assert sorted(own) == sorted({row["split"] for row in scope.rows_of(FIGURES["hard_leaderboard"])}) == boards
-    assert {f"{row['field']} (own hard)" for row in scope.rows("hard/hard_selections")} == set(boards)
-    assert {f"{row['field']} (own hard)" for row in scope.rows("hard/tasks")} == set(boards)
-
-
-@pytest.mark.parametrize(("splits", "part"), [
-    ((), ""), (("finance",), "split finance"), (("finance", "legal_hard"), "splits finance, legal_hard"),
-    (("finance", "legal"), ""),
-])  # fmt: skip
-def test_a_report_of_splits_that_hold_all_tasks_is_no_part(
-    world_job: Job, reader: Reader, splits: tuple[str, ...], part: str
-) -> None:
-    scope = open_scope(narrowed(world_job, *splits), reader)
-
-    assert scope.narrowed_to == part
-    assert [each.text for each in notices(scope) if each.text.startswith("This report shows only")] == (
+    for query in ("hard/hard_selections", "hard/tasks"):
+        assert set(fields) == {row["field"] for row in scope.rows(query)}
+    assert part == scope.narrowed_to
+    assert (
         [f"This report shows only {part}. It includes own hard selections if all their tasks are in it, and leaves out "
          "figures that are measured over all splits at once."] if part else []
-    )  # fmt: skip
+    ) == [each.text for each in notices(scope) if each.text.startswith("This report shows only")]  # fmt: skip
 
 
 TASKS = ("t1", "t2", "t3")
@@ -180,57 +169,33 @@ def texts(scope: Scope, level: str) -> list[str]:
     return [each.text for each in notices(scope) if each.level == level]
 
 
-@pytest.fixture(scope="module")
-def unjudged(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Two models have responded, one task was refused, and nobody has judged anything."""
-    job = tiny_job(tmp_path_factory.mktemp("unjudged"), TASKS, models=())
+def test_responses_without_a_verdict_are_told_counted_and_priced_and_can_be_read(tmp_path: Path) -> None:
+    job = tiny_job(tmp_path, TASKS, models=())
     responses = [
         each | {"cost_usd": 0.25} for model in ("m1", "m2") for each in response_rows_of(TASKS[:2], model)["responses"]
     ]  # fmt: skip
     refusal = row("refusals", task_id="t3", check_name="criteria_per_task", severity="quarantine")
     store(job, {"responses": responses, "refusals": [refusal]})
-    return job
+    scope, site = scope_of(job), write_report(job).index.parent
 
-
-@pytest.fixture(scope="module")
-def undecided(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Two models have responded, each twice, and every verdict on them failed."""
-    job = tiny_job(tmp_path_factory.mktemp("undecided"), TASKS, models=())
-    for model in ("m1", "m2"):
-        for vintage in ("base", "2026-10-01"):
-            rows = response_rows_of(TASKS, model, vintage)
-            failed = {"value": None, "status": "parse_error", "error": "no JSON object"}
-            store(job, {"responses": rows["responses"], "verdicts": [each | failed for each in rows["verdicts"]]})
-    return job
-
-
-def test_responses_without_a_verdict_are_counted_priced_and_can_be_read(unjudged: Job) -> None:
-    scope = scope_of(unjudged)
-    site = write_report(unjudged).index.parent
-
+    assert texts(scope, "bad")[0].startswith("No response has been judged yet, so there are no scores")
+    assert "1 task refused and left out of all scores." in texts(scope, "warn")
     shown = {name: (value, beside) for name, value, beside in facts(scope)}
-    assert (shown["Models"][0], shown["Responses"][0], shown["Cost"][0]) == ("2", "4", "$1.00")
+    assert ("2", "4", "$1.00") == (shown["Models"][0], shown["Responses"][0], shown["Cost"][0])
     costs = scope.rows("costs/costs")
     priced = [(each["model"], each["split"], each["response_usd"], each["mean_score"]) for each in costs]
-    assert priced == [("m1", "finance", 0.25, None), ("m2", "finance", 0.25, None)]
+    assert [("m1", "finance", 0.25, None), ("m2", "finance", 0.25, None)] == priced
     held = data(site)
     parts = [part for name in held if name.startswith("task-") for part in held[name].values() if "responses" in part]
-    assert sorted(each["text"] for part in parts for each in part["responses"]) == [
+    assert [
         "m1 says t1.", "m1 says t2.", "m2 says t1.", "m2 says t2.",
-    ]  # fmt: skip
+    ] == sorted(each["text"] for part in parts for each in part["responses"])  # fmt: skip
 
 
 def test_a_report_of_tasks_alone_says_that_there_is_nothing_to_rank(tmp_path: Path) -> None:
     written = write_report(tiny_job(tmp_path, TASKS, models=()))
 
     assert "There are no responses yet, so there is nothing to rank." in written.index.read_text(encoding="utf-8")
-
-
-def test_that_nobody_has_judged_is_a_grave_notice_and_the_refused_tasks_are_still_named(unjudged: Job) -> None:
-    scope = scope_of(unjudged)
-
-    assert texts(scope, "bad")[0].startswith("No response has been judged yet, so there are no scores")
-    assert "1 task refused and left out of all scores." in texts(scope, "warn")
 
 
 def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(tmp_path: Path) -> None:
@@ -242,19 +207,11 @@ def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(tm
 
     scope = scope_of(job)
 
-    assert [each["entry"] for each in scope.entries] == ["m1 base", "m1 2026-10-01", "m2"]
+    assert ["m1 base", "m1 2026-10-01", "m2"] == [each["entry"] for each in scope.entries]
     assert "Not judged yet, so without scores: m1 2026-10-01, m2." in texts(scope, "warn")
-    assert [(each["model"], each["mean_score"] is None) for each in scope.rows_of(LEADERBOARD)] == [
+    assert [
         ("m1 base", False), ("m2", True),
-    ]  # fmt: skip
-    stored = scope.reader.rows("select distinct model, is_judged from leaderboard where vintage = 'base' order by all")
-    assert [(each["model"], each["is_judged"]) for each in stored] == [("m1", True), ("m2", False)]
-
-
-def test_that_no_verdict_was_decided_is_a_grave_notice(undecided: Job) -> None:
-    assert texts(scope_of(undecided), "bad") == [
-        "12 of 12 verdicts of a-judge failed (parse error): there are no scores."
-    ]
+    ] == [(each["model"], each["mean_score"] is None) for each in scope.rows_of(LEADERBOARD)]  # fmt: skip
 
 
 def test_many_failed_responses_and_verdicts_are_grave_and_few_are_not(tmp_path: Path) -> None:
@@ -269,11 +226,18 @@ def test_many_failed_responses_and_verdicts_are_grave_and_few_are_not(tmp_path: 
         each | {"value": None, "status": "refused"} for each in one["verdicts"]
     ]})  # fmt: skip
 
-    assert texts(scope_of(job), "bad") == ["1 of 3 responses of m2 failed (timeout)."]
+    assert ["1 of 3 responses of m2 failed (timeout)."] == texts(scope_of(job), "bad")
 
 
-def test_where_nothing_was_decided_no_chart_is_drawn_and_the_page_says_why(undecided: Job, browser: Browser) -> None:
-    site = write_report(undecided).index.parent
+def test_where_nothing_was_decided_no_chart_is_drawn_and_the_page_says_why(tmp_path: Path, browser: Browser) -> None:
+    job = tiny_job(tmp_path, TASKS, models=())
+    for model, vintage in itertools.product(("m1", "m2"), ("base", "2026-10-01")):
+        rows = response_rows_of(TASKS, model, vintage)
+        failed = {"value": None, "status": "parse_error", "error": "no JSON object"}
+        store(job, rows | {"verdicts": [each | failed for each in rows["verdicts"]]})
+    notice = "12 of 12 verdicts of a-judge failed (parse error): there are no scores."
+    assert [notice] == texts(scope_of(job), "bad")
+    site = write_report(job).index.parent
     page = (site / "index.html").read_text(encoding="utf-8")
 
     assert "No model has a score by a-judge yet." in page
@@ -282,4 +246,4 @@ def test_where_nothing_was_decided_no_chart_is_drawn_and_the_page_says_why(undec
     with visiting(browser, site) as visit:
         for path in sorted({*site.glob("*.html")} - {site / "compare.html"}):  # it draws nothing
             visit.open(path.name)
-        assert visit.faults == []
+        assert [] == visit.faults

@@ -41,7 +41,7 @@ def test_captions_name_its_own_scores_and_nothing_of_another_benchmark(research_
     actual = {name: says for page in pages for name, says in explanations(research_site, page).items()}
 
     assert "conditions" not in pages
-    assert [name for name, text in actual.items() if OTHERS_WORDS.search(text) or "$" in text] == []
+    assert [] == [name for name, text in actual.items() if OTHERS_WORDS.search(text) or "$" in text]
     assert "Mean compliance score" in actual["leaderboard"]
     assert "criteria that are met (half the weight of those partly met)" in actual["leaderboard"]
     assert "Mean paper score" in actual["categories"]
@@ -64,7 +64,7 @@ def test_the_first_benchmark_still_names_where_its_paper_shows_the_like(world_si
     ((0.5, 2.0, 0.0), "(points + 0.5 × negative) / 2 × positive"),
 ])  # fmt: skip
 def test_a_formula_is_that_of_the_declared_factors(factors: tuple[float, float, float], expected: str) -> None:
-    assert formula(ScoreDefinition("score", *factors, clips_mean=True, is_primary=True)) == expected
+    assert expected == formula(ScoreDefinition("score", *factors, clips_mean=True, is_primary=True))
 
 
 @pytest.fixture(scope="module")
@@ -76,26 +76,26 @@ def held(research_site: Path) -> dict[str, Any]:
 def test_the_index_tells_the_labels_and_calls_the_field_what_the_benchmark_does(held: dict[str, Any]) -> None:
     index = held["index"]
 
-    assert index["field_title"] == "Domain"
-    assert [each["kind"] for each in index["breakdowns"]] == [
+    assert "Domain" == index["field_title"]
+    assert [
         "conceptual_breadth", "logical_nesting", "exploration", "necessity",
-    ]  # fmt: skip
-    assert {each["kind"] for each in index["tasks"][0]["labels"]} == set(FAMILIES)
-    assert {each["label"] for of in held["criteria"]["labels"] for each in of} == {"mandatory", "optional"}
+    ] == [each["kind"] for each in index["breakdowns"]]  # fmt: skip
+    assert set(FAMILIES) == {each["kind"] for each in index["tasks"][0]["labels"]}
+    assert {"mandatory", "optional"} == {each["label"] for of in held["criteria"]["labels"] for each in of}
 
 
 def test_a_reading_points_at_what_it_reads_and_repeats_no_explanation(held: dict[str, Any]) -> None:
     judge_configs = {each["label"]: each for each in held["index"]["judge_configs"]}
-    assert judge_configs["careful (as binary)"]["reads"] == judge_configs["careful"]["key"]
-    assert {label: each["scale"] for label, each in judge_configs.items()} == {
+    assert judge_configs["careful"]["key"] == judge_configs["careful (as binary)"]["reads"]
+    assert {
         **dict.fromkeys((*JUDGES, PERSON), 3), **{f"{name} (as binary)": 2 for name in (*JUDGES, PERSON)},
-    }  # fmt: skip
+    } == {label: each["scale"] for label, each in judge_configs.items()}  # fmt: skip
 
     name = next(name for name in held if name.startswith("task-"))
     verdicts = [each for part in held[name].values() for each in part.get("verdicts", [])]
     read = judge_configs["careful (as binary)"]["key"]
-    assert {each["explanation"] for each in verdicts if each["judge_config"] == read} == {None}
-    assert {each["status"] for each in verdicts if each["judge_config"] == read} == {"met", "unmet"}
-    assert {each["status"] for each in verdicts if each["judge_config"] == judge_configs["careful"]["key"]} == set(
-        VALUES
-    )
+    assert {None} == {each["explanation"] for each in verdicts if each["judge_config"] == read}
+    assert {"met", "unmet"} == {each["status"] for each in verdicts if each["judge_config"] == read}
+    assert set(VALUES) == {
+        each["status"] for each in verdicts if each["judge_config"] == judge_configs["careful"]["key"]
+    }

@@ -15,69 +15,58 @@ from tasks.run.judge_configs import judge_target
 def row(model: str, rank: int | None, **more: Any) -> dict[str, Any]:
     """A row of a leaderboard, of a model that intervals allow to be at its rank only."""
     usual = {
-        "judge_config": "j",
-        "split": "finance",
-        "is_own_hard": False,
-        "rank_low": rank,
+        "model": model, "rank": rank, "judge_config": "j", "split": "finance", "is_own_hard": False, "rank_low": rank,
         "mean_score": 1 - (rank or 0) / 10,
-    }
-    return {"model": model, "rank": rank, **usual, **more}
+    }  # fmt: skip
+    return usual | more
 
 
-def test_the_leader_is_named_with_those_that_could_be_first() -> None:
-    rows = [row("ada", 1), row("bob", 2, rank_low=1), row("cy", 3)]
-
-    assert leaders(rows, set(), "j") == "Judged by j, ada leads on finance with 0.900 (tied with bob)."
+HARD = [row("bob", 1, split="hard"), row("cy", 1, split="mine", is_own_hard=True)]
 
 
-def test_a_leader_without_ties_and_a_shared_lead_are_named_as_that() -> None:
-    assert leaders([row("ada", 1), row("bob", 2)], set(), "j").endswith("with 0.900 (no other model is tied).")
-    assert leaders([row("ada", 1), row("bob", 1)], set(), "j").startswith("Judged by j, ada, bob lead on finance")
+@pytest.mark.parametrize(("rows", "sentence"), [
+    ([row("ada", 1), row("bob", 2, rank_low=1), row("cy", 3)], "ada leads on finance with 0.900 (tied with bob)."),
+    ([row("ada", 1), row("bob", 2)], "ada leads on finance with 0.900 (no other model is tied)."),
+    ([row("ada", 1), row("bob", 1)], "ada, bob lead on finance with 0.900 (no other model is tied)."),
+    # Hard splits and own selections are left out where there is a full split.
+    ([row("ada", 1), *HARD], "ada leads on finance with 0.900 (no other model is tied)."),
+    (HARD, "bob leads on hard with 0.900 (no other model is tied)."),
+])  # fmt: skip
+def test_leaders_are_named_with_those_that_could_be_first(rows: list[dict[str, Any]], sentence: str) -> None:
+    assert f"Judged by j, {sentence}" == leaders(rows, {"hard"}, "j")
+
+
+def test_of_a_part_the_highest_score_is_told_and_where_there_is_none_that_there_is_none() -> None:
     part = leaders([row("ada", 3)], set(), "j", is_part=True)
-    assert part == "Judged by j, ada has the highest score shown on finance, 0.700."
-    assert leaders([row("ada", None)], set(), "j") == "No model has a score by j yet."
-
-
-def test_hard_splits_and_own_selections_are_left_out_of_the_sentence_where_there_is_a_full_one() -> None:
-    rows = [row("ada", 1), row("bob", 1, split="hard"), row("cy", 1, split="mine", is_own_hard=True)]
-
-    assert leaders(rows, {"hard"}, "j") == "Judged by j, ada leads on finance with 0.900 (no other model is tied)."
-    assert leaders(rows[1:], {"hard"}, "j") == "Judged by j, bob leads on hard with 0.900 (no other model is tied)."
+    assert "Judged by j, ada has the highest score shown on finance, 0.700." == part
+    assert "No model has a score by j yet." == leaders([row("ada", None)], set(), "j")
 
 
 def test_models_are_ordered_by_their_mean_rank_and_those_without_one_come_last() -> None:
     rows = [row("ada", 1), row("ada", 4, split="legal"), row("bob", 2), row("bob", 2, split="legal"), row("cy", None)]
 
-    assert order_of(rows, ["cy", "ada", "bob"]) == ["bob", "ada", "cy"]
+    assert ["bob", "ada", "cy"] == order_of(rows, ["cy", "ada", "bob"])
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [
-        (0.12, 0.81, [0.2, 0.4, 0.6, 0.8]),
-        (0.31, 0.44, [0.32, 0.34, 0.36, 0.38, 0.4, 0.42, 0.44]),
-        (-0.3, 0.1, [-0.3, -0.2, -0.1, 0.0, 0.1]),
-    ],
-)
+@pytest.mark.parametrize(("low", "high", "expected"), [
+    (0.12, 0.81, [0.2, 0.4, 0.6, 0.8]), (0.31, 0.44, [0.32, 0.34, 0.36, 0.38, 0.4, 0.42, 0.44]),
+    (-0.3, 0.1, [-0.3, -0.2, -0.1, 0.0, 0.1]),
+])  # fmt: skip
 def test_ticks_are_round_numbers_within_what_is_shown(low: float, high: float, expected: list[float]) -> None:
-    assert ticks(low, high) == pytest.approx(expected)
+    assert pytest.approx(expected) == ticks(low, high)
 
 
 def test_a_judge_is_known_by_the_name_of_its_model_without_provider_and_date() -> None:
     judge = Judge(name="openai/o4-mini-2025-04-16", label="mine")
 
-    assert called_names(judge_target(judge).config_hash, [judge]) == {"o4-mini"}
+    assert {"o4-mini"} == called_names(judge_target(judge).config_hash, [judge])
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"name": "openai/gpt-4.1-mini", "label": "o4-mini"},
-        {"name": "openai/o4-mini", "temperature": 0.0},
-        {"name": "openai/o4-mini", "api_base": "http://127.0.0.1:9/v1"},
-        {"name": "openai/o4-mini", "rubric": "augmented"},
-    ],
-)
+@pytest.mark.parametrize("given", [
+    {"name": "openai/gpt-4.1-mini", "label": "o4-mini"}, {"name": "openai/o4-mini", "temperature": 0.0},
+    {"name": "openai/o4-mini", "api_base": "http://127.0.0.1:9/v1"},
+    {"name": "openai/o4-mini", "rubric": "augmented"},
+])  # fmt: skip
 def test_a_label_or_a_name_makes_no_judge_the_papers_without_its_configuration(given: dict[str, Any]) -> None:
     judge = Judge(**given)
 
@@ -85,7 +74,7 @@ def test_a_label_or_a_name_makes_no_judge_the_papers_without_its_configuration(g
 
 
 def test_the_papers_scores_are_of_splits_that_the_benchmark_has_and_of_its_judge() -> None:
-    assert {each.judge for each in BENCHMARK.references} == {"o4-mini"}
+    assert {"o4-mini"} == {each.judge for each in BENCHMARK.references}
     assert set(BENCHMARK.hard_splits.values()) <= {each.split for each in BENCHMARK.references}
     assert all(0 < each.value < 1 and each.source for each in BENCHMARK.references)
 
@@ -94,9 +83,7 @@ def test_the_papers_scores_are_of_splits_that_the_benchmark_has_and_of_its_judge
     ("split", "n_tasks", "n_expected"), [("finance", 590, 1), ("finance", 24, 0), ("legal", 600, 0)]
 )
 def test_a_score_of_the_paper_is_of_the_whole_split_only(split: str, n_tasks: int, n_expected: int) -> None:
-    actual = [each for each in BENCHMARK.references if is_of(each, split, [{"n_tasks_wanted": n_tasks}])]
-
-    assert len(actual) == n_expected
+    assert n_expected == sum(is_of(each, split, [{"n_tasks_wanted": n_tasks}]) for each in BENCHMARK.references)
 
 
 def test_a_score_of_the_paper_stands_between_the_models_without_a_rank() -> None:
@@ -110,9 +97,9 @@ def test_a_score_of_the_paper_stands_between_the_models_without_a_rank() -> None
     ((_, lines),) = ranking.boards
     html = templates().get_template("ranking.html").module.boards(ranking, 1, "j", True)
 
-    assert [(line["rank"], line["model"]) for line in lines] == [(1, "ada"), (None, "somebody"), (2, "<b>")]
-    assert [line["coverage"] for line in lines] == ["99.9%", None, "99.9%"]
-    assert [line["kind"] for line in lines] == ["tied", "quoted", ""]
+    assert [(1, "ada"), (None, "somebody"), (2, "<b>")] == [(line["rank"], line["model"]) for line in lines]
+    assert ["99.9%", None, "99.9%"] == [line["coverage"] for line in lines]
+    assert ["tied", "quoted", ""] == [line["kind"] for line in lines]
     assert "the paper's own scores (table 1)" in ranking.notes[-1]
     assert "<b>" not in html
     assert "&lt;b&gt;" in html

@@ -27,29 +27,19 @@ def site_with(folder: Path, *names: str) -> Path:
 
 
 def test_a_later_report_replaces_an_earlier_one_and_leaves_nothing_of_it(tmp_path: Path) -> None:
-    first = Site(tmp_path / "site")
-    first.write("index.html", "old")
-    first.write("data/gone.js", "old")
-    first.finish()
+    folder = site_with(tmp_path / "site", "index.html", "same.html", "data/gone.js")
+    before = (folder / "same.html").stat().st_ino
 
-    second = Site(tmp_path / "site")
+    second = Site(folder)
     second.write("index.html", "new")
+    second.write("same.html", "ours")  # it is not written again
     size = second.finish()
 
-    actual = files_of(tmp_path / "site")
-    assert {name: text for name, text in actual.items() if name not in OWN} == {"index.html": "new"}
-    assert size == sum(map(len, actual.values()))
-    assert not (tmp_path / "site/data").exists()
-
-
-def test_a_file_that_is_the_same_is_not_written_again(tmp_path: Path) -> None:
-    for _ in range(2):
-        site = Site(tmp_path)
-        site.write("page.html", "text")
-        site.write("other.html", "new" if (tmp_path / "other.html").exists() else "old")
-        before = (tmp_path / "page.html").stat().st_ino
-    assert (tmp_path / "page.html").stat().st_ino == before
-    assert (tmp_path / "other.html").read_text() == "new"
+    actual = files_of(folder)
+    assert {"index.html": "new", "same.html": "ours"} == {n: text for n, text in actual.items() if n not in OWN}
+    assert before == (folder / "same.html").stat().st_ino
+    assert sum(map(len, actual.values())) == size
+    assert not (folder / "data").exists()
 
 
 @pytest.mark.parametrize("other", ["thesis.tex", ".git/config", "figures/mine.csv", "report.json"])
@@ -63,7 +53,7 @@ def test_a_folder_with_other_files_is_refused_and_left_alone_without_a_lock(tmp_
 
     with pytest.raises(UsageError, match="has files that are not a report"):
         Site(tmp_path / "mine")
-    assert files_of(tmp_path / "mine") == {other: "mine"}
+    assert {other: "mine"} == files_of(tmp_path / "mine")
 
 
 @pytest.mark.parametrize("mark", [
@@ -77,7 +67,7 @@ def test_the_mark_of_another_tool_or_of_a_later_version_makes_no_folder_a_report
 
     with pytest.raises(UsageError, match=r"has files that are not a report|of another version"):
         Site(tmp_path)
-    assert files_of(tmp_path) == {".git/config": "mine", "report.json": mark}
+    assert {".git/config": "mine", "report.json": mark} == files_of(tmp_path)
 
 
 def test_what_people_put_into_a_report_stays_and_so_do_their_folders(tmp_path: Path) -> None:
@@ -90,10 +80,9 @@ def test_what_people_put_into_a_report_stays_and_so_do_their_folders(tmp_path: P
 
     site_with(site, "index.html", "figures/stays.csv")
 
-    actual = files_of(site)
-    assert actual.keys() - OWN == {"index.html", "figures/stays.csv", *mine}
+    assert {"index.html", "figures/stays.csv", *mine} == files_of(site).keys() - OWN
     assert (site / "empty").is_dir()
-    assert report_files(site) == ["figures/stays.csv", "index.html", "report.json"]
+    assert ["figures/stays.csv", "index.html", "report.json"] == report_files(site)
 
 
 def test_what_a_killed_build_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
@@ -104,14 +93,14 @@ def test_what_a_killed_build_left_is_removed_by_the_next_one(tmp_path: Path) -> 
     (site / f"data/.{'0' * 32}.tmp").write_text("cut off")
 
     site_with(site, "index.html")
-    assert files_of(site).keys() - OWN == {"index.html", "mine.txt"}
+    assert {"index.html", "mine.txt"} == files_of(site).keys() - OWN
 
 
 def test_a_data_file_that_the_report_before_names_is_deleted_by_the_build_after_this_one(tmp_path: Path) -> None:
     site = site_with(tmp_path / "site", OLD)
 
-    assert files_of(site_with(site, NEW)).keys() - OWN == {OLD, NEW}
-    assert files_of(site_with(site, NEW)).keys() - OWN == {NEW}
+    assert {OLD, NEW} == files_of(site_with(site, NEW)).keys() - OWN
+    assert {NEW} == files_of(site_with(site, NEW)).keys() - OWN
 
 
 def test_only_a_data_file_that_is_there_whole_is_kept(tmp_path: Path) -> None:
@@ -139,7 +128,7 @@ def test_links_in_a_report_are_left_alone_and_never_followed(tmp_path: Path) -> 
 
     assert (site / "shelf").is_symlink()
     assert (site / "other").is_symlink()
-    assert (elsewhere / "mine.txt").read_text() == "mine"
+    assert "mine" == (elsewhere / "mine.txt").read_text()
 
 
 def test_a_second_writer_waits_for_the_first_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,6 +152,6 @@ def test_a_second_writer_waits_for_the_first_and_says_so(tmp_path: Path, monkeyp
         order.append("first")
     second.join(30)
 
-    assert order == ["first", "second"]
-    assert notices == [f"{tmp_path / 'site'}: another run is writing its report there; this one waits for it"]
+    assert ["first", "second"] == order
+    assert [f"{tmp_path / 'site'}: another run is writing its report there; this one waits for it"] == notices
     assert not (tmp_path / "site/other.html").exists()

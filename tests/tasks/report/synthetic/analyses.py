@@ -16,11 +16,9 @@ def annotation_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Tain
     """The rows of `task_annotations`; which label it is, the places of task and annotator decide."""
     names = [taint.name(name) for name in ANNOTATORS]
     return [
-        row
-        for each in posed_tasks
-        for which, name in enumerate(names)
+        row for each in posed_tasks for which, name in enumerate(names)
         for row in _of_task(each, which, name, taint, revision)
-    ]
+    ]  # fmt: skip
 
 
 def _of_task(each: PosedTask, which: int, name: str, taint: Taint, revision: str) -> Iterator[Row]:
@@ -57,8 +55,7 @@ def tree_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> 
         "capability_members": [
             row("capability_members", dataset_revision=revision, tree_id=TREE, node_id=f"node-{node}", task_id=task_id,
                 criterion_id=criterion.criterion_id, criterion_hash=criterion.content_hash, is_leaf=node not in PARENTS)
-            for node, of_node in members.items()
-            for task_id, criterion, _ in of_node
+            for node, of_node in members.items() for task_id, criterion, _ in of_node
         ],
         "capability_node_rows": [
             row("capability_node_rows", **tree, node_id=f"node-{node}", position=node, level=len(_way(node)) - 1,
@@ -105,8 +102,7 @@ def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -
             "dataset_revision": revision, "task_id": each.task.task_id, "criterion_id": criterion.criterion_id,
             "criterion_hash": criterion.content_hash,
         })
-        for each in posed_tasks
-        for criterion in each.task.criteria
+        for each in posed_tasks for criterion in each.task.criteria
     ]  # fmt: skip
     sampled = [one for one in reviewed if (one[0] + one[1]) % 2 == 0]
     people, model = [taint.name(name) for name in PEOPLE], taint.name(MODEL)
@@ -120,8 +116,7 @@ def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -
             row("expert_reviews", **key, review_id=f"{name} {number} {position}", reviewer=name, sample_id="a-sample",
                 value=float(not is_bad), explanation=taint("Two experts would differ.") if is_bad else None,
                 better_wording=taint("Says which year.") if is_bad else None, import_batch="a-batch")
-            for which, name in enumerate(people)
-            for number, position, key in sampled
+            for which, name in enumerate(people) for number, position, key in sampled
             for is_bad in [(number * 7 + position * 3 + which) % 11 == 0]
         ],
         "model_reviews": [
@@ -133,8 +128,7 @@ def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -
                      "reason": taint(f"It is {name}, or not.")}
                     for check_index, name in enumerate(CHECKS)
                 ]))
-            for trial in (1, 2)
-            for number, position, key in reviewed
+            for trial in (1, 2) for number, position, key in reviewed
         ],
     }  # fmt: skip
 

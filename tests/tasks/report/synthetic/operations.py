@@ -40,27 +40,17 @@ def control_rows(
         "response_id", "verdict_id", "criterion_id", "criterion_hash", "model", "trial", "vintage",
     )  # fmt: skip
     members = [
-        row(
-            "control_set", set_id=set_id, conversation_id=conversations[each["task_id"]], first_value=each["value"],
-            run_id=BASE_RUN, created_at=chosen[0]["created_at"], **{name: each[name] for name in same},
-        )
+        row("control_set", set_id=set_id, conversation_id=conversations[each["task_id"]], first_value=each["value"],
+            run_id=BASE_RUN, created_at=chosen[0]["created_at"], **{name: each[name] for name in same})
         for each in chosen
     ]  # fmt: skip
     again = [
-        row(
-            "control_verdicts",
-            set_id=set_id,
-            judge_vintage=label,
-            explanation=each["explanation"],
-            served_model=each["judge"],
-            run_id=run_of(night),
-            created_at=datetime.fromisoformat(f"{night}T01:25Z"),
+        row("control_verdicts", set_id=set_id, judge_vintage=label, explanation=each["explanation"],
+            served_model=each["judge"], run_id=run_of(night), created_at=datetime.fromisoformat(f"{night}T01:25Z"),
             **{name: each[name] for name in same if name != "verdict_id"},
-            **_decided_anew(each, night, is_drift=night == DRIFT_NIGHT),
-        )
-        for night, label in nights.items()
-        for each in chosen
-    ]
+            **_decided_anew(each, night, is_drift=night == DRIFT_NIGHT))
+        for night, label in nights.items() for each in chosen
+    ]  # fmt: skip
     return {"control_set": members, "control_verdicts": again, "control_limits": _limits(set_id, chosen, again)}
 
 
@@ -88,11 +78,9 @@ def _limits(set_id: str, chosen: Sequence[Row], again: Sequence[Row]) -> list[Ro
             counts[each["judge_vintage"]].append(each["value"] == first[each["response_id"], each["criterion_id"]])
     nights = [ControlNight(label, len(alike), sum(alike), 0.8) for label, alike in counts.items()]
     return [
-        row(
-            "control_limits", set_id=set_id, night=night.label, n_decided=night.n_decided,
+        row("control_limits", set_id=set_id, night=night.label, n_decided=night.n_decided,
             n_agreeing=night.n_agreeing, min_agreement=night.bar, method=METHOD, centre=expected.centre,
-            lower_limit=expected.lower_limit, cause=expected.cause,
-        )
+            lower_limit=expected.lower_limit, cause=expected.cause)
         for night, expected in zip(sorted(nights, key=lambda each: each.label), limits(nights), strict=True)
     ]  # fmt: skip
 
@@ -105,13 +93,10 @@ def check_rows(
     failing = {
         "criteria_per_task": [refused],
         "weight_in_band": [
-            f"{task.task_id}/{each.criterion_id}"
-            for task in tasks
-            for each in task.criteria
-            for low, high in [SEVERITIES[each.severity or ""]]
-            if not low <= (each.weight or 0.0) <= high
+            f"{task.task_id}/{each.criterion_id}" for task in tasks for each in task.criteria
+            for low, high in [SEVERITIES[each.severity or ""]] if not low <= (each.weight or 0.0) <= high
         ],
-    }
+    }  # fmt: skip
     judged = {(each["response_id"], each["judge"], each["judge_trial"]) for each in tables["verdicts"]}
     sizes = {
         "rubrics": len(tasks), "criteria": sum(len(task.criteria) for task in tasks), "judged_responses": len(judged),
@@ -119,13 +104,10 @@ def check_rows(
     }  # fmt: skip
     run_id, now = run_of(NIGHTS[-1]), datetime.fromisoformat(f"{NIGHTS[-1]}T00:59:00+00:00")
     checks = [
-        row(
-            "checks", run_id=run_id, dataset_revision=revision, suite=each.suite, check_name=each.check,
+        row("checks", run_id=run_id, dataset_revision=revision, suite=each.suite, check_name=each.check,
             expectation=each.text, table_name=each.table, severity=default_policy(each), success=not keys,
-            n_evaluated=sizes[each.table], n_failed=len(keys), failing_keys=keys, created_at=now,
-        )
-        for each in expectations_of(benchmark)
-        for keys in [failing.get(each.check, [])]
+            n_evaluated=sizes[each.table], n_failed=len(keys), failing_keys=keys, created_at=now)
+        for each in expectations_of(benchmark) for keys in [failing.get(each.check, [])]
     ]  # fmt: skip
     refusal = row(
         "refusals", run_id=run_id, dataset_revision=revision, task_id=refused, check_name="criteria_per_task",

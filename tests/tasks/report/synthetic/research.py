@@ -139,8 +139,7 @@ def _decided(key: Row, report: Row, task: Task, judge_config: Row) -> Iterator[R
             value=VALUES[_STEPS[step]], criterion_id=criterion.criterion_id, criterion_hash=criterion.content_hash,
             explanation=f"The report {('does so', 'does so in part', 'does not')[step]}, says {judge_config['judge']}.",
             source="imported" if judge_config is _PERSON else "judged", created_at=report["created_at"], **key,
-            **judge_config,
-            **cost,
+            **judge_config, **cost,
         )  # fmt: skip
 
 

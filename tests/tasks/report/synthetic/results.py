@@ -22,12 +22,10 @@ LOST_TASKS = {"Finance": (4, 13), "Legal": (30, 41)}
 """Numbers of the tasks to which something happens; all others are complete for every model."""
 CAUSES = {
     "parse_error": "the reply is no JSON object: it begins with 'I think that the answer'",
-    "refused": "the provider refused: content policy",
-    "truncated": "the reply ends at the limit of 512 tokens",
-    "context_length": "the prompt is longer than the context of 32768 tokens",
-    "timeout": "no reply within 600 s",
+    "refused": "the provider refused: content policy", "truncated": "the reply ends at the limit of 512 tokens",
+    "context_length": "the prompt is longer than the context of 32768 tokens", "timeout": "no reply within 600 s",
     "provider_error": "HTTP 503: upstream connect error",
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -64,19 +64,14 @@ def hub_task(matter: Matter, task_id: str, number: int, taint: Taint, n_criteria
     decision, pathway = matter.labels
     is_odd = taint.is_hostile and number % 6 == 0
     return hub_row(
-        task_id,
-        field=matter.field,
-        topic=matter.topic,
-        expert=dice.choice(("Expert", "Expert", "Non-Expert")) if not is_odd else taint("Expert"),
-        turns=turns,
+        task_id, field=matter.field, topic=matter.topic,
+        expert=dice.choice(("Expert", "Expert", "Non-Expert")) if not is_odd else taint("Expert"), turns=turns,
         rubric=_rubric(matter, task_id, words, dice, taint)[:n_criteria],
         decision_type=decision + (", " + taint("Other") if number % 6 == 0 else ""),
         economic_pathway=pathway + (", Informational / Educational Only" if number % 5 == 0 else ""),
-        canary=f"{CANARY}:{number}",
-        scratchpad=f"{CANARY}: notes of the author",
-        reference_texts_0=texts if number % 4 == 0 else [],
-        **columns,
-    )
+        canary=f"{CANARY}:{number}", scratchpad=f"{CANARY}: notes of the author",
+        reference_texts_0=texts if number % 4 == 0 else [], **columns,
+    )  # fmt: skip
 
 
 def _earlier(matter: Matter, turn: int) -> str:

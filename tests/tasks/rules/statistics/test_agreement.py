@@ -22,10 +22,9 @@ from tasks.rules.statistics.intervals import draws
 from tests.tasks.rules.agreement_oracle import alpha_by_pairs
 
 MEASURES = [agreement.kappa, agreement.macro_f1, agreement.raw_agreement]
+PAIRS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=60)
 LABELLED = st.integers(2, 4).flatmap(
-    lambda k: st.tuples(
-        st.just(k), st.lists(st.tuples(st.integers(0, k - 1), st.integers(0, k - 1)), min_size=1, max_size=60)
-    )
+    lambda k: st.tuples(st.just(k), PAIRS.map(lambda of: [(a % k, b % k) for a, b in of]))
 )
 TABLES = arrays.arrays(np.float64, (4, 3, 3), elements=st.integers(0, 9))
 FEW = 500
@@ -57,9 +56,8 @@ def task_tables(n_tasks: int, n_figures: int = 1, accuracy: float = 0.8) -> np.n
     dice = np.random.default_rng(4)
     truth = dice.integers(0, 2, size=(n_tasks, n_figures, 15))
     decided = np.where(dice.random(truth.shape) < accuracy, truth, 1 - truth)
-    return np.stack([((truth == a) & (decided == b)).sum(axis=2) for a in (0, 1) for b in (0, 1)], axis=2).reshape(
-        n_tasks, n_figures, 2, 2
-    )
+    counts = [((truth == a) & (decided == b)).sum(axis=2) for a in (0, 1) for b in (0, 1)]
+    return np.stack(counts, axis=2).reshape(n_tasks, n_figures, 2, 2)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -112,20 +110,16 @@ def test_an_interval_of_agreement_is_what_drawing_whole_tasks_gives(n_tasks: int
     tail = NormalDist().cdf(-((n_tasks / (n_tasks - 1)) ** 0.5) * student)
     low, high = result[int(tail * 8_000)], result[int((1 - tail) * 8_000)]
 
-    assert (
-        pytest.approx((low, high), abs=0.06 * (high - low))
-        == agreement.agreement_intervals(tables, agreement.kappa)[0][0]
-    )
+    actual = agreement.agreement_intervals(tables, agreement.kappa)[0][0]
+    assert pytest.approx((low, high), abs=0.06 * (high - low)) == actual
 
 
 def test_agreement_has_the_same_interval_alone_and_among_many() -> None:
     tables, sampled = task_tables(20, 230), draws(20, FEW)
     among = agreement.agreement_intervals(tables, agreement.kappa, sampled=sampled)[0]
+    alone = agreement.agreement_intervals(tables[:, [205]], agreement.kappa, sampled=sampled)[0]
 
-    assert (
-        pytest.approx(among[[205]], abs=1e-9)
-        == agreement.agreement_intervals(tables[:, [205]], agreement.kappa, sampled=sampled)[0]
-    )
+    assert pytest.approx(among[[205]], abs=1e-9) == alone
     assert (agreement.agreement_intervals(tables, agreement.kappa, resamples=FEW)[0] == among).all()
 
 
@@ -182,14 +176,10 @@ def votes_of(errors: np.ndarray) -> float:
 
 def votes_by_hand(errors: list[list[float]]) -> float | None:
     voters = list(zip(*errors, strict=True))
-    result = [
-        statistics.correlation(a, b)
-        for a, b in itertools.combinations(voters, 2)
-        if len(set(a)) > 1 and len(set(b)) > 1
-    ]
-    if not result:
+    varying = [pair for pair in itertools.combinations(voters, 2) if all(len(set(each)) > 1 for each in pair)]
+    if not varying:
         return None
-    rho = min(1.0, max(0.0, statistics.fmean(result)))
+    rho = min(1.0, max(0.0, statistics.fmean(itertools.starmap(statistics.correlation, varying))))
     return len(voters) / (1 + (len(voters) - 1) * rho)
 
 
@@ -197,5 +187,5 @@ def votes_by_hand(errors: list[list[float]]) -> float | None:
 def test_votes_are_kishs_with_the_mean_correlation_of_all_pairs_that_have_one(errors: list[list[float]]) -> None:
     expected, result = votes_by_hand(errors), votes_of(np.array(errors))
 
-    assert math.isnan(result) if expected is None else result == pytest.approx(expected)
+    assert math.isnan(result) if expected is None else pytest.approx(expected) == result
     assert expected is None or 1.0 <= result <= len(errors[0]) + 1e-9

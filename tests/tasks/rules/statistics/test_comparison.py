@@ -60,7 +60,7 @@ def test_an_interval_does_not_depend_on_order_sign_or_scale(differences: np.ndar
     assert result.difference is not None
     assert result.ci_low <= result.difference <= result.ci_high
     shuffled = differences[data.draw(st.permutations(range(len(differences))))]
-    assert paired_difference(zeros, shuffled, resamples=FEW) == result
+    assert result == paired_difference(zeros, shuffled, resamples=FEW)
     for scale in (4.0, -0.25) if abs(result.difference) > 1e-9 else (4.0,):
         scaled = paired_difference(zeros, scale * differences, resamples=FEW)
         ends = sorted([scale * result.ci_low, scale * result.ci_high])
@@ -104,7 +104,7 @@ def test_a_task_without_a_value_of_both_does_not_count() -> None:
     first[3], second[7] = np.nan, np.nan
     both = ~np.isnan(first) & ~np.isnan(second)
 
-    assert paired_difference(first[both], second[both]) == paired_difference(first, second)
+    assert paired_difference(first, second) == paired_difference(first[both], second[both])
 
 
 def test_fewer_than_two_tasks_and_a_model_beside_itself_say_nothing_about_the_difference() -> None:
@@ -127,11 +127,9 @@ def test_a_difference_of_the_smallest_detectable_size_is_found_four_times_in_fiv
 
 def test_adjusted_p_values_are_those_worked_by_hand_and_what_was_not_tested_does_not_count() -> None:
     # Sorted 0.005 * 4, 0.01 * 3, 0.03 * 2, 0.04 * 1, none below the one before.
-    assert holm([0.01, 0.04, None, 0.03, 0.005]) == [
-        pytest.approx(p) if p else p for p in (0.03, 0.06, None, 0.06, 0.02)
-    ]
-    assert [None] == holm([None])
-    assert [] == holm([])
+    expected = [pytest.approx(p) if p else p for p in (0.03, 0.06, None, 0.06, 0.02)]
+    assert expected == holm([0.01, 0.04, None, 0.03, 0.005])
+    assert ([None], []) == (holm([None]), holm([]))
 
 
 @given(P_VALUES, st.floats(0.001, 0.2))

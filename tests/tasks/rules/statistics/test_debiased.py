@@ -44,7 +44,7 @@ def test_a_judge_that_says_the_opposite_is_not_used() -> None:
     debiased, alone = corrected(known, labels), corrected(known, labels, uses_judge=False)
 
     assert 0.0 == debiased.power
-    assert estimate(debiased) == estimate(alone)
+    assert estimate(alone) == estimate(debiased)
 
 
 def test_a_difference_is_that_of_the_means_where_both_have_all_tasks() -> None:

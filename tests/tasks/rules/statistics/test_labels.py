@@ -33,7 +33,7 @@ def test_measures_and_averages_are_those_of_scikit_learn(tasks: list[tuple[set[i
     assume(len(used) > 1)  # scikit-learn takes one label alone for something else
     result = by_label(label_agreement(named, expected, LABELS))
 
-    assert set(result) == {LABELS[index] for index in used} | set(AVERAGES)
+    assert {LABELS[index] for index in used} | set(AVERAGES) == set(result)
     for name, average in AVERAGES.items():
         wanted = precision_recall_fscore_support(
             expected[:, used], named[:, used], average=average, zero_division=np.nan

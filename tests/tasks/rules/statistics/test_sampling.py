@@ -17,7 +17,7 @@ def test_an_allocation_gives_each_stratum_a_share_that_none_can_envy(of: dict[st
     n_wanted = len(of) + more
     taken = sampling.even_allocation(of, n_wanted)
 
-    assert sum(taken.values()) == min(n_wanted, sum(of.values()))
+    assert min(n_wanted, sum(of.values())) == sum(taken.values())
     assert all(1 <= taken[name] <= of[name] for name in of)
     # Who has fewer than another, and by more than the remainder, has nothing left to give.
     most = max(taken.values())
@@ -30,8 +30,8 @@ def test_a_sample_has_its_allocation_and_its_probabilities(of: dict[str, int], m
     keys = [str(i) for i in range(len(strata))]
     sampled = sampling.stratified_sample(keys, strata, len(of) + more, seed)
 
-    assert Counter(each.stratum for each in sampled) == sampling.even_allocation(of, len(of) + more)
-    assert [each.position for each in sampled] == sorted({each.position for each in sampled})
+    assert sampling.even_allocation(of, len(of) + more) == Counter(each.stratum for each in sampled)
+    assert sorted({each.position for each in sampled}) == [each.position for each in sampled]
     assert all(strata[each.position] == each.stratum and 0 < each.probability <= 1 for each in sampled)
     # One over the probability, summed over a stratum's sample, is the stratum's size.
     for name, size in of.items():
@@ -59,10 +59,9 @@ def test_a_larger_sample_of_the_same_seed_holds_the_smaller_one() -> None:
 
 
 def test_what_cannot_be_sampled_is_refused() -> None:
-    with pytest.raises(ValueError, match="1 units from 2 strata"):
-        sampling.stratified_sample(["a", "b"], ["x", "y"], 1, 0)
-    with pytest.raises(ValueError, match="twice"):
-        sampling.stratified_sample(["a", "a"], ["x", "x"], 1, 0)
+    for keys, strata, reason in ((["a", "b"], ["x", "y"], "1 units from 2 strata"), (["a", "a"], ["x", "x"], "twice")):
+        with pytest.raises(ValueError, match=reason):
+            sampling.stratified_sample(keys, strata, 1, 0)
 
 
 @given(st.lists(st.floats(0.01, 1000.0), min_size=1, max_size=60), st.integers(1, 70))
@@ -70,8 +69,7 @@ def test_probabilities_sum_to_the_number_wanted_and_none_is_0_or_above_1(size: l
     result = sampling.inclusion_probabilities(np.array(size), n)
 
     assert pytest.approx(min(n, len(size))) == result.sum()
-    assert (result > 0).all()
-    assert (result <= 1).all()
+    assert ((result > 0) & (result <= 1)).all()
     below = result < 1
     if below.any():
         ratio = result[below] / np.array(size)[below]
@@ -107,14 +105,13 @@ def test_each_verdict_is_drawn_as_often_as_its_probability_says() -> None:
 
 def test_verdicts_that_others_disagree_with_or_whose_group_was_wrong_are_expected_to_be_wrong_more_often() -> None:
     of_group = sampling.group_errors(np.repeat([0, 1], 40), np.repeat([0.0, 1.0], 40), np.arange(3))
+    of_nothing = sampling.group_errors(np.array([], dtype=np.int64), np.array([]), np.arange(1))
     assert of_group[0] < of_group[2] < of_group[1]
-    assert [pytest.approx(sampling.PRIOR_ERROR)] == sampling.group_errors(
-        np.array([], dtype=np.int64), np.array([]), np.arange(1)
-    ).tolist()
+    assert [pytest.approx(sampling.PRIOR_ERROR)] == of_nothing.tolist()
 
     result = sampling.expected_errors(np.full(3, 0.1), np.array([0.0, 0.0, 1.0]), np.array([0.0, 2.0, 2.0]))
     assert result[1] < result[0] < result[2]
-    assert sampling.expected_errors(np.zeros(1), np.zeros(1), np.ones(1)).tolist() == [sampling.LEAST_ERROR]
+    assert [sampling.LEAST_ERROR] == sampling.expected_errors(np.zeros(1), np.zeros(1), np.ones(1)).tolist()
 
 
 def test_more_labels_are_expected_to_narrow_an_interval_and_all_of_them_leave_the_spread_of_tasks() -> None:
@@ -123,9 +120,8 @@ def test_more_labels_are_expected_to_narrow_an_interval_and_all_of_them_leave_th
         sampling.expected_width(0.0004, [sampling.label_variance(contributions, errors, np.full(100, n / 100))], [n])
         for n in (30, 60, 100)
     ]
-    assert widths == sorted(widths, reverse=True)
+    assert sorted(widths, reverse=True) == widths
     assert pytest.approx(2 * 1.96 * 0.02, rel=0.02) == widths[-1]
     # Labels that stand for themselves add degrees of freedom.
-    assert sampling.expected_width(0.0004, [0.0], [8], n_known=1_000) < 0.9 * sampling.expected_width(
-        0.0004, [0.0], [8]
-    )
+    few = sampling.expected_width(0.0004, [0.0], [8])
+    assert sampling.expected_width(0.0004, [0.0], [8], n_known=1_000) < 0.9 * few

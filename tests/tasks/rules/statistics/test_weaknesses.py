@@ -89,26 +89,21 @@ def test_a_node_without_any_success_is_not_found_where_hardly_anything_succeeds(
     assert [] == nodes(contrast)
 
 
-def test_a_weak_leaf_is_named_and_not_the_node_that_holds_it() -> None:
-    assert [3] == nodes(world({1: 0.4}))
-
-
-def test_a_node_that_is_weak_as_a_whole_stands_for_its_parts() -> None:
-    assert [1] == nodes(world({1: 0.3, 2: 0.3, 3: 0.3}))
-
-
-def test_nothing_is_found_where_a_model_is_better() -> None:
-    assert [2] == nodes(world({1: -0.25, 2: -0.25, 3: -0.25}))  # weak beside the rest, which is the better node
-    assert [] == nodes(world({}))
+@pytest.mark.parametrize(("lowered", "expected"), [
+    ({1: 0.4}, [3]),  # the leaf and not the node that holds it
+    ({1: 0.3, 2: 0.3, 3: 0.3}, [1]),  # a node that is weak as a whole stands for its parts
+    ({1: -0.25, 2: -0.25, 3: -0.25}, [2]),  # weak beside the rest, which is the better node
+    ({}, []),
+])  # fmt: skip
+def test_the_node_that_is_weak_is_named(lowered: dict[int, float], expected: list[int]) -> None:
+    assert expected == nodes(world(lowered))
 
 
 def test_a_node_that_is_always_worse_by_the_same_is_found_by_its_signs() -> None:
-    n_tasks = 30
-    tasks, leaves = np.repeat(np.arange(n_tasks), 4), np.tile(np.arange(4), n_tasks)
-    right = (leaves != 0).astype(float)
-    contrast = weaknesses.Contrast(weaknesses.task_sums(right, np.ones(len(tasks)), tasks, leaves, (n_tasks, 4)))
+    tasks, leaves = np.repeat(np.arange(30), 4), np.tile(np.arange(4), 30)
+    sums = weaknesses.task_sums((leaves != 0).astype(float), np.ones(len(tasks)), tasks, leaves, (30, 4))
 
-    assert [2] == nodes(contrast)
+    assert [2] == nodes(weaknesses.Contrast(sums))
 
 
 def test_candidates_are_confirmed_on_other_tasks_and_corrected_for_their_number() -> None:
@@ -131,19 +126,15 @@ def test_tasks_keep_their_half_and_both_halves_have_about_as_many() -> None:
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6))
 def test_the_order_of_criteria_changes_nothing(seed: int) -> None:
-    resampled = weakness_evidence.rubrics(1, 60)
+    rubrics = weakness_evidence.rubrics(1, 60)
     right = weaknesses.handled_rightly(
-        weakness_evidence.verdicts(1, resampled, resampled.topics == 3, 3.0, 2), resampled.weights
-    )
-    order = np.random.default_rng(seed).permutation(len(resampled.tasks))
-    tree, other = weakness_evidence.flat(resampled.topics), weakness_evidence.flat(resampled.topics[order])
-    first = weakness_evidence.weaknesses(
-        tree, weakness_evidence.contrasts(tree, resampled.tasks, resampled.weights, right)
-    )
-    second = weakness_evidence.weaknesses(
-        other, weakness_evidence.contrasts(other, resampled.tasks[order], resampled.weights[order], right[:, order])
+        weakness_evidence.verdicts(1, rubrics, rubrics.topics == 3, 3.0, 2), rubrics.weights
     )
 
-    assert [[(e.candidate.node, pytest.approx(e.p_confirmed)) for e in some] for some in first] == [
-        [(e.candidate.node, e.p_confirmed) for e in some] for some in second
-    ]
+    def confirmed(order: np.ndarray) -> list[list[tuple[int, float]]]:
+        tree = weakness_evidence.flat(rubrics.topics[order])
+        contrasts = weakness_evidence.contrasts(tree, rubrics.tasks[order], rubrics.weights[order], right[:, order])
+        return [[(e.candidate.node, e.p_confirmed) for e in of] for of in weakness_evidence.weaknesses(tree, contrasts)]
+
+    first = [[(node, pytest.approx(p)) for node, p in of] for of in confirmed(np.arange(len(rubrics.tasks)))]
+    assert first == confirmed(np.random.default_rng(seed).permutation(len(rubrics.tasks)))

@@ -17,9 +17,8 @@ def test_equal_models_are_called_different_in_at_most_5_percent_of_runs(world: s
 @pytest.mark.parametrize("world", stopping_evidence.MIXTURES)
 @pytest.mark.parametrize("block", [5, 20])
 def test_rare_large_differences_that_come_late_make_no_more_false_decisions(world: str, block: int) -> None:
-    assert (
-        stopping_evidence.false_share(stopping_evidence.MIXTURES[world], 100, 1, 1_000, seed=6, block=block)[0] <= MOST
-    )
+    mixture = stopping_evidence.MIXTURES[world]
+    assert stopping_evidence.false_share(mixture, 100, 1, 1_000, seed=6, block=block)[0] <= MOST
 
 
 @pytest.mark.parametrize("world", stopping_evidence.BORDER)
@@ -37,12 +36,9 @@ def test_a_clear_difference_saves_half_of_the_tasks_and_no_difference_saves_litt
     tasks, differs, _ = stopping_evidence.tasks_until_decision(dice.normal(0.1, 0.15, (100, 300)), rule)
     assert differs.mean() > 0.97
     assert np.median(tasks) <= 50
-    tasks, differs, equals = stopping_evidence.tasks_until_decision(
-        dice.normal(0.0, 0.15, (100, 300)), stopping_evidence.rule(100)
-    )
+    tasks, differs, equals = stopping_evidence.tasks_until_decision(dice.normal(0.0, 0.15, (100, 300)), rule)
     assert differs.mean() <= 0.1
-    assert 100 == np.median(tasks)
-    assert 0 == equals.mean()
+    assert (100, 0) == (np.median(tasks), equals.mean())
 
 
 @pytest.mark.slow
@@ -51,7 +47,6 @@ def test_the_plain_difference_after_stopping_is_too_large_and_the_unbiased_one_i
     mean, error = result["difference"]
     assert mean > 4 * error
     assert mean > 0.005
-    mean, error = result["unbiased difference"]
-    assert abs(mean) < 3 * error
-    mean, error = result["unbiased score"]
-    assert abs(mean) < 3 * error
+    for name in ("unbiased difference", "unbiased score"):
+        mean, error = result[name]
+        assert abs(mean) < 3 * error

@@ -8,22 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.stopping import (
-    DIFFERENT,
-    DROPPED,
-    EQUAL,
-    FEWEST_TASKS,
-    NOT_DROPPED,
-    OPEN,
-    Rule,
-    alpha_of_each,
-    block_ends,
-    crossing_chance,
-    mixture,
-    sequence_ends,
-    task_order,
-    thresholds,
-)
+from tasks.rules import stopping
+from tasks.rules.stopping import FEWEST_TASKS, Rule, block_ends, mixture, sequence_ends, task_order, thresholds
 
 
 def test_one_look_has_the_textbook_threshold() -> None:
@@ -35,7 +21,7 @@ def test_two_equal_looks_cross_as_often_as_in_the_literature() -> None:
     # Pocock's constants for two-sided 5 % (Biometrika 1977, table 1).
     for n_looks, constant in ((2, 2.178), (5, 2.413), (10, 2.555)):
         ends = np.arange(1.0, n_looks + 1)
-        assert pytest.approx(0.05, abs=2e-4) == crossing_chance(ends, np.full(n_looks, constant**2))
+        assert pytest.approx(0.05, abs=2e-4) == stopping.crossing_chance(ends, np.full(n_looks, constant**2))
 
 
 @pytest.mark.parametrize(("n_tasks", "block", "alpha"), [(100, 20, 0.05), (100, 5, 0.05), (300, 20, 0.01)])
@@ -53,7 +39,7 @@ def test_sums_of_normal_values_cross_the_thresholds_as_often_as_asked(n_tasks: i
 def test_a_small_last_block_does_not_evade_the_thresholds(n_tasks: int, block: int, alpha: float) -> None:
     squares = thresholds(block_ends(n_tasks, block), alpha)
     looks = np.array(list(squares), dtype=np.float64)
-    assert looks[-1] == n_tasks
+    assert n_tasks == looks[-1]
     dice, crossed, n_sums = np.random.default_rng(6), 0, 40_000
     for _ in range(5):
         steps = dice.normal(size=(n_sums // 5, len(looks))) * np.sqrt(np.diff(looks, prepend=0.0))
@@ -68,15 +54,12 @@ def test_only_the_last_of_two_looks_next_to_each_other_is_taken() -> None:
 
 def test_no_look_is_taken_at_few_tasks_and_with_very_many_looks_the_mixture_stands() -> None:
     assert FEWEST_TASKS == min(thresholds(block_ends(100, 5), 0.05))
-    squares = thresholds(block_ends(400, 2), 0.05)
-    looks = np.array(list(squares), dtype=np.float64)
-    assert pytest.approx(list(mixture(looks, 0.05, 400))) == list(squares.values())
     assert {} == thresholds(block_ends(10, 5), 0.05)
     # Where the chance cannot be computed well enough, too.
-    squares = thresholds(block_ends(2_000, 20), 1e-300)
-    assert pytest.approx(list(mixture(np.array(list(squares), dtype=np.float64), 1e-300, 2_000))) == list(
-        squares.values()
-    )
+    for n_tasks, block, alpha in ((400, 2, 0.05), (2_000, 20, 1e-300)):
+        squares = thresholds(block_ends(n_tasks, block), alpha)
+        looks = np.array(list(squares), dtype=np.float64)
+        assert pytest.approx(list(mixture(looks, alpha, n_tasks))) == list(squares.values())
 
 
 def test_an_interval_shifts_with_its_values_and_few_differing_tasks_have_none() -> None:
@@ -113,9 +96,11 @@ def test_no_end_is_nearer_to_the_mean_than_what_unseen_tasks_may_move_it_by() ->
 def test_an_interval_decides_what_it_excludes() -> None:
     differ, drop = (Rule(claim, 0.05, 0.02, (20, 40)) for claim in ("different", "dropped"))  # type: ignore[arg-type]
     ends = [(0.01, 0.2), (-0.2, -0.001), (-0.01, 0.019), (-0.03, 0.01), (float("nan"), float("nan"))]
-    assert [DIFFERENT, DIFFERENT, EQUAL, OPEN, OPEN] == [differ.decide(*each) for each in ends]
+    different, equal, still_open = stopping.DIFFERENT, stopping.EQUAL, stopping.OPEN
+    assert [different, different, equal, still_open, still_open] == [differ.decide(*each) for each in ends]
     ends = [(-0.2, -0.021), (-0.2, -0.019), (-0.019, 0.3), (0.1, 0.2)]
-    assert [DROPPED, OPEN, NOT_DROPPED, NOT_DROPPED] == [drop.decide(*each) for each in ends]
+    dropped, not_dropped = stopping.DROPPED, stopping.NOT_DROPPED
+    assert [dropped, still_open, not_dropped, not_dropped] == [drop.decide(*each) for each in ends]
 
 
 STRATA = {f"t{i}": "Finance" if i % 4 else "Legal" for i in range(100)}
@@ -124,7 +109,7 @@ STRATA = {f"t{i}": "Finance" if i % 4 else "Legal" for i in range(100)}
 def test_the_order_depends_on_the_seed_and_the_tasks_and_not_on_the_order_given() -> None:
     backwards = dict(reversed(STRATA.items()))
     assert task_order(STRATA, "1") == task_order(backwards, "1") != task_order(STRATA, "2")
-    assert sorted(task_order(STRATA, "1")) == sorted(STRATA)
+    assert sorted(STRATA) == sorted(task_order(STRATA, "1"))
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=80), st.integers(0, 5))
@@ -137,11 +122,8 @@ def test_every_beginning_holds_its_share_of_each_stratum(fields: list[str], seed
 
 
 def test_the_last_block_holds_the_rest() -> None:
-    assert [20, 40, 50] == block_ends(50, 20)
-    assert [20, 40] == block_ends(40, 20)
-    assert [7] == block_ends(7, 20)
-    assert [] == block_ends(0, 20)
+    assert [[20, 40, 50], [20, 40], [7], []] == [block_ends(n_tasks, 20) for n_tasks in (50, 40, 7, 0)]
 
 
 def test_alpha_is_divided_among_all_comparisons() -> None:
-    assert (pytest.approx(0.005), 0.05) == (alpha_of_each(0.05, 10), alpha_of_each(0.05, 0))
+    assert (pytest.approx(0.005), 0.05) == (stopping.alpha_of_each(0.05, 10), stopping.alpha_of_each(0.05, 0))

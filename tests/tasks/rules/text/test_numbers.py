@@ -10,7 +10,7 @@ from tasks.rules.text.numbers import coverage_text, number, true_minus
     (-5, "+g", "−5"),
 ])  # fmt: skip
 def test_a_number_has_a_true_minus_sign_and_none_before_a_rounded_zero(value: float, form: str, shown: str) -> None:
-    assert number(value, form) == shown
+    assert shown == number(value, form)
 
 
 def test_in_a_text_only_what_begins_a_number_is_a_minus_sign() -> None:
@@ -23,4 +23,4 @@ def test_in_a_text_only_what_begins_a_number_is_a_minus_sign() -> None:
     (0.99999, "99.9%"), (1.0, "100.0%"), (0.57, "57.0%"), (45 / 5025, "0.8%"), (0.0, "0.0%"), (None, "–"),
 ])  # fmt: skip
 def test_a_coverage_is_rounded_down_so_that_only_a_complete_one_reads_100(share: float | None, shown: str) -> None:
-    assert coverage_text(share) == shown
+    assert shown == coverage_text(share)
