@@ -355,6 +355,6 @@ JUDGES = Page(
         DECISIONS,
         _DRIFT,
         _FAILURES,
-    ),  # fmt: skip
+    ),
     has_judge=False,
 )
