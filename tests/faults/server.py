@@ -32,7 +32,7 @@ class FaultServer:
     """
 
     def __init__(
-        self, behaviour: Behaviour = well_behaved, *, host: str = "127.0.0.1", keeps_book: bool = True,
+        self, behaviour: Behaviour = well_behaved, *, host: str = "127.0.0.1", port: int = 0, keeps_book: bool = True,
         on_response: Callable[[Entry], None] | None = None,
     ) -> None:  # fmt: skip
         self.behaviour = behaviour
@@ -48,7 +48,7 @@ class FaultServer:
         """Given method and path of a request: the error that comes instead, 0 to do as asked but say nothing, None."""
         self._book = behaviours.Book(keeps_book, on_response)
         self._batches = Batches(self, self._book)
-        self._socket = socket.create_server((host, 0), backlog=_BACKLOG)
+        self._socket = socket.create_server((host, port), backlog=_BACKLOG)
         self._address: tuple[str, int] = self._socket.getsockname()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None

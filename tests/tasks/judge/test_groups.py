@@ -1,21 +1,27 @@
 """Judges that decide several criteria in one call: their rows, costs, failures and further attempts."""
 
+import asyncio
 import json
 import math
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.config.settings import Settings
+from tasks.drift import choose_control_set, judge_control_set
+from tasks.judge.neighbours import judge_arrangement, missing
 from tasks.plan.plan import plan
-from tests.faults.behaviours import decisions, prompt_of, well_behaved
+from tasks.run.run_context import open_run_context
+from tests.faults.behaviours import criteria_of, decisions, prompt_of, well_behaved
 from tests.faults.server import Behaviour, FaultServer, HttpResponse, Request, is_judge_request
 from tests.kit import copied, endpoint, job_on, judged, prepared, rows_in, sampled
+from warehouse import Warehouse
 
 PRICE = {"input_usd_per_mtok": 0.7, "output_usd_per_mtok": 1.3}
 OPENAI = {"name": "openai/a-decider", "kind": "decisions", "criteria_per_call": "all"}
@@ -36,10 +42,13 @@ def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def job_of(server: FaultServer, warehouse: Path, judge: Mapping[str, Any], **settings: Any) -> Job:
-    """A job on two tasks with one model, and a judge with these settings."""
+def job_of(
+    server: FaultServer, warehouse: Path, judge: Mapping[str, Any], more: Sequence[Mapping[str, Any]] = (),
+    **settings: Any,
+) -> Job:  # fmt: skip
+    """A job on two tasks with one model, a judge with these settings, and more judges."""
     own = {"label": "judge", "api_base": server.api_base, "price": PRICE, **judge}
-    job = job_on("sample", warehouse, models=[endpoint("a", server.api_base)], judges=[own], **settings)
+    job = job_on("sample", warehouse, models=[endpoint("a", server.api_base)], judges=[own, *more], **settings)
     return job.model_copy(update={"limit": 2})
 
 
@@ -133,34 +142,12 @@ def spoiled(spoil: Callable[[list[Any]], Any], until: int = 1) -> Behaviour:
     return behaviour
 
 
-def edited(index: int, **values: Any) -> Callable[[list[dict[str, Any]]], list[dict[str, Any]]]:
-    return lambda given: [{**each, **values} if n == index else each for n, each in enumerate(given)]
-
-
-ENTRIES: dict[str, Callable[[list[Any]], Any]] = {
-    "missing": lambda given: [*given[:1], *given[2:]],
-    "doubled": lambda given: [*given, given[1]],
-    "malformed": edited(1, probability="0.9", criteria_met="yes", noul="0.9"),
-    "not a number": edited(1, probability=math.nan, criteria_met=None),
-    "more than one": edited(1, probability=1.5, criteria_met=1),
-    "true": edited(1, probability=True, criteria_met="true"),
-    "nested": edited(1, probability={"value": 0.5}, criteria_met={"criteria_met": True}),
-    "unknown beside missing": edited(1, name="c99", number=99),
-}
-
-
-@pytest.mark.parametrize("name", ENTRIES)
 def test_an_entry_that_cannot_be_read_fails_its_criterion_alone_and_the_piece_is_asked_again(
-    name: str, kind: str, make: Make, server: FaultServer
+    kind: str, make: Make, server: FaultServer
 ) -> None:
-    if (kind, name) == ("systemone", "doubled"):
-        pytest.skip("a mapping that Python writes has no key twice; the parser's test has one")
-    server.behaviour = spoiled(ENTRIES[name], until=2)
+    server.behaviour = spoiled(lambda given: [*given[:1], *given[2:]], until=2)
     job = make(JUDGES[kind])
-    report, n_pieces = (
-        judged(job),
-        len({each["number"] for each in ({"number": entry.digest} for entry in server.paid)}),
-    )
+    report = judged(job)
     rows = verdicts(job)
     failed = [row for row in rows if row["status"] == "parse_error"]
 
@@ -168,7 +155,6 @@ def test_an_entry_that_cannot_be_read_fails_its_criterion_alone_and_the_piece_is
     assert report.failures == {"parse_error": len(failed)}
     assert {1} == {row["attempts"] for row in rows if row["status"] != "parse_error"}
     assert {2} == {row["attempts"] for row in failed}
-    assert n_pieces == len({entry.digest for entry in server.paid})
     n_before = len(server.judge_requests)
     server.behaviour = well_behaved
     assert {} == judged(job, retry_failed=True).failures
@@ -279,3 +265,126 @@ def test_the_plan_counts_requests(kind: str, make: Make, server: FaultServer) ->
     planned = plan(job)[-1].calls
     judged(job)
     assert planned == len(server.judge_requests)
+
+
+TOO_LONG = HttpResponse(
+    status=400, error={"message": "maximum context length exceeded", "type": "invalid_request_error", "code": None}
+)
+
+
+def test_a_piece_that_does_not_fit_is_judged_one_by_one_by_a_chat_judge_and_fails_for_a_decision_model(
+    kind: str, make: Make, server: FaultServer
+) -> None:
+    def behaviour(request: Request, number: int) -> HttpResponse:
+        is_group = "questions" in request or len(criteria_of(prompt_of(request))) > 1
+        return TOO_LONG if is_judge_request(request) and is_group else well_behaved(request, number)
+
+    server.behaviour = behaviour
+    job = make(JUDGES[kind])
+    judged(job)
+    rows = verdicts(job)
+
+    if kind == "chat":
+        assert {("met", 1, 1), ("unmet", 1, 1)} == {
+            (row["status"], row["n_in_call"], row["position_in_call"]) for row in rows
+        }
+        return
+    assert {("context_length", None)} == {(row["status"], row["value"]) for row in rows}
+
+
+def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(make: Make, server: FaultServer) -> None:
+    second = {"name": "hosted_vllm/second", "label": "second", "api_base": server.api_base, "price": PRICE}
+    when = {"first": "judge", "then": "second", "when": {"confidence_below": 0.75}}
+    job = make(OPENAI, more=[second, {"label": "cascade", "cascade": when}])
+    judged(job)
+    rows = rows_in(job, "select decided_by, escalated_because, confidence, n_in_call, value from verdicts")
+    sure = [max(each["probability"], 1 - each["probability"]) for request in server.judge_requests
+            if "questions" in request for each in decisions(request)]  # fmt: skip
+
+    assert len(sure) == len(rows)
+    assert sum(each < 0.75 for each in sure) == sum(row["decided_by"] == "second" for row in rows) > 0
+    assert {("confidence",)} == {tuple(row["escalated_because"]) for row in rows if row["decided_by"] == "second"}
+    assert {None} == {row["n_in_call"] for row in rows if row["decided_by"] == "second"}
+    assert all(row["confidence"] >= 0.75 for row in rows if row["decided_by"] == "judge")
+
+
+def test_provider_batches_hold_one_line_for_each_piece(make: Make, server: FaultServer) -> None:
+    live = make(CHAT)
+    judged(live)
+    expected = [(row["criterion_id"], row["value"]) for row in verdicts(live)]
+    job = make({**CHAT, "mode": "batch", "label": "batched"})
+    n_before = len(server.judge_requests)
+    server.behaviour = well_behaved
+    judged(job)
+    rows = rows_in(job, "select criterion_id, value, cost_usd from verdicts where judge = 'batched'")
+
+    assert {tuple(each) for each in expected} == {(row["criterion_id"], row["value"]) for row in rows}
+    assert n_before == len(server.judge_requests)  # the same calls, so the ledger has them
+    assert {0.0} == {row["cost_usd"] for row in rows}
+
+
+def test_neighbours_measures_the_effect_that_the_judge_has(make: Make, server: FaultServer) -> None:
+    def influenced(request: Request, number: int) -> HttpResponse:
+        """A decision model that calls everything unmet that is not first in its call."""
+        reply = well_behaved(request, number)
+        if "questions" not in request:
+            return reply
+        first, *others = json.loads(reply.text or "")
+        return replace(reply, text=json.dumps([first, *({**each, "probability": 0.0} for each in others)]))
+
+    server.behaviour = influenced
+    job = make(SYSTEM_ONE).model_copy(update={"n_responses": 2})
+    judged(job)
+    n_before = len(server.judge_requests)
+    compared(job)
+    rows = rows_in(
+        job, "select arrangement, response_id, criterion_id, value, position_in_call from neighbour_verdicts"
+    )
+    of = {(row["arrangement"], row["response_id"], row["criterion_id"]): row for row in rows}
+    change = [
+        row["value"] - of["alone", row["response_id"], row["criterion_id"]]["value"]
+        for row in rows if row["arrangement"] == "grouped"
+    ]  # fmt: skip
+    (effect,) = rows_in(job, "select before, after, change, n from neighbour_effects where arrangement = 'grouped' "
+                             "and compared_with = 'alone' and measure_of = 'met' and breakdown = 'all'")  # fmt: skip
+
+    assert len(change) == effect["n"] > 20
+    assert math.isclose(sum(change) / len(change), effect["change"])
+    assert effect["change"] < -0.2
+    assert {0.0} == {row["value"] for row in rows if row["arrangement"] == "shuffled" and row["position_in_call"] > 1}
+    # The groups are those of the run, whose calls are not repeated.
+    n_alone, n_shuffled = len(change), len({entry.digest for entry in server.paid}) - n_before - len(change)
+    assert n_alone + n_shuffled == len(server.judge_requests) - n_before
+    compared(job)
+    assert n_alone + n_shuffled == len(server.judge_requests) - n_before
+    assert [] == rows_in(job, "select 1 from verdicts where judge like '%(alone)%'")
+
+
+def compared(job: Job) -> None:
+    """Judge what arrangements lack, and measure."""
+
+    async def run() -> None:
+        with Warehouse(job.warehouse).reader() as reader:
+            arranged = missing(job, reader)
+        async with open_run_context(job) as context:
+            for each in arranged:
+                await judge_arrangement(job, context, each)
+
+    asyncio.run(run())
+    Warehouse(job.warehouse).publish()
+    aggregate(job)
+
+
+def test_a_control_set_holds_whole_pieces_and_a_night_asks_for_each_once(make: Make, server: FaultServer) -> None:
+    job = make(SYSTEM_ONE, drift={"verdicts": 6})
+    judged(job)
+    choose_control_set(job)
+    members = rows_in(job, "select verdicts.* from control_set inner join verdicts using (verdict_id)")
+    n_before = len(server.judge_requests)
+    asyncio.run(judge_control_set(job.model_copy(update={"night": "2026-11-26"})))
+    again = rows_in(job, "select value, n_in_call from control_verdicts")
+
+    pieces = {(row["response_id"], row["piece_hash"]): row["n_in_call"] for row in members}
+    assert len(members) == sum(pieces.values()) >= 6
+    assert len(pieces) == len(server.judge_requests) - n_before
+    assert sorted(row["value"] for row in members) == sorted(row["value"] for row in again)
