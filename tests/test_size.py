@@ -20,7 +20,7 @@ BUDGETS = {
     "tasks/plan": 529, "tasks/prompts": 31, "tasks/report": 2985, "tasks/results": 182, "tasks/rules": 2312,
     "tasks/run": 1153, "tasks/sample": 68, "tasks/stopping": 189, "tests": 568, "tests/benchmarks": 1631,
     "tests/expectations": 132, "tests/faults": 1372, "tests/flows": 4708, "tests/golden": 253, "tests/mutants": 246,
-    "tests/tasks": 18463, "tests/warehouse": 1268, "warehouse": 2035, "warehouse/samples": 4,
+    "tests/tasks": 18484, "tests/warehouse": 1268, "warehouse": 2035, "warehouse/samples": 4,
 }  # fmt: skip
 """Folder of two levels -> its code lines at most: comments, docstrings and blank lines cost nothing, a line of more
 than 120 characters counts as two."""

@@ -388,3 +388,29 @@ def test_a_control_set_holds_whole_pieces_and_a_night_asks_for_each_once(make: M
     assert len(members) == sum(pieces.values()) >= 6
     assert len(pieces) == len(server.judge_requests) - n_before
     assert sorted(row["value"] for row in members) == sorted(row["value"] for row in again)
+
+
+AWAY = HttpResponse(status=307, raw=b"", headers={"Location": "http://elsewhere.example/v1/decisions"})
+SECRET = "sk-of-a-test-1234567890"
+WRONG_KEY = HttpResponse(status=401, error={"message": f"Incorrect API key provided: {SECRET}", "type": None})
+
+
+@pytest.mark.parametrize(("http_response", "status"), [(AWAY, "redirected"), (WRONG_KEY, "provider_error")])
+def test_a_request_that_no_repetition_helps_is_made_once_and_tells_no_secret(
+    http_response: HttpResponse,
+    status: str,
+    kind: str,
+    make: Make,
+    server: FaultServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("OPENAI_API_KEY", "HOSTED_VLLM_API_KEY"):
+        monkeypatch.setenv(name, SECRET)
+    server.behaviour = lambda _request, _number: http_response
+    job = make(JUDGES[kind])
+    judged(job)
+    rows = rows_in(job, "select status, value, error from verdicts")
+
+    assert {(status, None)} == {(row["status"], row["value"]) for row in rows}
+    assert not any(SECRET in row["error"] for row in rows)
+    assert len(server.book) == len({entry.digest for entry in server.entries})
