@@ -89,11 +89,8 @@ class Target:
         if self.parameters.get("api") != DECISIONS or self.is_embedded:
             return None
         provider, known = self.name.partition("/")[0], decision_providers()
-        return (
-            None
-            if provider in known
-            else f"LiteLLM cannot ask {provider}/ for decisions; it can ask {', '.join(known)}"
-        )
+        reason = f"LiteLLM cannot ask {provider}/ for decisions; it can ask {', '.join(known)}"
+        return None if provider in known else reason
 
     @property
     def last_resort(self) -> Mapping[str, Any] | None:

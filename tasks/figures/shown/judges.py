@@ -341,20 +341,7 @@ JUDGES = Page(
     "Judges",
     "Whether the judges can be trusted: how far they agree with people, with each other and with themselves, where "
     "they disagree, and whether they drift.",
-    (
-        _AGREEMENT,
-        _VARIANTS,
-        _CONFUSION,
-        _BREAKDOWNS,
-        _RELIABILITY,
-        _CALIBRATION,
-        _DIAGRAM,
-        _NEIGHBOURS,
-        _LENIENCY,
-        _FAVOURS,
-        DECISIONS,
-        _DRIFT,
-        _FAILURES,
-    ),
+    (_AGREEMENT, _VARIANTS, _CONFUSION, _BREAKDOWNS, _RELIABILITY, _CALIBRATION, _DIAGRAM, _NEIGHBOURS,
+     _LENIENCY, _FAVOURS, DECISIONS, _DRIFT, _FAILURES),
     has_judge=False,
-)
+)  # fmt: skip
