@@ -90,7 +90,7 @@ def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(server: Fa
     server.strikes = lambda seen: 503 if seen.startswith("GET /v1/batches/") else None
     report = judged(job)
     assert (0, N_CRITERIA) == (report.rows, report.skipped)
-    assert "batch batch_000001 goes on with 98 calls" in report.warnings[0]
+    assert "batch batch_000001 is still running, with 98 calls" in report.warnings[0]
     assert "Struck" in report.warnings[0]
     server.strikes = lambda _: None
     assert N_CRITERIA == judged(job).rows
