@@ -16,9 +16,9 @@ BUDGETS = {
     40, "tasks/alerts": 377, "tasks/analyses": 719, "tasks/benchmarks": 687, "tasks/bundles": 326, "tasks/cascade":
     186, "tasks/certify": 578, "tasks/check": 136, "tasks/compare": 656, "tasks/config": 564, "tasks/console": 136,
     "tasks/dataset": 335, "tasks/drift": 201, "tasks/exports": 1152, "tasks/figures": 2830, "tasks/hard_subset":
-    258, "tasks/imports": 2016, "tasks/judge": 883, "tasks/llm": 3082, "tasks/maintain": 333, "tasks/measures": 437,
-    "tasks/plan": 529, "tasks/prompts": 31, "tasks/report": 2985, "tasks/results": 182, "tasks/rules": 2312,
-    "tasks/run": 1153, "tasks/sample": 68, "tasks/stopping": 189, "tests": 568, "tests/benchmarks": 1631,
+    258, "tasks/imports": 2016, "tasks/judge": 885, "tasks/llm": 3082, "tasks/maintain": 333, "tasks/measures": 437,
+    "tasks/plan": 527, "tasks/prompts": 31, "tasks/report": 2985, "tasks/results": 182, "tasks/rules": 2311,
+    "tasks/run": 1152, "tasks/sample": 68, "tasks/stopping": 189, "tests": 568, "tests/benchmarks": 1631,
     "tests/expectations": 132, "tests/faults": 1372, "tests/flows": 4708, "tests/golden": 253, "tests/mutants": 246,
     "tests/tasks": 18484, "tests/warehouse": 1268, "warehouse": 2035, "warehouse/samples": 4,
 }  # fmt: skip

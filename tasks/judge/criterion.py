@@ -147,6 +147,10 @@ class CriterionJudge:
         is_batched = call.is_batched and not (is_live and call.allows_live)
         return await call_and_parse(self.gateway, replace(call, is_batched=is_batched), reply_spec)
 
+    def unjudged(self, row: CriterionToJudge, **in_call: int) -> JudgedCriterion:
+        """Return a criterion under the identity of its verdict, before it is judged; `in_call` as in the class."""
+        return JudgedCriterion(row, verdict_id_of(self.owner, row, self.vintage), in_call=in_call)
+
     def are_whole(self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message]) -> list[bool]:
         """Return for each criterion of a response whether the judge's prompt can hold the whole response."""
         texts = [each.criterion_text for each in criteria]
@@ -175,7 +179,7 @@ class CriterionJudge:
         done: Callable[[JudgedCriterion], None],
     ) -> None:  # fmt: skip
         """Judge criteria of one response, and hand on each as soon as it is decided, has failed, or is not called."""
-        judged = [JudgedCriterion(row, verdict_id_of(self.owner, row, self.vintage)) for row in criteria]
+        judged = [self.unjudged(row) for row in criteria]
         of_response = ResponseJudge(self, self.fit, messages, criteria[0].response_text, priority, done)
         await of_response.judge(judged)
 

@@ -98,7 +98,7 @@ class GroupJudge:
             messages = conversations[of_response[0].task_id].messages
             for piece in pieces_of(of_response):
                 if (call := self._call(piece, messages)) is not None:
-                    further = self._further(call, len(piece))
+                    _, further = self._state(call, len(piece))
                     yield further if further and further.is_batched else None, sum(row.is_missing for row in piece)
 
     def _call(self, piece: Sequence[CriterionToJudge], messages: Sequence[Message]) -> Call | None:
@@ -123,33 +123,36 @@ class GroupJudge:
         parameters = {**by.target.parameters, "max_tokens": most_tokens * len(piece)}
         return replace(call, target=replace(by.target, parameters=parameters))
 
-    def _further(self, call: Call, n_criteria: int) -> Call | None:
-        """Return the next attempt of a call; None if its replies decide the piece, or there are enough."""
+    def _state(self, call: Call, n_criteria: int) -> tuple[list[PieceEntry], Call | None]:
+        """Return what a call has given so far, and its next attempt; None if it is decided or had enough attempts."""
         history = self.by.gateway.history(call)
         replies = [entry for entry in history.entries if entry.reply.status == OK]
         entries = self.entries_of(call, history, n_criteria)
         is_decided = all(isinstance(each.entry, Verdict) for each in entries)
         if is_decided or sum(entry.attempt > history.spent for entry in replies) >= _MOST_REPLIES:
-            return None
+            return entries, None
         last = max([history.spent, *(entry.attempt for entry in replies)])
-        return replace(call, after_attempt=last, is_batched=call.is_batched and not (replies and call.allows_live))
+        is_batched = call.is_batched and not (replies and call.allows_live)
+        return entries, replace(call, after_attempt=last, is_batched=is_batched)
 
     async def _judge_piece(
         self, piece: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...], done: Done
     ) -> None:
         call, failure, is_called = await asyncio.to_thread(self._call, piece, messages), None, True
-        try:
-            while call is not None and failure is None and (further := self._further(call, len(piece))) is not None:
-                reply = await self.by.gateway.complete(replace(further, priority=priority))
-                failure = None if reply.status == OK else reply
-        except NotCalled:
-            is_called = False
-        does_not_fit = call is None or (failure is not None and failure.status == CONTEXT_LENGTH)
-        if does_not_fit and not self.by.judge_config.judge.is_decision_model:
+        if call is None:
             await self._judge_one_by_one(piece, messages, priority, done)
             return
-        assert call is not None
-        entries = self.entries_of(call, self.by.gateway.history(call), len(piece))
+        entries, further = self._state(call, len(piece))
+        try:
+            while failure is None and further is not None:
+                reply = await self.by.gateway.complete(replace(further, priority=priority))
+                failure = None if reply.status == OK else reply
+                entries, further = self._state(call, len(piece))
+        except NotCalled:
+            is_called = False
+        if failure is not None and failure.status == CONTEXT_LENGTH and not self.judge_config.judge.is_decision_model:
+            await self._judge_one_by_one(piece, messages, priority, done)
+            return
         for position, (row, entry) in enumerate(zip(piece, entries, strict=True), start=1):
             if row.is_missing:
                 done(self._judged(row, position, len(piece), entry, failure, is_called=is_called))
@@ -158,8 +161,7 @@ class GroupJudge:
         self, row: CriterionToJudge, position: int, n_in_call: int, entry: PieceEntry, failure: Reply | None, *,
         is_called: bool,
     ) -> JudgedCriterion:  # fmt: skip
-        in_call = {"n_in_call": n_in_call, "position_in_call": position}
-        judged = JudgedCriterion(row, verdict_id_of(self.by.owner, row, self.by.vintage), in_call=in_call)
+        judged = self.by.unjudged(row, n_in_call=n_in_call, position_in_call=position)
         if isinstance(entry.entry, Verdict):
             judged.verdict, judged.reply = entry.entry, replace(entry.reply, **entry.usage)
         elif is_called and failure is not None and failure.status != EMPTY:
@@ -173,12 +175,7 @@ class GroupJudge:
         self, piece: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...], done: Done
     ) -> None:
         """Judge the missing criteria of a piece that does not fit into one call, each as a group of its own."""
-        in_call = {"n_in_call": 1, "position_in_call": 1}
-        judged = [
-            JudgedCriterion(row, verdict_id_of(self.by.owner, row, self.by.vintage), in_call=in_call)
-            for row in piece
-            if row.is_missing
-        ]
+        judged = [self.by.unjudged(row, n_in_call=1, position_in_call=1) for row in piece if row.is_missing]
         await ResponseJudge(self.by, self.by.fit, messages, piece[0].response_text, priority, done).judge(judged)
 
     def entries_of(self, call: Call, history: History, n_criteria: int) -> list[PieceEntry]:

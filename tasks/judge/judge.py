@@ -76,6 +76,14 @@ async def judge_criteria(
     else:
         first = [judge_of(await CriterionJudge.of(gateway, each, judge_config, vintage)) for each in cascade.first]
         judge = CascadeJudge(first, await CriterionJudge.of(gateway, cascade.then, judge_config, vintage), cascade.when)
+    await judge_each_response(judge, criteria, conversations, rows, batch_index)
+
+
+async def judge_each_response(
+    judge: CriterionJudge | GroupJudge | CascadeJudge, criteria: Sequence[CriterionToJudge],
+    conversations: Mapping[str, Conversation], rows: VerdictRows, batch_index: int = 0,
+) -> None:  # fmt: skip
+    """Have a judge decide criteria, those of one response together, and write the verdicts."""
     async with asyncio.TaskGroup() as group:
         for number, of_response in enumerate(by_response(criteria)):
             messages = conversations[of_response[0].task_id].messages

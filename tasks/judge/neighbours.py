@@ -13,6 +13,7 @@ from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.judge.criterion import CriterionJudge, CriterionToJudge, by_response, writing_verdicts
 from tasks.judge.groups import judge_of, pieces_of
+from tasks.judge.judge import judge_each_response
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.run import missing_work
@@ -124,8 +125,5 @@ async def judge_arrangement(job: Job, context: RunContext, arranged: Arranged) -
     judge = judge_of(await CriterionJudge.of(gateway, live, owner))
     columns = {"arrangement": arranged.arrangement}
     with writing_verdicts(job, context, wanted, arranged.judge_config, report, "neighbour_verdicts", columns) as rows:
-        async with asyncio.TaskGroup() as group:
-            for number, of_response in enumerate(by_response(arranged.criteria)):
-                messages = arranged.conversations[of_response[0].task_id].messages
-                group.create_task(judge.judge_response(of_response, messages, (0, number), rows.write))
+        await judge_each_response(judge, arranged.criteria, arranged.conversations, rows)
     return report

@@ -171,10 +171,8 @@ def plan_neighbours(job: Job) -> list[Planned]:
         for each in neighbours.missing(job, reader):
             config = neighbours.called_config(each, wanted)
             measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(config))
-            label, prices = (
-                f"{each.judge_config.judge.label}, {each.arrangement}",
-                prices_of(judge_target(config.judge)),
-            )
+            label = f"{each.judge_config.judge.label}, {each.arrangement}"
+            prices = prices_of(judge_target(config.judge))
             rows.append(estimate.planned_calls(neighbours.STAGE, label, each.n_calls, measured, prices))
         return rows
 
@@ -296,8 +294,8 @@ def _control(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeC
     n_left = max(0, (members["n"] or job.settings.drift.verdicts) - done["n"])
     if called.judge_config.piece_size is not None:
         (measured_size,) = reader.select("verdicts", "avg(n_in_call) as n", **_identity(judge_config))
-        n_left /= measured_size["n"] or min(called.judge_config.piece_size, n_left or 1)
-    calls = math.ceil(n_left * called.times)
+        n_left = math.ceil(n_left / (measured_size["n"] or called.judge_config.piece_size))
+    calls = round(n_left * called.times)
     judge = called.judge_config.judge
     measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(called.judge_config))
     planned = estimate.planned_calls("drift", judge.label, calls, measured, prices_of(judge_target(judge)))

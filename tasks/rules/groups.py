@@ -77,9 +77,8 @@ def parse_group(reply: str, n_criteria: int, grading: str, *, omits_think_tag: b
         loaded = loaded[ENTRIES]
     if not isinstance(loaded, list):
         raise VerdictError(f"not a JSON array but {type(loaded).__name__}")
-    numbered = [(entry.get("number") if isinstance(entry, dict) else None, entry) for entry in loaded]
-    # `True` equals 1, and 1.0 does too; neither is a number that was asked about.
-    known = [(number, entry) for number, entry in numbered if type(number) is int]
+    # `True` and 1.0 equal 1, but neither is the number of a criterion.
+    known = [(each["number"], each) for each in loaded if isinstance(each, dict) and type(each.get("number")) is int]
     return _read(known, range(1, n_criteria + 1), lambda entry: _decided(entry, grading))
 
 

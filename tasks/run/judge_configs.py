@@ -42,8 +42,7 @@ def judge_target(judge: Judge) -> Target:
     A cascade's is that of its second judge, under an identity of its own: that of both judges and of its rule.
     """
     rubric = None if judge.rubric == ORIGINAL else judge.rubric
-    own: dict[str, Any] = {}
-    own |= {
+    own: dict[str, Any] = {
         "explanation_chars": judge.explanation_chars,
         "structured_output": judge.structured_output,
         "rubric": rubric,

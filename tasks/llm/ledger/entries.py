@@ -156,7 +156,7 @@ class History:
     def after(self, attempt: int) -> "History":
         """Return the entries after an attempt."""
         entries = tuple(entry for entry in self.entries if entry.attempt > attempt)
-        return replace(self, entries=entries, spent=max(self.spent, attempt), late=self.late - set(range(attempt + 1)))
+        return replace(self, entries=entries, spent=max(self.spent, attempt))
 
     @property
     def next_attempt(self) -> int:
