@@ -218,7 +218,7 @@ def _key(job: Job) -> dict[str, Any]:
 
 
 def _pairs(job: Job, reader: Reader, night: str | None) -> list[dict[str, Any]]:
-    """Return the model runs of a vintage (`night`), each with the vintage before that it is compared with."""
+    """Return the model runs of a vintage (`night`), each with the earlier vintage that it is compared with."""
     given = _key(job) | {"night": night}
     return [given | row for row in reader.rows(sql.read("queries/nightly/pairs"), given)]
 

@@ -335,7 +335,7 @@ async def progress_shown(
         bar = await _show(job, "", ProgressArtifact, text, bar, progress=100.0 * done / total)
         states = senders.states if senders else ()
         if rows := [vars(each) | {"calls_per_s": round(each.calls_per_s, 1)} for each in states]:
-            text = f"What makes the calls of run {job.run_id}"
+            text = f"Senders of run {job.run_id}"
             table = await _show(job, "senders", TableArtifact, text, table, table=rows)
 
     async def watch() -> None:

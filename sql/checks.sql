@@ -63,7 +63,7 @@ where benchmark = $benchmark and dataset_revision = $revision
 order by response_id;
 
 -- name: rubrics
--- Every task of a revision, with what its rubric and its conversation are like.
+-- Every task of a revision, with properties of its rubric and conversation.
 with positive as (
     select task_id, count(*) as n_positive
     from criteria

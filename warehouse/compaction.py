@@ -35,7 +35,7 @@ from warehouse.tables import TABLES, StoredTable
 LARGE_ROWS = 500_000
 """Number of rows from which a part is not rewritten."""
 GRACE_S = 3600.0
-"""How long a replaced file is kept for readers that have already looked up its path."""
+"""Seconds for which a replaced file is kept, for readers that have already looked up its path."""
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def manifest_of_files(folder: Path) -> Manifest:
 
 
 def manifests_damaged(store: PartStore, listing: Listing | None) -> Iterator[tuple[str, str]]:
-    """Yield tables whose manifest is damaged, or missing beside merged parts that should be current; with the problem.
+    """Yield each table whose manifest is damaged, or missing although merged parts should be current; and the problem.
 
     Merged parts without a manifest may also be leftovers of a killed compaction; the list does not name those.
     """

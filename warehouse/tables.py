@@ -11,7 +11,7 @@ from warehouse.columns import COLUMNS
 _TASK = "benchmark dataset_revision task_id"
 _BY_JUDGE = "judge judge_config_hash template_hash grading judge_trial"
 GIVEN = "probability confidence n_in_call position_in_call piece_hash"
-"""What only verdicts of some judges have beside their decision."""
+"""Columns that only the verdicts of some judges fill."""
 _USAGE = "prompt_tokens cached_tokens completion_tokens"
 _WRITER = "model model_config_hash served_model served_fingerprint template_hash"
 _OUTCOME = (
@@ -60,7 +60,7 @@ _TABLES = (
     _table("task_rows", "A task of a data-set revision, as ingested.",
            f"{_TASK} field topic expert turns turn_pattern decision_types economic_pathways n_criteria "
            "positive_weight negative_weight has_reference_texts n_rows conversation_id content_hash", _TASK),
-    _table("split_members", "A task's place in a split, with its canary.",
+    _table("split_members", "The membership of a task in a split, with its canary.",
            "benchmark dataset_revision split task_id position canary", "benchmark dataset_revision split task_id"),
     _table("criteria", "A criterion of a task, including refused tasks.",
            f"{_TASK} criterion_id position title category weight weight_text severity content_hash",
@@ -149,7 +149,7 @@ _TABLES = (
            "created_at", "tree_id node_id"),
     _table("capability_members", "A criterion in a node of a tree of capabilities, in each node above it too.",
            f"tree_id node_id {_TASK} criterion_id criterion_hash is_leaf", "tree_id node_id task_id criterion_id"),
-    _table("capability_analyses", "The latest comparison under each judge, with a fingerprint of what it rests on.",
+    _table("capability_analyses", "The latest comparison under each judge, with a fingerprint of its inputs.",
            f"benchmark dataset_revision {_BY_JUDGE} analysis_id method created_at",
            f"benchmark dataset_revision {_BY_JUDGE}"),
     _table("capability_measures", "A model's score in a node of a tree of capabilities, with its interval.",

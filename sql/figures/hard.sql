@@ -142,8 +142,8 @@ ranked as (
             n_selected
             + row_number() over (
                 partition by selection_id, is_selected
-                -- Ties go by task; equal values may differ in the last
-                -- digits.
+                -- Equal values may differ in the last digits; ties are
+                -- ordered by task.
                 order by round(mean_score, 12), task_id
             )
         ) as rank,

@@ -103,7 +103,7 @@ qualify night = max(night) over (partition by judge) and is_out_of_control
 order by judge;
 
 -- name: facts
--- The size of what was evaluated, in one row.
+-- The numbers of tasks, models, responses and verdicts, in one row.
 with of_report as (
     select shown_responses.response_id, shown_responses.source, shown_responses.status,
         shown_responses.cost_usd

@@ -1,5 +1,5 @@
--- Steps that queries of the report share: a query that reads one of them begins
--- with it, and with the steps that it reads itself.
+-- Steps that several queries share. A query starts with the steps that it reads,
+-- and with the steps that those read.
 
 -- name: entries
 -- One row: a sampling of a configured model that is shown, under its label.
@@ -216,8 +216,8 @@ with first_verdicts as (
     group by all
 ),
 
--- Nights in which the judge was out of control; their scores are not compared
--- with.
+-- Nights in which the judge was out of control; no score is compared with
+-- theirs.
 drifted as (
     select distinct dataset_revision,
         night as vintage,

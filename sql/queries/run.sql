@@ -1,6 +1,7 @@
 -- name: cut_rubrics
--- One row: a criterion of a rubric, with the piece of it that a judge of so many
--- criteria a call decides together; without a size there are no pieces.
+-- One row: a criterion of a rubric, with its piece: the criteria that a judge
+-- decides in the same call, if its calls have this size. Without a size there
+-- are no pieces.
 with numbered as (
     select * exclude (rubric, original_id),
         (row_number() over (
@@ -161,8 +162,8 @@ order by list_position($tasks::varchar[], criteria.task_id), criteria.position;
 
 -- name: missing_verdicts
 -- One row: a criterion of some responses that a judge configuration has not
--- decided, or one beside it in a piece of the rubric; responses in the order
--- given, criteria in the rubric's.
+-- decided, or another criterion of its piece of the rubric. Responses are in the
+-- given order, criteria in that of the rubric.
 --
 -- with: queries/run/cut_rubrics
 with chosen as (

@@ -28,8 +28,8 @@ create macro exact_corr(x, y) as
 (count(*) * sum(x * y) - sum(x) * sum(y))
 / sqrt((count(*) * sum(x * x) - pow(sum(x), 2)) * (count(*) * sum(y * y) - pow(sum(y), 2)));
 
--- The kinds of a criterion by its words: one that holds a number, a negation, or
--- a list of which so many are needed.
+-- The kinds of a criterion by its words: it has a number, a negation, or a list
+-- of which a certain number is needed.
 create macro kinds_of(title) as
 list_filter(
     [

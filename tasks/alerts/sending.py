@@ -254,7 +254,7 @@ def _stored(job: Job, table: str, columns: str, **where: Any) -> list[dict[str, 
 
 
 def store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery] = ()) -> None:
-    """Write alerts and deliveries, except alerts stored before; they can be read after the next publication."""
+    """Write deliveries, and alerts that are not stored yet; the next publication shows them."""
     warehouse, night = Warehouse(job.warehouse), NightRun.of(job)
     known = {row["alert_id"] for row in _stored(job, "alerts", "alert_id")} if alerts else set()
     common = {"run_id": job.run_id, "night": job.night, "created_at": datetime.now(UTC)}

@@ -40,7 +40,7 @@ FEWEST_CRITERIA = 15
 MOST_LEAVES = 200
 """A large tree's smallest nodes are larger, because each tested node reduces the power of all other tests."""
 MORE_BRANCHES = 5
-"""The tried numbers of children of a node; the one with the best silhouette is used."""
+"""Number of candidates for a node's number of children; the one with the best silhouette is used."""
 _DIMENSIONS = 100
 _SILHOUETTE_SAMPLE = 1_000
 _STARTS = 4

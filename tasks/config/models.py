@@ -223,7 +223,7 @@ class Capabilities(Strict):
     embedding: Embedding | None = None
 
     def problems(self) -> Iterator[str]:
-        """Yield a lack of phrases, or several phrases for each criterion."""
+        """Yield a problem if criteria have no phrase, or several."""
         if self.embedding is not None and self.model is None:
             yield "`embedding` needs `model`, which writes the phrases"
         if self.model is not None and self.model.trials != 1:
@@ -241,7 +241,7 @@ class Escalation(Strict):
     confidence_below: Annotated[float, Field(gt=0, le=1)] | None = None
 
     def problems(self) -> Iterator[str]:
-        """Yield the lack of conditions."""
+        """Yield a problem if there is no condition."""
         if self.rule.n_conditions == 0:
             yield f"is empty; give at least one of {', '.join(type(self).model_fields)}"
 
@@ -347,7 +347,7 @@ class Judge(Analyst):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """As for any model, and what kind of call it is."""
+        """The parameters of any model, and the kind of call."""
         return {**super().parameters, **({"api": "decisions"} if self.is_decision_model else {})}
 
 

@@ -84,7 +84,7 @@ _SECRET_HOSTS = ("hooks.slack.com/", "discord.com/api/webhooks/", "discordapp.co
 
 
 def _without_secrets(address: str) -> str:
-    """Return the stored form of an address: a reference unchanged, of others only the host."""
+    """Return the stored form of an address: a reference is kept unchanged, of any other address only the host."""
     host = re.compile(r"(https?://)(?:[^/?#]*@)?([\w.:\[\]${}-]*)").match(address)
     if REFERENCE.fullmatch(address):
         return address

@@ -276,7 +276,7 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
 
 
 def _stored(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:
-    """Return those of some cells that are stored rows, each with a flag for a decided row."""
+    """Return the cells with a stored row, each with a flag: true if the row is decided."""
     parameters = {"cells": list(cells), "decided": list(DECIDED_STATUSES)}
     rows = reader.rows(sql.read("queries/maintain/stored_calls"), parameters)
     return {row["cell"]: row["is_decided"] for row in rows}

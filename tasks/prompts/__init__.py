@@ -49,7 +49,7 @@ _UNMARKED = {"evidence_v2": "evidence_v1"}
 
 
 def load_evidence_template(name: str, beside: str) -> str:
-    """Return the template of requests for evidence in a part of a long report, for a judge template's text."""
+    """Return the evidence template `name` in the form that fits the text of a judge template (`beside`)."""
     return _read(FOLDER / f"{name if is_marked(beside) else _UNMARKED.get(name, name)}.txt", evidence.PLACEHOLDERS)
 
 

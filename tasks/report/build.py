@@ -1,10 +1,9 @@
 """The build of a report: figures, pages and their files, in an order that keeps open pages working; served pages.
 
-The first page of a report folder lists the benchmarks of the warehouse, with links to their reports.
+The first page of a report folder lists the benchmarks of the warehouse and links to their reports.
 """
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
@@ -64,14 +63,11 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
         ranked = rankings(scope)
         pages = [page for page in PAGES if not page.needs or scope.has_rows(page.needs)]
         common = _common(scope, ranked, pages)
-        with ThreadPoolExecutor(1) as beside:
-            # Drawing uses one core, and leaves another one to the database, compression and hashes.
-            rendered = beside.submit(lambda: [_rendered(page, scope, site, common, ranked) for page in pages])
-            # The vintages that the latest ones are compared with: pages can show both responses side by side.
-            earlier = [{**each, "vintage": each["first_vintage"], "entry": each["model"]} for each in scope.changes]
-            rendered.result()
-            write_drilldown(scope, site, common, earlier)
-        for page, html in reversed([*zip(pages, rendered.result(), strict=True)]):
+        rendered = [(page, _rendered(page, scope, site, common, ranked)) for page in pages]
+        # The vintages that the latest ones are compared with: pages can show both responses side by side.
+        earlier = [{**each, "vintage": each["first_vintage"], "entry": each["model"]} for each in scope.changes]
+        write_drilldown(scope, site, common, earlier)
+        for page, html in reversed(rendered):
             site.write(f"{page.name}.html", html)
         compare = render(COMPARE.template, report=common, page=COMPARE, title=COMPARE.title, comparison=None)
         site.write(f"{COMPARE.name}.html", compare)

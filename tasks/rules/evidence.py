@@ -63,9 +63,9 @@ def parse_evidence(reply: str, *, omits_think_tag: bool = False) -> tuple[str, .
 
 
 def shown(evidence: Sequence[Sequence[str]], n_chunks: int, round_: int, *, is_indented: bool = False) -> str:
-    """Return the text that replaces a report of `n_chunks` chunks in the last call: a round's findings by chunk.
+    """Return the findings of a round by chunk: the text that replaces a report of `n_chunks` chunks in the last call.
 
-    With `is_indented` further lines of a quotation are indented, so that none of them looks like the name of a chunk.
+    With `is_indented` all lines of a quotation after the first are indented, so that none looks like a chunk's name.
     """
     named = "Part" if round_ == 1 else "Notes"
     if is_indented:

@@ -1,5 +1,5 @@
--- Which criteria cost the last model most against the first one, in points of
--- the score?
+-- On which criteria does the last model lose most against the first one, in
+-- points of the score?
 with ends as (
     select task_set_id,
         arg_min(model_run_id, rank) as first_series,

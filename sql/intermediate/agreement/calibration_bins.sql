@@ -1,9 +1,9 @@
 -- One row: a bin of a judge's probabilities on the criteria of a task under a
 -- label, with the sums of what the judge and another grader say.
 --
--- Compared is a judge with probabilities in its first repetition with every
--- other judge and person in theirs. Labels are those of criteria: category,
--- severity, sign of the weight, and kind by its words.
+-- A judge with probabilities is compared with every other judge and person, each
+-- in the first repetition. Labels are those of criteria: category, severity,
+-- sign of the weight, and kind by its words.
 --
 -- built as: table
 -- depends on: temp.graded, criteria, graders, intermediate.judge_configs

@@ -1,5 +1,5 @@
 -- One row: a judge with probabilities and another grader under a label, with a
--- fingerprint of what their calibration rests on.
+-- fingerprint of the inputs of their calibration.
 --
 -- built as: view
 -- depends on: intermediate.calibration_bins

@@ -1,5 +1,5 @@
 -- One row: two arrangements of a judge's calls under a label, with a fingerprint
--- of what their difference rests on.
+-- of the inputs of their difference.
 --
 -- built as: view
 -- depends on: intermediate.neighbour_changes

@@ -1,6 +1,7 @@
--- One row: a row of a leaderboard, whole or under a label, on a split or on an
--- own hard selection, with intervals, rank, length and cost. On whole task sets
--- models without a verdict have rows too.
+-- One row: a model run on a leaderboard, with intervals, rank, length and cost:
+-- of the whole rubric or of a label, on a split or an own hard selection.
+--
+-- With the whole rubric, models without a verdict have rows too.
 --
 -- built as: table
 -- depends on: intermediate.hiding_runs, intermediate.mean_scores,

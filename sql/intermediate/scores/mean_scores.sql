@@ -21,7 +21,7 @@ with means as (
         sum(n_decided)::bigint as n_decided,
         sum(n_met) as n_met,
         sum(n_judged)::bigint as n_judged,
-        -- Changes with any value, trial of it, or task.
+        -- It changes with any value, trial or task of the figure.
         bit_xor(
             hash(breakdown_values.task_id, complete_trials, trial_values, n_met, n_judged)
         ) filter (value is not null) as basis

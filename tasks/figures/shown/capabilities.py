@@ -13,10 +13,11 @@ _SCORE = (Column("value", "Score", "score"), *columns("is_small ci_low ci_high n
 _WEAKNESSES = Figure(
     "weaknesses",
     "Where models are weak",
-    "Capabilities in which a model does significantly worse than in its other criteria, or than another model: found "
-    "on one half of the tasks, and confirmed on the other; the difference, its 95 % interval and p are of the latter. "
-    "The score is the min-normalised score of the criteria of a capability, the mean over tasks. p is corrected for "
-    "all candidates of the model, so at most 5 % of models without any weakness would be listed here.",
+    "Capabilities in which a model scores significantly lower than in its other criteria, or than another model. They "
+    "are found on one half of the tasks and confirmed on the other; the difference, its 95 % interval and p are of "
+    "the second half. The score is the min-normalised score of the criteria of a capability, as the mean over tasks. "
+    "p is corrected for all candidates of the model, so at most 5 % of models without a weakness have one in this "
+    "list.",
     (
         *columns("judge_config model capability field compared_with"), Column("value", "here", "score", "Score"),
         *columns("compared_value"), Column("gap", "Difference", "signed"), *columns("is_small"), *ends("gap_ci"),
@@ -38,14 +39,15 @@ _SCORES = Figure(
 CANDIDATES = Figure(
     "weakness_candidates",
     "Candidates for weaknesses",
-    "In how many capabilities a model was found weak on one half of the tasks, and in how many that was confirmed.",
+    "The number of capabilities in which a model was found weak on one half of the tasks, and the number of confirmed "
+    "ones.",
     columns("compared_model n_candidates n_confirmed"),
     given={"model": ""},
 )
 EXAMPLES = Figure(
     "weakness_examples",
     "Not handled rightly",
-    "The criteria of its weaknesses that a model handled wrongly in every trial, the heaviest first.",
+    "The criteria of a model's weaknesses that it handled wrongly in every trial, those with the largest weight first.",
     columns("capability task_id weight title"),
     given={"model": "", "than": None, "n_examples": 2},
 )
@@ -53,8 +55,8 @@ EXAMPLES = Figure(
 CAPABILITIES = Page(
     "capabilities",
     "Capabilities",
-    "What the criteria ask of a model, in a tree of capabilities that a model described and named, and how well each "
-    "model does in each of them.",
+    "The abilities that criteria need, in a tree that a model described and named, and the score of each model in "
+    "each of them.",
     (_WEAKNESSES, _SCORES),
     template="capabilities/page.html",
     needs="capability_trees",

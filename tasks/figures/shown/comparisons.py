@@ -96,10 +96,9 @@ _COMMON: dict[str, Any] = {
 DIFF = Figure(
     "diff",
     "Differences",
-    "Second mean minus first mean on the tasks that are complete on both sides, with its 95 % interval for other "
-    "tasks of the same kind. Only results that are equal in everything else are paired. The corrected p-value takes "
-    "all differences shown into account (Holm); the smallest detectable difference is what one comparison finds with "
-    "a power of 80 %.",
+    "Second mean minus first mean, on the tasks that are complete on both sides, with its 95 % interval for other "
+    "tasks of the same kind. The two sides differ in nothing else. The corrected p-value (Holm) takes all differences "
+    "shown into account. The smallest detectable difference is the one that a comparison finds with a power of 80 %.",
     (
         *_SIDES, *columns("difference is_small"), *ends("ci"), *columns(
             "no_interval p_value p_adjusted is_significant n_tasks n_tasks_wanted smallest_detectable "
@@ -114,7 +113,7 @@ DIFF = Figure(
 CATEGORIES = Figure(
     "diff_categories",
     "Contribution of each category to the difference",
-    "What the criteria that flipped add to the difference, by category, largest loss first.",
+    "The part of the difference that is due to flipped criteria, by category, largest loss first.",
     (*_SIDES, *columns("category n_criteria"), *_FLIPS, *columns("contribution")),
     compute=_part("categories"),
     listed=_detailed,
@@ -124,7 +123,7 @@ CATEGORIES = Figure(
 TASKS = Figure(
     "diff_tasks",
     "Tasks, largest loss first",
-    "The score of each task on both sides, and how many of its criteria flipped.",
+    "The score of each task on both sides, and the number of its criteria that flipped.",
     (*_SIDES, *columns("task_id first_score second_score difference"), *_FLIPS),
     compute=_part("tasks"),
     listed=_worst,
@@ -133,7 +132,7 @@ TASKS = Figure(
 FLIPS = Figure(
     "diff_flips",
     "Flipped criteria, largest loss first",
-    "Criteria that both sides decided, and not alike; the effect is what the change is worth to the task's score.",
+    "Criteria that both sides decided differently, with the effect of the flip on the task's score.",
     columns("first second where split title category weight first_decision second_decision effect task_id"),
     compute=_part("flips"),
     listed=_detailed,

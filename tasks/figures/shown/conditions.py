@@ -83,13 +83,13 @@ def on_differences(rows: Rows) -> Iterator[str]:
     if any(row["p_value"] is not None for row in rows):
         yield (
             "Intervals, p and smallest detectable differences (power 80 %) are for each comparison alone. The "
-            "corrected p (Holm) takes all comparisons over the whole rubric into account that have the same split, "
-            "judge and vintage; of categories all comparisons by category, of all models and conditions."
+            "corrected p (Holm) takes all comparisons over the whole rubric with the same split, judge and vintage "
+            "into account; for categories, all comparisons by category of all models and conditions."
         )
     if any(1 in {row["n_trials"], row["baseline_n_trials"]} for row in rows):
         yield (
-            "One trial: intervals and tests say what other tasks of the same kind would show, not what another run on "
-            "the same tasks would; `trials` above 1 averages over runs."
+            "One trial: intervals and tests are for other tasks of the same kind, not for another run on the same "
+            "tasks; `trials` above 1 averages over runs."
         )
 
 
@@ -106,8 +106,7 @@ def on_responses(rows: Rows) -> Iterator[str]:
 CONDITIONS = Page(
     "conditions",
     "Conditions",
-    "What tools, effort or a system prompt change: each model under several conditions, beside the same model under "
-    "its baseline.",
+    "The effect of tools, effort or a system prompt: each model under several conditions, compared with its baseline.",
     (
         Figure(
             "conditions",
@@ -162,9 +161,9 @@ CONDITIONS = Page(
         Figure(
             "condition_changes",
             "Criteria that changed",
-            "Of the criteria that were decided on both sides, those whose verdict differs, or whose mean over the "
-            "trials does. A criterion gains points if its change raises the score: one with a positive weight that is "
-            "now met, or one with a negative weight that is no longer met. Points are its weight times the change.",
+            "Criteria that both sides decided, and whose verdict, or mean over the trials, differs. A criterion gains "
+            "points if its change raises the score: one with a positive weight that is now met, or one with a "
+            "negative weight that is no longer met. Points are its weight times the change.",
             (
                 *_COMPARISON,
                 *columns(
@@ -207,7 +206,7 @@ def last_looks(rows: Rows) -> list[Plot]:
 STOPPING = Page(
     "stopping",
     "Stopping",
-    "Comparisons that end their evaluation when they are settled: after how many tasks, and what they found.",
+    "Comparisons whose evaluation ends when they are settled: the number of tasks they took, and their results.",
     (
         Figure(
             "stopped_comparisons",

@@ -40,8 +40,8 @@ def _front(rows: Rows) -> charts.Chart:
 DECISIONS = Figure(
     "cascade_decisions",
     "Who decided, and why",
-    "Verdicts of configured cascades: how many the first judge decided at once, and why the others went to the "
-    "second one. A verdict with several reasons counts under each.",
+    "Verdicts of configured cascades: the number that the first judge decided, and the reasons to ask the second "
+    "judge for the others. A verdict with several reasons counts under each.",
     (*columns("judge reason decided_by n share n_failed cost_usd", judge="Cascade", n="Verdicts"),),
     is_table=True,
     is_optional=True,
@@ -58,8 +58,8 @@ _RULES = columns(
 CASCADES = Page(
     "cascades",
     "Cascades",
-    "A cheap judge with a strong one behind it (prbench cascade): what it costs to ask the strong one only for some "
-    "criteria, and how far the verdicts are still its own.",
+    "A cheap judge, and a strong judge for some criteria (prbench cascade): the cost, and the agreement with the "
+    "strong judge alone.",
     (
         Figure(
             "cascade_rules",
@@ -145,8 +145,8 @@ def _notes_on(result: CascadeResult, cheap: str, strong: str) -> list[str]:
 CASCADE = Figure(
     "cascade",
     "Rules to ask a strong judge after a cheap one",
-    "What each rule costs and how far its verdicts agree with those of the strong judge alone. Rules are made and "
-    "chosen on one half of the tasks; the figures are of the other half, those of the first half begin with `chosen`. "
+    "The cost of each rule, and the agreement of its verdicts with those of the strong judge alone. Rules are made "
+    "and chosen on one half of the tasks; the figures are of the other half, except those that begin with `chosen`. "
     "The table has the rules that no other one beats in both cost and the measure.",
     (*columns("rule"), *_RULES, *columns("is_within_bound is_picked")),
     compute=evaluated_rules,
@@ -155,7 +155,7 @@ CASCADE = Figure(
     notes=lambda rows: rows[0]["notes"],
     is_table=True,
 )
-"""What `prbench cascade` shows."""
+"""The figures of `prbench cascade`."""
 
 
 _ESTIMATES = {"judge": "judge's own", "labels_alone": "labels alone", "debiased": "debiased"}
@@ -207,10 +207,10 @@ def advice(rows: Rows) -> list[str]:
 
 
 _TRUST = (
-    "Labels correct the judge: a label counts by one over its probability of being sampled, and the judge's verdict "
-    "stands for what has no label, as far as that narrows the interval (use of the judge: 0 nothing, 1 all). Lines are "
-    "95 % intervals for other tasks of the same kind. Means are not clipped here. With fewer than 30 labels, labels in "
-    "fewer than 15 tasks, or a few labels that outweigh the others, there is no figure."
+    "Labels correct the judge. A label is weighted by one over its probability of being sampled. The judge's verdicts "
+    "stand in for missing labels as far as this narrows the interval (use of the judge: 0 none, 1 full). Lines are 95 "
+    "% intervals for other tasks of the same kind. Means are not clipped here. There is no figure with fewer than 30 "
+    "labels, labels in fewer than 15 tasks, or a few labels that outweigh the others."
 )
 
 DIFFERENCES = Figure(
@@ -230,13 +230,13 @@ DIFFERENCES = Figure(
     "sheet.",
     notes=advice,
 )  # fmt: skip
-"""What `prbench diff --debiased` shows."""
+"""The figures of `prbench diff --debiased`."""
 
 DEBIASED = Page(
     "debiased",
     "Debiased scores",
-    "What people's labels on a part of the verdicts make of a judge's scores: the judge's own score, what the labels "
-    "alone give, and the judge's score corrected by the labels.",
+    "A judge's scores corrected by people's labels on a part of the verdicts: the judge's own score, the score from "
+    "labels alone, and the corrected score.",
     (
         Figure(
             "debiased_scores",

@@ -33,8 +33,8 @@ def _reasons(rows: Rows) -> list[str]:
 QUALITY = Figure(
     "quality",
     "Data quality",
-    "Every check of the last run of each suite. The policy says what happens when a check fails: quarantine refuses "
-    "the task, warn only reports it, fail stops the run.",
+    "Every check of the last run of each suite. Its policy applies if it fails: quarantine refuses the task, warn "
+    "only reports it, fail stops the run.",
     (
         *columns("outcome policy check_name meaning table_name"),
         *columns("n_evaluated n_failed", "Rows"),
@@ -129,9 +129,9 @@ DATA = Page(
         Figure(
             "splits",
             "Splits",
-            "The size and shape of each split: how many tasks and criteria it has, and how many tasks come from "
-            "experts or have several user turns, negative criteria or reference texts. A hard split is a part of its "
-            "full split, so never add up the two.",
+            "The number of tasks and criteria in each split, and the number of tasks that come from experts or have "
+            "several user turns, negative criteria or reference texts. A hard split is a part of its full split, so "
+            "never add up the two.",
             _SPLITS,
             is_table=True,
         ),

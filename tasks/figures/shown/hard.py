@@ -79,8 +79,8 @@ _LEADERBOARD = Figure(
     "hard_leaderboard",
     "Leaderboard on the hard subset",
     "Mean $score on the selected tasks, with its 95 % interval for other tasks of the same kind. The tasks were "
-    "selected because the models of the panel score low on them, so a model that was not on the panel looks better "
-    "than it is.",
+    "selected because the models of the panel score low on them, so models outside the panel look better than they "
+    "are.",
     columns(
         "judge_config split rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
         "hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_wanted coverage met_share"
@@ -92,7 +92,7 @@ _LEADERBOARD = Figure(
 )
 _TASKS = Figure(
     "hard_tasks",
-    "How certain the selection is",
+    "Certainty of the selection",
     "Each dot is a task: its mean score, and the share of 10,000 resampled panels (models, and trials within them) "
     "that select it. Above the upper dashed line almost every panel selects a task, below the lower one almost none; "
     "in between, other models might have selected otherwise. The table lists the selected tasks, and those left out by "
@@ -117,7 +117,7 @@ _BORDER = Figure(
 _TOPICS = Figure(
     "hard_topics",
     "Which topics are hard",
-    "The share of each topic's tasks that were selected, of those that could be. Small topics vary a lot.",
+    "The selected share of each topic's tasks, among tasks that could have been selected. Small topics vary a lot.",
     columns("field topic selected_share n_selected n_chosen_from mean_score", mean_score="Mean score"),
     partial(
         by_value, column="field", draw=charts.bars, name="topic", value="selected_share", title="Share selected",
@@ -128,7 +128,7 @@ _TOPICS = Figure(
 )  # fmt: skip
 _OVERLAPS = Figure(
     "hard_overlaps",
-    "What it shares with other selections",
+    "Overlap with other selections",
     "The share of the selected tasks that are also in another selection: the data set's own hard split (only its tasks "
     "that could have been selected), earlier selections, and the selection by the panel without one of its models. If "
     "leaving out one model changes much, the subset depends more on that model than on the tasks.",
@@ -144,6 +144,7 @@ _OVERLAPS = Figure(
 HARD = Page(
     "hard",
     "Hard subset",
-    "The tasks with the lowest scores: how certain the selection is, who chose it, and how models do on it.",
+    "The tasks with the lowest scores, the certainty of their selection, the panel that selected them, and the "
+    "models' scores on them.",
     (_SELECTIONS, _LEADERBOARD, _TASKS, _BORDER, _TOPICS, _OVERLAPS),
 )

@@ -58,8 +58,8 @@ _HISTORY = Figure(
 _COSTS = Figure(
     "night_costs",
     "Cost of each night",
-    "Cost of each night's calls in US dollars, discarded attempts included, by purpose: responses, verdicts, and "
-    "verdicts on the control sets. Calls of unknown price are not included; the table counts them.",
+    "Cost of each night's calls in US dollars by purpose (responses, verdicts, verdicts on the control sets), "
+    "including discarded attempts. Calls of unknown price are not included; the table counts them.",
     (
         *columns("night purpose cost_usd calls failed_calls unpriced_calls"),
         *columns(
@@ -85,6 +85,6 @@ _RUNS = Figure(
 HISTORY = Page(
     "history",
     "History",
-    "How each model's score changed over time, what else changed, and what the runs produced and cost.",
+    "The score of each model over time, other changes, and the output and cost of the runs.",
     (_HISTORY, _COSTS, _RUNS),
 )

@@ -146,10 +146,10 @@ _MEASURES = columns("macro_f1± kappa± agreement± met_share_a met_share_b n n_
 _AGREEMENT = Figure(
     "judge_agreement",
     "Agreement of graders",
-    "How often two graders agree on the criteria that both decided, over the responses of all vintages: 1 is always; "
-    "a kappa of 0 is agreement by chance. Lines are 95 % intervals for other tasks of the same kind. Partly met is a "
-    "verdict of its own, unless it is read as binary; in the shares called met it counts half. A majority always tends "
-    "to agree with its own members, so such pairs are in the table only.",
+    "The agreement of two graders on the criteria that both decided, over the responses of all vintages. A kappa of 1 "
+    "is full agreement, 0 is agreement by chance. Lines are 95 % intervals for other tasks of the same kind. Partly "
+    "met is a verdict of its own, unless it is read as binary; in the shares called met it counts half. A majority "
+    "always tends to agree with its own members, so such pairs are in the table only.",
     (*_PAIR, *columns("label"), *_MEASURES, *columns("is_member")),
     agreeing,
     given={"breakdown": "all"},
@@ -177,8 +177,8 @@ _VARIANTS = Figure(
 _CONFUSION = Figure(
     "judge_confusion",
     "Verdicts of two graders compared",
-    "The verdicts of two graders on the same criteria. On the diagonal they agree; a high share off the diagonal is a "
-    "bias: one grader says met where the other does not. Pairs with people come first.",
+    "The verdicts of two graders on the same criteria. On the diagonal they agree. A high share off the diagonal is a "
+    "bias: one grader says met when the other does not. Pairs with people come first.",
     (*_PAIR, *columns("says_a says_b n share")),
     confusing,
     empty="No two graders have decided the same criteria.",
@@ -197,9 +197,9 @@ _BREAKDOWNS = Figure(
 _RELIABILITY = Figure(
     "judge_reliability",
     "Reliability",
-    "Krippendorff's alpha: agreement beyond chance, of all graders together, of each judge with its own repeated "
-    "verdicts, and of the members of each majority. 1 is perfect agreement, 0 is chance. Effective votes: voters whose "
-    "errors go together are worth fewer votes than their number.",
+    "Krippendorff's alpha is agreement beyond chance: of all graders together, of each judge with its own repeated "
+    "verdicts, and of the members of each majority. 1 is perfect agreement, 0 is chance. Effective votes: graders "
+    "that make the same errors are worth fewer votes than their number.",
     columns(
         "grader_set label n_graders alpha± unanimous_share n_voters effective_votes± effective_votes_is_small "
         "effective_votes_note n n_tasks"
@@ -211,9 +211,9 @@ _RELIABILITY = Figure(
 _CALIBRATION = Figure(
     "calibration",
     "Calibration of probabilities",
-    "How far the probabilities of a judge agree with the decisions of another grader, such as people or a stronger "
-    "judge. The calibration error is the mean distance between a probability and the share that is really met: 0 is "
-    "calibrated. The Brier score is reliability less resolution plus uncertainty. Intervals are for other tasks.",
+    "The calibration of a judge's probabilities against the decisions of another grader, such as people or a stronger "
+    "judge. The calibration error is the mean distance between a probability and the share that is really met; 0 is "
+    "calibrated. The Brier score is reliability minus resolution plus uncertainty. Intervals are for other tasks.",
     columns(
         "judge reference breakdown label calibration_error± is_small plain_error brier± reliability resolution "
         "uncertainty mean_probability met_share n n_tasks"
@@ -228,7 +228,7 @@ _DIAGRAM = Figure(
     "reliability_diagram",
     "Reliability diagram",
     "The share of criteria that are really met, by the judge's probability. On the dashed line both are equal; below "
-    "it the judge says met too often. The table has the diagrams under each label too.",
+    "it the judge says met too often. The table also has the diagrams for each label.",
     columns("judge reference breakdown label bin mean_probability met_share n"),
     diagrams,
     relation="calibration_curve",
@@ -239,9 +239,10 @@ _DIAGRAM = Figure(
 _NEIGHBOURS = Figure(
     "neighbour_effects",
     "Effect of neighbours in a call",
-    "Verdicts of the same judge on the same criteria, in two arrangements: alone (one by one), grouped (as configured) "
-    "and shuffled (groups in another order). The change is the second share less the first, with its 95 % interval for "
-    "other tasks; met is the share met, agreement the share that another grader decides alike.",
+    "Verdicts of a judge on the same criteria in two arrangements of calls: alone (one by one), grouped (as "
+    "configured) and shuffled (groups in another order). The change is the second share minus the first, with its 95 "
+    "% interval for other tasks. The share is that of met criteria (met), or of criteria on which another grader "
+    "agrees (agreement).",
     columns("judge measure_of compared_with arrangement breakdown label change± is_small before after n n_tasks"),
     relation="neighbour_effects",
     order="judge, measure_of <> 'met', measure_of, compared_with, arrangement, breakdown, label",
@@ -252,9 +253,9 @@ _NEIGHBOURS = Figure(
 _LENIENCY = Figure(
     "judge_leniency",
     "Leniency",
-    "How much more often a grader says met than the others do on the same criteria, in percentage points: more lenient "
-    "to the right, more severe to the left. Criteria with a negative weight are included: there, met means that the "
-    "response makes the mistake.",
+    "The share that a grader calls met minus the share that the others call met, on the same criteria, in percentage "
+    "points: more lenient to the right, more severe to the left. Criteria with a negative weight are included: if "
+    "such a criterion is met, the response makes the mistake.",
     (
         *columns("grader kind leniency"),
         *columns("met_share others_met_share", "Called met", met_share="by it"),
@@ -311,8 +312,8 @@ _FAILURES = Figure(
 PEOPLE = Figure(
     "people_agreement",
     "Agreement with people",
-    "How far each grader agrees with the pooled decisions of some people, so that who decided more counts more; beside "
-    "it the mean over the pairs, as in table 3 of the paper.",
+    "The agreement of each grader with the pooled decisions of some people. A person with more decisions counts more. "
+    "The mean over the pairs is also shown, as in table 3 of the paper.",
     (
         columns("grader label kappa± is_small macro_f1± agreement± n_people n n_tasks macro_f1_task_mean "
                 "kappa_pair_mean macro_f1_pair_mean", n_people="People", macro_f1_task_mean="Mean over tasks: Macro-F1")
@@ -321,7 +322,7 @@ PEOPLE = Figure(
     given={"breakdown": "all", "people": []},
     empty="No criterion has been decided by one of these people and by another grader.",
 )  # fmt: skip
-"""What `prbench judges --people` shows."""
+"""The figures of `prbench judges --people`."""
 CRITERIA = Figure(
     "criteria",
     "Criteria worth a second look",
@@ -334,13 +335,13 @@ CRITERIA = Figure(
     given={"which": "suspect", "n_criteria": 20},
     notes=by_chance,
 )
-"""What `prbench criteria` shows."""
+"""The figures of `prbench criteria`."""
 
 JUDGES = Page(
     "judges",
     "Judges",
-    "Whether the judges can be trusted: how far they agree with people, with each other and with themselves, where "
-    "they disagree, and whether they drift.",
+    "The reliability of the judges: agreement with people, with each other and with themselves, bias, failures and "
+    "drift.",
     (_AGREEMENT, _VARIANTS, _CONFUSION, _BREAKDOWNS, _RELIABILITY, _CALIBRATION, _DIAGRAM, _NEIGHBOURS,
      _LENIENCY, _FAVOURS, DECISIONS, _DRIFT, _FAILURES),
     has_judge=False,

@@ -147,7 +147,7 @@ LENGTHS_AND_SCORES = Figure(
     (*columns("judge_config split model"), *_CORRELATIONS, *columns("n vintage", n="Tasks or models")),
     given={"level": None},
 )
-"""What `prbench lengths` shows: both in one table."""
+"""The figure of `prbench lengths`: both correlations in one table."""
 
 
 def by_model(rows: Rows) -> list[Plot]:
@@ -176,7 +176,7 @@ def by_fifth(rows: Rows) -> list[Plot]:
 LENGTHS = Page(
     "length-and-cost",
     "Length and cost",
-    "Whether longer responses score higher, between models and within each model, and what a score costs.",
+    "Length and score, between models and within each model, and the cost of a score.",
     (
         Figure(
             "length_score",
@@ -208,9 +208,9 @@ LENGTHS = Page(
         Figure(
             "length_tasks",
             "Do a model's longer responses score higher?",
-            "Spearman's rank correlation of length and score over the tasks of one model, which compares a model with "
-            "itself. Tasks differ too: a question that needs a long response may be easier or harder than others. The "
-            "table has 95 % intervals, but none for fewer than 10 tasks.",
+            "Spearman's rank correlation of length and score over the tasks of one model. Tasks differ: one that "
+            "needs a long response may be easier or harder than others. The table has 95 % intervals, but none for "
+            "fewer than 10 tasks.",
             (*columns("judge_config split model"), *_CORRELATIONS, *columns("n", n="Tasks")),
             by_model,
             listed=on_full_splits,
@@ -220,9 +220,9 @@ LENGTHS = Page(
         Figure(
             "length_fifths",
             "Score by length within a model",
-            "Each model's responses in five parts of equal size, from shortest to longest: how much the mean $score of "
-            "a part differs from the mean of all its responses. In a line that goes from orange to blue, longer "
-            "responses score higher. An asterisk marks a part with responses to fewer than 50 tasks.",
+            "Each model's responses in five parts of equal size, from shortest to longest: the mean $score of a part "
+            "minus the mean of all its responses. If a line goes from orange to blue, longer responses score higher. "
+            "An asterisk marks a part with responses to fewer than 50 tasks.",
             columns(
                 "judge_config split model fifth min_chars_alnum max_chars_alnum mean_value own_mean difference "
                 "n_responses n_tasks",

@@ -67,8 +67,8 @@ def declared(_: Any, __: Any) -> Rows:
 STATUS = Figure(
     "status",
     "Coverage",
-    "What is done, failed and missing of each model, trial and judge. Rows with `(responses)` instead of a judge count "
-    "the model's responses, the others its verdicts. Coverage is done / wanted, rounded down.",
+    "Finished, failed and missing work of each model, trial and judge. Rows with `(responses)` instead of a judge "
+    "count the model's responses, the others its verdicts. Coverage is done / wanted, rounded down.",
     (
         *columns("model vintage trial judge judge_trial wanted done missing skipped failed"),
         Column("share", "Coverage", "coverage"), *columns("causes"),
@@ -80,7 +80,7 @@ STATUS = Figure(
 SPENT = Figure(
     "spend_by_day",
     "Spend, including discarded attempts, without calls of unknown price",
-    "What was spent on each day (UTC) and with each model that was called; what goes on now is included.",
+    "The spend of each day (UTC) and called model, including runs in progress.",
     columns(
         "day called_model calls failed_calls unpriced_calls prompt_tokens cached_tokens completion_tokens cost_usd"
     ),
@@ -93,7 +93,7 @@ SPENT = Figure(
 LATEST = Figure(
     "latest_runs",
     "Runs, latest first",
-    "The latest runs, or all since a moment; one whose process is gone is `killed`.",
+    "The latest runs, or all since a moment; a run whose process has disappeared is `killed`.",
     columns("run_id started_at ended_at command night outcome responses verdicts cost_usd unpriced_calls"),
     compute=lambda scope, given: latest_runs(scope.job, _moment(given["since"])),
     given={"since": None},
@@ -114,7 +114,7 @@ DISK = Figure(
 BENCHMARKS = Figure(
     "benchmarks",
     "Benchmarks",
-    "All benchmarks, those of your own included.",
+    "All benchmarks, including your own.",
     (*columns("benchmark"), Column("title", "Title"), *columns("gradings scores ranks checks hub sample")),
     compute=declared,
     notes=lambda _: ["The first grading is the default."],

@@ -77,7 +77,7 @@ LEADERBOARD = Figure(
 OVERVIEW = Page(
     "index",
     "Overview",
-    "Which model scores best, how certain that is, and what the scores are based on.",
+    "The scores of the models, their certainty, and the data that they are based on.",
     (
         LEADERBOARD,
         Figure(

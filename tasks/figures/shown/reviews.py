@@ -34,8 +34,8 @@ ANNOTATIONS = Page(
         Figure(
             "annotators",
             "Annotators",
-            "How many tasks each annotator labelled. Breakdowns use the annotators' labels for tasks to which the data "
-            "set gives none of the kind.",
+            "The number of tasks that each annotator labelled. Breakdowns use the annotators' labels for tasks that "
+            "have no released label of the kind.",
             (
                 *columns(
                     "kind annotator n_tasks n_annotations n_failed n_released n_used cost_usd", kind="Kind of label"
@@ -118,7 +118,7 @@ def predicting(rows: Rows) -> list[Plot]:
     return [
         Plot(title, charts.intervals(
             of_outcome, label="review_check", value="difference", low="difference_ci_low", high="difference_ci_high",
-            title="Rate where the check fails, minus where it passes", name="reviewer", hollow="is_small",
+            title="Rate if the check fails minus rate if it passes", name="reviewer", hollow="is_small",
             labels=sorted({row["review_check"] for row in of_outcome}), names=names_in_order(known, "reviewer"),
             domain=(min(low, 0.0), max(high, 0.0)),
         ))
@@ -159,8 +159,8 @@ _AGREEMENT = Figure(
 _REVIEWERS = Figure(
     "reviewer_agreement",
     "Agreement of reviewers",
-    "How often reviewers of the same criteria decide alike in a check: two of them, or all together. Kappa and alpha "
-    "are agreement beyond chance: 1 is always, 0 is chance. #2 marks a second repetition.",
+    "The share of equal decisions in a check, by reviewers of the same criteria: two of them, or all together. Kappa "
+    "and alpha are agreement beyond chance: 1 is full agreement, 0 is chance. #2 marks a second repetition.",
     columns("review_check reviewer_a reviewer_b agreement± kappa± alpha± n n_tasks", alpha="Krippendorff's alpha"),
     is_table=True,
     relation="reviewer_agreement",
@@ -219,13 +219,13 @@ FAILURES = Figure(
     columns("reviewer status n", n="Reviews"),
     is_optional=True,
 )
-"""What `prbench reviews` shows beside the others."""
+"""The other figures of `prbench reviews`."""
 
 REVIEWS = Page(
     "reviews",
     "Reviews",
-    "How good the rubrics are: whether people agree with their criteria, which criteria fail the checks of models, and "
-    "whether such criteria cause disagreement.",
+    "The quality of the rubrics: people's agreement with criteria, criteria that fail the checks of models, and the "
+    "disagreement on such criteria.",
     (_AGREEMENT, _REVIEWERS, _CHECKS, _PREDICTIONS, _OBJECTIONS),
     has_judge=False,
     needs="criterion_reviews",

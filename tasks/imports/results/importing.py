@@ -136,7 +136,7 @@ def _notes(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterator[st
     counts = imported.counts
     for n, text in (
         (imported.cells["verdicts"].n_hidden,
-         "decisions left out, since the call is known to have failed and they may hide that"),
+         "decisions left out, because a failure of the call is stored and the tool may hide failures"),
         (counts["on no response"], "grades of failed responses left out"),
         (counts["other weight"], "weights in the log differ from those of this revision"),
         (counts["no criteria"], f"responses have scores but no criteria that can be read; {_STYLES}"),

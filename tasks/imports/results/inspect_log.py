@@ -106,7 +106,7 @@ def _may_hide(items: Sequence[Row]) -> bool | None:
 
 
 def _stated(item: Row) -> Any:
-    """Return the value under the first key of a decision, ignoring a status that only says that there is one."""
+    """Return the value of the first key that holds a decision; a status that only announces a decision is ignored."""
     names = (name for name in _DECISIONS if name in item)
     return next((item[name] for name in names if name != "status" or not _is_done(item[name])), None)
 

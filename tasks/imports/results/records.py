@@ -166,7 +166,7 @@ def finished(output: Mapping[str, Any], text: str | None, error: Any = None) -> 
 
 
 def call_failure(cause: str | None) -> str | None:
-    """Return the failure of a call that the words of a cause describe; None if they describe none."""
+    """Return the kind of failed call that the words of a cause describe; None if they describe none."""
     if status := _HTTP.search(cause or ""):
         code = int(status[1] or status[2])
         return TIMEOUT if code == 408 else failure_of_status(code, cause or "").status

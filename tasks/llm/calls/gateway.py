@@ -122,7 +122,7 @@ _READ: Mapping[Any, Callable[[Any, Body], Reply]] = {
     RESPONSES: lambda result, _: from_response(result), EMBEDDING: lambda result, _: from_embedding(result),
     DECISIONS: from_decisions,
 }  # fmt: skip
-"""How the results of an `api` are read; all others are chat completions."""
+"""An `api` -> the reader of its results; all others return chat completions."""
 
 
 async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mapping[str, Any]) -> Any:
@@ -348,7 +348,7 @@ def backoff_s(attempt: int) -> float:
 
 
 Probed = tuple[bool | None, str]
-"""Whether a model accepts calls (None: it was too busy), and a sentence on it."""
+"""True if a model accepts calls (None: it was too busy), and a sentence about it."""
 
 
 async def probe(targets: Sequence[Target], ledger: Path | None, run_id: str) -> list[Probed]:

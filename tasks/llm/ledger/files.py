@@ -380,5 +380,5 @@ def deletion_mark(folder: Path) -> int:
 
 
 def set_mark(connection: sqlite3.Connection, mark: int) -> None:
-    """Set a file's mark: within the transaction that deletes, or to that of the file that it replaces."""
+    """Set a file's mark: in the transaction that deletes replies, or to the mark of the file that this one replaces."""
     connection.execute(f"pragma application_id = {mark % _N_MARKS}")

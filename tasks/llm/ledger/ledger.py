@@ -225,8 +225,8 @@ def spend_in(folder: Path) -> list[dict[str, Any]]:
     """
     if (path := files.readable_path(folder)) is None:
         return []
-    # A read-only connection leaves its part of the log's index behind when it is closed, so this one may write but does
-    # not. If nothing can be written and there is no log, SQLite is told that the file never changes.
+    # When a read-only connection closes, its part of the log's index stays behind. So this one may write, but does not.
+    # On a read-only disk without a log, SQLite treats the file as immutable.
     how = "mode=rw" if os.access(folder, os.W_OK) else "mode=ro"
     if how == "mode=ro" and not files.beside(path, "-wal").exists():
         how += "&immutable=1"
@@ -243,7 +243,7 @@ def spend_in(folder: Path) -> list[dict[str, Any]]:
 
 ROWS_AT_ONCE = 5_000
 Stored = Callable[[Sequence[str]], Mapping[str, bool]]
-"""Returns those of some cells that are stored as rows, each with a flag for a decided row."""
+"""Takes cells and returns the ones with a stored row, each with a flag: true if the row is decided."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-// Draws the charts of a page from the specifications that stand in it. Colours are the page's own, dark or light.
+// Draws the charts of a page from the specifications in it, in the page's own colours, dark or light.
 "use strict";
 
 const charts = {
@@ -10,39 +10,34 @@ const charts = {
     const line = "var(--line)";
     const text = { labelColor: "var(--ink)", titleColor: "var(--soft)", titleFontWeight: 500 };
     return {
-      background: "transparent",
-      font: getComputedStyle(document.body).fontFamily,
-      view: { stroke: "transparent" },
-      // A number stands at its tick, at the ends too.
+      background: "transparent", font: getComputedStyle(document.body).fontFamily, view: { stroke: "transparent" },
+      // A number is at its tick, also at the ends.
       axis: { ...text, gridColor: line, domainColor: line, tickColor: line, labelSeparation: 8, labelFlush: false },
       axisXQuantitative: { tickCount: Math.max(3, Math.min(8, Math.round(width / 100))) },
       legend: { ...text, columns: width < 480 ? 1 : 2 },
-      mark: { color: series[0] },
-      rule: { color: series[0] },
-      text: { color: "var(--ink)" },
-      style: { alarm: { color: "var(--bad)" } },
-      range: { category: series },
+      mark: { color: series[0] }, rule: { color: series[0] }, text: { color: "var(--ink)" },
+      style: { alarm: { color: "var(--bad)" } }, range: { category: series },
     };
   },
 
-  // Text that Vega can use as a key and in an expression, and that looks the same: it trips over names that every
-  // object has (__proto__, constructor) and over separators of lines.
+  // Text that looks the same and that Vega can use as a key and in an expression. Vega fails on line separators and on
+  // names that every object has (__proto__, constructor).
   harmless(text) {
     const line = text.replace(/[\u0000-\u001f\u2028\u2029]/g, " ");
     return line in Object.prototype ? `${line}\u200b` : line;
   },
 
-  // A chart as it is declared, with the rows that are chosen: those of several models or judges where one of them is.
+  // A chart as it is declared, with the chosen rows. A row of several models or judges is chosen with any of them.
   declared(container) {
     const text = container.querySelector("script").textContent;
     const declaration = JSON.parse(text, (_, value) => (typeof value === "string" ? this.harmless(value) : value));
-    declaration.data.values = declaration.data.values.filter((row) => Object.entries(this.chosen).every(([column, names]) =>
-      !names || !(column in row) || [row[column]].flat().some((name) => names.includes(name))));
+    const isChosen = (row) => Object.entries(this.chosen).every(([column, names]) =>
+      !names || !(column in row) || [row[column]].flat().some((name) => names.includes(name)));
+    declaration.data.values = declaration.data.values.filter(isChosen);
     return declaration;
   },
 
-  // A layer without a value on an axis of numbers, such as intervals where none is known, would look in vain for where
-  // that axis ends.
+  // Leaves out layers without a value on an axis of numbers, such as unknown intervals: the axis would have no ends.
   leaveOutEmpty(specification) {
     const { data: { values: rows }, layer: layers } = specification;
     const hasValues = ({ field, type }) => type !== "quantitative" || field === undefined ||
@@ -50,7 +45,7 @@ const charts = {
     specification.layer = layers?.filter(({ encoding: { x, y } = {} }) => [x, y].filter(Boolean).every(hasValues));
   },
 
-  // The charts of a figure have one axis, which fits what is chosen of all of them; with `zero` it begins there.
+  // All charts of a figure have the same axis, which fits the chosen rows of all of them; with `zero` it starts at 0.
   shareDomain(container, { layer: layers, usermeta: { domain: columns, zero } }) {
     const values = [...container.closest(".plots").querySelectorAll(".chart")].map((chart) => this.declared(chart))
       .filter(({ usermeta }) => String(usermeta.domain) === String(columns))
@@ -61,7 +56,7 @@ const charts = {
     for (const { encoding: { x } } of layers) x.scale = { ...x.scale, ...scale };
   },
 
-  // A model has the same place, colour and sign in all charts of a page: those of its place among the chosen ones.
+  // A model has the same position, colour and shape in all charts of a page, by its rank among the chosen models.
   orderModels({ data: { values: rows }, encoding, layer: layers = [] }) {
     const order = choice.boxes().filter((box) => box.checked).map((box) => this.harmless(box.value));
     const shown = order.filter((name) => rows.some((row) => row.model === name));
@@ -74,13 +69,13 @@ const charts = {
     }
   },
 
-  // Names beside the points of a chart: none covers another one, a point or, where there is room, an interval.
+  // Adds names beside the points of a chart. None covers another name, a point or, if there is room, an interval.
   addNames(vega, name) {
     const of = (type) => vega.marks.filter((mark) => mark.type === type).map((mark) => mark.name);
     const sides = ["right", "left", "top", "bottom", "top-right", "bottom-right", "top-left", "bottom-left"];
     const distances = [3, 8, 16, 28];
-    const look = { fontSize: { value: 11 }, limit: { value: 160 }, fill: { value: "var(--ink)" } };
-    const enter = { ...look, text: { field: `datum["${name}"]` } };
+    const text = { field: `datum["${name}"]` };
+    const enter = { text, fontSize: { value: 11 }, limit: { value: 160 }, fill: { value: "var(--ink)" } };
     vega.marks.push({
       type: "text", from: { data: of("symbol")[0] }, interactive: false, aria: false, encode: { enter },
       transform: [{
@@ -94,7 +89,7 @@ const charts = {
   async draw(container) {
     const target = container.querySelector(".drawing") ?? container.appendChild(make("div", { class: "drawing" }));
     const specification = this.declared(container);
-    // A chart of which nothing is chosen, such as that of another judge, is not shown, and neither is one without values.
+    // A chart without a chosen row, such as that of another judge, is hidden, and so is one without values.
     const { data: { values: rows }, usermeta: { needed, names, domain, line, lineHeight } } = specification;
     const isEmpty = !rows.length || !needed.every((columns) =>
       rows.some((row) => columns.some((column) => (row[column] ?? null) !== null)));
@@ -105,19 +100,19 @@ const charts = {
     if (domain) this.shareDomain(container, specification);
     const count = (name) => new Set(rows.map((row) => row[name])).size;
     if (line) specification.height = [line].flat().reduce((height, name) => height * count(name), lineHeight);
-    // The interpreter instead of compiled functions: the page's policy forbids the evaluation of text.
+    // The interpreter (`ast`), because the page's policy forbids the evaluation of text.
     const { view } = await vegaEmbed(target, specification, {
       ast: true, renderer: "svg", actions: false, defaultStyle: false, config: this.config(container.clientWidth),
       tooltip: { disableDefaultStyle: true, theme: "page" },
       patch: (vega) => (names ? this.addNames(vega, names) : vega),
     });
     this.views.push(view);
-    // What has no words of its own, such as a line that helps the eye, is nothing to a screen reader.
+    // A screen reader skips marks without a label, such as guide lines.
     target.querySelectorAll('[role="graphics-symbol"]:not([aria-label])').forEach((mark) =>
       ["role", "aria-roledescription"].forEach((name) => mark.removeAttribute(name)));
   },
 
-  // Draws again; a later call ends an earlier one.
+  // Draws all charts again; a later call ends an earlier one.
   async drawAll(chosen) {
     const now = Object.fromEntries(Object.entries(chosen).map(([kind, names]) => [kind, names?.map(this.harmless)]));
     this.chosen = now;

@@ -1,10 +1,10 @@
-// Which models and which judge the charts and tables of a page show; kept from page to page, the judge in the link too.
-// Comes after the scripts that listen to the event `choice`, which says what is chosen: at first, and at each change.
+// The models and the judge that the charts and tables of a page show; kept from page to page, the judge in the address
+// too. Scripts that listen to the event `choice` come before this one: it fires at the start and at each change.
 "use strict";
 
 const choice = {
   key: "prbench-choice",
-  without: null, // The models that somebody left out; null: nobody chose, so the page shows those that it begins with.
+  without: null, // The models that the user left out; null: the user chose none, so the page shows its first ones.
   boxes: () => [...document.querySelectorAll("#choice input[name=model]")],
   offered: {
     model: () => choice.boxes().map((box) => box.value),
@@ -15,7 +15,7 @@ const choice = {
     this.judges = byId("judge_config");
     this.orders = new Map(Object.entries(JSON.parse(byId("orders").textContent)));
     this.most = Number(form.dataset.most ?? Infinity);
-    this.main = this.judges.value; // What the page begins with.
+    this.main = this.judges.value; // The judge that the page starts with.
     form.hidden = this.boxes().length === 0;
     const stored = attempt(() => JSON.parse(sessionStorage.getItem(this.key)));
     const requested = new URLSearchParams(location.search).get("judge") ?? stored?.judge_config;
@@ -23,12 +23,16 @@ const choice = {
     this.without = stored?.without ?? null;
     if (this.judges.value !== this.main) this.link();
     form.addEventListener("change", ({ target }) => this.change(target.name === "model"));
-    byId("all-models").addEventListener("click", () => this.check(true));
-    byId("no-models").addEventListener("click", () => this.check(false));
+    for (const [id, isChecked] of [["all-models", true], ["no-models", false]]) {
+      byId(id).addEventListener("click", () => {
+        this.boxes().forEach((box) => { box.checked = isChecked; });
+        this.change(true);
+      });
+    }
     this.apply();
   },
 
-  // Brings the models into the order of the chosen judge, and checks the first of them where nobody chose.
+  // Sorts the models by the chosen judge, and checks the first ones if the user chose none.
   apply() {
     const judge_config = this.judges.value;
     const order = this.orders.get(judge_config) ?? this.orders.get(this.main) ?? [];
@@ -45,15 +49,10 @@ const choice = {
 
   tell: (detail) => document.dispatchEvent(new CustomEvent("choice", { detail })),
 
-  // Writes the judge into the address, so that a copied link shows the same.
+  // Writes the judge into the address, so that a copied link shows the same page.
   link() {
     const judge = new URLSearchParams({ judge: this.judges.value });
     attempt(() => history.replaceState(null, "", `?${judge}${location.hash}`));
-  },
-
-  check(isChecked) {
-    this.boxes().forEach((box) => { box.checked = isChecked; });
-    this.change(true);
   },
 
   change(isOfModels) {
@@ -66,4 +65,4 @@ const choice = {
 };
 
 if (byId("choice")) choice.start(byId("choice"));
-else choice.tell({}); // A page on which nothing depends on models or judges.
+else choice.tell({}); // A page that has no choice of models or judges.

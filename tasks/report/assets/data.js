@@ -1,46 +1,41 @@
-// What the pages of the drill-down share: data that they ask for, numbers, verdicts, the address, filters.
+// Helpers of the drill-down: data files, numbers, verdicts, the address, filters.
 "use strict";
 
-// Data files are scripts that hand over packed JSON, since a page opened from disk may not read files.
+// Data files are scripts that pass on packed JSON, because a page opened from disk may not read files.
 const prbench = {
-  waiting: new Map(), // Name -> who waits for what its script hands over.
-  requests: new Map(), // Name -> the promise of it.
+  requests: new Map(), // Name of a data file -> the promise of its content, with the functions that settle it.
 
-  // What the scripts in data/ call.
-  give(name, content) {
-    this.waiting.get(name)(content);
-    this.waiting.delete(name);
-  },
+  // The scripts in data/ call this.
+  give: (name, packed) => prbench.requests.get(name).resolve(prbench.unpack(packed)),
 
-  // The content of data/<name>.js; a name is one that the index holds, never a text from elsewhere.
+  // Returns the content of data/<name>.js; names come from the index, never from elsewhere.
   load(name) {
-    if (!this.requests.has(name)) this.requests.set(name, this.request(name).then(this.unpack));
-    return this.requests.get(name);
+    if (!this.requests.has(name)) {
+      const request = Promise.withResolvers();
+      const why = `data/${name}.js cannot be loaded. Reload the page: the report may have been rebuilt.`;
+      const error = () => request.reject(new Error(why));
+      this.requests.set(name, request);
+      document.head.append(make("script", { src: `data/${name}.js`, load: ({ target }) => target.remove(), error }));
+    }
+    return this.requests.get(name).promise;
   },
 
-  // What the files of the blocks of tasks hold of a task.
+  // Returns the part of a task in the files of the blocks of tasks.
   section: async (files, task) => (await prbench.load(files[task.block]))[task.key],
-
-  request: (name) => new Promise((resolve, reject) => {
-    const why = `data/${name}.js cannot be loaded. Reload the page: the report may have been rebuilt.`;
-    const script = make("script", { src: `data/${name}.js`, load: () => script.remove(), error: () => reject(new Error(why)) });
-    prbench.waiting.set(name, resolve);
-    document.head.append(script);
-  }),
 
   async unpack(text) {
     const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
   },
 
-  // The criteria of all tasks, in the order of the tasks.
+  // Returns the criteria of all tasks, in the order of the tasks.
   async criteria({ tasks, criteria }) {
     const columns = Object.entries(await prbench.load(criteria));
     return tasks.flatMap((task) => Array(task.n_criteria).fill(task)).map((task, i) =>
       ({ task, ordinal: i, ...Object.fromEntries(columns.map(([name, values]) => [name, values[i]])) }));
   },
 
-  // A list is prepared once, and shown again whenever other models or another judge are chosen.
+  // Prepares a list once, and shows it again at each choice of models or judge.
   followChoice: (list) => document.addEventListener("choice", ({ detail }) => {
     list.chosen = detail;
     prbench.draw(async (isCurrent) => {
@@ -49,7 +44,7 @@ const prbench = {
     });
   }),
 
-  // Runs what draws a page, and says on the page what went wrong; a later run of the same page ends an earlier one.
+  // Runs the drawing of a page, and shows its error on the page; a later run ends an earlier one.
   async draw(work) {
     const turn = (this.turn = (this.turn ?? 0) + 1);
     const error = await work(() => turn === this.turn).then(() => null, (reason) => reason);
@@ -79,19 +74,19 @@ const verdicts = {
   isFailure: (status) => !verdicts.isDecided(status) && status !== "not_judged",
   word: (status) => ({ partial: "partly met", unmet: "not met" })[status] ?? status.replaceAll("_", " "),
 
-  // Whether a verdict is good, bad or between for the score: meeting a negative criterion is bad, avoiding it good.
+  // Returns the effect of a verdict on the score: to meet a negative criterion is bad, to avoid it is good.
   kind(status, weight) {
     const kind = this.kinds[status] ?? "failed";
     return weight < 0 ? { good: "bad", bad: "good" }[kind] ?? kind : kind;
   },
 
-  // A status with its sign and its word, in the colour of its effect on the score; a failure is no verdict.
+  // Returns a status with its sign and word, in the colour of its effect on the score; a failure has none.
   badge(status, weight = null) {
     const sign = make("span", { "aria-hidden": "true" }, this.signs[status] ?? "⚠");
     return make("span", { class: `badge ${this.kind(status, weight)}` }, sign, ` ${this.word(status)}`);
   },
 
-  // What a verdict gave of what it could give or take: "+5 / +5", "+0 / −7"; null where nothing is decided.
+  // Returns the points of a verdict beside its weight, such as "+5 / +5" or "+0 / −7"; null if it is undecided.
   effect(status, weight) {
     if (!this.isDecided(status) || weight === null) return null;
     const points = this.values[status] * weight;
@@ -100,21 +95,21 @@ const verdicts = {
   },
 };
 
-// The labels of a row, or those of a kind that only some benchmarks have; the index says which kinds there are.
+// Returns the labels of a row, or those of one kind; the index lists the kinds that a benchmark has.
 const labelsOf = ({ labels }, kind = null) =>
   labels.filter((each) => [null, each.kind].includes(kind)).map(({ label }) => label);
 
-// The part of the address behind `#`, which holds what a page shows; an empty value is left out.
+// The part of the address after `#`, which says what a page shows; an empty value is left out.
 const address = {
   read: () => Object.fromEntries(new URLSearchParams(location.hash.slice(1))),
   of: (values) => `#${new URLSearchParams(Object.entries(values).filter(([, value]) => (value ?? "") !== ""))}`,
   replace: (values) => attempt(() => history.replaceState(null, "", address.of(values))),
 };
 
-// A form of filters whose values stand in the address, so that a link leads to what is shown.
+// A form of filters whose values are in the address, so that a link leads to the same rows.
 const filters = {
-  // Adds a choice for each kind of label: its name and title, the labels of a row, and, where they are not all those that
-  // the rows have, the values that can be chosen with their words. One with a single label is left out.
+  // Adds a menu for each kind of label, with the labels of all rows (`of` returns those of a row) or the given `options`.
+  // A menu with a single label is left out.
   start(kinds, rows, change) {
     const form = byId("filters");
     this.kinds = kinds;
@@ -128,23 +123,23 @@ const filters = {
       const control = form.elements.namedItem(name);
       if (control?.type === "checkbox") control.checked = true;
       else if (control) control.value = value;
-      if (control?.selectedIndex < 0) control.value = ""; // A value that can no longer be chosen.
+      if (control?.selectedIndex < 0) control.value = ""; // The menu no longer has this value.
     }
     form.addEventListener("input", change);
     form.addEventListener("reset", () => setTimeout(change));
   },
 
-  // A choice for each kind of label that the index names, of the rows that carry a row's labels.
+  // Returns a menu for each kind of label in the index; `carriers` returns the objects that have a row's labels.
   ofLabels: (breakdowns, carriers) => breakdowns.map(({ kind, title }) =>
     ({ name: `breakdown-${kind}`, title, of: (row) => carriers(row).flatMap((each) => labelsOf(each, kind)) })),
 
   values() {
     const request = Object.fromEntries([...new FormData(byId("filters"))].map(([name, value]) => [name, value.trim()]));
     const words = request.words.toLowerCase().split(/\s+/).filter(Boolean);
-    return { request, holds: (text) => words.every((word) => text.includes(word)) }; // `text` in small letters.
+    return { request, holds: (text) => words.every((word) => text.includes(word)) }; // `text` in lower case.
   },
 
-  // Whether a row has every label that is asked for.
+  // Returns true if a row has every requested label.
   matches: (row, request) =>
     filters.kinds.every(({ name, of }) => !request[name] || !of || [of(row)].flat().includes(request[name])),
 };

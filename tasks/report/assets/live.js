@@ -1,17 +1,17 @@
-// Loads the page again every few seconds and replaces what is shown; all of it is made by the server.
+// Loads the page again every few seconds and replaces its content, which the server makes.
 "use strict";
 
 const live = {
   everyMs: 3000,
-  longestMs: 30000, // A server that takes longer than this is called lost.
-  opened: new Map(), // What was folded or unfolded stays so, also when it was away for a while.
+  longestMs: 30000, // A server that takes longer is lost.
+  opened: new Map(), // Name of a folding part -> whether it is open, kept while the part is missing.
 
-  // The next request follows the response, so that a slow server gets one at a time.
+  // Requests again after each response, so that a slow server gets one request at a time.
   async renew() {
     if (!document.hidden) {
       const html = await fetch(location.pathname, { cache: "no-store", signal: AbortSignal.timeout(this.longestMs) })
         .then((response) => (response.ok ? response.text() : null)).catch(() => null);
-      byId("lost").hidden = html !== null; // The server has ended, or is busy; the next try may succeed.
+      byId("lost").hidden = html !== null; // The server has ended or is busy.
       if (html !== null) this.show(new DOMParser().parseFromString(html, "text/html"));
     }
     setTimeout(() => this.renew(), this.everyMs);

@@ -1,12 +1,13 @@
-// What a judge was sent: its template filled in as the judge stage does it (tasks/rules/conversation.py), from the stored
-// conversation, response and criterion; and what it replied.
+// The prompt that a judge got and its reply. The template is filled in as the judge stage does it
+// (tasks/rules/conversation.py), from the stored conversation, response and criterion.
 "use strict";
 
 const prompts = {
   digits: 16,
   unanswered: ["timeout", "provider_error", "redirected", "too_large", "context_length"],
+  notSent: ["no_response", "not_judged"],
 
-  // The digest of the identities: of JSON in ASCII, the first 32 hexadecimal digits of its SHA-256.
+  // Returns the digest of identities: the first 32 hexadecimal digits of the SHA-256 of JSON in ASCII.
   async digest(...parts) {
     const hex = (number, digits) => number.toString(16).padStart(digits, "0");
     const text = JSON.stringify(parts).replace(/[^ -~]/g, (letter) => `\\u${hex(letter.charCodeAt(0), 4)}`);
@@ -22,7 +23,7 @@ const prompts = {
     }
   },
 
-  // Fills all placeholders at once, so that one that is named inside a text stays text.
+  // Fills all placeholders at once, so that a placeholder's name inside a text stays text.
   async of(template, conversation, response, criterion) {
     const turns = [...conversation, { role: "assistant", content: response }];
     const texts = turns.map(({ content }) => content);
@@ -45,7 +46,7 @@ const prompts = {
     return `${listed.join("")}[${marker} end of the conversation]`;
   },
 
-  // A line that opens to the prompt and the judge's reply word for word, which are made when they are asked for.
+  // Returns a line that opens to the exact prompt and reply, which are made when it opens.
   line(verdict, judge_config, criterion, side, shown) {
     if (judge_config.is_imported || judge_config.reads || ["no_response", "not_judged"].includes(verdict.status)) return null;
     const details = folded({ class: "exchange" }, "Prompt and reply");
@@ -54,12 +55,13 @@ const prompts = {
     return details;
   },
 
-  // The prompt and the reply, and between them the reply that could not be read and the reminder, where there was one.
+  // Returns the prompt and the reply, and between them an unreadable first reply and the reminder, if any.
   async exchange(verdict, judge_config, criterion, side, { task, index }) {
     const { templates, reminders } = await prbench.load(index.templates);
     const template = new Map(Object.entries(templates)).get(judge_config.template);
     const why = this.unknown(verdict, template, task);
-    const prompt = why ? null : await this.of(template, task.conversation, side.response.text, verdict.wording ?? criterion.title);
+    const wording = verdict.wording ?? criterion.title;
+    const prompt = why ? null : await this.of(template, task.conversation, side.response.text, wording);
     const key = [judge_config.key, side.trial, verdict.position, ...(verdict.is_older ? ["older"] : [])].join(" ");
     const [last, first] = side.section.replies[key] ?? [];
     const lost = this.unanswered.includes(verdict.status) ? "No reply came."
@@ -74,10 +76,10 @@ const prompts = {
     ];
   },
 
-  // Why the prompt is not known; null where it is.
+  // Returns the reason why the prompt is not known, or null if it is.
   unknown(verdict, template, task) {
     if (verdict.is_older || template === undefined || !task.is_sent) {
-      return "The prompt is not kept: its template is not configured, or the conversation was changed or not assembled.";
+      return "The prompt is not known: its template is not configured, or the conversation changed or is not assembled.";
     }
     if (verdict.chunks?.length || verdict.status === "context_length") {
       return "The response was too long for the judge, which was asked about chunks of it, or not at all.";

@@ -1,12 +1,12 @@
-// Tables that are sorted and filtered (Tabulator). Those of figures stand in the page and are readable without scripts.
+// Tables that are sorted and filtered (Tabulator). Tables of figures are in the page and readable without scripts.
 "use strict";
 
 const tables = {
   text: (value) => (value instanceof Element ? value.textContent : String(value ?? "")).trim(),
-  // A mark behind a number says that it rests on few tasks.
+  // An asterisk after a number marks few tasks.
   number: (text) => Number(text.replace(/[,$%]|(?<=\d%?)\*$/g, "").replace("−", "-")),
 
-  // What is missing stays last, whichever way a column is sorted.
+  // Missing values stay last in both directions.
   sorter(one, other, _row, _otherRow, _column, direction) {
     const [first, second] = [one, other].map((cell) => tables.text(cell).replace(/^–$/, "").toLowerCase());
     if (!first || !second) return (!first - !second) * (direction === "asc" ? 1 : -1);
@@ -14,7 +14,7 @@ const tables = {
     return Number.isNaN(difference) ? first.localeCompare(second) : difference;
   },
 
-  // A value in a downloaded file: text that a spreadsheet would run or rewrite gets an apostrophe (tasks/rules/text/cells.py).
+  // A value in a downloaded file; text that a spreadsheet would run or change gets an apostrophe (rules/text/cells.py).
   plain(value, _row, _type, _params, column) {
     const text = tables.text(value);
     const number = column.getDefinition().hozAlign === "right" ? tables.number(text) : NaN;
@@ -28,21 +28,21 @@ const tables = {
     return make("button", { type: "button", title: cell.getValue(), "aria-label": label }, cell.getValue());
   },
 
+  // Makes a table; its promise `built` resolves when it is complete.
   make(container, label, columns, options) {
+    const { sorter, heading: titleFormatter, plain: accessorDownload } = this;
     const grid = new Tabulator(container, {
       columns, layout: "fitDataFill", maxHeight: "34rem", printAsHtml: true, printRowRange: "all",
       debugInvalidOptions: false, nestedFieldSeparator: false, downloadConfig: { columnGroups: false },
-      columnDefaults: {
-        sorter: this.sorter, titleFormatter: this.heading, variableHeight: true, resizable: "header", accessorDownload: this.plain,
-      },
+      columnDefaults: { sorter, titleFormatter, accessorDownload, variableHeight: true, resizable: "header" },
       ...options,
     });
     container.setAttribute("aria-label", label);
-    grid.on("tableBuilt", () => this.repair(container));
+    grid.built = new Promise((done) => grid.on("tableBuilt", done)).then(() => this.repair(container));
     return grid;
   },
 
-  // Above a table: which columns it shows, and the rows that it shows as a file, where it holds all of them.
+  // Adds tools above a table: a choice of columns, and a download of the shown rows if the table holds all of them.
   tools(grid, name) {
     const column = (each) => {
       const { title, titleDownload } = each.getDefinition();
@@ -56,19 +56,18 @@ const tables = {
     return tools;
   },
 
-  // Puts right what screen readers stumble over: roles that do not exist, or that stand in each other.
+  // Corrects roles for screen readers: those that do not exist, or that may not contain each other.
   repair(container) {
     const setRole = (selector, name) => container.querySelectorAll(selector).forEach((each) => { each.role = name; });
     container.removeAttribute("aria-owns");
-    for (const group of container.querySelectorAll(".tabulator-col-group")) {
-      ["aria-sort", "aria-title"].forEach((name) => group.removeAttribute(name));
-    }
+    container.querySelectorAll(".tabulator-col-group").forEach((group) =>
+      ["aria-sort", "aria-title"].forEach((name) => group.removeAttribute(name)));
     setRole(".tabulator-col-group, .tabulator-table", "presentation");
     setRole(".tabulator-col-group > .tabulator-col-content", "columnheader");
     setRole(".tabulator-tableholder", "rowgroup");
   },
 
-  // The columns of a static table: headings may stand below those of groups.
+  // Returns the columns of a static table; headings may be below those of groups.
   columns(table) {
     const grouped = [];
     for (const { headers, className: align } of table.tBodies[0].rows[0].cells) {
@@ -91,33 +90,31 @@ const tables = {
   grids: [],
   chosen: {},
 
-  enhance(table) {
+  async enhance(table) {
     const rows = [...table.tBodies[0].rows];
     const [scroll, container] = [table.closest(".scroll"), make("div")];
-    const field = make("input", {
-      type: "search", placeholder: "Filter rows", "aria-label": "Filter the rows", input: () => this.filter(grid),
-    });
+    const texts = { type: "search", placeholder: "Filter rows", "aria-label": "Filter the rows" };
+    const field = make("input", { ...texts, input: () => this.filter(grid) });
     const label = byId(scroll.getAttribute("aria-labelledby")).textContent;
     const [columns, data] = [this.columns(table), rows.map(this.row)];
     scroll.replaceWith(container);
     const grid = Object.assign(this.make(container, label, columns, { data }), { field });
-    grid.on("tableBuilt", () => {
-      this.filter(grid);
-      this.grids.push(grid);
-      if (rows.length >= 12) this.tools(grid, columns[0].field.split("-")[0]).prepend(field);
-    });
+    await grid.built;
+    this.filter(grid);
+    this.grids.push(grid);
+    if (rows.length >= 12) this.tools(grid, columns[0].field.split("-")[0]).prepend(field);
   },
 
-  // A row is shown if it holds the word and if its model and judge are chosen, or are none of those one can choose.
+  // Shows the rows that contain the word and whose model and judge are chosen or cannot be chosen.
   filter(grid) {
     const word = grid.field.value.trim().toLowerCase();
     const isChosen = (row, kind, title) => {
       const cell = row[grid.getColumnDefinitions().find((each) => each.title === title)?.field];
-      const name = cell?.textContent; // A label may begin with a space.
+      const name = cell?.textContent; // A label may start with a space.
       return !this.chosen[kind] || !cell || this.chosen[kind].includes(name) || !choice.offered[kind]().includes(name);
     };
-    const text = (row) => Object.values(row).map(this.text).join(" ").toLowerCase();
-    grid.setFilter((row) => isChosen(row, "model", "Model") && isChosen(row, "judge_config", "Judge") && text(row).includes(word));
+    const hasWord = (row) => Object.values(row).map(this.text).join(" ").toLowerCase().includes(word);
+    grid.setFilter((row) => isChosen(row, "model", "Model") && isChosen(row, "judge_config", "Judge") && hasWord(row));
   },
 
   choose(chosen) {
@@ -133,7 +130,7 @@ const tables = {
 
 document.addEventListener("choice", ({ detail }) => tables.choose(detail));
 document.querySelectorAll("table.figure:has(td)").forEach((table) => {
-  const details = table.closest("details"); // Of a table that is folded no width is known.
+  const details = table.closest("details"); // The width of a folded table is not known.
   if (!details || details.open) tables.enhance(table);
   else details.addEventListener("toggle", () => tables.enhance(table), { once: true });
 });

@@ -1,7 +1,7 @@
-// The page of one task: what is shown stands in the address, so that every verdict has a link of its own.
+// The page of one task. The address says what is shown, so every verdict has a link of its own.
 "use strict";
 
-// Names with their values, as far as there are any.
+// Returns names with their values, without empty ones.
 const listed = (facts) => facts.map(([name, value]) => [name, [value].flat().filter(Boolean).join(", ")])
   .filter(([, text]) => text).map(([name, text]) => make("div", {}, make("dt", {}, name), make("dd", {}, text)));
 const tag = (text, title) => make("span", { class: "tag", title }, text);
@@ -28,7 +28,7 @@ const responses = {
     return make("article", { class: "response" }, make("h3", {}, letter(side), ` ${entry.label}`), response ? [
       this.facts(response),
       response.degraded && para("notice warn", "Made with fallback parameters, because the configured ones failed."),
-      response.is_older && para("notice warn", "Given to an earlier version of the conversation, which was changed since."),
+      response.is_older && para("notice warn", "Given to an earlier version of the conversation, which has changed since."),
       response.status === "ok" ? this.text(response) : this.failure(response),
     ] : para("empty", "No response in this trial."));
   },
@@ -52,36 +52,34 @@ const responses = {
     const why = "Shown as plain text: too long or too deeply nested to be shown as Markdown.";
     if (isAsText || html === null) return [!isAsText && para("says", why), scrolling("div", "body exact", text)];
     const set = scrolling("div", "body markdown");
-    // The one place of the report where text becomes HTML. It is safe because this is no text of a model: the build made
-    // it of one by a Markdown parser that saw no `<`, and kept only elements of a short list, without attributes but the
-    // address of a link to http, https or mailto (tasks/report/drilldown/markdown.py). Were something to slip through all
-    // the same, the page's policy would run no script in it, and load nothing for it.
+    // Only here does text become HTML. It is safe, because the build made this HTML: its Markdown parser saw no `<`, and
+    // it kept only listed elements, with the address of a link to http, https or mailto as the only attribute
+    // (tasks/report/drilldown/markdown.py). Even without that, the page's policy runs no script and loads nothing.
     set.innerHTML = html;
     return set;
   },
 };
 
-// Points and verdicts: for each criterion a line a judge, with the responses A and B side by side.
+// Points and verdicts: for each criterion a line for each judge, with the responses A and B side by side.
 const judged = {
-  // The verdicts of a side by judge configuration and position; a response that failed has none, and its criteria say so.
+  // Returns the verdicts of a side by judge configuration and position, with their explanations.
   byCell({ section, trial, response }) {
     const isShown = (row) => row.trial === trial && row.is_older === (response?.is_older ?? false);
-    const cells = new Map();
+    const cells = {};
     for (const row of [...section.verdicts, ...section.grounds].filter(isShown)) {
-      const name = `${row.judge_config} ${row.position}`;
-      cells.set(name, { ...cells.get(name), ...row });
+      Object.assign(cells[`${row.judge_config} ${row.position}`] ??= {}, row);
     }
     return cells;
   },
 
-  verdict: (side, judge_config, position) => side.cells.get(`${judge_config.key} ${position}`)
+  // Returns a verdict; a failed response has none, and its criteria say so.
+  verdict: (side, judge_config, position) => side.cells[`${judge_config.key} ${position}`]
     ?? { status: side.response && side.response.status !== "ok" ? "no_response" : "not_judged" },
 
   differ: (cells) => new Set(cells.map(({ status }) => status).filter(verdicts.isDecided)).size > 1,
 
-  // What the page shows of a criterion: its verdicts, and whether A and B, or the judges, differ in them. Judges disagree
-  // where they differ among those that decide in as many steps. A verdict that is read again from another one is shown
-  // where that makes it another, or on request.
+  // Returns a criterion's verdicts, and whether A and B, or the judges, differ. Only judges with the same number of
+  // steps can disagree. A verdict that is derived from another one is shown if the two differ, or on request.
   look(criterion, sides, judges, request) {
     const lines = judges.map((judge_config) => {
       const cells = sides.map((side) => this.verdict(side, judge_config, criterion.position));
@@ -102,7 +100,7 @@ const judged = {
   },
 
   draw({ task, index, sides, request }) {
-    const seen = new Set(sides.flatMap((side) => [...side.cells.values()].map((verdict) => verdict.judge_config)));
+    const seen = new Set(sides.flatMap((side) => Object.values(side.cells).map((verdict) => verdict.judge_config)));
     const judges = index.judge_configs.filter(({ key }) => seen.has(key));
     const looked = task.criteria.map((criterion) => this.look(criterion, sides, judges, request));
     const shown = looked.filter((each) => (each[request.show] ?? true) || each.criterion.key === request.criterion);
@@ -157,18 +155,18 @@ const judged = {
       prompts.line(verdict, judge_config, criterion, side, page.shown));
   },
 
-  // What was found in the chunks of a response that is too long for its judge.
+  // Returns the evidence in the chunks of a response that is too long for its judge.
   evidence(chunks) {
     const n = chunks.filter((chunk) => chunk.evidence?.length).length;
     const nothing = (chunk) => make("li", { class: "empty" }, chunk.evidence ? "nothing" : verdicts.word(chunk.status));
-    const texts = (chunk) => (chunk.evidence?.length ? chunk.evidence.map((text) => make("li", {}, text)) : nothing(chunk));
+    const texts = (each) => (each.evidence?.length ? each.evidence.map((text) => make("li", {}, text)) : nothing(each));
     const title = ({ round, chunk, of }) => `${round > 1 ? `Round ${round}, notes` : "Chunk"} ${chunk} of ${of}`;
     const parts = chunks.map((each) => [make("dt", {}, title(each)), make("dd", {}, make("ul", {}, texts(each)))]);
     const summary = `Searched in ${chunks.length} chunks, something found in ${n}`;
     return folded({ class: "evidence" }, summary, make("dl", {}, parts));
   },
 
-  // A line for the terminal; names that are not digests are not put into it.
+  // Returns a command for the terminal; only digests are put into it.
   query(criterion) {
     const { sides, request } = page.shown;
     const side = sides.find((each) => each.name.toLowerCase() === request.side) ?? sides[0];
@@ -180,11 +178,11 @@ const judged = {
     return tableRow("td", [all], { colspan: 1 + sides.length });
   },
 
-  // A line for each judge and response; what is not decided yet is a range.
+  // Draws a line for each judge and response; an undecided score is a range.
   drawPoints({ sides, index }) {
-    const isOf = (judge_config, response) => (each) => each.response_id === response?.response_id && each.judge_config === judge_config.key;
     const lines = index.judge_configs.flatMap((judge_config) => {
-      const points = sides.map(({ section, response }) => section.points.find(isOf(judge_config, response)));
+      const points = sides.map(({ section, response }) => section.points.find((each) =>
+        each.response_id === response?.response_id && each.judge_config === judge_config.key));
       const isKnown = points.length === 2 && points.every((each) => (each?.value ?? null) !== null);
       const change = isKnown ? written.change(points[1].value - points[0].value) : "";
       return points.map((each, i) => each && [judge_config.label, `${sides[i].name} · ${sides[i].entry.label}`,
@@ -210,7 +208,7 @@ const page = {
     const ordinal = request.task ? index.tasks.findIndex((each) => [each.key, each.task_id].includes(request.task)) : 0;
     const task = index.tasks[ordinal];
     if (!task) throw new Error(index.tasks.length ? "This report has no such task." : "There are no tasks yet.");
-    // The entries and trials that are asked for, as far as the task has them; else the first one alone.
+    // The requested entries and trials, if the task has them; else the first one alone.
     const known = index.entries.filter((entry) => entry.response_states[ordinal] !== "0");
     const [a, b] = [known.find(({ key }) => key === request.a) ?? known[0], known.find(({ key }) => key === request.b)];
     const trial = ({ trials }, value) => trials.find((each) => String(each) === value) ?? trials[0];
@@ -236,7 +234,7 @@ const page = {
     responses.draw(shown.sides);
     judged.drawPoints(shown);
     judged.draw(shown);
-    const marked = document.querySelector("#criteria .marked"); // What the address names.
+    const marked = document.querySelector("#criteria .marked"); // The part that the address names.
     marked?.scrollIntoView({ block: "center" });
     marked?.focus({ preventScroll: true });
   },
@@ -268,7 +266,7 @@ const page = {
     byId("narrow").elements.show.value = request.show ?? "";
   },
 
-  // Another address is another state that "back" leads out of. The last change may not be drawn yet.
+  // Changes the address, so that "back" works; `address.read()` has changes that are not drawn yet.
   go(changes) {
     location.hash = address.of({ ...this.shown.request, ...address.read(), ...changes });
   },

@@ -1,4 +1,4 @@
-// The page of all tasks: a line a task with the score of every chosen model, sorted and filtered.
+// The page of all tasks: a line for each task with the score of every chosen model, sorted and filtered.
 "use strict";
 
 const explorer = {
@@ -22,11 +22,12 @@ const explorer = {
   words: (task) => [task.task_id, task.topic, task.opening, task.decision_types ?? [], task.economic_pathways ?? [],
     labelsOf(task)].flat().join(" ").toLowerCase(),
 
-  // Takes the scores of the chosen judge, and draws the columns of the chosen models.
+  // Loads the scores of the chosen judge, and draws the columns of the chosen models.
   async choose(isCurrent) {
     const { entries, judge_configs, main } = this.index;
     const { model: models, judge_config: judges } = this.chosen;
-    const judge_config = judge_configs.find(({ label }) => judges?.includes(label)) ?? judge_configs.find(({ key }) => key === main);
+    const chosen = judge_configs.find(({ label }) => judges?.includes(label));
+    const judge_config = chosen ?? judge_configs.find(({ key }) => key === main);
     const scores = judge_config ? await prbench.load(judge_config.scores) : {};
     if (!isCurrent()) return;
     this.models = entries.filter(({ is_also: isAlso, label }) => !isAlso && (models?.includes(label) ?? true));
@@ -49,7 +50,7 @@ const explorer = {
     };
   },
 
-  // Shows the tasks that match, and hold all words in what is said of them, in their criteria, or in responses.
+  // Shows the tasks that match and that contain all words in their texts, their criteria, or responses.
   async find(isCurrent) {
     const { request, holds } = filters.values();
     if (request.words) await (this.withCriteria ??= this.addCriteria());
@@ -70,7 +71,8 @@ const explorer = {
     }
   },
 
-  // The keys of the tasks whose responses hold all words, block by block, once nobody types any more: it reads many files.
+  // Returns the keys of the tasks whose responses contain all words. It reads many files, block by block, so it first
+  // waits until the user stops typing.
   async inResponses(tasks, holds, isCurrent) {
     await new Promise((done) => setTimeout(done, 300));
     const keys = new Set();
@@ -80,7 +82,7 @@ const explorer = {
       byId("count").textContent = `Searching responses: ${Math.round((100 * number) / blocks.length)}% …`;
       const names = this.models.map((model) => model.blocks[block]).filter(Boolean);
       const files = await Promise.all(names.map((name) => prbench.load(name)));
-      names.forEach((name) => prbench.requests.delete(name)); // All of them together may not fit in memory.
+      names.forEach((name) => prbench.requests.delete(name)); // The memory may not hold all of them.
       const isIn = (file, key) => file[key]?.responses.some(({ text }) => text !== null && holds(text.toLowerCase()));
       tasks.filter(({ key }) => files.some((file) => isIn(file, key))).forEach(({ key }) => keys.add(key));
     }
@@ -110,13 +112,11 @@ const explorer = {
     const columns = this.columns();
     this.tools?.remove();
     this.grid?.destroy();
-    this.grid = tables.make(byId("tasks"), "Tasks with their scores", columns, {
-      layout: "fitColumns", maxHeight: "max(24rem, calc(100vh - 5rem))",
-      // Measuring every row takes most of the time that the page takes to open.
-      rowHeight: columns[1].visible ? 72 : false,
-      initialSort: [{ column: "ordinal", dir: "asc" }],
-    });
-    await new Promise((done) => this.grid.on("tableBuilt", done));
+    // A fixed height, because measuring every row takes most of the time that the page takes to open.
+    const [rowHeight, maxHeight] = [columns[1].visible ? 72 : false, "max(24rem, calc(100vh - 5rem))"];
+    const options = { rowHeight, maxHeight, layout: "fitColumns", initialSort: [{ column: "ordinal", dir: "asc" }] };
+    this.grid = tables.make(byId("tasks"), "Tasks with their scores", columns, options);
+    await this.grid.built;
     this.tools = tables.tools(this.grid, "tasks");
   },
 
@@ -128,7 +128,7 @@ const explorer = {
       para("opening", task.opening ?? ""));
   },
 
-  // The field, the topic, and the labels of the benchmark's own kinds, each with its kind where one points at it.
+  // Returns the field, the topic, and the labels of the benchmark's own kinds, each with its kind as a tooltip.
   about(task) {
     const labels = this.index.breakdowns.flatMap(({ kind, title }) =>
       labelsOf(task, kind).map((label) => make("span", { title }, label)));
@@ -136,7 +136,7 @@ const explorer = {
     return make("div", {}, task.field ?? "", make("br"), make("small", {}, listed));
   },
 
-  // A score leads to the response that it is of.
+  // Returns a score with a link to its response.
   score(cell) {
     const [value, task, model, element] = [cell.getValue(), cell.getData(), cell.getField(), cell.getElement()];
     const range = task.bounds[model]?.map((each) => written.score(each, 2));

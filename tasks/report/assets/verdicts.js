@@ -1,10 +1,10 @@
-// The page of all verdicts: those of the chosen models and judges that match, each with a link to its explanation.
+// The page of all verdicts: the matching ones of the chosen models and judges, each with a link to its explanation.
 "use strict";
 
 const search = {
   pageSize: 200,
-  lists: [], // The letters of every verdict of a model by a judge in a trial.
-  matches: [], // For each verdict that matches a number that says which criterion and which list.
+  lists: [], // For each model, judge and trial: a letter for the status of each criterion.
+  matches: [], // For each matching verdict: ordinal of its criterion * number of lists + index of its list.
 
   async start() {
     this.index = await prbench.load("index");
@@ -26,29 +26,30 @@ const search = {
       renderVerticalBuffer: 100, progressiveLoad: "scroll", paginationSize: this.pageSize, ajaxURL: "matches",
       ajaxRequestFunc: async (_url, _config, { page }) => this.page(page),
     });
-    await new Promise((done) => this.grid.on("tableBuilt", done));
+    await this.grid.built;
     tables.tools(this.grid, "verdicts");
   },
 
-  // Rows are made as they are scrolled to: of more than a million verdicts few are looked at.
+  // Returns the rows of one scrolled page: of more than a million verdicts a user sees few.
   page(number) {
     const { matches, lists, criteria, pageSize } = this;
-    const row = (number) => ({ criterion: criteria[Math.floor(number / lists.length)], ...lists[number % lists.length] });
+    const row = (match) => ({ criterion: criteria[Math.floor(match / lists.length)], ...lists[match % lists.length] });
     const data = matches.slice((number - 1) * pageSize, number * pageSize).map(row);
     return { last_page: Math.max(1, Math.ceil(matches.length / pageSize)), data };
   },
 
-  // The letters of the chosen models: a list for each judge and trial.
+  // Returns the letters of the chosen models: a list for each judge and trial.
   async markLists(request) {
-    const models = this.index.entries.filter(({ is_also: isAlso, label }) => this.chosen.model?.includes(label) ?? !isAlso);
-    const judge_configs = this.index.judge_configs.filter(({ label }) => this.chosen.judge_config?.includes(label) ?? true);
+    const { model: names, judge_config: judges } = this.chosen;
+    const models = this.index.entries.filter(({ is_also: isAlso, label }) => names?.includes(label) ?? !isAlso);
+    const judge_configs = this.index.judge_configs.filter(({ label }) => judges?.includes(label) ?? true);
     const files = await Promise.all(models.map((model) => prbench.load(model.marks)));
     return models.flatMap((model, i) => judge_configs.flatMap((judge_config) =>
       Object.entries(files[i][judge_config.key] ?? {}).filter(([trial]) => !request.trial || trial === request.trial)
         .map(([trial, marks]) => ({ model, judge_config, trial, marks }))));
   },
 
-  // What is still to be judged is shown only if one asks for it.
+  // Missing verdicts are shown on request only.
   isWanted: (status, request) =>
     (request === "undecided" ? verdicts.isFailure(status) : request ? status === request : status !== "not_judged"),
 
@@ -61,27 +62,26 @@ const search = {
     const counts = this.find(request, holds);
     const tally = [...counts].filter(([, n]) => n).map(([status, n]) =>
       make("li", {}, verdicts.badge(status), ` ${written.count(n)}`));
-    const total = this.matches.length;
-    const count = byId("count");
+    const [total, count] = [this.matches.length, byId("count")];
     const title = make("strong", {}, `${written.count(total)} ${total === 1 ? "verdict" : "verdicts"}`);
     count.replaceChildren(title, make("ul", { class: "tally" }, tally));
     count.dataset.total = total;
     await this.grid.setData("matches");
   },
 
-  // Finds the verdicts that match, and returns how many have which status.
+  // Finds the matching verdicts, and returns their number by status.
   find(request, holds) {
     const letters = Object.entries(this.index.statuses).filter(([, status]) => this.isWanted(status, request.status));
     const [statuses, counts] = [new Map(letters), new Map(letters.map(([, status]) => [status, 0]))];
     this.matches = [];
     const text = (each) => [each.title, each.criterion_id, ...labelsOf(each)].join(" ").toLowerCase();
     const matches = (each) => filters.matches(each, request) && (!request.words || holds(text(each)));
-    for (const criterion of this.criteria.filter(matches)) {
-      for (let number = 0; number < this.lists.length; number += 1) {
-        const status = statuses.get(this.lists[number].marks[criterion.ordinal]);
+    for (const { ordinal } of this.criteria.filter(matches)) {
+      for (const [number, { marks }] of this.lists.entries()) {
+        const status = statuses.get(marks[ordinal]);
         if (!status) continue;
         counts.set(status, counts.get(status) + 1);
-        this.matches.push(criterion.ordinal * this.lists.length + number);
+        this.matches.push(ordinal * this.lists.length + number);
       }
     }
     return counts;
@@ -92,6 +92,7 @@ const search = {
       ({ title, field: title, headerSort: false, formatter: (cell) => make("div", {}, of(cell.getData())), ...more });
     const two = (first, second) => [first, make("br"), make("small", {}, second)];
     const status = ({ marks, criterion }) => this.index.statuses[marks[criterion.ordinal]];
+    const right = { width: 150, hozAlign: "right", headerHozAlign: "right" };
     const about = (criterion) => [criterion.severity, criterion.category, ...labelsOf(criterion)].filter(Boolean);
     const title = (row) => make("a", { href: target(row) }, row.criterion.title);
     const effect = ({ weight }, of) => verdicts.effect(of, weight) ?? written.weight(weight);
@@ -100,7 +101,7 @@ const search = {
     return [
       column("Verdict", (row) => verdicts.badge(status(row), row.criterion.weight), { width: 124 }),
       column("Criterion", (row) => two(title(row), about(row.criterion).join(" · ")), { widthGrow: 3, minWidth: 200 }),
-      column("Points / weight", (row) => effect(row.criterion, status(row)), { width: 150, hozAlign: "right", headerHozAlign: "right" }),
+      column("Points / weight", (row) => effect(row.criterion, status(row)), right),
       column("Model", ({ model, trial }) => two(model.label, `trial ${trial}`), { minWidth: 110 }),
       column("Judge", ({ judge_config }) => judge_config.label, { minWidth: 110 }),
       column("Task", ({ criterion: { task } }) => two(task.task_id, task.topic ?? task.field ?? ""), { minWidth: 110 }),

@@ -11,8 +11,8 @@ import nh3
 import pyromark
 
 _MOST_CHARACTERS, _MOST_HTML, _MOST_DEPTH = 200_000, 1_000_000, 16
-"""Larger or more deeply nested responses are shown as text: none for people is so large, and the time of cleaning grows
-with the square of the depth."""
+"""Larger or more deeply nested responses are shown as plain text: nobody reads responses of that size, and the time of
+cleaning grows with the square of the depth."""
 _LESS, _BANG = "\ufdd0", "\ufdd1"
 """Replace `<`, and the sign that turns a link into an image, during parsing and cleaning: code points that Unicode
 reserves for use within a program, and that no text has."""

@@ -131,7 +131,7 @@ def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigure:
 
 
 def _charts(figure: Figure, rows: Rows) -> tuple[list[tuple[str, Markup]], list[str]]:
-    """Return a figure's charts, each with its title, and the notes on them; a chart without a value is only named."""
+    """Return a figure's charts with their titles, and notes; a chart without a value has a note only."""
     if not rows:
         return [], []
     with debug_mode(False):  # no validation here, which takes as long as all else; the tests do it

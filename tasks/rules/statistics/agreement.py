@@ -63,7 +63,7 @@ def raw_agreement(tables: Counts) -> Floats:
 def kappa(tables: Counts) -> Floats:
     """Return Cohen's kappa without weights (1960): agreement beyond chance, 1 for full, 0 for chance.
 
-    NaN without cases, and if both graders use one and the same label, so that agreement by chance is 1.
+    NaN without cases, or if both graders use only one label, the same one: then agreement by chance is 1.
 
     Args:
         tables: counts, rows by the label of one grader, columns by the other's.

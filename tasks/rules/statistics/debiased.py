@@ -32,9 +32,9 @@ FEWEST_EFFECTIVE = 12
 _FEWEST_OF_SIGN = 10
 """Smallest number of labels of a sign for its own constant."""
 _PSEUDO_ERRORS = 2.0
-"""Errors, in twice as many labels, that are added to estimate the spread if few errors are observed."""
+"""Errors that are added, in twice as many labels, to estimate the spread if few errors are observed."""
 _MANY_ERRORS = 6.0
-"""Number of observed errors from which none are added."""
+"""With this many observed errors, none are added."""
 _RANK = 1e-9
 _RESAMPLES = 2_000
 """Number of resamples, fewer than for a judge's own interval: they only show the skewness of the tasks' values."""

@@ -87,9 +87,9 @@ PRIOR_ERROR = 0.15
 LEAST_ERROR = 0.04
 """Lower bound of the expected squared error, so that no verdict is left out."""
 _PRIOR_LABELS = 10.0
-"""Number of labels that the overall error rate counts as in the rate of a group."""
+"""Weight of the overall error rate in the rate of a group, as a number of labels."""
 _PRIOR_VERDICTS = 2.0
-"""Number of other judges' verdicts that the group's rate counts as for a single verdict."""
+"""Weight of the group's rate in the error of a single verdict, as a number of other judges' verdicts."""
 _LEAST_SIZE = 0.1
 """Smallest size of a verdict, as a share of the mean."""
 _HEX = 13

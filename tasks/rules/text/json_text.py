@@ -9,7 +9,7 @@ _SHOWN_CHARS = 60
 
 
 class KeyTwice(ValueError):
-    """An object has a key twice; messages show its beginning, `begin`."""
+    """An object has a duplicate key; `begin` is the beginning of the object, for messages."""
 
     def __init__(self, key: str, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(f"key {key!r} appears twice")
@@ -20,8 +20,8 @@ def read_json(text: str | bytes) -> Any:
     """Return the value of a JSON text.
 
     Raises:
-        KeyTwice: an object has a key twice; for a text of several lines it is a ValueError that shows the object.
-        ValueError: it is not JSON.
+        KeyTwice: an object in a text of one line has a duplicate key.
+        ValueError: it is not JSON, or an object in a text of several lines has a duplicate key.
         RecursionError: it is nested too deeply.
     """
     if isinstance(text, bytes):
