@@ -78,9 +78,7 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
         if any(is_embedded(called.name) for called in (judge.cascade.members if judge.cascade else (judge,)))
     }
     if judges := sorted(embedded & {row["judge"] for row in rows}):
-        text = (
-            f"{some(judges)} is the embedded model, far too small to judge: scores only show that the pipeline works."
-        )
+        text = f"{some(judges)} is the embedded model, far too small to judge: scores show only that all stages work."
         yield Notice("bad", text, "judges.html")
     judged = [row for row in rows if row.get("is_judged") is not False]
     # The bar applies only to judges that are called for all criteria, not to people and imported verdicts.
@@ -95,7 +93,7 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
         )
         yield Notice("warn", f"{text}: {_models(parts, rows)}", "#leaderboard")
         if any(row["ci_low"] is None for row in parts):
-            text = "No interval: none is valid until all tasks are evaluated, or too few tasks differ."
+            text = "Some of these have no interval: none is valid until all tasks are evaluated, or too few differ."
             yield Notice("warn", text, "#leaderboard")
     for may_hide, meaning in _HIDING.items():
         if hiding := [row for row in judged if row.get("may_hide_failures", False) is may_hide]:
