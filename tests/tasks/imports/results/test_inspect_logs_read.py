@@ -197,7 +197,7 @@ def test_a_known_failure_does_not_give_way_to_a_decision_that_may_hide_it(job: J
     same_responses = edited(published(tmp_path / "q.json"), lambda document: document["outputs"].pop("brief"))
     notes = notes_of(import_results(job, [same_responses], **labels))
     assert before == rows_in(job, query, UNREADABLE[1])
-    assert "1 decisions left out, since the call is known to have failed and they may hide that" in notes
+    assert "1 decisions left out, because a failure of the call is stored and the tool may hide failures" in notes
 
 
 Edit = Callable[[dict[str, Any]], object]
