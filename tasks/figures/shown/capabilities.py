@@ -16,8 +16,7 @@ _WEAKNESSES = Figure(
     "Capabilities in which a model scores significantly lower than in its other criteria, or than another model. They "
     "are found on one half of the tasks and confirmed on the other; the difference, its 95 % interval and p are of "
     "the second half. The score is the min-normalised score of the criteria of a capability, as the mean over tasks. "
-    "p is corrected for all candidates of the model, so at most 5 % of models without a weakness have one in this "
-    "list.",
+    "p is corrected for all candidates of the model, so at most 5 % of models without a weakness are listed.",
     (
         *columns("judge_config model capability field compared_with"), Column("value", "here", "score", "Score"),
         *columns("compared_value"), Column("gap", "Difference", "signed"), *columns("is_small"), *ends("gap_ci"),
@@ -39,8 +38,8 @@ _SCORES = Figure(
 CANDIDATES = Figure(
     "weakness_candidates",
     "Candidates for weaknesses",
-    "The number of capabilities in which a model was found weak on one half of the tasks, and the number of confirmed "
-    "ones.",
+    "Numbers of capabilities in which a model was found weak on one half of the tasks, and in which that was "
+    "confirmed.",
     columns("compared_model n_candidates n_confirmed"),
     given={"model": ""},
 )
@@ -55,8 +54,7 @@ EXAMPLES = Figure(
 CAPABILITIES = Page(
     "capabilities",
     "Capabilities",
-    "The abilities that criteria need, in a tree that a model described and named, and the score of each model in "
-    "each of them.",
+    "The abilities that criteria need, as a tree that a model described and named, and the models' scores in it.",
     (_WEAKNESSES, _SCORES),
     template="capabilities/page.html",
     needs="capability_trees",

@@ -79,8 +79,7 @@ _LEADERBOARD = Figure(
     "hard_leaderboard",
     "Leaderboard on the hard subset",
     "Mean $score on the selected tasks, with its 95 % interval for other tasks of the same kind. The tasks were "
-    "selected because the models of the panel score low on them, so models outside the panel look better than they "
-    "are.",
+    "selected because the models of the panel score low on them, so other models look better than they are.",
     columns(
         "judge_config split rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
         "hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_wanted coverage met_share"
@@ -144,7 +143,6 @@ _OVERLAPS = Figure(
 HARD = Page(
     "hard",
     "Hard subset",
-    "The tasks with the lowest scores, the certainty of their selection, the panel that selected them, and the "
-    "models' scores on them.",
+    "The tasks with the lowest scores, the certainty of their selection, its panel, and the models' scores on them.",
     (_SELECTIONS, _LEADERBOARD, _TASKS, _BORDER, _TOPICS, _OVERLAPS),
 )

@@ -340,8 +340,7 @@ CRITERIA = Figure(
 JUDGES = Page(
     "judges",
     "Judges",
-    "The reliability of the judges: agreement with people, with each other and with themselves, bias, failures and "
-    "drift.",
+    "The reliability of the judges: agreement with people, each other and themselves, bias, failures and drift.",
     (_AGREEMENT, _VARIANTS, _CONFUSION, _BREAKDOWNS, _RELIABILITY, _CALIBRATION, _DIAGRAM, _NEIGHBOURS,
      _LENIENCY, _FAVOURS, DECISIONS, _DRIFT, _FAILURES),
     has_judge=False,
