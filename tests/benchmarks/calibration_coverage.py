@@ -5,7 +5,7 @@
 The model's log-odds are those of the truth times a factor: above 1 it is too sure. Decisions of a task hang together.
 """
 
-import argparse
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tasks.rules.statistics.agreement import agreement_intervals
 from tasks.rules.statistics.calibration import BINS, brier, calibration_error, corrected
 from tasks.rules.statistics.intervals import draws
+from tests.benchmarks.figures import arguments, markdown
 
 Floats = NDArray[np.float64]
 WORLDS = ((100, 15, 1.5), (100, 15, 2.0), (300, 18, 1.5), (300, 18, 2.5))
@@ -36,11 +37,8 @@ def world(n_tasks: int, n_criteria: int, factor: float, generator: np.random.Gen
     return sums_of(1 / (1 + ((1 - odds) / odds) ** factor), (luck < odds).astype(float))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--replications", type=int, default=200)
-    n = parser.parse_args().replications
-    print("tasks  criteria  factor  measure            truth   mean estimate  interval covers")
+def rows(n: int) -> Iterator[Sequence[object]]:
+    """The lines of the table."""
     for n_tasks, n_criteria, factor in WORLDS:
         generator = np.random.default_rng(7)
         truth = world(30_000, n_criteria, factor, np.random.default_rng(99)).sum(axis=0)
@@ -54,8 +52,12 @@ def main() -> None:
         for name, measure in (("Brier score", brier), ("calibration error", calibration_error)):
             true, estimates = float(measure(truth)), np.array(results[name])
             covered = np.mean((estimates[:, 1] <= true) & (true <= estimates[:, 2]))
-            print(f"{n_tasks:5}  {n_criteria:8}  {factor:6}  {name:17}  {true:.4f}  {estimates[:, 0].mean():13.4f}"
-                  f"  {covered:.1%}")  # fmt: skip
+            yield n_tasks, n_criteria, factor, name, f"{true:.4f}", f"{estimates[:, 0].mean():.4f}", f"{covered:.1%}"
+
+
+def main() -> None:
+    header = ("tasks", "criteria", "factor", "measure", "truth", "mean estimate", "interval covers")
+    markdown(header, rows(arguments(__doc__, replications=200).replications))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from flows.run.outcomes import RUNNING
 from tasks.config.job import Job
 from tasks.figures.queries import filled
 from tasks.maintain.upkeep import latest_runs, run_cost, spent, store_spend, total_cost_usd
-from tests.kit import at, call_entry, job_on, recorded, row, rows_in, written
+from tests.kit import Printed, at, call_entry, job_on, recorded, row, rows_in, written
 from warehouse import Warehouse
 
 PAID: dict[tuple[str, str], list[float | None]] = {
@@ -90,7 +90,7 @@ def test_an_unknown_cost_is_never_0(
     assert (cost, unpriced) == (shown_run["cost_usd"], shown_run["unpriced_calls"])
 
 
-def test_a_damaged_ledger_lets_every_run_begin(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_ledger_lets_every_run_begin(job: Job, capsys: Printed) -> None:
     publish(job, runs=[begun("killed")])
     called(job, "killed", PAID)
     with (job.warehouse / "ledger" / "calls.sqlite").open("r+b") as file:

@@ -6,17 +6,9 @@ from pathlib import Path
 import pytest
 
 from tasks.rules.text.numbers import number
-from tests.flows.conftest import Run, run_on
+from tests.flows.conftest import run_on
 from tests.kit import Printed, combined, response, stored
-from tests.tasks.aggregate.debiased_oracle import CATEGORIES, LabelledWorld, without_labels_on
-from tests.tasks.aggregate.world import small_world
 from tests.tasks.compare.comparisons import judged, tasks_of
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A warehouse with the small world in it, and a configuration that is about its data set."""
-    return stored(tmp_path_factory.mktemp("boards"), small_world(seed=7))
 
 
 @pytest.fixture(scope="module")
@@ -54,21 +46,3 @@ def test_what_clipping_hides_and_which_ranks_are_possible_is_shown(uneven: Path,
     assert " 60 │                     59 │        60 │" in line["good"]
     assert "Not judged on a split by this judge: unheard" in shown
     assert "based on only part of the split" not in shown
-
-
-def test_a_figure_is_what_the_command_shows(run_here: Run) -> None:
-    by_category = ["leaderboard", "--by", "category"]
-    assert run_here.json("figure", *by_category) == run_here.json(*by_category)
-    # Without a breakdown the figure has the own hard selections too, as in the report.
-    board = run_here.json("figure", "leaderboard")
-    assert [row for row in board if not row["is_own_hard"]] == run_here.json("leaderboard")
-
-
-@pytest.mark.slow
-def test_models_and_categories_without_labels_are_said_to_have_none(tmp_path: Path, capsys: Printed) -> None:
-    tables = without_labels_on(LabelledWorld(seed=5).tables(), {"bob"}, {0, 2, 4})
-    run_here = run_on(stored(tmp_path, tables), capsys)
-
-    stdout = run_here("leaderboard", "--debiased", "--model", "bob")
-    assert all(part in stdout for part in ("bob", "no label", "--for leaderboard"))
-    assert f'--for "{CATEGORIES[0]}"' in run_here("leaderboard", "--debiased", "--by", "category", "--model", "ada")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.flows.conftest import run_on
-from tests.kit import combined, written
+from tests.kit import Printed, combined, written
 from tests.tasks.compare.comparisons import judged, tasks_of
 
 MANY = {f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(40)}
@@ -21,12 +21,11 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize("names", SENTENCES)
-def test_a_difference_is_explained_in_sentences(tmp_path: Path, capsys: pytest.CaptureFixture[str], names: str) -> None:
+def test_a_difference_is_explained_in_sentences(tmp_path: Path, capsys: Printed, names: str) -> None:
     good, fallen = (dict.fromkeys(MANY, values) for values in ([1, 0.0], [0, 0.0]))
     models = {"good": good, "twin": good, "fallen": fallen}
-    written(
-        tmp_path, combined(tasks_of(MANY), *(judged(of, model, rubrics=MANY) for model, of in models.items()))
-    ).publish()
+    decided = [judged(of, model, rubrics=MANY) for model, of in models.items()]
+    written(tmp_path, combined(tasks_of(MANY), *decided)).publish()
     run_here = run_on(tmp_path, capsys)
 
     run_here("diff", *names.split())

@@ -21,7 +21,7 @@ from tests.faults.server import is_judge_request
 from tests.flows.conftest import N_CRITERIA, N_TASKS, PRBENCH
 from tests.flows.nights.night_world import NightWorld, Weather, night_world
 from tests.flows.prefect_server import browser, take_database
-from tests.kit import shared_folder, until
+from tests.kit import Patch, Printed, shared_folder, until
 
 pytestmark = pytest.mark.slow
 _ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
@@ -188,10 +188,9 @@ def refusal(world: NightWorld, warehouse: str, code: int) -> str:
 
 def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_say(api: Api, world: NightWorld) -> None:
     world.server.behaviour = Weather()
+    filled = api.ended(api.trigger("backfill", models=["pinned"], trials=[2], tasks=["sample-leg-2"]))
     api.set_clock("nightly", "resume")
-    triggered = api.trigger("backfill", models=["pinned"], trials=[2], tasks=["sample-leg-2"])
     until(lambda: by_the_clock(api, "COMPLETED"), within_s=480)
-    filled = api.ended(triggered)
     api.set_clock("nightly", "pause")
     until(lambda: not by_the_clock(api, "RUNNING"))
     night = by_the_clock(api, "COMPLETED")[0]
@@ -271,9 +270,7 @@ def under_way(api: Api, world: NightWorld, deployment: str, **parameters: Any) -
 
 
 @pytest.mark.usefixtures("prefect_api")
-def test_runs_in_progress_go_on_when_what_starts_them_has_lost_its_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_go_on_when_the_server_is_lost(tmp_path: Path, monkeypatch: Patch, capsys: Printed) -> None:
     monkeypatch.setenv(deployments.RUNS_LOCK, str(tmp_path / "runs.lock"))
     holding = ["flock", "-s", tmp_path / "runs.lock", "sh", "-c", "echo held; sleep 3"]
     run = subprocess.Popen(holding, stdout=subprocess.PIPE, text=True)

@@ -42,9 +42,7 @@ class LabelledWorld:
             for task in self.tasks for model in ("ada", "bob") for trial in (1, 2) for i in range(n_criteria)
         ]  # fmt: skip
         self.truth = {cell: float(dice.random() < (0.7 if cell[1] == "ada" else 0.5)) for cell in self.cells}
-        self.judge = {
-            cell: value if dice.random() < 0.8 else 1.0 - value for cell, value in self.truth.items()
-        }  # fmt: skip
+        self.judge = {cell: value if dice.random() < 0.8 else 1.0 - value for cell, value in self.truth.items()}
         sampled = dice.sample(self.cells, 520)
         self.first = {cell: 0.2 + 0.2 * dice.random() for cell in sampled[:340]}
         empty = set(sampled[:8])
@@ -141,9 +139,7 @@ class _Figure:
             weight = [world.criteria[task][i]["weight"] for i in used]
             plus, minus = sum(w for w in weight if w > 0), sum(w for w in weight if w < 0)
             divisor = plus if score == "score" else plus - minus
-            trials = [
-                trial for trial in (1, 2) if (task, model, trial) != LOST or 0 not in used
-            ]  # fmt: skip
+            trials = [trial for trial in (1, 2) if (task, model, trial) != LOST or 0 not in used]
             self.offset[task] = 0.0 if score == "score" else -minus / divisor
             self.positive[task], self.negative[task] = plus / divisor, minus / divisor
             self.judged[task] = self.offset[task]

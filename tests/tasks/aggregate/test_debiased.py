@@ -36,9 +36,7 @@ def figure(reader: Reader, model: str, score: str = "score", category: str = "")
 @pytest.mark.parametrize(("score", "category"), [
     ("score", ""), ("min_normalized", ""), ("min_normalized", CATEGORIES[0]), ("min_normalized", CATEGORIES[1]),
 ])  # fmt: skip
-def test_it_is_that_of_plain_python(
-    reader: Reader, labelled: LabelledWorld, model: str, score: str, category: str
-) -> None:
+def test_it_is_that_of_python(reader: Reader, labelled: LabelledWorld, model: str, score: str, category: str) -> None:
     actual, expected = figure(reader, model, score, category), labelled.expected(model, score, category or None)
 
     assert actual["no_figure"] is None
@@ -115,9 +113,8 @@ def test_models_and_categories_without_a_label_are_shown_to_have_none(labelled: 
     with aggregated(tmp_path, tables).reader() as reader:
         rows = reader.rows("select * from debiased_scores where score_name = 'min_normalized'")
         pairs = reader.rows("select * from debiased_differences where score_name = 'min_normalized'")
-        stored = reader.rows(
-            "select n_labels from intermediate.debiased_figures join measures using (figure_id, basis)"
-        )
+        figures = "intermediate.debiased_figures join measures using (figure_id, basis)"
+        stored = reader.rows(f"select n_labels from {figures}")
 
     actual = {(row["model"], row["label"]): row for row in rows}
     for key in [("bob", ""), *(("bob", each) for each in CATEGORIES), ("ada", CATEGORIES[0])]:

@@ -45,7 +45,7 @@ def three_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         yield reader
 
 
-def test_models_differ_by_what_the_verdicts_say_and_a_planted_regression_stands_in_its_category(
+def test_models_differ_by_their_verdicts_and_a_planted_regression_stands_in_its_category(
     three_models: Reader,
 ) -> None:
     result = ask(three_models, "a", "b", "c")
@@ -65,18 +65,15 @@ def test_models_differ_by_what_the_verdicts_say_and_a_planted_regression_stands_
     assert pytest.approx(float(mean(lost))) == flips["categories"][0]["contribution"]
     assert pytest.approx(of_b.difference) == flips["explained"]
     assert ["t4-c1", "t3-c1", "t1-c1", "t2-c1"] == [f["criterion_id"] for f in flips["flips"]]
-    assert [(t, 0, 1) for t in ("t4", "t3", "t1", "t2")] == [
-        (t["task_id"], t["n_gained"], t["n_lost"]) for t in flips["tasks"]
-    ]
+    lost_by_task = [(t["task_id"], t["n_gained"], t["n_lost"]) for t in flips["tasks"]]
+    assert [(t, 0, 1) for t in ("t4", "t3", "t1", "t2")] == lost_by_task
     for rows, column in ((flips["flips"], "effect"), (flips["tasks"], "difference")):
         assert pytest.approx(sorted(map(float, lost))) == [each[column] for each in rows]
     assert (11, 11, 0, 0) == tuple(flips[name] for name in ("n_criteria", "n_compared", "n_undecided", "n_in_one"))
 
 
 @pytest.mark.parametrize("is_reworded", [False, True])
-def test_an_undecided_criterion_is_never_a_flip_and_its_task_counts_for_neither(
-    published: Fill, is_reworded: bool
-) -> None:
+def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(published: Fill, is_reworded: bool) -> None:
     of_b = judged(WORSE_IN_RISK if is_reworded else {**WORSE_IN_RISK, "t3": [0, None, 1]}, "b")
     if is_reworded:  # a verdict on other words decides nothing
         of_b["verdicts"][7]["criterion_hash"] = "of another wording"

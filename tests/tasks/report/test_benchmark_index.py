@@ -23,9 +23,8 @@ class Sections:
     """The text and the links of each section of a page, by its id."""
 
     def __init__(self, page: Path) -> None:
-        actual = re.findall(
-            r'<section[^>]* id="(.*?)"[^>]*>(.*?)</section>', page.read_text(encoding="utf-8"), re.DOTALL
-        )
+        text = page.read_text(encoding="utf-8")
+        actual = re.findall(r'<section[^>]* id="(.*?)"[^>]*>(.*?)</section>', text, re.DOTALL)
         inside = {unescape(name): text for name, text in actual}
         self.texts = {name: " ".join(unescape(re.sub("<[^>]*>", " ", text)).split()) for name, text in inside.items()}
         self.links = {name: re.findall(r'<a[^>]* href="(.*?)"', text) for name, text in inside.items()}

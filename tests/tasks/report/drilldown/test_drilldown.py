@@ -161,9 +161,7 @@ def test_scores_and_bounds_are_those_of_the_marts(world_job: Job, held: dict[str
     assert {True, False} == {row["value"] is None for row in rows.values()}
 
 
-def test_no_file_holds_a_canary_or_can_end_a_script(
-    world_drilldown: Path, hostile_site: Path, held: dict[str, Any]
-) -> None:
+def test_no_file_has_a_canary_or_ends_a_script(world_drilldown: Path, hostile_site: Path, held: dict[str, Any]) -> None:
     plain = frozenset((string.ascii_letters + string.digits + '+/=-."{}[](),:;\n').encode())
 
     assert [] == [name for name, content in files(world_drilldown).items() if CANARY.encode() in content]

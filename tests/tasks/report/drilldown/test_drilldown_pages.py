@@ -173,7 +173,7 @@ def test_what_a_task_without_a_response_lacks_takes_one_line(browser: Browser, t
         assert [] == visit.faults
 
 
-def test_every_verdict_has_a_link_to_it_and_its_row(
+def test_every_verdict_has_a_link(
     browser: Browser, world_drilldown: Path, world_job: Job, held: dict[str, Any]
 ) -> None:
     task, who = held["index"]["tasks"][3], entry(held, "birch-2")

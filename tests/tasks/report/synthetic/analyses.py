@@ -140,10 +140,10 @@ _OFF = -0.03
 
 def label_rows(people: str, revision: str, tables: dict[str, list[Row]]) -> dict[str, list[Row]]:
     """The rows by table that make people's verdicts labels of one sheet, which draws every second of them."""
-    sampled = [each for each in tables["verdicts"] if each["judge"] == people and each["dataset_revision"] == revision][
-        ::2
-    ]
-    responses = sorted({each["response_id"] for each in tables["responses"] if each["dataset_revision"] == revision})
+    names = ("verdicts", "responses")
+    own = {name: [each for each in tables[name] if each["dataset_revision"] == revision] for name in names}
+    sampled = [each for each in own["verdicts"] if each["judge"] == people][::2]
+    responses = sorted({each["response_id"] for each in own["responses"]})
     return {
         "labellers": [row("labellers", judge=people, import_batch="batch-of-labels")],
         "label_sheets": [

@@ -149,11 +149,10 @@ def run_rows(
         "runs": [_run(run_id, facts, config, called) for run_id, facts in runs.items()],
         "spend": [
             _spent(run_id, purpose, model, of_model)
-            for purpose, by_run in called.items()
-            for run_id, rows in by_run.items()
+            for purpose, by_run in called.items() for run_id, rows in by_run.items()
             for model, of_model in _by("model" if purpose == "sample" else "judge", rows).items()
         ],
-    }
+    }  # fmt: skip
 
 
 def _run(run_id: str, facts: tuple[str | None, str, str], config: str, called: dict[str, dict[str, list[Row]]]) -> Row:

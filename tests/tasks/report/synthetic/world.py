@@ -53,9 +53,8 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     """Build the warehouse in a folder, and the job that it belongs to; each call makes the same, times apart."""
     taint = Taint(hostile)
     everybody = (*(each.label for each in (*CONTENDERS, OUTSIDER)), *JUDGES, PEOPLE)
-    names = Names(
-        {name: taint.name(name) for name in everybody}, {night: taint(night) for night in (OLDER_NIGHT, *NIGHTS)}
-    )
+    labels = {name: taint.name(name) for name in everybody}
+    names = Names(labels, {night: taint(night) for night in (OLDER_NIGHT, *NIGHTS)})
     job = job_for(folder / "data", folder / "warehouse", names)
     older = job_for(folder / "older", job.warehouse, names)
     _, _, earlier = _filled(older, names, (OLDER_NIGHT,), taint, every=2)
@@ -109,10 +108,8 @@ def _filled(
         for grader, of_responses in _graded(job, names, sampling, responded):
             tables["verdicts"] += verdict_rows(grader, sampling, of_responses, taint)
     # The rows of the checks are there before the tasks, so that these are admitted as soon as they are ingested.
-    written(
-        job.warehouse,
-        check_rows(revision, [each.task for each in (*posed_tasks, refused)], refused.task.task_id, tables),
-    )
+    tasks = [each.task for each in (*posed_tasks, refused)]
+    written(job.warehouse, check_rows(revision, tasks, refused.task.task_id, tables))
     ingest(job)
     return job, posed_tasks, tables
 
