@@ -129,6 +129,26 @@ def test_a_lost_server_changes_no_work_and_is_reported_once(
     assert UNRECORDED.is_set()
 
 
+@pytest.mark.usefixtures("prefect_api")
+def test_runs_go_on_when_the_server_is_lost(tmp_path: Path, monkeypatch: Patch, capsys: Printed) -> None:
+    from flows import deployments
+
+    monkeypatch.setenv(deployments.RUNS_LOCK, str(tmp_path / "runs.lock"))
+    holding = ["flock", "-s", tmp_path / "runs.lock", "sh", "-c", "echo held; sleep 3"]
+    run = subprocess.Popen(holding, stdout=subprocess.PIPE, text=True)
+    assert run.stdout is not None
+    assert "held\n" == run.stdout.readline()
+
+    async def lose() -> None:
+        async with deployments.PatientRunner(pause_on_shutdown=False):
+            raise RuntimeError("Service exceeded error threshold.")
+
+    with pytest.raises((RuntimeError, ExceptionGroup)):
+        asyncio.run(lose())
+    assert 0 == run.poll()
+    assert "runs in progress continue" in capsys.readouterr().err
+
+
 # As processes, on a server of their own
 
 

@@ -1,6 +1,5 @@
 """`prbench serve` as a process: nights by the clock, jobs at the press of a button, and cancelling one of them."""
 
-import asyncio
 import os
 import re
 import signal
@@ -15,13 +14,12 @@ from typing import Any
 import httpx
 import pytest
 
-from flows import deployments
 from flows.server.project_server import FOLDER
 from tests.faults.server import is_judge_request
 from tests.flows.conftest import N_CRITERIA, N_TASKS, PRBENCH
 from tests.flows.nights.night_world import NightWorld, Weather, night_world
 from tests.flows.prefect_server import browser, take_database
-from tests.kit import Patch, Printed, shared_folder, until
+from tests.kit import shared_folder, until
 
 pytestmark = pytest.mark.slow
 _ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
@@ -267,21 +265,3 @@ def under_way(api: Api, world: NightWorld, deployment: str, **parameters: Any) -
     run_id = api.trigger(deployment, **parameters)
     until(lambda: sum(map(is_judge_request, world.server.book[before:])) > 10)
     return run_id
-
-
-@pytest.mark.usefixtures("prefect_api")
-def test_runs_go_on_when_the_server_is_lost(tmp_path: Path, monkeypatch: Patch, capsys: Printed) -> None:
-    monkeypatch.setenv(deployments.RUNS_LOCK, str(tmp_path / "runs.lock"))
-    holding = ["flock", "-s", tmp_path / "runs.lock", "sh", "-c", "echo held; sleep 3"]
-    run = subprocess.Popen(holding, stdout=subprocess.PIPE, text=True)
-    assert run.stdout is not None
-    assert "held\n" == run.stdout.readline()
-
-    async def lose() -> None:
-        async with deployments.PatientRunner(pause_on_shutdown=False):
-            raise RuntimeError("Service exceeded error threshold.")
-
-    with pytest.raises((RuntimeError, ExceptionGroup)):
-        asyncio.run(lose())
-    assert 0 == run.poll()
-    assert "runs in progress continue" in capsys.readouterr().err
