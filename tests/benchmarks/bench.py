@@ -6,7 +6,7 @@ import os
 import random
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -49,9 +49,7 @@ def texts_of(number: int) -> tuple[str, str, list[str]]:
     return words((number, "prompt"), 300), words((number, "response"), 300), titles
 
 
-def owing_job(
-    folder: Path, n_verdicts: int, judge: Mapping[str, Any], limits: Mapping[str, Any], **settings: Any
-) -> Job:
+def owing_job(folder: Path, n_verdicts: int, judge: dict[str, Any], limits: dict[str, Any], **settings: Any) -> Job:
     """A job on a fresh warehouse in which about so many verdicts of one judge are missing."""
     (folder / "speed.jsonl").write_text(f"{n_verdicts} verdicts\n", encoding="utf-8")
     job = job_on(folder / "speed.jsonl", folder / "warehouse", judges=[dict(judge)], limits=dict(limits), **settings)

@@ -64,9 +64,8 @@ class Command:
     folder: Path
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [PRBENCH, *arguments], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen([PRBENCH, *arguments], cwd=self.folder, text=True, **pipes)
 
     def __call__(self, *arguments: str, code: int = 0) -> Done:
         stdout, stderr = io.StringIO(), io.StringIO()

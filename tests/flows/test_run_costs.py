@@ -60,9 +60,8 @@ def test_every_command_page_and_table_shows_the_same_cost_of_a_run_that_was_kill
     Warehouse(job.warehouse).publish()
     with Warehouse(job.warehouse).reader() as reader:
         for name in ("history/runs", "costs/spend", "history/night_costs"):
-            costs[f"report {name}"] = summed(
-                reader.rows(filled(name, {"benchmark": "prbench", "living": [], "run": "another"}))
-            )
+            given = {"benchmark": "prbench", "living": [], "run": "another"}
+            costs[f"report {name}"] = summed(reader.rows(filled(name, given)))
         costs["stored"] = reader.value("select cost_usd from runs where run_id = 'killed'")
         costs["run_costs"] = reader.value("select sum(cost_usd) from run_costs where run_id = 'killed'")
     costs["status --runs, later"] = latest_runs(job)[0]["cost_usd"]

@@ -4,10 +4,10 @@ import json
 import os
 import re
 import signal
-import threading
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -21,13 +21,13 @@ CALLS = {"where": "ray", "address": "local", "senders": 2}
 
 
 @pytest.fixture
-def gate() -> threading.Event:
+def gate() -> Event:
     """Calls of judges get their reply when it is set."""
-    return threading.Event()
+    return Event()
 
 
 @pytest.fixture
-def gated(gate: threading.Event) -> Iterator[FaultServer]:
+def gated(gate: Event) -> Iterator[FaultServer]:
     def behave(request: Request, number: int) -> HttpResponse:
         reply = well_behaved(request, number)
         return reply if gate.is_set() or request["model"] != "judge" else HttpResponse(reply.text, delay_s=600)
@@ -37,9 +37,7 @@ def gated(gate: threading.Event) -> Iterator[FaultServer]:
 
 
 @pytest.mark.long
-def test_a_run_on_senders_goes_on(
-    command: Command, gated: FaultServer, gate: threading.Event, prefect_api: str
-) -> None:
+def test_a_run_on_senders_goes_on(command: Command, gated: FaultServer, gate: Event, prefect_api: str) -> None:
     command.configure(**settings(gated, trials=1, calls=CALLS))
     run = command.start("run", "--warehouse", "data")
     until(lambda: gated.in_hand == CONCURRENCY, run)

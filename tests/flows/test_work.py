@@ -73,8 +73,8 @@ def test_each_stage_of_a_run_has_work_until_it_was_done_and_so_has_the_run(tmp_p
         at = {"name": "hosted_vllm/m", "api_base": server.api_base}
         judge = {**at, "label": "judge", "rubric": "examples_removed"}
         settings = {
-            "models": [{**at, "label": "a"}], "judges": [judge], "limits": {"attempts": 1}, "drift": {"verdicts": 5},
-            "report": {"enabled": False},
+            "models": [{**at, "label": "a"}], "judges": [judge, {**at, "label": "plain"}], "drift": {"verdicts": 5},
+            "limits": {"attempts": 1}, "report": {"enabled": False},
         }  # fmt: skip
         job = job_on("sample", tmp_path / "data", **settings)
         for name, work in STAGES:

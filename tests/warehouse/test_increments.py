@@ -35,9 +35,8 @@ def expected(warehouse: Warehouse) -> dict[str, list[Row]]:
     withdrawn = {each["response_id"] for each in rows["responses"] if each["import_batch"] in gone}
     withdrawn -= {each["response_id"] for each in responses}
     verdicts = [each for each in rows["verdicts"] if each["response_id"] not in withdrawn]
-    return {
-        "runs": standing("runs", rows["runs"]), "responses": responses, "verdicts": standing("verdicts", verdicts, gone)
-    }  # fmt: skip
+    standing_verdicts = standing("verdicts", verdicts, gone)
+    return {"runs": standing("runs", rows["runs"]), "responses": responses, "verdicts": standing_verdicts}
 
 
 def assert_as_from_anew(warehouse: Warehouse) -> None:

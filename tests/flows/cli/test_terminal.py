@@ -47,9 +47,8 @@ def on_terminal(*arguments: str, stdin: bytes | None = None, **environment: str)
     """Return the output of the installed command on a terminal that is its standard output and standard error."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "NO_COLOR": "1", **environment}
-    process = subprocess.Popen(
-        [PRBENCH, *arguments], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=environment
-    )
+    outputs = {"stdout": theirs, "stderr": theirs}
+    process = subprocess.Popen([PRBENCH, *arguments], stdin=subprocess.DEVNULL, env=environment, **outputs)
     os.close(theirs)
     seen = b""
     with suppress(OSError):  # the other end is closed

@@ -69,7 +69,7 @@ def executed(monkeypatch: Patch) -> list[str | None]:
     return labels
 
 
-def test_a_night_beside_another_one_is_skipped_or_waits(
+def test_a_night_beside_another_is_skipped_or_waits(
     tmp_path: Path, executed: list[str | None], capsys: Printed
 ) -> None:
     ready = prepared(job(tmp_path))

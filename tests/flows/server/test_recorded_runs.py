@@ -277,9 +277,8 @@ def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(world: World)
         "import sys; from flows.cli.main import main; code = main(['run', '-q', '--limit', '1']); "
         "print(code, sorted({'prefect', 'litellm', 'great_expectations', 'datasets', 'altair'} & set(sys.modules)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=world.command.folder, capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=world.command.folder, capture_output=True, text=True, check=True)
     assert "0 []" == done.stdout.splitlines()[-1], done.stderr
     assert n_calls == len(world.provider.book)
     assert [] == world.servers()

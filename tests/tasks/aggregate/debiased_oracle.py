@@ -46,9 +46,8 @@ class LabelledWorld:
         sampled = dice.sample(self.cells, 520)
         self.first = {cell: 0.2 + 0.2 * dice.random() for cell in sampled[:340]}
         empty = set(sampled[:8])
-        self.decided: dict[str, dict[Cell, float]] = {
-            "eva": {cell: self.truth[cell] for cell in self.first if cell not in empty}
-        }
+        filled = [cell for cell in self.first if cell not in empty]
+        self.decided: dict[str, dict[Cell, float]] = {"eva": {cell: self.truth[cell] for cell in filled}}
         self.decided["ben"] = {
             cell: value if dice.random() < 0.8 else 1.0 - value
             for cell, value in self.decided["eva"].items() if dice.random() < 0.4

@@ -26,9 +26,8 @@ def reader(labelled: LabelledWorld, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def figure(reader: Reader, model: str, score: str = "score", category: str = "") -> Row:
-    (actual,) = reader.rows(
-        "select * from debiased_scores where model = ? and score_name = ? and label = ?", [model, score, category]
-    )
+    query = "select * from debiased_scores where model = ? and score_name = ? and label = ?"
+    (actual,) = reader.rows(query, [model, score, category])
     return actual
 
 
@@ -61,9 +60,8 @@ def test_a_label_that_no_sheet_drew_is_beside_and_not_in_the_figure(reader: Read
 @pytest.mark.slow
 def test_binary_labels_correct_only_the_binary_reading(labelled: LabelledWorld, tmp_path: Path) -> None:
     tables = dict(labelled.tables())
-    tables["verdicts"] = [
-        each | ({} if each["source"] == "imported" else {"grading": "ternary"}) for each in tables["verdicts"]
-    ]
+    steps = {"judged": {"grading": "ternary"}, "imported": {}}
+    tables["verdicts"] = [each | steps[each["source"]] for each in tables["verdicts"]]
     expected = labelled.expected("ada")
     query = "select grading, debiased from debiased_scores where model = 'ada' and score_name = 'score' and label = ''"
     actual = rows_in(aggregated(tmp_path, tables).root, query)

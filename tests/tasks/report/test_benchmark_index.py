@@ -120,10 +120,8 @@ def test_the_first_page_leads_into_a_report_and_back(browser: Browser, research_
 def _lines(visit: Visit, number: int) -> list[tuple[str, str]]:
     """The judges that are told of a criterion, with what each decided."""
     rows = visit.page.locator("#criteria tbody").nth(number).locator("tr:not(.criterion)")
-    return [
-        (row.locator("th").inner_text(), row.locator(".badge").first.inner_text().split(maxsplit=1)[1])
-        for row in rows.all()
-    ]
+    cells = [(row.locator("th").inner_text(), row.locator(".badge").first.inner_text()) for row in rows.all()]
+    return [(judge, badge.split(maxsplit=1)[1]) for judge, badge in cells]
 
 
 @pytest.mark.slow

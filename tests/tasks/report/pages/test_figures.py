@@ -86,10 +86,8 @@ def one_response_each(costs: dict[str, list[float | None]], **of_verdict: Any) -
         for model, of_model in costs.items() for task, cost in zip(criteria, of_model, strict=True)
     ]  # fmt: skip
     verdicts = [verdict(each, criteria[each["task_id"]], 1.0, cost_usd=0.01, **of_verdict) for each in responses]
-    return {
-        **admitted([*criteria], n_criteria=1), "criteria": [*criteria.values()], "responses": responses,
-        "verdicts": verdicts,
-    }  # fmt: skip
+    rows = {"criteria": [*criteria.values()], "responses": responses, "verdicts": verdicts}
+    return admitted([*criteria], n_criteria=1) | rows
 
 
 def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from tasks.measures import LABELS, renew
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.run.judge_configs import judge_configs
 from tasks.run.missing_work import model_hashes
-from tests.kit import written
+from tests.kit import Rows, written
 from tests.tasks.report.synthetic.analyses import (
     annotation_rows,
     debiased_rows,
@@ -96,12 +96,12 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
 
 def _filled(
     job: Job, names: Names, nights: Sequence[str], taint: Taint, every: int = 1
-) -> tuple[Job, list[PosedTask], dict[str, list[Row]]]:
+) -> tuple[Job, list[PosedTask], Rows]:
     """Write and ingest a job's data set, with every so manieth task; the job, its tasks, and what some nights made."""
     *posed_tasks, refused = write_data(Path(job.settings.dataset.source), taint, every)
     job = with_revision(job)
     revision = job.data.revision
-    tables: dict[str, list[Row]] = {"responses": [], "verdicts": []}
+    tables: Rows = {"responses": [], "verdicts": []}
     for sampling in _samplings(job, names, nights):
         responded = list(response_rows(sampling, posed_tasks, revision, taint))
         tables["responses"] += [response for _, response in responded]
@@ -144,9 +144,7 @@ def _graded(
         yield people, [each for each in first if each[0].number % 5 == 0]
 
 
-def _control(
-    job: Job, names: Names, posed_tasks: Sequence[PosedTask], tables: dict[str, list[Row]]
-) -> dict[str, list[Row]]:
+def _control(job: Job, names: Names, posed_tasks: Sequence[PosedTask], tables: Rows) -> Rows:
     """The first judge's control set, chosen of what it decided on pinned responses, and its nights."""
     judge = judge_configs(job, BENCHMARK)[0].columns
     own = [
