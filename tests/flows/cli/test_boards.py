@@ -1,4 +1,4 @@
-"""`prbench leaderboard`, `judges`, `criteria` and `lengths`: what people and machines see of one small world."""
+"""`prbench leaderboard` and `diff`: what people see of small worlds."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from tasks.rules.text.numbers import number
 from tests.flows.conftest import run_on
-from tests.kit import Printed, combined, response, stored
+from tests.kit import Printed, combined, response, stored, written
 from tests.tasks.compare.comparisons import judged, tasks_of
 
 
@@ -46,3 +46,25 @@ def test_what_clipping_hides_and_which_ranks_are_possible_is_shown(uneven: Path,
     assert " 60 │                     59 │        60 │" in line["good"]
     assert "Not judged on a split by this judge: unheard" in shown
     assert "based on only part of the split" not in shown
+
+
+MANY = {f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(40)}
+
+
+def test_differences_that_the_goldens_lack_are_explained_in_sentences(tmp_path: Path, capsys: Printed) -> None:
+    models = {"good": [1, 0.0], "twin": [1, 0.0], "fallen": [0, 0.0]}
+    decided = [judged(dict.fromkeys(MANY, values), model, rubrics=MANY) for model, values in models.items()]
+    written(tmp_path, combined(tasks_of(MANY), *decided)).publish()
+    run_here = run_on(tmp_path, capsys)
+    for names, sentences in {
+        "good fallen": (
+            "fallen is 0.500 lower than good on finance (no interval, since nearly all tasks change by the same "
+            "amount, p < 0.001): significant", "nearly all tasks change alike",
+        ),
+        "good twin": (
+            "twin and good have the same score on finance: no task differs (40 tasks)", "0 of 80 criteria flipped",
+        ),
+    }.items():  # fmt: skip
+        run_here("diff", *names.split())
+        assert [] == [part for part in sentences if part not in run_here.out]
+        assert "showing the only revision of prbench there" in run_here.err
