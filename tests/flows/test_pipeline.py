@@ -117,7 +117,7 @@ def test_a_stopped_run_ends_soon_and_goes_on(command: Command, provider: FaultSe
 def test_a_run_opens_only_so_many_files(limit: str, code: int, most_in_hand: int, line: str, command: Command) -> None:
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 2_000:
         pytest.skip("no more files may be open here")
-    with FaultServer(lambda request, number: replace(well_behaved(request, number), delay_s=2)) as server:
+    with FaultServer(lambda request, number: replace(well_behaved(request, number), delay_s=0.5)) as server:
         command.configure(**settings(server, trials=1, limits={"concurrency": 500}))
         run = f"ulimit {limit} && exec {PRBENCH} run --limit 5 --warehouse data"
         done = subprocess.run(["bash", "-c", run], cwd=command.folder, capture_output=True, text=True, check=False)

@@ -84,7 +84,7 @@ def happen(warehouse: Warehouse, number: int, what: str, moment: int, given: Any
 
 
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=set(Phase) - {Phase.explain}
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=set(Phase) - {Phase.explain}
 )  # fmt: skip
 @given(happening=st.lists(events, min_size=3, max_size=10))
 def test_whatever_was_done_in_any_order_is_published_as_from_anew(happening: list[tuple[str, int, Any]]) -> None:

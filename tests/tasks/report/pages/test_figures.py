@@ -37,11 +37,11 @@ def test_every_figure_is_what_its_sql_gives_and_its_charts_are_valid(name: str, 
 
             assert path.with_suffix(".csv").read_text(encoding="utf-8") == as_csv(columns, rows), path.name
             figure = FIGURES.get(path.stem)
-            if name == "world" and path.stem != "cascade_decisions":
-                assert rows, f"{path.stem} has no rows to look at"
             assert figure is None or {column.name for column in figure.columns} <= set(columns), path.name
-            for plot in figure.plots(rows) if rows and figure and figure.plots else []:
-                altair_chart(plot.chart).to_dict()  # raises where it is no valid chart
+            if name == "world":  # the charts of the other one are drawn in a browser
+                assert rows or path.stem == "cascade_decisions", f"{path.stem} has no rows to look at"
+                for plot in figure.plots(rows) if rows and figure and figure.plots else []:
+                    altair_chart(plot.chart).to_dict()  # raises where it is no valid chart
 
 
 @pytest.mark.slow

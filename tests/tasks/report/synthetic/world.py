@@ -58,7 +58,8 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     job = job_for(folder / "data", folder / "warehouse", names)
     older = job_for(folder / "older", job.warehouse, names)
     _, _, earlier = _filled(older, names, (OLDER_NIGHT,), taint, every=2)
-    job, posed_tasks, tables = _filled(job, names, (_PINNED, *NIGHTS), taint)
+    # Half of the tasks hold every attack several times.
+    job, posed_tasks, tables = _filled(job, names, (_PINNED, *NIGHTS), taint, every=1 + hostile)
     tables |= _control(job, names, posed_tasks, tables)
     tables |= {table: rows + tables[table] for table, rows in earlier.items()}
     written(job.warehouse, tables | run_rows(job.settings, names.nights, tables, taint))
