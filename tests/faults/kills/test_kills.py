@@ -5,6 +5,7 @@ import shutil
 import signal
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,10 +20,17 @@ from warehouse import Warehouse
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(10, marks=pytest.mark.long)])
-def test_a_stage_that_is_killed_again_and_again_ends_as_if_undisturbed(tmp_path: Path, kills: int) -> None:
+@pytest.mark.parametrize(("kills", "judge"), [
+    (3, {}),
+    (2, {"kind": "decisions", "criteria_per_call": 3}),
+    (2, {"criteria_per_call": 4}),
+    pytest.param(10, {}, marks=pytest.mark.long),
+])  # fmt: skip
+def test_a_stage_that_is_killed_again_and_again_ends_as_if_undisturbed(
+    tmp_path: Path, kills: int, judge: dict[str, Any]
+) -> None:
     with provider() as server:
-        configured(tmp_path, server.api_base)
+        configured(tmp_path, server.api_base, **judge)
         killing = Killing(tmp_path, server, started_stages().start)
         killing.kill(kills)
     assert killing.n_again <= 8 * kills  # those in flight

@@ -67,7 +67,7 @@ class LabelledWorld:
         ]  # fmt: skip
         judged = [
             verdict(responses[cell[:3]], self.criteria[cell[0]][cell[3]],
-                    None if cell[:3] == LOST and cell[3] == 0 else value)
+                    None if cell[:3] == LOST and cell[3] == 0 else value, probability=_probability(cell, value))
             for cell, value in self.judge.items()
         ]  # fmt: skip
         sheets = [("s1", self.first, []), ("s2", self.second, self.known)]
@@ -116,6 +116,9 @@ class LabelledWorld:
                  "labels_alone", "labels_alone_ci_low", "labels_alone_ci_high")  # fmt: skip
         result = {"judge_score": figure.mean(figure.judged), "n_labels": len(figure.labels)}
         result["n_tasks_labelled"] = len({cell[0] for cell in figure.labels})
+        if score == "score" and category is None:
+            result["expected_score"] = figure.mean(figure.likely)
+            result["expected_difference"] = result["expected_score"] - debiased[0]
         return result | dict(zip(names, (*debiased, *alone[:3]), strict=True))
 
 
@@ -127,11 +130,16 @@ def without_labels_on(tables: Mapping[str, list[Row]], models: set[str], positio
     ]}  # fmt: skip
 
 
+def _probability(cell: Cell, value: float) -> float:
+    """The judge's probability that a criterion is met, which is on the side of its decision."""
+    return value + (1 - 2 * value) * (0.05 + 0.1 * (cell[3] % 4))
+
+
 class _Figure:
     """One model's figure: what its tasks are worth, and its labels."""
 
     def __init__(self, world: LabelledWorld, model: str, score: str, category: str | None) -> None:
-        self.offset, self.positive, self.negative, self.judged = ({} for _ in range(4))  # type: dict[str, float]
+        self.offset, self.positive, self.negative, self.judged, self.likely = ({} for _ in range(5))  # type: dict[str, float]
         self.contribution: dict[Cell, float] = {}
         for task in world.tasks:
             used = [i for i, c in enumerate(world.criteria[task]) if category in {None, c["category"]}]
@@ -141,12 +149,13 @@ class _Figure:
             trials = [trial for trial in (1, 2) if (task, model, trial) != LOST or 0 not in used]
             self.offset[task] = 0.0 if score == "score" else -minus / divisor
             self.positive[task], self.negative[task] = plus / divisor, minus / divisor
-            self.judged[task] = self.offset[task]
+            self.judged[task] = self.likely[task] = self.offset[task]
             for trial in trials:
                 for i, w in zip(used, weight, strict=True):
                     cell = (task, model, trial, i)
                     self.contribution[cell] = w / divisor / len(trials)
                     self.judged[task] += self.contribution[cell] * world.judge[cell]
+                    self.likely[task] += self.contribution[cell] * _probability(cell, world.judge[cell])
         self.labels = {cell: result for cell, result in world.labels().items() if cell in self.contribution}
         self.judge = world.judge
 

@@ -45,6 +45,8 @@ def test_it_is_that_of_python(reader: Reader, labelled: LabelledWorld, model: st
     assert [] == differing({1: {name: value for name, value in expected.items() if "_ci_" not in name}}, {1: actual})
     assert [] == differing({1: {name: value for name, value in expected.items() if "_ci_" in name}}, {1: actual}, off)
     assert actual["judge_ci_low"] < actual["judge_score"] < actual["judge_ci_high"]
+    if (score, category) == ("score", ""):
+        assert actual["expected_score_ci_low"] < actual["expected_score"] < actual["expected_score_ci_high"]
 
 
 def test_a_label_that_no_sheet_drew_is_beside_and_not_in_the_figure(reader: Reader, labelled: LabelledWorld) -> None:

@@ -188,5 +188,5 @@ def test_everything_that_the_pages_show_is_in_the_fingerprint() -> None:
     shown = re.findall(r"list\((?:to_json\()?\{(.*?)\}", query, re.DOTALL)
     values = [each.partition(":")[2] for one in shown for each in re.split(r",(?=\s+(?:--[^\n]*\s+)*\w+:)", one)]
 
-    assert (4, 45) == (len(shown), len(values))
+    assert (4, 47) == (len(shown), len(values))
     assert set().union(*map(words, values)) - _FUNCTIONS <= words(sql.read("report/drilldown/blocks"))
