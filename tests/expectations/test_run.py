@@ -63,9 +63,7 @@ def test_a_failure_has_the_task_and_the_note_of_its_row() -> None:
 
 def test_findings_are_in_the_order_of_the_expectations_and_each_table_is_read_once() -> None:
     def not_null(table: str, column: str) -> Expectation:
-        return expect(
-            "ingest", table, f"{table}_{column}", "it is there", "ExpectColumnValuesToNotBeNull", column=column
-        )
+        return expect("ingest", table, f"{table}_{column}", "there", "ExpectColumnValuesToNotBeNull", column=column)
 
     read: list[str] = []
 

@@ -45,7 +45,7 @@ def three_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         yield reader
 
 
-def test_models_differ_by_what_the_verdicts_say_and_a_planted_regression_stands_in_its_category(
+def test_models_differ_by_their_verdicts_and_a_planted_regression_stands_in_its_category(
     three_models: Reader,
 ) -> None:
     result = ask(three_models, "a", "b", "c")
@@ -65,18 +65,15 @@ def test_models_differ_by_what_the_verdicts_say_and_a_planted_regression_stands_
     assert pytest.approx(float(mean(lost))) == flips["categories"][0]["contribution"]
     assert pytest.approx(of_b.difference) == flips["explained"]
     assert ["t4-c1", "t3-c1", "t1-c1", "t2-c1"] == [f["criterion_id"] for f in flips["flips"]]
-    assert [(t, 0, 1) for t in ("t4", "t3", "t1", "t2")] == [
-        (t["task_id"], t["n_gained"], t["n_lost"]) for t in flips["tasks"]
-    ]
+    lost_by_task = [(t["task_id"], t["n_gained"], t["n_lost"]) for t in flips["tasks"]]
+    assert [(t, 0, 1) for t in ("t4", "t3", "t1", "t2")] == lost_by_task
     for rows, column in ((flips["flips"], "effect"), (flips["tasks"], "difference")):
         assert pytest.approx(sorted(map(float, lost))) == [each[column] for each in rows]
     assert (11, 11, 0, 0) == tuple(flips[name] for name in ("n_criteria", "n_compared", "n_undecided", "n_in_one"))
 
 
 @pytest.mark.parametrize("is_reworded", [False, True])
-def test_an_undecided_criterion_is_never_a_flip_and_its_task_counts_for_neither(
-    published: Fill, is_reworded: bool
-) -> None:
+def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(published: Fill, is_reworded: bool) -> None:
     of_b = judged(WORSE_IN_RISK if is_reworded else {**WORSE_IN_RISK, "t3": [0, None, 1]}, "b")
     if is_reworded:  # a verdict on other words decides nothing
         of_b["verdicts"][7]["criterion_hash"] = "of another wording"
@@ -290,9 +287,8 @@ def test_revisions_are_compared_by_content_on_the_tasks_of_both(published: Fill)
     # Before (10 + 6) of 20, now (14 + 6) of 30.
     assert pytest.approx(float(Fraction(20, 30) - Fraction(16, 20))) == difference.difference
     # Old point 0 (weight 10) is lost, old point 2 (now 14) is gained.
-    assert {("new-2", 1, 0), ("new-0", 0, 1)} == {
-        (f["criterion_id"], f["first_value"], f["second_value"]) for f in flips["flips"]
-    }
+    flipped = {(f["criterion_id"], f["first_value"], f["second_value"]) for f in flips["flips"]}
+    assert {("new-2", 1, 0), ("new-0", 0, 1)} == flipped
     assert pytest.approx([-10 / 30, 14 / 30]) == [f["effect"] for f in flips["flips"]]
     assert (3, 2) == (flips["n_compared"], flips["n_in_one"])
     assert flips["explained"] != pytest.approx(difference.difference)
@@ -331,9 +327,8 @@ NIGHTS = ["base", "2026-11-20", "2026-11-21", "2026-11-22"]
 
 
 def response_in(vintage: str, model: str = "fresh", **values: Any) -> dict[str, Any]:
-    return response("t", model, vintage=vintage, created_at=at(NIGHTS.index(vintage)), **values) | {
-        "response_id": f"{model} {vintage}"
-    }
+    named = {"response_id": f"{model} {vintage}"}
+    return response("t", model, vintage=vintage, created_at=at(NIGHTS.index(vintage)), **values) | named
 
 
 def judged_by_one(result: dict[str, Any], n: int = 10, **values: Any) -> list[dict[str, Any]]:
@@ -373,9 +368,8 @@ def test_each_judging_has_its_own_last_night_and_the_first_of_one_has_none(publi
         *judged_by_one(responses[1]), *judged_by_one(responses[3]), *judged_by_one(responses[2], template_hash="newer"),
         *judged_by_one(responses[3], template_hash="newer"), *judged_by_one(responses[3], template_hash="newest"),
     ]  # fmt: skip
-    assert [
-        ("a-template", "2026-11-20"), ("newer", "2026-11-21"), ("newest", None),
-    ] == last_nights(published, responses, verdicts)  # fmt: skip
+    last = [("a-template", "2026-11-20"), ("newer", "2026-11-21"), ("newest", None)]
+    assert last == last_nights(published, responses, verdicts)
 
 
 def test_the_pinned_sampling_stands_in_for_the_first_night_and_vintages_of_ones_own_do_not(published: Fill) -> None:

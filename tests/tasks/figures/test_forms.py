@@ -25,6 +25,7 @@ from tasks.report.rendering.page_figures import table
 from tasks.rules.errors import UsageError
 from tasks.rules.records import ResultTable
 from tasks.rules.text.cells import as_before
+from tests.kit import Printed
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -45,7 +46,7 @@ def scope(world_job: Job) -> Iterator[Scope]:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_six_forms_are_alike(name: str, scope: Scope, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_six_forms_are_alike(name: str, scope: Scope, tmp_path: Path, capsys: Printed) -> None:
     figure, given = FIGURES[name], GIVEN.get(name, {})
     rows = scope.rows_of(figure, given)
     if not rows:

@@ -73,9 +73,8 @@ UNCLEAR = {task: 0.2 * (-1) ** number for number, task in enumerate(ORDER)}
 
 def progress(first: str, second: str, block: int = 0, decision: str = "open") -> Progress:
     a, b = (ComparedModel(label, "a-hash", "base") for label in (first, second))
-    return Progress(
-        PlannedComparison(a, b, Rule("different", 0.05, 0.02, (20, 40, 60, 80, 100)), ORDER), block, decision
-    )
+    rule = Rule("different", 0.05, 0.02, (20, 40, 60, 80, 100))
+    return Progress(PlannedComparison(a, b, rule, ORDER), block, decision)
 
 
 def test_only_the_missing_tasks_among_those_that_are_needed_are_called() -> None:

@@ -25,7 +25,7 @@ from tasks.measures import LABELS, renew
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.run.judge_configs import judge_configs
 from tasks.run.missing_work import model_hashes
-from tests.kit import written
+from tests.kit import Rows, written
 from tests.tasks.report.synthetic.analyses import (
     annotation_rows,
     debiased_rows,
@@ -53,13 +53,13 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     """Build the warehouse in a folder, and the job that it belongs to; each call makes the same, times apart."""
     taint = Taint(hostile)
     everybody = (*(each.label for each in (*CONTENDERS, OUTSIDER)), *JUDGES, PEOPLE)
-    names = Names(
-        {name: taint.name(name) for name in everybody}, {night: taint(night) for night in (OLDER_NIGHT, *NIGHTS)}
-    )
+    labels = {name: taint.name(name) for name in everybody}
+    names = Names(labels, {night: taint(night) for night in (OLDER_NIGHT, *NIGHTS)})
     job = job_for(folder / "data", folder / "warehouse", names)
     older = job_for(folder / "older", job.warehouse, names)
     _, _, earlier = _filled(older, names, (OLDER_NIGHT,), taint, every=2)
-    job, posed_tasks, tables = _filled(job, names, (_PINNED, *NIGHTS), taint)
+    # Half of the tasks hold every attack several times.
+    job, posed_tasks, tables = _filled(job, names, (_PINNED, *NIGHTS), taint, every=1 + hostile)
     tables |= _control(job, names, posed_tasks, tables)
     tables |= {table: rows + tables[table] for table, rows in earlier.items()}
     written(job.warehouse, tables | run_rows(job.settings, names.nights, tables, taint))
@@ -97,22 +97,20 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
 
 def _filled(
     job: Job, names: Names, nights: Sequence[str], taint: Taint, every: int = 1
-) -> tuple[Job, list[PosedTask], dict[str, list[Row]]]:
+) -> tuple[Job, list[PosedTask], Rows]:
     """Write and ingest a job's data set, with every so manieth task; the job, its tasks, and what some nights made."""
     *posed_tasks, refused = write_data(Path(job.settings.dataset.source), taint, every)
     job = with_revision(job)
     revision = job.data.revision
-    tables: dict[str, list[Row]] = {"responses": [], "verdicts": []}
+    tables: Rows = {"responses": [], "verdicts": []}
     for sampling in _samplings(job, names, nights):
         responded = list(response_rows(sampling, posed_tasks, revision, taint))
         tables["responses"] += [response for _, response in responded]
         for grader, of_responses in _graded(job, names, sampling, responded):
             tables["verdicts"] += verdict_rows(grader, sampling, of_responses, taint)
     # The rows of the checks are there before the tasks, so that these are admitted as soon as they are ingested.
-    written(
-        job.warehouse,
-        check_rows(revision, [each.task for each in (*posed_tasks, refused)], refused.task.task_id, tables),
-    )
+    tasks = [each.task for each in (*posed_tasks, refused)]
+    written(job.warehouse, check_rows(revision, tasks, refused.task.task_id, tables))
     ingest(job)
     return job, posed_tasks, tables
 
@@ -147,9 +145,7 @@ def _graded(
         yield people, [each for each in first if each[0].number % 5 == 0]
 
 
-def _control(
-    job: Job, names: Names, posed_tasks: Sequence[PosedTask], tables: dict[str, list[Row]]
-) -> dict[str, list[Row]]:
+def _control(job: Job, names: Names, posed_tasks: Sequence[PosedTask], tables: Rows) -> Rows:
     """The first judge's control set, chosen of what it decided on pinned responses, and its nights."""
     judge = judge_configs(job, BENCHMARK)[0].columns
     own = [
