@@ -48,7 +48,8 @@ const prompts = {
 
   // Returns a line that opens to the exact prompt and reply, which are made when it opens.
   line(verdict, judge_config, criterion, side, shown) {
-    if (judge_config.is_imported || judge_config.reads || verdict.n_in_call || ["no_response", "not_judged"].includes(verdict.status)) return null;
+    const isSent = !["no_response", "not_judged"].includes(verdict.status);
+    if (!isSent || judge_config.is_imported || judge_config.reads || verdict.n_in_call) return null;
     const details = folded({ class: "exchange" }, "Prompt and reply");
     const draw = async () => details.append(...await this.exchange(verdict, judge_config, criterion, side, shown));
     details.addEventListener("toggle", () => prbench.draw(draw), { once: true });
