@@ -80,7 +80,7 @@ const prompts = {
   // Returns the reason why the prompt is not known, or null if it is.
   unknown(verdict, template, task) {
     if (verdict.is_older || template === undefined || !task.is_sent) {
-      return "The prompt is not known: its template is not configured, or the conversation changed or is not assembled.";
+      return "The prompt is not kept: its template is not configured, or the conversation changed or is not assembled.";
     }
     if (verdict.chunks?.length || verdict.status === "context_length") {
       return "The response was too long for the judge, which was asked about chunks of it, or not at all.";
