@@ -3,14 +3,16 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from aiohttp import web
 
-from tests.faults.behaviours import Behaviour, Book, Entry, HttpResponse, Request, flaw_of
+from tests.faults.behaviours import Behaviour, Entry, HttpResponse, Request, flaw_of
 from tests.faults.bodies import CONVERSATION, error_json, json_of, send, send_json
+
+if TYPE_CHECKING:
+    from tests.faults.server import FaultServer
 
 
 @dataclass
@@ -96,16 +98,6 @@ _UNDER_WAY = ("validating", "in_progress")
 _AS_A_WHOLE: Flaw = {"code": "token_limit_exceeded", "message": "Enqueued token limit reached.", "line": None}
 
 
-class Settings(Protocol):
-    """The settings that the owner of the batches may change at any time."""
-
-    behaviour: Behaviour
-    polls_until_done: int
-    batch_end: BatchEnd
-    responses_before_end: int
-    written: Callable[[bytes, int], bytes]
-
-
 @dataclass
 class Batch:
     """A batch: what was asked for, how far it is, where its results are."""
@@ -142,9 +134,9 @@ class Batch:
 class Batches:
     """All batches, and the endpoints for them and their files."""
 
-    def __init__(self, settings: Settings, book: Book) -> None:
-        self._settings = settings
-        self._book = book
+    def __init__(self, server: "FaultServer") -> None:
+        """Follow the settings of a server, which may change at any time, and keep its book."""
+        self._server = server
         self._files: dict[str, StoredFile] = {}
         self._batches: dict[str, Batch] = {}
 
@@ -183,7 +175,7 @@ class Batches:
         requests, flaws = read_lines(source.content, request["endpoint"])
         headers = {name.lower(): value for name, value in http.headers.items()}
         lines = [
-            (custom_id, self._book.enter(_PATH, request, headers, in_batch=True))
+            (custom_id, self._server.enter(_PATH, request, headers, in_batch=True))
             for custom_id, request in requests.items()
         ]
         batch = Batch(f"batch_{len(self._batches) + 1:06d}", request, lines, flaws)
@@ -206,24 +198,24 @@ class Batches:
         if batch is None:
             return await refuse(http, "No such batch.", 404)
         async with batch.ending:
-            if batch.status in _UNDER_WAY and not batch.flaws and batch.polls < self._settings.polls_until_done:
+            if batch.status in _UNDER_WAY and not batch.flaws and batch.polls < self._server.polls_until_done:
                 batch.polls += 1
                 batch.status = "in_progress"
             elif batch.status in _UNDER_WAY:
-                await self._end(batch, "failed" if batch.flaws else self._settings.batch_end)
+                await self._end(batch, "failed" if batch.flaws else self._server.batch_end)
         return await send_json(http, batch.described())
 
     async def _end(self, batch: Batch, end: str) -> None:
         """Process the requests and put the results into files."""
-        n_responses = {"completed": len(batch.lines), "failed": 0}.get(end, self._settings.responses_before_end)
+        n_responses = {"completed": len(batch.lines), "failed": 0}.get(end, self._server.responses_before_end)
         results: list[RequestResult] = []
         for index, (custom_id, entry) in enumerate(batch.lines):
             results.append(
-                result_of(custom_id, entry, batch.request["endpoint"], self._settings.behaviour)
+                result_of(custom_id, entry, batch.request["endpoint"], self._server.behaviour)
                 if index < n_responses
                 else _result(custom_id, entry, None, _NO_RESPONSE)
             )
-            self._book.close(entry, in_batch=True)
+            self._server.close(entry, in_batch=True)
             if index % 50 == 49:
                 await asyncio.sleep(0)  # others are served meanwhile
         if end == "failed":
@@ -239,5 +231,5 @@ class Batches:
     def _file_of(self, name: str, results: list[RequestResult]) -> str | None:
         if not results:
             return None
-        content = b"".join(self._settings.written(result.line, n) for n, result in enumerate(results, start=1))
+        content = b"".join(self._server.written(result.line, n) for n, result in enumerate(results, start=1))
         return self._store(name, "batch_output", content).id

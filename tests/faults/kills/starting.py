@@ -21,7 +21,6 @@ from tests.faults.server import FaultServer
 from tests.kit import configure, endpoint, job_on, prepared, rows_in, until
 
 ROOT = Path(__file__).parents[3]
-PRBENCH = Path(sys.executable).with_name("prbench")
 TICK_S = 0.003
 
 

@@ -187,19 +187,12 @@ def test_the_end_of_a_night_is_reported_before_its_findings() -> None:
     ] == Message.about(NIGHT, [DROP, DRIFT, failure("out of disk")]).body.split("\n\n")  # fmt: skip
 
 
-def test_what_a_model_is_called_makes_no_link_and_no_mention_in_a_chat() -> None:
-    hostile = "<!channel> <https://evil.example|click> a&b @here"
-
-    shown = Message.about(NIGHT, [Alert("score_drop", hostile, f"{hostile} fell")]).as_chat
-    assert "&lt;!channel&gt; &lt;https://evil.example|click&gt; a&amp;b @\u200bhere fell" in shown
-
-
 @given(text=st.text(st.sampled_from("ab &<>@here\u20ac"), max_size=60))
 def test_escaped_text_reads_as_it_was(text: str) -> None:
     assert text == html.unescape(escaped(text)).replace("\u200b", "")
 
 
-def test_a_night_full_of_alerts_stays_within_the_limits_of_servers_and_shows_the_number_left_out() -> None:
+def test_a_night_full_of_alerts_stays_within_limits_and_shows_the_number_left_out() -> None:
     message = Message.about(NIGHT, [Alert("score_drop", f"model-{i}", "&" * 900) for i in range(200)])
 
     for shown, n_shown in ((message.body, 16), (message.as_chat, 3)):

@@ -220,7 +220,7 @@ def test_offline_it_is_told_what_is_missing(offline: Session, name: str) -> None
     assert "needs no network with HF_HUB_OFFLINE=1" in offline.result(name)
 
 
-def test_each_failure_is_one_line_with_its_cause_and_no_token_and_nothing_else_is_printed(
+def test_each_failure_is_one_line_without_a_token_and_nothing_else_is_printed(
     online: Session, offline: Session
 ) -> None:
     assert TOKEN not in json.dumps(online.outcomes)

@@ -71,7 +71,7 @@ def rewritten(folder: Path, **changes: Any) -> None:
     (folder / "manifest.json").write_bytes(sealed(file_list_of(folder) | changes))
 
 
-def test_an_empty_warehouse_that_imports_an_export_has_every_row_except_canaries_and_runs_that_go_on(
+def test_an_import_has_every_row_of_an_export_except_canaries_and_open_runs(
     filled: Job, exported: Path, empty: Job
 ) -> None:
     report = imported(empty, exported)
@@ -306,9 +306,7 @@ POINTER = {"format": "prbench-publication", "version": 1, "content": "x", "publi
     (POINTER | {"publication": "publications/../../elsewhere"}, "which is not a publication"),
     ({"mine": True}, "is not a prbench-publication"),
 ])  # fmt: skip
-def test_a_pointer_that_leads_elsewhere_or_is_of_others_is_left_alone(
-    pointer: dict[str, Any], reason: str, job: Job, store: Store
-) -> None:
+def test_a_pointer_to_elsewhere_is_left_alone(pointer: dict[str, Any], reason: str, job: Job, store: Store) -> None:
     store.write("current.json", json.dumps(pointer).encode())
 
     for use in (lambda: publish(job, store), lambda: imported(job, store)):

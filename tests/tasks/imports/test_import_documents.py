@@ -192,7 +192,7 @@ def test_a_pattern_that_cannot_tell_what_is_what_is_refused(text: str) -> None:
     ("{task}/{task}_{model}", "a_b/a_b_m.md", [{"task": "a_b", "model": "m"}]),
     ("{task}/{task}_{model}", "a/b_m.md", []),
 ])  # fmt: skip
-def test_the_text_of_a_pattern_stands_for_itself_and_a_field_for_one_name(
+def test_text_stands_for_itself_and_a_field_for_one_name(
     pattern: str, path: str, readings: list[dict[str, str]]
 ) -> None:
     assert readings == pattern_of(pattern, None).readings(Path(path))

@@ -94,9 +94,7 @@ REFUSED_RESPONSES: list[tuple[list[Given], str]] = [
 ]
 
 
-def test_a_response_is_of_the_vintage_of_its_row_or_else_of_the_job_and_failed_where_empty(
-    job: Job, file: Write
-) -> None:
+def test_a_response_has_the_vintage_of_its_row_or_of_the_job_and_an_empty_one_failed(job: Job, file: Write) -> None:
     rows = [RESPONSE | {"model": "bell", "vintage": vintage, "response": vintage} for vintage in ("2026-11-03", " ")]
     import_responses(job.model_copy(update={"vintage": "later"}), file(rows))
 
@@ -274,25 +272,6 @@ def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(tmp
     assert [(0, 1.0), (2, 0.0)] == values_in(job, query)
 
 
-TWO_RESPONSES = [{"task": task, "model": "ada", "response": f"A response to {task}."} for task in ("t1", "t2")]
-LABELS = [{"task": "t1", "model": "ada", "criterion": f"t1-c{i}", "criteria_met": True, "judge": "eva"} for i in (0, 1)]
-
-
-@pytest.fixture
-def admitted(tmp_path: Path) -> Job:
-    """Two tasks that are checked, and nothing else."""
-    return prepared(ingested(tmp_path, "t1", "t2"))
-
-
-@pytest.fixture
-def responses(admitted: Job, tmp_path: Path) -> Path:
-    """A file of responses that were imported, as were labels on one of them."""
-    file = write_jsonl(tmp_path / "responses.jsonl", TWO_RESPONSES)
-    import_responses(admitted, file)
-    import_verdicts(admitted, write_jsonl(tmp_path / "labels.jsonl", LABELS))
-    return file
-
-
 def counts(job: Job) -> list[tuple[int, int]]:
     """Responses and verdicts that are published."""
     return values_in(job, "select (select count(*) from responses), (select count(*) from verdicts)")
@@ -303,45 +282,36 @@ def batch_of(job: Job, table: str = "responses") -> str:
     return str(batch)
 
 
-@pytest.mark.parametrize(("table", "n_responses", "n_left"), [("responses", 2, 1), ("verdicts", 0, 3)])
-@pytest.mark.usefixtures("responses")
-@pytest.mark.slow
+@pytest.mark.parametrize(("table", "n_responses", "n_left"), [("responses", 1, 1), ("verdicts", 0, 2)])
 def test_a_retracted_import_goes_with_all_verdicts_on_its_responses_and_others_stay(
-    table: str, n_responses: int, n_left: int, admitted: Job, tmp_path: Path
+    table: str, n_responses: int, n_left: int, job: Job, file: Write
 ) -> None:
-    import_responses(admitted, write_jsonl(tmp_path / "other.jsonl", [TWO_RESPONSES[0] | {"model": "bell"}]))
+    import_responses(job, file([RESPONSE | {"model": "bell"}]))
+    with pytest.raises(UsageError, match=batch_of(job)):
+        retract(job, "deadbeef")
 
-    batch = batch_of(admitted, table)
-    assert f"{n_responses} responses and 2 verdicts retracted" in retract(admitted, batch).line
-    assert "is already retracted" in retract(admitted, batch).line
-    assert [(n_left, 0)] == counts(admitted)
+    batch = batch_of(job, table)
+    assert f"{n_responses} responses and 1 verdicts retracted" in retract(job, batch).line
+    assert "is already retracted" in retract(job, batch).line
+    assert [(n_left, 0)] == counts(job)
 
 
 @pytest.mark.slow
-def test_importing_the_file_again_brings_back_what_it_brought_and_what_was_judged_on_it(
-    admitted: Job, responses: Path, server: FaultServer
+def test_importing_a_file_again_brings_back_its_rows_and_verdicts_on_them(
+    job: Job, file: Write, server: FaultServer
 ) -> None:
     judge = {"name": "openai/judge", "label": "judge", "api_base": server.api_base, "max_tokens": 1000}
-    admitted = job_on(admitted.settings.dataset.source, admitted.warehouse, judges=[judge])
-    judged(admitted)
+    job = prepared(job_on(job.settings.dataset.source, job.warehouse, judges=[judge]))
+    judged(job)
     queries = [f"select * exclude (cost_usd) from {table} order by all" for table in ("responses", "verdicts")]
-    before = [rows_in(admitted, query) for query in queries]
-    n_calls = len(server.book)
-    retract(admitted, batch_of(admitted))
-    assert [(0, 0)] == counts(admitted)
-    judged(admitted)
-    report = import_responses(admitted, responses)
-    judged(admitted)
+    before = [rows_in(job, query) for query in queries]
+    retract(job, batch_of(job))
+    assert [(0, 0)] == counts(job)
+    judged(job)
+    report = import_responses(job, file([RESPONSE]))
+    judged(job)
 
-    assert "2 responses and 22 verdicts restored" in report.line
-    assert [(2, 22)] == counts(admitted)
-    assert before == [rows_in(admitted, query) for query in queries]
-    assert n_calls == len(server.book) == 20
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("responses")
-def test_an_unknown_batch_is_refused_and_known_ones_are_named(admitted: Job) -> None:
-    with pytest.raises(UsageError, match=batch_of(admitted)):
-        retract(admitted, "deadbeef")
-    assert [(2, 2)] == counts(admitted)
+    assert "1 responses and 11 verdicts restored" in report.line
+    assert [(1, 11)] == counts(job)
+    assert before == [rows_in(job, query) for query in queries]
+    assert 10 == len(server.book)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -105,12 +106,18 @@ COUNTS = """
 """
 
 
-@pytest.fixture
-def job(server: FaultServer, tmp_path: Path) -> Job:
+@pytest.fixture(scope="module")
+def provider() -> Iterator[FaultServer]:
+    with FaultServer(rambling) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def shared(provider: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A sampled and judged job with one response that is far too long."""
-    server.behaviour = rambling
-    tasks = kit.write_jsonl(tmp_path / "finance.jsonl", [kit.good_row("t1"), kit.good_row("t2")])
-    job = job_at(server, tmp_path / "warehouse", tasks)
+    folder = tmp_path_factory.mktemp("rambling")
+    tasks = kit.write_jsonl(folder / "finance.jsonl", [kit.good_row("t1"), kit.good_row("t2")])
+    job = job_at(provider, folder / "warehouse", tasks, name="hosted_vllm/judge")
     sampled(prepared(job))
     judged(job)
     store_spend(job)
@@ -133,7 +140,7 @@ def in_ledger(job: Job, text: str) -> bool:
     return any(text.encode() in path.read_bytes() for path in files)
 
 
-def test_a_removed_response_goes_with_its_verdicts_and_is_sampled_again(job: Job, server: FaultServer) -> None:
+def test_a_removed_response_goes_with_its_verdicts_and_is_sampled_again(job: Job, provider: FaultServer) -> None:
     ((n_responses, n_verdicts, _),) = before = values_in(job, COUNTS)
     bad = longest(job)
     of_bad = f"where response_id = '{bad['response_id']}'"
@@ -148,14 +155,14 @@ def test_a_removed_response_goes_with_its_verdicts_and_is_sampled_again(job: Job
     assert not in_ledger(job, "blah blah")
     assert spent == values_in(job, spend)
 
-    n_calls = len(server.book)
+    n_calls = len(provider.book)
     assert (1, n_of_bad) == (sampled(job).rows, judged(job).rows)
-    assert n_calls + 1 + n_of_bad == len(server.book)
+    assert n_calls + 1 + n_of_bad == len(provider.book)
     assert [(bad["text"],)] != values_in(job, f"select text from responses {of_bad}")
     Warehouse(job.warehouse).database.unlink()
     Warehouse(job.warehouse).publish()
     assert before == values_in(job, COUNTS)
-    assert (0, 0, n_calls + 1 + n_of_bad) == (sampled(job).rows, judged(job).rows, len(server.book))
+    assert (0, 0, n_calls + 1 + n_of_bad) == (sampled(job).rows, judged(job).rows, len(provider.book))
 
 
 def test_a_removed_response_is_in_no_part_backup_or_export_and_its_space_is_freed(job: Job, tmp_path: Path) -> None:

@@ -233,9 +233,7 @@ async def test_a_wait_for_another_process_ends_when_the_time_is_up(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("stage", "purpose"), [("sample", "sample"), ("judge", "judge"), ("drift", "judge")])
-async def test_a_stage_says_that_it_stopped_if_a_call_was_refused_for_it(
-    stage: str, purpose: str, tmp_path: Path
-) -> None:
+async def test_a_stage_says_that_it_stopped_if_a_call_was_refused(stage: str, purpose: str, tmp_path: Path) -> None:
     stop_at = datetime(2026, 1, 2, 9, 30, tzinfo=timezone(timedelta(hours=2)))
     quiet, late = StageReport(stage), StageReport(stage)
     async with open_run_context(job_on("sample", tmp_path).model_copy(update={"stop_at": stop_at})) as context:

@@ -100,9 +100,7 @@ ODD_FIELDS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("odd", ODD_FIELDS)
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
-def test_odd_fields_of_one_reply_do_not_keep_the_others_from_being_stored(
-    odd: str, calling: Calling, serve: Serve
-) -> None:
+def test_odd_fields_of_a_reply_do_not_keep_others_from_being_stored(odd: str, calling: Calling, serve: Serve) -> None:
     server = serve(
         lambda request, _n: completion(**(ODD_FIELDS[odd] if "odd" in request["messages"][0]["content"] else {}))
     )
@@ -149,9 +147,7 @@ def test_one_clear_object_is_a_verdict(kind: str, calling: Calling, serve: Serve
 
 
 @pytest.mark.parametrize("kind", NO_VERDICTS)
-def test_anything_else_is_asked_for_once_more_and_then_is_a_parse_error(
-    kind: str, calling: Calling, serve: Serve
-) -> None:
+def test_anything_else_is_asked_for_again_and_then_is_a_parse_error(kind: str, calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse(NO_VERDICTS[kind]))
     reply, verdict = decided(calling, server)
     assert (None, "parse_error", 2, 2) == (verdict, reply.status, reply.attempts, len(server.book))
