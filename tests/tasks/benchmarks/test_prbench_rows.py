@@ -35,12 +35,6 @@ def test_the_weight_is_the_field_that_the_weight_class_names(severity: str) -> N
     assert 7.0 == only_criterion(hub_criterion("c", severity, 7, **(leftovers | {named: 7}))).weight
 
 
-def test_a_weight_of_another_class_does_not_replace_a_missing_one() -> None:
-    criterion = only_criterion(hub_criterion("c", "important", 5, important_weight=None, critically_important_weight=9))
-
-    assert (None, None, "important") == (criterion.weight, criterion.weight_text, criterion.severity)
-
-
 @pytest.mark.parametrize(("stored", "weight", "text"), [
     (5, 5.0, None), (np.int64(5), 5.0, None), (2.5, 2.5, None), (0, 0.0, None), (-11, -11.0, None),
     ("five", None, "five"), ("", None, ""), (True, None, "True"), ([5], None, "[5]"), (float("inf"), None, "inf"),
@@ -55,11 +49,13 @@ def test_a_number_is_the_weight_and_all_else_is_kept_as_text(
 
 
 @pytest.mark.parametrize("weight_class", [None, "", "Important", "very important", "important "])
-def test_a_weight_class_that_names_no_field_gives_no_weight(weight_class: str | None) -> None:
+def test_a_weight_class_that_names_no_field_or_an_empty_one_gives_no_weight(weight_class: str | None) -> None:
     item = hub_criterion("c", "important", 5)
     item["annotations"]["weight_class"] = weight_class
 
     assert (None, weight_class) == (only_criterion(item).weight, only_criterion(item).severity)
+    beside = only_criterion(hub_criterion("c", "important", 5, important_weight=None, critically_important_weight=9))
+    assert (None, None, "important") == (beside.weight, beside.weight_text, beside.severity)
 
 
 @pytest.mark.parametrize("item", [None, "text", {}, {"annotations": "text"}])

@@ -1,6 +1,7 @@
 """Responses that are documents: named in a table, or by the names of a folder's files."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,15 +45,17 @@ def write(folder: Path, **texts: str) -> Path:
 def test_a_folder_holds_a_response_for_each_model_and_task(job: Job, folder: Path) -> None:
     write_pdf(folder / "ada" / "t1.pdf", heading("Rates"), body("All about Köln."))
     write_docx(folder / "bell" / "t1.DOCX", "From Word.")
+    (folder / "bell" / "t2.TXT").write_text("\ufeffżółć", encoding="utf-8")
     report = import_responses(job, write(folder, ada__t2="# As\r\n\nit *is*\n"))
 
     assert [
         ("ada", "t1", 1, "base", "ok", "# Rates\n\nAll about Köln.\n"),
         ("ada", "t2", 1, "base", "ok", "# As\r\n\nit *is*\n"),
         ("bell", "t1", 1, "base", "ok", "From Word.\n"),
+        ("bell", "t2", 1, "base", "ok", "żółć"),
     ] == values_in(job, RESPONSES)
-    assert "3 responses imported" in report.line
-    assert "3 documents read with mammoth 1." in report.line
+    assert "4 responses imported" in report.line
+    assert re.search("4 documents read with mammoth 1.*, markdownify .*, pdfplumber ", report.line)
 
 
 def test_a_table_names_documents_beside_rows_with_responses(job: Job, tmp_path: Path) -> None:

@@ -86,12 +86,12 @@ def test_every_form_of_file_says_the_same(job: Job, tmp_path: Path, form: str) -
 REFUSED_RESPONSES: list[tuple[list[Given], str]] = [
     ([{"task": "t1", "response": "x"}], "`model` is missing"),
     ([{"task": "t1", "model": "ada"}], "`response` is missing"),
-    ([{**RESPONSE, "trial": 0}], "`trial` is 0"),
-    ([{**RESPONSE, "trial": "²"}], "`trial` is '²'"),
-    ([{**RESPONSE, "trial": 10**9}], "row 1: `trial` is 1000000000; it is a whole number"),
-    ([{**RESPONSE, "response": "Another."}], "row 1"),
+    *(([RESPONSE | changed], reason) for changed, reason in (
+        ({"trial": 0}, "`trial` is 0"), ({"trial": "²"}, "`trial` is '²'"), ({"response": "Another."}, "row 1"),
+        ({"trial": 10**9}, "row 1: `trial` is 1000000000; it is a whole number"),
+    )),
     ([{**RESPONSE, "trial": 2}, {**RESPONSE, "task": "t9"}], "row 2"),
-]
+]  # fmt: skip
 
 
 def test_a_response_has_the_vintage_of_its_row_or_of_the_job_and_an_empty_one_failed(job: Job, file: Write) -> None:
@@ -194,26 +194,19 @@ def test_the_same_file_for_another_judge_is_another_batch(job: Job, file: Write)
 
 
 REFUSED_VERDICTS: list[tuple[list[Given], str]] = [
-    ([{**VERDICT, "task": "t9"}], "t9"),
-    ([{**VERDICT, "criterion": "t2-c0"}], "no criterion 't2-c0'"),
-    ([{**VERDICT, "model": "bell"}], "bell"),
-    ([{**VERDICT, "judge_trial": 10**9}], "row 1: `judge_trial` is 1000000000"),
-    (
-        [{**VERDICT, "vintage": "2026-11-03"}],
-        "no usable response of ada to task t1, trial 1, in vintage 2026-11-03; import it first",
-    ),
-    ([{**VERDICT, "response": "Another response."}], "`response` is not the stored response of ada"),
-    ([{**VERDICT, "criteria_met": None, "value": 0.5}], "0.5"),
-    ([{**VERDICT, "criteria_met": "maybe"}], "maybe"),
-    ([{**VERDICT, "criteria_met": None}], "missing"),
-    (
-        [{**VERDICT, "criteria_met": False}],
-        "row 1: a different verdict already exists (judge imported, value 1, import batch ",
-    ),
-    (
-        [VERDICT | {"judge": "dora"}, VERDICT | {"judge": "dora", "criteria_met": False}],
-        "row 2: a different verdict already exists (judge dora, value 1, earlier in this import)",
-    ),
+    *(([VERDICT | changed], reason) for changed, reason in (
+        ({"task": "t9"}, "t9"), ({"criterion": "t2-c0"}, "no criterion 't2-c0'"), ({"model": "bell"}, "bell"),
+        ({"judge_trial": 10**9}, "row 1: `judge_trial` is 1000000000"),
+        ({"vintage": "2026-11-03"},
+         "no usable response of ada to task t1, trial 1, in vintage 2026-11-03; import it first"),
+        ({"response": "Another response."}, "`response` is not the stored response of ada"),
+        ({"criteria_met": None, "value": 0.5}, "0.5"), ({"criteria_met": "maybe"}, "maybe"),
+        ({"criteria_met": None}, "missing"),
+        ({"criteria_met": False},
+         "row 1: a different verdict already exists (judge imported, value 1, import batch "),
+    )),
+    ([VERDICT | {"judge": "dora"}, VERDICT | {"judge": "dora", "criteria_met": False}],
+     "row 2: a different verdict already exists (judge dora, value 1, earlier in this import)"),
 ]  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def victim(job: Job, table: str) -> Path:
 
 
 @pytest.mark.parametrize(("table", "what"), [
-    ("task_rows", "a flipped bit"), ("criteria", "deleted"), ("verdicts", "deleted"), ("measures", "a flipped bit"),
+    ("criteria", "a flipped bit"), ("verdicts", "deleted"),
 ])  # fmt: skip
 def test_aggregate_reports_damage_and_the_tables_are_as_before_without_a_call(
     job: Job, provider: FaultServer, table: str, what: str, capsys: Printed

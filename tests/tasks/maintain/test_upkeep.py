@@ -222,25 +222,21 @@ def test_what_is_removed_is_chosen_by_all_that_is_given(job: Job, capsys: pytest
     assert "no stored response has this id" in run(bad["response_id"], code=2)
 
 
-def test_nothing_is_removed_while_a_part_is_damaged(job: Job) -> None:
-    (part,) = Warehouse(job.warehouse).store.standing("verdicts")
-    flip(part.path)
-    wanted = ResponseChoice([longest(job)["response_id"]])
-
-    with pytest.raises(WarehouseError, match=f"{part.name}: is damaged; run `prbench aggregate` to repair it"):
-        remove(job, wanted, "too long")
-    assert not Warehouse(job.warehouse).store.standing("removals")
-
-    Warehouse(job.warehouse).verify()
-    remove(job, wanted, "too long")
-    assert [] == Warehouse(job.warehouse).losses()
-
-
-def test_nothing_is_removed_while_a_run_is_at_work(job: Job) -> None:
-    with Warehouse(job.warehouse).writing(), pytest.raises(WarehouseBusy):
-        remove(job, ResponseChoice([longest(job)["response_id"]]), "")
+def test_nothing_is_removed_while_a_part_is_damaged_or_a_run_is_at_work(job: Job) -> None:
+    warehouse, wanted = Warehouse(job.warehouse), ResponseChoice([longest(job)["response_id"]])
+    with warehouse.writing(), pytest.raises(WarehouseBusy):
+        remove(job, wanted, "")
     with pytest.raises(UsageError, match="name the responses"):
         remove(job, ResponseChoice(), "")
+    (part,) = warehouse.store.standing("verdicts")
+    flip(part.path)
+    with pytest.raises(WarehouseError, match=f"{part.name}: is damaged; run `prbench aggregate` to repair it"):
+        remove(job, wanted, "too long")
+    assert not warehouse.store.standing("removals")
+
+    warehouse.verify()
+    remove(job, wanted, "too long")
+    assert [] == warehouse.losses()
 
 
 def test_the_ledger_does_not_bring_a_removed_response_back(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
