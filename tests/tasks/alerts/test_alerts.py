@@ -64,7 +64,7 @@ _differences = st.integers(-40, 40).map(lambda part: part / 1024)
 @example(falls=[(-0.0625, 0.0625)], least_drop=0.0, alpha=0.0625)  # just significant
 @example(falls=[(-0.0625, 0.0)], least_drop=0.0625, alpha=0.5)  # just large enough
 @example(falls=[(0.0, 0.0)], least_drop=0.0, alpha=0.5)  # no fall
-def test_alerts_are_the_large_falls_among_those_that_step_down_rejects(
+def test_alerts_are_large_falls_that_step_down_rejects(
     falls: list[tuple[float, float | None]], least_drop: float, alpha: float
 ) -> None:
     comparisons = [

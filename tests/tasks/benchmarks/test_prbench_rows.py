@@ -40,9 +40,7 @@ def test_the_weight_is_the_field_that_the_weight_class_names(severity: str) -> N
     ("five", None, "five"), ("", None, ""), (True, None, "True"), ([5], None, "[5]"), (float("inf"), None, "inf"),
     (np.float32("nan"), None, "nan"), (10**400, None, str(10**400)),
 ])  # fmt: skip
-def test_a_number_is_the_weight_and_all_else_is_kept_as_text(
-    stored: Any, weight: float | None, text: str | None
-) -> None:
+def test_a_number_is_the_weight_and_all_else_a_text(stored: Any, weight: float | None, text: str | None) -> None:
     criterion = only_criterion(hub_criterion("c", "important", stored))
 
     assert (weight, text) == (criterion.weight, criterion.weight_text)

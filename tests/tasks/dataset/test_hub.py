@@ -220,9 +220,7 @@ def test_offline_it_is_told_what_is_missing(offline: Session, name: str) -> None
     assert "needs no network with HF_HUB_OFFLINE=1" in offline.result(name)
 
 
-def test_each_failure_is_one_line_without_a_token_and_nothing_else_is_printed(
-    online: Session, offline: Session
-) -> None:
+def test_a_failure_is_one_line_without_a_token_and_nothing_else_is_printed(online: Session, offline: Session) -> None:
     assert TOKEN not in json.dumps(online.outcomes)
     for session in (online, offline):
         assert "" == session.stderr

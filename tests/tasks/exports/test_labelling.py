@@ -63,9 +63,7 @@ def test_no_cell_begins_a_formula_and_the_filled_sheet_comes_back_with_its_ids(j
     assert N_TASKS * len(MODELS) == len(actual)
 
 
-def test_rows_without_a_decision_are_skipped_on_demand_and_a_decision_names_its_grader(
-    job: Job, tmp_path: Path
-) -> None:
+def test_rows_without_a_decision_are_skipped_on_demand_and_decisions_name_a_grader(job: Job, tmp_path: Path) -> None:
     export_labelling(job, tmp_path / "sheet.csv", n_rows=10)
     rows = sheet_rows(tmp_path / "sheet.csv")
     rows[0]["criteria_met"], rows[1]["criteria_met"] = "yes", " "

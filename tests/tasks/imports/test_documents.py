@@ -45,7 +45,7 @@ def test_a_file_that_takes_too_long_is_refused(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("name", "library"), [("a.PDF", "pdfplumber"), ("a.docx", "mammoth"), ("a.docx", "markdownify")]
 )
-def test_without_the_extra_one_line_says_what_to_install_and_nothing_is_converted(
+def test_without_the_extra_one_line_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, library: str
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)

@@ -13,7 +13,7 @@ from tasks.imports import documents
 from tasks.imports.files import retract
 from tasks.imports.responses import import_responses, pattern_of
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import one_line, values_in, write_jsonl
+from tests.kit import Patch, one_line, values_in, write_jsonl
 from tests.tasks.imports.conftest import ingested
 from tests.tasks.imports.written_documents import body, heading, write_docx, write_locked_pdf, write_pdf, write_scan
 
@@ -110,7 +110,7 @@ def test_a_scan_is_an_empty_response_with_its_cause(job: Job, folder: Path) -> N
     assert [("ok", "Read by a machine.\n")] == values_in(job, "select status, text from responses")
 
 
-def test_the_same_folder_again_converts_nothing(job: Job, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_folder_again_converts_nothing(job: Job, folder: Path, monkeypatch: Patch) -> None:
     write_docx(folder / "ada" / "t1.docx", "From Word.")
     assert 1 == import_responses(job, folder).rows
     monkeypatch.setattr(documents, "LONGEST_S", 0.0)
@@ -195,7 +195,5 @@ def test_a_pattern_that_cannot_tell_what_is_what_is_refused(text: str) -> None:
     ("{task}/{task}_{model}", "a_b/a_b_m.md", [{"task": "a_b", "model": "m"}]),
     ("{task}/{task}_{model}", "a/b_m.md", []),
 ])  # fmt: skip
-def test_text_stands_for_itself_and_a_field_for_one_name(
-    pattern: str, path: str, readings: list[dict[str, str]]
-) -> None:
+def test_a_field_of_a_pattern_stands_for_one_name(pattern: str, path: str, readings: list[dict[str, str]]) -> None:
     assert readings == pattern_of(pattern, None).readings(Path(path))

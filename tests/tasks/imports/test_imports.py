@@ -276,7 +276,7 @@ def batch_of(job: Job, table: str = "responses") -> str:
 
 
 @pytest.mark.parametrize(("table", "n_responses", "n_left"), [("responses", 1, 1), ("verdicts", 0, 2)])
-def test_a_retracted_import_goes_with_all_verdicts_on_its_responses_and_others_stay(
+def test_a_retracted_import_goes_with_verdicts_on_it(
     table: str, n_responses: int, n_left: int, job: Job, file: Write
 ) -> None:
     import_responses(job, file([RESPONSE | {"model": "bell"}]))
@@ -290,9 +290,7 @@ def test_a_retracted_import_goes_with_all_verdicts_on_its_responses_and_others_s
 
 
 @pytest.mark.slow
-def test_importing_a_file_again_brings_back_its_rows_and_verdicts_on_them(
-    job: Job, file: Write, server: FaultServer
-) -> None:
+def test_importing_a_file_again_restores_its_rows_and_verdicts(job: Job, file: Write, server: FaultServer) -> None:
     judge = {"name": "openai/judge", "label": "judge", "api_base": server.api_base, "max_tokens": 1000}
     job = prepared(job_on(job.settings.dataset.source, job.warehouse, judges=[judge]))
     judged(job)

@@ -22,9 +22,7 @@ FILES = [SHARED_DATA / "prbench" / name for name in (
 
 @pytest.mark.slow
 @pytest.mark.skipif(not all(file.is_file() for file in FILES), reason="real data are not beside the checkout")
-def test_leaderboards_of_real_rows_have_the_figures_of_the_checker(
-    tmp_path: Path,
-) -> None:
+def test_leaderboards_of_real_rows_have_the_figures_of_the_checker(tmp_path: Path) -> None:
     tasks, responses, verdicts = FILES
     job = job_on(tasks, tmp_path / "warehouse")
     ingest(job)

@@ -176,9 +176,7 @@ def temperatures(server: FaultServer) -> list[float]:
     return [request["temperature"] for request in server.book]
 
 
-def test_only_the_last_attempt_uses_the_fallback_and_its_reply_stays_with_its_cell(
-    calling: Calling, serve: Serve
-) -> None:
+def test_the_last_attempt_alone_uses_the_fallback_and_its_cell_keeps_the_reply(calling: Calling, serve: Serve) -> None:
     calling.attempts, server = 3, serve(only_low)
     call = call_to(server, **HIGH)
     first = calling(call)

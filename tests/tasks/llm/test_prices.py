@@ -6,6 +6,7 @@ import tiktoken
 from tasks.llm import request
 from tasks.llm.request import NO_PRICES, Call, Prices, Target
 from tests.faults.server import HttpResponse
+from tests.kit import Patch
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to
 
 OWN = Prices(2.0, 0.5, 8.0, "configuration")
@@ -75,9 +76,7 @@ def test_a_call_costs_its_tokens_at_its_price(of_table: bool, route: str, callin
     assert of_table or OWN == reply.prices
 
 
-def test_what_litellm_says_that_a_call_of_its_table_cost_counts_since_it_knows_tiers_and_fees(
-    calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_litellm_s_cost_of_a_call_counts_for_its_models(calling: Calling, serve: Serve, monkeypatch: Patch) -> None:
     monkeypatch.setattr("tasks.llm.calls.gateway.cost_usd", lambda *_: 1.0)
     reply = calling(call_to(serve(HttpResponse("x", usage=USAGE)), name="openai/gpt-4o-mini"))
     assert pytest.approx((600 * 0.15 + 400 * 0.075 + 100 * 0.6) / 1e6) == reply.cost_usd

@@ -132,7 +132,7 @@ def test_a_key_that_a_provider_echoes_is_not_stored_in_any_form(
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_secrets_in_parameters_and_headers_reach_the_server_and_nothing_else(
+def test_secrets_in_requests_reach_the_server_alone(
     route: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PRBENCH_GATE", SECRET)

@@ -221,7 +221,7 @@ def test_a_kill_of_a_restore_is_made_good_by_the_same_command(small: Job, tmp_pa
     assert len(folders) > 4
 
 
-def test_an_upload_that_was_cut_off_is_no_backup_and_leaves_the_last_one_as_it_was(
+def test_an_upload_that_was_cut_off_leaves_the_last_backup(
     small: Job, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def cut_off(n_files: int) -> None:

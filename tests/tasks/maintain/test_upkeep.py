@@ -72,7 +72,7 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server:
     assert 0 == store_spend(job)
 
 
-def test_rows_are_written_for_every_run_and_only_when_they_are_news_and_this_machine_may_read_them(
+def test_spend_is_written_only_when_it_is_new_and_the_ledger_may_be_read(
     server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = job_at(server, tmp_path)

@@ -271,9 +271,7 @@ def test_a_task_that_is_not_admitted_is_named_as_the_cause_of_a_difference(tmp_p
     ("x.jsonl", '{"task": "t", "model": "m", "response": "A."}\n'), ("x.html", "<h1>Hello</h1>"),
     ("x.json", '{"score": 0.5, "overall_score": 0.5}'),
 ])  # fmt: skip
-def test_what_is_no_log_is_refused_with_the_formats_named(
-    finance: Job, tmp_path: Path, name: str, content: str
-) -> None:
+def test_what_is_no_log_is_refused_and_formats_are_named(finance: Job, tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
     line = refused(finance, [tmp_path / name])
     assert f"{name}: is not one of: a result of the published PRBench harness, a log of Inspect AI" in line

@@ -79,9 +79,7 @@ async def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(
     assert 6 == len(server.book)
 
 
-async def test_two_runs_with_the_same_calls_make_each_once_also_if_it_fails_for_good(
-    calling: Calling, serve: Serve
-) -> None:
+async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(calling: Calling, serve: Serve) -> None:
     server = serve(
         lambda request, _n: REFUSED if "refuse" in request["messages"][0]["content"] else HttpResponse("yes")
     )

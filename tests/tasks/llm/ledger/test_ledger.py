@@ -17,7 +17,7 @@ from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError
 from tasks.run.run_context import LEDGER, open_run_context
 from tests.faults.server import HttpResponse
-from tests.kit import job_on
+from tests.kit import Printed, job_on
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then, written
 
 pytestmark = pytest.mark.usefixtures("hurried")
@@ -60,7 +60,7 @@ def test_the_next_run_repeats_no_successful_call(calling: Calling, serve: Serve)
         (failed(400, "odd"), "provider_error"), (failed(400, "prompt is too long"), "context_length")
     ]
 )  # fmt: skip
-def test_a_failure_that_does_not_pass_is_final_until_its_row_is_written(
+def test_a_lasting_failure_is_final_until_its_row(
     http_response: HttpResponse, status: str, calling: Calling, serve: Serve
 ) -> None:
     server = serve(http_response)
@@ -123,9 +123,7 @@ async def use(folder: Path) -> None:
         pass
 
 
-async def test_a_run_says_that_it_waits_until_another_process_has_checked_the_ledger(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_a_run_says_that_it_waits_for_another_process_s_check(tmp_path: Path, capsys: Printed) -> None:
     (tmp_path / LEDGER).mkdir()
     printed = ""
     with (tmp_path / LEDGER / "calls.lock").open("a+") as lock:

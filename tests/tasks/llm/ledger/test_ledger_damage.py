@@ -121,9 +121,7 @@ def hit(path: Path, seed: int, n_bytes: int, first: int = 0) -> set[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
-def test_flipped_bytes_make_no_call_wrong_and_hide_no_other(
-    seed: int, whole: Path, copy: Path, capsys: Printed
-) -> None:
+def test_flipped_bytes_make_no_call_wrong_and_hide_none(seed: int, whole: Path, copy: Path, capsys: Printed) -> None:
     first = 8 * PAGE  # where the tables begin: what stands below the root of a table is lost with it
     struck = hit(copy, seed, [1, 30, 300, 300][seed], first=first if seed < 3 else 0)
     before, pages = calls_in(whole), pages_of(whole)
@@ -163,9 +161,7 @@ def killed_in_a_run(folder: Path, n_calls: int) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_damage_to_the_log_of_a_killed_run_spares_what_came_before_it(
-    seed: int, tmp_path: Path, capsys: Printed
-) -> None:
+def test_damage_to_the_log_of_a_killed_run_spares_earlier_calls(seed: int, tmp_path: Path, capsys: Printed) -> None:
     running, killed = killed_in_a_run(tmp_path, 60)
     path, log = killed / "calls.sqlite", killed / "calls.sqlite-wal"
     assert log.stat().st_size > 50 * PAGE
@@ -189,9 +185,7 @@ def test_a_log_that_ends_in_a_cut_off_commit_is_no_damage(tmp_path: Path, capsys
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all\n" * 1000, bytes(3 * PAGE)])
-def test_a_file_that_is_no_database_is_kept_aside_and_begun_anew(
-    content: bytes, tmp_path: Path, capsys: Printed
-) -> None:
+def test_what_is_no_database_is_kept_aside_and_begun_anew(content: bytes, tmp_path: Path, capsys: Printed) -> None:
     path = tmp_path / "calls.sqlite"
     path.write_bytes(content)
     after, printed = repaired(path, capsys)
@@ -230,9 +224,7 @@ def test_a_kill_in_the_midst_of_a_repair_loses_nothing(after: str, whole: Path, 
     assert not list(copy.parent.glob("repaired-*"))
 
 
-def test_a_call_whose_stored_reply_has_a_flipped_bit_is_made_again(
-    calling: Calling, serve: Serve, capsys: Printed
-) -> None:
+def test_a_call_whose_stored_reply_was_changed_is_made_again(calling: Calling, serve: Serve, capsys: Printed) -> None:
     server = serve(HttpResponse("The result is 42."))
     calls = [call_to(server, f"question {n}") for n in range(60)]
     calling.at_once(*calls)
@@ -245,7 +237,7 @@ def test_a_call_whose_stored_reply_has_a_flipped_bit_is_made_again(
     assert str(path) in printed
 
 
-def test_damage_that_comes_while_a_run_goes_on_is_one_line_and_the_next_run_repairs_it(
+def test_damage_during_a_run_is_repaired_by_the_next(
     whole: Path, copy: Path, monkeypatch: Patch, capsys: Printed
 ) -> None:
     """A file too large to be looked through at each opening is looked through when reading it has failed."""

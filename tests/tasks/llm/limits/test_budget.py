@@ -189,7 +189,7 @@ class Simulation:
 
 
 @given(cap=st.integers(0, 150), live=moves, batched=moves, concurrency=st.integers(1, 4), begins=st.integers(0, 9))
-def test_whatever_comes_in_whatever_order_ends_and_never_passes_the_cap(
+def test_calls_in_any_order_end_within_the_cap(
     cap: int, live: list[Move], batched: list[Move], concurrency: int, begins: int
 ) -> None:
     async def run() -> None:

@@ -31,6 +31,7 @@ from tasks.llm.senders import pool as pools
 from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import UsageError
 from tests.faults.server import FaultServer, HttpResponse
+from tests.kit import Patch, Printed
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
@@ -82,7 +83,7 @@ REPLIES = (
 @pytest.mark.slow
 @needs_ray
 def test_senders_get_the_replies_of_calls_made_here_and_a_killed_one_costs_its_calls_in_flight_alone(
-    calling: Calling, serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    calling: Calling, serve: Serve, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     folders: list[Path] = []
@@ -177,8 +178,8 @@ MISTRAL = Target("mistral/mistral-small-latest")
     ],
 )  # fmt: skip
 def test_where_no_sender_can_make_a_call_the_run_ends_with_one_line_that_says_why(
-    get_ready: Any, target: Target | None, why: str, n_gone: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    get_ready: Any, target: Target | None, why: str, n_gone: int, tmp_path: Path, monkeypatch: Patch,
+    capsys: Printed,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(pools, "Cluster", OneNode)
     monkeypatch.setattr(OneNode, "senders", repeat((get_ready, None)), raising=False)
@@ -190,8 +191,8 @@ def test_where_no_sender_can_make_a_call_the_run_ends_with_one_line_that_says_wh
     assert n_gone == capsys.readouterr().err.count("is gone")
 
 
-def test_the_calls_of_a_sender_that_falls_silent_are_made_again_by_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_calls_of_a_silent_sender_are_made_again_by_another(
+    tmp_path: Path, monkeypatch: Patch, capsys: Printed
 ) -> None:
     """As one whose node was stopped or cut off."""
     monkeypatch.setattr(pools, "Cluster", OneNode)
@@ -203,7 +204,7 @@ def test_the_calls_of_a_sender_that_falls_silent_are_made_again_by_another(
     assert "a sender on a-node is gone: it gives no sign of life" in capsys.readouterr().err
 
 
-def test_without_ray_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_one_line_says_what_to_install(monkeypatch: Patch) -> None:
     monkeypatch.setattr(nodes, "find_spec", lambda _name: None)
     with pytest.raises(UsageError, match="needs Ray; install it with `uv sync --extra ray`"):
         nodes.refuse_without_ray()
@@ -214,9 +215,7 @@ def ray_alike() -> Any:
     return SimpleNamespace(init=lambda **_: None, nodes=list, shutdown=lambda: None)
 
 
-def test_what_a_killed_driver_left_is_ended_and_removed_at_the_next_start_and_nobody_else_s(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_next_start_ends_and_removes_what_a_killed_driver_left(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(nodes, "ray", ray_alike)
     left = tmp_path / "ray-left"
@@ -243,7 +242,7 @@ def test_what_a_killed_driver_left_is_ended_and_removed_at_the_next_start_and_no
 
 @pytest.mark.parametrize(("address", "n_notices"), [(nodes.LOCAL, 0), ("auto", 1)])
 async def test_where_ray_has_ended_the_run_ends_and_where_nodes_may_return_it_says_what_it_waits_for(
-    address: str, n_notices: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    address: str, n_notices: int, tmp_path: Path, monkeypatch: Patch, capsys: Printed
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(nodes, "ray", ray_alike)
@@ -257,7 +256,7 @@ async def test_where_ray_has_ended_the_run_ends_and_where_nodes_may_return_it_sa
 
 
 @pytest.mark.parametrize("address", ["auto", "ray://127.0.0.1:{port}"])
-def test_a_cluster_that_does_not_listen_is_refused_in_one_line(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_does_not_listen_is_refused_in_one_line(address: str, monkeypatch: Patch) -> None:
     monkeypatch.setattr(nodes, "ray", pytest.fail)
     with socket.socket() as bound:  # and not listening
         bound.bind(("127.0.0.1", 0))

@@ -79,7 +79,7 @@ NO_CODE = re.compile(r"\n|Traceback|File \"|site-packages|app\.py")
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("kind", NO_COMPLETIONS)
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
-def test_a_body_that_is_no_completion_is_a_provider_error_of_one_line_without_a_trace_of_code(
+def test_a_body_that_is_no_completion_is_a_provider_error_of_one_line(
     kind: str, route: str, calling: Calling, serve: Serve
 ) -> None:
     server = serve(NO_COMPLETIONS[kind])
@@ -222,7 +222,7 @@ def test_a_detail_of_the_usage_that_is_none_spoils_no_other(route: str, calling:
         *((route, "weird", "weird") for route in CHAT[2:]), ("streamed", None, None),
     ],
 )  # fmt: skip
-def test_a_reason_for_the_end_is_stored_as_it_came_and_none_is_made_up(
+def test_a_reason_for_the_end_is_stored_as_it_came(
     route: str, reason: Any, stored: str | None, calling: Calling, serve: Serve
 ) -> None:
     server = serve(HttpResponse("A debt.", finish_reason=reason))

@@ -234,7 +234,7 @@ def by_the_batch(server: AnyServer, n_calls: int) -> list[Call]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("too_large", [lambda: [HEAD, *([b"x" * MEGABYTE] * 65), TAIL], huge_json])
-def test_a_result_that_is_too_large_is_read_to_its_bound_and_what_came_before_is_kept(
+def test_a_result_that_is_too_large_is_read_to_its_bound(
     too_large: Callable[[], Iterable[bytes]], calling: Calling
 ) -> None:
     def output(ids: list[str]) -> Iterator[bytes]:
