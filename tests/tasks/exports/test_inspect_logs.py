@@ -184,15 +184,16 @@ def test_inspect_reads_every_sample_failures_as_errors_and_undecided_ones_withou
     if done.returncode and "Traceback" not in done.stderr:
         pytest.skip(f"uv cannot install {VERSION}: {done.stderr.strip()[-300:]}")
     assert 0 == done.returncode, done.stderr
-    logs = {(log["model"], log["judge"]): log for log in json.loads(done.stdout)}
+    read = json.loads(done.stdout)
+    logs = {(log["eval"]["model"], log["eval"]["metadata"]["judge"]): log["samples"] for log, _ in read}
 
     assert {(model, judge) for model in ("good", "poor") for judge in ("strict", "mild")} == logs.keys()
+    assert [("success", 16)] * 4 == [(log["status"], n_summaries) for log, n_summaries in read]
     everything = [(task, trial) for trial in (1, 2) for task in TASKS]
-    for log in logs.values():
-        assert ("success", 16) == (log["status"], log["n_summaries"])
-        assert everything == [(each["id"], each["epoch"]) for each in log["samples"]]
-    failed = [each for each in logs["poor", "strict"]["samples"] if each["error"]]
-    assert [("t7", "timeout: no reply in 60 s")] * 2 == [(each["id"], each["error"]) for each in failed]
-    (undecided,) = [each for each in logs["good", "strict"]["samples"] if each["reasons"].get("score")]
-    assert ("t2", 1, "grader_failed") == (undecided["id"], undecided["epoch"], undecided["reasons"]["score"])
-    assert ["met", "parse_error", "unmet"] == undecided["criteria"]
+    assert [everything] * 4 == [[(each["id"], each["epoch"]) for each in samples] for samples in logs.values()]
+    failed = [each for each in logs["poor", "strict"] if each["error"]]
+    assert [("t7", "timeout: no reply in 60 s")] * 2 == [(each["id"], each["error"]["message"]) for each in failed]
+    scored = [(each, each["scores"]["score"]) for each in logs["good", "strict"]]
+    ((undecided, score),) = [(each, score) for each, score in scored if score["reason"]]
+    assert ("t2", 1, "grader_failed") == (undecided["id"], undecided["epoch"], score["reason"])
+    assert ["met", "parse_error", "unmet"] == [each["status"] for each in score["metadata"]["criteria"]]
