@@ -44,6 +44,10 @@ def stored(job: Job) -> list[dict[str, Any]]:
     return rows_in(warehouse.root, FIGURES)
 
 
+def figures(job: Job) -> list[tuple[str, int, float]]:
+    return [(row["run_id"], row["calls"], row["cost_usd"]) for row in stored(job)]
+
+
 def record(job: Job, run_id: str, number: int) -> None:
     recorded(job, call_entry(f"{run_id}-{number}", run_id, purpose="drift"))
 
@@ -81,12 +85,11 @@ def test_spend_is_written_only_when_it_is_new_and_the_ledger_may_be_read(
     assert 0 == store_spend(job)
     record(job, "killed", 1)
     assert 1 == store_spend(job)
-    assert [("killed", 1, 0.5)] == [(row["run_id"], row["calls"], row["cost_usd"]) for row in stored(job)]
+    assert [("killed", 1, 0.5)] == figures(job)
     record(job, "killed", 2)
     record(job, "next", 1)
     assert 2 == store_spend(job)
-    known = [(row["run_id"], row["calls"], row["cost_usd"]) for row in stored(job)]
-    assert [("killed", 2, 1.0), ("next", 1, 0.5)] == known
+    assert [("killed", 2, 1.0), ("next", 1, 0.5)] == figures(job)
     record(job, "next", 2)
     assert [2, 2] == [row["calls"] for row in spend_of_all(job)]
     with monkeypatch.context() as patched:
@@ -97,7 +100,7 @@ def test_spend_is_written_only_when_it_is_new_and_the_ledger_may_be_read(
     shutil.rmtree(job.warehouse / "ledger")
     record(job, "killed", 3)
     assert 0 == store_spend(job)
-    assert [2, 1] == [row["calls"] for row in stored(job)]
+    assert [("killed", 2, 1.0), ("next", 1, 0.5)] == figures(job)
 
 
 COUNTS = """
