@@ -66,7 +66,7 @@ async def neighbours_flow(job: Job, retry_failed: bool = False) -> list[StageRep
 
     def plan() -> list[Arranged]:
         with Warehouse(job.warehouse).reader() as reader:
-            return missing(job, reader)
+            return missing(job, reader, retry_failed=retry_failed)
 
     arranged = await asyncio.to_thread(plan)
     batches = [

@@ -57,7 +57,7 @@ def group_judges(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
     return chosen
 
 
-def missing(job: Job, reader: Reader) -> list[Arranged]:
+def missing(job: Job, reader: Reader, *, retry_failed: bool = False) -> list[Arranged]:
     """Return what arrangements lack on the sample, without those that lack nothing."""
     wanted = missing_work.wanted_tasks(job, reader)
     given = {**wanted.key, "tasks": list(wanted.task_ids), "number": job.n_responses}
@@ -72,9 +72,10 @@ def missing(job: Job, reader: Reader) -> list[Arranged]:
         done = {
             (row["arrangement"], row["response_id"], row["criterion_id"], row["criterion_hash"])
             for row in reader.select(
-                "neighbour_verdicts", "arrangement, response_id, criterion_id, criterion_hash",
+                "neighbour_verdicts", "arrangement, response_id, criterion_id, criterion_hash, status, value",
                 **wanted.key, **judge_config.columns,
             )
+            if row["status"] not in missing_work.PASSING and not (retry_failed and row["value"] is None)
         }  # fmt: skip
         for name in ARRANGEMENTS:
             arranged = [

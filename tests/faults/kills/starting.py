@@ -110,11 +110,11 @@ class Stages:
             self._process.kill()
 
 
-def configured(folder: Path, api_base: str) -> Path:
+def configured(folder: Path, api_base: str, **judge_settings: Any) -> Path:
     """Write settings (two models, a judge, two trials, the sample) and a warehouse where all is done but calls."""
     alpha, beta, judge = (endpoint(name, api_base) for name in ("alpha", "beta", "judge"))
     configure(
-        folder, dataset={"source": "sample"}, models=[alpha, beta], judges=[judge], trials=2,
+        folder, dataset={"source": "sample"}, models=[alpha, beta], judges=[judge | judge_settings], trials=2,
         limits={"concurrency": 8}, report={"enabled": False},
     )  # fmt: skip
     return Path(shutil.copytree(_prepared(), folder / "data", dirs_exist_ok=True))
@@ -140,7 +140,7 @@ def started_stages() -> Stages:
 
 TABLES = {
     "responses": "select response_id, status, text from responses order by all",
-    "verdicts": "select verdict_id, status, value, explanation from verdicts order by all",
+    "verdicts": "select verdict_id, status, value, probability, explanation from verdicts order by all",
     # Not compared: when it was, what it cost, and what `aggregate` draws, which the undisturbed run leaves out.
     "leaderboard": """
         select * exclude (
@@ -163,9 +163,10 @@ def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recorded(warehouse: Path) -> Counter[str]:
-    """Return the number of replies in the ledger to each call, over all its files."""
+    """Return the number of replies in the ledger to each call, over all its files; none that says nothing."""
+    query = "select call_key from calls where status = 'ok' and text not like '%\"answers\": {}%'"
     counts: Counter[str] = Counter()
     for path in (warehouse / "ledger").glob("*.sqlite"):
         with contextlib.closing(sqlite3.connect(path)) as connection:
-            counts.update(key for (key,) in connection.execute("select call_key from calls where status = 'ok'"))
+            counts.update(key for (key,) in connection.execute(query))
     return counts

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,10 +99,15 @@ class Killing:
         self.n_again += (paid - self._expected).total()
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.long)])
-def test_a_stage_that_is_killed_again_and_again_ends_as_if_undisturbed(tmp_path: Path, kills: int) -> None:
+@pytest.mark.parametrize(("kills", "judge"), [
+    (2, {}), (2, {"kind": "decisions", "criteria_per_call": 3}), (2, {"criteria_per_call": 4}),
+    pytest.param(10, {}, marks=pytest.mark.long),
+])  # fmt: skip
+def test_a_stage_that_is_killed_again_and_again_ends_as_if_undisturbed(
+    tmp_path: Path, kills: int, judge: dict[str, Any]
+) -> None:
     with FaultServer(slowed(LATENCY_S, FAULTY)) as server:
-        configured(tmp_path, server.api_base)
+        configured(tmp_path, server.api_base, **judge)
         killing = Killing(tmp_path, server, started_stages().start)
         killing.kill(kills)
     assert killing.n_again <= 8 * kills  # those in flight

@@ -15,7 +15,7 @@ from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.config.settings import Settings
 from tasks.drift import choose_control_set, judge_control_set
-from tasks.judge.neighbours import judge_arrangement, missing
+from tasks.judge.neighbours import ARRANGEMENTS, judge_arrangement, missing
 from tasks.plan.plan import plan
 from tasks.run.run_context import open_run_context
 from tests.faults.behaviours import criteria_of, decisions, prompt_of, well_behaved
@@ -356,6 +356,21 @@ def test_neighbours_measures_the_effect_that_the_judge_has(make: Make, server: F
     compared(job)
     assert n_alone + n_shuffled == len(server.judge_requests) - n_before
     assert [] == rows_in(job, "select 1 from verdicts where judge like '%(alone)%'")
+
+
+def test_neighbours_tries_again_what_failed_for_a_temporary_cause(make: Make, server: FaultServer) -> None:
+    job = make(SYSTEM_ONE).model_copy(update={"n_responses": 1})
+    server.behaviour = lambda _request, _number: HttpResponse("[]")
+    compared(job)
+    statuses = "select distinct arrangement, status, value is null as is_open from neighbour_verdicts order by all"
+    failed = [{"status": "parse_error", "is_open": True, "arrangement": name} for name in sorted(ARRANGEMENTS)]
+    assert failed == rows_in(job, statuses)
+
+    server.behaviour = well_behaved
+    compared(job)
+    assert {("alone", False), ("grouped", False), ("shuffled", False)} == {
+        (row["arrangement"], row["is_open"]) for row in rows_in(job, statuses)
+    }
 
 
 def compared(job: Job) -> None:
