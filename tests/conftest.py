@@ -34,16 +34,14 @@ if sys.dont_write_bytecode and not Path(str(pytest.__spec__.cached)).exists():
 # Runs of these tests are recorded by no Prefect server; those about Prefect switch it on (`recording`).
 os.environ["PRBENCH_PREFECT"] = "off"
 
-_SLOW_FIXTURES = {
-    "browser", "prefect_api", "world_site", "hostile_job", "hostile_site", "research_job", "research_site",
-}  # fmt: skip
+_SLOW = {"browser", "prefect_api", "world_site", "hostile_job", "hostile_site", "research_job", "research_site"}
 """A browser, a Prefect server, whole reports, and the larger of the made-up warehouses."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as slow what needs one of these."""
     for item in items:
-        if _SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
+        if _SLOW & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
 
 

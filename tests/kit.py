@@ -44,7 +44,8 @@ from tests.tasks.dataset.rows import hub_criterion, hub_row
 from warehouse import Reader, Warehouse
 from warehouse.tables import TABLES
 
-Rows = dict[str, list[dict[str, Any]]]
+Row = dict[str, Any]
+Rows = dict[str, list[Row]]
 """Rows by table."""
 Patch, Printed = pytest.MonkeyPatch, pytest.CaptureFixture[str]
 Fill = Callable[..., Reader]
@@ -83,25 +84,15 @@ def at(seconds: float) -> datetime:
 def admitted(task_ids: Sequence[str], split: str = "finance", **values: Any) -> Rows:
     """The rows by table that make tasks stand in a split, checked and not refused."""
     return {
-        "task_rows": [
-            row("task_rows", task_id=task_id, **{"field": "Finance", "n_criteria": 0, **values}) for task_id in task_ids
-        ],
-        "split_members": [
-            row("split_members", split=split, task_id=task_id, position=i) for i, task_id in enumerate(task_ids)
-        ],
-        "checks": [
-            row(
-                "checks", suite="ingest", check_name="any", expectation="any", table_name="rubrics",
-                n_evaluated=len(task_ids),
-            )
-        ],
+        "task_rows": [row("task_rows", task_id=t, **{"field": "Finance", "n_criteria": 0, **values}) for t in task_ids],
+        "split_members": [row("split_members", split=split, task_id=t, position=i) for i, t in enumerate(task_ids)],
+        "checks": [row("checks", suite="ingest", check_name="any", expectation="any", table_name="rubrics",
+                       n_evaluated=len(task_ids))],
         "score_definitions": [row("score_definitions", **asdict(score)) for score in SCORES],
     }  # fmt: skip
 
 
-def criterion(
-    task_id: str, position: int, weight: float | None, category: str | None = "Practical Utility"
-) -> dict[str, Any]:
+def criterion(task_id: str, position: int, weight: float | None, category: str | None = "Practical Utility") -> Row:
     """A criterion row; its id is made of the task's and its place."""
     title = f"{task_id} needs point {position}"
     return row(
@@ -121,9 +112,7 @@ def response(task_id: str, model: str = "a-model", trial: int = 1, status: str =
 _STATUS = {1.0: "met", 0.5: "partial", 0.0: "unmet", None: "parse_error"}
 
 
-def verdict(
-    of_response: Mapping[str, Any], of_criterion: Mapping[str, Any], value: float | None, **values: Any
-) -> dict[str, Any]:
+def verdict(of_response: Row, of_criterion: Row, value: float | None, **values: Any) -> Row:
     """A verdict row; `value` None is a failed one."""
     given = {"judge": "a-judge", "judge_trial": 1, "status": _STATUS[value], "source": "judged"} | values
     cell = f"{of_response['response_id']}/{of_criterion['criterion_id']}/{given['judge']}/{given['judge_trial']}"
@@ -132,24 +121,6 @@ def verdict(
         criterion_id=of_criterion["criterion_id"],
         **{name: of_response[name] for name in ("response_id", "task_id", "model", "trial", "vintage")}, **given,
     )  # fmt: skip
-
-
-def rubric_of(weights: Mapping[str, Sequence[int]]) -> Rows:
-    """Admitted tasks with the given weights, by task."""
-    tables = admitted(list(weights))
-    for task_row in tables["task_rows"]:
-        task_row["n_criteria"] = len(weights[task_row["task_id"]])
-    criteria = [criterion(task, i, w) for task, of_task in weights.items() for i, w in enumerate(of_task)]
-    return tables | {"criteria": criteria, "responses": [], "verdicts": []}
-
-
-def add_responses(tables: Rows, decisions: Mapping[str, Sequence[float | None]], **of_response: Any) -> Rows:
-    """Add a response to each task, with its criteria decided in their order."""
-    for task, values in decisions.items():
-        of_task = [c for c in tables["criteria"] if c["task_id"] == task]
-        tables["responses"].append(response(task, **of_response))
-        tables["verdicts"] += [verdict(tables["responses"][-1], c, v) for c, v in zip(of_task, values, strict=True)]
-    return tables
 
 
 def combined(*parts: Mapping[str, Iterable[dict[str, Any]]]) -> Rows:
@@ -181,10 +152,8 @@ def written(folder: Path, tables: Mapping[str, list[dict[str, Any]]], revision: 
     """A warehouse with these rows by table, not yet published; a revision that is given becomes that of them all."""
     warehouse = Warehouse(folder)
     for table_name, rows in tables.items():
-        own = [
-            each | {"dataset_revision": revision} if revision and "dataset_revision" in each else each for each in rows
-        ]
-        warehouse.write(table_name, own)
+        other = {"dataset_revision": revision} if revision else {}
+        warehouse.write(table_name, [each | (other if "dataset_revision" in each else {}) for each in rows])
     return warehouse
 
 
@@ -257,9 +226,7 @@ def are_close(wanted: Any, actual: Any, tolerance: float = 1e-9) -> bool:
     return abs(float(wanted) - float(actual)) <= tolerance
 
 
-def differing(
-    wanted: Mapping[Any, Mapping[str, Any]], rows: Mapping[Any, Mapping[str, Any]], tolerance: float = 1e-9
-) -> list[tuple[Any, str, Any, Any]]:
+def differing(wanted: Mapping[Any, Any], rows: Mapping[Any, Any], tolerance: float = 1e-9) -> list[tuple[Any, ...]]:
     """Return the cells of rows that differ from the wanted ones, so that a failure names them; NaN is undefined."""
     return [
         (key, column, value, rows[key][column])
@@ -354,10 +321,7 @@ def judged(job: Job, *, retry_failed: bool = False, size: int = 10**6) -> StageR
     return report
 
 
-def until(
-    condition: Callable[[], object], process: "subprocess.Popen[Any] | None" = None, within_s: float = 240, *,
-    every_s: float = 0.05,
-) -> None:  # fmt: skip
+def until(condition: Callable[[], Any], process: Any = None, within_s: float = 240, *, every_s: float = 0.05) -> None:
     """Wait until a condition holds, while a process runs."""
     deadline_s = time.monotonic() + within_s
     while not condition():

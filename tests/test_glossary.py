@@ -10,28 +10,20 @@ from tests.kit import ROOT, tracked_files
 
 OURS = {".py", ".sql", ".md", ".yml", ".yaml", ".jinja", ".html", ".js", ".toml"}
 WRITTEN_ELSEWHERE = {
-    "CHANGELOG.md": "it says what old names are called now",
-    "tasks/benchmarks/prbench.py": "prompts for annotators, which are a part of identities",
-    "tasks/benchmarks/researchrubrics.py": "prompts for annotators, which are a part of identities",
-    "tests/faults/behaviours.py": "texts of models",
-    "tests/kit.py": "texts of models",
-    "tests/tasks/rules/test_quoting.py": "texts of models",
-    "tests/tasks/exports/test_inspect_logs.py": "texts of models",
-    "tests/tasks/imports/results/harness_files.py": "logs of other tools",
-    "tests/tasks/imports/results/workload.py": "texts of models",
-    "tests/tasks/report/synthetic/results.py": "seeds of random texts",
-}
+    "CHANGELOG.md",  # it says what old names are called now
+    "tasks/benchmarks/prbench.py", "tasks/benchmarks/researchrubrics.py",  # prompts, which are a part of identities
+    "tests/faults/behaviours.py", "tests/kit.py", "tests/tasks/rules/test_quoting.py",  # texts of models
+    "tests/tasks/exports/test_inspect_logs.py", "tests/tasks/imports/results/workload.py",
+    "tests/tasks/imports/results/harness_files.py",  # logs of other tools
+    "tests/tasks/report/synthetic/results.py",  # seeds of random texts
+}  # fmt: skip
 """Files whose sentences are not ours."""
 PROMISED = {
-    "answers": "the key of a decision model's reply",
-    "FileNotFoundError": "Python's",
-    "ObjectNotFound": "Prefect's",
-    "get_by_role": "Playwright's",
-    "judging_id": "the key of a judge configuration, in many users' queries",
-    "responses_made": "a column of `runs`",
-    "role": "a message's, as all providers call it",
-    "verdicts_made": "a column of `runs`",
-}
+    "answers",  # the key of a decision model's reply
+    "FileNotFoundError", "ObjectNotFound", "get_by_role",  # Python's, Prefect's, Playwright's
+    "judging_id", "responses_made", "verdicts_made",  # columns, in many users' queries
+    "role",  # a message's, as all providers call it
+}  # fmt: skip
 """Names that the interface or a library promises."""
 
 

@@ -88,6 +88,8 @@ prints as (
             chunks,
             decided_by,
             escalated_because,
+            n_in_call,
+            probability,
             -- A repeated failure with the same cause has a different reply.
             if(status in ('met', 'partial', 'unmet'), null, created_at)
         ) as print
@@ -299,10 +301,12 @@ verdicts as (
             wording: wording,
             chunks: coalesce(chunks, []),
             decided_by: decided_by,
-            escalated_because: escalated_because
+            escalated_because: escalated_because,
+            n_in_call: n_in_call,
+            probability: probability
         } order by trial, judge_config, position, verdict_id) filter (
             where grading <> 'ternary_as_binary'
-                and (wording is not null or chunks is not null or decided_by is not null)
+                and coalesce(wording, chunks::varchar, decided_by, n_in_call::varchar) is not null
         )) as grounds
     from shown_grounds
     semi join wanted_entry_tasks using (entry, task_id)

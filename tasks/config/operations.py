@@ -163,8 +163,8 @@ class Report(Strict):
 class Retention(Strict):
     """The time for which data other than results is kept, in days; null: forever.
 
-    `replies_days` is for raw replies in the ledger that have become rows, `prefect_days` for runs in the database of a
-    Prefect server that `prbench serve` starts.
+    `replies_days` is for raw replies in the ledger that have become rows (those of decision models are kept for
+    another threshold), `prefect_days` for runs in the database of a Prefect server that `prbench serve` starts.
     """
 
     replies_days: Size | None = None

@@ -165,7 +165,7 @@ def _decision(decision: Any, grading: str, threshold: float) -> Verdict:
         if not isinstance(given, dict) or given.keys() != WORDS.keys() or isinstance(given, _Doubled):
             raise VerdictError("no probability of each of the three values")
         of_status = {status: _probability(given[_OF_VALUE[status]]) for status in DECIDED}
-        # From the highest value to the lowest, and the last of equal ones.
+        # `max` returns the first of equal ones, and the lowest value is the first.
         status = max(reversed(DECIDED), key=lambda each: of_status[each])
         expected = sum(VALUES[each] * probability for each, probability in of_status.items())
         return Verdict(status, VALUES[status], None, min(1.0, expected), of_status[status])

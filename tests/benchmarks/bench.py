@@ -6,7 +6,7 @@ import os
 import random
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -49,9 +49,7 @@ def texts_of(number: int) -> tuple[str, str, list[str]]:
     return words((number, "prompt"), 300), words((number, "response"), 300), titles
 
 
-def owing_job(
-    folder: Path, n_verdicts: int, judge: Mapping[str, Any], limits: Mapping[str, Any], **settings: Any
-) -> Job:
+def owing_job(folder: Path, n_verdicts: int, judge: dict[str, Any], limits: dict[str, Any], **settings: Any) -> Job:
     """A job on a fresh warehouse in which about so many verdicts of one judge are missing."""
     (folder / "speed.jsonl").write_text(f"{n_verdicts} verdicts\n", encoding="utf-8")
     job = job_on(folder / "speed.jsonl", folder / "warehouse", judges=[dict(judge)], limits=dict(limits), **settings)
@@ -70,9 +68,7 @@ def _tables(n_tasks: int) -> dict[str, list[dict[str, Any]]]:
     tables |= {"criteria": [], "message_rows": [], "responses": []}
     for number, task_id in enumerate(ids):
         prompt, response_text, titles = texts_of(number)
-        tables["criteria"] += [
-            criterion(task_id, position, 5.0) | {"title": title} for position, title in enumerate(titles)
-        ]
+        tables["criteria"] += [criterion(task_id, i, 5.0) | {"title": title} for i, title in enumerate(titles)]
         tables["message_rows"].append(row("message_rows", task_id=task_id, position=0, role="user", content=prompt))
         tables["responses"].append(response(task_id) | {"source": "imported", "text": response_text})
     return tables
@@ -220,11 +216,3 @@ def in_process_of_its_own(measure: Callable[..., T], *arguments: Any) -> T:
     """Return the result of a function in a new process, so that no measurement inherits another's memory."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
         return executor.submit(measure, *arguments).result()
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table for a terminal, numbers to the right."""
-    lines = [[str(cell) for cell in cells] for cells in (header, *rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    padded = ([cell.rjust(n) for cell, n in zip(cells, widths, strict=True)] for cells in lines)
-    return "\n".join("  ".join([first.lstrip().ljust(widths[0]), *others]) for first, *others in padded)

@@ -1,8 +1,10 @@
-"""How often intervals hold the true calibration of a made-up decision model, and how far the estimates are off.
+"""How often intervals hold the true calibration and neighbour effects of a made-up decision model, and how far the
+estimates are off.
 
     python -m tests.benchmarks.calibration_coverage --replications 200
 
 The model's log-odds are those of the truth times a factor: above 1 it is too sure. Decisions of a task hang together.
+In a group, other criteria change its log-odds by a number, and a later position by another one.
 """
 
 import argparse
@@ -10,6 +12,7 @@ import argparse
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.measures.calibration import change_of
 from tasks.rules.statistics.agreement import agreement_intervals
 from tasks.rules.statistics.calibration import BINS, brier, calibration_error, corrected
 from tasks.rules.statistics.intervals import draws
@@ -36,10 +39,45 @@ def world(n_tasks: int, n_criteria: int, factor: float, generator: np.random.Gen
     return sums_of(1 / (1 + ((1 - odds) / odds) ** factor), (luck < odds).astype(float))
 
 
+GROUPED = ((40, -0.4, 0.0), (100, -0.4, -0.6), (100, 0.0, 0.0))
+"""Tasks, and the changes of the log-odds by other criteria in the call and by the last position."""
+
+
+def changed(n_tasks: int, neighbours: float, order: float, generator: np.random.Generator) -> dict[str, Floats]:
+    """The change from one by one to a group of each criterion, by third of the group, shape (n_tasks, 6)."""
+    odds = generator.normal(0, 1.5, (n_tasks, 18)) + generator.normal(0, 0.8, (n_tasks, 1))
+    position = np.arange(18) / 17
+    luck = generator.logistic(size=odds.shape)  # one by one and in a group, a criterion has much of its luck in common
+    again = np.where(generator.random(odds.shape) < 0.9, luck, generator.logistic(size=odds.shape))
+    change = (again < odds + neighbours + order * position).astype(float) - (luck < odds)
+    return {"all": change, "first third": change[:, :6], "last third": change[:, 12:]}
+
+
+def neighbour_effects(n: int) -> None:
+    """Print the coverage of the changes that `prbench neighbours` shows."""
+    print("tasks  neighbours  order  under        truth    mean estimate  interval covers")
+    for n_tasks, neighbours, order in GROUPED:
+        generator = np.random.default_rng(7)
+        truth = changed(100_000, neighbours, order, np.random.default_rng(99))
+        results: dict[str, list[tuple[float, float, float]]] = {name: [] for name in truth}
+        for _ in range(n):
+            for name, change in changed(n_tasks, neighbours, order, generator).items():
+                sums = {"sum_change": change.sum(axis=1), "n": np.full(n_tasks, change.shape[1])}
+                (measured,) = change_of([], sums)
+                result = measured["change"]
+                results[name].append((result.value, result.ci_low, result.ci_high))
+        for name, change in truth.items():
+            true, estimates = float(change.mean()), np.array(results[name])
+            covered = np.mean((estimates[:, 1] <= true) & (true <= estimates[:, 2]))
+            print(f"{n_tasks:5}  {neighbours:10}  {order:5}  {name:11}  {true:7.4f}  {estimates[:, 0].mean():13.4f}"
+                  f"  {covered:.1%}")  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--replications", type=int, default=200)
     n = parser.parse_args().replications
+    neighbour_effects(n)
     print("tasks  criteria  factor  measure            truth   mean estimate  interval covers")
     for n_tasks, n_criteria, factor in WORLDS:
         generator = np.random.default_rng(7)

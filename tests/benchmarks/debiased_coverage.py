@@ -225,10 +225,8 @@ def outcomes(
 
 def _outcome(rows: Floats, truth: float, replications: int) -> Outcome:
     mean, low, high = rows.T
-    holds = (low <= truth) & (truth <= high)
-    return Outcome(
-        float(holds.mean()), len(rows) / replications, float((high - low).mean()), float(mean.mean() - truth)
-    )
+    holds, width = (low <= truth) & (truth <= high), high - low
+    return Outcome(float(holds.mean()), len(rows) / replications, float(width.mean()), float(mean.mean() - truth))
 
 
 def differences(n: int, replications: int, seed: int = 2) -> tuple[Outcome, Outcome]:

@@ -17,9 +17,8 @@ from tests.benchmarks.debiased_coverage import Replication, Rubrics, systematic
 from tests.benchmarks.figures import arguments, markdown
 
 Floats = NDArray[np.float64]
-SHAPES = {
-    "almost all met": (9.0, 0.3), "hardly any met": (0.15, 2.5), "all or nothing": (0.3, 0.3), "even": (2.0, 2.0),
-}  # fmt: skip
+Dice = np.random.Generator
+SHAPES = {"almost all met": (9.0, 0.3), "hardly any met": (0.15, 2.5), "all or nothing": (0.3, 0.3), "even": (2.0, 2.0)}
 """The two parameters of the beta distribution of a task's chance."""
 SIZES = ((40, 400), (100, 400), (300, 150))
 """Tasks and labels."""
@@ -45,9 +44,7 @@ def truth(shape: str, dice: np.random.Generator) -> float:
     return float(np.mean(means))
 
 
-def covered(
-    shape: str, n_tasks: int, n_labels: int, true: float, dice: np.random.Generator
-) -> tuple[bool, bool, float]:
+def covered(shape: str, n_tasks: int, n_labels: int, true: float, dice: Dice) -> tuple[bool, bool, float]:
     """Return whether the interval and Student's t hold the true score, and the ratio of their widths."""
     task, contribution, people = decided(shape, n_tasks, dice)
     judge = np.where(dice.random(len(task)) < np.where(people == 1.0, 0.05, 0.25), 1.0 - people, people)

@@ -116,10 +116,8 @@ def halves(scores: np.ndarray, samples: np.ndarray, level: float = 0.95) -> dict
     each = [student_t.ratio - student_t.error * sides[0], student_t.ratio + student_t.error * sides[1]]
     bounds = [np.maximum(each[0], scores.min(axis=0)), np.minimum(each[1], scores.max(axis=0))]
     half = student * scores.std(axis=0, ddof=1) / n**0.5
-    return {
-        "bootstrap-t": np.stack(bounds, axis=1),
-        "Student's t": np.stack([student_t.ratio - half, student_t.ratio + half], axis=1),
-    }
+    plain = np.stack([student_t.ratio - half, student_t.ratio + half], axis=1)
+    return {"bootstrap-t": np.stack(bounds, axis=1), "Student's t": plain}
 
 
 def every_method(scores: np.ndarray, samples: np.ndarray) -> dict[str, np.ndarray]:
@@ -173,9 +171,8 @@ def rows(
 
 def main() -> None:
     """Simulate and print: coverage in %, and in brackets the mean width by that of Student's t."""
-    given = arguments(
-        __doc__, replications=(4_000, "samples of tasks a cell"), resamples=(10_000, "bootstrap resamples of each")
-    )
+    resamples = (10_000, "bootstrap resamples of each")
+    given = arguments(__doc__, replications=(4_000, "samples of tasks a cell"), resamples=resamples)
     rough = ((50, 100, 300), (1,))
     tables = (rows(given.replications, given.resamples),
               rows(given.replications, given.resamples, *rough, ROUGH_WORLDS),

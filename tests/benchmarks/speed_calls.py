@@ -7,8 +7,8 @@ machine. The figures are those between the first call and the last; imports are 
 from itertools import product
 from statistics import median_high
 
-from tests.benchmarks.bench import SENDERS, Figures, client_figures, in_process_of_its_own, table
-from tests.benchmarks.figures import Figure, arguments, report
+from tests.benchmarks.bench import SENDERS, Figures, client_figures, in_process_of_its_own
+from tests.benchmarks.figures import Figure, arguments, markdown, report
 from tests.faults.process import ServerProcess
 
 CLIENTS = ("stage", "litellm", *SENDERS)
@@ -35,9 +35,7 @@ def main() -> None:
             if figures.failures:
                 print(f"{client}: {figures.failures} of {figures.calls} calls failed")
         print(f"{given.calls} calls, {given.at_once} at once, {latency_s:g} s each, the provider on the same cores")
-        medians = {
-            client: [median_high(map(of, each)) for of in MEASURES.values()] for client, each in figures_of.items()
-        }
+        medians = {name: [median_high(map(of, each)) for of in MEASURES.values()] for name, each in figures_of.items()}
         base = "litellm" if "litellm" in figures_of else CLIENTS[0]
         rows = [
             (client, f"{1000 / each[0]:.0f}", *(f"{value:.2f}" for value in each),
@@ -45,13 +43,11 @@ def main() -> None:
              f"{max(of.peak_mb for of in figures_of[client]):.0f}")
             for client, each in medians.items()
         ]  # fmt: skip
-        print(table(["client", "calls/s", *MEASURES, f"ms / {base}", f"CPU / {base}", "peak MB"], rows))
+        markdown(["client", "calls/s", *MEASURES, f"ms / {base}", f"CPU / {base}", "peak MB"], rows)
         compared = [
-            Figure(f"{client}, {unit}", value, base, beside, unit)
-            for client, each in medians.items()
-            for unit, value, beside in zip(MEASURES, each, medians[base], strict=True)
-            if client != base and beside
-        ]
+            Figure(f"{client}, {unit}", value, base, beside, unit) for client, each in medians.items()
+            for unit, value, beside in zip(MEASURES, each, medians[base], strict=True) if client != base and beside
+        ]  # fmt: skip
         name = f"speed_calls, {given.at_once} at once, {latency_s:g} s"
         print(report(name, compared, must_keep=given.keep))
 

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.benchmarks.bench import table
-from tests.benchmarks.figures import Figure, arguments, report
+from tests.benchmarks.figures import Figure, arguments, markdown, report
 from tests.faults.server import FaultServer
 from tests.flows.prefect_server import serving_prefect
 from tests.kit import configure, endpoint
@@ -92,7 +91,7 @@ def main() -> None:
          "" if cost.first_call_s is None else f"{cost.first_call_s:.2f}")
         for what, cost in costs.items()
     ]  # fmt: skip
-    print(table(["command", "CPU s", f"to {BASELINE}", "wall s", "first call s"], rows))
+    markdown(["command", "CPU s", f"to {BASELINE}", "wall s", "first call s"], rows)
     figures = [Figure(what, cost.cpu_s, BASELINE, costs[BASELINE].cpu_s) for what, cost in costs.items()]
     print(report("speed_commands", figures, must_keep=given.keep))
 

@@ -13,8 +13,8 @@ import duckdb
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.report.build import build
-from tests.benchmarks.bench import Clock, Figures, in_process_of_its_own, table
-from tests.benchmarks.figures import Figure, arguments, report
+from tests.benchmarks.bench import Clock, Figures, in_process_of_its_own
+from tests.benchmarks.figures import Figure, arguments, markdown, report
 from tests.benchmarks.synthetic import REVISION, Size, add_night, synthetic_warehouse
 from tests.kit import job_on
 from warehouse import Warehouse
@@ -85,14 +85,14 @@ def main() -> None:
         in_process_of_its_own(one_night_more, folder, size)
         builds.append(("after a night of one model", in_process_of_its_own(built, folder, site)))
         print(f"{size.verdicts:,} verdicts, {time.strftime('%Y-%m')}")
-        print(table(
+        markdown(
             ["build", "s", "ratio", "CPU s", "ratio", "peak MB", "MB", "ratio"],
             [
                 (name, f"{each.seconds:.1f}", f"{each.seconds / copy.seconds:.2f}", f"{each.cpu_s:.1f}",
                  f"{each.cpu_s / copy.cpu_s:.2f}", f"{each.peak_mb:.0f}", f"{mb:.0f}", f"{mb / copy_mb:.2f}")
                 for name, (each, mb) in builds
             ],
-        ))  # fmt: skip
+        )  # fmt: skip
         figures = [Figure(name, each.cpu_s, builds[0][0], copy.cpu_s) for name, (each, _) in builds[1:]]
         print(report(f"speed_report, {size.verdicts:,} verdicts", figures, must_keep=given.keep))
 

@@ -13,8 +13,8 @@ from typing import Any
 import duckdb
 
 from tasks.aggregate import aggregate
-from tests.benchmarks.bench import Clock, in_process_of_its_own, table
-from tests.benchmarks.figures import Figure, arguments, report
+from tests.benchmarks.bench import Clock, in_process_of_its_own
+from tests.benchmarks.figures import Figure, arguments, markdown, report
 from tests.benchmarks.synthetic import Size, synthetic_warehouse
 from tests.kit import job_on
 from tests.warehouse.parts import forget_parts
@@ -125,14 +125,14 @@ def main() -> None:
             in_process_of_its_own(synthetic_warehouse, folder, sizes[n])
         builds = [in_process_of_its_own(build, folder, sizes[n]) for n, folder in folders.items()]
         base = builds[0]
-        print(table(
+        markdown(
             ["verdicts", "aggregate s", "CPU s", "to linear", "again s", "peak MB", "database MB"],
             [
                 (f"{b.verdicts:,}", f"{b.aggregate_s:.1f}", f"{b.cpu_s:.1f}",
                  f"{b.aggregate_s / base.aggregate_s * base.verdicts / b.verdicts:.2f}", f"{b.again_s:.2f}",
                  f"{b.peak_mb:.0f}", f"{b.database_mb:.0f}") for b in builds
             ],
-        ))  # fmt: skip
+        )  # fmt: skip
         for number, folder, built in zip(given.vintages, folders.values(), builds, strict=True):
             copy_cpu_s = in_process_of_its_own(bare_copy, folder)
             print(f"\n{number} vintages, milliseconds; {_COPY} took {copy_cpu_s:.1f} CPU s")
@@ -141,7 +141,7 @@ def main() -> None:
                 (name, f"{ours:.1f}", *(("", "") if bare is None else (f"{bare:.1f}", f"{ours / bare:.3f}")))
                 for name, ours, bare in query_ms
             ]
-            print(table(["query", "published", "bare", "ratio"], rows))
+            markdown(["query", "published", "bare", "ratio"], rows)
             figures = [
                 Figure("aggregate", built.cpu_s, _COPY, copy_cpu_s),
                 Figure("peak memory of aggregate", built.peak_mb, "1 GB", _MOST_MB, "MB"),

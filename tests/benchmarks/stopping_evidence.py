@@ -145,10 +145,8 @@ def bias(true: float, n_tasks: int, replications: int, seed: int) -> dict[str, t
         errors = (*(figures.mean(axis=0) - (true, 0.5 + true)), *(unbiased - (true, 0.5 + true)))
         for name, error in zip(("difference", "score", "unbiased difference", "unbiased score"), errors, strict=True):
             errors_of[name].append(float(error))
-    return {
-        name: (float(np.nanmean(errors)), float(np.nanstd(errors) / np.sqrt(replications)))
-        for name, errors in errors_of.items()
-    }
+    root = np.sqrt(replications)
+    return {name: (float(np.nanmean(of)), float(np.nanstd(of) / root)) for name, of in errors_of.items()}
 
 
 def bias_of_three(n_tasks: int, replications: int, seed: int) -> tuple[float, float, float, float]:

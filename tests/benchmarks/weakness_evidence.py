@@ -175,12 +175,10 @@ def planted_scores(planting: Planting, seed: int) -> dict[str, float]:
     world, lowered = planting.world(seed)
     right = rules.handled_rightly(verdicts(seed, world, lowered, planting.by), world.weights)
     grown = build_tree(world.phrases())
-    trees = dict(
-        zip(TREES, (grown, flat(world.categories), shuffled(grown, seed), by_topic(world.topics)), strict=True)
-    )
-    by_tree = {
-        name: weaknesses(tree, contrasts(tree, world.tasks, world.weights, right)) for name, tree in trees.items()
-    }
+    several = (grown, flat(world.categories), shuffled(grown, seed), by_topic(world.topics))
+    trees = dict(zip(TREES, several, strict=True))
+    compared = {name: contrasts(tree, world.tasks, world.weights, right) for name, tree in trees.items()}
+    by_tree = {name: weaknesses(tree, compared[name]) for name, tree in trees.items()}
     true = trees[TREES[-1]]
     is_false = any(
         each.is_confirmed and not lowered[true.members(each.candidate.node)].any()
@@ -303,9 +301,7 @@ def planted_rows(n_seeds: int) -> Iterator[Sequence[object]]:
 
 
 def main() -> None:
-    given = arguments(
-        __doc__, planted=(50, "seeds for planted weaknesses"), nothing=(1_000, "seeds with nothing planted")
-    )
+    given = arguments(__doc__, planted=(50, "seeds for weaknesses"), nothing=(1_000, "seeds with nothing planted"))
     heads = (f"planted, {given.planted} seeds", *(f"F1, {name}" for name in TREES), FALSE)
     markdown(heads, planted_rows(given.planted))
     print()

@@ -19,7 +19,7 @@ from flows.recorded import UNRECORDED
 from flows.server.project_server import PrefectServer
 from tests.faults.server import FaultServer
 from tests.flows.prefect_server import serving_prefect
-from tests.kit import configure, endpoint, shared_folder
+from tests.kit import Patch, Printed, configure, endpoint, shared_folder
 
 PROJECT = Path(__file__).parents[2]
 PRBENCH = Path(sys.executable).with_name("prbench")
@@ -64,9 +64,8 @@ class Command:
     folder: Path
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [PRBENCH, *arguments], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen([PRBENCH, *arguments], cwd=self.folder, text=True, **pipes)
 
     def __call__(self, *arguments: str, code: int = 0) -> Done:
         stdout, stderr = io.StringIO(), io.StringIO()
@@ -92,7 +91,7 @@ class Command:
 class Run:
     """The command `prbench` in this process, with the same options behind every call."""
 
-    def __init__(self, capsys: pytest.CaptureFixture[str], *where: str | Path) -> None:
+    def __init__(self, capsys: Printed, *where: str | Path) -> None:
         self._capsys = capsys
         self._where = where
         self.out = self.err = ""
@@ -114,7 +113,7 @@ class Run:
         return json.loads(self(*arguments, "--json"))
 
 
-def run_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+def run_on(folder: Path, capsys: Printed) -> Run:
     """The command on a warehouse, or on a folder with a configuration and a warehouse `data` (`tests.kit.stored`)."""
     config = folder / "prbench.yaml"
     if config.exists():
@@ -123,12 +122,12 @@ def run_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
+def run(capsys: Printed) -> Run:
     return Run(capsys)
 
 
 @pytest.fixture
-def run_here(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+def run_here(folder: Path, capsys: Printed) -> Run:
     """The command on the folder of a module."""
     return run_on(folder, capsys)
 
@@ -142,7 +141,7 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prefect
 
 
 @pytest.fixture
-def prefect_api(prefect_server: PrefectServer, monkeypatch: pytest.MonkeyPatch) -> str:
+def prefect_api(prefect_server: PrefectServer, monkeypatch: Patch) -> str:
     """The address of the server, which records what the test runs."""
     monkeypatch.setenv("PRBENCH_PREFECT", "auto")
     monkeypatch.setenv("PREFECT_API_URL", prefect_server.url)

@@ -14,7 +14,7 @@ from tasks.config.job import DataRevision, Job
 from tasks.ingest import ingest
 from tasks.rules.errors import UsageError
 from tests.flows.conftest import Run
-from tests.kit import good_row, write_jsonl
+from tests.kit import Patch, good_row, write_jsonl
 
 
 def job_of(folder: Path, dataset: str) -> Job:
@@ -60,7 +60,7 @@ def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(tmp_path:
     assert all(each is revisions[0] for each in revisions)
 
 
-def test_a_command_without_need_of_data_runs_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_a_command_without_need_of_data_runs_without(tmp_path: Path, monkeypatch: Patch, run: Run) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     sample = job_of(tmp_path, "{source: sample}")
     ingest(sample)

@@ -41,11 +41,8 @@ class Installation:
 
     def digests(self) -> Mapping[str, str]:
         """Every file of the environment, and what is in it."""
-        return {
-            str(path): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in self.environment.rglob("*")
-            if path.is_file()
-        }
+        files = [path for path in self.environment.rglob("*") if path.is_file()]
+        return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 @pytest.fixture(scope="module")
@@ -68,18 +65,14 @@ def test_the_wheel_has_every_file_of_the_packages_and_no_data(installed: Install
     contained = set(zipfile.ZipFile(installed.wheel).namelist())
     data = PROJECT / "warehouse" / "data"
     ours = {
-        str(path.relative_to(PROJECT))
-        for package in PACKAGES
-        for path in (PROJECT / package).rglob("*")
+        str(path.relative_to(PROJECT)) for package in PACKAGES for path in (PROJECT / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts and not path.is_relative_to(data)
-    }
+    }  # fmt: skip
     assert set() == ours - contained
     assert set() == {name for name in contained - ours if not name.startswith("prbench_pipeline-")}
 
 
-def test_an_installed_package_runs_from_an_empty_folder_stores_data_there_and_nothing_in_itself(
-    installed: Installation, provider: FaultServer, tmp_path: Path
-) -> None:
+def test_an_installed_package_stays_as_it_is(installed: Installation, provider: FaultServer, tmp_path: Path) -> None:
     endpoint = {"name": "hosted_vllm/alpha", "api_base": provider.api_base}
     settings = {"dataset": {"source": "sample"}, "models": [endpoint], "judges": [endpoint]}
     (tmp_path / "prbench.yaml").write_text(yaml.safe_dump(settings))

@@ -11,7 +11,7 @@ import pytest
 
 from tests.faults.server import FaultServer, HttpResponse, well_behaved
 from tests.flows.conftest import PROJECT, Command
-from tests.kit import until
+from tests.kit import Patch, until
 from warehouse.owner import Machine, Owner
 
 pytestmark = pytest.mark.slow
@@ -41,7 +41,7 @@ def started(script: str, *arguments: str, folder: Path) -> Iterator[subprocess.P
 
 
 @pytest.fixture(autouse=True)
-def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
+def _fast(monkeypatch: Patch) -> None:
     for name, value in FAST.items():
         monkeypatch.setattr(Owner, name, value)
 

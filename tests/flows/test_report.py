@@ -13,7 +13,7 @@ from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tests.flows.conftest import PROJECT, Command
 from tests.flows.prefect_server import artifacts_of
-from tests.kit import job_on, prepared
+from tests.kit import Patch, job_on, prepared
 
 pytestmark = pytest.mark.slow
 SAMPLES = PROJECT / "warehouse/samples"
@@ -63,7 +63,7 @@ def test_a_report_that_cannot_be_written_fails_the_run_and_loses_no_results(fill
     assert 2 == filled.sql("select count(*) as n from leaderboard where is_primary")[0]["n"]
 
 
-def test_a_served_report_is_there_until_ctrl_c(filled: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_served_report_is_there_until_ctrl_c(filled: Command, monkeypatch: Patch) -> None:
     monkeypatch.setenv("BROWSER", "true")
     process = filled.start("report", "--serve", "--port", "0", "--warehouse", "data")
     try:

@@ -10,7 +10,7 @@ from flows.run.outcomes import RUNNING
 from tasks.config.job import Job
 from tasks.figures.queries import filled
 from tasks.maintain.upkeep import latest_runs, run_cost, spent, store_spend, total_cost_usd
-from tests.kit import at, call_entry, job_on, recorded, row, rows_in, written
+from tests.kit import Printed, at, call_entry, job_on, recorded, row, rows_in, written
 from warehouse import Warehouse
 
 PAID: dict[tuple[str, str], list[float | None]] = {
@@ -60,9 +60,8 @@ def test_every_command_page_and_table_shows_the_same_cost_of_a_run_that_was_kill
     Warehouse(job.warehouse).publish()
     with Warehouse(job.warehouse).reader() as reader:
         for name in ("history/runs", "costs/spend", "history/night_costs"):
-            costs[f"report {name}"] = summed(
-                reader.rows(filled(name, {"benchmark": "prbench", "living": [], "run": "another"}))
-            )
+            given = {"benchmark": "prbench", "living": [], "run": "another"}
+            costs[f"report {name}"] = summed(reader.rows(filled(name, given)))
         costs["stored"] = reader.value("select cost_usd from runs where run_id = 'killed'")
         costs["run_costs"] = reader.value("select sum(cost_usd) from run_costs where run_id = 'killed'")
     costs["status --runs, later"] = latest_runs(job)[0]["cost_usd"]
@@ -90,7 +89,7 @@ def test_an_unknown_cost_is_never_0(
     assert (cost, unpriced) == (shown_run["cost_usd"], shown_run["unpriced_calls"])
 
 
-def test_a_damaged_ledger_lets_every_run_begin(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_ledger_lets_every_run_begin(job: Job, capsys: Printed) -> None:
     publish(job, runs=[begun("killed")])
     called(job, "killed", PAID)
     with (job.warehouse / "ledger" / "calls.sqlite").open("r+b") as file:

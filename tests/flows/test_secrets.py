@@ -58,9 +58,8 @@ def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(tmp_path:
         )  # fmt: skip
         (tmp_path / "said.txt").write_text(done.stdout + done.stderr)
         assert 3 == done.returncode, done.stderr[-3000:]
-        subprocess.run(
-            [PRBENCH, "certify", "figures.zip", "--warehouse", "data"], cwd=tmp_path, env=environment, check=True
-        )
+        certify = [PRBENCH, "certify", "figures.zip", "--warehouse", "data"]
+        subprocess.run(certify, cwd=tmp_path, env=environment, check=True)
         with zipfile.ZipFile(tmp_path / "figures.zip") as archive:
             archive.extractall(tmp_path / "certified")
         headers = [entry.headers for entry in server.entries]

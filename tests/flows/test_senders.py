@@ -4,33 +4,30 @@ import json
 import os
 import re
 import signal
-import threading
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from tests.faults.server import FaultServer, HttpResponse, Request, well_behaved
 from tests.flows.conftest import CONCURRENCY, N_CRITERIA, N_TASKS, Command, settings
 from tests.flows.prefect_server import artifacts_of
-from tests.kit import until
+from tests.kit import Patch, until
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed (the extra `ray`)"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_spec("ray") is None, reason="Ray (an extra) is not installed")]
 CALLS = {"where": "ray", "address": "local", "senders": 2}
 
 
 @pytest.fixture
-def gate() -> threading.Event:
+def gate() -> Event:
     """Calls of judges get their reply when it is set."""
-    return threading.Event()
+    return Event()
 
 
 @pytest.fixture
-def gated(gate: threading.Event) -> Iterator[FaultServer]:
+def gated(gate: Event) -> Iterator[FaultServer]:
     def behave(request: Request, number: int) -> HttpResponse:
         reply = well_behaved(request, number)
         return reply if gate.is_set() or request["model"] != "judge" else HttpResponse(reply.text, delay_s=600)
@@ -40,9 +37,7 @@ def gated(gate: threading.Event) -> Iterator[FaultServer]:
 
 
 @pytest.mark.long
-def test_a_run_on_senders_is_continued(
-    command: Command, gated: FaultServer, gate: threading.Event, prefect_api: str
-) -> None:
+def test_a_run_on_senders_goes_on(command: Command, gated: FaultServer, gate: Event, prefect_api: str) -> None:
     command.configure(**settings(gated, trials=1, calls=CALLS))
     run = command.start("run", "--warehouse", "data")
     until(lambda: gated.in_hand == CONCURRENCY, run)
@@ -69,7 +64,7 @@ def test_a_run_on_senders_is_continued(
     assert [{"r": 2 * N_TASKS, "v": 2 * N_CRITERIA}] == stored
 
 
-def test_doctor_starts_senders_and_names_what_they_lack(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_starts_senders_and_names_what_they_lack(command: Command, monkeypatch: Patch) -> None:
     monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
     models = [{"name": "mistral/mistral-small-latest"}]
     command.configure(dataset={"source": "sample"}, models=models, calls=CALLS)

@@ -21,7 +21,7 @@ from tasks.ingest import ingest
 from tasks.judge.rubric_variants import derive
 from tasks.report.rendering.site import Site
 from tests.faults.server import FaultServer, HttpResponse, well_behaved
-from tests.kit import job_on, judged, prepared, row, sampled
+from tests.kit import job_on, judged, prepared, row, sampled, written
 from tests.tasks.hard_subset.hard_world import SIZE, TASKS, TENTHS, job_with, with_rule
 from warehouse import Warehouse, sample_path
 
@@ -72,7 +72,10 @@ def test_each_stage_of_a_run_has_work_until_it_was_done_and_so_has_the_run(tmp_p
     with FaultServer() as server:
         at = {"name": "hosted_vllm/m", "api_base": server.api_base}
         judge = {**at, "label": "judge", "rubric": "examples_removed"}
-        settings = {"models": [{**at, "label": "a"}], "judges": [judge], "report": {"enabled": False}}
+        settings = {
+            "models": [{**at, "label": "a"}], "judges": [judge, {**at, "label": "plain"}], "drift": {"verdicts": 5},
+            "limits": {"attempts": 1}, "report": {"enabled": False},
+        }  # fmt: skip
         job = job_on("sample", tmp_path / "data", **settings)
         for name, work in STAGES:
             assert has_work(job, name), name
@@ -85,6 +88,20 @@ def test_each_stage_of_a_run_has_work_until_it_was_done_and_so_has_the_run(tmp_p
         (ingested, covered) = without_work(job, "evaluate")
         assert ("ingest", "coverage", False) == (ingested.stage, covered.stage, covered.is_below_bar)
         assert done == len(server.book)
+
+        night = job.model_copy(update={"night": "2026-11-22"})
+        assert has_work(night, "night")
+        assert not has_work(night, "evaluate")
+        # A night that has ended has work while a control set lacks verdicts.
+        ended = row("runs", night=night.night, outcome="done", config='{"benchmark": "prbench"}')
+        written(job.warehouse, {"runs": [ended]}).publish()
+        assert has_work(night, "night")
+        choose_control_set(night)
+        for behaviour, is_left in ((lambda _, __: HttpResponse(status=500, error={"message": "x"}), True),
+                                   (well_behaved, False)):  # fmt: skip
+            server.behaviour = behaviour
+            asyncio.run(judge_control_set(night))
+            assert is_left == has_work(night, "night")
     changed: dict[str, dict[str, Any]] = {
         "a model": {"models": [*settings["models"], {**at, "label": "b"}]},
         "a judge": {"judges": [judge, {**at, "label": "j"}]}, "another rubric": {"judges": [{**at, "label": "judge"}]},
@@ -93,33 +110,6 @@ def test_each_stage_of_a_run_has_work_until_it_was_done_and_so_has_the_run(tmp_p
     }  # fmt: skip
     for what, more in changed.items():
         assert has_work(job_on("sample", tmp_path / "data", **(settings | more)), "evaluate"), what
-    night = job.model_copy(update={"night": "2026-11-22"})
-    assert has_work(night, "night")
-    assert not has_work(night, "evaluate")
-
-
-@pytest.mark.slow
-def test_a_night_that_has_ended_has_work_while_a_control_set_lacks_verdicts(tmp_path: Path) -> None:
-    with FaultServer() as server:
-        at = {"name": "hosted_vllm/m", "api_base": server.api_base, "label": "a"}
-        settings = {"limits": {"attempts": 1}, "drift": {"verdicts": 5}, "report": {"enabled": False}}
-        job = job_on("sample", tmp_path / "data", models=[at], judges=[at], **settings)
-        for _, work in STAGES:
-            work(job)
-        night = job.model_copy(update={"night": "2026-11-22"})
-        ended = row("runs", night=night.night, outcome="done", config='{"benchmark": "prbench"}')
-        Warehouse(job.warehouse).write("runs", [ended])
-        Warehouse(job.warehouse).publish()
-        assert has_work(night, "night")
-
-        choose_control_set(night)
-        server.behaviour = lambda _, __: HttpResponse(status=500, error={"message": "x"})
-        asyncio.run(judge_control_set(night))
-        assert has_work(night, "night")
-
-        server.behaviour = well_behaved
-        asyncio.run(judge_control_set(night))
-        assert not has_work(night, "night")
 
 
 def test_unknown_work_counts_as_work(tmp_path: Path) -> None:

@@ -15,8 +15,10 @@ import lzma
 import os
 import re
 import shlex
+import shutil
 import zlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,6 @@ from tasks.config.job import Job
 from tests.faults.server import FaultServer
 from tests.flows.conftest import commands_of
 from tests.flows.stopping.stopping_world import BLOCK, Script, settings, write_tasks
-from tests.tasks.report.synthetic.contenders import CONTENDERS, JUDGES, NIGHTS, PEOPLE
 from tests.tasks.report.synthetic.research import research_job
 from tests.tasks.report.synthetic.world import report_world
 
@@ -39,107 +40,40 @@ DIGITS, MOST_LINES = 9, 1500
 _NOT_OF_THE_DATA = {"created_at", "selected_at", "basis"}
 """Columns that differ from build to build."""
 _LEFT_OUT = {"published_parts", "published_from"}
-_MODELS = [each.label for each in CONTENDERS]
-
-COMMANDS = {
-    "world": (
-        "leaderboard", "leaderboard --score min_normalized", "leaderboard --hard", "leaderboard --risk",
-        "leaderboard --debiased", "leaderboard --debiased --by category", "leaderboard --selection latest",
-        "leaderboard --vintage all", f"leaderboard --judge {PEOPLE}",
-        f"leaderboard --split finance --model {_MODELS[0]}",
-        *(f"leaderboard --by {by}" for by in (
-            "category", "severity", "turns", "reference_texts", "subset", "topic", "expert", "decision_type",
-            "economic_pathway", "jurisdiction")),
-        f"status --night {NIGHTS[-1]}", f"status --vintage {NIGHTS[0]}", "status --runs", "status --spend",
-        f"diff {_MODELS[0]} {_MODELS[1]}", f"diff {_MODELS[0]} {_MODELS[1]} {_MODELS[2]} --split finance",
-        f"diff {_MODELS[0]} {_MODELS[1]} --debiased", f"diff {_MODELS[0]} {_MODELS[1]} --hard",
-        f"diff {JUDGES[0]} {JUDGES[1]}", f"diff {JUDGES[0]} {PEOPLE} --of judge",
-        f"diff {NIGHTS[3]} {NIGHTS[4]} --model {_MODELS[5]}",
-        "conditions", "conditions --split legal --flips 2", "conditions --hard",
-        "judges", "judges --by category", "judges --by model", f"judges --people {PEOPLE}",
-        f"cascade {JUDGES[1]} {JUDGES[0]}", f"cascade {JUDGES[1]} {JUDGES[0]} --bound agreement=0.8",
-        "criteria suspect", "criteria never-met -n 5", "criteria always-met -n 5", "criteria disagreed",
-        "lengths", "lengths --hard", f"weaknesses {_MODELS[0]}", f"weaknesses {_MODELS[0]} --than {_MODELS[1]}",
-        "reviews", "plan", f"plan --night {NIGHTS[-1]}", "plan --stopping", "check", "check --list", "benchmarks",
-        "figures", "figure leaderboard --by category",
-        f"figure diff names={_MODELS[0]} names={_MODELS[1]}", "status --disk --limit 3",
-        "sql --describe", "sql --describe leaderboard", "sql --cookbook",
-        "sql --cookbook ranking", "sql 'select 1 as one'",
-        # What is wrong has an exit code and one line.
-        "leaderboard --by topic --risk", "leaderboard --hard --selection s", "leaderboard --score score --risk",
-        "leaderboard --score nope", "leaderboard --selection nope", "leaderboard --debiased --by topic",
-        "leaderboard --debiased --risk", "leaderboard -o board.txt", "judges --judge nope", "judges --people nope",
-        "criteria suspect --judge nope", "criteria", "lengths --split nope", "lengths --score nope", "benchmarks nope",
-        f"diff {_MODELS[0]}", f"diff {_MODELS[0]} {_MODELS[0]}", f"diff {_MODELS[0]} {_MODELS[1][:-1]}x",
-        f"diff {_MODELS[0]} {_MODELS[1]} --of colour", f"diff {_MODELS[0]} {_MODELS[1]} --score points",
-        f"diff {_MODELS[0]} {_MODELS[1]} --split nowhere", f"diff {_MODELS[0]} {_MODELS[1]} --debiased --of judge",
-        f"diff {_MODELS[0]} {_MODELS[1]} --debiased --flips 2", f"diff {_MODELS[0]} nobody --debiased",
-        f"cascade {JUDGES[0]} {JUDGES[0]}", f"cascade {JUDGES[1]} {JUDGES[0]} --bound speed=1", "figure leaderbord",
-        "figure judge_leniency --by category", "figure criteria nonsense=1", "figure criteria n_criteria=many",
-        "conditions --model nobody", "conditions --score nothing", "sql --describe leaderbord",
-        "diff nobody else", "leaderboard --by nothing", "leaderboard --model nobody", "sql 'drop table tasks'",
-        "sql 'select'", "weaknesses nobody", "cascade a b", "diff", "nonsense", "plan --limit 0", "criteria nonsense",
-        "verify missing.zip", "import results missing.json", "restore missing", "sample --model nobody",
-        "remove response nobody", "import verdicts missing.jsonl", "leaderboard --trials 2", "compact --model m",
-        "leaderboard --split nope", "leaderboard --vintage nope", "status --model nope", "status --judge nope",
-        "export labelling sheet.csv --model nope", "status --spend --model m", "status --disk --limit 3",
-        "status --since 7d", "status --runs --since yesterday", "status --spend --since -1d",
-        "select-hard --judge a --judge b", "import --retract b responses a.jsonl", "sql 'select 1' --describe",
-        "sql 'select 1' --cookbook ranking", "sql --show", "sql --cookbook rankin", "sql --show leaderbord",
-        "sql --show people_agreement", "sql --describe runs --format xml", "remove", "benchmarks prbench",
-        # These write, so they come last.
-        "export tables set --table leaderboard", "export inspect logs", "export review review.csv -n 5",
-        f"export inspect some --model {_MODELS[0]} --judge {JUDGES[0]} --split finance",
-        "export datasets data --table verdict_details", "verify set", "export tables set", "verify set --digest 0",
-        "export labelling sheet.csv -n 30 --for leaderboard", "aggregate", "select-hard", "check --accept",
-    ),
-    "research": (
-        "leaderboard", "leaderboard --by domain", "leaderboard --hard", "judges", "status", "plan", "lengths",
-        "diff delve-1 quarry-pro", "criteria suspect", "check",
-    ),
-    "stopped": (
-        "leaderboard", "status", "diff good bad", "diff good twin", "plan --stopping",
-        "sql 'select * exclude (stopping_id, created_at) from stopping_looks order by block, model, compared_model'",
-        "sql 'select * exclude (created_at) from stopping_scores order by all'",
-        "sql 'select * exclude (looked_at) from stopped_comparisons order by all'",
-    ),
-}  # fmt: skip
-"""What is typed in the folder of each warehouse, with `--json`."""
-
-SHOWN = {
-    "world": (
-        "leaderboard", "leaderboard --risk", "leaderboard --debiased", f"leaderboard --judge {PEOPLE}",
-        *(f"leaderboard --by {by}" for by in ("category", "severity", "subset", "jurisdiction")),
-        f"diff {_MODELS[0]} {_MODELS[1]}", f"diff {_MODELS[0]} {_MODELS[1]} {_MODELS[2]} --flips 3",
-        f"diff {_MODELS[0]} {_MODELS[1]} --debiased", f"diff {JUDGES[0]} {PEOPLE}", "conditions", "judges",
-        "judges --by category", f"judges --people {PEOPLE}", "criteria suspect -n 3", "lengths", "reviews",
-        f"weaknesses {_MODELS[0]}", f"cascade {JUDGES[1]} {JUDGES[0]} --all",
-        f"cascade {JUDGES[1]} {JUDGES[0]} --bound agreement=0.8", "plan", "plan --stopping", "check --list",
-        "benchmarks", "benchmarks prbench", "figures", "figure judge_leniency --format markdown",
-        "figure critical --format csv", "leaderboard --by topic -o board.csv", "sql --describe runs",
-        "sql --cookbook ranking", "sql --show score_history", "sql --cookbook failed-calls --show",
-    ),
-    "research": (),
-    "stopped": ("leaderboard", "diff good bad"),
-}  # fmt: skip
-"""What is typed there as people type it, for the tables and sentences that they read."""
-
-
+COMMANDS: dict[str, dict[str, list[str]]] = yaml.safe_load((KEPT / "commands.yaml").read_text(encoding="utf-8"))
+"""Warehouse -> what is typed in its folder: `commands` with `--json`, `shown` as people type it."""
+FORMS = {"shown": "", "commands": "--json"}
 Outputs = dict[str, list[str]]
 """Name -> lines; the name is `WAREHOUSE/KIND/NAME`, where the kind is tables, figures or commands."""
 
 
 def collect(folder: Path) -> Outputs:
     """Build the warehouses in an empty folder and return all their outputs, whole."""
+    (folder / "research").mkdir()
+    return outputs_of(folder, {"world": report_world(folder / "world"), "research": research_job(folder / "research")})
+
+
+def moved(job: Job, folder: Path) -> Job:
+    """Copy the warehouse of a job with its data and its report to a folder."""
+    before, source = job.warehouse.parent, Path(job.settings.dataset.source)
+    shutil.copytree(before, folder, ignore=shutil.ignore_patterns("lock", "living", "drilldown"))
+    dataset = job.settings.dataset.model_copy(update={"source": str(folder / source.relative_to(before))})
+    settings = job.settings.model_copy(update={"dataset": dataset})
+    return job.model_copy(update={"settings": settings, "warehouse": folder / "warehouse"})
+
+
+def outputs_of(folder: Path, jobs: dict[str, Job]) -> Outputs:
+    """Return all outputs of the two warehouses in a folder, and of a run that stops early."""
     outputs: Outputs = {}
-    for name, job in build(folder).items():
+    for name, job in jobs.items():
+        configure(job, folder / name)
         outputs |= {f"{name}/tables/{table}": lines for table, lines in relations(job)}
         outputs |= {f"{name}/figures/{figure}": lines for figure, lines in figures(folder / name / "site")}
-        outputs |= {f"{name}/shown/{command}": texts(folder / name, command, "") for command in SHOWN[name]}
-        outputs |= {f"{name}/commands/{command}": texts(folder / name, command) for command in COMMANDS[name]}
+        for kind, form in FORMS.items():
+            outputs |= {f"{name}/{kind}/{each}": texts(folder / name, each, form) for each in COMMANDS[name][kind]}
     run_until_settled(folder / "stopped")
-    for kind, commands, form in (("commands", COMMANDS, "--json"), ("shown", SHOWN, "")):
-        for command in commands["stopped"]:
+    for kind, form in FORMS.items():
+        for command in COMMANDS["stopped"][kind]:
             # The provider has another port each time, and so everything that is named by a hash of it has another name.
             lines = texts(folder / "stopped", command, form)
             outputs[f"stopped/{kind}/{command}"] = [re.sub(r"\b[0-9a-f]{16,}\b", "HASH", line) for line in lines]
@@ -177,6 +111,7 @@ def keep(outputs: Outputs) -> None:
         (KEPT / f"{kind}.json.xz").write_bytes(lzma.compress(json.dumps(of_kind).encode()))
 
 
+@cache
 def kept() -> Outputs:
     """Return what is kept."""
     actual: Outputs = {}
@@ -195,17 +130,14 @@ def _kind(name: str) -> str:
     return "-".join(name.split("/")[:2])
 
 
-def build(folder: Path) -> dict[str, Job]:
-    """Build the two warehouses in a folder, each with a configuration and its report."""
-    (folder / "research").mkdir()
-    jobs = {"world": report_world(folder / "world"), "research": research_job(folder / "research")}
-    for name, job in jobs.items():
-        settings = job.settings.model_dump(mode="json", exclude_unset=True, exclude_defaults=True)
-        settings["dataset"] = {"source": os.path.relpath(job.settings.dataset.source, folder / name)}
-        settings |= {"benchmark": job.settings.benchmark, "warehouse": os.path.relpath(job.warehouse, folder / name)}
-        (folder / name / "prbench.yaml").write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
-        write_report(job, folder / name / "site")
-    return jobs
+def configure(job: Job, folder: Path) -> None:
+    """Write the configuration of a job to the folder of its warehouse, and its report where there is none."""
+    settings = job.settings.model_dump(mode="json", exclude_unset=True, exclude_defaults=True)
+    settings["dataset"] = {"source": os.path.relpath(job.settings.dataset.source, folder)}
+    settings |= {"benchmark": job.settings.benchmark, "warehouse": os.path.relpath(job.warehouse, folder)}
+    (folder / "prbench.yaml").write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
+    if not (folder / "site").exists():
+        write_report(job, folder / "site")
 
 
 def relations(job: Job) -> Iterator[tuple[str, list[str]]]:
@@ -234,7 +166,7 @@ def as_lines(columns: list[str], rows: list[Any]) -> list[str]:
     return [_line([columns[index] for index in kept]), *lines]
 
 
-def texts(folder: Path, command: str, form: str = "--json") -> list[str]:
+def texts(folder: Path, command: str, form: str) -> list[str]:
     """Return what a command prints in a folder, as JSON where it can, with its exit code in the first line."""
     arguments = shlex.split(command)
     out, err = io.StringIO(), io.StringIO()

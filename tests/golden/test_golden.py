@@ -2,15 +2,18 @@
 
 import pytest
 
-from tests.golden.outputs import Outputs, collect, differences, kept
+from tasks.config.job import Job
+from tests.golden.outputs import Outputs, differences, kept, moved, outputs_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("research_site", "world_site")]
 
 
 @pytest.fixture(scope="module")
-def outputs(tmp_path_factory: pytest.TempPathFactory) -> Outputs:
+def outputs(world_job: Job, research_job: Job, tmp_path_factory: pytest.TempPathFactory) -> Outputs:
     """All outputs as they are now."""
-    return collect(tmp_path_factory.mktemp("golden"))
+    folder = tmp_path_factory.mktemp("golden")
+    jobs = {"world": world_job, "research": research_job}
+    return outputs_of(folder, {name: moved(job, folder / name) for name, job in jobs.items()})
 
 
 @pytest.mark.parametrize("name", kept())

@@ -13,13 +13,13 @@ from tasks.config.job import Job
 from tasks.ingest import ingest
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer
-from tests.kit import Fill, copied, job_on, reading, write_jsonl
+from tests.kit import Fill, Patch, copied, job_on, reading, write_jsonl
 from tests.tasks.bundles.memory import memory_store
 from tests.tasks.check.bad_rows import all_rows
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
+def server(monkeypatch: Patch) -> Iterator[FaultServer]:
     """A provider that responds well, and a key for it."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with FaultServer() as running:

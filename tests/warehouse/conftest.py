@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.kit import Patch
 from tests.warehouse.parts import without_models
 from warehouse import Warehouse
 from warehouse.build import build
@@ -22,18 +23,18 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick(monkeypatch: Patch) -> None:
     """Publish a few stored tables alone."""
     without_models(monkeypatch)
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch, quick: None) -> list[bool]:
+def seen(monkeypatch: Patch, quick: None) -> list[bool]:
     """For every building of the database, whether it began with a copy of the last one; without models."""
     return watched(monkeypatch)
 
 
-def watched(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+def watched(monkeypatch: Patch) -> list[bool]:
     copies: list[bool] = []
 
     def noting(*arguments: Any, is_copy: bool) -> Any:

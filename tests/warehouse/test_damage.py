@@ -89,10 +89,8 @@ def every_table(number: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         yield table.name, rows
 
 
-@pytest.mark.parametrize("what", DAMAGES)
-def test_damaged_parts_of_any_table_are_restored(
-    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
+@pytest.mark.parametrize("what", ["a flipped bit", "cut short", "deleted"])
+def test_damaged_parts_of_any_table_are_restored(warehouse: Warehouse, monkeypatch: Patch, what: str) -> None:
     without_marts(monkeypatch)
     for number in range(2):
         for name, rows in every_table(number):
@@ -101,7 +99,7 @@ def test_damaged_parts_of_any_table_are_restored(
     before, chosen = rows_of(warehouse), random.Random(8)
     assert [] == [name for name, rows in before.items() if not rows]
 
-    for step in range(5 if what == "a flipped bit" else 1):
+    for step in range(2 if what == "a flipped bit" else 1):
         victims = {name: chosen.choice(warehouse.store.standing(name)).path for name in TABLES}
         for path in victims.values():
             if what == "a flipped bit":

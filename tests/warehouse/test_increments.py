@@ -35,9 +35,8 @@ def expected(warehouse: Warehouse) -> dict[str, list[Row]]:
     withdrawn = {each["response_id"] for each in rows["responses"] if each["import_batch"] in gone}
     withdrawn -= {each["response_id"] for each in responses}
     verdicts = [each for each in rows["verdicts"] if each["response_id"] not in withdrawn]
-    return {
-        "runs": standing("runs", rows["runs"]), "responses": responses, "verdicts": standing("verdicts", verdicts, gone)
-    }  # fmt: skip
+    standing_verdicts = standing("verdicts", verdicts, gone)
+    return {"runs": standing("runs", rows["runs"]), "responses": responses, "verdicts": standing_verdicts}
 
 
 def assert_as_from_anew(warehouse: Warehouse) -> None:
@@ -85,7 +84,7 @@ def happen(warehouse: Warehouse, number: int, what: str, moment: int, given: Any
 
 
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=set(Phase) - {Phase.explain}
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=set(Phase) - {Phase.explain}
 )  # fmt: skip
 @given(happening=st.lists(events, min_size=3, max_size=10))
 def test_whatever_was_done_in_any_order_is_published_as_from_anew(happening: list[tuple[str, int, Any]]) -> None:

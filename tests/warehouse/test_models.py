@@ -41,11 +41,8 @@ def test_a_model_declares_the_tables_that_it_reads_and_no_others(name: str) -> N
     assert sorted(tables_in(model.query)) == sorted(model.depends_on)
 
 
-FILES = sorted(
-    f"{folder}/{path.stem}"
-    for folder in ("figures", "queries", "report")
-    for path in (sql.FOLDER / folder).glob("*.sql")
-)
+PATHS = [path for folder in ("figures", "queries", "report") for path in (sql.FOLDER / folder).glob("*.sql")]
+FILES = sorted(f"{path.parent.name}/{path.stem}" for path in PATHS)
 QUERIES = [f"{file}/{name}" for file in FILES for name in sql.queries(file)]
 
 

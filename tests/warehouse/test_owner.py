@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit import row
+from tests.kit import Patch, row
 from warehouse import Warehouse, WarehouseBusy
 from warehouse.owner import Machine, Owner
 
@@ -48,7 +48,7 @@ def beat(process: Owner) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_thread(monkeypatch: Patch) -> None:
     """The file is rewritten only when a test does so."""
     monkeypatch.setattr(Owner, "keep_alive", lambda _: None)
 

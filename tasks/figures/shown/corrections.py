@@ -166,8 +166,8 @@ _EMPTY = (
 _COLUMNS = (
     *columns("judge_score"), *ends("judge_ci", "score", "Judge's own"),
     *columns(
-        "labels_alone± debiased± no_figure judge_power n_labels n_tasks_labelled n_people n_tasks n_unsampled_labels "
-        "unsampled_mean_error"
+        "labels_alone± debiased± expected_score± expected_difference no_figure judge_power n_labels n_tasks_labelled "
+        "n_people n_tasks n_unsampled_labels unsampled_mean_error"
     ),
 )  # fmt: skip
 

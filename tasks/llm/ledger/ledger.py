@@ -259,9 +259,9 @@ def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
     """Remove unneeded entries that ended before a moment (wall-clock time).
 
     They are the entries of cells whose row is decided, and spent entries of failed rows; never one whose row is not
-    stored. A stored row needs no new call; but another cell with the same request (the same text in a new revision of
-    the data set, or a second trial with the same response) then needs a new, paid call. The amount spent stays in the
-    table `spend`.
+    stored, nor a reply of a decision model, which another threshold reads. A stored row needs no new call; but another
+    cell with the same request (the same text in a new revision of the data set, or a second trial with the same
+    response) then needs a new, paid call. The amount spent stays in the table `spend`.
 
     Each step is a transaction: a kill leaves a complete ledger, and the next call of this function continues. A ledger
     that is in use is left unchanged.
@@ -272,7 +272,8 @@ def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
     query = """
         select calls.rowid, coalesce(calls.attempt <= spent.attempt, 0), cell
         from calls left join spent using (call_key)
-        where calls.rowid > ? and finished_at_s < ? order by calls.rowid limit ?
+        where calls.rowid > ? and finished_at_s < ? and json_extract(parameters, '$.questions') is null
+        order by calls.rowid limit ?
     """
 
     def work(connection: sqlite3.Connection) -> int:

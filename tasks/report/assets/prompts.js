@@ -47,7 +47,7 @@ const prompts = {
 
   // A line that opens to the prompt and the judge's reply word for word, which are made when they are asked for.
   line(verdict, judge_config, criterion, side, shown) {
-    if (judge_config.is_imported || judge_config.reads || ["no_response", "not_judged"].includes(verdict.status)) return null;
+    if (judge_config.is_imported || judge_config.reads || verdict.n_in_call || ["no_response", "not_judged"].includes(verdict.status)) return null;
     const details = folded({ class: "exchange" }, "Prompt and reply");
     const draw = async () => details.append(...await this.exchange(verdict, judge_config, criterion, side, shown));
     details.addEventListener("toggle", () => prbench.draw(draw), { once: true });

@@ -141,6 +141,7 @@ const judged = {
     const mark = { criterion: criterion.key, judge_config: judge_config.key, side: side.name.toLowerCase() };
     const isMarked = Object.entries(mark).every(([name, value]) => ({ side: "a", ...request })[name] === value);
     const because = verdict.escalated_because?.map((why) => why.replace("_", " ")).join(", ");
+    const probability = (verdict.probability ?? null) === null ? "" : `, with a probability of ${verdict.probability.toFixed(2)} to be met`;
     const noted = (name, text) => text && para("explanation", tag(name), ` ${text}`);
     const title = `Link to this verdict: ${judge_config.label}, ${side.name}`;
     const link = { class: "anchor", href: address.of({ ...request, ...mark }), title, "aria-label": title };
@@ -151,9 +152,10 @@ const judged = {
         make("a", link, "¶")),
       noted("decided by", verdict.decided_by && `${verdict.decided_by}${because ? `, because of ${because}` : ""}`),
       noted("asked as", verdict.wording),
+      noted("decided in a call", verdict.n_in_call && `of ${verdict.n_in_call} criteria${probability}`),
       verdict.error && para("explanation empty", verdict.error),
       verdict.explanation && para("explanation", verdict.explanation),
-      verdict.chunks?.length && this.evidence(verdict.chunks),
+      verdict.chunks?.length > 0 && this.evidence(verdict.chunks),
       prompts.line(verdict, judge_config, criterion, side, page.shown));
   },
 

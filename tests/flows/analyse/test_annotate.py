@@ -13,6 +13,7 @@ from tasks.benchmarks import load_benchmark
 from tests.faults.behaviours import HttpResponse, Request, prompt_of
 from tests.faults.server import FaultServer
 from tests.flows.conftest import Command
+from tests.kit import endpoint
 
 pytestmark = pytest.mark.slow
 KINDS = {"decision_type": "Which kind of decision", "economic_pathway": "economic consequence", "jurisdiction": "Whose"}
@@ -45,13 +46,9 @@ def provider() -> Iterator[FaultServer]:
         yield server
 
 
-def annotator(provider: FaultServer, label: str = "ann", **more: Any) -> dict[str, Any]:
-    return {"name": f"hosted_vllm/{label}", "label": label, "api_base": provider.api_base, **more}
-
-
 def ready(command: Command, provider: FaultServer, *annotators: dict[str, Any], **settings: Any) -> None:
     """The sample, assembled, with these annotators."""
-    annotators_ = list(annotators) or annotator(provider)
+    annotators_ = list(annotators) or endpoint("ann", provider.api_base)
     command.configure(
         **{"dataset": {"source": "sample"}, "warehouse": "data", "models": [], "judges": [], **settings},
         annotator=annotators_,
@@ -61,7 +58,7 @@ def ready(command: Command, provider: FaultServer, *annotators: dict[str, Any], 
 
 
 def test_each_task_is_labelled_once_by_each_vocabulary(command: Command, provider: FaultServer) -> None:
-    ready(command, provider, annotator(provider, trials=2), annotator(provider, "bob"))
+    ready(command, provider, endpoint("ann", provider.api_base, trials=2), endpoint("bob", provider.api_base))
     command("annotate")
     calls = Counter((kind_of(prompt_of(each)), each["model"]) for each in provider.book)
 
@@ -101,6 +98,6 @@ def test_the_data_set_s_labels_stay_and_missing_ones_are_used(command: Command, 
 
 
 def test_an_annotator_named_like_the_data_set_s_own_labels_is_refused(command: Command, provider: FaultServer) -> None:
-    ready(command, provider, annotator(provider, "released"))
+    ready(command, provider, endpoint("released", provider.api_base))
 
     assert "the label 'released' stands for the data set's own labels" in command("annotate", code=2).stderr

@@ -3,28 +3,21 @@
 import csv
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.faults.server import FaultServer
 from tests.flows.conftest import Command
 
 pytestmark = pytest.mark.slow
-CHECKS = {"atomic", "objective", "self_contained", "consistent", "not_given_away"}
 
 
-def ready(command: Command, **settings: Any) -> int:
+def ready(command: Command) -> int:
     """The sample, assembled; how many criteria it has."""
-    command.configure(**{"dataset": {"source": "sample"}, "warehouse": "data", "models": [], "judges": [], **settings})
+    command.configure(dataset={"source": "sample"}, warehouse="data", models=[], judges=[])
     command("ingest", "-q")
     command("assemble", "-q")
     query = "select count(*)::int as n from criteria inner join tasks using (task_id) where is_admitted"
     return int(command.sql(query)[0]["n"])
-
-
-def reviewer(provider: FaultServer, **more: Any) -> dict[str, Any]:
-    return {"name": "hosted_vllm/rev", "label": "rev", "api_base": provider.api_base, **more}
 
 
 def fill(source: Path, target: Path, reviewer_name: str, worst: int) -> Path:
@@ -74,15 +67,3 @@ def test_a_sheet_goes_out_comes_back_is_measured_shown_and_retracted(command: Co
     batch = re.findall(r"batch (\w+)", stdout)[0]
     assert "59 reviews retracted" in command("import", "--retract", batch).stdout
     assert [{"reviewer": "ben"}] == command.sql("select distinct reviewer from criterion_reviews")
-
-
-@pytest.mark.parametrize(("name", "message"), [
-    ("review", "reviewer: no model is configured that reviews criteria; name one under `reviewer:`"),
-    ("annotate", "annotator: no model is configured"),
-    ("capabilities", "no model describes capabilities; set `capabilities:"),
-])  # fmt: skip
-def test_without_a_model_an_analysis_says_what_to_configure(command: Command, name: str, message: str) -> None:
-    ready(command)
-    error = command(name, code=2).stderr
-    assert message in error
-    assert error.startswith("prbench: ")

@@ -1,4 +1,4 @@
-"""`prbench leaderboard`, `judges`, `criteria` and `lengths`: what people and machines see of one small world."""
+"""`prbench leaderboard` and `diff`: what people see of small worlds."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,17 +6,9 @@ from pathlib import Path
 import pytest
 
 from tasks.rules.text.numbers import number
-from tests.flows.conftest import Run, run_on
-from tests.kit import Printed, combined, response, stored
-from tests.tasks.aggregate.debiased_oracle import CATEGORIES, LabelledWorld, without_labels_on
-from tests.tasks.aggregate.world import small_world
+from tests.flows.conftest import run_on
+from tests.kit import Printed, combined, response, stored, written
 from tests.tasks.compare.comparisons import judged, tasks_of
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A warehouse with the small world in it, and a configuration that is about its data set."""
-    return stored(tmp_path_factory.mktemp("boards"), small_world(seed=7))
 
 
 @pytest.fixture(scope="module")
@@ -56,19 +48,23 @@ def test_what_clipping_hides_and_which_ranks_are_possible_is_shown(uneven: Path,
     assert "based on only part of the split" not in shown
 
 
-def test_a_figure_is_what_the_command_shows(run_here: Run) -> None:
-    by_category = ["leaderboard", "--by", "category"]
-    assert run_here.json("figure", *by_category) == run_here.json(*by_category)
-    # Without a breakdown the figure has the own hard selections too, as in the report.
-    board = run_here.json("figure", "leaderboard")
-    assert [row for row in board if not row["is_own_hard"]] == run_here.json("leaderboard")
+MANY = {f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(40)}
 
 
-@pytest.mark.slow
-def test_models_and_categories_without_labels_are_said_to_have_none(tmp_path: Path, capsys: Printed) -> None:
-    tables = without_labels_on(LabelledWorld(seed=5).tables(), {"bob"}, {0, 2, 4})
-    run_here = run_on(stored(tmp_path, tables), capsys)
-
-    stdout = run_here("leaderboard", "--debiased", "--model", "bob")
-    assert all(part in stdout for part in ("bob", "no label", "--for leaderboard"))
-    assert f'--for "{CATEGORIES[0]}"' in run_here("leaderboard", "--debiased", "--by", "category", "--model", "ada")
+def test_differences_that_the_goldens_lack_are_explained_in_sentences(tmp_path: Path, capsys: Printed) -> None:
+    models = {"good": [1, 0.0], "twin": [1, 0.0], "fallen": [0, 0.0]}
+    decided = [judged(dict.fromkeys(MANY, values), model, rubrics=MANY) for model, values in models.items()]
+    written(tmp_path, combined(tasks_of(MANY), *decided)).publish()
+    run_here = run_on(tmp_path, capsys)
+    for names, sentences in {
+        "good fallen": (
+            "fallen is 0.500 lower than good on finance (no interval, since nearly all tasks change by the same "
+            "amount, p < 0.001): significant", "nearly all tasks change alike",
+        ),
+        "good twin": (
+            "twin and good have the same score on finance: no task differs (40 tasks)", "0 of 80 criteria flipped",
+        ),
+    }.items():  # fmt: skip
+        run_here("diff", *names.split())
+        assert [] == [part for part in sentences if part not in run_here.out]
+        assert "showing the only revision of prbench there" in run_here.err

@@ -1,6 +1,6 @@
 """Every command: its help, and what it refuses in one line without leaving anything; `tests/golden` keeps the rest.
 
-`tests.golden.outputs.COMMANDS` is the table of commands with exit codes and outputs, on warehouses with results.
+`tests/golden/commands.yaml` is the table of commands with exit codes and outputs, on warehouses with results.
 """
 
 import re
@@ -14,17 +14,17 @@ import pytest
 from flows.cli.main import cli
 from flows.cli.options import Group
 from tests.flows.conftest import PROJECT, Run, commands_of
+from tests.kit import Patch
 
 SAMPLES = PROJECT / "warehouse" / "samples"
 LEAVES = {name: command for name, command in commands_of() if not isinstance(command, click.Group)}
 NEEDED = {
     "import responses": ["nosuch.csv"], "import verdicts": ["nosuch.csv"], "import warehouse": ["nosuch"],
     "import results": ["nosuch.json"], "import reviews": ["nosuch.csv"], "export review": ["sheet.csv"],
-    "export inspect": ["logs"], "export datasets": ["set"],
-    "export tables": ["folder"], "export labelling": ["sheet.csv"], "backup": ["folder"], "restore": ["nosuch"],
-    "publish": ["folder"], "certify": ["figures.zip"], "verify": ["nosuch.zip"],
-    "diff": ["a", "b"], "cascade": ["a", "b"], "weaknesses": ["a"], "criteria": ["never-met"],
-    "figure": ["leaderboard"], "sql": ["select 1"],
+    "export inspect": ["logs"], "export datasets": ["set"], "export tables": ["folder"],
+    "export labelling": ["sheet.csv"], "backup": ["folder"], "restore": ["nosuch"], "publish": ["folder"],
+    "certify": ["figures.zip"], "verify": ["nosuch.zip"], "diff": ["a", "b"], "cascade": ["a", "b"],
+    "weaknesses": ["a"], "criteria": ["never-met"], "figure": ["leaderboard"], "sql": ["select 1"],
 }  # fmt: skip
 """Command -> required arguments."""
 WORKS_ALONE = {"run", "plan", "nightly", "backfill", "ingest", "benchmarks", "figures", "doctor", "serve"}
@@ -32,7 +32,7 @@ WORKS_ALONE = {"run", "plan", "nightly", "backfill", "ingest", "benchmarks", "fi
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: Patch) -> Path:
     """An empty folder, which the command is given in."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -139,6 +139,8 @@ def test_a_wrong_option_configuration_or_benchmark_is_refused(name: str, refused
     (["remove", "response", "nope"], "nope: no stored response has this id"),
     (["remove", "response", "--model", "nope"], "no response is stored there, so none can be removed"),
     (["remove", "response"], "name the responses to remove"),
+    (["review"], "reviewer: no model is configured that reviews criteria; name one under `reviewer:`"),
+    (["annotate"], "annotator: no model is configured"), (["capabilities"], "no model describes capabilities; set `c"),
 ])  # fmt: skip
 def test_the_impossible_is_refused_without_a_warehouse(arguments: list[str], message: str, refused: Refused) -> None:
     assert message in refused(*arguments)

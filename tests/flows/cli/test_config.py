@@ -22,6 +22,7 @@ from tests.golden.outputs import kept
 from tests.kit import Patch, row
 from warehouse import Warehouse
 
+REFUSED = Path(__file__).with_name("refused.yaml")
 MODEL = "models: [{name: openai/x%s}]"
 TWO = "models: [{name: openai/a, label: a}, {name: openai/b, label: b}]\njudges: [{name: openai/j}]\n"
 
@@ -46,70 +47,7 @@ def test_a_mistyped_benchmark_is_reported_before_a_missing_data_set(file: Path) 
     assert "helathbench" in refusal(Arguments(config=file, benchmark="helathbench"))
 
 
-@pytest.mark.parametrize(
-    ("text", "path"),
-    [
-        ("nonsense: 1", "nonsense: there is no such key"),
-        ("trials: true", "trials: "),
-        ("trials: 0", "trials: "),
-        ("models: [{name: a, label: x}, {name: b, label: x}]", "models: label 'x' is used twice"),
-        ("quality: {weight_range: maybe}", "quality.weight_range: "),
-        ("quality: {verdict_value: quarantine}", "quality.verdict_value: checks results"),
-        ("hard_subset: {share: 1.5}", "hard_subset.share: "),
-        ("hard_subset: {share: {Finanz: 3}}", "hard_subset.share.Finanz: prbench has the fields Finance, Legal"),
-        ("limits: {max_usd: 0}", "limits.max_usd: "),
-        ("calls: {where: there}", "calls.where: "),
-        ("calls: {senders: 4}", "calls: `senders` belongs to `where: ray`"),
-        ("calls: {where: ray, address: 'somewhere'}", "calls.address: "),
-        (MODEL % ", code_interpreter: true", "models[0]: `code_interpreter` needs `api: responses`"),
-        (MODEL % ", api: responses, stream: true", "models[0]: `stream`, `seed` and `thinking_budget"),
-        (MODEL % ", params: {n: 2}", "models[0]: `n` cannot be given as a parameter"),
-        (MODEL % ", fallback: {num_retries: 2}", "models[0]: `num_retries` cannot be given as a parameter"),
-        (MODEL % ", headers: {Authorization: Bearer x}", "models[0]: header `Authorization` is a secret"),
-        (MODEL % ", api_base: 'http://host/v1?key=abc'", "models[0]: `api_base`: `key` is a secret"),
-        (MODEL % ", price: {input_usd_per_mtok: 1}", "models[0].price.output_usd_per_mtok: is missing"),
-        ("judges: [{name: anthropic/a, mode: batch}]", "judges[0]: `mode: batch` is for chat names that begin with"),
-        ("judges: [{name: a, template: nowhere.txt}]", "judge a: template: nowhere.txt is neither"),
-        (MODEL % ", api_base: 'http://me:pw@host/v1'", "models[0]: `api_base` holds a user or password"),
-        (MODEL % ", headers: {X-Auth: 'abc-${A}'}", "models[0]: header `X-Auth` is a secret"),
-        (MODEL % ", params: {extra_body: {X-Auth: a}}", "models[0]: `X-Auth` is a secret (params.extra_body.X-Auth)"),
-        (MODEL % ", fallback: {extra_body: {token: a}}", "models[0]: `token` is a secret (fallback.extra_body.token)"),
-        ("rubric_writer: {name: openai/x, headers: {X-Auth: a}}", "rubric_writer: header `X-Auth` is a secret"),
-        ("alerts: {to: [{webhook: 'https://me:pw@host/'}]}", "alerts.to[0]: `webhook` holds a user or password"),
-        ("alerts: {to: [{webhook: 'https://host/?token=a'}]}", "alerts.to[0]: `webhook`: `token` is a secret"),
-        ("alerts: {to: [{webhook: 'https://hooks.slack.com/a'}]}", "alerts.to[0]: `webhook`: the address is a secret"),
-        ("alerts: {ping: 'https://host/?api_key=a'}", "alerts: `ping`: `api_key` is a secret"),
-        ("judges: [{name: openai/y, system_prompt: x}]", "judges[0].system_prompt: there is no such key"),
-        ("rubric_writer: {name: openai/y, system_prompt: x}", "rubric_writer: `system_prompt` is for models that are"),
-        ("models: [{name: openai/y, system_prompt: ''}]", "models[0].system_prompt: "),
-        ("models: [{source: imported}]", "models[0]: `label` is missing, under which the responses were imported"),
-        ("models: [{label: x, source: imported, temperature: 1}]", "models[0]: "),
-        ("models: [{label: x, source: imported, name: openai/y}]", "models[0]: "),
-        ("models: [{label: x}]", "models[0].name: is missing"),
-        ("models: [{name: aiohttp_openai/x}]", "models[0]: names that begin with aiohttp_openai/ are not supported"),
-        # A mistyped key names the one that was meant.
-        ("benchmrak: prbench", "benchmrak: there is no such key (did you mean `benchmark`?)"),
-        ("models: [{name: a, tiemout_s: 1}]", "models[0].tiemout_s: there is no such key (did you mean `timeout_s`?)"),
-        ("limits: {judge: {rmp: 1}}", "limits.judge.rmp: there is no such key (did you mean `rpm`?)"),
-        ("alerts: {to: [{web_hook: x}]}", "alerts.to[0].web_hook: there is no such key (did you mean `webhook`?)"),
-        ("quality: {weight_rnage: warn}", "quality.weight_rnage: there is no such check (did you mean `weight_ra"),
-        ("benchmarks: {prbench: {limits: {rmp: 1}}}", "benchmarks.prbench: limits.rmp: there is no such key (did"),
-        ("benchmarks: {nope: {}}", "benchmarks.nope: there is no such benchmark; known: healthbench, prbench"),
-        ("benchmarks: {healthbench: {benchmark: prbench}}", "benchmarks.healthbench.benchmark: there is no such key"),
-        ("benchmarks: {healthbench: {trials: 0}}", "benchmarks.healthbench: trials: "),
-        ("benchmarks: {healthbench: 3}", "benchmarks: must map each benchmark to its settings"),
-        ("conditions: {gpt: {baseline: a}}", "conditions.gpt: needs at least two conditions"),
-        ("conditions: {gpt: {baseline: a, search: a}}", "conditions.gpt: two conditions have the same label"),
-        ("conditions: [a, b]", "conditions: must be a mapping"),
-        ("conditions: {gpt: {off: a, on: b}}", "conditions.gpt: the name False is not a text; put it in quotes (YAML"),
-        (TWO + "stopping: {pairs: [[a, c]]}", "stopping.pairs[0]: there is no model 'c'"),
-        (TWO + "stopping: {pairs: [[a, b], [b, a]]}", "stopping.pairs: must be pairs of two different labels"),
-        (TWO + "stopping: {alpha: 1.5}", "stopping.alpha: must be less than 1"),
-        (TWO + "stopping: {pairs: earlier_nights}", "stopping.pairs: `earlier_nights` needs a model with `resample"),
-        ("judges: [{name: openai/j}]\nstopping: {}", "stopping.pairs: `all` needs at least two models"),
-        (TWO.partition("judges")[0] + "stopping: {}", "stopping: needs a judge"),
-    ],
-)
+@pytest.mark.parametrize(("text", "path"), yaml.safe_load(REFUSED.read_text(encoding="utf-8")).items())
 def test_what_is_impossible_is_refused_with_the_path_of_the_key(file: Path, text: str, path: str) -> None:
     file.write_text("dataset: {source: sample}\n" + text, encoding="utf-8")
     assert refusal(Arguments(config=file)).startswith(f"{file}: {path}")
@@ -193,10 +131,8 @@ def test_an_option_goes_before_the_configuration_and_that_before_the_environment
 
 
 def test_without_a_choice_data_is_stored_here_and_a_report_beside_the_configuration(folder: Path) -> None:
-    assert (folder / "warehouse/data", "default") == (
-        load_job(Arguments()).warehouse,
-        load_job(Arguments()).warehouse_source,
-    )
+    job = load_job(Arguments())
+    assert (folder / "warehouse/data", "default") == (job.warehouse, job.warehouse_source)
     assert folder / "sub/pages" == load_job(Arguments(config=configured("report: {folder: pages}"))).report_folder
     configured(f"warehouse: {folder / 'elsewhere'}", Path("prbench.yaml"))
     assert folder / "elsewhere" == load_job(Arguments()).warehouse

@@ -13,13 +13,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-import sql
 from flows.cli.output import show_table
 from sql.cookbook import recipes
 from tests.flows.conftest import PRBENCH, PROJECT, Command, Run
 from tests.kit import Patch, Printed, row, until
 from warehouse import Warehouse
-from warehouse.tables import TABLES
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +87,7 @@ def test_a_query_of_several_lines_comes_whole_through_a_pipe(folder: Path) -> No
     assert [{"b": 2}] == json.loads(done.stdout)
 
 
-def test_without_a_query_it_says_how_to_open_the_database_and_what_to_ask(
+def test_without_a_query_it_says_what_to_ask(
     folder: Path, tmp_path: Path, run: Run, run_here: Run, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
@@ -146,18 +144,13 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_users_see_no_intermediate_relation(run_here: Run) -> None:
-    shown = {row["name"] for row in run_here.json("sql", "show tables")}
-    assert sql.schema()["marts"].keys() | TABLES.keys() == shown - {"published_parts", "published_from"}
-    assert "there is no table or view model_runs" in run_here("sql", "--describe", "model_runs", code=2)
-
-
 @pytest.mark.parametrize("name", [recipe.name for recipe in recipes()])
 def test_every_recipe_runs_where_there_is_nothing_yet(empty: Path, name: str, run: Run) -> None:
     assert isinstance(run.json("sql", "--cookbook", name, "--warehouse", str(empty)), list)
 
 
 def test_show_prints_the_text_of_a_query_and_what_it_is_made_of(run_here: Run) -> None:
+    assert "there is no table or view model_runs" in run_here("sql", "--describe", "model_runs", code=2)
     of_query = run_here("sql", "--show", "run/missing_verdicts")
     assert "-- query queries/run/missing_verdicts\n-- One row: a criterion of some responses" in of_query
     of_run = "with spend as (\n    -- One row: the sums over a run's calls on a day"

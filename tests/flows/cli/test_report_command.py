@@ -12,11 +12,12 @@ from flows.cli.main import main
 from tasks.config.job import Job
 from tasks.report.build import Written
 from tests.flows.conftest import Run
+from tests.kit import Patch
 from warehouse import Warehouse
 
 
 @pytest.fixture
-def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Job]:
+def reports(tmp_path: Path, monkeypatch: Patch) -> list[Job]:
     """The jobs of the reports that a command asks for, beside a configuration that evaluates one split."""
     jobs: list[Job] = []
 
@@ -44,7 +45,7 @@ def test_live_without_serve_is_refused_in_one_line(reports: list[Job], run: Run)
 
 
 @pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, bool]]:
+def served(monkeypatch: Patch) -> list[tuple[Path, bool]]:
     """The served reports: the first page, and whether runs are followed."""
     calls: list[tuple[Path, bool]] = []
 
@@ -55,9 +56,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, bool]]:
     return calls
 
 
-def test_live_writes_no_report_before_a_run_has_ended(
-    reports: list[Job], served: list[tuple[Path, bool]], tmp_path: Path
-) -> None:
+def test_live_writes_no_report_in_a_run(reports: list[Job], served: list[tuple[Path, bool]], tmp_path: Path) -> None:
     live = ["report", "--serve", "--live", "--warehouse", str(tmp_path / "data")]
     index = tmp_path / "data/report/prbench/index.html"
 

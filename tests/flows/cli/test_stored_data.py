@@ -7,7 +7,7 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.rules.identity import IMPORTED
 from tests.flows.conftest import Run
-from tests.kit import combined, configure, job_on, response, row, write_jsonl, written
+from tests.kit import Patch, combined, configure, job_on, response, row, write_jsonl, written
 from tests.tasks.compare.comparisons import judged, tasks_of
 from warehouse import Warehouse
 
@@ -42,7 +42,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def elsewhere(tmp_path: Path, monkeypatch: Patch) -> Path:
     """A folder without a configuration: the embedded default is about the sample that ships."""
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -106,16 +106,13 @@ class NightWorld:
         return {
             "dataset": {"source": "tasks.jsonl"},
             "models": [self.endpoint("pinned"), self.endpoint("fresh", resample="nightly")],
-            "judges": [self.endpoint("judge")],
-            "limits": {"concurrency": CONCURRENCY, "attempts": 2},
-            "drift": {"verdicts": N_CONTROL},
-            "retention": {"replies_days": 1},
+            "judges": [self.endpoint("judge")], "limits": {"concurrency": CONCURRENCY, "attempts": 2},
+            "drift": {"verdicts": N_CONTROL}, "retention": {"replies_days": 1},
             "alerts": {
                 "to": [{"webhook": self.receiver.address}, {"webhook": self.failing.address}],
-                "ping": self.switch.address,
-                "attempts": 1,
+                "ping": self.switch.address, "attempts": 1,
             },
-        }
+        }  # fmt: skip
 
     def endpoint(self, label: str, **settings: Any) -> dict[str, Any]:
         return endpoint(label, self.server.api_base, **settings)

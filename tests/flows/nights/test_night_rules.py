@@ -69,7 +69,7 @@ def executed(monkeypatch: Patch) -> list[str | None]:
     return labels
 
 
-def test_a_night_beside_another_one_is_skipped_with_an_alert_or_waits_for_it(
+def test_a_night_beside_another_is_skipped_or_waits(
     tmp_path: Path, executed: list[str | None], capsys: Printed
 ) -> None:
     ready = prepared(job(tmp_path))
@@ -127,9 +127,7 @@ def test_a_night_is_named_by_its_date(label: str) -> None:
 
 def test_a_night_that_is_refused_sends_its_alert_and_stores_nothing(tmp_path: Path, monkeypatch: Patch) -> None:
     sent: list[str] = []
-    monkeypatch.setattr(
-        nightly, "deliver", lambda _, alerts, *__, **___: sent.extend(each.line for each in alerts) or []
-    )
+    monkeypatch.setattr(nightly, "deliver", lambda _, alerts, *__, **___: sent.extend(a.line for a in alerts) or [])
     monkeypatch.chdir(tmp_path)
     document = {"dataset": {"source": "gone.jsonl"}, "models": [{"name": "openai/m"}]}
     Path("prbench.yaml").write_text(json.dumps(document), encoding="utf-8")

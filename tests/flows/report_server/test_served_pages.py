@@ -15,7 +15,7 @@ from flows.report_server.server import PageContent, renderers_of, serve_report, 
 from tasks.figures.shown import COMPARE
 from tasks.report.rendering.site import render
 from tasks.rules.errors import UsageError
-from tests.kit import at, job_on, reading, row
+from tests.kit import Printed, at, job_on, reading, row
 from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, WORSE_IN_RISK, judged, tasks_of
 
 EVIL = "<script>attacked</script>"
@@ -89,12 +89,12 @@ def test_another_site_can_lead_here_but_not_load_or_frame_a_page(port: int) -> N
 @pytest.mark.parametrize("path", [
     "/%00", "/%00/", "/index.html%00", "/%ff%fe", "/%ed%a0%80", "/" + "a" * 5_000, "/%2e%2e/passwd", "//evil",
 ])  # fmt: skip
-def test_an_invalid_path_is_404_without_a_word(port: int, path: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_path_is_404_without_a_word(port: int, path: str, capfd: Printed) -> None:
     assert [404, 404] == [fetch(port, path, method)[0].status for method in ("GET", "HEAD")]
     assert ("", "") == capfd.readouterr()
 
 
-def test_a_browser_that_does_not_wait_is_nothing_to_print(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_browser_that_does_not_wait_is_nothing_to_print(tmp_path: Path, capfd: Printed) -> None:
     (tmp_path / "large.html").write_text("a report " * 10**6)
     with server_of(tmp_path, 0) as server:
         server.daemon_threads = False
@@ -191,7 +191,7 @@ def test_a_folder_of_other_files_is_not_served(tmp_path: Path) -> None:
         serve_report(job_on("sample", tmp_path / "data"), tmp_path / "prbench" / "index.html", 0, is_live=True)
 
 
-def test_a_broken_page_is_an_error_in_browser_and_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_page_is_an_error_in_browser_and_terminal(tmp_path: Path, capsys: Printed) -> None:
     def broken(_: Mapping[str, str]) -> PageContent:
         raise ValueError("a bug")
 

@@ -112,7 +112,7 @@ def test_a_port_in_use_is_refused(started: list[Any], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_locked", [True, False])
-def test_a_server_of_another_machine_is_not_used_and_none_is_started_beside_it_until_it_is_silent(
+def test_a_server_of_another_machine_is_not_used(
     started: list[Any], tmp_path: Path, is_locked: bool, capsys: Printed
 ) -> None:
     own_server(job(tmp_path))
@@ -130,7 +130,7 @@ def test_a_server_of_another_machine_is_not_used_and_none_is_started_beside_it_u
 
 
 @pytest.mark.parametrize("content", ["", "{"])
-def test_without_a_whole_address_file_nothing_waits_for_the_server_for_ever(
+def test_without_an_address_nothing_waits_for_ever(
     started: list[Any], tmp_path: Path, monkeypatch: Patch, capsys: Printed, content: str
 ) -> None:
     monkeypatch.setattr(project_server, "START_S", 0.2)
@@ -144,7 +144,7 @@ def test_without_a_whole_address_file_nothing_waits_for_the_server_for_ever(
     assert own_server(job(tmp_path)).secret
 
 
-def test_no_server_is_started_for_unrecorded_runs_and_none_of_another_user_is_used(
+def test_unrecorded_runs_start_no_server_nor_use_anothers(
     started: list[Any], tmp_path: Path, monkeypatch: Patch, capsys: Printed
 ) -> None:
     assert server_of(job(tmp_path, prefect="off")) is None
@@ -159,7 +159,7 @@ def test_no_server_is_started_for_unrecorded_runs_and_none_of_another_user_is_us
     assert "is another user's; this run is not recorded" in capsys.readouterr().err
 
 
-def test_a_named_server_that_does_not_respond_is_reported_without_its_password(
+def test_a_silent_server_is_reported_without_its_password(
     started: list[Any], tmp_path: Path, monkeypatch: Patch, capsys: Printed
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", "http://me:a-password@127.0.0.1:1/api")

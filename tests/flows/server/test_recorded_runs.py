@@ -29,16 +29,8 @@ from tests.kit import Patch, Printed, endpoint, job_on, shared_folder, until
 
 pytestmark = pytest.mark.slow
 
-REPORTS = {
-    "done": [StageReport("judge", notes=["9 verdicts made"])],
-    "below_bar": [StageReport("sample"), StageReport("judge", warnings=["half is missing"], is_below_bar=True)],
-    "stopped_at_budget": [StageReport("judge", warnings=["the cap"], is_at_budget=True, is_below_bar=True)],
-    "failed": [StageReport("fill", warnings=["a: wrong key"], has_failed=True), StageReport("coverage")],
-}
-NAMES = {
-    "done": "Completed", "below_bar": "Below the bar", "stopped_at_budget": "Stopped at the budget", "failed": "Failed",
-}  # fmt: skip
-
+HALF = [StageReport("sample"), StageReport("judge", warnings=["half is missing"], is_below_bar=True)]
+WRONG = [StageReport("fill", warnings=["a: wrong key"], has_failed=True), StageReport("coverage")]
 
 # In this process, on a server of the tests
 
@@ -66,18 +58,17 @@ def flow_of(name: str, work: Callable[[Job], Any]) -> Any:
     return flow(name=name, flow_run_name=run_name, validate_parameters=False)(reported(run))
 
 
-@pytest.mark.parametrize("outcome", REPORTS)
-def test_a_flow_ends_in_its_outcome_s_state_with_its_reports(prefect_api: str, tmp_path: Path, outcome: str) -> None:
+@pytest.mark.parametrize(("reports", "state_shown"), [
+    (HALF, ("COMPLETED", "Below the bar", "half is missing")), (WRONG, ("FAILED", "Failed", "a: wrong key")),
+])  # fmt: skip
+def test_a_flow_ends_in_its_outcome_s_state(prefect_api: str, tmp_path: Path, reports: Any, state_shown: Any) -> None:
     async def work(_: Job) -> list[StageReport]:
-        return REPORTS[outcome]
+        return list(reports)
 
-    ends = flow_of(f"ends-{outcome}", work)
-    job = job_on("sample", tmp_path)
-    assert REPORTS[outcome] == asyncio.run(run_recorded(ends, job))
-    assert REPORTS[outcome] == asyncio.run(ends.fn(job))
-    type_, name, message = state(prefect_api, f"ends-{outcome}")
-    assert ("FAILED" if outcome == "failed" else "COMPLETED", NAMES[outcome]) == (type_, name)
-    assert message == (REPORTS[outcome][-1].warnings or REPORTS[outcome][0].warnings or ["9 verdicts made"])[0]
+    ends, job = flow_of("ends", work), job_on("sample", tmp_path)
+    assert reports == asyncio.run(run_recorded(ends, job))
+    assert reports == asyncio.run(ends.fn(job))
+    assert state_shown == state(prefect_api, "ends")
 
 
 def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(prefect_api: str, tmp_path: Path) -> None:
@@ -113,7 +104,7 @@ def test_a_flow_that_is_cancelled_in_prefect_stops_with_all_its_stages(prefect_a
 
 @pytest.mark.usefixtures("prefect_api")
 @pytest.mark.parametrize("is_begun", [True, False])
-def test_a_lost_server_changes_nothing_about_the_work_and_is_reported_once(
+def test_a_lost_server_changes_no_work_and_is_reported_once(
     tmp_path: Path, monkeypatch: Patch, capsys: Printed, is_begun: bool
 ) -> None:
     from prefect.client.orchestration import PrefectClient
@@ -126,16 +117,36 @@ def test_a_lost_server_changes_nothing_about_the_work_and_is_reported_once(
     async def work(_: Job) -> list[StageReport]:
         n_done.append("stage")
         monkeypatch.setattr(PrefectClient, "set_flow_run_state", refuse)
-        return REPORTS["below_bar"]
+        return HALF
 
     stage = flow_of("is-lost", work)
     if not is_begun:
         monkeypatch.setattr(PrefectClient, "create_flow_run", refuse)
     outer = flow_of("loses", lambda job: call(stage, job))
-    assert REPORTS["below_bar"] == asyncio.run(run_recorded(outer, job_on("sample", tmp_path)))
+    assert HALF == asyncio.run(run_recorded(outer, job_on("sample", tmp_path)))
     assert ["stage"] == n_done
     assert 1 == capsys.readouterr().err.count("does not record this run any more (ConnectError)")
     assert UNRECORDED.is_set()
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_runs_go_on_when_the_server_is_lost(tmp_path: Path, monkeypatch: Patch, capsys: Printed) -> None:
+    from flows import deployments
+
+    monkeypatch.setenv(deployments.RUNS_LOCK, str(tmp_path / "runs.lock"))
+    holding = ["flock", "-s", tmp_path / "runs.lock", "sh", "-c", "echo held; sleep 3"]
+    run = subprocess.Popen(holding, stdout=subprocess.PIPE, text=True)
+    assert run.stdout is not None
+    assert "held\n" == run.stdout.readline()
+
+    async def lose() -> None:
+        async with deployments.PatientRunner(pause_on_shutdown=False):
+            raise RuntimeError("Service exceeded error threshold.")
+
+    with pytest.raises((RuntimeError, ExceptionGroup)):
+        asyncio.run(lose())
+    assert 0 == run.poll()
+    assert "runs in progress continue" in capsys.readouterr().err
 
 
 # As processes, on a server of their own
@@ -212,11 +223,11 @@ def test_two_commands_at_once_are_recorded_by_one_server(world: World, monkeypat
 
 
 def test_a_server_ends_by_itself_some_time_after_its_last_user(world: World, monkeypatch: Patch) -> None:
-    monkeypatch.setattr("flows.server.project_server.UNUSED_S", 3.0)
+    monkeypatch.setattr("flows.server.project_server.UNUSED_S", 1.5)
     monkeypatch.setattr("flows.server.project_server.HELD", {})
     server = own_server(job_on("sample", world.command.folder / "data"))
     assert server.is_ready(180)
-    time.sleep(6)
+    time.sleep(4)
     assert server.is_ready(0)
     shown_ = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True).stdout
     (pid,) = world.servers()
@@ -266,9 +277,8 @@ def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(world: World)
         "import sys; from flows.cli.main import main; code = main(['run', '-q', '--limit', '1']); "
         "print(code, sorted({'prefect', 'litellm', 'great_expectations', 'datasets', 'altair'} & set(sys.modules)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=world.command.folder, capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=world.command.folder, capture_output=True, text=True, check=True)
     assert "0 []" == done.stdout.splitlines()[-1], done.stderr
     assert n_calls == len(world.provider.book)
     assert [] == world.servers()

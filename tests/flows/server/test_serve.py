@@ -1,6 +1,5 @@
 """`prbench serve` as a process: nights by the clock, jobs at the press of a button, and cancelling one of them."""
 
-import asyncio
 import os
 import re
 import signal
@@ -15,7 +14,6 @@ from typing import Any
 import httpx
 import pytest
 
-from flows import deployments
 from flows.server.project_server import FOLDER
 from tests.faults.server import is_judge_request
 from tests.flows.conftest import N_CRITERIA, N_TASKS, PRBENCH
@@ -188,10 +186,9 @@ def refusal(world: NightWorld, warehouse: str, code: int) -> str:
 
 def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_say(api: Api, world: NightWorld) -> None:
     world.server.behaviour = Weather()
+    filled = api.ended(api.trigger("backfill", models=["pinned"], trials=[2], tasks=["sample-leg-2"]))
     api.set_clock("nightly", "resume")
-    triggered = api.trigger("backfill", models=["pinned"], trials=[2], tasks=["sample-leg-2"])
     until(lambda: by_the_clock(api, "COMPLETED"), within_s=480)
-    filled = api.ended(triggered)
     api.set_clock("nightly", "pause")
     until(lambda: not by_the_clock(api, "RUNNING"))
     night = by_the_clock(api, "COMPLETED")[0]
@@ -268,23 +265,3 @@ def under_way(api: Api, world: NightWorld, deployment: str, **parameters: Any) -
     run_id = api.trigger(deployment, **parameters)
     until(lambda: sum(map(is_judge_request, world.server.book[before:])) > 10)
     return run_id
-
-
-@pytest.mark.usefixtures("prefect_api")
-def test_runs_in_progress_go_on_when_what_starts_them_has_lost_its_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv(deployments.RUNS_LOCK, str(tmp_path / "runs.lock"))
-    holding = ["flock", "-s", tmp_path / "runs.lock", "sh", "-c", "echo held; sleep 3"]
-    run = subprocess.Popen(holding, stdout=subprocess.PIPE, text=True)
-    assert run.stdout is not None
-    assert "held\n" == run.stdout.readline()
-
-    async def lose() -> None:
-        async with deployments.PatientRunner(pause_on_shutdown=False):
-            raise RuntimeError("Service exceeded error threshold.")
-
-    with pytest.raises((RuntimeError, ExceptionGroup)):
-        asyncio.run(lose())
-    assert 0 == run.poll()
-    assert "runs in progress continue" in capsys.readouterr().err

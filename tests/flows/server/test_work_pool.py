@@ -171,7 +171,6 @@ def backfilled_by(logs: Mapping[str, Path], world: World, task: str) -> str:
     assert "Completed" in done
     new = {name: log.read_text().removeprefix(before[name]) for name, log in logs.items()}
     # Both may see the run at the same moment: the server lets one have it.
-    (name,) = (
-        name for name, text in new.items() if text.count("submitting flow run") > text.count("Aborted submission")
-    )
-    return name
+    won = [name for name, text in new.items() if text.count("submitting flow run") > text.count("Aborted submission")]
+    assert 1 == len(won)
+    return won[0]

@@ -66,8 +66,7 @@ def write_tasks(path: Path, n_tasks: int = N_TASKS) -> Path:
 def settings(server: FaultServer, data: Path, labels: Sequence[str] = tuple(SHARES), **changes: Any) -> dict[str, Any]:
     """A configuration with these models."""
     return {
-        "dataset": {"source": str(data)},
-        "models": [endpoint(label, server.api_base) for label in labels],
+        "dataset": {"source": str(data)}, "models": [endpoint(label, server.api_base) for label in labels],
         "judges": [endpoint("judge", server.api_base)], "limits": {"concurrency": 16, "attempts": 2}, **changes,
     }  # fmt: skip
 

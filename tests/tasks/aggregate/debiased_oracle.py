@@ -42,15 +42,12 @@ class LabelledWorld:
             for task in self.tasks for model in ("ada", "bob") for trial in (1, 2) for i in range(n_criteria)
         ]  # fmt: skip
         self.truth = {cell: float(dice.random() < (0.7 if cell[1] == "ada" else 0.5)) for cell in self.cells}
-        self.judge = {
-            cell: value if dice.random() < 0.8 else 1.0 - value for cell, value in self.truth.items()
-        }  # fmt: skip
+        self.judge = {cell: value if dice.random() < 0.8 else 1.0 - value for cell, value in self.truth.items()}
         sampled = dice.sample(self.cells, 520)
         self.first = {cell: 0.2 + 0.2 * dice.random() for cell in sampled[:340]}
         empty = set(sampled[:8])
-        self.decided: dict[str, dict[Cell, float]] = {
-            "eva": {cell: self.truth[cell] for cell in self.first if cell not in empty}
-        }
+        filled = [cell for cell in self.first if cell not in empty]
+        self.decided: dict[str, dict[Cell, float]] = {"eva": {cell: self.truth[cell] for cell in filled}}
         self.decided["ben"] = {
             cell: value if dice.random() < 0.8 else 1.0 - value
             for cell, value in self.decided["eva"].items() if dice.random() < 0.4
@@ -70,7 +67,7 @@ class LabelledWorld:
         ]  # fmt: skip
         judged = [
             verdict(responses[cell[:3]], self.criteria[cell[0]][cell[3]],
-                    None if cell[:3] == LOST and cell[3] == 0 else value)
+                    None if cell[:3] == LOST and cell[3] == 0 else value, probability=_probability(cell, value))
             for cell, value in self.judge.items()
         ]  # fmt: skip
         sheets = [("s1", self.first, []), ("s2", self.second, self.known)]
@@ -119,6 +116,9 @@ class LabelledWorld:
                  "labels_alone", "labels_alone_ci_low", "labels_alone_ci_high")  # fmt: skip
         result = {"judge_score": figure.mean(figure.judged), "n_labels": len(figure.labels)}
         result["n_tasks_labelled"] = len({cell[0] for cell in figure.labels})
+        if score == "score" and category is None:
+            result["expected_score"] = figure.mean(figure.likely)
+            result["expected_difference"] = result["expected_score"] - debiased[0]
         return result | dict(zip(names, (*debiased, *alone[:3]), strict=True))
 
 
@@ -130,28 +130,32 @@ def without_labels_on(tables: Mapping[str, list[Row]], models: set[str], positio
     ]}  # fmt: skip
 
 
+def _probability(cell: Cell, value: float) -> float:
+    """The judge's probability that a criterion is met, which is on the side of its decision."""
+    return value + (1 - 2 * value) * (0.05 + 0.1 * (cell[3] % 4))
+
+
 class _Figure:
     """One model's figure: what its tasks are worth, and its labels."""
 
     def __init__(self, world: LabelledWorld, model: str, score: str, category: str | None) -> None:
-        self.offset, self.positive, self.negative, self.judged = ({} for _ in range(4))  # type: dict[str, float]
+        self.offset, self.positive, self.negative, self.judged, self.likely = ({} for _ in range(5))  # type: dict[str, float]
         self.contribution: dict[Cell, float] = {}
         for task in world.tasks:
             used = [i for i, c in enumerate(world.criteria[task]) if category in {None, c["category"]}]
             weight = [world.criteria[task][i]["weight"] for i in used]
             plus, minus = sum(w for w in weight if w > 0), sum(w for w in weight if w < 0)
             divisor = plus if score == "score" else plus - minus
-            trials = [
-                trial for trial in (1, 2) if (task, model, trial) != LOST or 0 not in used
-            ]  # fmt: skip
+            trials = [trial for trial in (1, 2) if (task, model, trial) != LOST or 0 not in used]
             self.offset[task] = 0.0 if score == "score" else -minus / divisor
             self.positive[task], self.negative[task] = plus / divisor, minus / divisor
-            self.judged[task] = self.offset[task]
+            self.judged[task] = self.likely[task] = self.offset[task]
             for trial in trials:
                 for i, w in zip(used, weight, strict=True):
                     cell = (task, model, trial, i)
                     self.contribution[cell] = w / divisor / len(trials)
                     self.judged[task] += self.contribution[cell] * world.judge[cell]
+                    self.likely[task] += self.contribution[cell] * _probability(cell, world.judge[cell])
         self.labels = {cell: result for cell, result in world.labels().items() if cell in self.contribution}
         self.judge = world.judge
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 
-from tests.kit import Fill, Rows, aggregated, differing, response, row, rows_in, rubric_of, verdict
+from tests.kit import Fill, Rows, aggregated, combined, differing, row, rows_in
 from tests.tasks.aggregate.world import MAJORITIES, REFUSED, graded_world, refused
+from tests.tasks.compare.comparisons import judged, tasks_of
 from tests.tasks.rules.agreement_oracle import alpha_by_pairs
 from warehouse import Reader
 
@@ -204,9 +205,8 @@ def test_effective_votes_are_against_people_who_label(few_draws: None, tmp_path:
 
 
 def reliability_of(reader: Reader) -> dict[tuple[str, str, str], dict[str, Any]]:
-    return {
-        (each["grader_set"], each["breakdown"], each["label"]): each for each in reader.rows("from grader_reliability")
-    }
+    rows = reader.rows("from grader_reliability")
+    return {(each["grader_set"], each["breakdown"], each["label"]): each for each in rows}
 
 
 def test_reliability_is_krippendorffs_alpha_by_its_definition(graded: Graded, reader: Reader) -> None:
@@ -234,9 +234,8 @@ def test_leniency_is_the_share_called_met_beyond_that_of_others(graded: Graded, 
         }
         own = [graded.decisions[name][cell] for cell, values in beside.items() if values]
         means = [statistics.fmean(own), statistics.fmean(statistics.fmean(v) for v in beside.values() if v)]
-        expected[name] = {
-            "n": len(own), "met_share": means[0], "others_met_share": means[1], "leniency": means[0] - means[1],
-        }  # fmt: skip
+        expected[name] = {"met_share": means[0], "others_met_share": means[1], "leniency": means[0] - means[1]}
+        expected[name]["n"] = len(own)
     actual = {each["grader"]: each for each in reader.rows("from judge_leniency")}
 
     assert expected.keys() == actual.keys()
@@ -250,16 +249,14 @@ DECIDED = (1.0, 0.0, 1.0, 1.0)
 
 def small(labels: Mapping[str, tuple[float | None, ...]], n_tasks: int = 2, **of_judge: dict[str, Any]) -> Rows:
     """Tasks of as many criteria as each grader has labels, all tasks labelled alike."""
-    ids = [f"t{i}" for i in range(n_tasks)]
-    tables = rubric_of({task: [4] * len(next(iter(labels.values()))) for task in ids})
-    tables["responses"] = [response(task, chars_alnum=100) for task in ids]
-    of_task = {each["task_id"]: each for each in tables["responses"]}
-    tables["verdicts"] = [
-        verdict(of_task[each["task_id"]], each, values[each["position"]], judge=judge, **of_judge.get(judge, {}))
-        for judge, values in labels.items()
-        for each in tables["criteria"]
+    rubrics = {f"t{i}": [(4, "Risk")] * len(next(iter(labels.values()))) for i in range(n_tasks)}
+    length = {"chars_alnum": 100}
+    graded = [
+        judged(dict.fromkeys(rubrics, of), rubrics=rubrics, of_response=length, judge=name, **of_judge.get(name, {}))
+        for name, of in labels.items()
     ]
-    return tables
+    verdicts = [{"verdicts": each["verdicts"]} for each in graded]
+    return combined(tasks_of(rubrics), {"responses": graded[0]["responses"]}, *verdicts)
 
 
 @pytest.mark.parametrize(("labels", "of_judge", "wanted"), [

@@ -13,9 +13,10 @@ import pytest
 from scipy import stats
 
 import sql
-from tests.kit import Fill, Rows, add_responses, differing, response, rubric_of
+from tests.kit import Fill, Rows, differing, response
 from tests.tasks.aggregate.world import EVERY_ROW, REFUSED
 from tests.tasks.certify.checker import ALL, Figures
+from tests.tasks.compare.comparisons import judged, tasks_of
 from warehouse import Reader
 
 BREAKDOWNS = {
@@ -133,28 +134,28 @@ def mistakes_at_risk(figures: Figures, run: Any, task_set: Any) -> list[int]:
 
 
 def test_models_with_equal_means_share_a_rank_whatever_tasks_give(published: Fill) -> None:
-    tables = rubric_of({"a": [1] * 10, "b": [1] * 10, "c": [1] * 10})
-    for model, met in {"x": (0, 0, 3), "y": (1, 1, 1), "z": (0, 1, 2)}.items():
-        decisions = {task: [1.0] * n + [0.0] * (10 - n) for task, n in zip("abc", met, strict=True)}
-        add_responses(tables, decisions, model=model)
-
-    assert [(1,)] == published(tables).table("select distinct rank from leaderboard where is_primary")[1]
+    rubrics = {task: [(1, "Risk")] * 10 for task in "abc"}
+    of_models = [
+        judged({t: [float(i < n) for i in range(10)] for t, n in zip("abc", met, strict=True)}, model, rubrics=rubrics)
+        for model, met in {"x": (0, 0, 3), "y": (1, 1, 1), "z": (0, 1, 2)}.items()
+    ]
+    reader = published(tasks_of(rubrics), *of_models)
+    assert [(1,)] == reader.table("select distinct rank from leaderboard where is_primary")[1]
 
 
 def test_a_model_that_nobody_judged_is_on_the_leaderboard_and_such_a_vintage_replaces_none(published: Fill) -> None:
-    tables = add_responses(rubric_of({"a": [4, -2], "b": [4, 4]}), {"a": [1, 0], "b": [1, 0]}, model="judged")
+    rubrics = {"a": [(4, "Risk"), (-2, "Risk")], "b": [(4, "Risk"), (4, "Risk")]}
     later = response("a", "judged", vintage="later") | {"response_id": "later"}
-    tables["responses"] += [response("a", "imported"), response("b", "imported", 2), later]
-    reader = published(tables)
+    unjudged = {"responses": [response("a", "imported"), response("b", "imported", 2), later]}
+    reader = published(tasks_of(rubrics), judged({"a": [1, 0], "b": [1, 0]}, "judged", rubrics=rubrics), unjudged)
 
     rows = {(row["model"], row["vintage"]): row for row in reader.rows("from leaderboard where is_primary")}
     assert {("judged", "base"), ("imported", "base")} == rows.keys()
-    judged, imported = rows["judged", "base"], rows["imported", "base"]
-    assert (1, 1, True, True) == tuple(judged[name] for name in ("rank", "rank_high", "is_judged", "is_latest"))
-    names = (
-        "n_tasks", "n_tasks_full", "n_tasks_wanted", "n_trials", "coverage", "is_judged", "is_latest", "is_complete"
-    )  # fmt: skip
-    assert (0, 0, 2, 2, 0.0, False, True, False) == tuple(imported[name] for name in names)
+    scored, imported = rows["judged", "base"], rows["imported", "base"]
+    assert (1, 1, True, True) == tuple(scored[name] for name in ("rank", "rank_high", "is_judged", "is_latest"))
+    names = ("n_tasks", "n_tasks_full", "n_tasks_wanted", "n_trials", "coverage", "is_judged", "is_complete")
+    assert (0, 0, 2, 2, 0.0, False, False) == tuple(imported[name] for name in names)
+    assert imported["is_latest"]
     assert {None} == {imported[name] for name in ("mean_score", "ci_low", "raw_mean_score", "rank", "latest_rank")}
     # Everything is still possible: a from -0.5 to 1, b from 0 to 1, and the lower end is clipped.
     assert (0.0, 1.0) == (imported["mean_lower"], imported["mean_upper"])
@@ -186,9 +187,7 @@ def mean(values: Iterable[float]) -> float:
 @pytest.fixture(scope="module")
 def correlations(reader: Reader) -> dict[Key, dict[str, Any]]:
     rows = reader.rows("from length_correlations")
-    result = {
-        ((each["split"], each["is_own_hard"]), *(each[name] for name in _KEY)): each for each in rows
-    }  # fmt: skip
+    result = {((each["split"], each["is_own_hard"]), *(each[name] for name in _KEY)): each for each in rows}
     assert len(rows) == len(result)
     assert [] == [each for each in rows if (each["level"] == "models") != (each["model"] is None)]
     return result

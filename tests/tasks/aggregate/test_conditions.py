@@ -38,9 +38,8 @@ def root(published: Path, tmp_path: Path) -> Path:
 
 
 def stored(root: Path) -> list[tuple[Any, ...]]:
-    return values_in(
-        root, "select shared_model, condition, model, is_baseline from conditions order by shared_model, position"
-    )
+    columns = "shared_model, condition, model, is_baseline"
+    return values_in(root, f"select {columns} from conditions order by shared_model, position")
 
 
 def n_tested(root: Path, **settings: Any) -> int:
@@ -118,9 +117,8 @@ def test_responses_are_measured_on_tasks_with_both_responses_and_failures_on_all
     for each in (*plain["responses"], *search["responses"]):
         each.update(facts[each["task_id"], each["model"]])
     search["verdicts"] = [each for each in search["verdicts"] if each["task_id"] != "c"]
-    aggregated(
-        tmp_path, combined(tasks_of(rubrics), plain, search), conditions={"gpt": {"baseline": "plain", "web": "search"}}
-    )
+    conditions = {"gpt": {"baseline": "plain", "web": "search"}}
+    aggregated(tmp_path, combined(tasks_of(rubrics), plain, search), conditions=conditions)
 
     query = "from condition_differences where breakdown = 'all' and score_name = 'score'"
     (row,) = rows_in(tmp_path, query)

@@ -26,9 +26,8 @@ def reader(labelled: LabelledWorld, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def figure(reader: Reader, model: str, score: str = "score", category: str = "") -> Row:
-    (actual,) = reader.rows(
-        "select * from debiased_scores where model = ? and score_name = ? and label = ?", [model, score, category]
-    )
+    query = "select * from debiased_scores where model = ? and score_name = ? and label = ?"
+    (actual,) = reader.rows(query, [model, score, category])
     return actual
 
 
@@ -36,9 +35,7 @@ def figure(reader: Reader, model: str, score: str = "score", category: str = "")
 @pytest.mark.parametrize(("score", "category"), [
     ("score", ""), ("min_normalized", ""), ("min_normalized", CATEGORIES[0]), ("min_normalized", CATEGORIES[1]),
 ])  # fmt: skip
-def test_it_is_that_of_plain_python(
-    reader: Reader, labelled: LabelledWorld, model: str, score: str, category: str
-) -> None:
+def test_it_is_that_of_python(reader: Reader, labelled: LabelledWorld, model: str, score: str, category: str) -> None:
     actual, expected = figure(reader, model, score, category), labelled.expected(model, score, category or None)
 
     assert actual["no_figure"] is None
@@ -48,6 +45,8 @@ def test_it_is_that_of_plain_python(
     assert [] == differing({1: {name: value for name, value in expected.items() if "_ci_" not in name}}, {1: actual})
     assert [] == differing({1: {name: value for name, value in expected.items() if "_ci_" in name}}, {1: actual}, off)
     assert actual["judge_ci_low"] < actual["judge_score"] < actual["judge_ci_high"]
+    if (score, category) == ("score", ""):
+        assert actual["expected_score_ci_low"] < actual["expected_score"] < actual["expected_score_ci_high"]
 
 
 def test_a_label_that_no_sheet_drew_is_beside_and_not_in_the_figure(reader: Reader, labelled: LabelledWorld) -> None:
@@ -63,9 +62,8 @@ def test_a_label_that_no_sheet_drew_is_beside_and_not_in_the_figure(reader: Read
 @pytest.mark.slow
 def test_binary_labels_correct_only_the_binary_reading(labelled: LabelledWorld, tmp_path: Path) -> None:
     tables = dict(labelled.tables())
-    tables["verdicts"] = [
-        each | ({} if each["source"] == "imported" else {"grading": "ternary"}) for each in tables["verdicts"]
-    ]
+    steps = {"judged": {"grading": "ternary"}, "imported": {}}
+    tables["verdicts"] = [each | steps[each["source"]] for each in tables["verdicts"]]
     expected = labelled.expected("ada")
     query = "select grading, debiased from debiased_scores where model = 'ada' and score_name = 'score' and label = ''"
     actual = rows_in(aggregated(tmp_path, tables).root, query)
@@ -115,9 +113,8 @@ def test_models_and_categories_without_a_label_are_shown_to_have_none(labelled: 
     with aggregated(tmp_path, tables).reader() as reader:
         rows = reader.rows("select * from debiased_scores where score_name = 'min_normalized'")
         pairs = reader.rows("select * from debiased_differences where score_name = 'min_normalized'")
-        stored = reader.rows(
-            "select n_labels from intermediate.debiased_figures join measures using (figure_id, basis)"
-        )
+        figures = "intermediate.debiased_figures join measures using (figure_id, basis)"
+        stored = reader.rows(f"select n_labels from {figures}")
 
     actual = {(row["model"], row["label"]): row for row in rows}
     for key in [("bob", ""), *(("bob", each) for each in CATEGORIES), ("ada", CATEGORIES[0])]:

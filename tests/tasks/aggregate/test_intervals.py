@@ -47,9 +47,7 @@ def other_in(rows: Table, before: Table, names: tuple[str, ...] = MEASURED) -> l
     return [(about, name) for about, row in rows.items() for name in names if row[name] != before[about][name]]
 
 
-def test_aggregating_again_draws_nothing_and_a_rebuild_makes_nothing_stale(
-    figures: Figures, copied: Path, leaderboard_rows: Table
-) -> None:
+def test_aggregating_again_draws_nothing_nor_a_rebuild(figures: Figures, copied: Path, leaderboard_rows: Table) -> None:
     before = sorted((copied / "parts").rglob("*.parquet"))
     report = aggregate(job_on("sample", copied, majorities=MAJORITIES))
 
@@ -75,9 +73,7 @@ def decided_at_last(world: Rows, figures: Figures) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_changed_verdict_renews_its_figures(
-    world: Rows, figures: Figures, copied: Path, leaderboard_rows: Table
-) -> None:
+def test_a_changed_verdict_renews_figures(world: Rows, figures: Figures, copied: Path, leaderboard_rows: Table) -> None:
     again = decided_at_last(world, figures)
     verdicts = {each["verdict_id"]: each for each in (*world["verdicts"], again)}
     changed = figures_of({**world, "verdicts": [*verdicts.values()]})

@@ -161,10 +161,8 @@ def refused(task_id: str) -> Rows:
 
 def severity_rows() -> list[dict[str, Any]]:
     """The weight classes with their bands."""
-    return [
-        row("severities", severity=severity, min_weight=low, max_weight=high)
-        for severity, (low, high) in SEVERITIES.items()
-    ]
+    bands = SEVERITIES.items()
+    return [row("severities", severity=name, min_weight=low, max_weight=high) for name, (low, high) in bands]
 
 
 def figures_of(tables: Rows) -> Figures:

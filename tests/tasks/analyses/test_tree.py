@@ -1,12 +1,10 @@
 """The tree: its bounds, equal phrases together, the same for any order and number of threads, and odd inputs."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 from tasks.analyses.trees import FEWEST_CRITERIA, LEVELS, MOST_LEAVES, Tree, build_tree
 from tests.benchmarks.weakness_evidence import rubrics
@@ -88,16 +86,9 @@ def test_what_cannot_be_divided_is_a_root_alone(items: list[str]) -> None:
 
 @pytest.mark.slow
 def test_the_number_of_threads_changes_nothing() -> None:
-    code = (
-        "from tests.benchmarks.weakness_evidence import rubrics; from tasks.analyses.trees import build_tree; "
-        "tree = build_tree(rubrics(5, 200).phrases()); print(tree.parents, tree.leaves.tolist())"
-    )
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", code], check=True, capture_output=True, text=True,
-            env={"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads, "PYTHONPATH": ":".join(sys.path)},
-        ).stdout
-        for threads in ("1", "4")
-    }  # fmt: skip
-
-    assert 1 == len(outputs)
+    phrases, trees = rubrics(5, 200).phrases(), []
+    for threads in (1, 4):
+        with threadpool_limits(threads):
+            trees.append(build_tree(phrases))
+    assert trees[0].parents == trees[1].parents
+    assert trees[0].leaves.tolist() == trees[1].leaves.tolist()

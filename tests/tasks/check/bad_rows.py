@@ -55,18 +55,16 @@ WARNED: dict[str, tuple[Row, str]] = {
 }
 
 GOOD: dict[str, Row] = {
-    "good-10": good_row("good-10"),
-    "good-30": good_row("good-30", rubric=good_rubric("good-30", 30)),
+    "good-10": good_row("good-10"), "good-30": good_row("good-30", rubric=good_rubric("good-30", 30)),
     "good-limits": good_row(
         "good-limits",
         rubric=[
-            *good_rubric("good-limits"),
-            hub_criterion("good-limits-high", "critically important", 10),
+            *good_rubric("good-limits"), hub_criterion("good-limits-high", "critically important", 10),
             hub_criterion("good-limits-low", "critically detrimental", -10),
         ],
     ),
     "good-turns": good_row("good-turns", turns=2, response_0="It is cheap.", prompt_1="Why?"),
-}
+}  # fmt: skip
 
 EXPECTED = {task: checks for task, (_, checks) in REFUSED.items()} | {task: {"unique_task_id"} for task in TWICE}
 """Task -> the checks that refuse it."""

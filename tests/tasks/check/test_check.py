@@ -151,32 +151,6 @@ def test_a_title_of_any_white_space_is_empty_and_one_of_a_letter_is_not(tmp_path
     assert {f"t{title!a}": {"title_not_empty"} for title in WHITE_SPACE} == refused(tmp_path / "warehouse")
 
 
-# the sample that ships
-
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Checked:
-    root = tmp_path_factory.mktemp("sample")
-    ingest(job_on("sample", root))
-    return root, check(job_on("sample", root))
-
-
-SAMPLE_FACTS = {
-    "select count(*) from tasks where is_admitted": 8,
-    "select count(distinct field) from tasks where field in ('Finance', 'Legal')": 2,
-    "select count(*) > 0 from tasks where turns > 1": True,
-    "select count(*) > 0 from tasks where has_reference_texts": True,
-    "select count(*) > 0 from criteria where weight < 0": True,
-    "select count(*) from quarantine": 0,
-}
-
-
-@pytest.mark.parametrize("query", SAMPLE_FACTS)
-def test_the_sample_shows_what_the_benchmark_is_like(sample: Checked, query: str) -> None:
-    assert [(SAMPLE_FACTS[query],)] == values_in(sample[0], query)
-    assert ([], False) == (sample[1].warnings, sample[1].is_below_bar)
-
-
 SAME_RESPONSE = {"benchmark": "prbench", "revision": kit.REVISION}
 TASK = admitted(["t"], n_criteria=2) | {"criteria": [criterion("t", 0, 5), criterion("t", 1, 5)]}
 

@@ -7,11 +7,12 @@ from typing import Any
 from tasks.compare.differences import ComparisonResult, compare
 from tasks.compare.pairs import Comparison
 from tasks.compare.rows import apart as taken_apart
-from tests.kit import REVISION, Rows, admitted, criterion, response, row, verdict
+from tests.kit import REVISION, Row, Rows, admitted, criterion, response, verdict
 from warehouse import Reader
 
 Rubric = Sequence[tuple[int, str]]
 """Weight and category of each criterion."""
+Rubrics = Mapping[str, Rubric]
 Decisions = Mapping[str, Sequence[float | None]]
 """Task -> the value of each criterion."""
 
@@ -27,9 +28,9 @@ WORSE_IN_RISK: Decisions = {"t1": [1, 0, 1, 0], "t2": [1, 0], "t3": [1, 0, 1], "
 MIXED: Decisions = {"t1": [0, 1, 1, 1], "t2": [1, 1], "t3": [0, 0, 1], "t4": [0, 0]}
 
 
-def tasks_of(rubrics: Mapping[str, Rubric], split: str = "finance", revision: str = REVISION) -> Rows:
+def tasks_of(rubrics: Rubrics, split: str = "finance", revision: str = REVISION, **values: Any) -> Rows:
     """The rows that make the tasks of these rubrics stand in a split."""
-    rows: Rows = dict(admitted(list(rubrics), split=split))
+    rows: Rows = dict(admitted(list(rubrics), split, **values))
     for task_row in rows["task_rows"]:
         task_row["n_criteria"] = len(rubrics[task_row["task_id"]])
     rows["criteria"] = [each for task, rubric in rubrics.items() for each in criteria_of(task, rubric)]
@@ -43,15 +44,9 @@ def criteria_of(task: str, rubric: Rubric) -> list[dict[str, Any]]:
 
 
 def judged(
-    decisions: Decisions,
-    model: str = "a",
-    *,
-    rubrics: Mapping[str, Rubric] = RUBRICS,
-    criteria: Mapping[str, Sequence[dict[str, Any]]] | None = None,
-    trial: int = 1,
-    of_response: Mapping[str, Any] | None = None,
-    **of_verdict: Any,
-) -> Rows:
+    decisions: Decisions, model: str = "a", *, rubrics: Rubrics = RUBRICS, trial: int = 1,
+    criteria: Mapping[str, Sequence[Row]] | None = None, of_response: Row | None = None, **of_verdict: Any,
+) -> Rows:  # fmt: skip
     """A response to each task with a verdict on each criterion; more columns of both by name."""
     given = dict(of_response or {})
     rows: Rows = {"responses": [], "verdicts": []}
@@ -63,22 +58,9 @@ def judged(
         for each, value in zip(rubric, values, strict=True):
             cell = "/".join([name, each["criterion_id"], *map(str, of_verdict.values())])
             decided = {"explanation": f"why in {model}: {value}", **of_verdict}
-            rows["verdicts"].append(
-                verdict(result, each, value, **decided)
-                | {"verdict_id": cell, "dataset_revision": result["dataset_revision"]}
-            )
+            of_row = {"verdict_id": cell, "dataset_revision": result["dataset_revision"]}
+            rows["verdicts"].append(verdict(result, each, value, **decided) | of_row)
     return rows
-
-
-def own_hard(task_ids: Sequence[str]) -> Rows:
-    """The rows of an own hard selection."""
-    return {
-        "hard_subset": [
-            row("hard_subset", selection_id="one", field="Finance", task_id=task, rank=position, mean_score=0.0,
-                n_models=2, panel=["a", "b"], selected_at=row("responses")["created_at"])
-            for position, task in enumerate(task_ids, start=1)
-        ]
-    }  # fmt: skip
 
 
 def score(rubric: Rubric, values: Sequence[float | None]) -> Fraction:
@@ -95,10 +77,6 @@ def exact(value: float | None) -> Fraction:
 def changes(first: Decisions, second: Decisions) -> list[Fraction]:
     """Second minus first of each task."""
     return [score(RUBRICS[task], second[task]) - score(RUBRICS[task], first[task]) for task in first]
-
-
-def mean(values: Sequence[Fraction]) -> Fraction:
-    return sum(values, Fraction()) / len(values)
 
 
 def ask(reader: Reader, *names: str, **options: Any) -> ComparisonResult:

@@ -96,9 +96,7 @@ def lenient(request: Request, number: int) -> HttpResponse:
     return well_behaved(request, number)
 
 
-def test_the_control_set_is_half_met_spread_over_tasks_and_fixed(
-    server: FaultServer, folder: Path, tmp_path: Path
-) -> None:
+def test_the_control_set_is_half_met_spread_and_fixed(server: FaultServer, folder: Path, tmp_path: Path) -> None:
     job = job_at(server, folder)
     choose_control_set(job)
     again = job_at(server, Path(shutil.copytree(folder, tmp_path / "again")))
@@ -220,9 +218,7 @@ def without_responses(job: Job, response_id: str, **changed: Any) -> None:
 
 
 @pytest.mark.parametrize("changed", [{}, {"text": "Another response."}])
-def test_members_without_their_response_are_lost_and_counted(
-    server: FaultServer, folder: Path, changed: dict[str, Any]
-) -> None:
+def test_members_without_their_response_are_lost(server: FaultServer, folder: Path, changed: dict[str, Any]) -> None:
     job = job_at(server, folder)
     night(server, job, "2026-11-20")
     member = rows_in(job, "select response_id, count(*) as n from control_set group by all order by all limit 1")[0]
@@ -248,9 +244,8 @@ def test_the_bar_is_the_one_that_was_configured_in_its_night(server: FaultServer
 
     assert ["bar"] == [rows.cause for rows in barred.drifted]
     assert "below the configured 99.0%" in barred.drifted[0].line
-    assert [(0.99, "bar"), (None, None)] == values_in(
-        job, "select min_agreement, cause from judge_drift order by night"
-    )
+    figures = "select min_agreement, cause from judge_drift order by night"
+    assert [(0.99, "bar"), (None, None)] == values_in(job, figures)
 
 
 def test_a_judge_that_is_left_to_provider_batches_is_asked_call_by_call(server: FaultServer, folder: Path) -> None:

@@ -81,9 +81,7 @@ def resampled(judge: str, *vintages: str, **other: Any) -> list[Sampling]:
     (resampled("second", "base"), ({"judge", "second"}, {"n1"})),
     (resampled("second", "n2"), ({"judge", "second"}, {"n1", "n2"})),
 ], ids=["people who label", "an imported judge", "a judge that saw less", "a judge that saw more"])  # fmt: skip
-def test_the_first_judge_decides_vintages(
-    tmp_path: Path, others: list[Sampling], expected: tuple[set[str], set[str]]
-) -> None:
+def test_the_first_judge_decides(tmp_path: Path, others: list[Sampling], expected: tuple[set[str], set[str]]) -> None:
     tables = rows_by_table([*resampled("judge", "base", "n1"), *others])
     scope = scope_of(tmp_path, {**tables, "labellers": [row("labellers", judge="eva", import_batch="a-sheet")]})
 

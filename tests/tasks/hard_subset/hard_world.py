@@ -1,22 +1,20 @@
 """A small world to select hard tasks in: scores in tenths, stored as verdicts, and the selection written out."""
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tasks.config.job import Job
-from tests.kit import admitted, criterion, job_on, response, row, values_in, verdict, write_jsonl, written
+from tests.kit import Rows, combined, job_on, row, write_jsonl, written
+from tests.tasks.compare.comparisons import judged, tasks_of
 
 N_CRITERIA = 10
 Tenths = Mapping[str, Mapping[str, Sequence[int]]]
 """Model -> task -> criteria met in each trial, of ten with weight 1."""
 
+Splits = Mapping[str, Sequence[str]]
 TASKS = [f"task-{i:02}" for i in range(12)]
-OFFICIAL = TASKS[:5]
 SIZE = 6
 
 
@@ -31,24 +29,9 @@ def random_tenths() -> Tenths:
 
 
 TENTHS = random_tenths()
-PARTIAL = {model: {task: of[task] for task in TASKS[:9]} for model, of in TENTHS.items()} | {"gpt": TENTHS["gpt"]}
-"""Nine of the twelve tasks are complete for all models."""
-TABLES = ("hard_subset", "hard_stability", "hard_overlaps")
 
 
-def chosen(tenths: Tenths, size: int, tasks: Iterable[str] = TASKS) -> set[str]:
-    """The tasks with the lowest mean over the models of the mean over the trials, ties by name."""
-    means = {task: sum(Fraction(sum(of[task]), len(of[task])) for of in tenths.values()) for task in tasks}
-    return set(sorted(tasks, key=lambda task: (means[task], task))[:size])
-
-
-def without(tenths: Tenths, model: str) -> Tenths:
-    return {label: scores for label, scores in tenths.items() if label != model}
-
-
-def job_with(
-    folder: Path, tenths: Tenths, splits: Mapping[str, Sequence[str]], field: str = "Finance", size: int = SIZE
-) -> Job:
+def job_with(folder: Path, tenths: Tenths, splits: Splits, field: str = "Finance", size: int = SIZE) -> Job:
     """Tasks of a field with scores in a warehouse of their own, and the job to select so many of them."""
     (folder / "data").mkdir()
     for split in splits:
@@ -68,25 +51,14 @@ def store(job: Job, rows: Mapping[str, list[dict[str, Any]]]) -> None:
     written(job.warehouse, rows, job.data.revision).publish()
 
 
-def rows_of(
-    tenths: Tenths, splits: Mapping[str, Sequence[str]], field: str, vintage: str = "base"
-) -> dict[str, list[dict[str, Any]]]:
-    tasks = sorted({task for members in splits.values() for task in members})
-    rows = admitted(tasks, field=field, n_criteria=N_CRITERIA) | {"split_members": members_of(splits)}
-    rubrics = {task: [criterion(task, i, 1.0) for i in range(N_CRITERIA)] for task in tasks}
-    cells = {
-        (task, model, trial): met for model, scores in tenths.items() for task, of_task in scores.items()
-        for trial, met in enumerate(of_task, start=1)
-    }  # fmt: skip
-    ids = {cell: "/".join(map(str, (vintage, *cell))) for cell in cells}
-    responses = {cell: response(*cell, vintage=vintage) | {"response_id": ids[cell]} for cell in cells}
-    verdicts = [
-        verdict(responses[cell], each, float(i < met))
-        for cell, met in cells.items()
-        for i, each in enumerate(rubrics[cell[0]])
-    ]
-    criteria = [each for rubric in rubrics.values() for each in rubric]
-    return rows | {"criteria": criteria, "responses": list(responses.values()), "verdicts": verdicts}
+def rows_of(tenths: Tenths, splits: Splits, field: str, vintage: str = "base") -> Rows:
+    rubrics = {task: [(1, "Risk")] * N_CRITERIA for task in sorted({task for of in splits.values() for task in of})}
+    decided = [
+        judged({task: [float(i < of[trial]) for i in range(N_CRITERIA)] for task, of in scores.items() if of[trial:]},
+               model, rubrics=rubrics, trial=trial + 1, of_response={"vintage": vintage})
+        for model, scores in tenths.items() for trial in range(2)
+    ]  # fmt: skip
+    return combined(tasks_of(rubrics, field=field) | {"split_members": members_of(splits)}, *decided)
 
 
 def members_of(splits: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
@@ -95,17 +67,3 @@ def members_of(splits: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
         for split, members in splits.items()
         for i, task in enumerate(members)
     ]
-
-
-def overlaps(job: Job, kind: str) -> dict[str, tuple[int, int, int, float]]:
-    """Return by compared selection: the tasks of the selection, of the other one, of both, and the overlap."""
-    query = f"select compared_with, n_selected, n_compared, n_shared, jaccard from hard_overlaps where kind = '{kind}'"
-    return {name: figures for name, *rest in values_in(job, query) for figures in [tuple(rest)]}
-
-
-def expected_overlap(one: set[str], other: set[str]) -> tuple[int, int, int, Any]:
-    return len(one), len(other), len(one & other), pytest.approx(len(one & other) / len(one | other))
-
-
-def parts_of(job: Job) -> list[Path]:
-    return sorted((job.warehouse / "parts").rglob("*.parquet"))

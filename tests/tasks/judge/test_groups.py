@@ -16,6 +16,7 @@ from tasks.config.job import Job
 from tasks.config.settings import Settings
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.judge.neighbours import ARRANGEMENTS, judge_arrangement, missing
+from tasks.llm.ledger.ledger import prune
 from tasks.plan.plan import plan
 from tasks.run.run_context import open_run_context
 from tests.faults.behaviours import criteria_of, decisions, prompt_of, well_behaved
@@ -207,6 +208,7 @@ def test_another_threshold_makes_its_verdicts_of_stored_probabilities_without_a_
 ) -> None:
     judged(make(OPENAI))
     n_calls = len(server.book)
+    prune(make(OPENAI).warehouse / "ledger", math.inf, lambda cells: dict.fromkeys(cells, True))
     job = make({**OPENAI, "threshold": 0.75})
     judged(job)
     rows = rows_in(job, "select threshold, cost_usd, probability, value from (select *, dense_rank() over (order by "

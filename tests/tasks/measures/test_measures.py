@@ -8,17 +8,17 @@ import pytest
 
 from tasks.measures import MEASURES
 from tasks.measures.measure import Columns, Measure, MeasureResult, Results, Row
-from tests.kit import add_responses, aggregated, rows_in, rubric_of
+from tests.kit import aggregated, combined, rows_in
+from tests.tasks.compare.comparisons import judged, tasks_of
 from warehouse import Warehouse
 
-WEIGHTS = {f"t{i:02d}": [5, 3, -2] for i in range(8)}
+RUBRICS = {f"t{i:02d}": [(weight, "Accuracy") for weight in (5, 3, -2)] for i in range(8)}
 
 
 def most_met(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
     for index in range(len(figures)):
-        yield {
-            "most_met": MeasureResult(float(values["n_met"][values["figure"] == index].max()), note=f"{len(figures)}")
-        }
+        n_met = values["n_met"][values["figure"] == index]
+        yield {"most_met": MeasureResult(float(n_met.max()), note=f"{len(figures)}")}
 
 
 OWN = Measure(
@@ -30,10 +30,9 @@ OWN = Measure(
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
-    tables = rubric_of(WEIGHTS)
-    for model in ("ada", "bob"):
-        add_responses(tables, {task: [i % 2, model == "bob", 1] for i, task in enumerate(WEIGHTS)}, model=model)
-    return aggregated(tmp_path, tables)
+    decided = {model: {t: [i % 2, model == "bob", 1] for i, t in enumerate(RUBRICS)} for model in ("ada", "bob")}
+    responses = [judged(of_model, model, rubrics=RUBRICS) for model, of_model in decided.items()]
+    return aggregated(tmp_path, combined(tasks_of(RUBRICS), *responses))
 
 
 def renewed(warehouse: Warehouse, measure: Measure) -> list[Row]:

@@ -1,17 +1,13 @@
 """The plan: costs that were never measured, and the expected calls of a run that stops."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from tasks.llm.request import Prices
 from tasks.plan.estimate import COUNTED, PerCall, Planned, planned_calls, total_of
-from tasks.plan.plan import is_prepared, plan, prepare
 from tasks.plan.stopping import ORDERS, expected_calls, simulated
 from tasks.rules.stopping import DIFFERENT, Rule
 from tasks.run.missing_work import ComparedModel, PlannedComparison, Progress
-from tests.kit import job_on
 
 PRICES = Prices(1.0, 0.5, 10.0)
 
@@ -52,20 +48,6 @@ def test_what_is_free_costs_nothing_at_any_length_and_measured_lengths_have_one_
     assert ("measured", "") == (measured.basis, measured.assumed)
 
 
-@pytest.mark.slow
-def test_a_plan_needs_no_earlier_stage_and_the_embedded_model_costs_nothing(tmp_path: Path) -> None:
-    embedded = {"name": "embedded/smollm2-135m-instruct"}
-    job = job_on("sample", tmp_path, models=[embedded], judges=[embedded])
-    assert not is_prepared(job)
-    prepare(job)
-
-    assert is_prepared(job)
-    planned = plan(job)
-    costs = [(each.purpose, each.cost_usd, each.assumed) for each in planned]
-    assert [("sample", 0.0, ""), ("judge", 0.0, "")] == costs
-    assert all(each.calls > 0 for each in planned)
-
-
 ORDER = tuple(f"t{number:03}" for number in range(100))
 CLEAR = {task: 0.3 + 0.01 * (number % 7) for number, task in enumerate(ORDER)}
 UNCLEAR = {task: 0.2 * (-1) ** number for number, task in enumerate(ORDER)}
@@ -73,9 +55,8 @@ UNCLEAR = {task: 0.2 * (-1) ** number for number, task in enumerate(ORDER)}
 
 def progress(first: str, second: str, block: int = 0, decision: str = "open") -> Progress:
     a, b = (ComparedModel(label, "a-hash", "base") for label in (first, second))
-    return Progress(
-        PlannedComparison(a, b, Rule("different", 0.05, 0.02, (20, 40, 60, 80, 100)), ORDER), block, decision
-    )
+    rule = Rule("different", 0.05, 0.02, (20, 40, 60, 80, 100))
+    return Progress(PlannedComparison(a, b, rule, ORDER), block, decision)
 
 
 def test_only_the_missing_tasks_among_those_that_are_needed_are_called() -> None:

@@ -23,9 +23,8 @@ class Sections:
     """The text and the links of each section of a page, by its id."""
 
     def __init__(self, page: Path) -> None:
-        actual = re.findall(
-            r'<section[^>]* id="(.*?)"[^>]*>(.*?)</section>', page.read_text(encoding="utf-8"), re.DOTALL
-        )
+        text = page.read_text(encoding="utf-8")
+        actual = re.findall(r'<section[^>]* id="(.*?)"[^>]*>(.*?)</section>', text, re.DOTALL)
         inside = {unescape(name): text for name, text in actual}
         self.texts = {name: " ".join(unescape(re.sub("<[^>]*>", " ", text)).split()) for name, text in inside.items()}
         self.links = {name: re.findall(r'<a[^>]* href="(.*?)"', text) for name, text in inside.items()}
@@ -121,10 +120,8 @@ def test_the_first_page_leads_into_a_report_and_back(browser: Browser, research_
 def _lines(visit: Visit, number: int) -> list[tuple[str, str]]:
     """The judges that are told of a criterion, with what each decided."""
     rows = visit.page.locator("#criteria tbody").nth(number).locator("tr:not(.criterion)")
-    return [
-        (row.locator("th").inner_text(), row.locator(".badge").first.inner_text().split(maxsplit=1)[1])
-        for row in rows.all()
-    ]
+    cells = [(row.locator("th").inner_text(), row.locator(".badge").first.inner_text()) for row in rows.all()]
+    return [(judge, badge.split(maxsplit=1)[1]) for judge, badge in cells]
 
 
 @pytest.mark.slow

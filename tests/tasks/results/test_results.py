@@ -23,7 +23,7 @@ from tasks.exports.tables import publish
 from tasks.figures.leaderboard import LeaderboardOptions, leaderboard
 from tasks.results import Results, open_results
 from tasks.rules.errors import UsageError
-from tests.kit import admitted, job_on, one_line, written
+from tests.kit import Patch, admitted, job_on, one_line, written
 from warehouse import DATABASE, WarehouseError
 
 KINDS = {"polars": pl.DataFrame, "arrow": pa.Table, "pandas": pd.DataFrame}
@@ -146,7 +146,7 @@ def test_a_publication_a_store_and_a_copied_file_hold_the_same(tmp_path: Path) -
             assert ["t1", "t2"] == sorted(results.table("tasks")["task_id"])
 
 
-def test_a_copy_from_a_store_is_deleted_when_it_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_from_a_store_is_deleted_when_it_is_closed(tmp_path: Path, monkeypatch: Patch) -> None:
     publish(published(tmp_path), open_location("memory://other"), n_kept=None)
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -177,7 +177,7 @@ def test_it_is_kept_without_outputs() -> None:
 
 
 @pytest.mark.slow
-def test_it_shows_the_leaderboard_and_charts(world_job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_shows_the_leaderboard_and_charts(world_job: Job, tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setenv("PRBENCH_WAREHOUSE", str(world_job.warehouse))
     shown = outputs(run(tmp_path))
     texts = [each["text/plain"] for each in shown]
@@ -189,7 +189,7 @@ def test_it_shows_the_leaderboard_and_charts(world_job: Job, tmp_path: Path, mon
 
 
 @pytest.mark.slow
-def test_without_results_it_says_what_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_results_it_says_what_to_run(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.delenv("PRBENCH_WAREHOUSE", raising=False)
     with pytest.raises(CellExecutionError, match="run `prbench run` first"):
         run(tmp_path)

@@ -58,16 +58,14 @@ def test_a_cascade_is_known_by_its_judges_and_its_rule_and_by_nothing_else() -> 
     hashes = {
         judge_config_of(*judges).judge_config_hash
         for judges in (
-            (CHEAP, STRONG, cascade()),
-            (CHEAP | {"temperature": 0.5}, STRONG, cascade()),
-            (CHEAP, STRONG | {"seed": 1}, cascade()),
-            (CHEAP, STRONG, cascade(when={"weight_above": 8})),
+            (CHEAP, STRONG, cascade()), (CHEAP | {"temperature": 0.5}, STRONG, cascade()),
+            (CHEAP, STRONG | {"seed": 1}, cascade()), (CHEAP, STRONG, cascade(when={"weight_above": 8})),
             (CHEAP, STRONG, cascade(when={"weight_above": 0})),
             (CHEAP, STRONG, cascade(when={"categories": ["a", "b"]})),
             (CHEAP, STRONG, cascade(when={"disagreement": True})),
             (CHEAP | {"trials": 3}, STRONG, cascade(when={"disagreement": True})),
         )
-    }
+    }  # fmt: skip
     assert 8 == len(hashes)
     same = [
         (CHEAP, STRONG, cascade()),

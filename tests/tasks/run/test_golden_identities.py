@@ -4,6 +4,7 @@ A digest that changes means that every stored row of its kind counts as missing 
 """
 
 import hashlib
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from tasks.llm.ledger.ledger import Ledger
 from tests.faults.server import FaultServer
-from tests.kit import job_on, judged, prepared, sampled
+from tests.kit import Patch, job_on, judged, prepared, sampled
 from warehouse import Warehouse
 
 AT = {"api_base": "${GOLDEN_PROVIDER}/v1"}
@@ -35,20 +36,7 @@ COLUMNS = {
     "responses": ("response_id", "conversation_id", "model_config_hash"),
     "verdicts": ("verdict_id", "criterion_hash", "judge_config_hash", "template_hash"),
 }
-FROZEN = {
-    "prbench": {
-        "task_rows": "8 b0a8504eb131bf9a", "criteria": "98 2761f3ed99832978", "responses": "12 2f8f30671ff9c8e0",
-        "verdicts": "444 a41e9032cead2c22", "calls": "234 817d4490b5d0b657",
-    },
-    "researchrubrics": {
-        "task_rows": "2 8503b8bbdc13f1b4", "criteria": "40 4bf1f0ac37155fa4", "responses": "8 843396ee15699e05",
-        "verdicts": "480 a94610b7a06cf709", "calls": "248 55bb7db689e58025",
-    },
-    "healthbench": {
-        "task_rows": "3 a33a5e2cdedc7b59", "criteria": "19 b248e4183bc88efa", "responses": "12 6caab4ff9d0a6e39",
-        "verdicts": "228 7f5fea1a4af660af", "calls": "126 d538c81c788a7256",
-    },
-}  # fmt: skip
+FROZEN = json.loads(Path(__file__).with_name("identities.json").read_text(encoding="utf-8"))
 """Benchmark -> table -> how many rows, and a digest of all their identities."""
 
 
@@ -61,7 +49,7 @@ def digest_of(values: Iterable[Any]) -> str:
     "benchmark",
     ["prbench", *(pytest.param(name, marks=pytest.mark.slow) for name in ("researchrubrics", "healthbench"))],
 )
-def test_a_run_has_the_frozen_identities(benchmark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_has_the_frozen_identities(benchmark: str, tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("GOLDEN_TEAM", "any")
     with FaultServer() as server:

@@ -17,21 +17,21 @@ from tasks.rules.errors import UsageError
 from tasks.run.judge_configs import target_of
 from tasks.run.run_context import CALLED_KINDS, open_run_context, refuse_unready
 from tasks.run.stages import STAGES
-from tests.kit import admitted, criterion, job_on, response, row, written
+from tests.kit import Patch, admitted, criterion, job_on, response, row, written
 from warehouse import Warehouse, pop_notices
 
 PROJECT = Path(__file__).parents[3]
 
 
 @pytest.fixture
-def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+def job(tmp_path: Path, monkeypatch: Patch) -> Job:
     """A job with a hosted model and judge, on an empty warehouse and without any key."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     endpoint = {"name": "openai/gpt-4o-mini"}
     return job_on("sample", tmp_path, models=[endpoint | {"label": "mini"}], judges=[endpoint | {"label": "judge"}])
 
 
-def test_a_missing_key_is_named_before_anything_starts(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_is_named_before_anything_starts(job: Job, monkeypatch: Patch) -> None:
     with pytest.raises(UsageError) as refused:
         refuse_unready(job)
     assert "model mini: OPENAI_API_KEY is not set; export the key of the provider" == str(refused.value)
@@ -49,8 +49,8 @@ def test_only_the_key_of_what_is_called_is_needed(job: Job) -> None:
 
 
 @pytest.mark.parametrize("own", [{"api_base": "http://localhost:1/v1"}, {"headers": {"X-Team": "evals"}}])
-def test_an_endpoint_of_ones_own_needs_no_key_of_the_provider_unless_its_client_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: dict[str, object]
+def test_an_endpoint_of_ones_own_needs_a_key_only_if_its_client_does(
+    tmp_path: Path, monkeypatch: Patch, own: dict[str, object]
 ) -> None:
     for name in ("OPENAI_API_KEY", "MISTRAL_API_KEY"):
         monkeypatch.delenv(name, raising=False)
@@ -71,7 +71,7 @@ def judged_by(rubric: str, folder: Path, **settings: Any) -> Job:
     return job_on("sample", folder, judges=[judge], rubric_writer={"name": "openai/gpt-4o-mini"}, **settings)
 
 
-def test_a_writer_of_rubrics_needs_its_key_if_a_judge_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_of_rubrics_needs_its_key_if_a_judge_asks(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     job = judged_by("augmented", tmp_path)
     split_of(job, "t0")
@@ -103,7 +103,7 @@ def test_a_damaged_database_is_rebuilt_before_it_is_asked_what_is_to_be_called(j
     assert [str(database)] == [notice.line.partition(": ")[0] for notice in pop_notices(job.warehouse)]
 
 
-def test_a_database_of_another_version_is_not_asked_before_the_run(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_of_another_version_is_not_asked_before_the_run(job: Job, monkeypatch: Patch) -> None:
     split_of(job, "t0")
     monkeypatch.setattr("warehouse.warehouse.stamp", lambda: "of other code")
     assert refuse_unready(job) is None
@@ -128,7 +128,7 @@ def test_the_env_file_that_is_read_is_the_one_that_litellm_reads(tmp_path: Path)
     assert ["Bearer also", "from-the-file from-the-file", "None"] == printed.stdout.splitlines()
 
 
-def test_senders_start_while_work_is_planned_unless_nothing_is_left(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_senders_start_while_work_is_planned_unless_nothing_is_left(job: Job, monkeypatch: Patch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
     monkeypatch.setattr("tasks.run.run_context.refuse_unready", lambda *_, **__: None)
     monkeypatch.setattr(SenderPool, "start", lambda _: started.append(True))

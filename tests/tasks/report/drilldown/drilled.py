@@ -99,9 +99,7 @@ def rubric(task_id: str) -> list[Row]:
 
 def response_rows_of(task_ids: Sequence[str], model: str, vintage: str = "base", **values: Any) -> dict[str, list[Row]]:
     """A model's responses, which meet the first criterion and not the second."""
-    responses = [
-        response(each, model, vintage=vintage) | {"text": f"{model} says {each}."} | values for each in task_ids
-    ]
+    responses = [response(t, model, vintage=vintage) | {"text": f"{model} says {t}."} | values for t in task_ids]
     for each in responses:
         each["response_id"] += f"/{vintage}"
     return {

@@ -98,10 +98,8 @@ def test_every_response_stands_in_the_file_of_its_task_word_for_word(held: dict[
     same = (
         "status", "error", "text", "degraded", "chars_alnum", "completion_tokens", "cost_usd", "latency_s", "source",
     )  # fmt: skip
-    expected = {
-        (row["task_id"], entry_key(row), row["trial"]): tuple(row[name] for name in same)
-        for row in stored.responses.values()
-    }
+    rows = stored.responses.values()
+    expected = {(row["task_id"], entry_key(row), row["trial"]): tuple(row[n] for n in same) for row in rows}
     actual = {
         (task_id, entry, response["trial"]): tuple(response[name] for name in same) for task_id in stored.tasks
         for entry, part in held[f"task-{task_key(task_id)}"].items() for response in part.get("responses", ())
@@ -145,10 +143,8 @@ def test_the_list_of_verdicts_has_a_letter_for_every_criterion(held: dict[str, A
 def test_scores_and_bounds_are_those_of_the_marts(world_job: Job, held: dict[str, Any]) -> None:
     with Warehouse(world_job.warehouse).reader() as reader:
         query = "from task_scores where score_name = 'score' and dataset_revision = ?"
-        rows = {
-            (judge_config_key(row), entry_key(row), row["task_id"]): row
-            for row in reader.rows(query, [world_job.data.revision])
-        }
+        stored_rows = reader.rows(query, [world_job.data.revision])
+        rows = {(judge_config_key(row), entry_key(row), row["task_id"]): row for row in stored_rows}
     index = held["index"]
     for judge_config, entry in product((each["key"] for each in index["judge_configs"]), index["entries"]):
         shown = held[f"scores-{judge_config}"].get(entry["key"], {"values": [None] * len(index["tasks"])})
@@ -161,9 +157,7 @@ def test_scores_and_bounds_are_those_of_the_marts(world_job: Job, held: dict[str
     assert {True, False} == {row["value"] is None for row in rows.values()}
 
 
-def test_no_file_holds_a_canary_or_can_end_a_script(
-    world_drilldown: Path, hostile_site: Path, held: dict[str, Any]
-) -> None:
+def test_no_file_has_a_canary_or_ends_a_script(world_drilldown: Path, hostile_site: Path, held: dict[str, Any]) -> None:
     plain = frozenset((string.ascii_letters + string.digits + '+/=-."{}[](),:;\n').encode())
 
     assert [] == [name for name, content in files(world_drilldown).items() if CANARY.encode() in content]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tasks.report.drilldown import markdown
 from tasks.report.drilldown.markdown import as_html
+from tests.kit import Patch
 from tests.tasks.report.synthetic.attacks import ATTACKS
 
 MANY = 10_000
@@ -136,7 +137,7 @@ def test_what_is_nested_too_deep_or_too_long_is_left_as_text() -> None:
     assert as_html("a" * 200_001) is None
 
 
-def test_a_library_that_panics_leaves_the_text_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_panics_leaves_the_text_as_it_is(monkeypatch: Patch) -> None:
     class PanicException(BaseException):
         """The name that it has in libraries in Rust."""
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator
 from tasks.config.job import Job
 from tasks.figures.scope import task_key
 from tests.tasks.report.browser import PHONE, Visit, visiting
-from tests.tasks.report.drilldown.drilled import data, drill, held, response_rows_of, store, tiny_job
+from tests.tasks.report.drilldown.drilled import Row, data, drill, held, response_rows_of, store, tiny_job
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -32,7 +32,7 @@ def held_of_world(world_drilldown: Path) -> dict[str, Any]:
     return data(world_drilldown)
 
 
-def entry(held: dict[str, Any], label: str) -> dict[str, Any]:
+def entry(held: Row, label: str) -> dict[str, Any]:
     return next(each for each in held["index"]["entries"] if each["label"] == label)
 
 
@@ -60,7 +60,7 @@ def test_attacks_in_texts_and_names_do_nothing(browser: Browser, hostile_site: P
         assert [] == [each for each in addresses if not re.match("(https?|mailto):", each)]
 
 
-def test_tasks_are_filtered_by_labels_and_words_and_a_link_keeps_the_filter(visit: Visit, held: dict[str, Any]) -> None:
+def test_tasks_are_filtered_by_labels_and_words_and_a_link_keeps_the_filter(visit: Visit, held: Row) -> None:
     visit.open("tasks.html")
     visit.page.locator("[name=field]").select_option("Legal")
     visit.page.locator("[name=hard]").select_option("yes")
@@ -80,7 +80,7 @@ def test_tasks_are_filtered_by_labels_and_words_and_a_link_keeps_the_filter(visi
 
 
 @pytest.mark.parametrize("how", ["click", "Enter"])
-def test_tasks_are_sorted_by_any_column_with_what_is_missing_last(visit: Visit, held: dict[str, Any], how: str) -> None:
+def test_tasks_are_sorted_by_any_column_with_what_is_missing_last(visit: Visit, held: Row, how: str) -> None:
     visit.open("tasks.html")
     key = entry(held, "dogwood-open")["key"]
     judge_config = next(each for each in held["index"]["judge_configs"] if each["label"] == "mild-judge")
@@ -100,7 +100,7 @@ def test_tasks_are_sorted_by_any_column_with_what_is_missing_last(visit: Visit, 
     assert "ascending" == heading.get_attribute("aria-sort")
 
 
-def test_the_response_is_set_as_markdown_or_shown_word_for_word(visit: Visit, held: dict[str, Any]) -> None:
+def test_the_response_is_set_as_markdown_or_shown_word_for_word(visit: Visit, held: Row) -> None:
     task = held["index"]["tasks"][0]
     who = entry(held, "alder-large")
     response = held[f"task-{task['key']}"][who["key"]]["responses"][1]
@@ -112,7 +112,7 @@ def test_the_response_is_set_as_markdown_or_shown_word_for_word(visit: Visit, he
     assert response["text"] == visit.page.locator("#responses .exact").text_content()
 
 
-def _flips(held: dict[str, Any], task: dict[str, Any], one: str, other: str) -> dict[tuple[int, str], tuple[str, str]]:
+def _flips(held: Row, task: dict[str, Any], one: str, other: str) -> dict[tuple[int, str], tuple[str, str]]:
     """Place and judging of every verdict that both sides have in their first trial, and that differs."""
     sides = [
         {(each["position"], each["judge_config"]): each["status"] for each in part["verdicts"] if each["trial"] == 1}
@@ -126,7 +126,7 @@ def _flips(held: dict[str, Any], task: dict[str, Any], one: str, other: str) -> 
     }
 
 
-def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(visit: Visit, held: dict[str, Any]) -> None:
+def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(visit: Visit, held: Row) -> None:
     task = held["index"]["tasks"][0]
     one, other = entry(held, "alder-large")["key"], entry(held, "cedar-mini")["key"]
     flips = _flips(held, task, one, other)
@@ -143,14 +143,13 @@ def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(visit:
     assert f"{n_criteria} flipped" in visit.page.locator("#n-criteria").inner_text()
 
 
-def test_what_failed_says_why_and_is_never_called_unmet(visit: Visit, held: dict[str, Any]) -> None:
+def test_what_failed_says_why_and_is_never_called_unmet(visit: Visit, held: Row) -> None:
     key = task_key("finance-13")
     visit.open(f"task.html#task={key}&a={entry(held, 'cedar-mini')['key']}&show=failures")
     badges = texts(visit.page.locator("#criteria tbody tr:nth-child(2) .badge"))
 
-    assert [f"⚠ {cause}" for cause in (
-        "parse error", "refused", "truncated", "context length", "timeout", "provider error",
-    )] == badges  # fmt: skip
+    causes = ("parse error", "refused", "truncated", "context length", "timeout", "provider error")
+    assert [f"⚠ {cause}" for cause in causes] == badges
     assert "no reply within 600 s" in visit.page.locator("#criteria").inner_text()
     score = visit.page.locator("#points tbody tr").first.inner_text()
     assert re.search(r"0\.\d+ to 0\.\d+\s+\d+ to \d+ of \d+\s+8 of 14", score)
@@ -173,9 +172,7 @@ def test_what_a_task_without_a_response_lacks_takes_one_line(browser: Browser, t
         assert [] == visit.faults
 
 
-def test_every_verdict_has_a_link_to_it_and_its_row(
-    browser: Browser, world_drilldown: Path, world_job: Job, held: dict[str, Any]
-) -> None:
+def test_every_verdict_has_a_link(browser: Browser, world_drilldown: Path, world_job: Job, held: Row) -> None:
     task, who = held["index"]["tasks"][3], entry(held, "birch-2")
     part = held[f"task-{task['key']}"]
     with visiting(browser, world_drilldown) as visit:
@@ -203,7 +200,7 @@ def test_every_verdict_has_a_link_to_it_and_its_row(
     assert {(part["task"]["criteria"][8]["criterion_id"], 1)} == actual
 
 
-def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: dict[str, Any]) -> None:
+def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: Row) -> None:
     visit.open("verdicts.html")
     rows = [
         (held["index"]["statuses"][mark], index) for each in held["index"]["entries"] if not each["is_also"]

@@ -13,6 +13,7 @@ from tasks.config.job import Job
 from tasks.figures.scope import entry_key
 from tasks.report.drilldown import blocks
 from tasks.report.rendering.site import Site
+from tests.kit import Patch
 from tests.tasks.report.drilldown.drilled import data, drill, files, held, response_rows_of, store, tiny_job
 
 pytestmark = pytest.mark.slow
@@ -79,12 +80,10 @@ def test_a_night_of_one_model_makes_its_files_alone_and_the_next_build_deletes_t
     assert fresh == files(site)
 
 
-@pytest.mark.parametrize("n_responses", [900, 1_400, 5_000])
-def test_files_are_the_same_however_few_are_read_at_once(
-    job: Job, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_responses: int
-) -> None:
+@pytest.mark.parametrize("size", [900, 1_400, 5_000])
+def test_blocks_of_any_size_give_the_same(job: Job, built: Path, tmp_path: Path, monkeypatch: Patch, size: int) -> None:
     given = blocks.Block
-    monkeypatch.setattr(blocks, "Block", lambda entry, number, _, name: given(entry, number, n_responses, name))
+    monkeypatch.setattr(blocks, "Block", lambda entry, number, _, name: given(entry, number, size, name))
     drill(job, tmp_path / "site")
 
     assert files(built) == files(tmp_path / "site")
@@ -112,9 +111,7 @@ def test_a_file_that_is_cut_off_or_gone_is_made_again(job: Job, site: Path, harm
     assert whole == path.read_bytes()
 
 
-def test_a_killed_build_leaves_the_report_and_is_finished_by_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_build_leaves_the_report_to_the_next_one(tmp_path: Path, monkeypatch: Patch) -> None:
     job, site = tiny_job(tmp_path, TASKS), tmp_path / "site"
     drill(job, site)
     before = data(site)
@@ -157,7 +154,7 @@ def test_another_version_of_a_library_makes_all_again(job: Job, site: Path) -> N
 @pytest.mark.parametrize(("older", "newer", "listed"), [
     ("ok", "ok", "um"), ("ok", "refused", "nn"), ("refused", "ok", "um"), ("ok", None, "mu"),
 ])  # fmt: skip
-def test_of_two_responses_in_a_trial_verdicts_on_todays_conversation_are_listed(
+def test_of_two_responses_in_a_trial_todays_verdicts_are_listed(
     tmp_path: Path, older: str, newer: str | None, listed: str
 ) -> None:
     job = tiny_job(tmp_path, ("t1",), models=("other",))
@@ -191,5 +188,5 @@ def test_everything_that_the_pages_show_is_in_the_fingerprint() -> None:
     shown = re.findall(r"list\((?:to_json\()?\{(.*?)\}", query, re.DOTALL)
     values = [each.partition(":")[2] for one in shown for each in re.split(r",(?=\s+(?:--[^\n]*\s+)*\w+:)", one)]
 
-    assert (4, 45) == (len(shown), len(values))
+    assert (4, 47) == (len(shown), len(values))
     assert set().union(*map(words, values)) - _FUNCTIONS <= words(sql.read("report/drilldown/blocks"))

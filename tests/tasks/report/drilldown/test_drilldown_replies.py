@@ -12,7 +12,7 @@ from tasks.figures.scope import task_key
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import KeptReply, LedgerReader, prune
 from tasks.llm.replies import Reply
-from tests.kit import recorded
+from tests.kit import Patch, recorded
 from tests.tasks.report.drilldown.drilled import Row, data, drill, files, response_rows_of, store, tiny_job
 from warehouse import Reader
 
@@ -36,9 +36,8 @@ def judged(job: Job, rows: dict[str, list[Row]], at_s: float = OLD_S) -> None:
 def replies(site: Path, task_id: str = "t1") -> dict[str, list[Any]]:
     """Return the replies of a task in the report, by their location."""
     parts = data(site)[f"task-{task_key(task_id)}"]
-    return {
-        index.partition(" ")[2]: reply for each in parts.values() for index, reply in each.get("replies", {}).items()
-    }
+    of_parts = [reply for each in parts.values() for reply in each.get("replies", {}).items()]
+    return {index.partition(" ")[2]: reply for index, reply in of_parts}
 
 
 @pytest.fixture
@@ -57,7 +56,7 @@ def site(job: Job, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def looked_up(monkeypatch: pytest.MonkeyPatch) -> list[Collection[str]]:
+def looked_up(monkeypatch: Patch) -> list[Collection[str]]:
     """The verdicts whose replies are looked up in the ledger, reading by reading."""
     actual: list[Collection[str]] = []
     given = LedgerReader.replies_for
@@ -100,9 +99,7 @@ def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminde
     assert {"1 0": ["{}", "no JSON"], "1 1": ["of this one"]} == replies(tmp_path / "site")
 
 
-def test_a_night_reads_the_replies_of_its_own_verdicts(
-    job: Job, site: Path, looked_up: list[Collection[str]], tmp_path: Path
-) -> None:
+def test_a_night_reads_its_own_replies(job: Job, site: Path, looked_up: list[Collection[str]], tmp_path: Path) -> None:
     rows = response_rows_of(TASKS[:1], "m1", "night", created_at=None, text="Another response.")
     judged(job, rows)
 
@@ -128,7 +125,7 @@ def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(job: Job, 
     assert files(tmp_path / "afresh") == files(site)
 
 
-def test_an_unreadable_ledger_is_read_by_the_next_build(job: Job, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_ledger_is_read_by_the_next_build(job: Job, site: Path, monkeypatch: Patch) -> None:
     whole = files(site)
     shutil.rmtree(site)
     with monkeypatch.context() as broken:
@@ -146,7 +143,7 @@ def _fail(*_: Any) -> Iterator[KeptReply]:
     raise OSError("the disk refuses")
 
 
-def test_of_too_many_verdicts_failed_ones_have_replies(job: Job, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_too_many_verdicts_failed_ones_have_replies(job: Job, site: Path, monkeypatch: Patch) -> None:
     rows = response_rows_of(TASKS[:1], "m2")
     rows["verdicts"][0] |= {"status": "timeout", "value": None}
     judged(job, rows)

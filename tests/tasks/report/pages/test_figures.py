@@ -37,11 +37,11 @@ def test_every_figure_is_what_its_sql_gives_and_its_charts_are_valid(name: str, 
 
             assert path.with_suffix(".csv").read_text(encoding="utf-8") == as_csv(columns, rows), path.name
             figure = FIGURES.get(path.stem)
-            if name == "world" and path.stem != "cascade_decisions":
-                assert rows, f"{path.stem} has no rows to look at"
             assert figure is None or {column.name for column in figure.columns} <= set(columns), path.name
-            for plot in figure.plots(rows) if rows and figure and figure.plots else []:
-                altair_chart(plot.chart).to_dict()  # raises where it is no valid chart
+            if name == "world":  # the charts of the other one are drawn in a browser
+                assert rows or path.stem == "cascade_decisions", f"{path.stem} has no rows to look at"
+                for plot in figure.plots(rows) if rows and figure and figure.plots else []:
+                    altair_chart(plot.chart).to_dict()  # raises where it is no valid chart
 
 
 @pytest.mark.slow
@@ -86,10 +86,8 @@ def one_response_each(costs: dict[str, list[float | None]], **of_verdict: Any) -
         for model, of_model in costs.items() for task, cost in zip(criteria, of_model, strict=True)
     ]  # fmt: skip
     verdicts = [verdict(each, criteria[each["task_id"]], 1.0, cost_usd=0.01, **of_verdict) for each in responses]
-    return {
-        **admitted([*criteria], n_criteria=1), "criteria": [*criteria.values()], "responses": responses,
-        "verdicts": verdicts,
-    }  # fmt: skip
+    rows = {"criteria": [*criteria.values()], "responses": responses, "verdicts": verdicts}
+    return admitted([*criteria], n_criteria=1) | rows
 
 
 def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(tmp_path: Path) -> None:

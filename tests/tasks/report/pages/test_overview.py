@@ -171,9 +171,8 @@ def texts(scope: Scope, level: str) -> list[str]:
 
 def test_responses_without_a_verdict_are_told_counted_and_priced_and_can_be_read(tmp_path: Path) -> None:
     job = tiny_job(tmp_path, TASKS, models=())
-    responses = [
-        each | {"cost_usd": 0.25} for model in ("m1", "m2") for each in response_rows_of(TASKS[:2], model)["responses"]
-    ]  # fmt: skip
+    of_models = [row for model in ("m1", "m2") for row in response_rows_of(TASKS[:2], model)["responses"]]
+    responses = [each | {"cost_usd": 0.25} for each in of_models]
     refusal = row("refusals", task_id="t3", check_name="criteria_per_task", severity="quarantine")
     store(job, {"responses": responses, "refusals": [refusal]})
     scope, site = scope_of(job), write_report(job).index.parent
@@ -209,9 +208,8 @@ def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(tm
 
     assert ["m1 base", "m1 2026-10-01", "m2"] == [each["entry"] for each in scope.entries]
     assert "Not judged yet, so without scores: m1 2026-10-01, m2." in texts(scope, "warn")
-    assert [
-        ("m1 base", False), ("m2", True),
-    ] == [(each["model"], each["mean_score"] is None) for each in scope.rows_of(LEADERBOARD)]  # fmt: skip
+    scored = [(each["model"], each["mean_score"] is None) for each in scope.rows_of(LEADERBOARD)]
+    assert [("m1 base", False), ("m2", True)] == scored
 
 
 def test_many_failed_responses_and_verdicts_are_grave_and_few_are_not(tmp_path: Path) -> None:
@@ -222,9 +220,8 @@ def test_many_failed_responses_and_verdicts_are_grave_and_few_are_not(tmp_path: 
     ]  # fmt: skip
     store(job, {"responses": of_m2})
     one = response_rows_of(["t0"], "m3")
-    store(job, {"responses": one["responses"], "verdicts": [
-        each | {"value": None, "status": "refused"} for each in one["verdicts"]
-    ]})  # fmt: skip
+    refused = [each | {"value": None, "status": "refused"} for each in one["verdicts"]]
+    store(job, {"responses": one["responses"], "verdicts": refused})
 
     assert ["1 of 3 responses of m2 failed (timeout)."] == texts(scope_of(job), "bad")
 

@@ -29,7 +29,7 @@ _CHARTS = "document.querySelectorAll('.plot:not([hidden]) .chart').length"
 @pytest.mark.parametrize(
     ("site", "name"), [*(("world_site", name) for name in NAMES), *(("research_site", name) for name in OTHERS)]
 )
-def test_a_page_works_alone_fits_the_screen_and_keeps_nobody_out(
+def test_a_page_works_alone_and_keeps_nobody_out(
     browser: Browser, request: pytest.FixtureRequest, site: str, name: str
 ) -> None:
     with visiting(browser, request.getfixturevalue(site)) as visit:

@@ -96,6 +96,5 @@ def test_a_reading_points_at_what_it_reads_and_repeats_no_explanation(held: dict
     read = judge_configs["careful (as binary)"]["key"]
     assert {None} == {each["explanation"] for each in verdicts if each["judge_config"] == read}
     assert {"met", "unmet"} == {each["status"] for each in verdicts if each["judge_config"] == read}
-    assert set(VALUES) == {
-        each["status"] for each in verdicts if each["judge_config"] == judge_configs["careful"]["key"]
-    }
+    careful = judge_configs["careful"]["key"]
+    assert set(VALUES) == {each["status"] for each in verdicts if each["judge_config"] == careful}

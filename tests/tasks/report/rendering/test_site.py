@@ -8,6 +8,7 @@ import pytest
 
 from tasks.report.rendering.site import Site, is_whole, only_writer, report_files
 from tasks.rules.errors import UsageError
+from tests.kit import Patch
 
 OWN = {"report.json"}
 OLD, NEW = "data/0000000000000000.js", "data/0000000000000001.js"
@@ -131,7 +132,7 @@ def test_links_in_a_report_are_left_alone_and_never_followed(tmp_path: Path) -> 
     assert "mine" == (elsewhere / "mine.txt").read_text()
 
 
-def test_a_second_writer_waits_for_the_first_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_writer_waits_for_the_first_and_says_so(tmp_path: Path, monkeypatch: Patch) -> None:
     notices, is_waiting, order = [], Event(), []
 
     def hear(text: str) -> None:

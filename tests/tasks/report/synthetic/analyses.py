@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from tests.kit import at, row
+from tests.kit import Rows, at, row
 from tests.tasks.report.synthetic.attacks import Taint
 from tests.tasks.report.synthetic.results import PosedTask, Row
 
@@ -15,10 +15,8 @@ AREAS = ("DE", "FR", "US-CA")
 def annotation_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> list[Row]:
     """The rows of `task_annotations`; which label it is, the places of task and annotator decide."""
     names = [taint.name(name) for name in ANNOTATORS]
-    return [
-        row for each in posed_tasks for which, name in enumerate(names)
-        for row in _of_task(each, which, name, taint, revision)
-    ]  # fmt: skip
+    tasks = ((each, which, name) for each in posed_tasks for which, name in enumerate(names))
+    return [row for each, which, name in tasks for row in _of_task(each, which, name, taint, revision)]
 
 
 def _of_task(each: PosedTask, which: int, name: str, taint: Taint, revision: str) -> Iterator[Row]:
@@ -42,7 +40,7 @@ NAMES = ("Whole", "Reading contracts", "Computing taxes", "Taxes of companies", 
 PARENTS = (-1, 0, 0, 2, 2)
 
 
-def tree_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> dict[str, list[Row]]:
+def tree_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> Rows:
     """The rows by table of one tree with all criteria; who lies where is decided by the places of criteria."""
     placed = [
         (each.task.task_id, criterion, (1, 3, 4)[criterion.position % 3])
@@ -71,7 +69,7 @@ def tree_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> 
     }  # fmt: skip
 
 
-def weakness_rows(measured: Sequence[dict[str, Any]]) -> dict[str, list[Row]]:
+def weakness_rows(measured: Sequence[dict[str, Any]]) -> Rows:
     """A confirmed weakness for the first score, and one that is not confirmed for the second."""
     actual = []
     for number, score in enumerate(measured[:2]):
@@ -95,7 +93,7 @@ CHECKS = ("atomic", "objective", "self_contained", "consistent", "not_given_away
 _PROBABILITY = 0.5
 
 
-def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> dict[str, list[Row]]:
+def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> Rows:
     """The rows by table; what each reviewer says is decided by the places of task and criterion."""
     reviewed = [
         (each.number, criterion.position, {
@@ -138,12 +136,12 @@ _OFF = -0.03
 """By how much labels lower each score."""
 
 
-def label_rows(people: str, revision: str, tables: dict[str, list[Row]]) -> dict[str, list[Row]]:
+def label_rows(people: str, revision: str, tables: Rows) -> Rows:
     """The rows by table that make people's verdicts labels of one sheet, which draws every second of them."""
-    sampled = [each for each in tables["verdicts"] if each["judge"] == people and each["dataset_revision"] == revision][
-        ::2
-    ]
-    responses = sorted({each["response_id"] for each in tables["responses"] if each["dataset_revision"] == revision})
+    names = ("verdicts", "responses")
+    own = {name: [each for each in tables[name] if each["dataset_revision"] == revision] for name in names}
+    sampled = [each for each in own["verdicts"] if each["judge"] == people][::2]
+    responses = sorted({each["response_id"] for each in own["responses"]})
     return {
         "labellers": [row("labellers", judge=people, import_batch="batch-of-labels")],
         "label_sheets": [
@@ -160,7 +158,7 @@ def label_rows(people: str, revision: str, tables: dict[str, list[Row]]) -> dict
     }  # fmt: skip
 
 
-def debiased_rows(judged: Iterable[Row]) -> dict[str, list[Row]]:
+def debiased_rows(judged: Iterable[Row]) -> Rows:
     """Measures as many labels would give them, in place of those that say that there are too few."""
     return {
         "measures": [
@@ -174,7 +172,7 @@ def debiased_rows(judged: Iterable[Row]) -> dict[str, list[Row]]:
     }  # fmt: skip
 
 
-def look_rows(board: list[dict[str, Any]]) -> dict[str, list[Row]]:
+def look_rows(board: list[dict[str, Any]]) -> Rows:
     """The looks of the first model of a board beside the two that follow, each with its judge's columns."""
     first, *others = board[:3]
     judge_config = {name: first[name] for name in ("dataset_revision", "judge", "judge_config_hash", "template_hash")}

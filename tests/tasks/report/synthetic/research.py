@@ -20,7 +20,7 @@ from tasks.rules.records import Criterion, Task
 from tasks.rules.text.characters import count_alphanumeric
 from tasks.run.judge_configs import judge_configs
 from tasks.run.missing_work import model_hashes
-from tests.kit import at, job_on, row, write_jsonl, written
+from tests.kit import Rows, at, job_on, row, write_jsonl, written
 from tests.tasks.report.drilldown.drilled import tiny_job
 from tests.tasks.report.synthetic.attacks import Taint
 from tests.tasks.report.synthetic.resamples import few_resamples
@@ -85,14 +85,14 @@ def research_job(folder: Path, taint: Taint | None = None) -> Job:
     return job
 
 
-def _written(job: Job, tasks: list[Task]) -> dict[str, list[Row]]:
+def _written(job: Job, tasks: list[Task]) -> Rows:
     """The reports and what was decided on them, by table; the check that admits the tasks."""
     key = {"benchmark": BENCHMARK.name, "dataset_revision": job.data.revision}
     check = row(
         "checks", suite="ingest", check_name="any", expectation="any", table_name="rubrics", n_evaluated=len(tasks),
         n_failed=0, success=True, severity="quarantine", **key,
     )  # fmt: skip
-    actual: dict[str, list[Row]] = {"checks": [check], "responses": [], "verdicts": []}
+    actual: Rows = {"checks": [check], "responses": [], "verdicts": []}
     for model in MODELS:
         for number, task in enumerate(tasks):
             report = _report(job, key, model, number, task)

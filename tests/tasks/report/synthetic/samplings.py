@@ -1,14 +1,13 @@
 """Samplings of models in the course of time, and what may change between one and the next."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.kit import REVISION, admitted, at, criterion, response, row, verdict
+from tests.kit import REVISION, Rows, at, combined, row
+from tests.tasks.compare.comparisons import judged, tasks_of
 
-TASKS = ("t0", "t1")
-Rows = list[dict[str, Any]]
+RUBRICS = dict.fromkeys(("t0", "t1"), [(5, "Risk")] * 2)
 
 
 @dataclass(frozen=True)
@@ -29,40 +28,24 @@ class Sampling:
     other: Mapping[str, Any] = field(default_factory=dict)
 
 
-def rows_by_table(samplings: Sequence[Sampling]) -> dict[str, Rows]:
+def rows_by_table(samplings: Sequence[Sampling]) -> Rows:
     """Return the stored rows of samplings: tasks, criteria, responses and verdicts."""
-    tables: dict[str, Rows] = defaultdict(list)
-    for revision in dict.fromkeys((REVISION, *(each.revision for each in samplings))):
-        criteria = [criterion(task, i, 5.0) for task in TASKS for i in range(2)]
-        for table_name, rows in {**admitted(TASKS, n_criteria=2), "criteria": criteria}.items():
-            is_of_revision = table_name != "score_definitions"
-            tables[table_name] += [{**each, "dataset_revision": revision} if is_of_revision else each for each in rows]
-    for each in samplings:
-        _add(tables, each)
+    revisions = dict.fromkeys((REVISION, *(each.revision for each in samplings)))
+    tables = combined(*(tasks_of(RUBRICS, revision=each) for each in revisions), *map(_rows, samplings))
     # Several judge configurations of one sampling share its responses.
     tables["responses"] = list({each["response_id"]: each for each in tables["responses"]}.values())
     return tables
 
 
-def _add(tables: dict[str, Rows], sampling: Sampling) -> None:
+def _rows(sampling: Sampling) -> Rows:
     judged_s = sampling.responded_s if sampling.judged_s is None else sampling.judged_s
-    for i, task in enumerate(TASKS):
-        row = response(
-            task, sampling.model, vintage=sampling.vintage, created_at=at(sampling.responded_s),
-            dataset_revision=sampling.revision, model_config_hash=sampling.configuration,
-        )  # fmt: skip
-        row["response_id"] = "/".join(
-            (task, sampling.model, sampling.revision, sampling.configuration, sampling.vintage)
-        )
-        tables["responses"].append(row)
-        for k, value in enumerate(sampling.values[2 * i : 2 * i + 2]):
-            given = {
-                "judge": sampling.judge, "created_at": at(judged_s + 1), "dataset_revision": sampling.revision,
-                **sampling.other,
-            }  # fmt: skip
-            decided = verdict(row, criterion(task, k, 5.0), value, **given)
-            decided["verdict_id"] += f"/{sorted(given.items(), key=str)}"
-            tables["verdicts"].append(decided)
+    of_response = {
+        "vintage": sampling.vintage, "created_at": at(sampling.responded_s), "dataset_revision": sampling.revision,
+        "model_config_hash": sampling.configuration,
+    }  # fmt: skip
+    of_verdict = {"judge": sampling.judge, "created_at": at(judged_s + 1), **sampling.other}
+    decided = {"t0": sampling.values[:2], "t1": sampling.values[2:]}
+    return judged(decided, sampling.model, rubrics=RUBRICS, of_response=of_response, **of_verdict)
 
 
 FIRST = Sampling("n1", 100, (1, 0, 0, 0))
@@ -76,31 +59,27 @@ def then(**other: Any) -> list[Sampling]:
     return [replace(each, **other) for each in (SECOND, THIRD)]
 
 
-def judged(**columns: Any) -> dict[str, Any]:
-    return {"other": columns}
-
-
 SCENARIOS: dict[str, list[Sampling]] = {
     "going on": [THIRD, Sampling("base", 0, (0, 0, 0, 0)), FIRST, SECOND],
     # The scope is of the later revision, so the earlier one is the other.
     "data set": [replace(FIRST, revision="another"), SECOND, THIRD],
     "model": [FIRST, *then(configuration="second-configuration")],
-    "judge": [FIRST, *then(**judged(judge_config_hash="another"))],
-    "template": [FIRST, *then(**judged(template_hash="another"))],
-    "grading": [FIRST, *then(**judged(grading="ternary"))],
-    "data set, template": [replace(FIRST, revision="another", **judged(template_hash="another")), SECOND, THIRD],
-    "changed back": [FIRST, replace(SECOND, **judged(template_hash="another")), THIRD],
+    "judge": [FIRST, *then(other={"judge_config_hash": "another"})],
+    "template": [FIRST, *then(other={"template_hash": "another"})],
+    "grading": [FIRST, *then(other={"grading": "ternary"})],
+    "data set, template": [replace(FIRST, revision="another", other={"template_hash": "another"}), SECOND, THIRD],
+    "changed back": [FIRST, replace(SECOND, other={"template_hash": "another"}), THIRD],
     "judged by both": [
-        FIRST, SECOND, replace(SECOND, values=(1, 1, 1, 1), judged_s=250, **judged(template_hash="of the second")),
-        replace(THIRD, **judged(template_hash="of the second")),
+        FIRST, SECOND, replace(SECOND, values=(1, 1, 1, 1), judged_s=250, other={"template_hash": "of the second"}),
+        replace(THIRD, other={"template_hash": "of the second"}),
     ],
-    "a night lost": [FIRST, replace(SECOND, values=(None, 1, None, 1), **judged(template_hash="lost")), THIRD],
+    "a night lost": [FIRST, replace(SECOND, values=(None, 1, None, 1), other={"template_hash": "lost"}), THIRD],
     "two judges": [
         FIRST, SECOND, replace(FIRST, values=(1, 1, 1, 1), judge="second"),
         replace(SECOND, values=(1, 1, 1, 0), judge="second"),
     ],
     "taken over": [FIRST, SECOND, replace(THIRD, judge="second")],
-    "people": [FIRST, replace(SECOND, judge="people", **judged(**PEOPLE))],
+    "people": [FIRST, replace(SECOND, judge="people", other=PEOPLE)],
 }  # fmt: skip
 """Model -> what happened to it."""
 CONTROLLED = {

@@ -54,11 +54,8 @@ def hub_task(matter: Matter, task_id: str, number: int, taint: Taint, n_criteria
     client, amount = TEXTS["clients"][number % len(TEXTS["clients"])], f"€{dice.randint(3, 180) * 50_000:,}"
     words = {"client": client, "amount": amount, "subject": matter.subject, "accuracy": ACCURACY[matter.field]}
     turns = dice.choices(range(1, 6), (48, 24, 14, 8, 6))[0]
-    prompts = [
-        matter.opening.format(**words),
-        *(each.format(**words) for each in dice.sample(TEXTS["next"], turns - 1)),
-    ]
-    columns: dict[str, Any] = {f"prompt_{i}": taint(prompt) for i, prompt in enumerate(prompts)}
+    openings = [matter.opening, *dice.sample(TEXTS["next"], turns - 1)]
+    columns: dict[str, Any] = {f"prompt_{i}": taint(prompt.format(**words)) for i, prompt in enumerate(openings)}
     columns |= {f"response_{i}": taint(_earlier(matter, i)) for i in range(turns - 1)}
     texts = [taint(f"Figures that {client} gave: " + "; ".join(map(": ".join, matter.figures)))]
     decision, pathway = matter.labels
@@ -83,9 +80,8 @@ def _rubric(
     matter: Matter, task_id: str, words: dict[str, str], dice: random.Random, taint: Taint
 ) -> list[dict[str, Any]]:
     points = [(ACCURACY[matter.field], f"States that {point}.") for point in matter.points]
-    general = [
-        (category, title.format(**words)) for category, title in (*TEXTS["general"][matter.field], *TEXTS["shared"])
-    ]
+    titled = (*TEXTS["general"][matter.field], *TEXTS["shared"])
+    general = [(category, title.format(**words)) for category, title in titled]
     good = dice.sample(points, min(len(points), dice.randint(5, 7))) + dice.sample(general, dice.randint(4, 6))
     rubric = [(*each, dice.choices(list(SEVERITIES)[:3], (35, 45, 20))[0]) for each in good]
     for category, severity, title in dice.sample(TEXTS["mistakes"], dice.randint(1, 3)):

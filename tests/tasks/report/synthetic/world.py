@@ -25,16 +25,8 @@ from tasks.measures import LABELS, renew
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.run.judge_configs import judge_configs
 from tasks.run.missing_work import model_hashes
-from tests.kit import written
-from tests.tasks.report.synthetic.analyses import (
-    annotation_rows,
-    debiased_rows,
-    label_rows,
-    look_rows,
-    review_rows,
-    tree_rows,
-    weakness_rows,
-)
+from tests.kit import Rows, written
+from tests.tasks.report.synthetic import analyses
 from tests.tasks.report.synthetic.attacks import Taint
 from tests.tasks.report.synthetic.contenders import CONTENDERS, JUDGES, NIGHTS, OLDER_NIGHT, OUTSIDER, PEOPLE, run_of
 from tests.tasks.report.synthetic.data import Names, job_for, write_data
@@ -53,20 +45,20 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     """Build the warehouse in a folder, and the job that it belongs to; each call makes the same, times apart."""
     taint = Taint(hostile)
     everybody = (*(each.label for each in (*CONTENDERS, OUTSIDER)), *JUDGES, PEOPLE)
-    names = Names(
-        {name: taint.name(name) for name in everybody}, {night: taint(night) for night in (OLDER_NIGHT, *NIGHTS)}
-    )
+    labels = {name: taint.name(name) for name in everybody}
+    names = Names(labels, {night: taint(night) for night in (OLDER_NIGHT, *NIGHTS)})
     job = job_for(folder / "data", folder / "warehouse", names)
     older = job_for(folder / "older", job.warehouse, names)
     _, _, earlier = _filled(older, names, (OLDER_NIGHT,), taint, every=2)
-    job, posed_tasks, tables = _filled(job, names, (_PINNED, *NIGHTS), taint)
+    # Half of the tasks hold every attack several times.
+    job, posed_tasks, tables = _filled(job, names, (_PINNED, *NIGHTS), taint, every=1 + hostile)
     tables |= _control(job, names, posed_tasks, tables)
     tables |= {table: rows + tables[table] for table, rows in earlier.items()}
     written(job.warehouse, tables | run_rows(job.settings, names.nights, tables, taint))
-    written(job.warehouse, {"task_annotations": annotation_rows(posed_tasks, job.data.revision, taint)})
-    written(job.warehouse, review_rows(posed_tasks, job.data.revision, taint))
-    written(job.warehouse, tree_rows(posed_tasks, job.data.revision, taint))
-    written(job.warehouse, label_rows(names.labels[PEOPLE], job.data.revision, tables))
+    written(job.warehouse, {"task_annotations": analyses.annotation_rows(posed_tasks, job.data.revision, taint)})
+    written(job.warehouse, analyses.review_rows(posed_tasks, job.data.revision, taint))
+    written(job.warehouse, analyses.tree_rows(posed_tasks, job.data.revision, taint))
+    written(job.warehouse, analyses.label_rows(names.labels[PEOPLE], job.data.revision, tables))
     assemble(job)
     select_hard(job, must_select=False)
     for night in NIGHTS[1:]:
@@ -89,30 +81,29 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
         )
         query = "select * from leaderboard where is_primary and judge_trial = 1 and dataset_revision = ? order by all"
         board = reader.rows(f"{query} limit 3", [job.data.revision])
-    written(job.warehouse, weakness_rows(measured) | {"cascade_rules": rows_of(given, cascades)} | look_rows(board))
-    written(job.warehouse, debiased_rows(labelled))
+    looks = {"cascade_rules": rows_of(given, cascades)} | analyses.look_rows(board)
+    written(job.warehouse, analyses.weakness_rows(measured) | looks)
+    written(job.warehouse, analyses.debiased_rows(labelled))
     Warehouse(job.warehouse).publish()
     return job
 
 
 def _filled(
     job: Job, names: Names, nights: Sequence[str], taint: Taint, every: int = 1
-) -> tuple[Job, list[PosedTask], dict[str, list[Row]]]:
+) -> tuple[Job, list[PosedTask], Rows]:
     """Write and ingest a job's data set, with every so manieth task; the job, its tasks, and what some nights made."""
     *posed_tasks, refused = write_data(Path(job.settings.dataset.source), taint, every)
     job = with_revision(job)
     revision = job.data.revision
-    tables: dict[str, list[Row]] = {"responses": [], "verdicts": []}
+    tables: Rows = {"responses": [], "verdicts": []}
     for sampling in _samplings(job, names, nights):
         responded = list(response_rows(sampling, posed_tasks, revision, taint))
         tables["responses"] += [response for _, response in responded]
         for grader, of_responses in _graded(job, names, sampling, responded):
             tables["verdicts"] += verdict_rows(grader, sampling, of_responses, taint)
     # The rows of the checks are there before the tasks, so that these are admitted as soon as they are ingested.
-    written(
-        job.warehouse,
-        check_rows(revision, [each.task for each in (*posed_tasks, refused)], refused.task.task_id, tables),
-    )
+    tasks = [each.task for each in (*posed_tasks, refused)]
+    written(job.warehouse, check_rows(revision, tasks, refused.task.task_id, tables))
     ingest(job)
     return job, posed_tasks, tables
 
@@ -147,9 +138,7 @@ def _graded(
         yield people, [each for each in first if each[0].number % 5 == 0]
 
 
-def _control(
-    job: Job, names: Names, posed_tasks: Sequence[PosedTask], tables: dict[str, list[Row]]
-) -> dict[str, list[Row]]:
+def _control(job: Job, names: Names, posed_tasks: Sequence[PosedTask], tables: Rows) -> Rows:
     """The first judge's control set, chosen of what it decided on pinned responses, and its nights."""
     judge = judge_configs(job, BENCHMARK)[0].columns
     own = [
