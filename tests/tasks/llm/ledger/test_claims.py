@@ -80,9 +80,7 @@ async def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(
 
 
 async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(calling: Calling, serve: Serve) -> None:
-    server = serve(
-        lambda request, _n: REFUSED if "refuse" in request["messages"][0]["content"] else HttpResponse("yes")
-    )
+    server = serve(lambda request, _n: REFUSED if "no" in request["messages"][0]["content"] else HttpResponse("yes"))
     calls = [call_to(server, f"{what} {number}") for number in range(15) for what in ("no", "yes")]
     async with calling.opened() as (gateway, ledger):
         with closing(Ledger(calling.folder)) as theirs:
