@@ -1,5 +1,7 @@
 """A server that responds to every request in one way, on any path, and keeps a record of it: no provider at all."""
 
+import json
+import ssl
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -18,6 +20,11 @@ class Seen:
     body: bytes
     n_sent: int = 0
 
+    @property
+    def json(self) -> Any:
+        """The body as a document."""
+        return json.loads(self.body)
+
 
 @dataclass(frozen=True)
 class Plain:
@@ -31,15 +38,19 @@ class Plain:
 class AnyServer:
     """The server, from a thread of its own, on an address of this machine."""
 
-    def __init__(self, http_response: Plain | Callable[[Seen], Plain], host: str = "127.0.0.1") -> None:
+    def __init__(
+        self, http_response: Plain | Callable[[Seen], Plain], host: str = "127.0.0.1", tls: ssl.SSLContext | None = None
+    ) -> None:
         self.seen: list[Seen] = []
         self._respond = http_response if callable(http_response) else lambda _: http_response
         self._server = ThreadingHTTPServer((host, 0), self._handler())
         self._server.daemon_threads = True
-        self.address = f"http://{host}:{self._server.server_address[1]}"
+        self.address = f"{'https' if tls else 'http'}://{host}:{self._server.server_port}"
+        if tls:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, name="anything", daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), name="anything", daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:

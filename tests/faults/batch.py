@@ -3,14 +3,16 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from aiohttp import web
 
-from tests.faults.behaviours import Behaviour, Book, Entry, HttpResponse, Request, flaw_of
+from tests.faults.behaviours import Behaviour, Entry, HttpResponse, Request, flaw_of
 from tests.faults.bodies import CONVERSATION, error_json, json_of, send, send_json
+
+if TYPE_CHECKING:
+    from tests.faults.server import FaultServer
 
 
 @dataclass
@@ -36,20 +38,16 @@ async def refuse(http: web.BaseRequest, message: str, status: int = 400) -> web.
     return await send_json(http, error_json(message), status)
 
 
-Flaw = dict[str, Any]
-
 _LOST = {"code": "request_timeout", "message": "The request could not be completed in time."}
 _NO_RESPONSE = {"code": "batch_expired", "message": "This request could not be executed before the batch expired."}
 
 
-def read_lines(content: bytes, endpoint: str) -> tuple[dict[str, Request], list[Flaw]]:
-    """The requests of an input file by custom id, and what is wrong with the file."""
+def read_lines(content: bytes, endpoint: str) -> dict[str, Request]:
+    """The requests of an input file by custom id; none if the file is not sound."""
     lines = [json.loads(text) for text in content.splitlines()]
     requests = {line["custom_id"]: line["body"] for line in lines}
     is_sound = len(requests) == len(lines) and {("POST", endpoint)} == {(line["method"], line["url"]) for line in lines}
-    if is_sound and 1 == len({request["model"] for request in requests.values()}):
-        return requests, []
-    return {}, [{"code": "invalid_file", "message": "Names repeat, or models or endpoints differ.", "line": None}]
+    return requests if is_sound and 1 == len({request["model"] for request in requests.values()}) else {}
 
 
 @dataclass(frozen=True)
@@ -93,17 +91,7 @@ BatchEnd = Literal["completed", "failed", "expired"]
 
 _PATH = "/v1/batches"
 _UNDER_WAY = ("validating", "in_progress")
-_AS_A_WHOLE: Flaw = {"code": "token_limit_exceeded", "message": "Enqueued token limit reached.", "line": None}
-
-
-class Settings(Protocol):
-    """The settings that the owner of the batches may change at any time."""
-
-    behaviour: Behaviour
-    polls_until_done: int
-    batch_end: BatchEnd
-    responses_before_end: int
-    written: Callable[[bytes, int], bytes]
+_AS_A_WHOLE = {"code": "token_limit_exceeded", "message": "Enqueued token limit reached.", "line": None}
 
 
 @dataclass
@@ -114,8 +102,6 @@ class Batch:
     request: dict[str, Any]
     lines: list[tuple[str, Entry]]
     """(custom id, entry) of every request."""
-    flaws: list[Flaw]
-    """What is wrong with the input file."""
     created_at: int = field(default_factory=lambda: int(time.time()))
     status: str = "validating"
     polls: int = 0
@@ -123,7 +109,7 @@ class Batch:
     failed: int = 0
     output_file_id: str | None = None
     error_file_id: str | None = None
-    errors: list[Flaw] = field(default_factory=list)
+    errors: list[dict[str, Any]] = field(default_factory=list)
     ending: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def described(self) -> dict[str, Any]:
@@ -142,9 +128,9 @@ class Batch:
 class Batches:
     """All batches, and the endpoints for them and their files."""
 
-    def __init__(self, settings: Settings, book: Book) -> None:
-        self._settings = settings
-        self._book = book
+    def __init__(self, server: "FaultServer") -> None:
+        """Follow the settings of a server, which may change at any time, and keep its book."""
+        self._server = server
         self._files: dict[str, StoredFile] = {}
         self._batches: dict[str, Batch] = {}
 
@@ -180,13 +166,15 @@ class Batches:
             return await refuse(http, "Invalid 'input_file_id'.")
         if request.get("endpoint") not in CONVERSATION or request.get("completion_window") != "24h":
             return await refuse(http, "Invalid 'endpoint' or 'completion_window'.")
-        requests, flaws = read_lines(source.content, request["endpoint"])
+        requests = read_lines(source.content, request["endpoint"])
+        if not requests:
+            return await refuse(http, "Names repeat, or models or endpoints differ.")
         headers = {name.lower(): value for name, value in http.headers.items()}
         lines = [
-            (custom_id, self._book.enter(_PATH, request, headers, in_batch=True))
+            (custom_id, self._server.enter(_PATH, request, headers, in_batch=True))
             for custom_id, request in requests.items()
         ]
-        batch = Batch(f"batch_{len(self._batches) + 1:06d}", request, lines, flaws)
+        batch = Batch(f"batch_{len(self._batches) + 1:06d}", request, lines)
         self._batches[batch.id] = batch
         return await send_json(http, batch.described())
 
@@ -206,28 +194,28 @@ class Batches:
         if batch is None:
             return await refuse(http, "No such batch.", 404)
         async with batch.ending:
-            if batch.status in _UNDER_WAY and not batch.flaws and batch.polls < self._settings.polls_until_done:
+            if batch.status in _UNDER_WAY and batch.polls < self._server.polls_until_done:
                 batch.polls += 1
                 batch.status = "in_progress"
             elif batch.status in _UNDER_WAY:
-                await self._end(batch, "failed" if batch.flaws else self._settings.batch_end)
+                await self._end(batch, self._server.batch_end)
         return await send_json(http, batch.described())
 
     async def _end(self, batch: Batch, end: str) -> None:
         """Process the requests and put the results into files."""
-        n_responses = {"completed": len(batch.lines), "failed": 0}.get(end, self._settings.responses_before_end)
+        n_responses = {"completed": len(batch.lines), "failed": 0}.get(end, self._server.responses_before_end)
         results: list[RequestResult] = []
         for index, (custom_id, entry) in enumerate(batch.lines):
             results.append(
-                result_of(custom_id, entry, batch.request["endpoint"], self._settings.behaviour)
+                result_of(custom_id, entry, batch.request["endpoint"], self._server.behaviour)
                 if index < n_responses
                 else _result(custom_id, entry, None, _NO_RESPONSE)
             )
-            self._book.close(entry, in_batch=True)
+            self._server.close(entry, in_batch=True)
             if index % 50 == 49:
                 await asyncio.sleep(0)  # others are served meanwhile
         if end == "failed":
-            batch.errors = batch.flaws or [_AS_A_WHOLE]
+            batch.errors = [_AS_A_WHOLE]
         else:  # their order is not that of the requests
             results.sort(key=lambda result: result.entry.digest)
             good, bad = ([each for each in results if each.is_good == is_good] for is_good in (True, False))
@@ -239,5 +227,5 @@ class Batches:
     def _file_of(self, name: str, results: list[RequestResult]) -> str | None:
         if not results:
             return None
-        content = b"".join(self._settings.written(result.line, n) for n, result in enumerate(results, start=1))
+        content = b"".join(self._server.written(result.line, n) for n, result in enumerate(results, start=1))
         return self._store(name, "batch_output", content).id

@@ -5,7 +5,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -34,15 +34,13 @@ def _content_digest(request: Request) -> str:
 
 
 def messages_of(request: Request) -> list[dict[str, Any]]:
-    """The conversation of a request: `messages` of a chat completion, `instructions` and `input` of a response."""
+    """The conversation of a request: `messages` of a chat completion, `input` of a response, `state` of decisions."""
     if "messages" in request:
         messages: list[dict[str, Any]] = request["messages"]
         return messages
     given = request.get("input") or request.get("state") or []
     given = [given] if isinstance(given, str) else list(given)
-    items = [{"role": "user", "content": item} if isinstance(item, str) else item for item in given]
-    instructions = request.get("instructions")
-    return [{"role": "system", "content": instructions}, *items] if instructions else items
+    return [{"role": "user", "content": item} if isinstance(item, str) else item for item in given]
 
 
 def text_of(message: dict[str, Any]) -> str:
@@ -70,13 +68,8 @@ def flaw_of(request: object, field: str) -> str | None:
         return "The body is not a JSON object."
     if not isinstance(request.get("model"), str):
         return "You must provide a model parameter."
-    conversation = request.get(field)
-    items = [conversation] if field == "input" and isinstance(conversation, str) else conversation
-    if field == "questions" and isinstance(conversation, dict):
-        items = list(conversation.values())
-    kinds = dict | str if field == "input" else dict
-    is_one = isinstance(items, list) and all(isinstance(each, kinds) for each in items)
-    return None if is_one else f"Missing or malformed parameter: '{field}'."
+    kinds = {"messages": list, "input": list | str, "questions": list | dict}
+    return None if isinstance(request.get(field), kinds[field]) else f"Missing or malformed parameter: '{field}'."
 
 
 def criterion_of(prompt: str) -> str:
@@ -162,28 +155,19 @@ def decisions(request: Request) -> list[dict[str, Any]]:
         if words:
             of_words = [{"value": w["value"], "probability": o / sum(odds)} for w, o in zip(words, odds, strict=True)]
             best = max(of_words, key=lambda each: each["probability"])
-            given.append(
-                {
-                    "type": "choice",
-                    "name": name,
-                    "choice": best["value"],
-                    "probabilities": of_words,
-                    "confidence": best["probability"],
-                }
-            )
+            of_choice = {"choice": best["value"], "probabilities": of_words, "confidence": best["probability"]}
+            given.append({"type": "choice", "name": name, **of_choice})
         else:
-            given.append(
-                {"type": "predicate", "name": name, "probability": probability_of(text, wording["instructions"])}
-            )
+            probability = probability_of(text, wording["instructions"])
+            given.append({"type": "predicate", "name": name, "probability": probability})
     return given
 
 
 def criteria_of(prompt: str) -> list[str]:
     """The criteria that the prompt of a judge of groups lists."""
     listed = re.findall(r"\n\[(\d{16}) criterion 1 of \d+\]\n", prompt)
-    return (
-        re.split(rf"\[{listed[-1]} (?:criterion \d+ of \d+|end of the criteria)\]\n?", prompt)[1:-1] if listed else []
-    )
+    mark = rf"\[{listed[-1]} (?:criterion \d+ of \d+|end of the criteria)\]\n?" if listed else prompt
+    return re.split(mark, prompt)[1:-1] if listed else []
 
 
 def entries(prompt: str) -> list[dict[str, Any]]:
@@ -222,17 +206,17 @@ def well_behaved(request: Request, _number: int) -> HttpResponse:
     return HttpResponse(f"An answer to {digest[:12]} by {request['model']}.")
 
 
-def _failed(status: int, kind: str, message: str, **headers: str) -> HttpResponse:
+def failed(status: int, message: str = "no", code: str | None = None, kind: str = "", **headers: str) -> HttpResponse:
+    """An error as OpenAI tells it; a header's name is written with underscores."""
+    error = {"message": message, "type": kind or f"error_{status}", "param": None, "code": code}
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return HttpResponse(
-        status=status, error={"message": message, "type": kind, "param": None, "code": None}, headers=named
-    )
+    return HttpResponse(status=status, error=error, headers=named)
 
 
 FAULTS: dict[str, Callable[[HttpResponse], HttpResponse]] = {
-    "rate_limit": lambda _: _failed(429, "rate_limit_error", "Too many requests.", Retry_After="0"),
-    "server_error": lambda _: _failed(500, "server_error", "The server had an error."),
-    "overloaded": lambda _: _failed(503, "server_error", "The engine is overloaded.", Retry_After="0"),
+    "rate_limit": lambda _: failed(429, "Too many requests.", kind="rate_limit_error", Retry_After="0"),
+    "server_error": lambda _: failed(500, "The server had an error.", kind="server_error"),
+    "overloaded": lambda _: failed(503, "The engine is overloaded.", kind="server_error", Retry_After="0"),
     "cut_connection": lambda _: HttpResponse(cuts_connection=True),
     "cut_body": lambda good: replace(good, cuts_body=True),
     "no_choices": lambda good: replace(good, choices=0),
@@ -243,15 +227,13 @@ FAULTS: dict[str, Callable[[HttpResponse], HttpResponse]] = {
 """Kind of fault -> what it makes of a good response. All of them may pass when the call is made again."""
 
 
-def seeded_faults(
-    seed: int, rate: float, *, then: Behaviour = well_behaved, kinds: Collection[str] = tuple(FAULTS)
-) -> Behaviour:
+def seeded_faults(seed: int, rate: float, *, then: Behaviour = well_behaved) -> Behaviour:
     """A behaviour that has a fault in about `rate` of all calls and otherwise responds as `then` does.
 
     Which calls those are and which fault they get depends on the seed, the request and its number alone, so it is the
     same in every run and in whatever order requests arrive. A call that is made again is decided anew.
     """
-    chosen = [FAULTS[kind] for kind in kinds]
+    chosen = list(FAULTS.values())
 
     def behaviour(request: Request, number: int) -> HttpResponse:
         reply = then(request, number)
@@ -299,13 +281,10 @@ class Entry:
     """A completion was made for it, so it is on the bill, even if nobody received it."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Book:
-    """All entries in order of arrival. With `keeps` off only the counts are kept, for runs of very many requests."""
+    """All entries in order of arrival."""
 
-    keeps: bool = True
-    on_response: Callable[[Entry], None] | None = None
-    """Called with each entry when its response is sent."""
     entries: list[Entry] = field(default_factory=list)
     in_hand: int = 0
     most_in_hand: int = 0
@@ -319,8 +298,7 @@ class Book:
             number = self._seen.get(request.digest, 0)
             self._seen[request.digest] = number + 1
             entry = Entry(number, path, request, headers, request.digest, time.monotonic())
-            if self.keeps:
-                self.entries.append(entry)
+            self.entries.append(entry)
             if not in_batch:
                 self.in_hand += 1
                 self.most_in_hand = max(self.most_in_hand, self.in_hand)
@@ -332,5 +310,3 @@ class Book:
         with self._lock:
             if not in_batch:
                 self.in_hand -= 1
-        if self.on_response is not None:
-            self.on_response(entry)

@@ -14,7 +14,7 @@ from typing import Any
 from aiohttp import web
 from multidict import CIMultiDict
 
-from tests.faults.behaviours import HttpResponse, Request, digest_of, prompt_tokens_of
+from tests.faults.behaviours import HttpResponse, Request, digest_of, failed, prompt_tokens_of
 
 CHAT, RESPONSES, EMBEDDINGS = "/v1/chat/completions", "/v1/responses", "/v1/embeddings"
 DECISIONS, SYSTEM_ONE = "/v1/decisions", "/v1/systemone"
@@ -49,7 +49,7 @@ def json_of(path: str, request: Request, reply: HttpResponse) -> dict[str, Any]:
     if reply.error is not None:
         return {"error": reply.error}
     if reply.status >= 400:
-        return error_json(f"status {reply.status}", "server_error" if reply.status >= 500 else None)
+        return error_json(f"status {reply.status}", "server_error" if reply.status >= 500 else "invalid_request_error")
     if path == EMBEDDINGS:
         return _embeddings(request, reply)
     if path in {DECISIONS, SYSTEM_ONE}:
@@ -93,9 +93,9 @@ def words_vector(text: str) -> list[float]:
     return vector
 
 
-def error_json(message: str, kind: str | None = None, code: str | None = None) -> dict[str, Any]:
+def error_json(message: str, kind: str = "invalid_request_error") -> dict[str, Any]:
     """An error as OpenAI tells it."""
-    return {"error": {"message": message, "type": kind or "invalid_request_error", "param": None, "code": code}}
+    return {"error": failed(400, message, kind=kind).error}
 
 
 def _head(request: Request, reply: HttpResponse, kind: str) -> dict[str, Any]:

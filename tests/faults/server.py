@@ -16,7 +16,7 @@ from aiohttp.typedefs import Handler
 
 from tests.faults import behaviours, bodies
 from tests.faults.batch import BatchEnd, Batches
-from tests.faults.behaviours import Behaviour, Entry, HttpResponse, Request, is_judge_request, meets, well_behaved
+from tests.faults.behaviours import Behaviour, Book, Entry, HttpResponse, Request, is_judge_request, meets, well_behaved
 
 __all__ = ["Behaviour", "Entry", "FaultServer", "HttpResponse", "Request", "is_judge_request", "meets", "well_behaved"]
 
@@ -25,16 +25,14 @@ _PATIENCE_S = 0.01
 _START_S = 30
 
 
-class FaultServer:
+class FaultServer(Book):
     """The server; `behaviour` makes the response to a request, given how many requests of the same content came before.
 
     As a context manager it serves from a thread of its own. The settings may be assigned at any time.
     """
 
-    def __init__(
-        self, behaviour: Behaviour = well_behaved, *, host: str = "127.0.0.1", port: int = 0, keeps_book: bool = True,
-        on_response: Callable[[Entry], None] | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, behaviour: Behaviour = well_behaved, *, host: str = "127.0.0.1", port: int = 0) -> None:
+        super().__init__()
         self.behaviour = behaviour
         self.polls_until_done = 0
         """How many times a batch is told to be in progress before it ends."""
@@ -46,8 +44,7 @@ class FaultServer:
         """A line of a batch's results as it stands in the file, given its number there."""
         self.strikes: Callable[[str], int | None] = lambda _: None
         """Given method and path of a request: the error that comes instead, 0 to do as asked but say nothing, None."""
-        self._book = behaviours.Book(keeps_book, on_response)
-        self._batches = Batches(self, self._book)
+        self._batches = Batches(self)
         self._socket = socket.create_server((host, port), backlog=_BACKLOG)
         self._address: tuple[str, int] = self._socket.getsockname()
         self._thread: threading.Thread | None = None
@@ -62,27 +59,12 @@ class FaultServer:
     @property
     def book(self) -> list[Request]:
         """The requests in order of arrival."""
-        return [entry.request for entry in self._book.entries]
-
-    @property
-    def entries(self) -> list[Entry]:
-        """The requests and what became of them, in order of arrival."""
-        return self._book.entries
+        return [entry.request for entry in self.entries]
 
     @property
     def paid(self) -> list[Entry]:
         """The entries for which a completion was made, delivered or not."""
-        return [entry for entry in self._book.entries if entry.is_paid]
-
-    @property
-    def in_hand(self) -> int:
-        """The number of requests that wait for their response."""
-        return self._book.in_hand
-
-    @property
-    def most_in_hand(self) -> int:
-        """The highest number of requests that waited for their response at once."""
-        return self._book.most_in_hand
+        return [entry for entry in self.entries if entry.is_paid]
 
     @property
     def samples(self) -> list[Request]:
@@ -152,7 +134,7 @@ class FaultServer:
             flaw = "Streamed responses are not served here."
         if flaw is not None:
             return await bodies.send_json(http, bodies.error_json(flaw), 400)
-        entry = self._book.enter(path, request, {k.lower(): v for k, v in http.headers.items()})
+        entry = self.enter(path, request, {k.lower(): v for k, v in http.headers.items()})
         try:
             reply = self.behaviour(entry.request, entry.number)
             if reply.delay_s:
@@ -164,4 +146,4 @@ class FaultServer:
             entry.status, entry.is_paid = reply.status, reply.is_completion
             return await bodies.send(http, body, reply, content_type=kind)
         finally:
-            self._book.close(entry)
+            self.close(entry)

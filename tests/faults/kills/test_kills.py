@@ -1,17 +1,20 @@
-"""Runs that are killed, doubled, signalled, out of disk or time: nothing is lost, or paid again without need."""
+"""Runs that are killed, doubled, out of disk or time: nothing is lost, or paid again without need."""
 
+import itertools
 import os
+import random
 import shutil
 import signal
+import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.faults.behaviours import Behaviour, HttpResponse, Request, is_judge_request, well_behaved
-from tests.faults.kills.killing import Killing, provider
-from tests.faults.kills.starting import Run, Stages, configured, recorded, started_stages, tables
+from tests.faults.behaviours import Behaviour, HttpResponse, seeded_faults, slowed, well_behaved
+from tests.faults.kills.starting import TICK_S, Run, Stages, configured, recorded, started_stages, tables
 from tests.faults.server import FaultServer
 from tests.kit import rows_in, until
 from tests.warehouse.parts import forget_parts
@@ -19,17 +22,91 @@ from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
 
+SEED, FAULT_RATE, LATENCY_S = 20251114, 0.02, 0.05
+LONGEST_S, SHARE_FROM_START = 0.4, 0.3
+GOOD = HttpResponse("good")
+FAULTY, GOOD_OR_FAULTY = (seeded_faults(SEED, FAULT_RATE, then=then) for then in (well_behaved, lambda *_: GOOD))
+
+
+class Killing:
+    """Runs over one prepared warehouse against one provider, killed at random instants.
+
+    An instant is drawn up to `LONGEST_S` after the first reply of a process, or in a share of cases up to twice that
+    after its start. `n_again` are replies that were paid although the call had one before.
+    """
+
+    def __init__(self, folder: Path, server: FaultServer, start: Callable[[Path, Path], Run]) -> None:
+        self.folder, self.server, self.start = folder, server, start
+        self.n_kills = self.n_again = 0
+        self._draw = random.Random(SEED)
+        self._undisturbed = self._warehouse("undisturbed")
+        run = self.start(self.folder, self._undisturbed)
+        assert 0 == run.wait(), run.complaint
+        self._expected = self._good_replies()
+        assert {1, 2} == set(self._expected.values()), "a reply was paid twice without any kill"
+
+    def kill(self, n_kills: int) -> None:
+        """Kill so often, over as many runs as that takes; each is let come to its end and compared.
+
+        Raises:
+            AssertionError: something was lost, doubled or paid again without need.
+        """
+        while self.n_kills < n_kills:
+            warehouse, before = self._warehouse("killed"), self._good_replies()
+            while self._is_killed(self.start(self.folder, warehouse), n_kills):
+                pass
+            self._compare(warehouse, self._good_replies() - before)
+            shutil.rmtree(warehouse)
+
+    def _warehouse(self, name: str) -> Path:
+        return Path(shutil.copytree(self.folder / "data", self.folder / name))
+
+    def _is_killed(self, run: Run, n_kills: int) -> bool:
+        """Let a run come to its end, or kill it before, with all that it has started."""
+        if is_killed := self.n_kills < n_kills and self._instant_comes(run):
+            os.killpg(run.pid, signal.SIGKILL)
+            self.n_kills += 1
+        assert (-signal.SIGKILL if is_killed else 0) == run.wait(), run.complaint
+        until(lambda: run.members() == [], within_s=20)
+        return is_killed
+
+    def _instant_comes(self, run: Run) -> bool:
+        """Wait for the instant of the next kill; False when the run ends before it."""
+        longest_s, n_calls = 2 * LONGEST_S, len(self.server.entries)
+        if self._draw.random() >= SHARE_FROM_START:
+            longest_s = LONGEST_S
+            while len(self.server.entries) == n_calls and run.poll() is None:
+                time.sleep(TICK_S)
+        at_s = time.monotonic() + self._draw.uniform(0, longest_s)
+        while time.monotonic() < at_s and run.poll() is None:
+            time.sleep(TICK_S)
+        return run.poll() is None
+
+    def _good_replies(self) -> Counter[str]:
+        """The number of good replies to each request: paid, and none of the provider's faults."""
+        paid = (entry for entry in self.server.paid if GOOD_OR_FAULTY(entry.request, entry.number) == GOOD)
+        return Counter(entry.digest for entry in paid)
+
+    def _compare(self, warehouse: Path, paid: Counter[str]) -> None:
+        stored, wanted = tables(warehouse), tables(self._undisturbed)
+        for name, rows in wanted.items():
+            differing = [pair for pair in itertools.zip_longest(stored[name], rows) if pair[0] != pair[1]]
+            assert [] == differing[:2], f"{name} differ from those of the undisturbed run"
+        twice = [key for key, count in recorded(warehouse).items() if count > 1]
+        assert [] == twice, "replies were called for again although their commit had been acknowledged"
+        assert self._expected.keys() == paid.keys()
+        assert self._expected <= paid, "a row has no reply behind it"
+        self.n_again += (paid - self._expected).total()
+
 
 @pytest.mark.parametrize(("kills", "judge"), [
-    (3, {}),
-    (2, {"kind": "decisions", "criteria_per_call": 3}),
-    (2, {"criteria_per_call": 4}),
+    (2, {}), (2, {"kind": "decisions", "criteria_per_call": 3}), (2, {"criteria_per_call": 4}),
     pytest.param(10, {}, marks=pytest.mark.long),
 ])  # fmt: skip
 def test_a_stage_that_is_killed_again_and_again_ends_as_if_undisturbed(
     tmp_path: Path, kills: int, judge: dict[str, Any]
 ) -> None:
-    with provider() as server:
+    with FaultServer(slowed(LATENCY_S, FAULTY)) as server:
         configured(tmp_path, server.api_base, **judge)
         killing = Killing(tmp_path, server, started_stages().start)
         killing.kill(kills)
@@ -100,29 +177,6 @@ def test_a_run_goes_on_with_what_a_killed_one_at_its_side_had_in_hand(stages: St
         assert len(server.paid) <= N_CALLS + 8
     assert {1} == set(recorded(data).values())
     assert is_complete(data)
-
-
-@pytest.mark.long
-def test_a_clock_that_jumps_back_between_two_runs_loses_and_doubles_nothing(stages: Stages, tmp_path: Path) -> None:
-    def fails_at_times(request: Request, number: int) -> HttpResponse:
-        text = request["messages"][0]["content"]
-        if is_judge_request(request) and sum(map(ord, text)) % 3 == 0:
-            return HttpResponse("no verdict")
-        return well_behaved(request, number)
-
-    with FaultServer(fails_at_times) as server:
-        data = configured(tmp_path, server.api_base)
-        assert 0 == stages.start(tmp_path, data).wait()
-        failed = [row["verdict_id"] for row in tables(data)["verdicts"] if row["status"] == "parse_error"]
-        assert len(failed) > 50
-        server.behaviour = well_behaved
-        n_calls = len(server.book)
-        assert 0 == stages.start(tmp_path, data, clock_s=-3600.0).wait()
-        assert is_complete(data)
-        again = Counter(entry.digest for entry in server.entries[n_calls:])
-        assert {1} == set(again.values())
-        assert len(again) <= len(failed)
-    assert ["done", "done"] == outcomes(data)
 
 
 def test_a_disk_that_is_full_for_the_ledger_costs_no_recorded_reply(stages: Stages, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Every command: its help, and what it refuses in one line without leaving anything; `tests/golden` keeps the rest.
 
-`tests.golden.outputs.COMMANDS` is the table of commands with exit codes and outputs, on warehouses with results.
+`tests/golden/commands.yaml` is the table of commands with exit codes and outputs, on warehouses with results.
 """
 
 import re

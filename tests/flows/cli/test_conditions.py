@@ -13,7 +13,7 @@ from flows.run.config import load_job
 from tasks.aggregate import aggregate
 from tests.flows.conftest import Run
 from tests.kit import combined, written
-from tests.tasks.compare.comparisons import Rubric, judged, own_hard, tasks_of
+from tests.tasks.compare.comparisons import Rubric, judged, tasks_of
 
 N_TASKS = 30
 MANY: dict[str, Rubric] = {f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(N_TASKS)}
@@ -34,7 +34,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = combined(
         tasks_of(MANY), judged(plain, "plain", rubrics=MANY), judged(search, "search", rubrics=MANY),
         judged(plain | {names[0]: [1, 1.0]}, "odd", rubrics=MANY), judged(plain, "twin", rubrics=MANY),
-        judged({task: [1, 1.0] for task in names}, "shifted", rubrics=MANY), own_hard(names[:20]),
+        judged({task: [1, 1.0] for task in names}, "shifted", rubrics=MANY),
     )  # fmt: skip
     written(folder, rows).publish()
     return folder

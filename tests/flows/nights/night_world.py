@@ -10,11 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tests.faults.anything import Plain
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import Entry, FaultServer, HttpResponse, Request, is_judge_request, meets, well_behaved
 from tests.flows.conftest import CONCURRENCY, PROJECT, Command, Done
 from tests.kit import endpoint
-from tests.tasks.alerts.servers import Hook, Reply, serving_hook
+from tests.tasks.alerts.servers import Hook
 
 N_CONTROL = 20
 """Control verdicts of a night."""
@@ -128,11 +129,11 @@ class NightWorld:
     def watched(self, *arguments: str, code: int = 0, **weather: Any) -> Seen:
         """A command in this process, with all that it brought about."""
         self.server.behaviour = Weather(**weather)
-        before = len(self.server.entries), len(self.receiver.calls), len(self.switch.calls)
+        before = len(self.server.entries), len(self.receiver.seen), len(self.switch.seen)
         output = self.command(*arguments, "--warehouse", "data", code=code)
         return Seen(
-            output, self.server.entries[before[0] :], [call.json for call in self.receiver.calls[before[1] :]],
-            len(self.switch.calls) - before[2],
+            output, self.server.entries[before[0] :], [call.json for call in self.receiver.seen[before[1] :]],
+            len(self.switch.seen) - before[2],
         )  # fmt: skip
 
 
@@ -140,8 +141,8 @@ class NightWorld:
 def night_world(folder: Path) -> Iterator[NightWorld]:
     """A world with a copy of the sample, nothing done yet; one of the two receivers always fails."""
     shutil.copy(SAMPLE, folder / "tasks.jsonl")
-    with FaultServer() as server, serving_hook() as receiver, serving_hook() as failing, serving_hook() as switch:
-        failing.plan = [Reply(500)] * 1_000
+    with FaultServer() as server, Hook() as receiver, Hook() as failing, Hook() as switch:
+        failing.plan = [Plain(500)] * 1_000
         world = NightWorld(Command(folder), server, receiver, failing, switch)
         world.configure()
         yield world

@@ -11,7 +11,7 @@ import trustme
 
 from tasks.alerts.findings import Alert, NightRun
 from tasks.config.operations import Alerts
-from tests.tasks.alerts.servers import Hook, serving_hook
+from tests.tasks.alerts.servers import Hook
 
 NIGHT = NightRun("2026-11-22", "a-run", "prbench", "warehouse/data")
 DROP = Alert("score_drop", "a-model", "a-model fell by 0.043 on finance", {"difference": -0.043, "split": "finance"})
@@ -46,5 +46,5 @@ def trust(tmp_path_factory: pytest.TempPathFactory) -> Trust:
 @pytest.fixture
 def hook() -> Iterator[Hook]:
     """A webhook's receiver."""
-    with serving_hook() as server:
+    with Hook() as server:
         yield server

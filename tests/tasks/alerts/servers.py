@@ -1,90 +1,38 @@
 """Receivers of alerts over real sockets: an HTTP server and a mail server that reply by plan and record all calls."""
 
 import asyncio
-import json
 import socket
 import ssl
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 from typing import Any
 
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
+from tests.faults.anything import AnyServer, Plain, Seen
+
 USER, PASSWORD = "a-user", "a-password-of-the-mail-server"
 
 
-@dataclass(frozen=True)
-class Reply:
-    """A reply of the HTTP server."""
-
-    status: int = 200
-    body: bytes = b""
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Call:
-    """A request that arrived."""
-
-    method: str
-    path: str
-    headers: Mapping[str, str]
-    body: bytes
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
-
-
-class Hook:
+class Hook(AnyServer):
     """An HTTP server; `plan` holds its next replies, after which it replies 200."""
 
-    def __init__(self, port: int, scheme: str) -> None:
-        self.address = f"{scheme}://127.0.0.1:{port}/hooks/a-secret-path"
-        self.plan: list[Reply] = []
-        self.calls: list[Call] = []
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(self._next, tls=tls)
+        self.address += "/hooks/a-secret-path"
+        self.plan: list[Plain] = []
         self.meeting: threading.Barrier | None = None
         """Where requests wait until enough of them have come."""
 
-    def respond(self, call: Call) -> Reply:
-        self.calls.append(call)
+    def _next(self, _: Seen) -> Plain:
         if self.meeting is not None:
             self.meeting.wait(timeout=30)
-        return self.plan.pop(0) if self.plan else Reply()
-
-
-@contextmanager
-def serving_hook(tls: ssl.SSLContext | None = None) -> Iterator[Hook]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            reply = hook.respond(Call(self.command, self.path, dict(self.headers), body))
-            self.send_response(reply.status)
-            for name, value in {"Content-Length": str(len(reply.body)), **reply.headers}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(reply.body)
-
-        do_GET = do_POST  # noqa: N815 - the name that http.server calls
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        hook = Hook(server.server_port, "https" if tls else "http")
-        if tls:
-            server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        try:
-            yield hook
-        finally:
-            server.shutdown()
+        return self.plan.pop(0) if self.plan else Plain()
 
 
 @dataclass

@@ -11,18 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tasks.alerts.findings import (
-    Alert,
-    Message,
-    NightComparison,
-    NightRun,
-    alerts_of_reports,
-    drifts,
-    drops,
-    escaped,
-    failure,
-    skipped,
-)
+from tasks.alerts import findings
+from tasks.alerts.findings import Alert, Message, NightComparison, NightRun, alerts_of_reports, drifts, drops, escaped
 from tasks.alerts.sending import Delivery, delivered, store
 from tasks.rules.statistics.control import Drifted
 from tasks.run.writing import StageReport
@@ -30,6 +20,7 @@ from tests.kit import job_on, rows_in, values_in
 from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT
 from warehouse import Warehouse
 
+FULL = findings.failure("out of disk")
 FELL: dict[str, Any] = {
     "model": "a-model", "judge": "a-judge", "judge_trial": 1, "split": "finance", "score": "score",
     "first_vintage": "2026-11-21", "second_vintage": "2026-11-22",
@@ -64,7 +55,7 @@ _differences = st.integers(-40, 40).map(lambda part: part / 1024)
 @example(falls=[(-0.0625, 0.0625)], least_drop=0.0, alpha=0.0625)  # just significant
 @example(falls=[(-0.0625, 0.0)], least_drop=0.0625, alpha=0.5)  # just large enough
 @example(falls=[(0.0, 0.0)], least_drop=0.0, alpha=0.5)  # no fall
-def test_alerts_are_the_large_falls_among_those_that_step_down_rejects(
+def test_alerts_are_large_falls_that_step_down_rejects(
     falls: list[tuple[float, float | None]], least_drop: float, alpha: float
 ) -> None:
     comparisons = [
@@ -174,7 +165,7 @@ def test_a_control_set_that_could_not_be_judged_is_an_alert_unless_the_night_was
 
 def test_a_run_that_is_no_night_is_named_by_its_id_with_its_report_where_that_is_served(tmp_path: Path) -> None:
     job = job_on("sample", tmp_path, run_id="run-7", report={"url": "https://evals.example.org/"})
-    message = Message.about(NightRun.of(job), [failure("out of disk"), skipped("another night is at work")])
+    message = Message.about(NightRun.of(job), [FULL, findings.skipped("another night is at work")])
 
     assert "prbench, run run-7: failure (1), skipped (1)" == message.title
     assert ", report https://evals.example.org/prbench/index.html; all are in the table" in message.body
@@ -184,14 +175,7 @@ def test_the_end_of_a_night_is_reported_before_its_findings() -> None:
     assert [
         "failure: out of disk", f"judge drift: {DRIFT.line}", f"score drop: {DROP.line}",
         "run a-run, warehouse warehouse/data; all are in the table `alerts`",
-    ] == Message.about(NIGHT, [DROP, DRIFT, failure("out of disk")]).body.split("\n\n")  # fmt: skip
-
-
-def test_what_a_model_is_called_makes_no_link_and_no_mention_in_a_chat() -> None:
-    hostile = "<!channel> <https://evil.example|click> a&b @here"
-
-    shown = Message.about(NIGHT, [Alert("score_drop", hostile, f"{hostile} fell")]).as_chat
-    assert "&lt;!channel&gt; &lt;https://evil.example|click&gt; a&amp;b @\u200bhere fell" in shown
+    ] == Message.about(NIGHT, [DROP, DRIFT, FULL]).body.split("\n\n")  # fmt: skip
 
 
 @given(text=st.text(st.sampled_from("ab &<>@here\u20ac"), max_size=60))
@@ -199,7 +183,7 @@ def test_escaped_text_reads_as_it_was(text: str) -> None:
     assert text == html.unescape(escaped(text)).replace("\u200b", "")
 
 
-def test_a_night_full_of_alerts_stays_within_the_limits_of_servers_and_shows_the_number_left_out() -> None:
+def test_a_night_full_of_alerts_stays_within_limits_and_shows_the_number_left_out() -> None:
     message = Message.about(NIGHT, [Alert("score_drop", f"model-{i}", "&" * 900) for i in range(200)])
 
     for shown, n_shown in ((message.body, 16), (message.as_chat, 3)):
@@ -215,13 +199,13 @@ def test_alerts_and_what_became_of_them_can_be_queried(tmp_path: Path) -> None:
     job = job_on("sample", tmp_path, run_id="run-1").model_copy(update={"night": "2026-11-22"})
 
     store(job, [])
-    store(job, [DROP, DRIFT, failure("out of disk")], [SENT, FAILED])
+    store(job, [DROP, DRIFT, FULL], [SENT, FAILED])
 
     Warehouse(tmp_path).publish()
     falls = rows_in(tmp_path, "select night, kind, subject, detail, facts from alerts order by kind")
-    assert [
-        ("2026-11-22", each.kind, each.subject, each.line, each.facts) for each in (failure("out of disk"), DRIFT, DROP)
-    ] == [(*list(row.values())[:-1], json.loads(str(row["facts"]))) for row in falls]
+    assert [("2026-11-22", each.kind, each.subject, each.line, each.facts) for each in (FULL, DRIFT, DROP)] == [
+        (*list(row.values())[:-1], json.loads(str(row["facts"]))) for row in falls
+    ]
     assert [("run-1", "slack 2", "failed", 4, "no connection"), ("run-1", "webhook 1", "sent", 1, None)] == values_in(
         tmp_path, "select run_id, receiver, status, attempts, error from alert_deliveries order by receiver"
     )
@@ -233,7 +217,7 @@ def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for
     sent = [Delivery("webhook 1", "sent", 1, None, 1, (NightRun.of(job).id_of(DROP),))]
     for run_id, night in (("run-1", "2026-11-22"), ("run-2", "2026-11-22"), ("run-3", "2026-11-23")):
         again = job.model_copy(update={"run_id": run_id, "night": night})
-        store(again, [DROP, replace(DROP, facts={"split": "legal"}), *quality, failure("out of disk")], sent)
+        store(again, [DROP, replace(DROP, facts={"split": "legal"}), *quality, FULL], sent)
         Warehouse(tmp_path).publish()
 
     assert {("webhook 1", NightRun.of(job).id_of(DROP))} == delivered(job)

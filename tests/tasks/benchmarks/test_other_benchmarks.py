@@ -145,7 +145,7 @@ def test_what_breaks_an_invariant_is_refused(tmp_path: Path) -> None:
 # ResearchRubrics
 
 
-TASKS, CRITERIA = 4, 20
+TASKS, CRITERIA = 2, 20
 
 
 def behaviour(request: Request, number: int) -> HttpResponse:
@@ -154,7 +154,7 @@ def behaviour(request: Request, number: int) -> HttpResponse:
     if "make a criterion of a grading rubric more explicit" not in prompt:
         return well_behaved(request, number)
     title = criterion_of(prompt)
-    if title.startswith("Says 7 about subject 2"):
+    if title.startswith("Says 7 about subject 1"):
         return HttpResponse(json.dumps({"criterion": "Shorter."}))
     return HttpResponse(json.dumps({"criterion": f"{title} Which means that it is said in so many words."}))
 

@@ -1,6 +1,5 @@
 """A row of PRBench as a task: what is read, from which field, and what stays behind."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,31 +35,25 @@ def test_the_weight_is_the_field_that_the_weight_class_names(severity: str) -> N
     assert 7.0 == only_criterion(hub_criterion("c", severity, 7, **(leftovers | {named: 7}))).weight
 
 
-def test_a_weight_of_another_class_does_not_replace_a_missing_one() -> None:
-    criterion = only_criterion(hub_criterion("c", "important", 5, important_weight=None, critically_important_weight=9))
-
-    assert (None, None, "important") == (criterion.weight, criterion.weight_text, criterion.severity)
-
-
 @pytest.mark.parametrize(("stored", "weight", "text"), [
     (5, 5.0, None), (np.int64(5), 5.0, None), (2.5, 2.5, None), (0, 0.0, None), (-11, -11.0, None),
     ("five", None, "five"), ("", None, ""), (True, None, "True"), ([5], None, "[5]"), (float("inf"), None, "inf"),
     (np.float32("nan"), None, "nan"), (10**400, None, str(10**400)),
 ])  # fmt: skip
-def test_a_number_is_the_weight_and_any_other_value_is_kept_as_text(
-    stored: Any, weight: float | None, text: str | None
-) -> None:
+def test_a_number_is_the_weight_and_all_else_a_text(stored: Any, weight: float | None, text: str | None) -> None:
     criterion = only_criterion(hub_criterion("c", "important", stored))
 
     assert (weight, text) == (criterion.weight, criterion.weight_text)
 
 
 @pytest.mark.parametrize("weight_class", [None, "", "Important", "very important", "important "])
-def test_a_weight_class_that_names_no_field_gives_no_weight(weight_class: str | None) -> None:
+def test_a_weight_class_that_names_no_field_or_an_empty_one_gives_no_weight(weight_class: str | None) -> None:
     item = hub_criterion("c", "important", 5)
     item["annotations"]["weight_class"] = weight_class
 
     assert (None, weight_class) == (only_criterion(item).weight, only_criterion(item).severity)
+    beside = only_criterion(hub_criterion("c", "important", 5, important_weight=None, critically_important_weight=9))
+    assert (None, None, "important") == (beside.weight, beside.weight_text, beside.severity)
 
 
 @pytest.mark.parametrize("item", [None, "text", {}, {"annotations": "text"}])
@@ -199,58 +192,21 @@ def real(name: str) -> list[Task]:
     return [parse_row(row) for row in read_rows(path)]
 
 
-@pytest.fixture(scope="module")
-def finance_hard() -> list[Task]:
-    return real("finance_hard.parquet")
+def test_the_real_splits_have_the_numbers_that_were_counted_from_the_raw_files_and_known_labels() -> None:
+    finance_hard, legal_hard = real("finance_hard.parquet"), real("legal_hard_37.jsonl")
+    criteria, of_law = (
+        [criterion for task in tasks for criterion in task.criteria] for tasks in (finance_hard, legal_hard)
+    )
 
-
-@pytest.fixture(scope="module")
-def legal_hard() -> list[Task]:
-    return real("legal_hard_37.jsonl")
-
-
-def criteria_of(tasks: list[Task]) -> list[Criterion]:
-    return [criterion for task in tasks for criterion in task.criteria]
-
-
-def weight_of(criterion: Criterion) -> float:
-    return float("nan") if criterion.weight is None else criterion.weight
-
-
-def test_the_real_splits_have_the_numbers_that_were_counted_from_the_raw_files(
-    finance_hard: list[Task], legal_hard: list[Task]
-) -> None:
-    criteria = criteria_of(finance_hard)
     assert (300, 5085, 30) == (len(finance_hard), len(criteria), max(len(task.criteria) for task in finance_hard))
-    assert 364 == sum(weight_of(each) < 0 for each in criteria)
+    assert 364 == sum((each.weight or 0) < 0 for each in criteria)
     assert 136 == sum((task.turns or 0) > 1 for task in finance_hard)
     assert 10 == sum(task.has_reference_texts for task in finance_hard)
-    assert (37, 721) == (len(legal_hard), len(criteria_of(legal_hard)))
-
-
-def test_real_weights_lie_in_their_bands_and_real_conversations_are_whole(
-    finance_hard: list[Task], legal_hard: list[Task]
-) -> None:
-    bands = [(SEVERITIES[c.severity or ""], weight_of(c)) for c in criteria_of(finance_hard + legal_hard)]
-    patterns = [(task.turn_pattern, task.turns) for task in finance_hard + legal_hard]
-
-    assert [] == [(band, weight) for band, weight in bands if not band[0] <= weight <= band[1]]
-    assert [("u" + "au" * ((turns or 0) - 1), turns) for _, turns in patterns] == patterns
-
-
-KINDS: dict[str, Callable[[Task], Any]] = {
-    "category": lambda task: [criterion.category for criterion in task.criteria],
-    "decision_type": lambda task: task.decision_types,
-    "economic_pathway": lambda task: task.economic_pathways,
-}
-
-
-def test_the_vocabulary_knows_the_real_labels_except_a_misspelt_one(
-    finance_hard: list[Task], legal_hard: list[Task]
-) -> None:
-    unknown = [
-        label for task in finance_hard + legal_hard for kind, labels_of in KINDS.items()
-        for label in labels_of(task) if label not in VOCABULARIES[task.field or ""][kind]
-    ]  # fmt: skip
-
-    assert unknown in ([], ["Planning & Forecast"])
+    assert (37, 721) == (len(legal_hard), len(of_law))
+    unknown = {
+        label for task in finance_hard + legal_hard
+        for kind, labels in (("category", [each.category for each in task.criteria]),
+                             ("decision_type", task.decision_types), ("economic_pathway", task.economic_pathways))
+        for label in labels if label not in VOCABULARIES[task.field or ""][kind]
+    }  # fmt: skip
+    assert unknown <= {"Planning & Forecast"}

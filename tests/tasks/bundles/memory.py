@@ -28,22 +28,18 @@ class Cut:
     """Ends an upload as Ctrl-C does, before so many files."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, n_files: int) -> None:
-        filesystem = fsspec.filesystem("memory")
         self.names: list[str] = []
-        put, pipe = filesystem.put_file, filesystem.pipe_file
+        for method, position in (("put_file", 1), ("pipe_file", 0)):
+            self._note(monkeypatch, n_files, method, position)
 
-        def noted(path: str) -> None:
+    def _note(self, monkeypatch: pytest.MonkeyPatch, n_files: int, method: str, position: int) -> None:
+        filesystem = fsspec.filesystem("memory")
+        original = getattr(filesystem, method)
+
+        def noted(*given: Any, **more: Any) -> None:
             if len(self.names) == n_files:
                 raise KeyboardInterrupt
-            self.names.append(path)
+            self.names.append(given[position])
+            original(*given, **more)
 
-        def put_file(source: str, path: str, **more: Any) -> None:
-            noted(path)
-            put(source, path, **more)
-
-        def pipe_file(path: str, content: bytes, **more: Any) -> None:
-            noted(path)
-            pipe(path, content, **more)
-
-        monkeypatch.setattr(filesystem, "put_file", put_file)
-        monkeypatch.setattr(filesystem, "pipe_file", pipe_file)
+        monkeypatch.setattr(filesystem, method, noted)

@@ -13,7 +13,6 @@ from tasks.aggregate import aggregate
 from tasks.certify.certifying import MODELS, ROWS, certify
 from tasks.certify.verifying import compare, verify
 from tasks.config.job import DataRevision, Job
-from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
@@ -72,9 +71,7 @@ def test_no_text_canary_or_explanation_is_in_a_certificate(world_job: Job, tmp_p
     assert [] == [text for text in texts if text in held or json.dumps(text)[1:-1] in held]
 
 
-def test_no_certificate_is_written_over_a_file_or_without_figures(
-    sample_job: Job, certificate: Path, tmp_path: Path
-) -> None:
+def test_no_certificate_replaces_a_file_or_lacks_figures(sample_job: Job, certificate: Path, tmp_path: Path) -> None:
     before = certificate.read_bytes()
     with pytest.raises(UsageError, match="exists already; name a new file"):
         certify(sample_job, certificate)
@@ -90,13 +87,8 @@ def test_no_certificate_is_written_over_a_file_or_without_figures(
 
 def test_figures_without_their_intervals_are_not_certified(sample_job: Job, tmp_path: Path) -> None:
     job = copied(sample_job, tmp_path / "copied")
-    rows = [
-        {**each, "model": "third"} for each in map(json.loads, certificates.RESPONSES.read_text("utf-8").splitlines())
-    ]
     labels = csv.DictReader(certificates.LABELS.read_text("utf-8").splitlines())
-    of_task = {each["criterion"]: {**each, "model": "third"} for each in labels if each["task"] == rows[0]["task"]}
-    import_responses(job, write_jsonl(tmp_path / "third.jsonl", rows[:1]))
-    import_verdicts(job, write_jsonl(tmp_path / "labels.jsonl", of_task.values()))
+    import_verdicts(job, write_jsonl(tmp_path / "labels.jsonl", [{**each, "judge": "third"} for each in labels]))
 
     with pytest.raises(PipelineError, match="run `prbench aggregate` first"):
         certify(job, tmp_path / "file.zip")

@@ -183,20 +183,20 @@ def _twice(name: str) -> Callable[[Members], None]:
 
 @pytest.mark.parametrize(("change", "manifest", "reason"), [
     (_without_rows, None, "has no figures"),
-    (with_row("rows/verdicts.jsonl", 0, status="parse_error", value=1), None, 'status "parse_error" and the value 1.0'),
-    (with_row("rows/verdicts.jsonl", 0, status="parse_error", value=0), None, 'status "parse_error" and the value 0.0'),
-    (with_row("rows/verdicts.jsonl", 0, status="met", value=5), None, 'the status "met" and the value 5.0'),
-    (with_row("rows/verdicts.jsonl", 0, status="met", value=None), None, 'the status "met" and the value null'),
-    (with_row("rows/verdicts.jsonl", 0, status=None, value=1), None, "the status null and the value 1.0"),
-    (_twice("rows/verdicts.jsonl"), None, "two rows of verdicts have the same verdict_id"),
-    (_twice("rows/responses.jsonl"), None, "two rows of responses have the same response_id"),
-    (_twice("rows/criteria.jsonl"), None, "task_id, position"),
-    (_twice("rows/tasks.jsonl"), None, "two rows of tasks have the same task_id"),
-    (_twice("rows/score_definitions.jsonl"), None, "two rows of score_definitions have the same benchmark, score_name"),
+    *((with_row("rows/verdicts.jsonl", 0, status=status, value=value), None, reason) for status, value, reason in (
+        ("parse_error", 1, 'status "parse_error" and the value 1.0'), ("met", 5, 'the status "met" and the value 5.0'),
+        ("parse_error", 0, 'status "parse_error" and the value 0.0'),
+        ("met", None, 'the status "met" and the value null'), (None, 1, "the status null and the value 1.0"),
+    )),
+    *((_twice(f"rows/{table}.jsonl"), None, reason) for table, reason in (
+        ("verdicts", "two rows of verdicts have the same verdict_id"), ("criteria", "task_id, position"),
+        ("responses", "two rows of responses have the same response_id"),
+        ("tasks", "two rows of tasks have the same task_id"),
+        ("score_definitions", "two rows of score_definitions have the same benchmark, score_name"),
+    )),
     (lambda members: members.pop("rows/verdicts.jsonl"), None, "lacks rows/verdicts.jsonl"),
-    (_with("../escaped.jsonl"), None, "is not the name of a member"),
-    (_with("/tmp/escaped.jsonl"), None, "is not the name of a member"),
-    (_with("recomputed/figures.duckdb.wal"), None, "is not the name of a member"),
+    *((_with(name), None, "is not the name of a member")
+      for name in ("../escaped.jsonl", "/tmp/escaped.jsonl", "recomputed/figures.duckdb.wal")),
     (_with("rows/verdicts.jsonl", b"no json\n"), None, "contains a line that is no row of verdicts"),
     (_with("rows/criteria.jsonl", b'{"weight": "heavy"}\n'), None, "contains a line that is no row of criteria"),
     (_with("figures/leaderboard.jsonl", b"[]\n"), None, "a row of a leaderboard is not an object"),

@@ -7,7 +7,7 @@ from typing import Any
 from tasks.compare.differences import ComparisonResult, compare
 from tasks.compare.pairs import Comparison
 from tasks.compare.rows import apart as taken_apart
-from tests.kit import REVISION, Row, Rows, admitted, criterion, response, row, verdict
+from tests.kit import REVISION, Row, Rows, admitted, criterion, response, verdict
 from warehouse import Reader
 
 Rubric = Sequence[tuple[int, str]]
@@ -63,17 +63,6 @@ def judged(
     return rows
 
 
-def own_hard(task_ids: Sequence[str]) -> Rows:
-    """The rows of an own hard selection."""
-    return {
-        "hard_subset": [
-            row("hard_subset", selection_id="one", field="Finance", task_id=task, rank=position, mean_score=0.0,
-                n_models=2, panel=["a", "b"], selected_at=row("responses")["created_at"])
-            for position, task in enumerate(task_ids, start=1)
-        ]
-    }  # fmt: skip
-
-
 def score(rubric: Rubric, values: Sequence[float | None]) -> Fraction:
     """Equation 1, in fractions."""
     points = sum((weight * exact(value) for (weight, _), value in zip(rubric, values, strict=True)), Fraction())
@@ -88,10 +77,6 @@ def exact(value: float | None) -> Fraction:
 def changes(first: Decisions, second: Decisions) -> list[Fraction]:
     """Second minus first of each task."""
     return [score(RUBRICS[task], second[task]) - score(RUBRICS[task], first[task]) for task in first]
-
-
-def mean(values: Sequence[Fraction]) -> Fraction:
-    return sum(values, Fraction()) / len(values)
 
 
 def ask(reader: Reader, *names: str, **options: Any) -> ComparisonResult:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import pytest
@@ -10,51 +11,30 @@ import pytest
 import sql
 from tasks.compare.rows import decision
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import REVISION, Fill, admitted, at, combined, criterion, reading, response, row, verdict
+from tests.kit import REVISION, Fill, admitted, at, criterion, reading, response, row, verdict
 from tests.tasks.compare.comparisons import (
     ALL_MET,
     MIXED,
     RUBRICS,
     WORSE_IN_RISK,
-    Decisions,
     apart,
     ask,
     changes,
     judged,
-    mean,
-    own_hard,
-    score,
     tasks_of,
 )
 from warehouse import Reader
 
 
-@pytest.fixture(scope="module")
-def three_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    """Models a, b and c, all complete; an own hard selection of t1 and t4; t2 stands in a second split too."""
-    legal = [member | {"split": "legal"} for member in tasks_of({"t2": RUBRICS["t2"]})["split_members"]]
-    with reading(
-        tmp_path_factory.mktemp("three"),
-        tasks_of(RUBRICS),
-        {"split_members": legal},
-        judged(ALL_MET, "a"),
-        judged(WORSE_IN_RISK, "b"),
-        judged(MIXED, "c"),
-        own_hard(["t1", "t4"]),
-    ) as reader:
-        yield reader
-
-
-def test_models_differ_by_their_verdicts_and_a_planted_regression_stands_in_its_category(
-    three_models: Reader,
-) -> None:
-    result = ask(three_models, "a", "b", "c")
+def test_models_differ_by_their_verdicts_and_a_planted_regression_stands_in_its_category(published: Fill) -> None:
+    reader = published(tasks_of(RUBRICS), judged(ALL_MET, "a"), judged(WORSE_IN_RISK, "b"), judged(MIXED, "c"))
+    result = ask(reader, "a", "b", "c")
     of_b, of_c = result.differences
-    flips, _ = apart(three_models, result)
+    flips, _ = apart(reader, result)
     lost = [Fraction(-6, 20), Fraction(-2, 10), Fraction(-7, 15), Fraction(-10, 9)]
     assert ("model", "finance", 4, 4) == (result.kind, of_c.split, of_c.paired.n_tasks, of_c.n_wanted)
     assert pytest.approx(1.0) == of_c.first_mean
-    assert pytest.approx(float(mean([score(RUBRICS[t], MIXED[t]) for t in RUBRICS]))) == of_c.second_mean
+    assert pytest.approx(1 + float(mean(changes(ALL_MET, MIXED)))) == of_c.second_mean
     assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == of_c.difference
     # Four tasks are too few for an interval or a test.
     assert (None, None, None) == (of_c.paired.ci_low, of_c.paired.p_value, of_c.is_significant)
@@ -77,7 +57,7 @@ def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(publi
     of_b = judged(WORSE_IN_RISK if is_reworded else {**WORSE_IN_RISK, "t3": [0, None, 1]}, "b")
     if is_reworded:  # a verdict on other words decides nothing
         of_b["verdicts"][7]["criterion_hash"] = "of another wording"
-    reader = published(combined(tasks_of(RUBRICS), judged(ALL_MET, "a"), of_b))
+    reader = published(tasks_of(RUBRICS), judged(ALL_MET, "a"), of_b)
     result = ask(reader, "a", "b")
     [difference], [flips] = result.differences, apart(reader, result)
     complete = ("t1", "t2", "t4")
@@ -91,12 +71,10 @@ def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(publi
 
 
 def test_a_flip_is_of_the_mean_over_the_complete_trials(published: Fill) -> None:
-    again: Decisions = {"t1": [1, 1, 0, 0], "t2": [0, None]}
-    first: Decisions = {task: ALL_MET[task] for task in again}
-    reader = published(
-        combined(tasks_of({t: RUBRICS[t] for t in again}), judged(first, "a"), judged(first, "b"),
-                 judged(again, "b", trial=2))
-    )  # fmt: skip
+    again = {"t1": [1, 1, 0, 0], "t2": [0, None]}
+    first = {task: ALL_MET[task] for task in again}
+    reader = published(tasks_of({t: RUBRICS[t] for t in again}), judged(first, "a"), judged(first, "b"),
+                       judged(again, "b", trial=2))  # fmt: skip
     result = ask(reader, "a", "b")
     [flips] = apart(reader, result)
     [flip] = flips["flips"]
@@ -113,10 +91,8 @@ def test_a_flip_is_of_the_mean_over_the_complete_trials(published: Fill) -> None
 
 def test_a_mean_below_nothing_is_told_where_the_leaderboard_clips_it(published: Fill) -> None:
     rubrics = {"t4": RUBRICS["t4"], "t1": RUBRICS["t1"]}
-    reader = published(
-        combined(tasks_of(rubrics), judged({"t4": [0, 1], "t1": [0, 0, 0, 1]}, "a"),
-                 judged({"t4": [0, 0], "t1": [0, 0, 0, 0]}, "b"))
-    )  # fmt: skip
+    reader = published(tasks_of(rubrics), judged({"t4": [0, 1], "t1": [0, 0, 0, 1]}, "a"),
+                       judged({"t4": [0, 0], "t1": [0, 0, 0, 0]}, "b"))  # fmt: skip
     [difference] = ask(reader, "a", "b", clips_mean=True).differences
     assert pytest.approx(float(mean([Fraction(-10, 9), Fraction(-5, 20)]))) == difference.first_mean
     assert pytest.approx(-difference.first_mean) == difference.difference
@@ -128,10 +104,8 @@ def test_a_mean_below_nothing_is_told_where_the_leaderboard_clips_it(published: 
 def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more(published: Fill) -> None:
     twice = [criterion("t1", 0, 4), criterion("t1", 0, 6) | {"criterion_id": "again", "position": 1}]
     rows = tasks_of({"t1": [(4, "Risk"), (6, "Risk")]})
-    reader = published(
-        combined(rows | {"criteria": twice}, judged({"t1": [1, 1]}, "a", criteria={"t1": twice}),
-                 judged({"t1": [1, 0]}, "b", criteria={"t1": twice}))
-    )  # fmt: skip
+    reader = published(rows | {"criteria": twice}, judged({"t1": [1, 1]}, "a", criteria={"t1": twice}),
+                       judged({"t1": [1, 0]}, "b", criteria={"t1": twice}))  # fmt: skip
     [flips] = apart(reader, ask(reader, "a", "b"))
     assert [("again", pytest.approx(-0.6))] == [(f["criterion_id"], f["effect"]) for f in flips["flips"]]
     assert 2 == flips["n_compared"]
@@ -205,13 +179,11 @@ def test_of_a_model_that_was_configured_again_the_latest_responses_count(sitting
 
 def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_share_one(published: Fill) -> None:
     reader = published(
-        combined(
-            tasks_of(RUBRICS),
-            judged(ALL_MET, "a", judge="one", template_hash="shared"),
-            {"verdicts": judged(MIXED, "a", judge="other", template_hash="shared")["verdicts"]},
-            {"verdicts": judged(ALL_MET, "a", judge="other", template_hash="own", created_at=at(9))["verdicts"]},
-            {"verdicts": judged(WORSE_IN_RISK, "a", judge="reader", template_hash="imported")["verdicts"]},
-        )
+        tasks_of(RUBRICS),
+        judged(ALL_MET, "a", judge="one", template_hash="shared"),
+        {"verdicts": judged(MIXED, "a", judge="other", template_hash="shared")["verdicts"]},
+        {"verdicts": judged(ALL_MET, "a", judge="other", template_hash="own", created_at=at(9))["verdicts"]},
+        {"verdicts": judged(WORSE_IN_RISK, "a", judge="reader", template_hash="imported")["verdicts"]},
     )
     result = ask(reader, "one", "other", "reader")
     shared, human = result.differences
@@ -227,12 +199,10 @@ def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_
 
 def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill) -> None:
     reader = published(
-        combined(
-            tasks_of(RUBRICS),
-            judged(ALL_MET, "a", template_hash="0123456789"),
-            {"verdicts": judged(MIXED, "a", template_hash="0123450000")["verdicts"]},
-            {"verdicts": judged(MIXED, "a", judge="other", template_hash="0123450000")["verdicts"]},
-        )
+        tasks_of(RUBRICS),
+        judged(ALL_MET, "a", template_hash="0123456789"),
+        {"verdicts": judged(MIXED, "a", template_hash="0123450000")["verdicts"]},
+        {"verdicts": judged(MIXED, "a", judge="other", template_hash="0123450000")["verdicts"]},
     )
     result = ask(reader, "0123456789", "0123450")
     [difference] = result.differences
@@ -245,10 +215,8 @@ def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill) 
 
 
 def test_a_name_that_could_be_two_things_asks_for_of(published: Fill) -> None:
-    reader = published(
-        combined(tasks_of(RUBRICS), judged(ALL_MET, "base"), judged(MIXED, "later"),
-                 judged(MIXED, "base", of_response={"vintage": "later"}))
-    )  # fmt: skip
+    reader = published(tasks_of(RUBRICS), judged(ALL_MET, "base"), judged(MIXED, "later"),
+                       judged(MIXED, "base", of_response={"vintage": "later"}))  # fmt: skip
     with pytest.raises(UsageError, match="base and later: could be model or vintage; say which with --of"):
         ask(reader, "base", "later")
     assert "base" == ask(reader, "base", "later", kind="vintage").differences[0].pair.first.model_run.model
@@ -274,12 +242,10 @@ def test_revisions_are_compared_by_content_on_the_tasks_of_both(published: Fill)
         each for each in of_new["criteria"] if each["task_id"] == "t5"
     ]
     reader = published(
-        combined(
-            tasks_of(rubrics, revision=old),
-            of_new,
-            judged({"t1": [1, 1, 0, 0], "t2": [1, 1]}, "a", of_response={"dataset_revision": old}),
-            judged({"t1": [1, 1, 0, 0]}, "a", criteria={"t1": edited}, of_response={"dataset_revision": new}),
-        )
+        tasks_of(rubrics, revision=old),
+        of_new,
+        judged({"t1": [1, 1, 0, 0], "t2": [1, 1]}, "a", of_response={"dataset_revision": old}),
+        judged({"t1": [1, 1, 0, 0]}, "a", criteria={"t1": edited}, of_response={"dataset_revision": new}),
     )
     result = ask(reader, "aaaaaa", "bbbbbb", revision=None)
     [difference], [flips] = result.differences, apart(reader, result)

@@ -71,7 +71,7 @@ def rewritten(folder: Path, **changes: Any) -> None:
     (folder / "manifest.json").write_bytes(sealed(file_list_of(folder) | changes))
 
 
-def test_an_empty_warehouse_that_imports_an_export_has_every_row_except_canaries_and_runs_that_go_on(
+def test_an_import_has_all_rows_of_an_export_but_canaries_and_open_runs(
     filled: Job, exported: Path, empty: Job
 ) -> None:
     report = imported(empty, exported)
@@ -268,7 +268,7 @@ def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(
 
 
 @pytest.mark.parametrize("left", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(30, marks=pytest.mark.slow)])
-def test_a_publication_that_is_cut_off_leaves_the_one_before_as_the_latest(
+def test_a_publication_that_is_cut_off_leaves_the_last_whole_one(
     left: int, job: Job, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(job, store)
@@ -306,9 +306,7 @@ POINTER = {"format": "prbench-publication", "version": 1, "content": "x", "publi
     (POINTER | {"publication": "publications/../../elsewhere"}, "which is not a publication"),
     ({"mine": True}, "is not a prbench-publication"),
 ])  # fmt: skip
-def test_a_pointer_that_leads_elsewhere_or_is_of_others_is_left_alone(
-    pointer: dict[str, Any], reason: str, job: Job, store: Store
-) -> None:
+def test_a_pointer_to_elsewhere_is_left_alone(pointer: dict[str, Any], reason: str, job: Job, store: Store) -> None:
     store.write("current.json", json.dumps(pointer).encode())
 
     for use in (lambda: publish(job, store), lambda: imported(job, store)):

@@ -72,9 +72,7 @@ def drawn_sheet(job: Job, file: Path, n_rows: int, **options: Any) -> list[Row]:
     return [dict(row) for row in sheet_rows(file)]
 
 
-def test_a_sampled_sheet_has_single_verdicts_with_stored_probabilities_that_sum_to_their_number(
-    job: Job, tmp_path: Path
-) -> None:
+def test_a_sampled_sheet_has_single_verdicts_and_their_probabilities_are_stored(job: Job, tmp_path: Path) -> None:
     report = export_sampled_labelling(job, tmp_path / "a.csv", sampled_for="leaderboard", n_rows=80, seed=3)
     rows = sheet_rows(tmp_path / "a.csv")
     draws = rows_in(job, "select * from label_draws")
@@ -114,9 +112,7 @@ def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_c
     assert n_uncounted < 3
 
 
-def test_a_leaderboard_is_drawn_from_the_latest_vintages_two_models_from_that_of_the_job(
-    job: Job, tmp_path: Path
-) -> None:
+def test_a_leaderboard_is_drawn_from_the_latest_vintages_a_pair_from_the_job_s(job: Job, tmp_path: Path) -> None:
     later = [row for n, i in CRITERIA for row in cells(n, i, "ada", vintage="2026-11-20", response=f"later to t{n}",
                                                        judge="a-judge", criteria_met=i % 2 == 0)]  # fmt: skip
     import_responses(job, write_jsonl(tmp_path / "later.jsonl", later[::N_CRITERIA]))
@@ -137,6 +133,8 @@ def test_the_same_seed_draws_the_same_sheet_which_is_stored_once(job: Job, tmp_p
     ]
     assert sheets[0] == sheets[1] != sheets[2]
     assert 40 == len(rows_in(job, "select * from label_draws"))
+    with pytest.raises(UsageError, match="may be filled in"):
+        drawn_sheet(job, tmp_path / "a.csv", 20, seed=3)
 
 
 def test_the_next_sheet_draws_other_verdicts_and_knows_how_wide_intervals_are_now(job: Job, tmp_path: Path) -> None:
@@ -155,9 +153,7 @@ def test_the_next_sheet_draws_other_verdicts_and_knows_how_wide_intervals_are_no
     assert {True: 150, False: 100} == dict(values_in(job, query, report.sheet_id))
 
 
-def test_labels_without_a_probability_are_beside_the_figure_unless_they_are_a_random_sample(
-    job: Job, tmp_path: Path
-) -> None:
+def test_labels_without_a_probability_do_not_count_unless_they_are_a_random_sample(job: Job, tmp_path: Path) -> None:
     given = random.Random(1).sample([row for n, i in CRITERIA for row in cells(n, i)], 150)
     labels = write_jsonl(tmp_path / "labels.jsonl", filled(given))
     n_of = Counter(row["model"] for row in given)
@@ -178,9 +174,7 @@ def test_labels_without_a_probability_are_beside_the_figure_unless_they_are_a_ra
     assert [] == values_in(job, query)
 
 
-def test_labels_of_a_sampled_sheet_count_without_its_other_columns_unless_a_judge_gave_them(
-    job: Job, tmp_path: Path
-) -> None:
+def test_labels_of_a_sheet_count_without_its_other_columns_unless_a_judge_gave_them(job: Job, tmp_path: Path) -> None:
     drawn = drawn_sheet(job, tmp_path / "a.csv", 100)
     query = "select task_id, model, criterion_id, value = 1 from verdicts"
     decided = {tuple(key): value for *key, value in values_in(job, query)}
@@ -196,9 +190,7 @@ def test_labels_of_a_sampled_sheet_count_without_its_other_columns_unless_a_judg
         )
 
 
-def test_what_cannot_be_sampled_is_refused_and_a_sampled_sheet_is_no_simple_random_sample(
-    job: Job, tmp_path: Path
-) -> None:
+def test_what_cannot_be_sampled_is_refused_and_a_sheet_is_no_simple_random_sample(job: Job, tmp_path: Path) -> None:
     file, nobody = tmp_path / "a.csv", job.model_copy(update={"named_judges": ("nobody",)})
     with pytest.raises(UsageError, match=r"neither `leaderboard`, nor two models .*\(ada, bob model\), nor a category"):
         export_sampled_labelling(job, file, sampled_for="ada", n_rows=5)

@@ -12,7 +12,7 @@ from tasks.config.job import Job
 from tasks.exports.sheets import export_labelling, spread
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import PipelineError
 from tasks.rules.text.cells import as_before, defused, shows
 from tests.kit import copied, good_row, job_on, prepared, rows_in, values_in, write_jsonl
 from tests.tasks.exports.conftest import save_sheet, sheet_rows
@@ -63,9 +63,7 @@ def test_no_cell_begins_a_formula_and_the_filled_sheet_comes_back_with_its_ids(j
     assert N_TASKS * len(MODELS) == len(actual)
 
 
-def test_rows_without_a_decision_are_left_out_on_demand_and_a_decision_names_its_grader(
-    job: Job, tmp_path: Path
-) -> None:
+def test_rows_without_a_decision_are_skipped_on_demand_and_decisions_name_a_grader(job: Job, tmp_path: Path) -> None:
     export_labelling(job, tmp_path / "sheet.csv", n_rows=10)
     rows = sheet_rows(tmp_path / "sheet.csv")
     rows[0]["criteria_met"], rows[1]["criteria_met"] = "yes", " "
@@ -78,18 +76,6 @@ def test_rows_without_a_decision_are_left_out_on_demand_and_a_decision_names_its
     report = import_verdicts(job, file, judge="eva", skip_empty=True)
     assert 1 == report.rows
     assert "9 rows without a decision skipped" in report.line
-
-
-def test_the_same_seed_samples_the_same_and_no_sheet_is_ever_written_over(shared: Job, tmp_path: Path) -> None:
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        export_labelling(shared, tmp_path / f"{name}.csv", n_rows=30, seed=seed)
-    texts = [(tmp_path / f"{name}.csv").read_bytes() for name in "abc"]
-    assert texts[0] == texts[1] != texts[2]
-    (tmp_path / "sheet.csv").write_text("hours of work")
-
-    with pytest.raises(UsageError, match="may be filled in"):
-        export_labelling(shared, tmp_path / "sheet.csv", n_rows=10)
-    assert "hours of work" == (tmp_path / "sheet.csv").read_text()
 
 
 NIGHT = "2026-11-03"
@@ -146,9 +132,7 @@ def test_verdicts_land_on_the_responses_that_were_read_in_every_case(twice: Job,
     assert len(expected) * N_CRITERIA == len(rows_in(twice, "select 1 from verdicts"))
 
 
-def test_a_date_may_lose_its_mark_and_a_file_without_vintages_is_of_those_of_the_job(
-    twice: Job, tmp_path: Path
-) -> None:
+def test_a_date_may_lose_its_mark_and_rows_without_a_vintage_are_of_the_job_s(twice: Job, tmp_path: Path) -> None:
     rows = filled(twice, tmp_path, night=NIGHT)
     assert {f"'{NIGHT}", "base"} == {row["vintage"] for row in rows}
     bare = [{name: cell.removeprefix("'").replace("\n", "\r\n") for name, cell in row.items()} for row in rows]

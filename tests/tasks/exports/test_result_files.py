@@ -48,9 +48,7 @@ def lines(path: Path) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=str)
-def test_each_column_of_each_leaderboard_is_explained(
-    choice: LeaderboardOptions, inspected: Job, tmp_path: Path
-) -> None:
+def test_every_leaderboard_column_is_explained(choice: LeaderboardOptions, inspected: Job, tmp_path: Path) -> None:
     table = leaderboard(inspected, choice)
     if not table.rows:
         # The world has no hard subset and few labels; what a leaderboard says of them has the same columns.
@@ -63,9 +61,7 @@ def test_each_column_of_each_leaderboard_is_explained(
     assert [] == [name for name, meaning in explained if len(meaning) < 10]
 
 
-def test_csv_keeps_numbers_and_dates_and_marks_only_spreadsheet_code(
-    odd: tuple[Job, ResultTable], tmp_path: Path
-) -> None:
+def test_csv_keeps_numbers_and_dates_and_marks_formulas_alone(odd: tuple[Job, ResultTable], tmp_path: Path) -> None:
     write_board(*odd, tmp_path / "odd.csv")
 
     _, values = lines(tmp_path / "odd.csv")

@@ -20,9 +20,8 @@ from tasks.exports.board_files import write_board
 from tasks.figures.columns import MISSING, with_values
 from tasks.figures.rendering import as_csv, as_text
 from tasks.figures.scope import Scope, open_scope
-from tasks.figures.shown import FIGURES, figure_of
+from tasks.figures.shown import FIGURES
 from tasks.report.rendering.page_figures import table
-from tasks.rules.errors import UsageError
 from tasks.rules.records import ResultTable
 from tasks.rules.text.cells import as_before
 from tests.kit import Printed
@@ -113,8 +112,3 @@ def alike(value: Any) -> Any:
             return value.replace(tzinfo=None, microsecond=0)
         case _:
             return value or None
-
-
-def test_an_unknown_figure_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(UsageError, match=r"there is no figure leaderbord .did you mean `leaderboard`"):
-        figure_of("leaderbord")

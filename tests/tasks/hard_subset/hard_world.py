@@ -1,15 +1,12 @@
 """A small world to select hard tasks in: scores in tenths, stored as verdicts, and the selection written out."""
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tasks.config.job import Job
-from tests.kit import Rows, combined, job_on, row, values_in, write_jsonl, written
+from tests.kit import Rows, combined, job_on, row, write_jsonl, written
 from tests.tasks.compare.comparisons import judged, tasks_of
 
 N_CRITERIA = 10
@@ -18,7 +15,6 @@ Tenths = Mapping[str, Mapping[str, Sequence[int]]]
 
 Splits = Mapping[str, Sequence[str]]
 TASKS = [f"task-{i:02}" for i in range(12)]
-OFFICIAL = TASKS[:5]
 SIZE = 6
 
 
@@ -33,19 +29,6 @@ def random_tenths() -> Tenths:
 
 
 TENTHS = random_tenths()
-PARTIAL = {model: {task: of[task] for task in TASKS[:9]} for model, of in TENTHS.items()} | {"gpt": TENTHS["gpt"]}
-"""Nine of the twelve tasks are complete for all models."""
-TABLES = ("hard_subset", "hard_stability", "hard_overlaps")
-
-
-def chosen(tenths: Tenths, size: int, tasks: Iterable[str] = TASKS) -> set[str]:
-    """The tasks with the lowest mean over the models of the mean over the trials, ties by name."""
-    means = {task: sum(Fraction(sum(of[task]), len(of[task])) for of in tenths.values()) for task in tasks}
-    return set(sorted(tasks, key=lambda task: (means[task], task))[:size])
-
-
-def without(tenths: Tenths, model: str) -> Tenths:
-    return {label: scores for label, scores in tenths.items() if label != model}
 
 
 def job_with(folder: Path, tenths: Tenths, splits: Splits, field: str = "Finance", size: int = SIZE) -> Job:
@@ -84,17 +67,3 @@ def members_of(splits: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
         for split, members in splits.items()
         for i, task in enumerate(members)
     ]
-
-
-def overlaps(job: Job, kind: str) -> dict[str, tuple[int, int, int, float]]:
-    """Return by compared selection: the tasks of the selection, of the other one, of both, and the overlap."""
-    query = f"select compared_with, n_selected, n_compared, n_shared, jaccard from hard_overlaps where kind = '{kind}'"
-    return {name: figures for name, *rest in values_in(job, query) for figures in [tuple(rest)]}
-
-
-def expected_overlap(one: set[str], other: set[str]) -> tuple[int, int, int, Any]:
-    return len(one), len(other), len(one & other), pytest.approx(len(one & other) / len(one | other))
-
-
-def parts_of(job: Job) -> list[Path]:
-    return sorted((job.warehouse / "parts").rglob("*.parquet"))

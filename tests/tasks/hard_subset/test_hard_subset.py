@@ -1,7 +1,9 @@
 """The hard subset with its stability, against selections and panels that are written out in exact fractions."""
 
 import shutil
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,27 +12,39 @@ from tasks.hard_subset.select import select_hard
 from tasks.rules.errors import PipelineError
 from tasks.run.writing import StageReport
 from tests.kit import copied, rows_in, values_in
-from tests.tasks.hard_subset.hard_world import (
-    OFFICIAL,
-    PARTIAL,
-    SIZE,
-    TABLES,
-    TASKS,
-    TENTHS,
-    chosen,
-    expected_overlap,
-    job_with,
-    members_of,
-    overlaps,
-    parts_of,
-    rows_of,
-    store,
-    with_rule,
-    without,
-)
+from tests.tasks.hard_subset.hard_world import SIZE, TASKS, TENTHS, job_with, members_of, rows_of, store, with_rule
 from tests.tasks.rules.panels_oracle import probabilities
 from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse
+
+OFFICIAL = TASKS[:5]
+PARTIAL = {model: {task: of[task] for task in TASKS[:9]} for model, of in TENTHS.items()} | {"gpt": TENTHS["gpt"]}
+"""Nine of the twelve tasks are complete for all models."""
+TABLES = ("hard_subset", "hard_stability", "hard_overlaps")
+
+
+def chosen(tenths: dict[str, Any], size: int, tasks: list[str] = TASKS) -> set[str]:
+    """The tasks with the lowest mean over the models of the mean over the trials, ties by name."""
+    means = {task: sum(Fraction(sum(of[task]), len(of[task])) for of in tenths.values()) for task in tasks}
+    return set(sorted(tasks, key=lambda task: (means[task], task))[:size])
+
+
+def without(tenths: dict[str, Any], model: str) -> dict[str, Any]:
+    return {label: scores for label, scores in tenths.items() if label != model}
+
+
+def overlaps(job: Job, kind: str) -> dict[str, tuple[int, int, int, float]]:
+    """Return by compared selection: the tasks of the selection, of the other one, of both, and the overlap."""
+    query = f"select compared_with, n_selected, n_compared, n_shared, jaccard from hard_overlaps where kind = '{kind}'"
+    return {name: figures for name, *rest in values_in(job, query) for figures in [tuple(rest)]}
+
+
+def expected_overlap(one: set[str], other: set[str]) -> tuple[int, int, int, Any]:
+    return len(one), len(other), len(one & other), pytest.approx(len(one & other) / len(one | other))
+
+
+def parts_of(job: Job) -> list[Path]:
+    return sorted((job.warehouse / "parts").rglob("*.parquet"))
 
 
 @pytest.fixture(scope="module")

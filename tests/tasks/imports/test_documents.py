@@ -17,7 +17,7 @@ from reportlab.platypus import Flowable, PageBreak
 
 from tasks.dataset.foreign_files import FileTooLarge
 from tasks.imports import documents
-from tasks.imports.documents import DocumentRefused, convert, converters, docx_to_markdown, outcome
+from tasks.imports.documents import DocumentRefused, convert, docx_to_markdown, outcome
 from tasks.imports.pdf import lines_of, markdown_of
 from tasks.imports.pdf import to_markdown as pdf_to_markdown
 from tasks.rules.errors import UsageError
@@ -25,19 +25,6 @@ from tests.tasks.imports import written_documents
 from tests.tasks.imports.written_documents import body, heading, table, write_docx, write_pdf
 
 ENCODINGS = {"utf-16": "not UTF-8", "utf-16-le": "NUL", "latin-1": "at byte 3"}
-
-
-@pytest.mark.slow
-def test_files_of_all_kinds_become_markdown(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_bytes(b"# As\r\n\r\nit is\t\n")
-    (tmp_path / "b.TXT").write_text("\ufeffżółć", encoding="utf-8")
-    files = [tmp_path / "a.md", tmp_path / "b.TXT", write_docx(tmp_path / "c.docx", "In Word.")]
-    files.append(write_pdf(tmp_path / "d.PDF", body("In print.")))
-    document = convert(files, is_quiet=True)
-
-    assert ["# As\r\n\r\nit is\t\n", "żółć", "In Word.\n", "In print.\n"] == [document[file].text for file in files]
-    assert ["mammoth", "markdownify", "pdfplumber"] == [line.split()[0] for line in converters(files)]
-    assert [] == converters(files[:2])
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -58,7 +45,7 @@ def test_a_file_that_takes_too_long_is_refused(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("name", "library"), [("a.PDF", "pdfplumber"), ("a.docx", "mammoth"), ("a.docx", "markdownify")]
 )
-def test_without_the_extra_one_line_says_what_to_install_and_nothing_is_converted(
+def test_without_the_extra_one_line_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, library: str
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)

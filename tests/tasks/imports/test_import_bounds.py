@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
     ("{secret}", "leads out of"), ("../../elsewhere/t1.md", "leads out of"), ("x.md", "leads out of"),
     ("../../elsewhere", "is a link to a folder"), ("/dev/zero", "leads out of"), (None, "is not a regular file"),
 ])  # fmt: skip
-def test_a_folder_with_a_link_that_leads_out_or_a_pipe_is_refused(
+def test_a_link_that_leads_out_or_a_pipe_is_refused(
     job: Job, folder: Path, secret: Path, target: str | None, reason: str, skip_other: bool
 ) -> None:
     (folder / "ada" / "x.md").symlink_to(secret) if target == "x.md" else None
@@ -92,7 +92,7 @@ def test_what_stays_inside_is_taken_however_it_is_named(job: Job, folder: Path, 
 
 
 @pytest.mark.parametrize("where", ["file", "folder"])
-def test_a_link_that_is_put_in_place_after_the_look_is_not_followed(
+def test_a_link_put_in_place_after_the_look_is_not_followed(
     folder: Path, secret: Path, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resolve = Path.resolve

@@ -1,6 +1,7 @@
 """Responses that are documents: named in a table, or by the names of a folder's files."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from tasks.imports import documents
 from tasks.imports.files import retract
 from tasks.imports.responses import import_responses, pattern_of
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import one_line, values_in, write_jsonl
+from tests.kit import Patch, one_line, values_in, write_jsonl
 from tests.tasks.imports.conftest import ingested
 from tests.tasks.imports.written_documents import body, heading, write_docx, write_locked_pdf, write_pdf, write_scan
 
@@ -44,15 +45,17 @@ def write(folder: Path, **texts: str) -> Path:
 def test_a_folder_holds_a_response_for_each_model_and_task(job: Job, folder: Path) -> None:
     write_pdf(folder / "ada" / "t1.pdf", heading("Rates"), body("All about Köln."))
     write_docx(folder / "bell" / "t1.DOCX", "From Word.")
+    (folder / "bell" / "t2.TXT").write_text("\ufeffżółć", encoding="utf-8")
     report = import_responses(job, write(folder, ada__t2="# As\r\n\nit *is*\n"))
 
     assert [
         ("ada", "t1", 1, "base", "ok", "# Rates\n\nAll about Köln.\n"),
         ("ada", "t2", 1, "base", "ok", "# As\r\n\nit *is*\n"),
         ("bell", "t1", 1, "base", "ok", "From Word.\n"),
+        ("bell", "t2", 1, "base", "ok", "żółć"),
     ] == values_in(job, RESPONSES)
-    assert "3 responses imported" in report.line
-    assert "3 documents read with mammoth 1." in report.line
+    assert "4 responses imported" in report.line
+    assert re.search("4 documents read with mammoth 1.*, markdownify .*, pdfplumber ", report.line)
 
 
 def test_a_table_names_documents_beside_rows_with_responses(job: Job, tmp_path: Path) -> None:
@@ -107,7 +110,7 @@ def test_a_scan_is_an_empty_response_with_its_cause(job: Job, folder: Path) -> N
     assert [("ok", "Read by a machine.\n")] == values_in(job, "select status, text from responses")
 
 
-def test_the_same_folder_again_converts_nothing(job: Job, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_folder_again_converts_nothing(job: Job, folder: Path, monkeypatch: Patch) -> None:
     write_docx(folder / "ada" / "t1.docx", "From Word.")
     assert 1 == import_responses(job, folder).rows
     monkeypatch.setattr(documents, "LONGEST_S", 0.0)
@@ -192,7 +195,5 @@ def test_a_pattern_that_cannot_tell_what_is_what_is_refused(text: str) -> None:
     ("{task}/{task}_{model}", "a_b/a_b_m.md", [{"task": "a_b", "model": "m"}]),
     ("{task}/{task}_{model}", "a/b_m.md", []),
 ])  # fmt: skip
-def test_the_text_of_a_pattern_stands_for_itself_and_a_field_for_one_name(
-    pattern: str, path: str, readings: list[dict[str, str]]
-) -> None:
+def test_a_field_of_a_pattern_stands_for_one_name(pattern: str, path: str, readings: list[dict[str, str]]) -> None:
     assert readings == pattern_of(pattern, None).readings(Path(path))

@@ -86,17 +86,15 @@ def test_every_form_of_file_says_the_same(job: Job, tmp_path: Path, form: str) -
 REFUSED_RESPONSES: list[tuple[list[Given], str]] = [
     ([{"task": "t1", "response": "x"}], "`model` is missing"),
     ([{"task": "t1", "model": "ada"}], "`response` is missing"),
-    ([{**RESPONSE, "trial": 0}], "`trial` is 0"),
-    ([{**RESPONSE, "trial": "²"}], "`trial` is '²'"),
-    ([{**RESPONSE, "trial": 10**9}], "row 1: `trial` is 1000000000; it is a whole number"),
-    ([{**RESPONSE, "response": "Another."}], "row 1"),
+    *(([RESPONSE | changed], reason) for changed, reason in (
+        ({"trial": 0}, "`trial` is 0"), ({"trial": "²"}, "`trial` is '²'"), ({"response": "Another."}, "row 1"),
+        ({"trial": 10**9}, "row 1: `trial` is 1000000000; it is a whole number"),
+    )),
     ([{**RESPONSE, "trial": 2}, {**RESPONSE, "task": "t9"}], "row 2"),
-]
+]  # fmt: skip
 
 
-def test_a_response_is_of_the_vintage_of_its_row_or_else_of_the_job_and_failed_where_empty(
-    job: Job, file: Write
-) -> None:
+def test_a_response_has_the_vintage_of_its_row_or_of_the_job_and_an_empty_one_failed(job: Job, file: Write) -> None:
     rows = [RESPONSE | {"model": "bell", "vintage": vintage, "response": vintage} for vintage in ("2026-11-03", " ")]
     import_responses(job.model_copy(update={"vintage": "later"}), file(rows))
 
@@ -196,26 +194,19 @@ def test_the_same_file_for_another_judge_is_another_batch(job: Job, file: Write)
 
 
 REFUSED_VERDICTS: list[tuple[list[Given], str]] = [
-    ([{**VERDICT, "task": "t9"}], "t9"),
-    ([{**VERDICT, "criterion": "t2-c0"}], "no criterion 't2-c0'"),
-    ([{**VERDICT, "model": "bell"}], "bell"),
-    ([{**VERDICT, "judge_trial": 10**9}], "row 1: `judge_trial` is 1000000000"),
-    (
-        [{**VERDICT, "vintage": "2026-11-03"}],
-        "no usable response of ada to task t1, trial 1, in vintage 2026-11-03; import it first",
-    ),
-    ([{**VERDICT, "response": "Another response."}], "`response` is not the stored response of ada"),
-    ([{**VERDICT, "criteria_met": None, "value": 0.5}], "0.5"),
-    ([{**VERDICT, "criteria_met": "maybe"}], "maybe"),
-    ([{**VERDICT, "criteria_met": None}], "missing"),
-    (
-        [{**VERDICT, "criteria_met": False}],
-        "row 1: a different verdict already exists (judge imported, value 1, import batch ",
-    ),
-    (
-        [VERDICT | {"judge": "dora"}, VERDICT | {"judge": "dora", "criteria_met": False}],
-        "row 2: a different verdict already exists (judge dora, value 1, earlier in this import)",
-    ),
+    *(([VERDICT | changed], reason) for changed, reason in (
+        ({"task": "t9"}, "t9"), ({"criterion": "t2-c0"}, "no criterion 't2-c0'"), ({"model": "bell"}, "bell"),
+        ({"judge_trial": 10**9}, "row 1: `judge_trial` is 1000000000"),
+        ({"vintage": "2026-11-03"},
+         "no usable response of ada to task t1, trial 1, in vintage 2026-11-03; import it first"),
+        ({"response": "Another response."}, "`response` is not the stored response of ada"),
+        ({"criteria_met": None, "value": 0.5}, "0.5"), ({"criteria_met": "maybe"}, "maybe"),
+        ({"criteria_met": None}, "missing"),
+        ({"criteria_met": False},
+         "row 1: a different verdict already exists (judge imported, value 1, import batch "),
+    )),
+    ([VERDICT | {"judge": "dora"}, VERDICT | {"judge": "dora", "criteria_met": False}],
+     "row 2: a different verdict already exists (judge dora, value 1, earlier in this import)"),
 ]  # fmt: skip
 
 
@@ -274,25 +265,6 @@ def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(tmp
     assert [(0, 1.0), (2, 0.0)] == values_in(job, query)
 
 
-TWO_RESPONSES = [{"task": task, "model": "ada", "response": f"A response to {task}."} for task in ("t1", "t2")]
-LABELS = [{"task": "t1", "model": "ada", "criterion": f"t1-c{i}", "criteria_met": True, "judge": "eva"} for i in (0, 1)]
-
-
-@pytest.fixture
-def admitted(tmp_path: Path) -> Job:
-    """Two tasks that are checked, and nothing else."""
-    return prepared(ingested(tmp_path, "t1", "t2"))
-
-
-@pytest.fixture
-def responses(admitted: Job, tmp_path: Path) -> Path:
-    """A file of responses that were imported, as were labels on one of them."""
-    file = write_jsonl(tmp_path / "responses.jsonl", TWO_RESPONSES)
-    import_responses(admitted, file)
-    import_verdicts(admitted, write_jsonl(tmp_path / "labels.jsonl", LABELS))
-    return file
-
-
 def counts(job: Job) -> list[tuple[int, int]]:
     """Responses and verdicts that are published."""
     return values_in(job, "select (select count(*) from responses), (select count(*) from verdicts)")
@@ -303,45 +275,34 @@ def batch_of(job: Job, table: str = "responses") -> str:
     return str(batch)
 
 
-@pytest.mark.parametrize(("table", "n_responses", "n_left"), [("responses", 2, 1), ("verdicts", 0, 3)])
-@pytest.mark.usefixtures("responses")
-@pytest.mark.slow
-def test_a_retracted_import_goes_with_all_verdicts_on_its_responses_and_others_stay(
-    table: str, n_responses: int, n_left: int, admitted: Job, tmp_path: Path
+@pytest.mark.parametrize(("table", "n_responses", "n_left"), [("responses", 1, 1), ("verdicts", 0, 2)])
+def test_a_retracted_import_goes_with_verdicts_on_it(
+    table: str, n_responses: int, n_left: int, job: Job, file: Write
 ) -> None:
-    import_responses(admitted, write_jsonl(tmp_path / "other.jsonl", [TWO_RESPONSES[0] | {"model": "bell"}]))
+    import_responses(job, file([RESPONSE | {"model": "bell"}]))
+    with pytest.raises(UsageError, match=batch_of(job)):
+        retract(job, "deadbeef")
 
-    batch = batch_of(admitted, table)
-    assert f"{n_responses} responses and 2 verdicts retracted" in retract(admitted, batch).line
-    assert "is already retracted" in retract(admitted, batch).line
-    assert [(n_left, 0)] == counts(admitted)
+    batch = batch_of(job, table)
+    assert f"{n_responses} responses and 1 verdicts retracted" in retract(job, batch).line
+    assert "is already retracted" in retract(job, batch).line
+    assert [(n_left, 0)] == counts(job)
 
 
 @pytest.mark.slow
-def test_importing_the_file_again_brings_back_what_it_brought_and_what_was_judged_on_it(
-    admitted: Job, responses: Path, server: FaultServer
-) -> None:
+def test_importing_a_file_again_restores_its_rows_and_verdicts(job: Job, file: Write, server: FaultServer) -> None:
     judge = {"name": "openai/judge", "label": "judge", "api_base": server.api_base, "max_tokens": 1000}
-    admitted = job_on(admitted.settings.dataset.source, admitted.warehouse, judges=[judge])
-    judged(admitted)
+    job = prepared(job_on(job.settings.dataset.source, job.warehouse, judges=[judge]))
+    judged(job)
     queries = [f"select * exclude (cost_usd) from {table} order by all" for table in ("responses", "verdicts")]
-    before = [rows_in(admitted, query) for query in queries]
-    n_calls = len(server.book)
-    retract(admitted, batch_of(admitted))
-    assert [(0, 0)] == counts(admitted)
-    judged(admitted)
-    report = import_responses(admitted, responses)
-    judged(admitted)
+    before = [rows_in(job, query) for query in queries]
+    retract(job, batch_of(job))
+    assert [(0, 0)] == counts(job)
+    judged(job)
+    report = import_responses(job, file([RESPONSE]))
+    judged(job)
 
-    assert "2 responses and 22 verdicts restored" in report.line
-    assert [(2, 22)] == counts(admitted)
-    assert before == [rows_in(admitted, query) for query in queries]
-    assert n_calls == len(server.book) == 20
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("responses")
-def test_an_unknown_batch_is_refused_and_known_ones_are_named(admitted: Job) -> None:
-    with pytest.raises(UsageError, match=batch_of(admitted)):
-        retract(admitted, "deadbeef")
-    assert [(2, 2)] == counts(admitted)
+    assert "1 responses and 11 verdicts restored" in report.line
+    assert [(1, 11)] == counts(job)
+    assert before == [rows_in(job, query) for query in queries]
+    assert 10 == len(server.book)

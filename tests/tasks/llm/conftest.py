@@ -18,11 +18,13 @@ from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call, Target
+from tests.faults import behaviours
 from tests.faults.server import FaultServer, HttpResponse
 
 Behaviour = Callable[[dict[str, Any], int], HttpResponse]
 Serve = Callable[[Behaviour | HttpResponse], FaultServer]
 Result = TypeVar("Result")
+failed = behaviours.failed
 ROUTES: dict[str, dict[str, Any]] = {
     "vllm": {}, "openai": {"name": "openai/candidate"}, "streamed": {"is_streamed": True},
     "openai-streamed": {"name": "openai/candidate", "is_streamed": True},
@@ -106,13 +108,6 @@ def written(folder: Path, entries: Sequence[Entry], spent: Sequence[tuple[str, i
             ledger.mark_used(spent)
 
     asyncio.run(write())
-
-
-def failed(status: int, message: str = "no", code: str | None = None, kind: str = "", **headers: str) -> HttpResponse:
-    """An error as OpenAI tells it; a header's name is written with underscores."""
-    body = {"message": message, "type": kind or f"error_{status}", "param": None, "code": code}
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return HttpResponse(status=status, error=body, headers=named)
 
 
 def then(*http_responses: HttpResponse) -> Behaviour:

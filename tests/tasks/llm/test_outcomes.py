@@ -70,7 +70,6 @@ MAIN = (
     "cut body", "half a body",
 )  # fmt: skip
 LOST = pytest.mark.xfail(strict=True, reason="LiteLLM drops the pieces of a stream that hold a refusal and no text")
-DROPPED = pytest.mark.xfail(strict=False, reason="LiteLLM drops the fingerprint of such a stream before version 1.110")
 
 
 def every_state() -> list[Any]:
@@ -83,9 +82,7 @@ def every_state() -> list[Any]:
 
 
 @pytest.mark.parametrize(("state", "route"), every_state())
-def test_a_failure_is_a_state_with_its_cause_and_only_what_may_pass_is_tried_again(
-    state: str, route: str, calling: Calling, serve: Serve
-) -> None:
+def test_only_a_failure_that_may_pass_is_tried_again(state: str, route: str, calling: Calling, serve: Serve) -> None:
     http_response, status, calls = STATES[state]
     server = serve(http_response)
     reply = calling(call_to(server, **ROUTES[route]))
@@ -98,9 +95,7 @@ def test_a_failure_is_a_state_with_its_cause_and_only_what_may_pass_is_tried_aga
 @pytest.mark.parametrize(
     "late", [HttpResponse("late", delay_s=90), HttpResponse(LONG, body_delay_s=90)], ids=["before", "during"]
 )
-def test_a_reply_not_complete_in_time_is_a_timeout(
-    late: HttpResponse, route: str, calling: Calling, serve: Serve
-) -> None:
+def test_a_reply_that_is_too_late_is_a_timeout(late: HttpResponse, route: str, calling: Calling, serve: Serve) -> None:
     server = serve(late)
     reply = calling(call_to(server, timeout_s=0.3, **ROUTES[route]))
     assert ("timeout", None, 2) == (reply.status, reply.text, reply.attempts)
@@ -113,28 +108,19 @@ def test_a_server_that_is_not_there_is_a_provider_error(route: str, calling: Cal
     with socket.create_server(("127.0.0.1", 0)) as held:
         call = call_to(f"http://127.0.0.1:{held.getsockname()[1]}/v1", **ROUTES[route])
     reply = calling(call)
-    assert ("provider_error", None, 2) == (reply.status, reply.text, reply.attempts)
-    assert reply.error
+    assert ("provider_error", None, 2, True) == (reply.status, reply.text, reply.attempts, bool(reply.error))
 
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_good_reply_has_its_text_and_what_the_provider_reported(route: str, calling: Calling, serve: Serve) -> None:
-    server = serve(HttpResponse("A debt.", model="candidate-0613", reasoning_tokens=7))
+    """A lone surrogate in its text is mended. LiteLLM drops the fingerprint on two of the ways, on one before 1.110."""
+    server = serve(HttpResponse("A \ud83d debt.", model="candidate-0613", reasoning_tokens=7, fingerprint="fp_1"))
     reply = calling(call_to(server, **ROUTES[route]))
-    assert ("ok", "A debt.", "candidate-0613") == (reply.status, reply.text, reply.served_model)
-    assert (4, 2, 9, 7) == (reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens, reply.reasoning_tokens)
+    assert ("ok", "A \ufffd debt.", "candidate-0613") == (reply.status, reply.text, reply.served_model)
+    assert "fp_1" == reply.served_fingerprint or route in {"responses", "streamed"}
+    assert (4, 2, 10, 7) == (reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens, reply.reasoning_tokens)
     assert (1, False, None, 1) == (reply.attempts, reply.degraded, reply.error, len(server.book))
     assert (reply.latency_s or 0) > 0
-
-
-@pytest.mark.parametrize("route", ["vllm", "openai", pytest.param("streamed", marks=DROPPED), "openai-streamed"])
-def test_the_fingerprint_of_what_served_is_kept(route: str, calling: Calling, serve: Serve) -> None:
-    assert "fp_1" == calling(call_to(serve(HttpResponse("x", fingerprint="fp_1")), **ROUTES[route])).served_fingerprint
-
-
-@pytest.mark.parametrize("route", ROUTES)
-def test_a_lone_surrogate_is_mended_and_the_text_kept(route: str, calling: Calling, serve: Serve) -> None:
-    assert "cut emoji \ufffd end" == calling(call_to(serve(HttpResponse("cut emoji \ud83d end")), **ROUTES[route])).text
 
 
 def test_waits_between_attempts_double_and_are_spread() -> None:
@@ -146,11 +132,11 @@ def test_waits_between_attempts_double_and_are_spread() -> None:
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_the_seconds_that_a_server_asks_for_are_waited(route: str, calling: Calling, serve: Serve) -> None:
-    server = serve(then(failed(429, kind="rate_limit_error", retry_after="1"), HttpResponse("now")))
+    server = serve(then(failed(429, kind="rate_limit_error", retry_after_ms="200"), HttpResponse("now")))
     reply = calling(call_to(server, **ROUTES[route]))
     first, second = (entry.arrived_at_s for entry in server.entries)
     assert ("ok", 2) == (reply.status, reply.attempts)
-    assert second - first >= 1.0
+    assert second - first >= 0.2
 
 
 @pytest.mark.parametrize(
@@ -190,9 +176,7 @@ def temperatures(server: FaultServer) -> list[float]:
     return [request["temperature"] for request in server.book]
 
 
-def test_only_the_last_attempt_uses_the_fallback_and_its_reply_is_its_cell_s_also_in_the_next_run(
-    calling: Calling, serve: Serve
-) -> None:
+def test_the_last_attempt_alone_uses_the_fallback_and_its_cell_keeps_the_reply(calling: Calling, serve: Serve) -> None:
     calling.attempts, server = 3, serve(only_low)
     call = call_to(server, **HIGH)
     first = calling(call)
@@ -213,9 +197,7 @@ def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(calling:
     assert 1 == temperatures(server).count(0)
 
 
-def test_a_fallback_that_fails_too_is_a_marked_failure_which_is_tried_again_in_full(
-    calling: Calling, serve: Serve
-) -> None:
+def test_a_fallback_that_fails_is_a_marked_failure_and_is_tried_again_in_full(calling: Calling, serve: Serve) -> None:
     server = serve(failed(500))
     first = calling(call_to(server, **HIGH))
     assert ("provider_error", True, [1, 0]) == (first.status, first.degraded, temperatures(server))

@@ -6,6 +6,7 @@ import tiktoken
 from tasks.llm import request
 from tasks.llm.request import NO_PRICES, Call, Prices, Target
 from tests.faults.server import HttpResponse
+from tests.kit import Patch
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to
 
 OWN = Prices(2.0, 0.5, 8.0, "configuration")
@@ -16,21 +17,19 @@ USAGE = {
 
 
 @pytest.mark.parametrize(
-    ("tokens", "usd"),
+    ("prices", "tokens", "usd"),
     [
-        ((1_000_000, 0, 0), 2.0), ((1_000_000, 1_000_000, 0), 0.5), ((0, 0, 1_000_000), 8.0),
-        ((1_000_000, 400_000, 500_000), 1.2 + 0.2 + 4.0), ((1_000_000, None, 0), 2.0),
-        ((None, None, 5), None), ((5, None, None), None), ((10, 99, 0), 10 * 0.5 / 1e6), ((0, 0, 0), 0.0)
+        (OWN, (1_000_000, 0, 0), 2.0), (OWN, (1_000_000, 1_000_000, 0), 0.5), (OWN, (0, 0, 1_000_000), 8.0),
+        (OWN, (1_000_000, 400_000, 500_000), 1.2 + 0.2 + 4.0), (OWN, (1_000_000, None, 0), 2.0), (OWN, (0, 0, 0), 0.0),
+        (OWN, (None, None, 5), None), (OWN, (5, None, None), None), (OWN, (10, 99, 0), 10 * 0.5 / 1e6),
+        (NO_PRICES, (5, 0, 5), None), (Prices(2.0, None, None), (5, 0, 5), None),
+        (Prices(None, 1.0, 8.0), (5, 0, 5), None), (Prices(2.0, None, 8.0), (1_000_000, 400_000, 0), 2.0),
     ]
 )  # fmt: skip
-def test_tokens_cost_their_prices(tokens: tuple[int | None, int | None, int | None], usd: float | None) -> None:
-    assert (None if usd is None else pytest.approx(usd)) == request.cost_usd(OWN, *tokens)
-
-
-def test_without_a_price_the_cost_is_unknown_and_cached_tokens_cost_as_much_as_any() -> None:
-    for prices in (NO_PRICES, Prices(2.0, None, None), Prices(None, 1.0, 8.0)):
-        assert request.cost_usd(prices, 5, 0, 5) is None
-    assert pytest.approx(2.0) == request.cost_usd(Prices(2.0, None, 8.0), 1_000_000, 400_000, 0)
+def test_tokens_cost_their_prices(
+    prices: Prices, tokens: tuple[int | None, int | None, int | None], usd: float | None
+) -> None:
+    assert (None if usd is None else pytest.approx(usd)) == request.cost_usd(prices, *tokens)
 
 
 def test_a_model_of_the_table_has_its_published_price_and_its_name_at_another_provider_has_none() -> None:
@@ -77,9 +76,7 @@ def test_a_call_costs_its_tokens_at_its_price(of_table: bool, route: str, callin
     assert of_table or OWN == reply.prices
 
 
-def test_what_litellm_says_that_a_call_of_its_table_cost_counts_since_it_knows_tiers_and_fees(
-    calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_litellm_s_cost_of_a_call_counts_for_its_models(calling: Calling, serve: Serve, monkeypatch: Patch) -> None:
     monkeypatch.setattr("tasks.llm.calls.gateway.cost_usd", lambda *_: 1.0)
     reply = calling(call_to(serve(HttpResponse("x", usage=USAGE)), name="openai/gpt-4o-mini"))
     assert pytest.approx((600 * 0.15 + 400 * 0.075 + 100 * 0.6) / 1e6) == reply.cost_usd

@@ -132,7 +132,7 @@ def test_a_key_that_a_provider_echoes_is_not_stored_in_any_form(
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_secrets_in_parameters_and_headers_reach_the_server_and_nothing_else(
+def test_secrets_in_requests_reach_the_server_alone(
     route: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PRBENCH_GATE", SECRET)
@@ -151,9 +151,7 @@ def test_secrets_in_parameters_and_headers_reach_the_server_and_nothing_else(
     assert ("ok", 1) == (calling(call).status, len(server.book))
 
 
-def test_a_reference_in_the_address_is_filled_in_at_the_call(
-    calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_address_is_filled_in_at_the_call(calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     server = serve(lambda _request, _number: failed(500, f"no such place: {server.api_base}"))
     monkeypatch.setenv("PRBENCH_HOST", server.api_base.split("/")[2])
     assert "127.0.0.1" not in str(calling(call_to("http://${PRBENCH_HOST}/v1")).error)

@@ -64,9 +64,9 @@ def victim(job: Job, table: str) -> Path:
 
 
 @pytest.mark.parametrize(("table", "what"), [
-    ("task_rows", "a flipped bit"), ("criteria", "deleted"), ("verdicts", "deleted"), ("measures", "a flipped bit"),
+    ("criteria", "a flipped bit"), ("verdicts", "deleted"),
 ])  # fmt: skip
-def test_aggregate_reports_damage_and_the_tables_are_as_before_without_a_call(
+def test_aggregate_reports_damage_and_restores_rows(
     job: Job, provider: FaultServer, table: str, what: str, capsys: Printed
 ) -> None:
     before, figures = stored(job), board(job)
@@ -80,7 +80,7 @@ def test_aggregate_reports_damage_and_the_tables_are_as_before_without_a_call(
 
 
 @pytest.mark.parametrize("table", ["responses", "verdicts"])
-def test_without_the_database_the_next_run_restores_from_the_ledger_without_a_call(
+def test_without_the_database_rows_come_from_the_ledger(
     job: Job, provider: FaultServer, table: str, capsys: Printed
 ) -> None:
     before, figures = facts(job, table), board(job)

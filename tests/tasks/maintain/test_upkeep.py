@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -43,6 +44,10 @@ def stored(job: Job) -> list[dict[str, Any]]:
     return rows_in(warehouse.root, FIGURES)
 
 
+def figures(job: Job) -> list[tuple[str, int, float]]:
+    return [(row["run_id"], row["calls"], row["cost_usd"]) for row in stored(job)]
+
+
 def record(job: Job, run_id: str, number: int) -> None:
     recorded(job, call_entry(f"{run_id}-{number}", run_id, purpose="drift"))
 
@@ -71,7 +76,7 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server:
     assert 0 == store_spend(job)
 
 
-def test_rows_are_written_for_every_run_and_only_when_they_are_news_and_this_machine_may_read_them(
+def test_spend_is_written_only_when_it_is_new_and_the_ledger_may_be_read(
     server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = job_at(server, tmp_path)
@@ -80,12 +85,11 @@ def test_rows_are_written_for_every_run_and_only_when_they_are_news_and_this_mac
     assert 0 == store_spend(job)
     record(job, "killed", 1)
     assert 1 == store_spend(job)
-    assert [("killed", 1, 0.5)] == [(row["run_id"], row["calls"], row["cost_usd"]) for row in stored(job)]
+    assert [("killed", 1, 0.5)] == figures(job)
     record(job, "killed", 2)
     record(job, "next", 1)
     assert 2 == store_spend(job)
-    known = [(row["run_id"], row["calls"], row["cost_usd"]) for row in stored(job)]
-    assert [("killed", 2, 1.0), ("next", 1, 0.5)] == known
+    assert [("killed", 2, 1.0), ("next", 1, 0.5)] == figures(job)
     record(job, "next", 2)
     assert [2, 2] == [row["calls"] for row in spend_of_all(job)]
     with monkeypatch.context() as patched:
@@ -96,7 +100,7 @@ def test_rows_are_written_for_every_run_and_only_when_they_are_news_and_this_mac
     shutil.rmtree(job.warehouse / "ledger")
     record(job, "killed", 3)
     assert 0 == store_spend(job)
-    assert [2, 1] == [row["calls"] for row in stored(job)]
+    assert [("killed", 2, 1.0), ("next", 1, 0.5)] == figures(job)
 
 
 COUNTS = """
@@ -105,12 +109,18 @@ COUNTS = """
 """
 
 
-@pytest.fixture
-def job(server: FaultServer, tmp_path: Path) -> Job:
+@pytest.fixture(scope="module")
+def provider() -> Iterator[FaultServer]:
+    with FaultServer(rambling) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def shared(provider: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A sampled and judged job with one response that is far too long."""
-    server.behaviour = rambling
-    tasks = kit.write_jsonl(tmp_path / "finance.jsonl", [kit.good_row("t1"), kit.good_row("t2")])
-    job = job_at(server, tmp_path / "warehouse", tasks)
+    folder = tmp_path_factory.mktemp("rambling")
+    tasks = kit.write_jsonl(folder / "finance.jsonl", [kit.good_row("t1"), kit.good_row("t2")])
+    job = job_at(provider, folder / "warehouse", tasks, name="hosted_vllm/judge")
     sampled(prepared(job))
     judged(job)
     store_spend(job)
@@ -133,7 +143,7 @@ def in_ledger(job: Job, text: str) -> bool:
     return any(text.encode() in path.read_bytes() for path in files)
 
 
-def test_a_removed_response_goes_with_its_verdicts_and_is_sampled_again(job: Job, server: FaultServer) -> None:
+def test_a_removed_response_goes_with_its_verdicts_and_is_sampled_again(job: Job, provider: FaultServer) -> None:
     ((n_responses, n_verdicts, _),) = before = values_in(job, COUNTS)
     bad = longest(job)
     of_bad = f"where response_id = '{bad['response_id']}'"
@@ -148,14 +158,14 @@ def test_a_removed_response_goes_with_its_verdicts_and_is_sampled_again(job: Job
     assert not in_ledger(job, "blah blah")
     assert spent == values_in(job, spend)
 
-    n_calls = len(server.book)
+    n_calls = len(provider.book)
     assert (1, n_of_bad) == (sampled(job).rows, judged(job).rows)
-    assert n_calls + 1 + n_of_bad == len(server.book)
+    assert n_calls + 1 + n_of_bad == len(provider.book)
     assert [(bad["text"],)] != values_in(job, f"select text from responses {of_bad}")
     Warehouse(job.warehouse).database.unlink()
     Warehouse(job.warehouse).publish()
     assert before == values_in(job, COUNTS)
-    assert (0, 0, n_calls + 1 + n_of_bad) == (sampled(job).rows, judged(job).rows, len(server.book))
+    assert (0, 0, n_calls + 1 + n_of_bad) == (sampled(job).rows, judged(job).rows, len(provider.book))
 
 
 def test_a_removed_response_is_in_no_part_backup_or_export_and_its_space_is_freed(job: Job, tmp_path: Path) -> None:
@@ -215,25 +225,21 @@ def test_what_is_removed_is_chosen_by_all_that_is_given(job: Job, capsys: pytest
     assert "no stored response has this id" in run(bad["response_id"], code=2)
 
 
-def test_nothing_is_removed_while_a_part_is_damaged(job: Job) -> None:
-    (part,) = Warehouse(job.warehouse).store.standing("verdicts")
-    flip(part.path)
-    wanted = ResponseChoice([longest(job)["response_id"]])
-
-    with pytest.raises(WarehouseError, match=f"{part.name}: is damaged; run `prbench aggregate` to repair it"):
-        remove(job, wanted, "too long")
-    assert not Warehouse(job.warehouse).store.standing("removals")
-
-    Warehouse(job.warehouse).verify()
-    remove(job, wanted, "too long")
-    assert [] == Warehouse(job.warehouse).losses()
-
-
-def test_nothing_is_removed_while_a_run_is_at_work(job: Job) -> None:
-    with Warehouse(job.warehouse).writing(), pytest.raises(WarehouseBusy):
-        remove(job, ResponseChoice([longest(job)["response_id"]]), "")
+def test_nothing_is_removed_while_a_part_is_damaged_or_a_run_is_at_work(job: Job) -> None:
+    warehouse, wanted = Warehouse(job.warehouse), ResponseChoice([longest(job)["response_id"]])
+    with warehouse.writing(), pytest.raises(WarehouseBusy):
+        remove(job, wanted, "")
     with pytest.raises(UsageError, match="name the responses"):
         remove(job, ResponseChoice(), "")
+    (part,) = warehouse.store.standing("verdicts")
+    flip(part.path)
+    with pytest.raises(WarehouseError, match=f"{part.name}: is damaged; run `prbench aggregate` to repair it"):
+        remove(job, wanted, "too long")
+    assert not warehouse.store.standing("removals")
+
+    warehouse.verify()
+    remove(job, wanted, "too long")
+    assert [] == warehouse.losses()
 
 
 def test_the_ledger_does_not_bring_a_removed_response_back(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:

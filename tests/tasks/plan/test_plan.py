@@ -1,17 +1,13 @@
 """The plan: costs that were never measured, and the expected calls of a run that stops."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from tasks.llm.request import Prices
 from tasks.plan.estimate import COUNTED, PerCall, Planned, planned_calls, total_of
-from tasks.plan.plan import is_prepared, plan, prepare
 from tasks.plan.stopping import ORDERS, expected_calls, simulated
 from tasks.rules.stopping import DIFFERENT, Rule
 from tasks.run.missing_work import ComparedModel, PlannedComparison, Progress
-from tests.kit import job_on
 
 PRICES = Prices(1.0, 0.5, 10.0)
 
@@ -50,20 +46,6 @@ def test_what_is_free_costs_nothing_at_any_length_and_measured_lengths_have_one_
     measured = planned_calls("sample", "a-model", 1_000, PerCall(100, 0, 10, "measured"), PRICES)
     assert measured.cost_usd == measured.cost_usd_low == measured.cost_usd_high == pytest.approx(0.1 + 0.1)
     assert ("measured", "") == (measured.basis, measured.assumed)
-
-
-@pytest.mark.slow
-def test_a_plan_needs_no_earlier_stage_and_the_embedded_model_costs_nothing(tmp_path: Path) -> None:
-    embedded = {"name": "embedded/smollm2-135m-instruct"}
-    job = job_on("sample", tmp_path, models=[embedded], judges=[embedded])
-    assert not is_prepared(job)
-    prepare(job)
-
-    assert is_prepared(job)
-    planned = plan(job)
-    costs = [(each.purpose, each.cost_usd, each.assumed) for each in planned]
-    assert [("sample", 0.0, ""), ("judge", 0.0, "")] == costs
-    assert all(each.calls > 0 for each in planned)
 
 
 ORDER = tuple(f"t{number:03}" for number in range(100))

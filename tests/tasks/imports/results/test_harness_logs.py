@@ -48,6 +48,8 @@ def test_failed_calls_are_failures_with_their_cause_and_never_unmet(side_by_side
     assert failures == [row[:3] for row in failed]
     assert "N/A" in failed[0][3]
     assert failed[1][3].startswith("BadRequestError")
+    assert "14 grades of failed responses left out" in side_by_side.notes["published"]
+    assert [] == rows_in(job, "from verdicts where task_id = ? and model = 'brief'", UNANSWERED[1])
 
 
 def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side: SideBySide) -> None:
@@ -64,12 +66,6 @@ def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side: Side
     } == dict(
         values_in(side_by_side.job, "select distinct model, may_hide_failures from leaderboard where is_judged")
     )  # fmt: skip
-
-
-def test_grades_of_a_response_that_failed_are_left_out(side_by_side: SideBySide) -> None:
-    assert "14 grades of failed responses left out" in side_by_side.notes["published"]
-    query = "select * from verdicts where task_id = ? and model = 'brief'"
-    assert [] == rows_in(side_by_side.job, query, UNANSWERED[1])
 
 
 def test_the_means_of_a_log_are_compared_and_differences_are_named_with_their_cause(side_by_side: SideBySide) -> None:

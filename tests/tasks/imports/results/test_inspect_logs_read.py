@@ -27,40 +27,28 @@ from tests.tasks.imports.results.workload import UNREADABLE, rows, true_score
 
 CUSTOMS: dict[str, tuple[dict[str, Any], list[tuple[str | None, float | None]], bool | None]] = {
     "a list of objects": (
-        {"value": 0.5, "metadata": {"any_name": [
-            {"id": "c1", "title": "One.", "criteria_met": True}, {"id": "c2", "title": "Two.", "criteria_met": False},
-        ]}},
+        {"metadata": {"x": [{"id": "c1", "title": "One.", "criteria_met": True}, {"id": "c2", "criteria_met": False}]}},
         [("c1", 1.0), ("c2", 0.0)], None,
     ),
     "a mapping among others": (
-        {"value": 0.5, "metadata": {"cached": {"c1": False}, "met": {"c1": True}, "weights": {"c1": 1}}},
-        [("c1", 1.0)], None,
+        {"metadata": {"cached": {"c1": False}, "met": {"c1": True}, "weights": {"c1": 1}}}, [("c1", 1.0)], None,
     ),
     "a mapping of objects": (
-        {"value": 0.5, "metadata": {"criteria": {"c1": {"met": "no"}, "c2": {"error": "HTTP 500"}}}},
-        [("c1", 0.0), ("c2", None)], False,
+        {"metadata": {"x": {"c1": {"met": "no"}, "c2": {"error": "HTTP 500"}}}}, [("c1", 0.0), ("c2", None)], False,
     ),
-    "the metadata itself": (
-        {"value": 0.5, "metadata": {"c1": True, "c2": False, "judge": "x"}}, [("c1", 1.0), ("c2", 0.0)], None,
-    ),
+    "the metadata itself": ({"metadata": {"c1": True, "c2": False, "judge": "x"}}, [("c1", 1.0), ("c2", 0.0)], None),
     "an explanation with marks": (
-        {"value": 0.5, "explanation": "[✗] [-3] Two\n\nparagraphs.\n  Not said.\n\n[✓] [5] One.\n"
-         "  Invalid grading response format: x"},
+        {"explanation": "[✗] [-3] Two\n\nparagraphs.\n  No.\n\n[✓] [5] One.\n  Invalid grading response format: x"},
         [("Two\n\nparagraphs.", 0.0), ("One.", None)], True,
     ),
     "words and states beside a decision": (
-        {"metadata": {"criteria": [
-            {"criterion": "1", "verdict": "NOT MET"}, {"criterion": "2", "verdict": "MET"},
-            {"criterion": "3", "status": "ok", "score": 1}, {"criterion": "4", "verdict": "not_met"},
-        ]}},
+        {"metadata": {"x": [{"criterion": "1", "verdict": "NOT MET"}, {"criterion": "2", "verdict": "MET"},
+                            {"criterion": "3", "status": "ok", "score": 1}, {"criterion": "4", "verdict": "not_met"}]}},
         [("1", 0.0), ("2", 1.0), ("3", 1.0), ("4", 0.0)], None,
     ),
-    "a met criterion without a reason, of a tool that hides failures": (
-        {"metadata": {"detailed_results": [
-            {"criterion": "1", "points": 5, "met": True, "explanation": "No explanation provided", "tags": []},
-        ]}},
-        [("1", 1.0)], True,
-    ),
+    "a met criterion without a reason, of a tool that hides failures": ({"metadata": {"detailed_results": [
+        {"criterion": "1", "points": 5, "met": True, "explanation": "No explanation provided", "tags": []},
+    ]}}, [("1", 1.0)], True),
     "a score alone": ({"value": 0.5, "explanation": "Well done.", "metadata": {"points": 3}}, [], None),
 }  # fmt: skip
 
@@ -162,9 +150,7 @@ def test_what_is_no_decision_is_a_failure_with_its_cause(case: str) -> None:
 
 
 @pytest.mark.parametrize("metadata", [{}, {"is_cached": True, "checks": {"is_long": False}}])
-def test_a_log_without_criteria_brings_responses_alone_and_its_scores_are_counted(
-    metadata: dict[str, Any], job: Job, tmp_path: Path
-) -> None:
+def test_a_log_without_criteria_brings_responses_alone(metadata: dict[str, Any], job: Job, tmp_path: Path) -> None:
     def bare(sample: dict[str, Any]) -> None:
         for score in sample["scores"].values():
             score["metadata"] = metadata
@@ -285,9 +271,7 @@ def test_a_task_that_is_not_admitted_is_named_as_the_cause_of_a_difference(tmp_p
     ("x.jsonl", '{"task": "t", "model": "m", "response": "A."}\n'), ("x.html", "<h1>Hello</h1>"),
     ("x.json", '{"score": 0.5, "overall_score": 0.5}'),
 ])  # fmt: skip
-def test_what_is_no_log_is_refused_and_the_formats_are_named(
-    finance: Job, tmp_path: Path, name: str, content: str
-) -> None:
+def test_what_is_no_log_is_refused_and_formats_are_named(finance: Job, tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
     line = refused(finance, [tmp_path / name])
     assert f"{name}: is not one of: a result of the published PRBench harness, a log of Inspect AI" in line
@@ -334,9 +318,7 @@ def test_labels_that_cannot_be_are_refused(finance: Job, health_data: Job, tmp_p
         assert "a label is not blank" in refused(finance, [both], **label)
 
 
-def test_of_several_logs_one_that_does_not_fit_or_is_of_another_benchmark_keeps_all_out(
-    finance: Job, health_data: Job, tmp_path: Path
-) -> None:
+def test_one_log_that_does_not_fit_keeps_all_of_them_out(finance: Job, health_data: Job, tmp_path: Path) -> None:
     good, wrong = published(tmp_path / "good.json"), edited(published(tmp_path / "wrong.json"), _another_turn)
 
     assert "another conversation" in refused(finance, [good, wrong], model="m {model}")

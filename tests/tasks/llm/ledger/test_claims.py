@@ -17,6 +17,7 @@ from tests.faults.server import HttpResponse
 from tests.tasks.llm.conftest import Calling, Serve, call_to
 
 pytestmark = pytest.mark.usefixtures("hurried")
+REFUSED = HttpResponse(None, refusal="no")
 
 
 def hold(folder: Path, is_locked: "Event") -> None:
@@ -78,31 +79,21 @@ async def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(
     assert 6 == len(server.book)
 
 
-def test_two_runs_with_the_same_calls_make_each_once_also_if_it_fails_for_good(calling: Calling, serve: Serve) -> None:
-    prompts = [f"question {number}" for number in range(30)]
-    refusals = set(prompts[::3])
-    server = serve(
-        lambda request, _n: (
-            HttpResponse(None, refusal="no") if request["messages"][0]["content"] in refusals else HttpResponse("yes")
-        )
-    )
-    calls = [call_to(server, prompt) for prompt in prompts]
-
-    async def work(gateway: Gateway, ledger: Ledger) -> None:
+async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(calling: Calling, serve: Serve) -> None:
+    server = serve(lambda request, _n: REFUSED if "no" in request["messages"][0]["content"] else HttpResponse("yes"))
+    calls = [call_to(server, f"{what} {number}") for number in range(15) for what in ("no", "yes")]
+    async with calling.opened() as (gateway, ledger):
         with closing(Ledger(calling.folder)) as theirs:
             # One after the other, so that the failed rows of one run are there before the other comes to them.
-            for own, of in (
-                (gateway, ledger),
-                (Gateway(Limiter(4, Budget(None, None)), theirs, "another-run"), theirs),
-            ):
-                for prompt, call in zip(prompts, calls, strict=True):
-                    reply = await own.complete(call)
-                    assert ("refused" if prompt in refusals else "ok") == reply.status
-                    of.mark_used(reply.paid if prompt in refusals else [])  # as when the failed row is on disk
-
-    calling.inside(work)
+            other = Gateway(Limiter(4, Budget(None, None)), theirs, "another-run")
+            for own, of in ((gateway, ledger), (other, theirs)):
+                replies = [await own.complete(call) for call in calls]
+                assert ["refused", "ok"] * 15 == [reply.status for reply in replies]
+                for reply in replies[::2]:
+                    of.mark_used(reply.paid)  # as when the failed row is on disk
     assert 30 == len(server.book)
-    calling(calls[0])  # the next run tries what failed again
+    async with calling.opened() as (gateway, _):
+        await gateway.complete(calls[0])  # the next run tries what failed again
     assert 31 == len(server.book)
 
 

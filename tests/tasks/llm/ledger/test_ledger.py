@@ -17,7 +17,7 @@ from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError
 from tasks.run.run_context import LEDGER, open_run_context
 from tests.faults.server import HttpResponse
-from tests.kit import job_on
+from tests.kit import Printed, job_on
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then, written
 
 pytestmark = pytest.mark.usefixtures("hurried")
@@ -60,7 +60,7 @@ def test_the_next_run_repeats_no_successful_call(calling: Calling, serve: Serve)
         (failed(400, "odd"), "provider_error"), (failed(400, "prompt is too long"), "context_length")
     ]
 )  # fmt: skip
-def test_a_failure_that_does_not_pass_is_final_until_its_row_is_written(
+def test_a_lasting_failure_is_final_until_its_row(
     http_response: HttpResponse, status: str, calling: Calling, serve: Serve
 ) -> None:
     server = serve(http_response)
@@ -123,9 +123,7 @@ async def use(folder: Path) -> None:
         pass
 
 
-async def test_a_run_that_waits_until_another_process_has_checked_the_ledger_says_so_and_goes_on_with_other_work(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_a_run_says_that_it_waits_for_another_process_s_check(tmp_path: Path, capsys: Printed) -> None:
     (tmp_path / LEDGER).mkdir()
     printed = ""
     with (tmp_path / LEDGER / "calls.lock").open("a+") as lock:
@@ -183,6 +181,7 @@ def opened(folder: Path) -> Iterator[sqlite3.Connection]:
 
 
 def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: Serve) -> None:
+    assert [] == spend_in(calling.folder)
     calling.attempts = 1
     calling(call_to(serve(HttpResponse("late", delay_s=2.0)), timeout_s=0.2, prices=DEAR))  # the provider may charge it
     calling(call_to(serve(failed(429)), prices=DEAR))  # it was turned away
@@ -198,22 +197,8 @@ def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: 
     } == row  # fmt: skip
 
 
-def test_what_two_processes_spend_is_summed_by_run_and_model(calling: Calling, serve: Serve) -> None:
-    server = serve(HttpResponse("x", usage=USED))
-    other = Ledger(calling.folder)
-    calling.at_once(*(call_to(server, f"q{n}", prices=DEAR) for n in range(3)))
-    other.close()
-    calling.at_once(*(call_to(server, f"r{n}", prices=DEAR) for n in range(4)))
-    calling(call_to(server, name="hosted_vllm/other"))
-    rows = [(row["called_model"], row["calls"], row["cost_usd"]) for row in spend_in(calling.folder)]
-    assert [("hosted_vllm/candidate", 7, 35.0), ("hosted_vllm/other", 1, 0.0)] == rows
-    assert not [path for path in calling.folder.iterdir() if path.name.endswith(("-wal", "-shm"))]
-
-
 @pytest.mark.parametrize(("version", "why"), [(7, "newer than this program"), (2, "older than this program")])
-def test_a_file_of_another_version_is_refused_with_one_line_and_left_alone(
-    calling: Calling, serve: Serve, version: int, why: str
-) -> None:
+def test_a_file_of_another_version_is_refused_and_kept(calling: Calling, serve: Serve, version: int, why: str) -> None:
     server = serve(HttpResponse("x"))
     calling(call_to(server))
     with opened(calling.folder) as connection:
@@ -225,7 +210,3 @@ def test_a_file_of_another_version_is_refused_with_one_line_and_left_alone(
         assert (version,) == connection.execute("pragma user_version").fetchone()
         assert (1,) == connection.execute("select count(*) from calls").fetchone()
     assert not list(calling.folder.glob("damaged-*"))
-
-
-def test_where_there_is_no_ledger_nothing_was_spent(tmp_path: Path) -> None:
-    assert [] == spend_in(tmp_path / "ledger")

@@ -26,7 +26,7 @@ from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError
 from tests.faults.server import HttpResponse
-from tests.kit import one_line
+from tests.kit import Patch, Printed, one_line
 from tests.tasks.llm.conftest import Calling, Serve, call_to, written
 
 pytestmark = pytest.mark.usefixtures("hurried")
@@ -101,7 +101,7 @@ def pages_of(path: Path) -> dict[int, set[int]]:
     return dict(zip(numbers, in_order, strict=True))
 
 
-def repaired(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[dict[int, tuple[Any, ...]], str]:
+def repaired(path: Path, capsys: Printed) -> tuple[dict[int, tuple[Any, ...]], str]:
     """Open a ledger, and return its content afterwards and the printed messages."""
     capsys.readouterr()
     Ledger(path.parent).close()
@@ -120,26 +120,22 @@ def hit(path: Path, seed: int, n_bytes: int, first: int = 0) -> set[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8))
-def test_no_flipped_byte_makes_a_call_wrong_and_a_few_of_them_hide_no_other_call(
-    seed: int, whole: Path, copy: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("seed", range(4))
+def test_flipped_bytes_make_no_call_wrong_and_hide_none(seed: int, whole: Path, copy: Path, capsys: Printed) -> None:
     first = 8 * PAGE  # where the tables begin: what stands below the root of a table is lost with it
-    struck = hit(copy, seed, [1, 30, 300, 300][seed % 4], first=first if seed % 4 < 3 else 0)
+    struck = hit(copy, seed, [1, 30, 300, 300][seed], first=first if seed < 3 else 0)
     before, pages = calls_in(whole), pages_of(whole)
     assert N_CALLS == len(pages)
     after, _ = repaired(copy, capsys)
     with closing(Ledger(copy.parent)) as ledger:
         used = {number for number in after if ledger.history(f"{number:064x}").reply_for(f"cell-{number}")}
     assert {number: before[number] for number in used} == {number: after[number] for number in used}
-    if seed % 4 < 3:
+    if seed < 3:
         assert used >= {number for number in pages if not pages[number] & struck}
 
 
 @pytest.mark.parametrize("share", [0.02, 0.25, 0.5, 0.9, 0.999])
-def test_every_call_in_what_is_left_of_a_cut_file_is_recovered(
-    share: float, whole: Path, copy: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_whole_call_of_a_cut_file_is_recovered(share: float, whole: Path, copy: Path, capsys: Printed) -> None:
     left = int(copy.stat().st_size * share)
     os.truncate(copy, left)
     after, printed = repaired(copy, capsys)
@@ -165,9 +161,7 @@ def killed_in_a_run(folder: Path, n_calls: int) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_damage_to_the_log_of_a_killed_run_is_told_and_what_came_before_it_is_kept(
-    seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_damage_to_the_log_of_a_killed_run_spares_earlier_calls(seed: int, tmp_path: Path, capsys: Printed) -> None:
     running, killed = killed_in_a_run(tmp_path, 60)
     path, log = killed / "calls.sqlite", killed / "calls.sqlite-wal"
     assert log.stat().st_size > 50 * PAGE
@@ -181,7 +175,7 @@ def test_damage_to_the_log_of_a_killed_run_is_told_and_what_came_before_it_is_ke
     assert 1 == len(list(killed.glob("damaged-*-calls.sqlite-wal")))
 
 
-def test_a_log_that_ends_in_a_cut_off_commit_is_no_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_that_ends_in_a_cut_off_commit_is_no_damage(tmp_path: Path, capsys: Printed) -> None:
     _, killed = killed_in_a_run(tmp_path, 30)
     log = killed / "calls.sqlite-wal"
     os.truncate(log, log.stat().st_size - 1000)
@@ -191,9 +185,7 @@ def test_a_log_that_ends_in_a_cut_off_commit_is_no_damage(tmp_path: Path, capsys
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all\n" * 1000, bytes(3 * PAGE)])
-def test_a_file_that_is_empty_or_no_database_is_kept_aside_and_begun_anew(
-    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_database_is_kept_aside_and_begun_anew(content: bytes, tmp_path: Path, capsys: Printed) -> None:
     path = tmp_path / "calls.sqlite"
     path.write_bytes(content)
     after, printed = repaired(path, capsys)
@@ -203,9 +195,7 @@ def test_a_file_that_is_empty_or_no_database_is_kept_aside_and_begun_anew(
 
 
 @pytest.mark.parametrize("damaged", [INDEX, "spend"])
-def test_open_batches_and_spent_failures_and_sums_outlive_damage(
-    damaged: str, copy: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_open_batches_and_spent_failures_and_sums_outlive_damage(damaged: str, copy: Path, capsys: Printed) -> None:
     destroy(copy, root_of(copy, damaged))
     assert "damaged" in repaired(copy, capsys)[1]
     with closing(Ledger(copy.parent)) as ledger:
@@ -216,9 +206,7 @@ def test_open_batches_and_spent_failures_and_sums_outlive_damage(
 
 
 @pytest.mark.parametrize("after", ["the new file", "the old one is aside"])
-def test_a_kill_in_the_middle_of_a_repair_loses_nothing(
-    after: str, whole: Path, copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kill_in_the_midst_of_a_repair_loses_nothing(after: str, whole: Path, copy: Path, monkeypatch: Patch) -> None:
     destroy(copy, root_of(copy, INDEX))
 
     def killed(*_: object) -> None:
@@ -236,9 +224,7 @@ def test_a_kill_in_the_middle_of_a_repair_loses_nothing(
     assert not list(copy.parent.glob("repaired-*"))
 
 
-def test_a_flipped_bit_inside_a_stored_reply_is_noticed_and_the_call_made_again(
-    calling: Calling, serve: Serve, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_call_whose_stored_reply_was_changed_is_made_again(calling: Calling, serve: Serve, capsys: Printed) -> None:
     server = serve(HttpResponse("The result is 42."))
     calls = [call_to(server, f"question {n}") for n in range(60)]
     calling.at_once(*calls)
@@ -251,8 +237,8 @@ def test_a_flipped_bit_inside_a_stored_reply_is_noticed_and_the_call_made_again(
     assert str(path) in printed
 
 
-def test_damage_that_comes_while_a_run_goes_on_is_one_line_and_the_next_run_repairs_it(
-    whole: Path, copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_damage_during_a_run_is_repaired_by_the_next(
+    whole: Path, copy: Path, monkeypatch: Patch, capsys: Printed
 ) -> None:
     """A file too large to be looked through at each opening is looked through when reading it has failed."""
     monkeypatch.setattr(files, "MOST_CHECKED_BYTES", 0)
@@ -310,9 +296,7 @@ def test_a_process_that_is_killed_loses_nothing_that_it_was_told_is_stored(tmp_p
     assert len(kept) == sum(row["calls"] for row in spend_in(tmp_path))
 
 
-def test_a_file_that_somebody_else_has_locked_is_not_taken_for_damaged(
-    copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_somebody_else_has_locked_is_not_taken_for_damaged(copy: Path, monkeypatch: Patch) -> None:
     connect = sqlite3.connect
     monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: connect(*given, **named | {"timeout": 0.2}))
     with closing(connect(copy, isolation_level=None)) as holder:

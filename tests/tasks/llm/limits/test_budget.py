@@ -17,33 +17,6 @@ from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then
 
 pytestmark = pytest.mark.timeout(120)  # a process that is frozen hears no time limit of the event loop
 
-orders = st.lists(st.tuples(st.booleans(), st.integers(0, 50), st.integers(0, 20), st.floats(0, 1)), max_size=40)
-
-
-@given(cap=st.integers(0, 120), order=orders)
-def test_what_was_used_and_is_set_aside_never_pass_the_cap(cap: int, order: list[tuple[bool, int, int, float]]) -> None:
-    """Tokens and dollars are the same numbers here; the oracle counts for itself."""
-    budget = Budget(float(cap), cap)
-    open_: list[int] = []
-    used = 0
-    for starts, most, which, share in order:
-        if starts:
-            try:
-                has_begun = budget.reserve(Usage(float(most), most))
-            except BudgetSpent:
-                assert used + most > cap or budget.is_spent
-                continue
-            assert (used + sum(open_) + most <= cap) == has_begun
-            if has_begun:
-                open_.append(most)
-        elif open_:
-            ended = open_.pop(which % len(open_))
-            spent = int(ended * share)
-            budget.release(Usage(float(ended), ended), Usage(float(spent), spent))
-            used += spent
-        assert (used, used) == (budget.used_tokens, budget.used_usd)
-        assert used + sum(open_) <= cap
-
 
 def test_fractions_of_a_dollar_leave_nothing_behind_when_all_is_given_back() -> None:
     budget = Budget(2.58, None)
@@ -99,20 +72,20 @@ def test_calls_stop_before_the_cap_even_when_the_server_bills_the_most(
     ],
     ids=["discarded", "without usage", "late", "cut"]
 )  # fmt: skip
-def test_attempts_count_what_they_used_and_where_nobody_knows_what_was_set_aside(
-    http_response: HttpResponse, calling: Calling, serve: Serve
-) -> None:
+def test_an_attempt_of_unknown_use_counts_in_full(http_response: HttpResponse, calling: Calling, serve: Serve) -> None:
     server, calling.max_tokens, calling.attempts = serve(http_response), 600, 50
     calling(call_to(server, timeout_s=0.1 if http_response.delay_s else 30.0, parameters={"max_tokens": 90}))
     assert 2 <= len(server.book) <= 600 // 90
 
 
 @pytest.mark.usefixtures("hurried")
-def test_attempts_that_the_server_refused_cost_nothing(calling: Calling, serve: Serve) -> None:
+def test_refused_attempts_and_replies_from_the_ledger_cost_nothing(calling: Calling, serve: Serve) -> None:
     server = serve(then(*[failed(429)] * 5, HttpResponse("now", usage={"prompt_tokens": 1, "completion_tokens": 1})))
-    calling.max_tokens, calling.attempts = 150, 7
-    assert "now" == calling(call_to(server, "q", parameters={"max_tokens": 90})).text
-    assert 2 == calling.limiter.budget.used_tokens
+    calling.attempts = 7
+    for cap, used in ((150, 2), (0, 0)):
+        calling.max_tokens = cap
+        assert "now" == calling(call_to(server, "q", parameters={"max_tokens": 90})).text
+        assert used == calling.limiter.budget.used_tokens
 
 
 def test_a_call_that_is_cancelled_under_way_counts_as_what_was_set_aside(calling: Calling, serve: Serve) -> None:
@@ -123,14 +96,6 @@ def test_a_call_that_is_cancelled_under_way_counts_as_what_was_set_aside(calling
     assert calling.limiter.budget.used_tokens >= 90
 
 
-def test_a_reply_from_the_ledger_costs_nothing(calling: Calling, serve: Serve) -> None:
-    server, calling.max_tokens = serve(HttpResponse("x")), 1000
-    call = call_to(server, parameters={"max_tokens": 90})
-    calling(call)
-    calling.max_tokens = 0
-    assert ("x", 0) == (calling(call).text, calling.limiter.budget.used_tokens)
-
-
 LIVE = AdmissionRequest("live", "a live call", most=Usage(None, 80))
 
 
@@ -139,9 +104,7 @@ def by_the_batch(server: FaultServer) -> list[Call]:
     return [call_to(server, "q" * 36, name="openai/judge", parameters={"max_tokens": 48})]
 
 
-async def test_a_batch_that_goes_on_counts_as_used_and_a_live_call_without_room_stops_at_the_budget(
-    calling: Calling, serve: Serve
-) -> None:
+async def test_an_open_batch_counts_as_used_and_a_live_call_without_room_stops(calling: Calling, serve: Serve) -> None:
     server, budget = serve(HttpResponse("x")), Budget(None, 150)
     server.polls_until_done = 10**9  # it is never done
     merged = await calling.batched(by_the_batch(server), budget, wait_s=0.0)
@@ -161,9 +124,7 @@ async def test_a_live_call_goes_when_a_batch_gives_back_what_was_set_aside(calli
     assert (1, 7) == (len((await looking).replies), budget.used_tokens)
 
 
-async def test_calls_by_the_batch_wait_for_the_room_that_a_live_call_holds_but_no_longer_than_for_batches(
-    calling: Calling, serve: Serve
-) -> None:
+async def test_a_batch_waits_for_the_room_that_a_live_call_holds_within_limits(calling: Calling, serve: Serve) -> None:
     server, budget = serve(HttpResponse("x")), Budget(None, 150)
     limiter = Limiter(4, budget)
     admission = await limiter.acquire(LIVE)
@@ -176,9 +137,7 @@ async def test_calls_by_the_batch_wait_for_the_room_that_a_live_call_holds_but_n
 
 
 @pytest.mark.parametrize("end", ["failed", "expired"])
-async def test_what_a_batch_that_was_cut_short_did_not_come_to_costs_nothing(
-    end: Any, calling: Calling, serve: Serve
-) -> None:
+async def test_what_a_batch_that_was_cut_short_did_not_do_is_free(end: Any, calling: Calling, serve: Serve) -> None:
     server, budget = serve(HttpResponse("x")), Budget(None, 1000)
     server.batch_end, server.responses_before_end = end, 0
     await calling.batched(by_the_batch(server), budget)
@@ -230,7 +189,7 @@ class Simulation:
 
 
 @given(cap=st.integers(0, 150), live=moves, batched=moves, concurrency=st.integers(1, 4), begins=st.integers(0, 9))
-def test_whatever_comes_in_whatever_order_ends_and_never_passes_the_cap(
+def test_calls_in_any_order_end_within_the_cap(
     cap: int, live: list[Move], batched: list[Move], concurrency: int, begins: int
 ) -> None:
     async def run() -> None:

@@ -23,7 +23,7 @@ from tasks.llm.replies import Failure, Kind, Reply
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
 from tests.faults.server import HttpResponse
-from tests.kit import job_on
+from tests.kit import Patch, job_on
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed
 
 BUSY = Failure("provider_error", Kind.BUSY, "slow down")
@@ -45,7 +45,7 @@ STEPS = st.lists(st.tuples(st.floats(0, 90), st.integers(1, 40), st.floats(0.001
 
 
 @given(limit=st.integers(1, 500), steps=STEPS, counts_requests=st.booleans())
-def test_in_no_minute_is_there_more_than_the_limit_but_for_the_last_call_s_tokens(
+def test_no_minute_passes_the_limit_but_for_a_last_call(
     limit: int, steps: list[tuple[float, int, float]], counts_requests: bool
 ) -> None:
     """After each pause, a number of requests, or one call's tokens, that each go as soon as they may."""
@@ -204,7 +204,7 @@ async def test_all_that_wait_are_told_when_the_time_is_up_and_what_is_under_way_
     assert (1, 4) == (limits.totals.calls, limits.too_late)
 
 
-async def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch: Patch) -> None:
     limits = limiter(1, stop_at_s=time.time() + 3_600)
     limits.release(await limits.acquire(AdmissionRequest("a", "early")), FREE)
     now = time.time
@@ -233,9 +233,7 @@ async def test_a_wait_for_another_process_ends_when_the_time_is_up(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("stage", "purpose"), [("sample", "sample"), ("judge", "judge"), ("drift", "judge")])
-async def test_a_stage_says_that_it_stopped_if_a_call_was_refused_for_it(
-    stage: str, purpose: str, tmp_path: Path
-) -> None:
+async def test_a_stage_says_that_it_stopped_if_a_call_was_refused(stage: str, purpose: str, tmp_path: Path) -> None:
     stop_at = datetime(2026, 1, 2, 9, 30, tzinfo=timezone(timedelta(hours=2)))
     quiet, late = StageReport(stage), StageReport(stage)
     async with open_run_context(job_on("sample", tmp_path).model_copy(update={"stop_at": stop_at})) as context:
@@ -251,9 +249,7 @@ async def test_a_stage_says_that_it_stopped_if_a_call_was_refused_for_it(
 # causes that stop a model for a run, at once or after silence, and causes that do not
 
 
-def test_a_variable_that_is_not_set_stops_the_model_before_any_call(
-    calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unset_variable_stops_the_model_before_any_call(calling: Calling, serve: Serve, monkeypatch: Patch) -> None:
     monkeypatch.delenv("NOWHERE_SET", raising=False)
     calling.attempts, server = 2, serve(HttpResponse("x"))
     reply = calling(call_to(server, headers={"X-Team": "${NOWHERE_SET}"}))
@@ -314,7 +310,7 @@ def test_an_open_breaker_lets_one_call_try_after_a_pause() -> None:
 @pytest.mark.parametrize("status", [400, 401, 403])
 @pytest.mark.parametrize("key", ["a-key-that-is-long", None])
 def test_a_key_that_is_refused_or_missing_stops_its_model_and_is_named(
-    status: int, key: str | None, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+    status: int, key: str | None, calling: Calling, serve: Serve, monkeypatch: Patch
 ) -> None:
     monkeypatch.delenv("HOSTED_VLLM_API_KEY", raising=False)
     if key:

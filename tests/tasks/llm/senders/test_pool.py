@@ -8,10 +8,12 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
+from itertools import repeat
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,22 +31,23 @@ from tasks.llm.senders import pool as pools
 from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import UsageError
 from tests.faults.server import FaultServer, HttpResponse
+from tests.kit import Patch, Printed
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 SECRET = "sk-planted-0123456789abcdef"
 N_CALLS, AT_ONCE = 60, 12
 
+pytestmark = pytest.mark.usefixtures("hurried")
 
-def with_pool(
-    folder: Path, target: Target, work: Callable[[Gateway, SenderPool], Awaitable[Any]], attempts: int = 3
-) -> Any:
+
+def with_pool(folder: Path, targets: Sequence[Target], work: Callable[[Gateway, SenderPool], Awaitable[Any]]) -> Any:
     """Return the result of work with a gateway whose calls two senders on this machine make."""
 
     async def run() -> Any:
-        ledger, pool = Ledger(folder / "by-senders"), SenderPool(nodes.LOCAL, 2, [target])
+        ledger, pool = Ledger(folder / "by-senders"), SenderPool(nodes.LOCAL, 2, targets)
         try:
-            gateway = Gateway(Limiter(AT_ONCE, Budget(None, None)), ledger, "a-run", Tries(attempts), "judge", pool)
+            gateway = Gateway(Limiter(AT_ONCE, Budget(None, None)), ledger, "a-run", Tries(2), "judge", pool)
             return await work(gateway, pool)
         finally:
             ledger.close()
@@ -79,27 +82,21 @@ REPLIES = (
 
 @pytest.mark.slow
 @needs_ray
-def test_a_reply_that_a_sender_gets_is_that_of_a_call_made_here(calling: Calling, serve: Serve, tmp_path: Path) -> None:
-    server = serve(lambda request, _number: REPLIES[int((request.get("messages") or request["input"])[0]["content"])])
-    calls = [call_to(server, str(n), f"{route} {n}", **ROUTES[route])
-             for route in ("vllm", "openai-streamed", "responses") for n in range(len(REPLIES))]  # fmt: skip
-    calling.attempts, calling.concurrency = 1, AT_ONCE
-    here = calling.at_once(*calls)
-    there = with_pool(tmp_path, calls[0].target, lambda gateway, _: asyncio.gather(*map(gateway.complete, calls)), 1)
-    assert [replace(each, latency_s=None) for each in here] == [replace(each, latency_s=None) for each in there]
-
-
-@pytest.mark.slow
-@needs_ray
-def test_a_sender_that_is_killed_costs_its_calls_in_flight_alone_and_is_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_senders_get_the_replies_of_calls_made_here_and_a_killed_one_costs_its_calls_in_flight_alone(
+    calling: Calling, serve: Serve, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     folders: list[Path] = []
     monkeypatch.setattr(nodes, "mkdtemp", lambda **_: _job(folders, tmp_path))
+    odd = serve(lambda request, _number: REPLIES[int((request.get("messages") or request["input"])[0]["content"])])
+    server = serve(HttpResponse("yes", delay_s=0.2))
+    odd_calls = [call_to(odd, str(n), f"{route} {n}", **ROUTES[route])
+                 for route in ("vllm", "openai-streamed", "responses") for n in range(len(REPLIES))]  # fmt: skip
+    calling.concurrency = AT_ONCE
+    here = calling.at_once(*odd_calls)
 
-    async def work(gateway: Gateway, pool: SenderPool) -> tuple[list[Reply], dict[Path, bytes]]:
-        await gateway.complete(call_to(server, "first"))
+    async def work(gateway: Gateway, pool: SenderPool) -> tuple[list[Reply], list[Reply], dict[Path, bytes]]:
+        there = await asyncio.gather(*map(gateway.complete, odd_calls))
         await until(lambda: len(pool.senders) == 2)
         assert addresses_listened_on() <= {"127.0.0.1", "::ffff:127.0.0.1"}
         assert {0o700} == {stat.S_IMODE(folder.stat().st_mode) for folder in folders}
@@ -110,10 +107,11 @@ def test_a_sender_that_is_killed_costs_its_calls_in_flight_alone_and_is_replaced
         replies = await asyncio.gather(*calls)
         await until(lambda: len({sender.pid for sender in pool.senders} - {first[0]}) == 2)
         written = (path for folder in folders for path in folder.rglob("*"))
-        return replies, {path: path.read_bytes() for path in written if path.is_file() and not path.is_symlink()}
+        kept = {path: path.read_bytes() for path in written if path.is_file() and not path.is_symlink()}
+        return there, replies, kept
 
-    with FaultServer(lambda _request, _number: HttpResponse("yes", delay_s=0.2)) as server:
-        replies, written = with_pool(tmp_path, call_to(server).target, work)
+    there, replies, written = with_pool(tmp_path, [odd_calls[0].target, call_to(server).target], work)
+    assert [replace(each, latency_s=None) for each in here] == [replace(each, latency_s=None) for each in there]
     assert {"ok"} == {reply.status for reply in replies}
     again = [reply for reply in replies if reply.attempts > 1]
     assert 0 < len(again) <= AT_ONCE
@@ -130,40 +128,83 @@ def _job(folders: list[Path], tmp_path: Path) -> str:
     return str(folder)
 
 
-class DiesAtStart:
-    """A sender that is gone before it is ready."""
+class OneNode:
+    """A cluster of one node, without Ray, on which each sender in turn behaves as the next of these says."""
 
-    async def get_ready(self, _targets: Any) -> None:
-        os._exit(1)
+    senders: Iterator[Any]
+
+    def __init__(self, *_: object) -> None:
+        """Connect to nothing."""
+
+    def nodes(self) -> list[nodes.Node]:
+        return [nodes.Node("an-id", "a-node", 1)]
+
+    def started(self, *_: object) -> Any:
+        get_ready, reply = next(self.senders)
+        outcomes: Future[Any] = Future()
+
+        def start(attempts: Any, *_: object) -> None:
+            if reply is not None and attempts:
+                outcomes.set_result((time.monotonic(), [(number, reply) for number, *_ in attempts]))
+
+        remote = {"get_ready": get_ready, "start": start, "outcomes": lambda: SimpleNamespace(future=lambda: outcomes)}
+        return SimpleNamespace(**{name: SimpleNamespace(remote=call) for name, call in remote.items()})
+
+    def end(self, _: object) -> None:
+        """Nothing runs."""
+
+    def close(self) -> None:
+        """Nothing runs."""
 
 
-@pytest.mark.slow
-@needs_ray
+async def ready(_: object, versions: Any = None, **lacking: Any) -> nodes.Equipment:
+    return nodes.Equipment(1, versions or nodes.versions(), lacking, time.monotonic())
+
+
+async def dies(_: object) -> nodes.Equipment:
+    raise RuntimeError("the process has ended")
+
+
+MISTRAL = Target("mistral/mistral-small-latest")
+
+
 @pytest.mark.parametrize(
-    ("wrong", "name", "why", "n_gone"),
+    ("get_ready", "target", "why", "n_gone"),
     [
-        (lambda patch: patch.setattr(pools, "SenderProcess", DiesAtStart), "hosted_vllm/candidate",
-         r"Ray's node .+ is not used: 5 senders died there without a reply", 1),
-        pytest.param(lambda patch: patch.setattr(nodes, "versions", partial(dict, nodes.versions(), litellm="0.1")),
-                     "hosted_vllm/candidate",
-                     r"is not used: it runs other versions: litellm 1\..+ there, 0\.1 here", 0, marks=pytest.mark.long),
-        pytest.param(lambda patch: patch.delenv("MISTRAL_API_KEY", raising=False), "mistral/mistral-small-latest",
-                     "mistral-small-latest: MISTRAL_API_KEY is set on no node of Ray", 0, marks=pytest.mark.long),
+        (dies, None, r"Ray's node a-node is not used: 5 senders died there without a reply", 1),
+        (partial(ready, versions={**nodes.versions(), "litellm": "0.1"}), None,
+         r"is not used: it runs other versions: litellm 0\.1 there, 1\..+ here", 0),
+        (partial(ready, **{MISTRAL.endpoint_name: ["A_KEY"]}), MISTRAL, "A_KEY is set on no node of Ray", 0),
     ],
 )  # fmt: skip
 def test_where_no_sender_can_make_a_call_the_run_ends_with_one_line_that_says_why(
-    wrong: Callable[[pytest.MonkeyPatch], None], name: str, why: str, n_gone: int, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    get_ready: Any, target: Target | None, why: str, n_gone: int, tmp_path: Path, monkeypatch: Patch,
+    capsys: Printed,
 ) -> None:  # fmt: skip
-    wrong(monkeypatch)
-    call = replace(call_to("http://127.0.0.1:9/v1"), target=Target(name))
+    monkeypatch.setattr(pools, "Cluster", OneNode)
+    monkeypatch.setattr(OneNode, "senders", repeat((get_ready, None)), raising=False)
+    call = call_to("http://127.0.0.1:9/v1")
+    call = replace(call, target=target or call.target)
     with pytest.raises(NoSender, match=why) as printed:
-        with_pool(tmp_path, call.target, lambda gateway, _: gateway.complete(call))
+        with_pool(tmp_path, [call.target], lambda gateway, _: gateway.complete(call))
     assert "\n" not in str(printed.value)
     assert n_gone == capsys.readouterr().err.count("is gone")
 
 
-def test_without_ray_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_of_a_silent_sender_are_made_again_by_another(
+    tmp_path: Path, monkeypatch: Patch, capsys: Printed
+) -> None:
+    """As one whose node was stopped or cut off."""
+    monkeypatch.setattr(pools, "Cluster", OneNode)
+    monkeypatch.setattr(pools, "SILENCE_S", 0.2)
+    monkeypatch.setattr(OneNode, "senders", iter([(ready, None), *[(ready, Reply("ok", "here"))] * 9]), raising=False)
+    call = call_to("http://127.0.0.1:9/v1")
+    reply = with_pool(tmp_path, [call.target], lambda gateway, _: gateway.complete(call))
+    assert ("ok", "here", 2) == (reply.status, reply.text, reply.attempts)
+    assert "a sender on a-node is gone: it gives no sign of life" in capsys.readouterr().err
+
+
+def test_without_ray_one_line_says_what_to_install(monkeypatch: Patch) -> None:
     monkeypatch.setattr(nodes, "find_spec", lambda _name: None)
     with pytest.raises(UsageError, match="needs Ray; install it with `uv sync --extra ray`"):
         nodes.refuse_without_ray()
@@ -174,9 +215,7 @@ def ray_alike() -> Any:
     return SimpleNamespace(init=lambda **_: None, nodes=list, shutdown=lambda: None)
 
 
-def test_what_a_killed_driver_left_is_ended_and_removed_at_the_next_start_and_nobody_else_s(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_next_start_ends_and_removes_what_a_killed_driver_left(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(nodes, "ray", ray_alike)
     left = tmp_path / "ray-left"
@@ -203,7 +242,7 @@ def test_what_a_killed_driver_left_is_ended_and_removed_at_the_next_start_and_no
 
 @pytest.mark.parametrize(("address", "n_notices"), [(nodes.LOCAL, 0), ("auto", 1)])
 async def test_where_ray_has_ended_the_run_ends_and_where_nodes_may_return_it_says_what_it_waits_for(
-    address: str, n_notices: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    address: str, n_notices: int, tmp_path: Path, monkeypatch: Patch, capsys: Printed
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(nodes, "ray", ray_alike)
@@ -217,7 +256,7 @@ async def test_where_ray_has_ended_the_run_ends_and_where_nodes_may_return_it_sa
 
 
 @pytest.mark.parametrize("address", ["auto", "ray://127.0.0.1:{port}"])
-def test_a_cluster_that_does_not_listen_is_refused_in_one_line(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_does_not_listen_is_refused_in_one_line(address: str, monkeypatch: Patch) -> None:
     monkeypatch.setattr(nodes, "ray", pytest.fail)
     with socket.socket() as bound:  # and not listening
         bound.bind(("127.0.0.1", 0))

@@ -79,7 +79,7 @@ NO_CODE = re.compile(r"\n|Traceback|File \"|site-packages|app\.py")
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("kind", NO_COMPLETIONS)
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
-def test_a_body_that_is_no_completion_is_a_provider_error_of_one_line_without_a_trace_of_code(
+def test_a_body_that_is_no_completion_is_a_provider_error_of_one_line(
     kind: str, route: str, calling: Calling, serve: Serve
 ) -> None:
     server = serve(NO_COMPLETIONS[kind])
@@ -100,9 +100,7 @@ ODD_FIELDS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("odd", ODD_FIELDS)
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
-def test_odd_fields_of_one_reply_do_not_keep_the_others_from_being_stored(
-    odd: str, calling: Calling, serve: Serve
-) -> None:
+def test_odd_fields_of_a_reply_do_not_keep_others_from_being_stored(odd: str, calling: Calling, serve: Serve) -> None:
     server = serve(
         lambda request, _n: completion(**(ODD_FIELDS[odd] if "odd" in request["messages"][0]["content"] else {}))
     )
@@ -149,9 +147,7 @@ def test_one_clear_object_is_a_verdict(kind: str, calling: Calling, serve: Serve
 
 
 @pytest.mark.parametrize("kind", NO_VERDICTS)
-def test_anything_else_is_asked_for_once_more_and_then_is_a_parse_error(
-    kind: str, calling: Calling, serve: Serve
-) -> None:
+def test_anything_else_is_asked_for_again_and_then_is_a_parse_error(kind: str, calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse(NO_VERDICTS[kind]))
     reply, verdict = decided(calling, server)
     assert (None, "parse_error", 2, 2) == (verdict, reply.status, reply.attempts, len(server.book))
@@ -226,7 +222,7 @@ def test_a_detail_of_the_usage_that_is_none_spoils_no_other(route: str, calling:
         *((route, "weird", "weird") for route in CHAT[2:]), ("streamed", None, None),
     ],
 )  # fmt: skip
-def test_a_reason_for_the_end_is_stored_as_it_came_and_none_is_made_up(
+def test_a_reason_for_the_end_is_stored_as_it_came(
     route: str, reason: Any, stored: str | None, calling: Calling, serve: Serve
 ) -> None:
     server = serve(HttpResponse("A debt.", finish_reason=reason))

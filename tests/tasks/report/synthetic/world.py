@@ -26,15 +26,7 @@ from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.run.judge_configs import judge_configs
 from tasks.run.missing_work import model_hashes
 from tests.kit import Rows, written
-from tests.tasks.report.synthetic.analyses import (
-    annotation_rows,
-    debiased_rows,
-    label_rows,
-    look_rows,
-    review_rows,
-    tree_rows,
-    weakness_rows,
-)
+from tests.tasks.report.synthetic import analyses
 from tests.tasks.report.synthetic.attacks import Taint
 from tests.tasks.report.synthetic.contenders import CONTENDERS, JUDGES, NIGHTS, OLDER_NIGHT, OUTSIDER, PEOPLE, run_of
 from tests.tasks.report.synthetic.data import Names, job_for, write_data
@@ -63,10 +55,10 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     tables |= _control(job, names, posed_tasks, tables)
     tables |= {table: rows + tables[table] for table, rows in earlier.items()}
     written(job.warehouse, tables | run_rows(job.settings, names.nights, tables, taint))
-    written(job.warehouse, {"task_annotations": annotation_rows(posed_tasks, job.data.revision, taint)})
-    written(job.warehouse, review_rows(posed_tasks, job.data.revision, taint))
-    written(job.warehouse, tree_rows(posed_tasks, job.data.revision, taint))
-    written(job.warehouse, label_rows(names.labels[PEOPLE], job.data.revision, tables))
+    written(job.warehouse, {"task_annotations": analyses.annotation_rows(posed_tasks, job.data.revision, taint)})
+    written(job.warehouse, analyses.review_rows(posed_tasks, job.data.revision, taint))
+    written(job.warehouse, analyses.tree_rows(posed_tasks, job.data.revision, taint))
+    written(job.warehouse, analyses.label_rows(names.labels[PEOPLE], job.data.revision, tables))
     assemble(job)
     select_hard(job, must_select=False)
     for night in NIGHTS[1:]:
@@ -89,8 +81,9 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
         )
         query = "select * from leaderboard where is_primary and judge_trial = 1 and dataset_revision = ? order by all"
         board = reader.rows(f"{query} limit 3", [job.data.revision])
-    written(job.warehouse, weakness_rows(measured) | {"cascade_rules": rows_of(given, cascades)} | look_rows(board))
-    written(job.warehouse, debiased_rows(labelled))
+    looks = {"cascade_rules": rows_of(given, cascades)} | analyses.look_rows(board)
+    written(job.warehouse, analyses.weakness_rows(measured) | looks)
+    written(job.warehouse, analyses.debiased_rows(labelled))
     Warehouse(job.warehouse).publish()
     return job
 
