@@ -11,7 +11,8 @@ const prbench = {
   // Returns the content of data/<name>.js; names come from the index, never from elsewhere.
   load(name) {
     if (!this.requests.has(name)) {
-      const request = Promise.withResolvers();
+      const request = {};
+      request.promise = new Promise((resolve, reject) => Object.assign(request, { resolve, reject }));
       const why = `data/${name}.js cannot be loaded. Reload the page: the report may have been rebuilt.`;
       const error = () => request.reject(new Error(why));
       this.requests.set(name, request);

@@ -18,6 +18,7 @@ from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call, Target
+from tasks.rules.groups import questions_on
 from tests.faults import behaviours
 from tests.faults.server import FaultServer, HttpResponse
 
@@ -92,11 +93,22 @@ class Calling:
         return self.inside(lambda gateway, _: gateway.complete(call))
 
 
-def call_to(server: FaultServer | str, prompt: str = "What is a bond?", cell: str = "", **target: Any) -> Call:
+DECISION_ROUTES: dict[str, dict[str, Any]] = {
+    "decisions": {"name": "openai/candidate", "questions": questions_on(["Cites a case.", "Names a sum."], "binary")},
+}  # fmt: skip
+DECISION_ROUTES["systemone"] = {**DECISION_ROUTES["decisions"], "name": "hosted_vllm/candidate"}
+"""The ways to a decision model."""
+
+
+def call_to(
+    server: FaultServer | str, prompt: str = "What is a bond?", cell: str = "", questions: Any = (), **target: Any
+) -> Call:
     """A call to a model at a server; its cell is its question unless one is given."""
     api_base = server if isinstance(server, str) else server.api_base
     given: dict[str, Any] = {"name": "hosted_vllm/candidate", "timeout_s": 30.0} | target
-    return Call(Target(api_base=api_base, **given), [{"role": "user", "content": prompt}], cell or prompt)
+    return Call(
+        Target(api_base=api_base, **given), [{"role": "user", "content": prompt}], cell or prompt, questions=questions
+    )
 
 
 def written(folder: Path, entries: Sequence[Entry], spent: Sequence[tuple[str, int]] = ()) -> None:

@@ -1,5 +1,6 @@
 """Every way a call can end, over a real socket: a state of its own with a cause; what is tried again, and how."""
 
+import json
 import re
 import socket
 from typing import Any
@@ -9,12 +10,13 @@ import pytest
 from tasks.llm.calls.gateway import backoff_s
 from tasks.llm.replies import retry_after_s
 from tests.faults.server import FaultServer, HttpResponse
-from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed, then
+from tests.tasks.llm.conftest import DECISION_ROUTES, ROUTES, Calling, Serve, call_to, failed, then
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
 
-LONG = "a word and a word " * 100
+LONG = json.dumps("a word and a word " * 100)
+ALL_ROUTES = ROUTES | DECISION_ROUTES
 
 STATES: dict[str, tuple[HttpResponse, str, int]] = {
     **{str(code): (failed(code), "provider_error", 1) for code in (400, 403, 422)},
@@ -60,6 +62,7 @@ STATES: dict[str, tuple[HttpResponse, str, int]] = {
     "a page for a body": (HttpResponse(raw=b"<html>hello</html>"), "provider_error", 2),
     "nothing for a body": (HttpResponse(raw=b""), "provider_error", 2),
 }  # fmt: skip
+OF_CHAT = {"refusal", "cut at the limit", "cut by a filter", "no text", "null for a text", "no choices"}
 FATAL = {
     "401", "401 of another type", "402", "403", "404", "400 for an unknown model", "429 for an exhausted quota",
 }  # fmt: skip
@@ -73,11 +76,12 @@ LOST = pytest.mark.xfail(strict=True, reason="LiteLLM drops the pieces of a stre
 
 
 def every_state() -> list[Any]:
-    """All on one route, the main ones on all."""
+    """All on one route to chat models and on those to decision models, the main ones on all."""
     return [
         pytest.param(state, route, marks=[LOST] if state == "refusal" and "streamed" in route else [])
-        for state in STATES for route in ROUTES
-        if (route == "vllm" or state in MAIN) and (state, route) != ("no choices", "openai-streamed")
+        for state in STATES for route in ALL_ROUTES
+        if (route == "vllm" or state in MAIN or route in DECISION_ROUTES)
+        and (state, route) != ("no choices", "openai-streamed") and not (route in DECISION_ROUTES and state in OF_CHAT)
     ]  # fmt: skip
 
 
@@ -85,28 +89,28 @@ def every_state() -> list[Any]:
 def test_only_a_failure_that_may_pass_is_tried_again(state: str, route: str, calling: Calling, serve: Serve) -> None:
     http_response, status, calls = STATES[state]
     server = serve(http_response)
-    reply = calling(call_to(server, **ROUTES[route]))
+    reply = calling(call_to(server, **ALL_ROUTES[route]))
     assert (status, None, calls, calls) == (reply.status, reply.text, len(server.book), reply.attempts)
     assert re.fullmatch(".{1,300}", reply.error or "")
     assert [state in FATAL] == [reason is not None for reason in calling.stopped.values()]
 
 
-@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("route", ALL_ROUTES)
 @pytest.mark.parametrize(
-    "late", [HttpResponse("late", delay_s=90), HttpResponse(LONG, body_delay_s=90)], ids=["before", "during"]
+    "late", [HttpResponse("[]", delay_s=90), HttpResponse(LONG, body_delay_s=90)], ids=["before", "during"]
 )
 def test_a_reply_that_is_too_late_is_a_timeout(late: HttpResponse, route: str, calling: Calling, serve: Serve) -> None:
     server = serve(late)
-    reply = calling(call_to(server, timeout_s=0.3, **ROUTES[route]))
+    reply = calling(call_to(server, timeout_s=0.3, **ALL_ROUTES[route]))
     assert ("timeout", None, 2) == (reply.status, reply.text, reply.attempts)
     assert len(server.book) <= 2  # where the machine is busy, the time may be over before a request leaves
     assert "0.3 s" in str(reply.error)
 
 
-@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("route", ALL_ROUTES)
 def test_a_server_that_is_not_there_is_a_provider_error(route: str, calling: Calling) -> None:
     with socket.create_server(("127.0.0.1", 0)) as held:
-        call = call_to(f"http://127.0.0.1:{held.getsockname()[1]}/v1", **ROUTES[route])
+        call = call_to(f"http://127.0.0.1:{held.getsockname()[1]}/v1", **ALL_ROUTES[route])
     reply = calling(call)
     assert ("provider_error", None, 2, True) == (reply.status, reply.text, reply.attempts, bool(reply.error))
 

@@ -30,9 +30,10 @@ from tasks.llm.senders import cluster as nodes
 from tasks.llm.senders import pool as pools
 from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import UsageError
+from tests.faults.behaviours import prompt_of
 from tests.faults.server import FaultServer, HttpResponse
 from tests.kit import Patch, Printed
-from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed
+from tests.tasks.llm.conftest import DECISION_ROUTES, ROUTES, Calling, Serve, call_to, failed
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 SECRET = "sk-planted-0123456789abcdef"
@@ -78,6 +79,8 @@ REPLIES = (
     HttpResponse("cut", finish_reason="length"), failed(429), failed(400, "prompt is too long"),
     HttpResponse(raw=b"<html>hello</html>"),
 )  # fmt: skip
+OF_DECISIONS = (2, 3, 5, 6, 7)
+"""Those that a decision model can give too."""
 
 
 @pytest.mark.slow
@@ -88,10 +91,12 @@ def test_senders_get_the_replies_of_calls_made_here_and_a_killed_one_costs_its_c
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     folders: list[Path] = []
     monkeypatch.setattr(nodes, "mkdtemp", lambda **_: _job(folders, tmp_path))
-    odd = serve(lambda request, _number: REPLIES[int((request.get("messages") or request["input"])[0]["content"])])
+    odd = serve(lambda request, _number: REPLIES[int(prompt_of(request))])
     server = serve(HttpResponse("yes", delay_s=0.2))
     odd_calls = [call_to(odd, str(n), f"{route} {n}", **ROUTES[route])
                  for route in ("vllm", "openai-streamed", "responses") for n in range(len(REPLIES))]  # fmt: skip
+    odd_calls += [call_to(odd, str(n), f"{route} {n}", **of_route)
+                  for route, of_route in DECISION_ROUTES.items() for n in OF_DECISIONS]  # fmt: skip
     calling.concurrency = AT_ONCE
     here = calling.at_once(*odd_calls)
 
