@@ -19,8 +19,8 @@ BUDGETS = {
     258, "tasks/imports": 2016, "tasks/judge": 886, "tasks/llm": 3083, "tasks/maintain": 333, "tasks/measures": 437,
     "tasks/plan": 527, "tasks/prompts": 31, "tasks/report": 2878, "tasks/results": 182, "tasks/rules": 2311,
     "tasks/run": 1152, "tasks/sample": 68, "tasks/stopping": 189, "tests": 528, "tests/benchmarks": 1630,
-    "tests/expectations": 119, "tests/faults": 1162, "tests/flows": 4520, "tests/golden": 191, "tests/mutants": 246,
-    "tests/tasks": 17810, "tests/warehouse": 1232, "warehouse": 2035, "warehouse/samples": 4,
+    "tests/expectations": 119, "tests/faults": 1311, "tests/flows": 4520, "tests/golden": 191, "tests/mutants": 246,
+    "tests/tasks": 17929, "tests/warehouse": 1232, "warehouse": 2035, "warehouse/samples": 4,
 }  # fmt: skip
 """Folder of two levels -> its code lines at most: comments, docstrings and blank lines cost nothing, a line of more
 than 120 characters counts as two."""

@@ -13,7 +13,15 @@ from typing import Any
 
 import pytest
 
-from tests.faults.behaviours import Behaviour, HttpResponse, seeded_faults, slowed, well_behaved
+from tests.faults.behaviours import (
+    Behaviour,
+    HttpResponse,
+    Request,
+    is_judge_request,
+    seeded_faults,
+    slowed,
+    well_behaved,
+)
 from tests.faults.kills.starting import TICK_S, Run, Stages, configured, recorded, started_stages, tables
 from tests.faults.server import FaultServer
 from tests.kit import rows_in, until
@@ -177,6 +185,29 @@ def test_a_run_goes_on_with_what_a_killed_one_at_its_side_had_in_hand(stages: St
         assert len(server.paid) <= N_CALLS + 8
     assert {1} == set(recorded(data).values())
     assert is_complete(data)
+
+
+@pytest.mark.long
+def test_a_clock_that_jumps_back_between_two_runs_loses_and_doubles_nothing(stages: Stages, tmp_path: Path) -> None:
+    def fails_at_times(request: Request, number: int) -> HttpResponse:
+        text = request["messages"][0]["content"]
+        if is_judge_request(request) and sum(map(ord, text)) % 3 == 0:
+            return HttpResponse("no verdict")
+        return well_behaved(request, number)
+
+    with FaultServer(fails_at_times) as server:
+        data = configured(tmp_path, server.api_base)
+        assert 0 == stages.start(tmp_path, data).wait()
+        failed = [row["verdict_id"] for row in tables(data)["verdicts"] if row["status"] == "parse_error"]
+        assert len(failed) > 50
+        server.behaviour = well_behaved
+        n_calls = len(server.book)
+        assert 0 == stages.start(tmp_path, data, clock_s=-3600.0).wait()
+        assert is_complete(data)
+        again = Counter(entry.digest for entry in server.entries[n_calls:])
+        assert {1} == set(again.values())
+        assert len(again) <= len(failed)
+    assert ["done", "done"] == outcomes(data)
 
 
 def test_a_disk_that_is_full_for_the_ledger_costs_no_recorded_reply(stages: Stages, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import json
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,25 @@ from tasks.bundles.stores import Folder, Store, open_location
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import Patch, Printed, one_line
 from tests.tasks.bundles.manifests import sealed
+from tests.tasks.bundles.s3 import bucket
 
 CONTENT = {"a.parquet": b"PAR1", "deeper/b.jsonl": '{"name": "é"}\n'.encode(), "empty": b""}
 FILE = {"n_bytes": 4, "sha256": "0" * 64}
 META = {"made_at": "2026-11-25T16:00:00+00:00", "tables": [{"name": "tasks", "n_rows": 3, "files": ["a.parquet"]}]}
 
 
-@pytest.fixture(params=["folder", "store"])
+@pytest.fixture(scope="module")
+def s3() -> Iterator[None]:
+    with bucket():
+        yield
+
+
+@pytest.fixture(params=["folder", "memory", pytest.param("s3", marks=pytest.mark.slow)])
 def there(request: pytest.FixtureRequest, tmp_path: Path, store: Store) -> Folder | Store:
-    return store if request.param == "store" else Folder(tmp_path / "bundle")
+    if request.param == "s3":
+        request.getfixturevalue("s3")
+        return open_location(f"s3://results/{tmp_path.name}")
+    return store if request.param == "memory" else Folder(tmp_path / "bundle")
 
 
 @pytest.fixture

@@ -1,0 +1,164 @@
+"""A cluster of Ray on machines of a made-up network: namespaces on one bridge, each with an address of its own."""
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_TICK_S = 0.05
+_GONE_WITHIN_S = 30.0
+
+
+def why_no_network() -> str:
+    """Why there can be none here; empty: there can."""
+    if os.geteuid() != 0:
+        return "network namespaces need root"
+    if shutil.which("ip") is None:
+        return "network namespaces need the command `ip` (iproute2)"
+    tried = subprocess.run(["ip", "netns", "add", _name("try")], capture_output=True, text=True, check=False)
+    if tried.returncode == 0:
+        _ip("netns", "delete", _name("try"))
+    return tried.stderr.strip()
+
+
+class Machine:
+    """A namespace: what runs in it sees the network from its address alone."""
+
+    def __init__(self, bridge: str, number: int, network: str) -> None:
+        self.name, self.address = _name(number), f"{network}.{number}"
+        self._cable = f"v{self.name}"
+        _ip("netns", "add", self.name)
+        _ip("link", "add", self._cable, "type", "veth", "peer", "name", "eth0", "netns", self.name)
+        _ip("link", "set", self._cable, "master", bridge, "up")
+        _ip("-n", self.name, "address", "add", f"{self.address}/24", "dev", "eth0")
+        for device in ("eth0", "lo"):
+            _ip("-n", self.name, "link", "set", device, "up")
+
+    def command(self, *words: str | Path) -> Sequence[str | Path]:
+        """A command as it is run in this machine."""
+        return ("ip", "netns", "exec", self.name, *words)
+
+    def processes(self) -> list[int]:
+        """All that runs in it."""
+        return [int(pid) for pid in _ip("netns", "pids", self.name).split()]
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send all that runs in it a signal."""
+        for pid in self.processes():
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def kill(self) -> None:
+        """End all that runs in it at once, as a power cut does."""
+        until_s = time.monotonic() + _GONE_WITHIN_S
+        while self.processes():
+            self.signal(signal.SIGKILL)
+            assert time.monotonic() < until_s, f"it still runs: {self.processes()}"
+            time.sleep(_TICK_S)
+
+    def plug(self, *, is_in: bool) -> None:
+        """Plug its cable in, or pull it."""
+        _ip("link", "set", self._cable, "up" if is_in else "down")
+
+    def close(self) -> None:
+        """End what runs in it, and take it away."""
+        self.kill()
+        _ip("netns", "delete", self.name)
+
+
+@contextmanager
+def network(n_machines: int) -> Iterator[tuple[str, list[Machine]]]:
+    """So many machines, and the address of this one, which all of them reach; they go with all that runs in them."""
+    bridge, prefix = _name("br"), f"10.77.{os.getpid() % 250}"
+    machines: list[Machine] = []
+    _ip("link", "add", bridge, "type", "bridge")
+    try:
+        _ip("address", "add", f"{prefix}.254/24", "dev", bridge)
+        _ip("link", "set", bridge, "up")
+        for number in range(1, n_machines + 1):
+            machines.append(Machine(bridge, number, prefix))
+        yield f"{prefix}.254", machines
+    finally:
+        for machine in machines:
+            machine.close()
+        _ip("link", "delete", bridge)
+
+
+def _name(what: str | int) -> str:
+    return f"pr{os.getpid()}-{what}"  # the name of a cable has 15 characters at most
+
+
+def _ip(*words: str) -> str:
+    return subprocess.run(["ip", *words], check=True, capture_output=True, text=True).stdout
+
+
+PROJECT = Path(__file__).parents[2]
+_RAY = Path(sys.executable).with_name("ray")
+_PORT = 6379
+KEY = "HOSTED_VLLM_API_KEY"
+
+
+class RayNode:
+    """A node: its machine, and what Ray writes there. Every start of it has a key of its own, which tells its calls."""
+
+    def __init__(self, cluster: "RayCluster", number: int, machine: Machine) -> None:
+        self.machine, self.name = machine, f"node{number}"
+        self.folder = cluster.folder / str(number)
+        self.keys: list[str] = []
+        self._cluster, self._is_head = cluster, number == 1
+
+    @property
+    def key(self) -> str:
+        """The key of its latest start."""
+        return self.keys[-1]
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start Ray there, as `ray start --block`; it is the caller's matter when it is ready."""
+        self.keys.append(f"sk-planted-{self.name}-{len(self.keys)}-{secrets.token_hex(8)}")
+        environment = {**self._cluster.environment(), KEY: self.key}
+        head = ("--head", f"--port={_PORT}", "--include-dashboard=False")
+        purpose_of_node = head if self._is_head else (f"--address={self._cluster.address}",)
+        command = self.machine.command(
+            _RAY, "start", *purpose_of_node, f"--node-ip-address={self.machine.address}", f"--node-name={self.name}",
+            f"--temp-dir={self.folder}", "--num-cpus=1", f"--object-store-memory={80 << 20}", "--block",
+        )  # fmt: skip
+        with (self._cluster.folder / f"{self.name}.log").open("ab") as log:
+            return subprocess.Popen(command, env=environment, cwd="/", stdout=log, stderr=log, start_new_session=True)
+
+
+class RayCluster:
+    """A head and workers, with a token of their own."""
+
+    def __init__(self, folder: Path, machines: list[Machine]) -> None:
+        self.folder = folder
+        self.token_file = folder / "token"
+        self.token_file.touch(0o600)
+        self.token_file.write_text(secrets.token_hex(32), encoding="ascii")
+        self.nodes = [RayNode(self, number, machine) for number, machine in enumerate(machines, start=1)]
+        self.address = f"{machines[0].address}:{_PORT}"
+
+    def environment(self) -> Mapping[str, str]:
+        """The environment of whatever belongs to the cluster: the token's file, and no key."""
+        kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+        return {
+            **kept, "RAY_AUTH_TOKEN_PATH": str(self.token_file), "RAY_AUTH_MODE": "token",
+            "RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0", "PYTHONPATH": str(PROJECT),
+        }  # fmt: skip
+
+
+@contextmanager
+def ray_cluster(n_nodes: int) -> Iterator[tuple[str, RayCluster]]:
+    """The machines of a cluster, on which Ray is not started yet, and the address of this one for servers."""
+    folder = Path(tempfile.mkdtemp(prefix="rn-", dir="/tmp"))  # the path of a socket has 107 characters at most
+    try:
+        with network(n_nodes) as (address, machines):
+            yield address, RayCluster(folder, machines)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
