@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +97,9 @@ def plain(value: Any) -> str:
 
 
 def are_alike(a: Any, b: Any) -> bool:
-    """Return whether two cells are equal, numbers to the about 15 digits that a spreadsheet keeps."""
+    """Return whether two cells are equal as far as a spreadsheet keeps numbers (15 digits) and times (milliseconds)."""
+    if isinstance(a, datetime) and isinstance(b, datetime):
+        return abs(a - b) < timedelta(milliseconds=2)
     return math.isclose(a, b, rel_tol=1e-12) if isinstance(a, float) and isinstance(b, float | int) else bool(a == b)
 
 
@@ -109,6 +111,6 @@ def alike(value: Any) -> Any:
         case list():
             return ", ".join(map(str, value)) or None
         case datetime():
-            return value.replace(tzinfo=None, microsecond=0)
+            return value.replace(tzinfo=None)
         case _:
             return value or None
