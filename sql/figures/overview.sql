@@ -192,7 +192,9 @@ groups as (
         select judge, judge_config_hash, template_hash, grading, change, change_ci_low,
             change_ci_high
         from neighbour_effects
-        where arrangement = 'grouped'
+        where benchmark = $benchmark
+            and dataset_revision = $revision
+            and arrangement = 'grouped'
             and compared_with = 'alone'
             and measure_of = 'met'
             and breakdown = 'all'

@@ -40,6 +40,7 @@ class CascadeJudge:
             return {each.criterion.criterion_id: each for each in outcomes}
 
         first = [await judged_by(judge, criteria) for judge in self.first]
+        criteria = [row for row in criteria if row.is_missing]  # pieces are judged whole
         why = {row.criterion_id: self._reasons(row, [of[row.criterion_id] for of in first]) for row in criteria}
         then = await judged_by(self.then, [row for row in criteria if why[row.criterion_id]])
         for key, reasons in why.items():

@@ -26,6 +26,7 @@ from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, Paid, Reply
 from tasks.llm.request import Call
 from tasks.rules import groups
 from tasks.rules.conversation import Message, decision_input, group_prompt
+from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, Verdict, VerdictError
 from tasks.run.judge_configs import JudgeConfig
@@ -98,7 +99,7 @@ class GroupJudge:
             messages = conversations[of_response[0].task_id].messages
             for piece in pieces_of(of_response):
                 if (call := self._call(piece, messages)) is not None:
-                    _, further = self._state(call, len(piece))
+                    _, further = self._state(call, piece)
                     yield further if further and further.is_batched else None, sum(row.is_missing for row in piece)
 
     def _call(self, piece: Sequence[CriterionToJudge], messages: Sequence[Message]) -> Call | None:
@@ -123,12 +124,14 @@ class GroupJudge:
         parameters = {**by.target.parameters, "max_tokens": most_tokens * len(piece)}
         return replace(call, target=replace(by.target, parameters=parameters))
 
-    def _state(self, call: Call, n_criteria: int) -> tuple[list[PieceEntry], Call | None]:
+    def _state(self, call: Call, piece: Sequence[CriterionToJudge]) -> tuple[list[PieceEntry], Call | None]:
         """Return what a call has given so far, and its next attempt; None if it is decided or had enough attempts."""
         history = self.by.gateway.history(call)
         replies = [entry for entry in history.entries if entry.reply.status == OK]
-        entries = self.entries_of(call, history, n_criteria)
-        is_decided = all(isinstance(each.entry, Verdict) for each in entries)
+        entries = self.entries_of(call, history, piece)
+        is_decided = not any(
+            row.is_missing and isinstance(each.entry, VerdictError) for row, each in zip(piece, entries, strict=True)
+        )
         if is_decided or sum(entry.attempt > history.spent for entry in replies) >= _MOST_REPLIES:
             return entries, None
         last = max([history.spent, *(entry.attempt for entry in replies)])
@@ -142,20 +145,23 @@ class GroupJudge:
         if call is None:
             await self._judge_one_by_one(piece, messages, priority, done)
             return
-        entries, further = self._state(call, len(piece))
+        entries, further = self._state(call, piece)
         try:
             while failure is None and further is not None:
                 reply = await self.by.gateway.complete(replace(further, priority=priority))
                 failure = None if reply.status == OK else reply
-                entries, further = self._state(call, len(piece))
+                entries, further = self._state(call, piece)
         except NotCalled:
             is_called = False
-        if failure is not None and failure.status == CONTEXT_LENGTH and not self.judge_config.judge.is_decision_model:
-            await self._judge_one_by_one(piece, messages, priority, done)
-            return
+        is_too_long = failure is not None and failure.status == CONTEXT_LENGTH
+        left = []
         for position, (row, entry) in enumerate(zip(piece, entries, strict=True), start=1):
-            if row.is_missing:
+            if is_too_long and isinstance(entry.entry, VerdictError) and not self.judge_config.judge.is_decision_model:
+                left.append(row)
+            elif row.is_missing:
                 done(self._judged(row, position, len(piece), entry, failure, is_called=is_called))
+        if any(row.is_missing for row in left):
+            await self._judge_one_by_one(left, messages, priority, done)
 
     def _judged(
         self, row: CriterionToJudge, position: int, n_in_call: int, entry: PieceEntry, failure: Reply | None, *,
@@ -178,14 +184,20 @@ class GroupJudge:
         judged = [self.by.unjudged(row, n_in_call=1, position_in_call=1) for row in piece if row.is_missing]
         await ResponseJudge(self.by, self.by.fit, messages, piece[0].response_text, priority, done).judge(judged)
 
-    def entries_of(self, call: Call, history: History, n_criteria: int) -> list[PieceEntry]:
-        """Return what a call's attempts gave for each criterion of its piece, with its share of tokens and cost."""
+    def entries_of(self, call: Call, history: History, piece: Sequence[CriterionToJudge]) -> list[PieceEntry]:
+        """Return what a call's attempts gave for each criterion of its piece, with its share of tokens and cost.
+
+        Calls for a control set are made for its members alone.
+        """
+        n_criteria = len(piece)
+        is_sharing = [row.is_missing or self.by.vintage == BASE_VINTAGE for row in piece]
         entries = [PieceEntry(VerdictError("the reply is empty"), Reply(EMPTY, attempts=0)) for _ in range(n_criteria)]
         paid: tuple[Paid, ...] = ()
         for attempt in history.entries:
             paid = (*paid, (attempt.call_key, attempt.attempt))
             undecided = [(n, each) for n, each in enumerate(entries) if isinstance(each.entry, VerdictError)]
-            for (_, each), used in zip(undecided, _shares(attempt, len(undecided), call.cell), strict=True):
+            sharing = [each for n, each in undecided if is_sharing[n]]
+            for each, used in zip(sharing, _shares(attempt, len(sharing), call.cell), strict=True):
                 each.add(used)
             read = self._parse(attempt.reply.text or "", n_criteria) if attempt.reply.status == OK else ()
             for n, each in undecided if read else ():

@@ -17,8 +17,8 @@ from tasks.judge.judge import judge_each_response
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.run import missing_work
-from tasks.run.judge_configs import JudgeConfig, configs_of, judge_configs
-from tasks.run.missing_work import Conversation, WantedTasks
+from tasks.run.judge_configs import JudgeConfig, judge_configs
+from tasks.run.missing_work import Conversation
 from tasks.run.run_context import RunContext
 from tasks.run.writing import StageReport
 from warehouse import Reader
@@ -94,34 +94,25 @@ def _arranged(
 ) -> Iterator[CriterionToJudge]:
     """Yield criteria in the order of an arrangement, with its pieces."""
     size = 1 if arrangement == ALONE else judge_config.piece_size or 1
-    is_single = arrangement == ALONE and not judge_config.judge.is_decision_model
     for of_response in by_response(criteria):
         ordered = list(of_response)
         if arrangement == SHUFFLED:
             ordered.sort(key=lambda row: digest("shuffled", row.response_id, row.criterion_id))
         for index, row in enumerate(ordered):
             start = index // size * size
-            piece = () if is_single else tuple(each.criterion_hash for each in ordered[start : start + size])
+            piece = tuple(each.criterion_hash for each in ordered[start : start + size])
             yield replace(row, piece=piece, call_index=index // size)
-
-
-def called_config(arranged: Arranged, wanted: WantedTasks) -> JudgeConfig:
-    """Return the configuration that makes an arrangement's calls."""
-    if arranged.arrangement != ALONE:
-        return arranged.judge_config
-    judge = arranged.judge_config.judge.model_copy(update={"criteria_per_call": 1})
-    return configs_of(judge, wanted.benchmark)[0]
 
 
 async def judge_arrangement(job: Job, context: RunContext, arranged: Arranged) -> StageReport:
     """Judge the missing criteria of an arrangement, and write the verdicts, failed ones too; the calls are live."""
     with context.warehouse.reader() as reader:
         wanted = await asyncio.to_thread(missing_work.wanted_tasks, job, reader)
-    called, label = called_config(arranged, wanted), arranged.judge_config.judge.label
+    label = arranged.judge_config.judge.label
     # A label of their own, so that a row is none of the judge's verdicts.
     own = {"label": f"{label} ({arranged.arrangement})", "mode": "live"}
     owner = replace(arranged.judge_config, judge=arranged.judge_config.judge.model_copy(update=own))
-    live = replace(called, judge=called.judge.model_copy(update={"mode": "live"}))
+    live = replace(arranged.judge_config, judge=arranged.judge_config.judge.model_copy(update={"mode": "live"}))
     gateway, report = context.gateway(STAGE, label), StageReport(STAGE)
     judge = judge_of(await CriterionJudge.of(gateway, live, owner))
     columns = {"arrangement": arranged.arrangement}

@@ -23,9 +23,9 @@ from tasks.config.models import ORIGINAL, Analyst, Model
 from tasks.ingest import ingest
 from tasks.judge import neighbours
 from tasks.judge.context_fit import context_fit_of
-from tasks.llm.request import Target, most_reply_tokens, prices_of
+from tasks.llm.request import Target, most_reply_tokens, prices_of, requested_reply_tokens
 from tasks.plan import estimate
-from tasks.plan.estimate import Planned
+from tasks.plan.estimate import PerCall, Planned
 from tasks.prompts import FOLDER
 from tasks.rules.cascades.rules import reasons_to_escalate
 from tasks.rules.conversation import GROUP, missing_placeholders
@@ -79,7 +79,7 @@ class JudgeCalls(NamedTuple):
             to_come: criteria of responses that are not sampled yet.
         """
         known = {each: self.again.get(each, 0) for each in n_criteria}
-        new = sum((n - known[each]) * n_prompts[each] for each, n in n_criteria.items())
+        new = sum(max(0, n - known[each]) * n_prompts[each] for each, n in n_criteria.items())
         return round((new + to_come) * self.times) + self.times_again * sum(
             n * n_prompts[each] for each, n in known.items()
         )
@@ -167,12 +167,11 @@ def plan_analyses(job: Job) -> list[Planned]:
 def plan_neighbours(job: Job) -> list[Planned]:
     """Return the calls that `prbench neighbours` makes at most, by judge and arrangement; those of a run are free."""
     with Warehouse(job.warehouse).reader() as reader:
-        rows, wanted = [], missing_work.wanted_tasks(job, reader)
+        rows = []
         for each in neighbours.missing(job, reader):
-            config = neighbours.called_config(each, wanted)
-            measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(config))
+            measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(each.judge_config))
             label = f"{each.judge_config.judge.label}, {each.arrangement}"
-            prices = prices_of(judge_target(config.judge))
+            prices = prices_of(judge_target(each.judge_config.judge))
             rows.append(estimate.planned_calls(neighbours.STAGE, label, each.n_calls, measured, prices))
         return rows
 
@@ -219,6 +218,14 @@ def _verdicts(
     prices = prices_of(target, of_batch=judge_config.judge.mode == "batch")
     per_call = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(judge_config))
     fit = context_fit_of(judge_config, target)
+    n_of = "n_criteria" if judge_config.piece_size is None else "n_calls"
+    counts = {each.response_id: getattr(each, n_of) for each in missing}
+    # The calls of a first judge of groups are in the ledger if only the second judge has failed.
+    counts |= {
+        each.response_id: called.again.get(each.response_id, 0)
+        for each in missing
+        if piece_size > 1 and called.again.get(each.response_id) == each.n_criteria
+    }
     n_prompts, prompts = {each.response_id: 1 for each in missing}, list[str]()
     has_texts = fit is not None or per_call.prompt is None
     columns = f"response_id, task_id{', text' if has_texts else ''}"
@@ -230,6 +237,8 @@ def _verdicts(
         conversation, text = conversations[response["task_id"]], response["text"]
         # One prompt for each criterion, or one for each chunk of the response and a last one.
         around = _prompt_around(judge_config, conversation) + rubrics.get(response["task_id"], "")
+        if fit is not None and piece_size > 1 and not fit.holds(around + text):  # then one by one
+            counts[each.response_id], around = each.n_criteria, _prompt_around(judge_config, conversation)
         chunks = [] if fit is None else fit.usual_chunks(conversation.messages, text)
         of_response = [around + chunk for chunk in chunks] + [around] if len(chunks) > 1 else [around + text]
         n_prompts[each.response_id] = len(of_response)
@@ -238,11 +247,11 @@ def _verdicts(
     if per_call.prompt is None and to_come:
         without_text = [_prompt_around(judge_config, conversations[task_id]) for task_id in to_come]
         per_call = replace(per_call, base_prompt=estimate.counted_per_prompt(target, without_text))
-    n_of = "n_criteria" if judge_config.piece_size is None else "n_calls"
-    n_calls = called.calls({each.response_id: getattr(each, n_of) for each in missing}, n_prompts, to_come_calls)
+    n_calls = called.calls(counts, n_prompts, to_come_calls)
     n_in_call = sum(each.n_criteria for each in missing) + sum(sizes[task_id] for task_id in to_come)
     per_call = replace(per_call, n_in_call=max(1.0, n_in_call / max(1, n_calls)) if piece_size > 1 else 1.0)
-    planned = estimate.planned_calls("judge", judge_config.judge.label, n_calls, per_call, prices, _most_reply(target))
+    most = _most_reply(target, per_call)
+    planned = estimate.planned_calls("judge", judge_config.judge.label, n_calls, per_call, prices, most)
     unknown = []
     # A response that is too long for a judge needs a call for each chunk, and a last one.
     if fit is not None and planned.calls and fit.prompt_tokens is None:
@@ -276,9 +285,11 @@ def _prompt_around(judge_config: JudgeConfig, conversation: Conversation) -> str
     return judge_config.template + "\n".join(text for _, text in conversation.messages)
 
 
-def _most_reply(target: Target) -> int | None:
-    """Return the most tokens of a response, if the model or its configuration limits them."""
-    return most_reply_tokens(target, target.parameters)
+def _most_reply(target: Target, per_call: PerCall | None = None) -> int | None:
+    """Return the most tokens of a reply if they are limited; a configured limit is for each criterion."""
+    n = 0 if per_call is None else math.ceil(per_call.n_in_call)
+    most = most_reply_tokens(target, {**target.parameters, "questions": range(n)})
+    return most * n if n and most and requested_reply_tokens(target.parameters) else most
 
 
 def _identity(judge_config: JudgeConfig) -> dict[str, Any]:
@@ -288,13 +299,11 @@ def _identity(judge_config: JudgeConfig) -> dict[str, Any]:
 
 def _control(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, called: JudgeCalls) -> Planned:
     """Return the calls for the control set in a night; a set that is not chosen yet has its configured size."""
-    key = {**wanted.key, **judge_config.columns}
-    (members,) = reader.select("control_set", "count(*) as n", **key)
-    (done,) = reader.select("control_verdicts", "count(value) as n", judge_vintage=job.night, **key)
-    n_left = max(0, (members["n"] or job.settings.drift.verdicts) - done["n"])
-    if called.judge_config.piece_size is not None:
-        (measured_size,) = reader.select("verdicts", "avg(n_in_call) as n", **_identity(judge_config))
-        n_left = math.ceil(n_left / (measured_size["n"] or called.judge_config.piece_size))
+    given = {**wanted.key, **judge_config.columns, "night": job.night}
+    (chosen,) = reader.rows(sql.read("queries/plan/control_calls"), given)
+    n_left = chosen["n_calls"]
+    if not chosen["n_members"]:
+        n_left = math.ceil(job.settings.drift.verdicts / (called.judge_config.piece_size or 1))
     calls = round(n_left * called.times)
     judge = called.judge_config.judge
     measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(called.judge_config))

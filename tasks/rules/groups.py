@@ -5,6 +5,7 @@ alone.
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,8 @@ ENTRIES = "verdicts"
 GROUP_REMINDER = "Reply again with only the JSON array, with one object for each criterion."
 Entry = Verdict | VerdictError
 """What was read of a reply about one criterion."""
+_ROUNDED = 0.05
+"""The most by which rounded probabilities of the three values may miss a sum of 1."""
 _OF_VALUE = {status: word for word, status in WORDS.items()}
 
 
@@ -58,9 +61,12 @@ def _loaded(text: str) -> Any:
         return whole if len(whole := dict(pairs)) == len(pairs) else _Doubled(pairs)
 
     try:
-        return json.loads(text, object_pairs_hook=keep_doubled)
+        loaded = json.loads(text, object_pairs_hook=keep_doubled)
     except (ValueError, RecursionError) as error:
         raise VerdictError(f"not JSON: {error}") from error
+    if isinstance(loaded, _Doubled):
+        raise VerdictError("a key appears twice")
+    return loaded
 
 
 def parse_group(reply: str, n_criteria: int, grading: str, *, omits_think_tag: bool = False) -> list[Entry]:
@@ -116,7 +122,10 @@ def _read(given: Sequence[tuple[Any, Any]], wanted: Sequence[Any], read: Any) ->
 def _decided(entry: Mapping[str, Any], grading: str) -> Verdict:
     if isinstance(entry, _Doubled):
         raise VerdictError("a key appears twice")
-    if any(isinstance(value, dict | list) for value in entry.values()):
+    if any(
+        isinstance(value, dict | list) or (isinstance(value, float) and not math.isfinite(value))
+        for value in entry.values()
+    ):
         raise VerdictError("it holds more than texts and numbers")
     return decided_verdict(entry, grading)
 
@@ -159,12 +168,15 @@ def _decision(decision: Any, grading: str, threshold: float) -> Verdict:
     if grading == TERNARY:
         given = decision.get("probabilities")
         if isinstance(given, list) and all(
-            isinstance(each, dict) and isinstance(each.get("value"), str) for each in given
+            isinstance(each, dict) and not isinstance(each, _Doubled) and isinstance(each.get("value"), str)
+            for each in given
         ):
             given = {each["value"]: each.get("probability") for each in given} if len(given) == len(WORDS) else None
         if not isinstance(given, dict) or given.keys() != WORDS.keys() or isinstance(given, _Doubled):
             raise VerdictError("no probability of each of the three values")
         of_status = {status: _probability(given[_OF_VALUE[status]]) for status in DECIDED}
+        if abs(sum(of_status.values()) - 1.0) > _ROUNDED:
+            raise VerdictError("the three probabilities do not add up to 1")
         # `max` returns the first of equal ones, and the lowest value is the first.
         status = max(reversed(DECIDED), key=lambda each: of_status[each])
         expected = sum(VALUES[each] * probability for each, probability in of_status.items())

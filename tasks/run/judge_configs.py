@@ -122,6 +122,11 @@ def configs_of(judge: Judge, benchmark: Benchmark) -> list[JudgeConfig]:
 
     A cascade has one, whose template's identity is that of both judges if theirs differ.
     """
+    if judge.is_decision_model:  # a threshold is part of the identity where it counts
+        grading = judge.grading or benchmark.grading
+        if grading == TERNARY and judge.threshold is not None:
+            raise UsageError(f"judge {judge.label}: `threshold` is for `grading: binary`, not for {benchmark.name}'s")
+        judge = judge.model_copy(update={"grading": grading})
     config = judge_target(judge).config_hash
     if judge.cascade is not None:
         refuse_unlike_gradings(judge, benchmark)

@@ -26,7 +26,7 @@ def sums_of(p: Floats, y: Floats) -> Floats:
     """The sums of `tasks.rules.statistics.calibration` by task, shape (n_tasks, BINS, 6), of arrays (n_tasks, n)."""
     sums = np.zeros((len(p), BINS, 6))
     task = np.broadcast_to(np.arange(len(p))[:, None], p.shape)
-    bins = np.minimum((p * BINS).astype(int), BINS - 1)
+    bins = np.maximum(np.ceil(p * BINS).astype(int) - 1, 0)
     for index, values in enumerate((np.ones_like(p), p, y, p * p, p * y, y * y)):
         np.add.at(sums, (task, bins, index), values)
     return sums

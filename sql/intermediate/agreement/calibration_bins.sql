@@ -65,7 +65,7 @@ compared as (
 )
 
 select benchmark, dataset_revision, judge, reference, breakdown, label, task_id,
-    least(floor(10 * p)::bigint, 9) as bin,
+    greatest(ceil(10 * p)::bigint - 1, 0) as bin,
     count(*) as n,
     exact_sum(p) as sum_p,
     exact_sum(y) as sum_y,

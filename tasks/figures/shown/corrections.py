@@ -90,27 +90,29 @@ def evaluated_rules(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, An
     if cheap == strong:
         raise UsageError(f"{cheap}: is given as both judges; name a cheap and a strong one")
     bound = bound_of(given["bound"]) if given["bound"] else None
+    own = next((judge for judge in scope.job.settings.judges if judge.label == cheap), None)
+    settings = {"label": cheap} if own is None else own.model_dump(mode="json", exclude_unset=True)
     parameters = {"benchmark": scope.benchmark.name, "revision": scope.revision, "cheap": cheap, "strong": strong,
                   "splits": list(given["splits"])}  # fmt: skip
     result = evaluated(scope.reader, parameters, bound)
     notes = _notes_on(result, cheap, strong)
     return [
         {**row, "is_within_bound": bound.is_kept(each) if bound else None, "notes": notes,
-         "configuration": _as_configured(each, cheap, strong),
+         "configuration": _as_configured(each, settings, strong),
          **{f"chosen_{name}": value for name, value in figures_of(each.chosen_on).items()}}
         for row, each in zip(rows_of(parameters, result), result.evaluations, strict=True)
     ]  # fmt: skip
 
 
-def _as_configured(evaluation: Evaluation, cheap: str, strong: str) -> str | None:
-    """Return a rule as an entry of `judges:`, with the settings that the cheap judge needs.
+def _as_configured(evaluation: Evaluation, settings: Mapping[str, Any], strong: str) -> str | None:
+    """Return a rule as an entry of `judges:`, with the settings that the cheap judge needs beside its own.
 
     None for a rule with a single judge.
     """
-    when = evaluation.candidate.when or When()
+    cheap, when = settings.get("label") or settings["name"], evaluation.candidate.when or When()
     given = {name: value for name, value in asdict(when).items() if value != getattr(When(), name)}
     if (threshold := evaluation.candidate.threshold) is not None:
-        return str(yaml.safe_dump([{"label": cheap, "threshold": threshold}], sort_keys=False))
+        return str(yaml.safe_dump([{**settings, "label": cheap, "threshold": threshold}], sort_keys=False))
     if not given:
         return None
     given = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}

@@ -14,7 +14,7 @@ from tasks.rules.statistics.intervals import Draws, Floats, expanded_tails, quot
 
 BINS = 10
 """Bins of equal width, as scikit-learn's `calibration_curve` has them with `strategy="uniform"`."""
-METHOD = "calibration-1"
+METHOD = "calibration-2"
 """The name of the method, stored with figures; the number grows when the method changes."""
 Sums = NDArray[Any]
 

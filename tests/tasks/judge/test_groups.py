@@ -308,6 +308,30 @@ def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(make
     assert all(row["confidence"] >= 0.75 for row in rows if row["decided_by"] == "judge")
 
 
+def test_where_only_the_second_judge_failed_the_next_run_calls_it_alone_as_planned(
+    make: Make, server: FaultServer
+) -> None:
+    second = {"name": "hosted_vllm/second", "label": "second", "api_base": server.api_base, "price": PRICE}
+    when = {"first": "judge", "then": "second", "when": {"confidence_below": 0.75}}
+    job = make(SYSTEM_ONE, more=[second, {"label": "cascade", "cascade": when}])
+
+    def unreadable(request: Request, number: int) -> HttpResponse:
+        is_second = is_judge_request(request) and request["model"] == "second" and "[" in prompt_of(request)
+        return HttpResponse("I cannot say.") if is_second else well_behaved(request, number)
+
+    server.behaviour = unreadable
+    failed = judged(job).failures
+    planned = {each.cascade.partition(",")[0]: each.calls for each in plan(job) if each.cascade}
+    n_before, server.behaviour = len(server.judge_requests), well_behaved
+    judged(job)
+    again = server.judge_requests[n_before:]
+
+    assert {} == judged(job).failures
+    assert planned["first judge of cascade"] == 0 < len([*failed])
+    assert planned["second judge of cascade"] == len({prompt_of(request) for request in again})
+    assert {"second"} == {request["model"] for request in again}
+
+
 def test_provider_batches_hold_one_line_for_each_piece(make: Make, server: FaultServer) -> None:
     live = make(CHAT)
     judged(live)
@@ -390,17 +414,34 @@ def compared(job: Job) -> None:
     aggregate(job)
 
 
-def test_a_control_set_holds_whole_pieces_and_a_night_asks_for_each_once(make: Make, server: FaultServer) -> None:
+@pytest.mark.parametrize("is_lacking", [False, True])
+def test_a_control_set_holds_whole_pieces_and_a_night_asks_for_each_once(
+    is_lacking: bool, make: Make, server: FaultServer
+) -> None:
+    def without_second(request: Request, number: int) -> HttpResponse:
+        """A piece whose second entry can never be read has no member for it."""
+        reply = well_behaved(request, number)
+        given = json.loads(reply.text or "") if is_judge_request(request) else []
+        return replace(reply, text=json.dumps([*given[:1], *given[2:]])) if given else reply
+
+    server.behaviour = without_second if is_lacking else well_behaved
     job = make(SYSTEM_ONE, drift={"verdicts": 6})
     judged(job)
     choose_control_set(job)
     members = rows_in(job, "select verdicts.* from control_set inner join verdicts using (verdict_id)")
-    n_before = len(server.judge_requests)
-    asyncio.run(judge_control_set(job.model_copy(update={"night": "2026-11-26"})))
-    again = rows_in(job, "select value, n_in_call from control_verdicts")
+    n_before, n_paid = len(server.judge_requests), len(server.paid)
+    tonight = job.model_copy(update={"night": "2026-11-26"})
+    planned = sum(each.calls for each in plan(tonight) if each.purpose == "drift")
+    asyncio.run(judge_control_set(tonight))
+    again = rows_in(job, "select value, n_in_call, cost_usd from control_verdicts")
 
     pieces = {(row["response_id"], row["piece_hash"]): row["n_in_call"] for row in members}
-    assert len(members) == sum(pieces.values()) >= 6
+    assert len(members) == sum(pieces.values()) - is_lacking * len(pieces) >= 6
+    nano = sum(round(1e3 * (0.7 * len(prompt_of(entry.request).split())
+                            + 1.3 * len((server.behaviour(entry.request, entry.number).text or "").split())))
+               for entry in server.paid[n_paid:])  # fmt: skip
+    assert nano == sum(round(1e9 * row["cost_usd"]) for row in again)
+    assert planned == len(pieces)
     assert len(pieces) == len(server.judge_requests) - n_before
     assert sorted(row["value"] for row in members) == sorted(row["value"] for row in again)
 

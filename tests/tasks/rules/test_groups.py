@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.groups import parse_decisions, parse_group, shares
-from tasks.rules.verdict import VerdictError
+from tasks.rules.groups import parse_decisions, parse_group, parse_only, shares
+from tasks.rules.verdict import WORDS, VerdictError
 
 GOOD = [{"number": n, "explanation": "so", "criteria_met": n != 2} for n in (1, 2, 3)]
 DECIDED = [{"type": "predicate", "name": f"c{n}", "probability": p} for n, p in ((1, 0.9), (2, 0.1), (3, 0.5))]
@@ -41,6 +41,28 @@ def test_an_entry_of_a_list_that_is_missing_doubled_or_malformed_is_no_verdict_a
 ) -> None:
     assert expected == of_chat(entries)
     assert expected == of_chat(f"```json\n{entries if isinstance(entries, str) else json.dumps(entries)}\n```")
+
+
+@pytest.mark.parametrize("reply", [
+    '{"verdicts": [{"number": 1, "criteria_met": true}], "verdicts": [{"number": 1, "criteria_met": false}]}',
+    '[{"number": 1, "criteria_met": true, "confidence": NaN}]',
+])  # fmt: skip
+def test_a_list_that_is_doubled_or_holds_no_number_decides_nothing(reply: str) -> None:
+    with pytest.raises(VerdictError):
+        parse_only(reply, "binary")
+
+
+@pytest.mark.parametrize("odds", [(0, 0, 0), (1, 1, 1), (0.5, 0.2, 0.1)])
+def test_probabilities_of_three_values_that_do_not_add_up_decide_nothing(odds: tuple[float, ...]) -> None:
+    given = [{"value": word, "probability": each} for word, each in zip(WORDS, odds, strict=True)]
+    reply = json.dumps({"answers": [{"name": "c1", "probabilities": given}]})
+    (entry,) = parse_decisions(reply, 1, "ternary", 0.5)
+    assert isinstance(entry, VerdictError)
+
+
+def test_answers_that_are_given_twice_decide_nothing() -> None:
+    with pytest.raises(VerdictError, match="twice"):
+        parse_decisions('{"answers": {"c1": {"noul": 0.9}}, "answers": {"c1": {"noul": 0.1}}}', 1, "binary", 0.5)
 
 
 @pytest.mark.parametrize("probability", ODD)

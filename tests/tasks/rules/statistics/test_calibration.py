@@ -1,11 +1,15 @@
 """Calibration of probabilities: the figures of scikit-learn, and intervals that hold the truth."""
 
+import re
+
+import duckdb
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss
 
+import sql
 from tasks.rules.statistics.calibration import (
     BINS,
     brier,
@@ -18,20 +22,30 @@ from tasks.rules.statistics.calibration import (
 from tasks.rules.statistics.intervals import draws
 from tests.benchmarks.calibration_coverage import sums_of
 
-CASES = st.lists(st.tuples(st.integers(0, 1000).map(lambda n: n / 1000), st.booleans()), min_size=1, max_size=80)
+P = st.one_of(st.integers(0, 20).map(lambda n: n / 20), st.integers(0, 1000).map(lambda n: n / 1000))
+CASES = st.lists(st.tuples(P, st.booleans()), min_size=1, max_size=80)
+EDGES = np.linspace(0, 1, BINS + 1)[1:-1]
 
 
 @given(CASES)
 def test_brier_score_and_calibration_error_are_those_of_scikit_learn(cases: list[tuple[float, bool]]) -> None:
     p, y = np.array([each for each, _ in cases]), np.array([float(met) for _, met in cases])
     sums = sums_of(p[None], y[None])[0]
-    shares, means = calibration_curve(y, np.minimum(p, 1 - 1e-12), n_bins=BINS)
-    sizes = np.bincount(np.minimum((p * BINS).astype(int), BINS - 1), minlength=BINS)
+    shares, means = calibration_curve(y, p, n_bins=BINS)
+    sizes = np.bincount(np.searchsorted(EDGES, p), minlength=BINS)
     sizes = sizes[sizes > 0] / len(p)
 
     assert np.isclose(brier_score_loss(y, p), brier(sums))
     assert np.isclose((sizes * np.abs(shares - means)).sum(), calibration_error(sums), atol=1e-9)
     assert np.isclose((sizes * (shares - means) ** 2).sum(), reliability(sums), atol=1e-9)
+
+
+def test_a_probability_at_the_edge_of_a_bin_is_in_the_bin_of_scikit_learn() -> None:
+    (expression,) = re.findall(r"(greatest.*) as bin", sql.read("intermediate/agreement/calibration_bins"))
+    hundredths = [n / 100 for n in range(101)]
+    bins = duckdb.execute(f"select {expression} from (select unnest(?) as p)", [hundredths]).fetchall()
+
+    assert np.searchsorted(EDGES, hundredths).tolist() == [each for (each,) in bins]
 
 
 @given(CASES)
