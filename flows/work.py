@@ -47,11 +47,11 @@ class Look(NamedTuple):
         return wanted_tasks(self.job, self.reader)
 
     def lacks(self, analysis: Analysis) -> bool:
-        """Return whether there are items to call analysts for."""
+        """Return whether analysts have missing items."""
         return analysis.lacks_items(self.job, self.reader, retry_failed=self.again)
 
     def asks(self, analysis: Analysis) -> bool:
-        """Return whether there are such items, or the configuration of analysts changed since their last call."""
+        """Return whether they have, or analysts are configured in another way than at their last call."""
         return self.lacks(analysis) or bool(analysis.changed_analysts(self.job, self.reader))
 
 

@@ -109,7 +109,7 @@ def server_of(job: Job) -> PrefectServer | None:
 
 
 def named_server() -> str | None:
-    """Return the API address of the server that the environment or a Prefect profile names."""
+    """Return the API address of another server, if the environment or a Prefect profile names one."""
     url = os.environ.get("PREFECT_API_URL")
     if url is None and settings_files():  # importing Prefect takes 2 s
         from prefect.settings import get_current_settings

@@ -121,13 +121,14 @@ order by sampled_at;
 
 -- name: judge_calls
 -- One row: a call that decided on a criterion, or searched a chunk of a
--- response for evidence on it; a criterion's share of a call for several counts as
--- the whole.
+-- response for evidence on it; the first criterion of a call for several stands for
+-- the call, with as many shares as there are criteria.
 select judge, judge_config_hash, template_hash,
     prompt_tokens * coalesce(n_in_call, 1) as prompt_tokens,
     cached_tokens * coalesce(n_in_call, 1) as cached_tokens,
     completion_tokens * coalesce(n_in_call, 1) as completion_tokens
 from verdicts
+where coalesce(position_in_call, 1) = 1
 union all
 select judge, judge_config_hash, template_hash, evidence.prompt_tokens, evidence.cached_tokens,
     evidence.completion_tokens

@@ -380,7 +380,7 @@ def deciding(judges: Sequence[Judge]) -> tuple[Judge, ...]:
     judges_kept = []
     for judge in judges:
         if judge.cascade is not None:
-            # A cascade has its judges in it, and the settings of the second one.
+            # A cascade contains both judges, and takes its other settings from the second one.
             first, then = (_member(each, by_label) for each in (judge.cascade.first, judge.cascade.then))
             cascade = judge.cascade.model_copy(update={"first": first, "then": then})
             judges_kept.append(then.model_copy(update={"label": judge.label, "trials": 1, "cascade": cascade}))

@@ -24,7 +24,9 @@ def _with_names(given: Any) -> Any:
         ValueError: YAML read a key as another type.
     """
     if strange := [key for key in given if not isinstance(key, str)] if isinstance(given, dict) else []:
-        raise ValueError(f"the name {strange[0]!r} is not a text; put it in quotes (YAML reads on, off, yes and no so)")
+        raise ValueError(
+            f"the name {strange[0]!r} is not a text; put it in quotes (YAML reads on, off, yes, no as true, false)"
+        )
     return given
 
 
@@ -32,7 +34,7 @@ def _checked(labels: dict[str, str]) -> dict[str, str]:
     """Return the conditions with the baseline first.
 
     Raises:
-        ValueError: there is nothing to compare, or two conditions are the same label.
+        ValueError: there is nothing to compare, or two conditions have the same label.
     """
     if len(labels) < 2:
         raise ValueError("needs at least two conditions: `baseline`, and one to compare with it")
@@ -112,7 +114,7 @@ class Dataset(Strict):
 
 
 class Rates(Strict):
-    """The limits of simultaneous calls, requests and tokens per minute; null: no limit, or that of the models."""
+    """The limits of simultaneous calls, requests and tokens per minute; null: none, or under `judge` the models'."""
 
     concurrency: Size | None = None
     rpm: Annotated[float, Field(gt=0)] | None = None

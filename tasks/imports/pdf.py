@@ -82,7 +82,7 @@ def _lines(page: Page) -> Iterator[Line]:
     links: dict[tuple[float, ...] | None, Any] = {
         (link["x0"], link["top"], link["x1"], link["bottom"]): link.get("uri") for link in page.hyperlinks
     }
-    # A page with more lines is a drawing, in which the search for tables would take minutes.
+    # A page with more than 3,000 edges is a drawing; to search it for tables would take minutes.
     tables = [] if len(page.edges) > 3_000 else [table for table in page.find_tables() if _holds(table, words)]
     for word in words:
         word["uri"] = links.get(_box_of(word, filter(None, links)))

@@ -90,7 +90,7 @@ def summed(row: Planned, planned: Sequence[Planned]) -> Planned:
 
 
 def measured_per_call(reader: Reader, table: str, **identity: Any) -> PerCall:
-    """Return the mean tokens of a configuration's stored calls; rows that share another row's call do not count."""
+    """Return the mean tokens of a configuration's stored calls; a row without tokens is not a call."""
     kinds = ("prompt", "cached", "completion")
     means = ", ".join(f"avg({kind}_tokens) filter (prompt_tokens > 0) as {kind}" for kind in kinds)
     (row,) = reader.select(table, means, **identity)

@@ -54,7 +54,7 @@ _LOCAL_SETTINGS = {
     "RAY_raylet_start_wait_time_s": str(_START_S),
     "RAY_gcs_server_port_wait_time_s": str(_START_S),
     "RAY_AUTH_TOKEN_PATH": None,
-    "RAY_AUTH_MODE": None,  # without it Ray turns authentication on, whatever it read before
+    "RAY_AUTH_MODE": None,  # None unsets it: Ray then turns authentication on
 }
 _PREFIX, _TOKEN = "ray-", "token"
 

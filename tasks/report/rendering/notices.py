@@ -78,7 +78,7 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
         if any(is_embedded(called.name) for called in (judge.cascade.members if judge.cascade else (judge,)))
     }
     if judges := sorted(embedded & {row["judge"] for row in rows}):
-        text = f"{some(judges)} is the embedded model, far too small to judge: scores show only that all stages work."
+        text = f"The embedded model ({some(judges)}) is far too small to judge: scores show only that all stages work."
         yield Notice("bad", text, "judges.html")
     judged = [row for row in rows if row.get("is_judged") is not False]
     # The bar applies only to judges that are called for all criteria, not to people and imported verdicts.

@@ -58,7 +58,7 @@ def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, scope: Scope) -
         scope.entries, scope.judge_configs,
     )  # fmt: skip
 
-    assert notices(embedded)[0].text.startswith("mild-judge, strict-judge is the embedded model")
+    assert notices(embedded)[0].text.startswith("The embedded model (mild-judge, strict-judge) is far too small")
 
 
 def test_the_same_data_gives_the_same_bytes(tmp_path: Path) -> None:
