@@ -12,12 +12,17 @@ from typing import Any
 import pytest
 
 from tasks.aggregate import aggregate
+from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
+from tasks.config.models import Judge
 from tasks.config.settings import Settings
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.judge.neighbours import ARRANGEMENTS, judge_arrangement, missing
 from tasks.llm.ledger.ledger import prune
 from tasks.plan.plan import plan
+from tasks.prompts import FOLDER
+from tasks.rules.errors import UsageError
+from tasks.run.judge_configs import configs_of
 from tasks.run.run_context import open_run_context
 from tests.faults.behaviours import criteria_of, decisions, prompt_of, well_behaved
 from tests.faults.server import Behaviour, FaultServer, HttpResponse, Request, is_judge_request
@@ -332,6 +337,14 @@ def test_where_only_the_second_judge_failed_the_next_run_calls_it_alone_as_plann
     assert {"second"} == {request["model"] for request in again}
 
 
+def test_an_unused_threshold_is_refused_and_part_of_no_identity() -> None:
+    benchmark = load_benchmark("researchrubrics")  # ternary by default
+    judges = [Judge(name="openai/judge", kind="decisions", grading=grading) for grading in (None, "ternary")]
+    assert 1 == len({configs_of(judge, benchmark)[0].judge_config_hash for judge in judges})
+    with pytest.raises(UsageError, match="threshold"):
+        configs_of(Judge(name="openai/judge", kind="decisions", threshold=0.7), benchmark)
+
+
 def test_provider_batches_hold_one_line_for_each_piece(make: Make, server: FaultServer) -> None:
     live = make(CHAT)
     judged(live)
@@ -384,8 +397,13 @@ def test_neighbours_measures_the_effect_that_the_judge_has(make: Make, server: F
     assert [] == rows_in(job, "select 1 from verdicts where judge like '%(alone)%'")
 
 
-def test_neighbours_tries_again_what_failed_for_a_temporary_cause(make: Make, server: FaultServer) -> None:
-    job = make(SYSTEM_ONE).model_copy(update={"n_responses": 1})
+@pytest.mark.parametrize("has_own_template", [False, True])
+def test_neighbours_tries_again_what_failed_for_a_temporary_cause(
+    has_own_template: bool, make: Make, server: FaultServer, tmp_path: Path
+) -> None:
+    own = Path(shutil.copy(FOLDER / "binary_group_v1.txt", tmp_path / "own.txt"))
+    job = make({**CHAT, "template": str(own)} if has_own_template else SYSTEM_ONE)
+    job = job.model_copy(update={"n_responses": 1})
     server.behaviour = lambda _request, _number: HttpResponse("[]")
     compared(job)
     statuses = "select distinct arrangement, status, value is null as is_open from neighbour_verdicts order by all"

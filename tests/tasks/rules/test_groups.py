@@ -60,7 +60,7 @@ def test_probabilities_of_three_values_that_do_not_add_up_decide_nothing(odds: t
     assert isinstance(entry, VerdictError)
 
 
-def test_answers_that_are_given_twice_decide_nothing() -> None:
+def test_decisions_that_are_given_twice_decide_nothing() -> None:
     with pytest.raises(VerdictError, match="twice"):
         parse_decisions('{"answers": {"c1": {"noul": 0.9}}, "answers": {"c1": {"noul": 0.1}}}', 1, "binary", 0.5)
 
