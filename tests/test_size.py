@@ -20,7 +20,7 @@ BUDGETS = {
     "tasks/plan": 535, "tasks/prompts": 31, "tasks/report": 2878, "tasks/results": 182, "tasks/rules": 2322,
     "tasks/run": 1157, "tasks/sample": 68, "tasks/stopping": 189, "tests": 528, "tests/benchmarks": 1630,
     "tests/expectations": 119, "tests/faults": 1311, "tests/flows": 4520, "tests/golden": 191, "tests/mutants": 246,
-    "tests/tasks": 17991, "tests/warehouse": 1232, "warehouse": 2035, "warehouse/samples": 4,
+    "tests/tasks": 18007, "tests/warehouse": 1232, "warehouse": 2035, "warehouse/samples": 4,
 }  # fmt: skip
 """Folder of two levels -> its code lines at most: comments, docstrings and blank lines cost nothing, a line of more
 than 120 characters counts as two."""
