@@ -52,30 +52,24 @@ group by verdicts.response_id;
 -- One row: the members of a judge's control set, and the number of calls for those
 -- that have no value in a night: one for a criterion, or for a piece of a rubric.
 select count(*) as n_members,
-    count(distinct concat(verdicts.response_id, coalesce(piece_hash, criterion_id)))
-        filter (done.response_id is null) as n_calls
-from verdicts
-semi join control_set using (verdict_id)
-left join (
-    select distinct response_id, criterion_id
-    from control_verdicts
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and judge = $judge
-        and judge_config_hash = $judge_config_hash
-        and template_hash = $template_hash
-        and grading = $grading
-        and judge_trial = $judge_trial
-        and judge_vintage = $night
-        and value is not null
-) as done using (response_id, criterion_id)
-where verdicts.benchmark = $benchmark
-    and verdicts.dataset_revision = $dataset_revision
-    and verdicts.judge = $judge
-    and verdicts.judge_config_hash = $judge_config_hash
-    and verdicts.template_hash = $template_hash
-    and verdicts.grading = $grading
-    and verdicts.judge_trial = $judge_trial;
+    count(distinct concat(verdicts.response_id, coalesce(piece_hash, verdicts.criterion_id)))
+        filter (done.set_id is null) as n_calls
+from control_set
+inner join verdicts using (verdict_id)
+left join control_verdicts as done
+    on control_set.set_id = done.set_id
+        and control_set.response_id = done.response_id
+        and control_set.criterion_id = done.criterion_id
+        and control_set.criterion_hash = done.criterion_hash
+        and done.judge_vintage = $night
+        and done.value is not null
+where control_set.benchmark = $benchmark
+    and control_set.dataset_revision = $dataset_revision
+    and control_set.judge = $judge
+    and control_set.judge_config_hash = $judge_config_hash
+    and control_set.template_hash = $template_hash
+    and control_set.grading = $grading
+    and control_set.judge_trial = $judge_trial;
 
 -- name: first_verdicts
 -- One row: a criterion with a judge's values in the order of its repetitions (NULL

@@ -79,7 +79,7 @@ class JudgeCalls(NamedTuple):
             to_come: criteria of responses that are not sampled yet.
         """
         known = {each: self.again.get(each, 0) for each in n_criteria}
-        new = sum(max(0, n - known[each]) * n_prompts[each] for each, n in n_criteria.items())
+        new = sum((n - known[each]) * n_prompts[each] for each, n in n_criteria.items())
         return round((new + to_come) * self.times) + self.times_again * sum(
             n * n_prompts[each] for each, n in known.items()
         )
@@ -220,12 +220,6 @@ def _verdicts(
     fit = context_fit_of(judge_config, target)
     n_of = "n_criteria" if judge_config.piece_size is None else "n_calls"
     counts = {each.response_id: getattr(each, n_of) for each in missing}
-    # The calls of a first judge of groups are in the ledger if only the second judge has failed.
-    counts |= {
-        each.response_id: called.again.get(each.response_id, 0)
-        for each in missing
-        if piece_size > 1 and called.again.get(each.response_id) == each.n_criteria
-    }
     n_prompts, prompts = {each.response_id: 1 for each in missing}, list[str]()
     has_texts = fit is not None or per_call.prompt is None
     columns = f"response_id, task_id{', text' if has_texts else ''}"
@@ -331,11 +325,15 @@ def judges_to_call(
     }  # fmt: skip
     rows = reader.rows(sql.read("queries/plan/failed_second"), given) if missing else []
     again = {row["response_id"]: row["n_criteria"] for row in rows}
+    # A call for several criteria is in the ledger for certain if the second judge failed on all that is missing.
+    decided = again if cascade.first[0].piece_size is None else {
+        each.response_id: each.n_calls for each in missing if again.get(each.response_id) == each.n_criteria
+    }  # fmt: skip
     note = f"second judge of {label}, {share:.0%} of the criteria: {basis}"
     if n_again := sum(again.values()):
         note += f"; and {n_again} that it failed on before"
     return [
-        JudgeCalls(cascade.first[0], len(cascade.first), f"first judge of {label}", again),
+        JudgeCalls(cascade.first[0], len(cascade.first), f"first judge of {label}", decided),
         JudgeCalls(cascade.then, share, note, again, 1),
     ]
 

@@ -122,8 +122,8 @@ def configs_of(judge: Judge, benchmark: Benchmark) -> list[JudgeConfig]:
 
     A cascade has one, whose template's identity is that of both judges if theirs differ.
     """
+    grading = judge.grading or benchmark.grading
     if judge.is_decision_model:  # a threshold is part of the identity where it counts
-        grading = judge.grading or benchmark.grading
         if grading == TERNARY and judge.threshold is not None:
             raise UsageError(f"judge {judge.label}: `threshold` is for `grading: binary`, not for {benchmark.name}'s")
         judge = judge.model_copy(update={"grading": grading})
@@ -136,7 +136,6 @@ def configs_of(judge: Judge, benchmark: Benchmark) -> list[JudgeConfig]:
         is_same = first[0].template_hash == then.template_hash
         words = then.template_hash if is_same else template_hash(first[0].template_hash, then.template_hash)
         return [JudgeConfig(judge, config, then.template, words, then.grading, 1, then.evidence_template, members)]
-    grading = judge.grading or benchmark.grading
     template = template_of(judge, benchmark)
     evidence = _evidence_template(template, benchmark)
     words = hash_of_template(template, benchmark)
