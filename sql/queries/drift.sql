@@ -85,8 +85,9 @@ order by piece_order, response_id, piece, position, value desc;
 
 -- name: members
 -- One row: a member of a control set without a verdict in a night, or with a
--- temporary failure (`stored_status`), with the inputs of the judge; missing ones
--- are NULL. A criterion that is not `is_missing` shares a call with such a member.
+-- temporary failure (`stored_status`), or beside such a one in the same call, with
+-- the inputs of the judge; missing ones are NULL. A criterion that is not
+-- `is_missing` is in such a call without being a member.
 --
 -- with: queries/run/cut_rubrics
 with tonight as (
@@ -125,7 +126,10 @@ members as (
             and control_set.criterion_id = tonight.criterion_id
             and control_set.criterion_hash = tonight.criterion_hash
     where control_set.set_id = $set_id
-        and (tonight.status is null or list_contains($again::varchar[], tonight.status))
+    qualify
+        bool_or(tonight.status is null or list_contains($again::varchar[], tonight.status)) over (
+            partition by control_set.response_id, coalesce(criteria.call_index::varchar, control_set.criterion_id)
+        )
 ),
 
 -- The other criteria of their pieces, which the same calls hold.

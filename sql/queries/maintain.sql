@@ -48,7 +48,8 @@ group by day, called_model
 order by day desc, called_model;
 
 -- name: stored_calls
--- One row: the row that a call was made for, and a flag that is true if decided.
+-- One row: the row that a call was made for, and a flag that is true if decided. A
+-- call for several criteria is left out until all of them are decided.
 with cells as (select unnest($cells::varchar[]) as cell),
 
 stored as (
@@ -59,6 +60,12 @@ stored as (
     select cell, status
     from cells
     inner join verdicts on verdict_id = cell
+    where not exists (
+        from verdicts as others
+        where others.response_id = verdicts.response_id
+            and others.piece_hash = verdicts.piece_hash
+            and others.value is null
+    )
     union all
     select cell, status
     from cells

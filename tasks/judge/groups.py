@@ -143,7 +143,8 @@ class GroupJudge:
     ) -> None:
         call, failure, is_called = await asyncio.to_thread(self._call, piece, messages), None, True
         if call is None:
-            await self._judge_one_by_one(piece, messages, priority, done)
+            alone = [self._alone(row) for row in piece if row.is_missing]
+            await self._judge_one_by_one(alone, messages, priority, done)
             return
         entries, further = self._state(call, piece)
         try:
@@ -154,14 +155,16 @@ class GroupJudge:
         except NotCalled:
             is_called = False
         is_too_long = failure is not None and failure.status == CONTEXT_LENGTH
-        left = []
+        alone = []
         for position, (row, entry) in enumerate(zip(piece, entries, strict=True), start=1):
+            if not row.is_missing:
+                continue
             if is_too_long and isinstance(entry.entry, VerdictError) and not self.judge_config.judge.is_decision_model:
-                left.append(row)
-            elif row.is_missing:
+                alone.append(self._alone(row, replace(entry.reply, **entry.usage)))
+            else:
                 done(self._judged(row, position, len(piece), entry, failure, is_called=is_called))
-        if any(row.is_missing for row in left):
-            await self._judge_one_by_one(left, messages, priority, done)
+        if alone:
+            await self._judge_one_by_one(alone, messages, priority, done)
 
     def _judged(
         self, row: CriterionToJudge, position: int, n_in_call: int, entry: PieceEntry, failure: Reply | None, *,
@@ -178,11 +181,16 @@ class GroupJudge:
         return judged
 
     async def _judge_one_by_one(
-        self, piece: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...], done: Done
+        self, alone: Sequence[JudgedCriterion], messages: Sequence[Message], priority: tuple[int, ...], done: Done
     ) -> None:
-        """Judge the missing criteria of a piece that does not fit into one call, each as a group of its own."""
-        judged = [self.by.unjudged(row, n_in_call=1, position_in_call=1) for row in piece if row.is_missing]
-        await ResponseJudge(self.by, self.by.fit, messages, piece[0].response_text, priority, done).judge(judged)
+        text = alone[0].criterion.response_text
+        await ResponseJudge(self.by, self.by.fit, messages, text, priority, done).judge(alone)
+
+    def _alone(self, row: CriterionToJudge, *earlier: Reply) -> JudgedCriterion:
+        """Return a criterion of a piece that is too long for one call as a group of its own, after earlier replies."""
+        judged = self.by.unjudged(row, n_in_call=1, position_in_call=1)
+        judged.earlier_replies += earlier
+        return judged
 
     def entries_of(self, call: Call, history: History, piece: Sequence[CriterionToJudge]) -> list[PieceEntry]:
         """Return what a call's attempts gave for each criterion of its piece, with its share of tokens and cost.

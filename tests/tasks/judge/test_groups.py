@@ -4,8 +4,10 @@ import asyncio
 import json
 import math
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from tasks.config.settings import Settings
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.judge.neighbours import ARRANGEMENTS, judge_arrangement, missing
 from tasks.llm.ledger.ledger import prune
+from tasks.maintain.upkeep import tidy
 from tasks.plan.plan import plan
 from tasks.prompts import FOLDER
 from tasks.rules.errors import UsageError
@@ -91,8 +94,20 @@ def verdicts(job: Job) -> list[dict[str, Any]]:
     return rows_in(job, f"select {COLUMNS} from verdicts order by task_id, {order}")
 
 
-def replies(server: FaultServer) -> list[tuple[Request, HttpResponse]]:
-    return [(entry.request, server.behaviour(entry.request, entry.number)) for entry in server.paid]
+def usages(server: FaultServer, since: int = 0) -> list[tuple[int, int]]:
+    """The tokens of each paid call of a judge: of the prompt, and of the reply."""
+    replies = [(each.request, server.behaviour(each.request, each.number)) for each in server.paid[since:]]
+    return [(len(prompt_of(request).split()), len((reply.text or "").split())) for request, reply in replies
+            if is_judge_request(request)]  # fmt: skip
+
+
+def nano(used: Sequence[tuple[int, int]]) -> int:
+    """What these calls cost, in billionths of a dollar."""
+    return sum(round(1e3 * (0.7 * prompt + 1.3 * reply)) for prompt, reply in used)
+
+
+def nano_of(rows: Sequence[Mapping[str, Any]]) -> int:
+    return sum(round(1e9 * row["cost_usd"]) for row in rows)
 
 
 def test_each_criterion_has_a_verdict_of_its_own_from_one_request_for_its_piece(
@@ -125,14 +140,11 @@ def test_each_criterion_has_a_verdict_of_its_own_from_one_request_for_its_piece(
 def test_tokens_and_cost_are_shared_to_the_last_billionth(kind: str, make: Make, server: FaultServer) -> None:
     job = make(JUDGES[kind])
     judged(job)
-    rows = verdicts(job)
-    usages = [(len(prompt_of(request).split()), len((reply.text or "").split())) for request, reply in replies(server)
-              if is_judge_request(request)]  # fmt: skip
+    rows, used = verdicts(job), usages(server)
 
-    assert sum(prompt for prompt, _ in usages) == sum(row["prompt_tokens"] for row in rows)
-    assert sum(reply for _, reply in usages) == sum(row["completion_tokens"] for row in rows)
-    nano = sum(round(1e3 * (0.7 * prompt + 1.3 * reply)) for prompt, reply in usages)
-    assert nano == sum(round(1e9 * row["cost_usd"]) for row in rows)
+    assert sum(prompt for prompt, _ in used) == sum(row["prompt_tokens"] for row in rows)
+    assert sum(reply for _, reply in used) == sum(row["completion_tokens"] for row in rows)
+    assert nano(used) == nano_of(rows)
     assert all(math.isclose(1e9 * row["cost_usd"], round(1e9 * row["cost_usd"])) for row in rows)
 
 
@@ -148,11 +160,12 @@ def spoiled(spoil: Callable[[list[Any]], Any], until: int = 1) -> Behaviour:
     return behaviour
 
 
+@pytest.mark.parametrize("is_pruned", [False, True])
 def test_an_entry_that_cannot_be_read_fails_its_criterion_alone_and_the_piece_is_asked_again(
-    kind: str, make: Make, server: FaultServer
+    is_pruned: bool, kind: str, make: Make, server: FaultServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.behaviour = spoiled(lambda given: [*given[:1], *given[2:]], until=2)
-    job = make(JUDGES[kind])
+    job = make(JUDGES[kind], retention={"replies_days": 1})
     report = judged(job)
     rows = verdicts(job)
     failed = [row for row in rows if row["status"] == "parse_error"]
@@ -161,11 +174,16 @@ def test_an_entry_that_cannot_be_read_fails_its_criterion_alone_and_the_piece_is
     assert report.failures == {"parse_error": len(failed)}
     assert {1} == {row["attempts"] for row in rows if row["status"] != "parse_error"}
     assert {2} == {row["attempts"] for row in failed}
-    n_before = len(server.judge_requests)
-    server.behaviour = well_behaved
+    if is_pruned:
+        with monkeypatch.context() as later:
+            later.setattr(time, "time", lambda: datetime.now(UTC).timestamp() + 2 * 86_400)
+            tidy(job)
+    n_before, paid_nano = len(server.judge_requests), nano(usages(server))
+    n_paid, server.behaviour = len(server.paid), well_behaved
     assert {} == judged(job, retry_failed=True).failures
     assert len(failed) == len(server.judge_requests) - n_before
     assert {"met", "unmet"} == {row["status"] for row in verdicts(job)}
+    assert paid_nano + nano(usages(server, n_paid)) == nano_of(verdicts(job))
 
 
 def test_each_criterion_takes_the_first_attempt_in_which_its_entry_can_be_read(
@@ -293,8 +311,25 @@ def test_a_piece_that_does_not_fit_is_judged_one_by_one_by_a_chat_judge_and_fail
         assert {("met", 1, 1), ("unmet", 1, 1)} == {
             (row["status"], row["n_in_call"], row["position_in_call"]) for row in rows
         }
+        assert nano(usages(server)) == nano_of(rows)
         return
     assert {("context_length", None)} == {(row["status"], row["value"]) for row in rows}
+
+
+def test_what_a_partly_readable_reply_cost_is_kept_where_its_piece_is_then_too_long(
+    make: Make, server: FaultServer
+) -> None:
+    def behaviour(request: Request, number: int) -> HttpResponse:
+        if not is_judge_request(request) or len(criteria_of(prompt_of(request))) == 1:
+            return well_behaved(request, number)
+        return TOO_LONG if number else spoiled(lambda given: given[:2], until=1)(request, number)
+
+    server.behaviour = behaviour
+    job = make(CHAT)
+    judged(job)
+
+    assert {1, 4} <= {row["n_in_call"] for row in verdicts(job)}
+    assert nano(usages(server)) == nano_of(verdicts(job))
 
 
 def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(make: Make, server: FaultServer) -> None:
@@ -434,7 +469,7 @@ def compared(job: Job) -> None:
 
 @pytest.mark.parametrize("is_lacking", [False, True])
 def test_a_control_set_holds_whole_pieces_and_a_night_asks_for_each_once(
-    is_lacking: bool, make: Make, server: FaultServer
+    is_lacking: bool, make: Make, server: FaultServer, tmp_path: Path
 ) -> None:
     def without_second(request: Request, number: int) -> HttpResponse:
         """A piece whose second entry can never be read has no member for it."""
@@ -449,16 +484,21 @@ def test_a_control_set_holds_whole_pieces_and_a_night_asks_for_each_once(
     members = rows_in(job, "select verdicts.* from control_set inner join verdicts using (verdict_id)")
     n_before, n_paid = len(server.judge_requests), len(server.paid)
     tonight = job.model_copy(update={"night": "2026-11-26"})
+    killed = copied(tonight, tmp_path / "killed")
     planned = sum(each.calls for each in plan(tonight) if each.purpose == "drift")
     asyncio.run(judge_control_set(tonight))
-    again = rows_in(job, "select value, n_in_call, cost_usd from control_verdicts")
+    again = rows_in(job, "select * from control_verdicts")
+
+    # A kill between two rows of a piece: the next attempt writes the same rows.
+    Warehouse(killed.warehouse).write("control_verdicts", again[:1])
+    Warehouse(killed.warehouse).publish()
+    shutil.copytree(job.warehouse / "ledger", killed.warehouse / "ledger", dirs_exist_ok=True)
+    asyncio.run(judge_control_set(killed))
+    assert nano_of(again) == nano_of(rows_in(killed, "select * from control_verdicts"))
 
     pieces = {(row["response_id"], row["piece_hash"]): row["n_in_call"] for row in members}
     assert len(members) == sum(pieces.values()) - is_lacking * len(pieces) >= 6
-    nano = sum(round(1e3 * (0.7 * len(prompt_of(entry.request).split())
-                            + 1.3 * len((server.behaviour(entry.request, entry.number).text or "").split())))
-               for entry in server.paid[n_paid:])  # fmt: skip
-    assert nano == sum(round(1e9 * row["cost_usd"]) for row in again)
+    assert nano(usages(server, n_paid)) == nano_of(again)
     assert planned == len(pieces)
     assert len(pieces) == len(server.judge_requests) - n_before
     assert sorted(row["value"] for row in members) == sorted(row["value"] for row in again)
