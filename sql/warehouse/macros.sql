@@ -35,7 +35,7 @@ list_filter(
     [
         case when regexp_matches(title, '[0-9]') then 'number' end,
         case
-            when regexp_matches(title, '(?i)\b(not|no|never|none|without|avoids?|fails? to)\b|n''t\b')
+            when regexp_matches(title, '(?i)\b(not|no|never|none|without|avoids?|fails? to)\b|n[''’]t\b')
                 then 'negation'
         end,
         case

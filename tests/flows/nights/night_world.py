@@ -43,6 +43,8 @@ class Weather:
         return HttpResponse(self._text(request, number), delay_s=self.delay_s)
 
     def _text(self, request: Request, number: int) -> str:
+        if "questions" in request:
+            return well_behaved(request, number).text or ""
         if is_judge_request(request):
             return json.dumps({"explanation": "as the test says", "criteria_met": self._is_met(request)})
         worse = _WORSE if self.has_regressed and request["model"] == "fresh" else ""

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -131,6 +132,27 @@ def test_a_night_that_fails_sends_one_line_that_says_why(nights: Nights) -> None
     # The dead-man's switch is called after each night that has taken place.
     ended = (nights.first, nights.second, nights.regressed, nights.drifted, nights.failed)
     assert [1, 1, 1, 1, 0] == [night.n_pings for night in ended]
+
+
+def test_nights_and_backfills_with_a_decision_model_make_one_call_for_each_rubric(tmp_path: Path) -> None:
+    with night_world(tmp_path) as world:
+        judge = world.endpoint("judge", kind="decisions", criteria_per_call="all")
+        world.configure(judges=[judge])
+        first, second = (world.night(f"2026-11-0{day}") for day in (1, 2))
+        pieces = (
+            "select distinct verdicts.response_id, piece_hash from control_set inner join verdicts using (verdict_id)"
+        )
+        n_controls = len(world.command.sql(pieces))
+
+        assert 2 * N_TASKS + n_controls == first.n_judged
+        assert N_TASKS + n_controls == second.n_judged
+        assert {} == second.alerts
+        world.configure(models=[world.endpoint("late")])
+        planned, done = (
+            world.watched("backfill", "--model", "late", *options) for options in (["--dry-run", "--json"], [])
+        )
+        assert {"late": N_TASKS, "judge": N_TASKS} == calls_of(planned)
+        assert N_TASKS == done.n_judged
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,14 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from tasks.cascade import CascadeResult, evaluated
 from tasks.check import check
+from tasks.config.job import Job
+from tasks.config.settings import Settings
+from tasks.figures.scope import open_scope
+from tasks.figures.shown.corrections import evaluated_rules
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
@@ -38,7 +43,7 @@ pytestmark = [
 Rubrics = dict[tuple[str, str], tuple[float, str, str, str]]
 KINDS = {
     "number": re.compile(r"\d"),
-    "negation": re.compile(r"\b(not|no|never|none|without|avoids?|fails? to)\b|n't\b", re.IGNORECASE),
+    "negation": re.compile(r"\b(not|no|never|none|without|avoids?|fails? to)\b|n['’]t\b", re.IGNORECASE),
     "list": re.compile(
         r"\bat least \w+( or more)? (of|from|out of)\b|\bany (two|three|\d+) of\b", re.IGNORECASE
     ),
@@ -72,14 +77,20 @@ def cheap(strong: list[Row]) -> list[Row]:
 
 
 @pytest.fixture(scope="module")
-def result(strong: list[Row], cheap: list[Row], tmp_path_factory: pytest.TempPathFactory) -> CascadeResult:
+def job(strong: list[Row], cheap: list[Row], tmp_path_factory: pytest.TempPathFactory) -> Job:
     folder = tmp_path_factory.mktemp("real")
-    job = job_on(TASKS, folder / "warehouse", quality={"criteria_per_task": "warn"})
+    judges = [{"name": "openai/d", "label": "cheap", "kind": "decisions", "threshold": 0.4}]
+    job = job_on(TASKS, folder / "warehouse", quality={"criteria_per_task": "warn"}, judges=judges)
     ingest(job)
     import_responses(job, RESPONSES)
     import_verdicts(job, write_jsonl(folder / "strong.jsonl", strong))
     import_verdicts(job, write_jsonl(folder / "cheap.jsonl", cheap))
     check(job, ["ingest"])
+    return job
+
+
+@pytest.fixture(scope="module")
+def result(job: Job) -> CascadeResult:
     given = {
         "benchmark": "prbench", "revision": job.data.revision, "cheap": "cheap", "strong": "strong", "splits": [],
     }  # fmt: skip
@@ -196,3 +207,15 @@ def test_criteria_that_one_judge_failed_on_are_counted_and_left_out(result: Casc
     assert len(stored.paired.strong) == len(strong)
     assert (0, 0, 0) == (stored.n_first_failed, stored.n_strong_failed, stored.n_without_second)
     assert stored.has_confidence
+
+
+def test_a_rule_with_another_threshold_is_shown_as_a_judge_of_the_configuration(job: Job) -> None:
+    Warehouse(job.warehouse).publish()
+    with Warehouse(job.warehouse).reader() as reader:
+        given = {"cheap": "cheap", "strong": "strong", "bound": None, "splits": []}
+        rows = evaluated_rules(open_scope(job, reader), given)
+    shown = [yaml.safe_load(row["configuration"]) for row in rows if "threshold" in (row["configuration"] or "")]
+    judges = [Settings.model_validate({"dataset": {"source": "sample"}, "judges": each}).judges[0] for each in shown]
+    own = job.settings.judges[0]
+    assert len({judge.threshold for judge in judges}) == len(judges) > 1
+    assert all(own == judge.model_copy(update={"threshold": own.threshold}) for judge in judges)

@@ -19,6 +19,8 @@ from tasks.config.job import Job
 from tasks.config.models import Judge
 from tasks.config.settings import Settings
 from tasks.drift import choose_control_set, judge_control_set
+from tasks.figures.scope import open_scope
+from tasks.figures.shown.overview import LEADERBOARD
 from tasks.judge.neighbours import ARRANGEMENTS, judge_arrangement, missing
 from tasks.llm.ledger.ledger import prune
 from tasks.maintain.upkeep import tidy
@@ -29,7 +31,7 @@ from tasks.run.judge_configs import configs_of
 from tasks.run.run_context import open_run_context
 from tests.faults.behaviours import criteria_of, decisions, prompt_of, well_behaved
 from tests.faults.server import Behaviour, FaultServer, HttpResponse, Request, is_judge_request
-from tests.kit import copied, endpoint, job_on, judged, prepared, rows_in, sampled
+from tests.kit import copied, endpoint, good_row, job_on, judged, prepared, rows_in, sampled, write_jsonl
 from warehouse import Warehouse
 
 PRICE = {"input_usd_per_mtok": 0.7, "output_usd_per_mtok": 1.3}
@@ -57,7 +59,8 @@ def job_of(
 ) -> Job:  # fmt: skip
     """A job on two tasks with one model, a judge with these settings, and more judges."""
     own = {"label": "judge", "api_base": server.api_base, "price": PRICE, **judge}
-    job = job_on("sample", warehouse, models=[endpoint("a", server.api_base)], judges=[own, *more], **settings)
+    given = {"models": [endpoint("a", server.api_base)], "judges": [own, *more], **settings}
+    job = job_on(given.pop("dataset", {"source": "sample"})["source"], warehouse, **given)
     return job.model_copy(update={"limit": 2})
 
 
@@ -283,11 +286,12 @@ def test_settings_that_no_provider_can_follow_are_refused(judge: dict[str, Any],
         Settings.model_validate({"dataset": {"source": "sample"}, "judges": [{"name": "openai/x", **judge}]})
 
 
-def test_the_plan_counts_requests(kind: str, make: Make, server: FaultServer) -> None:
+def test_the_plan_counts_requests_and_its_most_is_not_exceeded(kind: str, make: Make, server: FaultServer) -> None:
     job = make(JUDGES[kind])
-    planned = plan(job)[-1].calls
+    planned = plan(job)[-1]
     judged(job)
-    assert planned == len(server.judge_requests)
+    assert planned.calls == len(server.judge_requests)
+    assert nano(usages(server)) <= 1e9 * (planned.cost_usd_high or 0.0)
 
 
 TOO_LONG = HttpResponse(
@@ -395,7 +399,7 @@ def test_provider_batches_hold_one_line_for_each_piece(make: Make, server: Fault
     assert {0.0} == {row["cost_usd"] for row in rows}
 
 
-def test_neighbours_measures_the_effect_that_the_judge_has(make: Make, server: FaultServer) -> None:
+def test_neighbours_measures_the_effect_that_the_judge_has(make: Make, server: FaultServer, tmp_path: Path) -> None:
     def influenced(request: Request, number: int) -> HttpResponse:
         """A decision model that calls everything unmet that is not first in its call."""
         reply = well_behaved(request, number)
@@ -430,6 +434,17 @@ def test_neighbours_measures_the_effect_that_the_judge_has(make: Make, server: F
     compared(job)
     assert n_alone + n_shuffled == len(server.judge_requests) - n_before
     assert [] == rows_in(job, "select 1 from verdicts where judge like '%(alone)%'")
+
+    # The leaderboard says so, and knows the effects on this data set only.
+    write_jsonl(tmp_path / "other.jsonl", [good_row("other")])
+    other = make(SYSTEM_ONE, dataset={"source": str(tmp_path / "other.jsonl")})
+    sampled(prepared(other))
+    judged(other)
+    compared(other)
+    with Warehouse(job.warehouse).reader() as reader:
+        shown = [row for row in open_scope(job, reader).rows_of(LEADERBOARD)]
+    assert len({row["split"] for row in shown}) == len(shown)
+    assert {(4, effect["change"])} == {(row["criteria_per_call"], row["neighbour_effect"]) for row in shown}
 
 
 @pytest.mark.parametrize("has_own_template", [False, True])

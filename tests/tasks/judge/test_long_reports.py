@@ -24,7 +24,7 @@ from tasks.llm.request import Target, count_tokens
 from tasks.plan.estimate import Planned, total_of
 from tasks.plan.plan import plan
 from tasks.run.writing import PartWriter, StageReport
-from tests.faults.behaviours import criterion_of, prompt_of
+from tests.faults.behaviours import criteria_of, criterion_of, prompt_of
 from tests.faults.server import FaultServer, HttpResponse, Request
 from tests.kit import endpoint, job_on, judged, prepared, row, rows_in, write_jsonl
 from tests.tasks.benchmarks.research import research_row
@@ -201,6 +201,27 @@ def test_the_plan_counts_the_calls_of_parts(done: World) -> None:
     assert (done.planned.calls, done.notes) == (len(done.prompts()), {"its price is unknown; set its `price`"})
     sent = sum(len(done.judge.encoding.encode(prompt)) for prompt in done.prompts())
     assert done.planned.prompt_tokens == pytest.approx(sent, rel=0.15)
+
+
+def test_the_plan_of_a_judge_of_groups_counts_pieces_that_fit_and_else_the_calls_of_parts(world: World) -> None:
+    def listed(request: Request, number: int) -> HttpResponse:
+        prompt = prompt_of(request)
+        if is_search(prompt):
+            return world.judge(request, number)
+        met = [text.startswith("Says 7 ") and PROOF in prompt for text in criteria_of(prompt)]
+        words = ["satisfied" if each else "not satisfied" for each in met]
+        return HttpResponse(
+            json.dumps([{"number": n, "explanation": "so", "verdict": word} for n, word in enumerate(words, start=1)])
+        )
+
+    world.server.behaviour, job = listed, world.job(criteria_per_call=4)
+    planned = total_of(plan(job)).calls
+    judged(job)
+    assert planned == len(world.prompts())
+    assert {(1,), (4,)} == {tuple({row["n_in_call"] for row in world.verdicts(m).values()}) for m in ("long", "short")}
+    assert {"Says 7": "met"} == {
+        key: row["status"] for key, row in world.verdicts().items() if row["status"] != "unmet"
+    }
 
 
 def test_all_criteria_ask_about_a_part_before_the_next_one_and_the_first_of_them_alone(done: World) -> None:
