@@ -50,7 +50,7 @@ def judged_in_groups(rows: Rows) -> list[str]:
     for row in rows:
         if row.get("criteria_per_call"):
             effect, judge = row["neighbour_effect"], row["judge_config"]
-            measured = f"its neighbour effect was not measured (see prbench neighbours)"
+            measured = "its neighbour effect was not measured (see prbench neighbours)"
             if effect is not None:
                 ends = "" if row["neighbour_effect_ci_low"] is None else (
                     f" ({100 * row['neighbour_effect_ci_low']:+.1f} to {100 * row['neighbour_effect_ci_high']:+.1f})"

@@ -442,7 +442,7 @@ def test_neighbours_measures_the_effect_that_the_judge_has(make: Make, server: F
     judged(other)
     compared(other)
     with Warehouse(job.warehouse).reader() as reader:
-        shown = [row for row in open_scope(job, reader).rows_of(LEADERBOARD)]
+        shown = list(open_scope(job, reader).rows_of(LEADERBOARD))
     assert len({row["split"] for row in shown}) == len(shown)
     assert {(4, effect["change"])} == {(row["criteria_per_call"], row["neighbour_effect"]) for row in shown}
 
