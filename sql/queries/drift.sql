@@ -128,7 +128,9 @@ members as (
     where control_set.set_id = $set_id
     qualify
         bool_or(tonight.status is null or list_contains($again::varchar[], tonight.status)) over (
-            partition by control_set.response_id, coalesce(criteria.call_index::varchar, control_set.criterion_id)
+            partition by
+                control_set.response_id,
+                coalesce(criteria.call_index::varchar, control_set.criterion_id)
         )
 ),
 

@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any
 
 from tasks.judge.criterion import (
     CriterionJudge,
@@ -29,39 +28,27 @@ from tasks.rules.conversation import Message, decision_input, group_prompt
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, Verdict, VerdictError
+from tasks.run.calls import sum_usage
 from tasks.run.judge_configs import JudgeConfig
 from tasks.run.missing_work import Conversation
 
 _MOST_REPLIES = 2
 """A piece is called for once more if an entry cannot be read."""
 _TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens")
-_USED = ("cost_nano", *_TOKENS)
 _NANO = 1_000_000_000
 Done = Callable[[JudgedCriterion], None]
 
 
 @dataclass
 class PieceEntry:
-    """What the attempts of a piece's call gave for one criterion: its entry, the reply with it, and what it used."""
+    """What the attempts of a piece's call gave for a criterion: its entry, and the replies with its share of usage."""
 
     entry: groups.Entry
-    reply: Reply
-    attempts: int = 0
-    used: dict[str, int | None] = field(default_factory=lambda: dict.fromkeys(_USED, 0))
+    replies: list[Reply] = field(default_factory=list)
 
-    def add(self, used: Mapping[str, int | None]) -> None:
-        """Add the share in one more attempt; a sum with an unknown part is unknown."""
-        self.attempts += 1
-        for name, share in used.items():
-            before = self.used[name]
-            self.used[name] = None if before is None or share is None else before + share
-
-    @property
-    def usage(self) -> dict[str, Any]:
-        """The fields of a reply that say what was used."""
-        cost_nano = self.used["cost_nano"]
-        tokens = {name: self.used[name] for name in _TOKENS}
-        return {**tokens, "cost_usd": None if cost_nano is None else cost_nano / _NANO, "attempts": self.attempts}
+    def summed(self, deciding: Reply) -> Reply:
+        """Return a reply with the usage of all."""
+        return replace(sum_usage(self.replies, deciding, with_tokens=True), prices=deciding.prices)
 
 
 @dataclass(frozen=True)
@@ -160,7 +147,7 @@ class GroupJudge:
             if not row.is_missing:
                 continue
             if is_too_long and isinstance(entry.entry, VerdictError) and not self.judge_config.judge.is_decision_model:
-                alone.append(self._alone(row, replace(entry.reply, **entry.usage)))
+                alone.append(self._alone(row, *entry.replies))
             else:
                 done(self._judged(row, position, len(piece), entry, failure, is_called=is_called))
         if alone:
@@ -172,12 +159,11 @@ class GroupJudge:
     ) -> JudgedCriterion:  # fmt: skip
         judged = self.by.unjudged(row, n_in_call=n_in_call, position_in_call=position)
         if isinstance(entry.entry, Verdict):
-            judged.verdict, judged.reply = entry.entry, replace(entry.reply, **entry.usage)
-        elif is_called and failure is not None and failure.status != EMPTY:
-            judged.reply = replace(failure, **entry.usage)
+            judged.verdict, judged.reply = entry.entry, entry.summed(entry.replies[-1])
         elif is_called:
-            last = entry.reply if failure is None else failure
-            judged.reply = replace(last, **entry.usage, status=PARSE_ERROR, error=one_line(str(entry.entry)))
+            judged.reply = entry.summed(failure or entry.replies[-1])
+            if judged.reply.status in {OK, EMPTY}:
+                judged.reply = replace(judged.reply, status=PARSE_ERROR, error=one_line(str(entry.entry)))
         return judged
 
     async def _judge_one_by_one(
@@ -199,17 +185,17 @@ class GroupJudge:
         """
         n_criteria = len(piece)
         is_sharing = [row.is_missing or self.by.vintage == BASE_VINTAGE for row in piece]
-        entries = [PieceEntry(VerdictError("the reply is empty"), Reply(EMPTY, attempts=0)) for _ in range(n_criteria)]
+        entries = [PieceEntry(VerdictError("the reply is empty")) for _ in piece]
         paid: tuple[Paid, ...] = ()
         for attempt in history.entries:
             paid = (*paid, (attempt.call_key, attempt.attempt))
             undecided = [(n, each) for n, each in enumerate(entries) if isinstance(each.entry, VerdictError)]
             sharing = [each for n, each in undecided if is_sharing[n]]
-            for each, used in zip(sharing, _shares(attempt, len(sharing), call.cell), strict=True):
-                each.add(used)
+            for each, reply in zip(sharing, _shares(attempt, len(sharing), call.cell) if sharing else (), strict=True):
+                each.replies.append(replace(reply, paid=paid))
             read = self._parse(attempt.reply.text or "", n_criteria) if attempt.reply.status == OK else ()
             for n, each in undecided if read else ():
-                each.entry, each.reply = read[n], replace(attempt.reply, text=None, paid=paid)
+                each.entry = read[n]
         return entries
 
     def _parse(self, text: str, n_criteria: int) -> Sequence[groups.Entry]:
@@ -233,19 +219,23 @@ def pieces_of(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudg
     return [list(piece) for _, piece in groupby(criteria, key=lambda row: row.call_index)]
 
 
-def _shares(attempt: Entry, n_shares: int, cell: str) -> list[dict[str, int | None]]:
-    """Return the shares of an attempt's cost and tokens; what it used was for one row (`cell`), and is free for others.
+def _shares(attempt: Entry, n_shares: int, cell: str) -> list[Reply]:
+    """Return an attempt's reply in shares of its cost and tokens. They were used for one row (`cell`).
 
-    An attempt without a reply counts as far as its cost is known.
+    For other rows they are free. An attempt without a reply used no tokens, unless they are known.
     """
-    if n_shares == 0:
-        return []
-    reply, unknown = attempt.reply, None if attempt.reply.status == OK else 0
-    total = {name: getattr(reply, name) for name in _TOKENS}
-    total["cost_nano"] = None if reply.cost_usd is None else round(reply.cost_usd * _NANO)
-    if attempt.cell != cell:
-        total = {name: None if value is None else 0 for name, value in total.items()}
-    of_each = {
-        name: [unknown] * n_shares if value is None else groups.shares(value, n_shares) for name, value in total.items()
-    }
-    return [{name: values[n] for name, values in of_each.items()} for n in range(n_shares)]
+    reply, factor = attempt.reply, int(attempt.cell == cell)
+    used = {name: getattr(reply, name) for name in _TOKENS}
+    if reply.status != OK:
+        used = {name: value or 0 for name, value in used.items()}
+    used["cost_nano"] = None if reply.cost_usd is None else round(reply.cost_usd * _NANO)
+    of_each = [
+        [None] * n_shares if value is None else groups.shares(value * factor, n_shares) for value in used.values()
+    ]
+    return [
+        replace(
+            reply, text=None, attempts=1, cost_usd=None if nano is None else nano / _NANO,
+            **dict(zip(_TOKENS, counts, strict=True)),
+        )
+        for *counts, nano in zip(*of_each, strict=True)
+    ]  # fmt: skip
