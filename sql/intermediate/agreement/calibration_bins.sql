@@ -27,28 +27,21 @@ with pairs as (
 ),
 
 labels as (
-    select benchmark, dataset_revision, task_id, criterion_id, 'all' as breakdown, '' as label
-    from criteria
-    union all
-    select benchmark, dataset_revision, task_id, criterion_id, 'category', category
-    from criteria
-    where category is not null
-    union all
-    select benchmark, dataset_revision, task_id, criterion_id, 'severity', severity
-    from criteria
-    where severity is not null
-    union all
-    select benchmark, dataset_revision, task_id, criterion_id, 'sign',
-        case when weight < 0 then 'negative weight' else 'positive weight' end
-    from criteria
-    union all
-    select benchmark, dataset_revision, task_id, criterion_id, 'kind',
-        unnest(case when len(kinds_of(title)) > 0 then kinds_of(title) else ['plain'] end)
+    select benchmark, dataset_revision, task_id, criterion_id,
+        unnest(['all', 'category', 'severity', 'sign', 'kind']) as breakdown,
+        unnest(
+            [
+                [''], [category], [severity],
+                [case when weight < 0 then 'negative weight' else 'positive weight' end],
+                case when len(kinds_of(title)) > 0 then kinds_of(title) else ['plain'] end
+            ]
+        ) as labels
     from criteria
 ),
 
 compared as (
-    select pairs.*, a.dataset_revision, a.task_id, labels.breakdown, labels.label,
+    select pairs.*, a.dataset_revision, a.task_id, labels.breakdown,
+        unnest(labels.labels) as label,
         a.probability as p,
         b.value as y
     from temp.graded as a
@@ -73,4 +66,5 @@ select benchmark, dataset_revision, judge, reference, breakdown, label, task_id,
     exact_sum(p * y) as sum_py,
     exact_sum(y * y) as sum_yy
 from compared
+where label is not null
 group by all

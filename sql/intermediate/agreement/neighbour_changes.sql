@@ -45,17 +45,18 @@ compared as (
 ),
 
 labelled as (
-    select *, 'all' as breakdown, '' as label from compared
-    union all
-    select *, 'position',
-        case ceil(3 * position_in_call / n_in_call)::int
-            when 1 then 'first third' when 2 then 'middle third' else 'last third'
-        end
+    select *,
+        unnest(['all', 'position', 'size']) as breakdown,
+        unnest(
+            [
+                '',
+                ['first third', 'middle third', 'last third'][
+                    case when n_in_call >= 3 then ceil(3 * position_in_call / n_in_call)::int end
+                ],
+                n_in_call || ' in a call'
+            ]
+        ) as label
     from compared
-    where n_in_call >= 3
-    union all
-    select *, 'size', n_in_call || ' in a call' from compared
-    where n_in_call is not null
 )
 
 select benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading, judge_trial,
@@ -65,4 +66,5 @@ select benchmark, dataset_revision, judge, judge_config_hash, template_hash, gra
     exact_sum(value_b) as sum_after,
     exact_sum(value_b - value_a) as sum_change
 from labelled
+where label is not null
 group by all
