@@ -88,14 +88,10 @@ class JudgedCriterion:
 def verdict_reply_spec(judge_config: JudgeConfig) -> ReplySpec[Verdict]:
     """Return what a judge's reply must look like: a verdict on a criterion."""
     grading, judge = judge_config.grading, judge_config.judge
-    if judge.piece_size is not None:
-        shape = group_format(judge.explanation_chars, grading)
-        return ReplySpec(
-            partial(parse_only, grading=grading, omits_think_tag=judge.omits_think_tag), shape, GROUP_REMINDER
-        )
-    shape = reply_format(judge.explanation_chars, grading)
-    read = partial(parse_verdict, grading=grading, omits_think_tag=judge.omits_think_tag)
-    return ReplySpec(read, shape, reminder(grading))
+    is_group = judge.piece_size is not None
+    shape = (group_format if is_group else reply_format)(judge.explanation_chars, grading)
+    read = partial(parse_only if is_group else parse_verdict, grading=grading, omits_think_tag=judge.omits_think_tag)
+    return ReplySpec(read, shape, GROUP_REMINDER if is_group else reminder(grading))
 
 
 def by_response(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:

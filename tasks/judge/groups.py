@@ -199,8 +199,7 @@ class GroupJudge:
         return entries
 
     def _parse(self, text: str, n_criteria: int) -> Sequence[groups.Entry]:
-        judge_config = self.by.judge_config
-        judge, grading = judge_config.judge, judge_config.grading
+        judge, grading = self.judge_config.judge, self.judge_config.grading
         try:
             if judge.is_decision_model:
                 return groups.parse_decisions(text, n_criteria, grading, judge.least_probability)

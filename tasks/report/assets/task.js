@@ -28,8 +28,9 @@ const responses = {
     return make("article", { class: "response" }, make("h3", {}, letter(side), ` ${entry.label}`), response ? [
       this.facts(response),
       response.degraded && para("notice warn", "Made with fallback parameters, because the configured ones failed."),
-      response.is_older && para("notice warn", "Given to an earlier version of the conversation, which has changed since."),
-      response.status === "ok" ? this.text(response) : this.failure(response),
+      response.is_older && para("notice warn", "Given to an earlier version of the conversation."),
+      response.status === "ok" ? this.text(response)
+        : para("notice bad", `No response: ${verdicts.word(response.status)}. ${response.error ?? ""}`),
     ] : para("empty", "No response in this trial."));
   },
 
@@ -43,9 +44,6 @@ const responses = {
     ["Source", response.source === "imported" && "imported"],
     ["Served as", response.served_model],
   ])),
-
-  failure: ({ status, error }) =>
-    para("notice bad", make("strong", {}, `No response: ${verdicts.word(status)}.`), ` ${error ?? ""}`),
 
   text({ text, html }) {
     const isAsText = byId("as-text").checked;
@@ -112,9 +110,8 @@ const judged = {
     ].filter(Boolean).join(" · ");
     const names = sides.map((side) => [letter(side), ` ${side.entry.label}, trial ${side.trial}`]);
     const head = make("thead", {}, sides.length ? tableRow("th", ["Judge", ...names], { scope: "col" }) : null);
-    const nobody = tableRow("td", ["These responses have not been judged yet."], { colspan: 3, class: "empty" });
-    const none = sides.length && !judges.length ? make("tbody", {}, nobody) : "";
-    byId("criteria").replaceChildren(head, none, ...shown.map((each) => this.group(each)));
+    const none = make("tbody", {}, tableRow("td", ["There is no verdict yet."], { colspan: 3, class: "empty" }));
+    byId("criteria").replaceChildren(head, sides.length && !judges.length ? none : "", ...shown.map(this.group, this));
   },
 
   group({ criterion, lines, flips, disputes }) {
@@ -139,7 +136,8 @@ const judged = {
     const mark = { criterion: criterion.key, judge_config: judge_config.key, side: side.name.toLowerCase() };
     const isMarked = Object.entries(mark).every(([name, value]) => ({ side: "a", ...request })[name] === value);
     const because = verdict.escalated_because?.map((why) => why.replace("_", " ")).join(", ");
-    const probability = (verdict.probability ?? null) === null ? "" : `, with a probability of ${verdict.probability.toFixed(2)} to be met`;
+    const odds = verdict.probability?.toFixed(2);
+    const inCall = `of ${verdict.n_in_call} criteria${odds ? `, with a probability of ${odds} to be met` : ""}`;
     const noted = (name, text) => text && para("explanation", tag(name), ` ${text}`);
     const title = `Link to this verdict: ${judge_config.label}, ${side.name}`;
     const link = { class: "anchor", href: address.of({ ...request, ...mark }), title, "aria-label": title };
@@ -150,7 +148,7 @@ const judged = {
         make("a", link, "¶")),
       noted("decided by", verdict.decided_by && `${verdict.decided_by}${because ? `, because of ${because}` : ""}`),
       noted("asked as", verdict.wording),
-      noted("decided in a call", verdict.n_in_call && `of ${verdict.n_in_call} criteria${probability}`),
+      noted("decided in a call", verdict.n_in_call && inCall),
       verdict.error && para("explanation empty", verdict.error),
       verdict.explanation && para("explanation", verdict.explanation),
       verdict.chunks?.length > 0 && this.evidence(verdict.chunks),

@@ -12,7 +12,7 @@ const explorer = {
       { name: "topic", title: "Topic", of: (task) => task.topic },
       { name: "category", title: category, of: (task) => task.categories ?? [] },
       { name: "split", title: "Split", of: (task) => task.splits ?? [] },
-      { name: "hard", title: "Hard", of: (task) => (task.is_hard ? "yes" : "no"), options: [["yes", "hard"], ["no", "others"]] },
+      { name: "hard", title: "Hard", of: (task) => (task.is_hard ? "hard" : "others") },
       { name: "reach", title: "Responses", of: (line) => line.reach,
         options: [["all", "by every chosen model"], ["some", "by some of them"], ["none", "by none"]] },
       ...filters.ofLabels(breakdowns.filter((each) => !each.of_criteria), (task) => [task]),
@@ -100,7 +100,7 @@ const explorer = {
         formatter: (cell) => this.about(cell.getData()) },
       { title: "Turns", field: "turns", ...number },
       { title: "Criteria", field: "n_criteria", ...number },
-      ...(this.models.length < 2 ? [] : ["Mean", "Spread"]).map((title) => ({ title, field: title.toLowerCase(), ...score })),
+      ...(this.models[1] ? ["Mean", "Spread"] : []).map((title) => ({ title, field: title.toLowerCase(), ...score })),
       ...this.models.map(({ key, label }) => ({
         title: label, field: key, width: 68, minWidth: 68, headerVertical: "flip", hozAlign: "right", cssClass: "score",
         headerSortStartingDir: "desc", formatter: (cell) => this.score(cell),

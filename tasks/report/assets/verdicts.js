@@ -96,8 +96,8 @@ const search = {
     const about = (criterion) => [criterion.severity, criterion.category, ...labelsOf(criterion)].filter(Boolean);
     const title = (row) => make("a", { href: target(row) }, row.criterion.title);
     const effect = ({ weight }, of) => verdicts.effect(of, weight) ?? written.weight(weight);
-    const target = ({ criterion: { task, key }, model, judge_config, trial }) =>
-      `task.html${address.of({ task: task.key, a: model.key, ta: trial, criterion: key, judge_config: judge_config.key })}`;
+    const target = ({ criterion: { task, key: criterion }, model, judge_config: by, trial }) =>
+      `task.html${address.of({ task: task.key, a: model.key, ta: trial, criterion, judge_config: by.key })}`;
     return [
       column("Verdict", (row) => verdicts.badge(status(row), row.criterion.weight), { width: 124 }),
       column("Criterion", (row) => two(title(row), about(row.criterion).join(" · ")), { widthGrow: 3, minWidth: 200 }),
