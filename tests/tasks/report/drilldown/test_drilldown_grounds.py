@@ -117,7 +117,7 @@ def test_the_question_is_there_before_it_is_assembled(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize(("where", "words", "expected"), [
-    ("", "t1-c1", ["t1"]), ("&responses=yes", "grüße more.", ["t1"]), ("", "grüße", []), ("&reach=none", "", ["t2"]),
+    ("", "t1-c1", ["t1"]), ("&responses=on", "grüße more.", ["t1"]), ("", "grüße", []), ("&reach=none", "", ["t2"]),
     ("&reach=all", "", ["t1"]),
 ])  # fmt: skip
 def test_tasks_are_found_by_criteria_and_responses(visit: Visit, where: str, words: str, expected: list[str]) -> None:

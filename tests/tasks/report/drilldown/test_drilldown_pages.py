@@ -63,7 +63,7 @@ def test_attacks_in_texts_and_names_do_nothing(browser: Browser, hostile_site: P
 def test_tasks_are_filtered_by_labels_and_words_and_a_link_keeps_the_filter(visit: Visit, held: Row) -> None:
     visit.open("tasks.html")
     visit.page.locator("[name=field]").select_option("Legal")
-    visit.page.locator("[name=hard]").select_option("yes")
+    visit.page.locator("[name=hard]").select_option("hard")
     visit.page.locator("[name=words]").fill("LEGAL-3")
     legal = [task for task in held["index"]["tasks"] if task["field"] == "Legal" and task["is_hard"]]
     expected = [task["task_id"] for task in legal if "legal-3" in task["task_id"]]
