@@ -87,13 +87,10 @@ def test_machines_get_every_character(
     assert 0 == main([*command, "-o", str(file)])
     assert 0 == main(command)
     piped = capfdbinary.readouterr().out
-    wanted = {
-        "csv": f"command\n{EVIL}\n",
-        "json": json.dumps([{"command": EVIL}], ensure_ascii=False, indent=2) + "\n",
-        "jsonl": json.dumps({"command": EVIL}, ensure_ascii=False) + "\n",
-    }[file_format]
-    assert wanted.encode() == piped
-    assert wanted.encode() == file.read_bytes()
+    of_rows = json.dumps([{"command": EVIL}], ensure_ascii=False, indent=2)
+    of_line = json.dumps({"command": EVIL}, ensure_ascii=False)
+    wanted = {"csv": f"command\n{EVIL}", "json": of_rows, "jsonl": of_line}[file_format]
+    assert f"{wanted}\n".encode() == piped == file.read_bytes()
 
 
 def test_tables_and_markdown_are_for_people_in_a_pipe_too(capsys: Printed) -> None:

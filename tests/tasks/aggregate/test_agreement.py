@@ -130,10 +130,8 @@ def test_the_mean_of_the_tasks_macro_f1_is_that_of_scikit_learn(figures: Table, 
         for one, other, task in zip(a, b, tasks, strict=True):
             of_task[task].append((one, other))
         if key[2] == "all":
-            sides, absent = (
-                [[*zip(*of, strict=True)] for of in of_task.values()],
-                {"labels": [0, 2], "zero_division": 0.0},
-            )
+            sides = [[*zip(*pairs, strict=True)] for pairs in of_task.values()]
+            absent: dict[str, Any] = {"labels": [0, 2], "zero_division": 0.0}
             for column, how in (("macro_f1_task_mean", {}), ("macro_f1_task_mean_absent_as_0", absent)):
                 scores = (f1_score(*each, average="macro", **how) for each in sides)
                 expected.setdefault(key, {})[column] = statistics.fmean(scores)
