@@ -56,7 +56,7 @@ def test_a_run_on_senders_goes_on(command: Command, provider: FaultServer, prefe
 def test_doctor_starts_senders_and_names_what_they_lack(command: Command, monkeypatch: Patch) -> None:
     monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
     models = [{"name": "mistral/mistral-small-latest"}]
-    command.configure(dataset={"source": "sample"}, models=models, calls=CALLS)
+    command.configure(dataset={"source": "sample"}, models=models, calls={**CALLS, "senders": 1})
     findings = {each["what"]: each for each in command.json("doctor", "--warehouse", "data", code=1)}
     (node,) = (each for what, each in findings.items() if what.startswith(f"Ray node {os.uname().nodename} ("))
     assert ("PROBLEM", "mistral/mistral-small-latest: MISTRAL_API_KEY not set") == (node["state"], node["detail"])

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,16 @@ class Api:
         """`pause` a deployment, so that the clock starts none of its runs from now on, or `resume` it."""
         self.post(f"/deployments/{self.deployment(name)['id']}/{action}_deployment")
 
+    def bring_forward(self, name: str) -> None:
+        """Have the first run that the clock is to start begin now."""
+
+        def waiting() -> list[Any]:
+            return [run for run in self.runs_of(name) if run["auto_scheduled"] and run["state_name"] == "Scheduled"]
+
+        until(waiting)
+        at_once = {"scheduled_time": datetime.now(UTC).isoformat()}
+        self.post(f"/flow_runs/{waiting()[0]['id']}/set_state", state={"type": "SCHEDULED", "state_details": at_once})
+
     def run(self, run_id: str) -> Any:
         return self.get(f"/flow_runs/{run_id}")
 
@@ -100,7 +111,9 @@ class Served:
 @pytest.fixture(scope="module")
 def served(world: NightWorld) -> Iterator[Served]:
     """The server, once everything is served there; the last test ends it."""
-    with serving(world.command.folder, "--port", str(free_port()), "--warehouse", "data") as (process, log):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with serving(world.command.folder, "--port", str(port), "--warehouse", "data") as (process, log):
         until(lambda: "to start one now" in log.read_text() or process.poll() is not None)
         assert process.poll() is None, log.read_text()
         at, secret = re.findall(r"Prefect: (\S+), the password is in (\S+)", log.read_text())[0]
@@ -111,12 +124,6 @@ def served(world: NightWorld) -> Iterator[Served]:
             # A night a minute would take the time of the other tests.
             api.set_clock("nightly", "pause")
             yield Served(api, process, log)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-        return port
 
 
 @contextmanager
@@ -188,6 +195,7 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
     world.server.behaviour = Weather()
     filled = api.ended(api.trigger("backfill", models=["pinned"], trials=[2], tasks=["sample-leg-2"]))
     api.set_clock("nightly", "resume")
+    api.bring_forward("nightly")
     until(lambda: by_the_clock(api, "COMPLETED"), within_s=480)
     api.set_clock("nightly", "pause")
     until(lambda: not by_the_clock(api, "RUNNING"))
