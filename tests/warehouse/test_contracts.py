@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 import sql
-from tests.kit import row, rows_in
-from warehouse import Reader, Warehouse
+from tests.kit import reading, row, rows_in, written
+from warehouse import Reader
 from warehouse.columns import COLUMNS
 from warehouse.tables import TABLES
 
@@ -26,10 +26,7 @@ INTERNAL = {"published_parts", "published_from"}
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    warehouse = Warehouse(tmp_path_factory.mktemp("warehouse"))
-    warehouse.write("runs", [row("runs", command="run")])
-    warehouse.publish()
-    with warehouse.reader() as reader:
+    with reading(tmp_path_factory.mktemp("warehouse"), {"runs": [row("runs", command="run")]}) as reader:
         yield reader
 
 
@@ -114,8 +111,7 @@ for schema, name in client.execute("select table_schema, table_name from informa
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("uv") is None, reason="needs uv, to get the oldest client")
 def test_the_oldest_client_reads_every_table_and_view(tmp_path: Path) -> None:
-    warehouse = Warehouse(tmp_path)
-    warehouse.write("runs", [row("runs", run_id="a-run")])
+    warehouse = written(tmp_path, {"runs": [row("runs", run_id="a-run")]})
     warehouse.publish()
     query = "select concat(table_schema, '.', table_name) as name from information_schema.tables where table_catalog = "
     held = {each["name"] for each in rows_in(warehouse.root, f"{query}current_database()")}

@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import sql
 from tests.kit import response, row, until, values_in
 from tests.warehouse.conftest import Start
@@ -51,6 +53,24 @@ def test_a_path_with_quotes_and_spaces_is_a_path(tmp_path: Path) -> None:
     write_run(warehouse, "r")
 
     assert ["r"] == runs(warehouse)
+
+
+PUBLISH_OWN = """
+import sys
+from tests.kit import row
+from warehouse import Warehouse
+for i in range(3):
+    Warehouse(sys.argv[1]).write("runs", [row("runs", run_id=f"{sys.argv[2]}-{i}")])
+    Warehouse(sys.argv[1]).publish()
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_that_publish_at_once_lose_nothing(warehouse: Warehouse, start: Start) -> None:
+    processes = [start(PUBLISH_OWN, warehouse.root, name) for name in ("a", "b")]
+
+    assert [0, 0] == [process.wait(120) for process in processes]
+    assert [f"{name}-{i}" for name in ("a", "b") for i in range(3)] == runs(warehouse)
 
 
 def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(warehouse: Warehouse, quick: None) -> None:

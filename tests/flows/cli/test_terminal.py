@@ -18,8 +18,7 @@ from flows.cli.output import show, show_table
 from tasks.console import Tally, advance, guard_log_records, notice, progress, shown_visibly
 from tasks.rules.text.characters import visible
 from tests.flows.conftest import PRBENCH, Run
-from tests.kit import Patch, Printed, row
-from warehouse import Warehouse
+from tests.kit import Patch, Printed, row, written
 
 TITLE = "\x1b]0;owned\x07"
 CLEAR = "\x1b[2J"
@@ -37,9 +36,7 @@ def commands_in(shown: str) -> list[str]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("warehouse")
-    warehouse = Warehouse(folder)
-    warehouse.write("runs", [row("runs", command=EVIL)])
-    warehouse.publish()
+    written(folder, {"runs": [row("runs", command=EVIL)]}).publish()
     return folder
 
 
