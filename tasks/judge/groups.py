@@ -130,8 +130,7 @@ class GroupJudge:
     ) -> None:
         call, failure, is_called = await asyncio.to_thread(self._call, piece, messages), None, True
         if call is None:
-            alone = [self._alone(row) for row in piece if row.is_missing]
-            await self._judge_one_by_one(alone, messages, priority, done)
+            await self._judge_one_by_one([self._alone(row) for row in piece if row.is_missing], messages, priority, done)
             return
         entries, further = self._state(call, piece)
         try:
