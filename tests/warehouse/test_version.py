@@ -80,8 +80,8 @@ def test_another_code_s_database_is_told_in_a_line_and_renewed_by_publishing(war
     with duckdb.connect(str(warehouse.database)) as connection:
         connection.execute(change)
 
-    told = "was published by another version of prbench; `prbench aggregate` renews it without a model call"
-    with pytest.raises(WarehouseOutdated, match=f"^{warehouse.database}: {told}$"):
+    reason = "was published by another version of prbench; `prbench aggregate` renews it without a model call"
+    with pytest.raises(WarehouseOutdated, match=f"^{warehouse.database}: {reason}$"):
         warehouse.reader()
     assert warehouse.publish()
     assert ["r"] == [each["run_id"] for each in published(warehouse, "runs")]
