@@ -8,7 +8,6 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -64,16 +63,6 @@ class Api:
     def set_clock(self, name: str, action: str) -> None:
         """`pause` a deployment, so that the clock starts none of its runs from now on, or `resume` it."""
         self.post(f"/deployments/{self.deployment(name)['id']}/{action}_deployment")
-
-    def bring_forward(self, name: str) -> None:
-        """Have the first run that the clock is to start begin now."""
-
-        def waiting() -> list[Any]:
-            return [run for run in self.runs_of(name) if run["auto_scheduled"] and run["state_name"] == "Scheduled"]
-
-        until(waiting)
-        at_once = {"scheduled_time": datetime.now(UTC).isoformat()}
-        self.post(f"/flow_runs/{waiting()[0]['id']}/set_state", state={"type": "SCHEDULED", "state_details": at_once})
 
     def run(self, run_id: str) -> Any:
         return self.get(f"/flow_runs/{run_id}")
@@ -195,7 +184,6 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
     world.server.behaviour = Weather()
     filled = api.ended(api.trigger("backfill", models=["pinned"], trials=[2], tasks=["sample-leg-2"]))
     api.set_clock("nightly", "resume")
-    api.bring_forward("nightly")
     until(lambda: by_the_clock(api, "COMPLETED"), within_s=480)
     api.set_clock("nightly", "pause")
     until(lambda: not by_the_clock(api, "RUNNING"))
