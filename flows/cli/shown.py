@@ -331,7 +331,9 @@ def cascade(context: Context, bound: str | None, **_: Any) -> FigureRequest:
         kept = f"Picked: {picked['rule']}, the cheapest that keeps {bound} by the low end of its interval."
         if picked["configuration"] is None:
             return [f"{kept} No cascade is needed."]
-        return [f"{kept} Under `judges:` in prbench.yaml, beside both judges:", picked["configuration"].rstrip()]
+        shown = picked["configuration"].rstrip()
+        where = "beside both judges" if "cascade:" in shown else f"in place of {picked['cheap_judge']}"
+        return [f"{kept} Under `judges:` in prbench.yaml, {where}:", shown]
 
     job = context.stored_job(checked=("split",))
     return FigureRequest(job, given={"splits": list(context.arguments.splits)}, after=after)

@@ -4,7 +4,9 @@
 -- cost.
 with verdicts_that_count as (
     select graded.judging_id, graded.judge, graded.judge_config_hash, graded.template_hash,
-        graded.grading, graded.judge_trial, graded.confidence, graded.cost_usd, graded.prompt_tokens
+        graded.grading, graded.judge_trial, graded.confidence, graded.served_model,
+        -- A verdict from another row's call was free, so it does not show the price.
+        case when coalesce(graded.prompt_tokens, 1) > 0 then graded.cost_usd end as cost_usd
     from intermediate.graded_verdicts as graded
     inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
     inner join tasks using (benchmark, dataset_revision, task_id)
@@ -20,8 +22,13 @@ with verdicts_that_count as (
 select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial,
     count(*) as n_verdicts,
     count(confidence) as n_confidence,
-    -- A verdict from another row's call was free, so it does not show the price.
-    round(avg(cost_usd) filter (coalesce(prompt_tokens, 1) > 0), 12) as mean_usd
+    -- Without a price of its own, that of the same model under another threshold.
+    coalesce(
+        round(avg(cost_usd), 12),
+        max(round(avg(cost_usd), 12)) over (
+            partition by judge, template_hash, grading, max(served_model)
+        )
+    ) as mean_usd
 from verdicts_that_count
 group by judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
 order by judge, n_verdicts desc, judge_config_hash, template_hash, judge_trial;

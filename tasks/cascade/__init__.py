@@ -1,7 +1,7 @@
 """Cascades evaluated: from stored verdicts of a cheap and a strong judge, what each rule to escalate would do."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,17 +13,7 @@ import numpy as np
 import polars as pl
 
 import sql
-from tasks.rules.cascades.evaluation import (
-    Bound,
-    Costs,
-    Estimate,
-    Evaluation,
-    Figures,
-    evaluate,
-    for_choosing,
-    front,
-    picked,
-)
+from tasks.rules.cascades.evaluation import Bound, Costs, Evaluation, Figures, evaluate, for_choosing, front, picked
 from tasks.rules.cascades.rules import Facts, PairedVerdicts, candidates, is_repeated
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
@@ -52,10 +42,11 @@ class StoredPair:
     notes: tuple[str, ...]
 
 
-def stored_pair(reader: Reader, parameters: Mapping[str, Any]) -> StoredPair:
+def stored_pair(reader: Reader, parameters: Mapping[str, Any], configured: Collection[str] = ()) -> StoredPair:
     """Return the stored verdicts of `cheap` and `strong` in a data-set revision.
 
     Args:
+        configured: hashes of the judge configurations that are configured now.
         reader: of the published database.
         parameters: `benchmark`, `revision`, `cheap`, `strong` (labels), and `splits` (none: all).
 
@@ -63,7 +54,7 @@ def stored_pair(reader: Reader, parameters: Mapping[str, Any]) -> StoredPair:
         UsageError: one of them has no verdicts, or they grade in different ways.
     """
     judged = reader.rows(sql.read("queries/cascade/judge_configs"), parameters)
-    cheap, strong = (_configs_of(judged, parameters[name]) for name in ("cheap", "strong"))
+    cheap, strong = (_configs_of(judged, parameters[name], configured) for name in ("cheap", "strong"))
     if cheap[0]["grading"] != strong[0]["grading"]:
         each = f"{parameters['cheap']} is {cheap[0]['grading']}, {parameters['strong']} {strong[0]['grading']}"
         raise UsageError(f"the judges grade in different ways: {each}; a cascade needs one grading")
@@ -76,11 +67,16 @@ def stored_pair(reader: Reader, parameters: Mapping[str, Any]) -> StoredPair:
         for label, rows in ((parameters["cheap"], cheap), (parameters["strong"], strong))
         if len(rows) < sum(row["judge"] == label for row in judged)
     ]
-    return _pair(verdicts, Costs(_mean_usd(cheap), _mean_usd(strong)), tuple(notes))
+    costs = Costs(_mean_usd(cheap), _mean_usd(strong))
+    # With only one known cost, rules with one judge cannot be compared with those with both.
+    return _pair(verdicts, costs if None not in vars(costs).values() else Costs(None, None), tuple(notes))
 
 
-def _configs_of(judged: Sequence[Row], label: str) -> list[Row]:
-    """Return the repetitions of a judge under the configuration and template that it has most verdicts of."""
+def _configs_of(judged: Sequence[Row], label: str, configured: Collection[str]) -> list[Row]:
+    """Return the repetitions of a judge under the configuration and template with most verdicts.
+
+    Of equal ones it is that which is configured now.
+    """
     own = [row for row in judged if row["judge"] == label]
     if not own:
         raise UsageError(f"{label}: no verdicts of such a judge are stored; `prbench judges` shows all graders")
@@ -88,7 +84,7 @@ def _configs_of(judged: Sequence[Row], label: str) -> list[Row]:
     sizes = Counter[tuple[str, ...]]()
     for row in own:
         sizes[keys(row)] += row["n_verdicts"]
-    most = min(sizes, key=lambda key: (-sizes[key], key))
+    most = min(sizes, key=lambda key: (-sizes[key], key[0] not in configured, key))
     return [row for row in own if keys(row) == most]
 
 
@@ -164,16 +160,17 @@ class CascadeResult:
 
 
 def evaluated(
-    reader: Reader, parameters: Mapping[str, Any], bound: Bound | None, resamples: int = 10_000
-) -> CascadeResult:
-    """Evaluate the rules for two judges (`parameters` as in `stored_pair`), and pick the cheapest within a bound.
+    reader: Reader, parameters: Mapping[str, Any], bound: Bound | None, resamples: int = 10_000,
+    configured: Collection[str] = (),
+) -> CascadeResult:  # fmt: skip
+    """Evaluate the rules for two judges (arguments as in `stored_pair`), and pick the cheapest within a bound.
 
     Rules are made and chosen on one half of the tasks and measured on the other.
 
     Raises:
         UsageError: there is too little that both have judged.
     """
-    stored = stored_pair(reader, parameters)
+    stored = stored_pair(reader, parameters, configured)
     paired = stored.paired
     if len(paired.tasks) < FEWEST_TASKS:
         both = f"{parameters['cheap']} and {parameters['strong']}"
@@ -245,7 +242,7 @@ def rows_of(parameters: Mapping[str, Any], result: CascadeResult) -> list[dict[s
 def figures_of(figures: Figures) -> dict[str, Any]:
     """Return the figures of a rule on one half of the tasks, by the columns that they have in the table."""
     ranking = figures.ranking
-    estimates: dict[str, Estimate] = {
+    estimates = {
         "escalated_share": figures.share, "thousand_usd": figures.cost_usd, "agreement": figures.agreement,
         "kappa": figures.kappa, "macro_f1": figures.macro_f1, "ranking_tau": ranking.tau,
         "score_change": ranking.change,

@@ -414,8 +414,8 @@ def _problems(cascade: Cascade, by_label: Mapping[str, Judge]) -> list[str]:
          f"then: has `grading: {then.grading}`, and {name} {first.grading}; give both the same"),
         (when.disagreement and first.trials < 2, f"when.disagreement: {name} is called once; give it `trials: 2`"),
         (when.confidence_below is not None and not first.logprobs and not first.is_decision_model,
-         f"when.confidence_below: {name} has no confidence; give it `logprobs: true`"),
-        (then.piece_size is not None,
+         f"when.confidence_below: {name} has no confidence; give it `logprobs: true` and one criterion a call"),
+        ((then.piece_size or 1) > 1,
          f"then: {then.label!r} decides several criteria in one call; the second judge must decide each by itself"),
     )  # fmt: skip
     return [problem for is_wrong, problem in rules if is_wrong]

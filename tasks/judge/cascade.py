@@ -19,7 +19,7 @@ class CascadeJudge:
     """
 
     first: Sequence[CriterionJudge | GroupJudge]
-    then: CriterionJudge
+    then: CriterionJudge | GroupJudge
     when: When
 
     async def judge_response(
@@ -42,7 +42,8 @@ class CascadeJudge:
         first = [await judged_by(judge, criteria) for judge in self.first]
         criteria = [row for row in criteria if row.is_missing]  # pieces are judged whole
         why = {row.criterion_id: self._reasons(row, [of[row.criterion_id] for of in first]) for row in criteria}
-        then = await judged_by(self.then, [row for row in criteria if why[row.criterion_id]])
+        escalated = [row for row in criteria if why[row.criterion_id]]
+        then = await judged_by(self.then, [replace(row, call_index=n) for n, row in enumerate(escalated)])
         for key, reasons in why.items():
             judged = [of[key] for of in (*first, then) if key in of]
             replies = [each.reply for each in judged if each.reply is not None]

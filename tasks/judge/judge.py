@@ -75,7 +75,8 @@ async def judge_criteria(
         judge = judge_of(await CriterionJudge.of(gateway, judge_config, judge_config, vintage))
     else:
         first = [judge_of(await CriterionJudge.of(gateway, each, judge_config, vintage)) for each in cascade.first]
-        judge = CascadeJudge(first, await CriterionJudge.of(gateway, cascade.then, judge_config, vintage), cascade.when)
+        then = judge_of(await CriterionJudge.of(gateway, cascade.then, judge_config, vintage))
+        judge = CascadeJudge(first, then, cascade.when)
     await judge_each_response(judge, criteria, conversations, rows, batch_index)
 
 

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 from tasks.llm.environment import redacted, safe
-from tasks.llm.request import NO_PRICES, Prices
+from tasks.llm.request import DECISIONS, EMBEDDING, NO_PRICES, RESPONSES, Prices
 from tasks.llm.transport import Body, Redirected, ReplyTooLarge, is_count
 from tasks.rules.errors import PipelineError, causes_of
 from tasks.rules.text.characters import one_line, storable
@@ -157,6 +157,15 @@ def from_embedding(result: Any) -> Reply:
         # Numbers are not secrets; unchanged, the vector can be read back.
         return replace(reply, text=json.dumps([float(each) for each in vector]))
     return replace(reply, status=EMPTY, error="the reply has no vector of finite numbers")
+
+
+def from_result(api: str | None, result: Any, body: Body) -> Reply:
+    """Return the reply in the result of a call by its `api`, without its cost and time."""
+    if api == RESPONSES:
+        return from_response(result)
+    if api == EMBEDDING:
+        return from_embedding(result)
+    return (from_decisions if api == DECISIONS else from_chat)(result, body)
 
 
 def from_decisions(result: Any, body: Body) -> Reply:

@@ -33,14 +33,7 @@ from tasks.rules.errors import PipelineError
 from tasks.rules.variants import AUGMENTED
 from tasks.run import missing_work
 from tasks.run.calls import Analysis, Item
-from tasks.run.judge_configs import (
-    CascadeConfigs,
-    JudgeConfig,
-    hash_of_template,
-    judge_configs,
-    judge_target,
-    target_of,
-)
+from tasks.run.judge_configs import JudgeConfig, hash_of_template, judge_configs, judge_target, target_of
 from tasks.run.missing_work import Conversation, MissingVerdicts, WantedTasks
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
@@ -172,7 +165,8 @@ def plan_neighbours(job: Job) -> list[Planned]:
             measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(each.judge_config))
             label = f"{each.judge_config.judge.label}, {each.arrangement}"
             prices = prices_of(judge_target(each.judge_config.judge))
-            rows.append(estimate.planned_calls(neighbours.STAGE, label, each.n_calls, measured, prices))
+            planned = estimate.planned_calls(neighbours.STAGE, label, each.n_calls, measured, prices)
+            rows.append(replace(planned, note="the calls that a run has made already, which are free"))
         return rows
 
 
@@ -218,7 +212,7 @@ def _verdicts(
     prices = prices_of(target, of_batch=judge_config.judge.mode == "batch")
     per_call = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(judge_config))
     fit = context_fit_of(judge_config, target)
-    n_of = "n_criteria" if judge_config.piece_size is None else "n_calls"
+    n_of = "n_criteria" if piece_size == 1 else "n_calls"
     counts = {each.response_id: getattr(each, n_of) for each in missing}
     n_prompts, prompts = {each.response_id: 1 for each in missing}, list[str]()
     has_texts = fit is not None or per_call.prompt is None
@@ -317,7 +311,7 @@ def judges_to_call(
     cascade = judge_config.cascade
     if cascade is None:
         return [JudgeCalls(judge_config)]
-    share, basis = _share(reader, wanted, judge_config, cascade)
+    share, basis = _share(reader, wanted, judge_config)
     label = judge_config.judge.label
     given = {
         **judge_config.columns, "rubric": judge_config.judge.rubric, "again": list(missing_work.PASSING),
@@ -329,23 +323,24 @@ def judges_to_call(
     decided = again if cascade.first[0].piece_size is None else {
         each.response_id: each.n_calls for each in missing if again.get(each.response_id) == each.n_criteria
     }  # fmt: skip
-    note = f"second judge of {label}, {share:.0%} of the criteria: {basis}"
+    free = "replies that are stored are free"
+    note = f"second judge of {label}, {share:.0%} of the criteria: {basis}; {free}"
     if n_again := sum(again.values()):
         note += f"; and {n_again} that it failed on before"
     return [
-        JudgeCalls(cascade.first[0], len(cascade.first), f"first judge of {label}", decided),
+        JudgeCalls(cascade.first[0], len(cascade.first), f"first judge of {label}, {free}", decided),
         JudgeCalls(cascade.then, share, note, again, 1),
     ]
 
 
-def _share(
-    reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig, cascade: CascadeConfigs
-) -> tuple[float, str]:
+def _share(reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig) -> tuple[float, str]:
     """Return the share of criteria that are escalated, and its source."""
     counts = "count(*) as n_verdicts, count(escalated_because) as n_escalated"
     (stored,) = reader.select("verdicts", counts, **wanted.key, **_identity(judge_config))
     if stored["n_verdicts"]:
         return stored["n_escalated"] / stored["n_verdicts"], "as in its stored verdicts"
+    cascade = judge_config.cascade
+    assert cascade is not None
     first = cascade.first[0]
     given = {
         **wanted.key, "judge_config_hash": first.judge_config_hash, "template_hash": first.template_hash,

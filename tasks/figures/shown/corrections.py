@@ -15,6 +15,7 @@ from tasks.figures.scope import Scope
 from tasks.rules.cascades.evaluation import Evaluation
 from tasks.rules.cascades.rules import When
 from tasks.rules.errors import UsageError
+from tasks.run.judge_configs import judge_configs
 
 _ENDS = ("agreement_ci_low", "agreement_ci_high")
 
@@ -94,7 +95,8 @@ def evaluated_rules(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, An
     settings = {"label": cheap} if own is None else own.model_dump(mode="json", exclude_unset=True)
     parameters = {"benchmark": scope.benchmark.name, "revision": scope.revision, "cheap": cheap, "strong": strong,
                   "splits": list(given["splits"])}  # fmt: skip
-    result = evaluated(scope.reader, parameters, bound)
+    configured = {each.judge_config_hash for each in judge_configs(scope.job, scope.benchmark)}
+    result = evaluated(scope.reader, parameters, bound, configured=configured)
     notes = _notes_on(result, cheap, strong)
     return [
         {**row, "is_within_bound": bound.is_kept(each) if bound else None, "notes": notes,
@@ -117,7 +119,8 @@ def _as_configured(evaluation: Evaluation, settings: Mapping[str, Any], strong: 
         return None
     given = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
     entry = {"label": f"{cheap}-then-{strong}", "cascade": {"first": cheap, "then": strong, "when": given}}
-    needed = {"trials: 2": when.disagreement, "logprobs: true (or kind: decisions)": when.has_confidence}
+    is_chat = settings.get("kind") != "decisions"
+    needed = {"trials: 2": when.disagreement, "logprobs: true": when.has_confidence and is_chat}
     needs = "".join(f"# {cheap} needs `{setting}`\n" for setting, is_needed in needed.items() if is_needed)
     return needs + str(yaml.safe_dump([entry], sort_keys=False, allow_unicode=True, width=100))
 

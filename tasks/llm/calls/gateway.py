@@ -20,16 +20,7 @@ from tasks.llm.ledger.entries import ADD_SPEND, Entry, History, as_text, spend_o
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import AdmissionRequest, Limiter, NotCalled, Outcome
 from tasks.llm.litellm_setup import litellm, make_known, spare_work
-from tasks.llm.replies import (
-    Kind,
-    Reply,
-    failure_of,
-    from_chat,
-    from_decisions,
-    from_embedding,
-    from_response,
-    logprobs_in,
-)
+from tasks.llm.replies import Kind, Reply, failure_of, from_result, logprobs_in
 from tasks.llm.request import (
     DECISIONS,
     EMBEDDING,
@@ -41,7 +32,7 @@ from tasks.llm.request import (
     most_prompt_tokens,
     prices_of,
 )
-from tasks.llm.transport import Body, watched
+from tasks.llm.transport import watched
 from tasks.rules.errors import PipelineError
 
 _OWN = frozenset({"api", "thinking_budget_tokens", "web_search", "code_interpreter", "headers"})
@@ -110,19 +101,12 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
                 failure = replace(failure, error=f"{failure.error}; check the key: {key_state(target)}")
             cause = failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
             return replace(failure.reply, latency_s=time.monotonic() - started_s, error=cause)
-    reply = _READ.get(parameters.get("api"), from_chat)(completion, exchange.body)
+    reply = from_result(parameters.get("api"), completion, exchange.body)
     cost = cost_usd(prices, reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens)
     if cost is not None and is_priced_by_litellm:  # LiteLLM knows tiers and fees
         stated = (getattr(completion, "_hidden_params", None) or {}).get("response_cost")
         cost = cost if stated is None else float(stated)
     return replace(reply, cost_usd=cost, prices=prices, latency_s=time.monotonic() - started_s)
-
-
-_READ: Mapping[Any, Callable[[Any, Body], Reply]] = {
-    RESPONSES: lambda result, _: from_response(result), EMBEDDING: lambda result, _: from_embedding(result),
-    DECISIONS: from_decisions,
-}  # fmt: skip
-"""An `api` -> the reader of its results; all others return chat completions."""
 
 
 async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mapping[str, Any]) -> Any:

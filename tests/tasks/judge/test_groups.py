@@ -15,6 +15,7 @@ import pytest
 
 from tasks.aggregate import aggregate
 from tasks.benchmarks import load_benchmark
+from tasks.cascade import stored_pair
 from tasks.config.job import Job
 from tasks.config.models import Judge
 from tasks.config.settings import Settings
@@ -97,11 +98,11 @@ def verdicts(job: Job) -> list[dict[str, Any]]:
     return rows_in(job, f"select {COLUMNS} from verdicts order by task_id, {order}")
 
 
-def usages(server: FaultServer, since: int = 0) -> list[tuple[int, int]]:
+def usages(server: FaultServer, since: int = 0, model: str = "") -> list[tuple[int, int]]:
     """The tokens of each paid call of a judge: of the prompt, and of the reply."""
     replies = [(each.request, server.behaviour(each.request, each.number)) for each in server.paid[since:]]
     return [(len(prompt_of(request).split()), len((reply.text or "").split())) for request, reply in replies
-            if is_judge_request(request)]  # fmt: skip
+            if is_judge_request(request) and model in request["model"]]  # fmt: skip
 
 
 def nano(used: Sequence[tuple[int, int]]) -> int:
@@ -336,19 +337,42 @@ def test_what_a_partly_readable_reply_cost_is_kept_where_its_piece_is_then_too_l
     assert nano(usages(server)) == nano_of(verdicts(job))
 
 
-def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(make: Make, server: FaultServer) -> None:
+@pytest.mark.parametrize("threshold", [0.5, 0.75])
+def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_its_calls(
+    threshold: float, make: Make, server: FaultServer
+) -> None:
     second = {"name": "hosted_vllm/second", "label": "second", "api_base": server.api_base, "price": PRICE}
+    for other in (0.5, 0.75):  # the second one makes no call
+        judged(make({**OPENAI, "threshold": other}, more=[second]))
+    job = make({**OPENAI, "threshold": threshold})
+    given = {"benchmark": "prbench", "revision": job.data.revision, "cheap": "judge", "strong": "second", "splits": []}
+    configured = {each.judge_config_hash for each in configs_of(job.settings.judges[0], load_benchmark("prbench"))}
+    with Warehouse(job.warehouse).reader() as reader:
+        pair = stored_pair(reader, given, configured)
+    facts = pair.paired.facts
+
+    assert [(p >= threshold) * 1.0 for p in facts.probability] == list(facts.first[:, 0])
+    expected = [nano(usages(server, model=name)) / 1e9 / len(facts.probability) for name in ("a-decider", "second")]
+    assert pytest.approx(expected) == [pair.costs.cheap_usd, pair.costs.strong_usd]
+
+
+@pytest.mark.parametrize("of_second", [{}, {"kind": "decisions"}])
+def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(
+    of_second: dict[str, Any], make: Make, server: FaultServer
+) -> None:
+    second = {"name": "hosted_vllm/second", "label": "second", "api_base": server.api_base, "price": PRICE, **of_second}
     when = {"first": "judge", "then": "second", "when": {"confidence_below": 0.75}}
     job = make(OPENAI, more=[second, {"label": "cascade", "cascade": when}])
     judged(job)
     rows = rows_in(job, "select decided_by, escalated_because, confidence, n_in_call, value from verdicts")
     sure = [max(each["probability"], 1 - each["probability"]) for request in server.judge_requests
-            if "questions" in request for each in decisions(request)]  # fmt: skip
+            if request["model"] == "a-decider" for each in decisions(request)]  # fmt: skip
 
     assert len(sure) == len(rows)
     assert sum(each < 0.75 for each in sure) == sum(row["decided_by"] == "second" for row in rows) > 0
     assert {("confidence",)} == {tuple(row["escalated_because"]) for row in rows if row["decided_by"] == "second"}
-    assert {None} == {row["n_in_call"] for row in rows if row["decided_by"] == "second"}
+    assert {1 if of_second else None} == {row["n_in_call"] for row in rows if row["decided_by"] == "second"}
+    assert len(server.judge_requests) == 2 + sum(row["decided_by"] == "second" for row in rows)
     assert all(row["confidence"] >= 0.75 for row in rows if row["decided_by"] == "judge")
 
 
