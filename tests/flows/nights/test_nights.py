@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -168,6 +169,18 @@ def test_a_backfill_fills_in_what_is_missing_and_a_model_that_fails_holds_up_no_
     assert len({row["selection_id"] for row in both}) > len({row["selection_id"] for row in selected})
     ranked = {row["model"] for row in filled.command.json("leaderboard", "--warehouse", "data")}
     assert {"pinned", "late", "locked"} <= ranked
+
+
+def test_a_night_and_a_backfill_with_a_decision_model_make_one_call_for_each_rubric(tmp_path: Path) -> None:
+    pieces = "select distinct verdicts.response_id from control_set inner join verdicts using (verdict_id)"
+    with night_world(tmp_path) as world:
+        world.configure(judges=[world.endpoint("judge", kind="decisions", criteria_per_call="all")])
+        night = world.night("2026-11-01")
+        assert 2 * N_TASKS + len(world.command.sql(pieces)) == night.n_judged
+        world.configure(models=[world.endpoint("late")])
+        planned = world.watched("backfill", "--model", "late", "--dry-run", "--json")
+        assert {"late": N_TASKS, "judge": N_TASKS} == calls_of(planned)
+        assert N_TASKS == world.watched("backfill", "--model", "late").n_judged
 
 
 def calls_of(planned: Seen) -> dict[str, int]:

@@ -89,7 +89,7 @@ def test_refused_attempts_and_replies_from_the_ledger_cost_nothing(calling: Call
 
 
 def test_a_call_that_is_cancelled_under_way_counts_as_what_was_set_aside(calling: Calling, serve: Serve) -> None:
-    server, calling.max_tokens, calling.patience_s = serve(HttpResponse("x", delay_s=5)), 1000, 0.5
+    server, calling.max_tokens, calling.patience_s = serve(HttpResponse("x", delay_s=30)), 1000, 2.0
     with pytest.raises(TimeoutError):
         calling(call_to(server, parameters={"max_tokens": 90}))
     assert 1 == len(server.book)
