@@ -29,12 +29,11 @@ from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
 GIVEN: dict[str, dict[str, Any]] = {
-    "people_agreement": {"people": ["lawyers"]},
-    "weakness_candidates": {"model": "alder-large"},
+    "people_agreement": {"people": ["lawyers"]}, "weakness_candidates": {"model": "alder-large"},
     **{name: {"names": ["alder-large", "birch-2"]} for name in ("diff", "diff_categories", "diff_tasks", "diff_flips")},
     "cascade": {"cheap": "mild-judge", "strong": "strict-judge"},
     "debiased_differences": {"first": "alder-large", "others": ["birch-2", "cedar-mini"]},
-}
+}  # fmt: skip
 """What figures need that show nothing by themselves."""
 
 

@@ -41,13 +41,10 @@ def test_a_value_that_the_configuration_names_is_taken_out_anyway(monkeypatch: p
         filled_in("x ${PRBENCH_NOWHERE}")
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://user:pass-word@host/v1", "https://token@host:8000/v1", "redis://:pass-word@host",
-        "https://user:pass@word@host/v1"
-    ]
-)  # fmt: skip
+@pytest.mark.parametrize("url", [
+    "http://user:pass-word@host/v1", "https://token@host:8000/v1", "redis://:pass-word@host",
+    "https://user:pass@word@host/v1",
+])  # fmt: skip
 def test_credentials_in_an_address_are_taken_out(url: str) -> None:
     shown = redacted(f"cannot reach {url} today")
     assert not any(secret in shown for secret in ("user", "pass", "word", "token"))
@@ -75,16 +72,13 @@ def disguised(secret: str, before: str = "user:") -> dict[str, str]:
     packed = base64.b64encode(f"{before}{secret}:x".encode()).decode()
     percent = urllib.parse.quote(secret, safe="")
     return {
-        "literal": secret,
-        "percent": percent,
-        "percent in small letters": re.sub("%..", lambda match: match[0].lower(), percent),
-        "base64": packed,
+        "literal": secret, "percent": percent,
+        "percent in small letters": re.sub("%..", lambda match: match[0].lower(), percent), "base64": packed,
         "base64 for addresses": packed.replace("+", "-").replace("/", "_"),
-        "percent of base64": urllib.parse.quote(packed, safe=""),
-        "json": json.dumps(secret)[1:-1],
+        "percent of base64": urllib.parse.quote(packed, safe=""), "json": json.dumps(secret)[1:-1],
         "json with escaped slashes": json.dumps(secret)[1:-1].replace("/", "\\/"),
         "json in json": json.dumps(json.dumps({"key": secret})),
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("secret", [SECRET, HARD_SECRET, HARD_SECRET + "ü"], ids=["plain", "hard", "not ascii"])

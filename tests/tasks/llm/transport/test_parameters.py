@@ -63,11 +63,10 @@ SENT_TO_RESPONSES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("way", "name", "given", "wanted"),
-    [*(({"stream": is_streamed}, *case) for case in SENT for is_streamed in (False, True)),
-     *(({"api": "responses"}, *case) for case in SENT_TO_RESPONSES)]
-)  # fmt: skip
+@pytest.mark.parametrize(("way", "name", "given", "wanted"), [
+    *(({"stream": is_streamed}, *case) for case in SENT for is_streamed in (False, True)),
+    *(({"api": "responses"}, *case) for case in SENT_TO_RESPONSES),
+])  # fmt: skip
 def test_what_is_configured_is_sent(
     way: dict[str, Any], name: str, given: dict[str, Any], wanted: dict[str, Any], calling: Calling, serve: Serve
 ) -> None:
@@ -96,17 +95,13 @@ def test_headers_and_the_key_are_sent(way: dict[str, Any], calling: Calling, ser
     assert ("blue", "Bearer sk-of-the-tests") == (headers["x-team"], headers["authorization"])
 
 
-@pytest.mark.parametrize(
-    ("changed", "changes_call"),
-    [
-        *((changed, True) for changed in (
-            {"reasoning_effort": "low"}, {"temperature": 0.1}, {"seed": 1}, {"max_tokens": 5}, {"web_search": True},
-            {"thinking_budget_tokens": 5}, {"api": "responses"}, {"headers": {"x-a": "b"}}, {"params": {"top_p": 0.1}},
-        )),
-        ({"omits_think_tag": True}, False),
-    ],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize(("changed", "changes_call"), [
+    *((changed, True) for changed in (
+        {"reasoning_effort": "low"}, {"temperature": 0.1}, {"seed": 1}, {"max_tokens": 5}, {"web_search": True},
+        {"thinking_budget_tokens": 5}, {"api": "responses"}, {"headers": {"x-a": "b"}}, {"params": {"top_p": 0.1}},
+    )),
+    ({"omits_think_tag": True}, False),
+], ids=str)  # fmt: skip
 @pytest.mark.parametrize("target_of_one", [target_of, judge_target])
 def test_whatever_changes_a_reply_or_how_it_is_read_is_part_of_the_identity(
     target_of_one: Callable[[Any], Target], changed: dict[str, Any], changes_call: bool

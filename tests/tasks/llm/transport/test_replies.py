@@ -30,12 +30,10 @@ def chunk(delta: dict[str, str], finish_reason: str | None = None) -> bytes:
 FIRST = chunk({"role": "assistant", "content": "Half of"})
 DONE = b"data: [DONE]\n\n"
 BROKEN_STREAMS = {
-    "ends without its end": FIRST,
-    "is done without a reason": FIRST + DONE,
+    "ends without its end": FIRST, "is done without a reason": FIRST + DONE,
     "breaks off with an error": FIRST + b'data: {"error": {"message": "overloaded", "code": 500}}\n\n' + DONE,
-    "breaks off in an event": FIRST + chunk({"content": " it"}, "stop")[:40],
-    "is nothing but done": DONE,
-}
+    "breaks off in an event": FIRST + chunk({"content": " it"}, "stop")[:40], "is nothing but done": DONE,
+}  # fmt: skip
 UNNOTICED = pytest.mark.xfail(strict=True, reason="LiteLLM makes the reason `stop` of such a stream's [DONE]")
 
 
@@ -112,11 +110,9 @@ def test_odd_fields_of_a_reply_do_not_keep_others_from_being_stored(odd: str, ca
 
 
 NO_VERDICTS = {
-    "a text": "Yes, it is met.",
-    "a number for true": '{"criteria_met": 1}',
-    "ten megabytes of words": "criteria_met true " * 600_000,
-    "endless nesting": "[" * 100_000,
-}
+    "a text": "Yes, it is met.", "a number for true": '{"criteria_met": 1}',
+    "ten megabytes of words": "criteria_met true " * 600_000, "endless nesting": "[" * 100_000,
+}  # fmt: skip
 VERDICTS = {
     "omitted thinking": ('it is {"criteria_met": true}?</think>{"criteria_met": false}', 0.0),
     "with a lone surrogate": ('{"explanation": "cut \ud83d", "criteria_met": true}', 1.0),
@@ -186,14 +182,11 @@ def test_a_failed_verdict_costs_both_replies(calling: Calling, serve: Serve) -> 
 CHAT = [route for route in ROUTES if route != "responses"]
 GOOD = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
 USAGES: dict[str, Any] = {
-    "nothing": None,
-    "a text": "many",
-    "a list": [1, 2],
+    "nothing": None, "a text": "many", "a list": [1, 2],
     "figures as texts": {"prompt_tokens": "7", "completion_tokens": "3"},
     "no numbers": {"prompt_tokens": float("nan"), "completion_tokens": float("inf")},
-    "one figure is a text": GOOD | {"completion_tokens": "three"},
-    "halves": GOOD | {"completion_tokens": 2.5},
-}
+    "one figure is a text": GOOD | {"completion_tokens": "three"}, "halves": GOOD | {"completion_tokens": 2.5},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -213,15 +206,12 @@ def test_a_detail_of_the_usage_that_is_none_spoils_no_other(route: str, calling:
     assert ("ok", 7, 3, None) == (reply.status, reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens)
 
 
-@pytest.mark.parametrize(
-    ("route", "reason", "stored"),
-    [
-        *((route, *case) for route in CHAT[:2] for case in (
-            (None, None), ("eos_token", "eos_token"), ("weird", "weird"), (5, None), ({}, None),
-        )),
-        *((route, "weird", "weird") for route in CHAT[2:]), ("streamed", None, None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("route", "reason", "stored"), [
+    *((route, *case) for route in CHAT[:2] for case in (
+        (None, None), ("eos_token", "eos_token"), ("weird", "weird"), (5, None), ({}, None),
+    )),
+    *((route, "weird", "weird") for route in CHAT[2:]), ("streamed", None, None),
+])  # fmt: skip
 def test_a_reason_for_the_end_is_stored_as_it_came(
     route: str, reason: Any, stored: str | None, calling: Calling, serve: Serve
 ) -> None:

@@ -9,19 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.rules.cascades import rules
 from tasks.rules.cascades.evaluation import Bound, Costs, Evaluation, evaluate, for_choosing, front, kendall_tau, picked
-from tasks.rules.cascades.rules import (
-    CandidateRule,
-    Facts,
-    PairedVerdicts,
-    When,
-    candidates,
-    escalations,
-    reasons_to_escalate,
-)
+from tasks.rules.cascades.rules import CandidateRule, Facts, PairedVerdicts, When
 from tests.tasks.rules.cascades.worlds import noise
 
-FREE = Costs(None, None)
 PRICED = Costs(0.001, 0.02)
 
 
@@ -62,7 +54,7 @@ def test_comparing_repetitions_costs_two_calls_and_the_escalated_share() -> None
 def test_the_cheapest_rule_within_the_bound_is_picked_and_the_strong_judge_where_there_is_none() -> None:
     paired = noise(3, 120)
     half = for_choosing(paired.tasks)
-    evaluated = evaluate(paired, candidates(paired.of_tasks(half), has_repetitions=True), PRICED, 500)
+    evaluated = evaluate(paired, rules.candidates(paired.of_tasks(half), has_repetitions=True), PRICED, 500)
 
     bound = Bound("agreement", 0.9)
     chosen = picked(evaluated, bound)
@@ -194,7 +186,7 @@ def test_failures_do_not_make_a_category_one_in_which_the_cheap_judge_errs() -> 
     wrong = (names == "b") & (np.arange(len(first)) % 10 == 0)
     first[wrong] = 1.0 - first[wrong]
     facts = replace(paired.facts, first=first[:, None], categories=names)
-    tried = candidates(replace(paired, facts=facts), has_repetitions=False)
+    tried = rules.candidates(replace(paired, facts=facts), has_repetitions=False)
     assert "weight above 1 or category b" in {each.name for each in tried}
 
 
@@ -231,7 +223,7 @@ def test_a_criterion_stays_with_the_first_judge_only_if_no_condition_holds(when:
         and severity not in when.severities
         and not set(kinds) & set(when.kinds)
     )
-    assert may_stay is not bool(reasons_to_escalate(when, first, confidence, described(criterion)))
+    assert may_stay is not bool(rules.reasons_to_escalate(when, first, confidence, described(criterion)))
 
 
 @given(WHENS, st.lists(CRITERIA, min_size=1, max_size=8))
@@ -246,9 +238,9 @@ def test_many_criteria_are_decided_as_each_alone(when: When, criteria: list[Case
         np.array([severity for *_, severity, _ in criteria]),
         np.array([" ".join(kinds) for *_, kinds in criteria]),
     )
-    at_once = escalations(when, facts)
+    at_once = rules.escalations(when, facts)
     for i, each in enumerate(criteria):
-        alone = reasons_to_escalate(when, each[0][:n], each[3], described(each))
+        alone = rules.reasons_to_escalate(when, each[0][:n], each[3], described(each))
         assert alone == [reason for reason, which in at_once.items() if which[i]]
 
 
