@@ -7,6 +7,7 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -170,19 +171,16 @@ def test_the_server_closes_when_the_page_in_progress_is_rendered(tmp_path: Path)
 
     server = server_of(tmp_path, 0, {"/prbench/slow": make})
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    run_on = threading.Thread(target=get, args=(server.server_port, "slow"))
-    run_on.start()
-    assert begun.wait(30)
-    server.shutdown()
-    closing = threading.Thread(target=server.server_close)
-    closing.start()
-    assert not has_ended.is_set()
-    go_on.set()
-    closing.join(30)
+    with ThreadPoolExecutor() as others:
+        others.submit(get, server.server_port, "slow")
+        assert begun.wait(30)
+        server.shutdown()
+        closing = others.submit(server.server_close)
+        assert not has_ended.is_set()
+        go_on.set()
+        closing.result(30)
 
-    assert has_ended.is_set()
-    assert not closing.is_alive()
-    run_on.join(30)
+        assert has_ended.is_set()
 
 
 def test_a_folder_of_other_files_is_not_served(tmp_path: Path) -> None:

@@ -23,9 +23,7 @@ USAGE = {
     (NO_PRICES, (5, 0, 5), None), (Prices(2.0, None, None), (5, 0, 5), None), (Prices(None, 1.0, 8.0), (5, 0, 5), None),
     (Prices(2.0, None, 8.0), (1_000_000, 400_000, 0), 2.0),
 ])  # fmt: skip
-def test_tokens_cost_their_prices(
-    prices: Prices, tokens: tuple[int | None, int | None, int | None], usd: float | None
-) -> None:
+def test_tokens_cost_their_prices(prices: Prices, tokens: tuple[int | None, ...], usd: float | None) -> None:
     assert (None if usd is None else pytest.approx(usd)) == request.cost_usd(prices, *tokens)
 
 

@@ -75,15 +75,10 @@ class Visit:
 
 
 @contextmanager
-def visiting(
-    browser: Browser, folder: Path, size: tuple[int, int] = DESKTOP, *, dark: bool = False, **more: Any
-) -> Iterator[Visit]:
-    """A page of its own on the pages of a report, from disk."""
-    width, height = size
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light",
-        reduced_motion="reduce", **more,
-    )  # fmt: skip
+def visiting(browser: Browser, folder: Path, size: tuple[int, int] = DESKTOP, **more: Any) -> Iterator[Visit]:
+    """A page of its own on the pages of a report, from disk; `more` is of its context."""
+    viewport: Any = dict(zip(("width", "height"), size, strict=True))
+    context = browser.new_context(viewport=viewport, reduced_motion="reduce", **more)
     try:
         yield Visit(context.new_page(), folder.resolve())
     finally:

@@ -20,9 +20,8 @@ def turn(prompt: str | None, response: str | None = None, *references: str) -> T
 
 
 def test_a_conversation_is_user_and_assistant_in_turn_without_a_system_prompt() -> None:
-    assert (("user", "a"), ("assistant", "b"), ("user", "Reference Text 0:\nR\n\nc")) == build_messages(
-        [turn("a", "b"), turn("c", None, "R")]
-    )
+    messages = build_messages([turn("a", "b"), turn("c", None, "R")])
+    assert (("user", "a"), ("assistant", "b"), ("user", "Reference Text 0:\nR\n\nc")) == messages
 
 
 @pytest.mark.parametrize("nothing", [None, "", " \n\t"])
@@ -109,13 +108,10 @@ def test_three_or_more_line_breaks_become_two(text: str) -> None:
     assert BREAKS[text] == final_text(text)
 
 
-PIECES = st.lists(
-    st.sampled_from([f"<{slash}{tag}>" for slash in ("", "/") for tag in TAGS] + ["<", ">", "\n", "x ", "</", "y"]),
-    max_size=30,
-).map("".join)
+PIECES = [f"<{slash}{tag}>" for slash in ("", "/") for tag in TAGS] + ["<", ">", "\n", "x ", "</", "y"]
 
 
-@given(PIECES)
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_nothing_is_added_to_a_reply(text: str) -> None:
     assert Counter() == Counter(final_text(text)) - Counter(text)
 

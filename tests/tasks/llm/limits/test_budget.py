@@ -40,7 +40,7 @@ def test_a_call_that_may_use_any_amount_does_not_start_under_a_cap() -> None:
 
 @pytest.mark.parametrize("cap", [{"max_usd": 0.5}, {"max_tokens": 3000}], ids=str)
 @pytest.mark.parametrize("at_once", [1, 8])
-def test_calls_stop_before_the_cap_of_the_dearest(at_once: int, cap: Any, calling: Calling, serve: Serve) -> None:
+def test_calls_of_the_dearest_stop_before_the_cap(at_once: int, cap: Any, calling: Calling, serve: Serve) -> None:
     """A token a byte, and as many reply tokens as allowed: the dearest that a provider can be."""
 
     def dearest(request: dict[str, Any], _number: int) -> HttpResponse:

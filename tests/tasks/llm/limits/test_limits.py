@@ -78,12 +78,14 @@ def test_tokens_that_were_taken_and_not_used_are_given_back() -> None:
     assert pytest.approx(0.01, abs=0.02) == meter.wait_s(0.0)
 
 
-async def test_a_call_that_used_less_than_was_guessed_leaves_room_for_the_next() -> None:
-    limits = limiter(1, tpm=0.61)  # one token, and no other in the next hundred seconds
+# One token, and no other in the next hundred seconds; a use that was not guessed at all.
+@pytest.mark.parametrize(("tpm", "guessed", "used"), [(0.61, 1000, 0), (None, 0, 3)])
+async def test_a_wrong_guess_holds_no_call_up(tpm: float | None, guessed: int, used: int) -> None:
+    limits = limiter(1, tpm=tpm)
     async with asyncio.timeout(60):
         for key in ("first", "second"):
-            admission = await limits.acquire(AdmissionRequest("a", key, likely_tokens=1000))
-            limits.release(admission, Outcome(Reply("ok", prompt_tokens=0, completion_tokens=0)))
+            admission = await limits.acquire(AdmissionRequest("a", key, likely_tokens=guessed))
+            limits.release(admission, Outcome(Reply("ok", prompt_tokens=0, completion_tokens=used)))
 
 
 def test_tokens_a_minute_count_what_was_really_used(calling: Calling, serve: Serve) -> None:
@@ -109,13 +111,6 @@ async def test_where_tokens_are_limited_one_call_goes_until_its_use_is_known(tpm
     for ask in asks:
         ask.cancel()
     assert (first_go, 4) == (len(went), len(under_way))
-
-
-async def test_a_call_whose_tokens_were_not_guessed_does_not_end_the_limiter() -> None:
-    limits = limiter(1)
-    for key in ("first", "second"):
-        admission = await limits.acquire(AdmissionRequest("a", key, likely_tokens=0))
-        limits.release(admission, Outcome(Reply("ok", prompt_tokens=1, completion_tokens=2)))
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])

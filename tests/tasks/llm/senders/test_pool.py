@@ -94,10 +94,9 @@ def test_a_killed_sender_costs_its_own_calls(
     monkeypatch.setattr(nodes, "mkdtemp", lambda **_: _job(folders, tmp_path))
     odd = serve(lambda request, _number: REPLIES[int(prompt_of(request))])
     server = serve(HttpResponse("yes", delay_s=0.2))
-    odd_calls = [call_to(odd, str(n), f"{route} {n}", **ROUTES[route])
-                 for route in ("vllm", "openai-streamed", "responses") for n in range(len(REPLIES))]  # fmt: skip
-    odd_calls += [call_to(odd, str(n), f"{route} {n}", **of_route)
-                  for route, of_route in DECISION_ROUTES.items() for n in OF_DECISIONS]  # fmt: skip
+    routes = {route: (ROUTES[route], range(len(REPLIES))) for route in ("vllm", "openai-streamed", "responses")}
+    routes |= {route: (of_route, OF_DECISIONS) for route, of_route in DECISION_ROUTES.items()}
+    odd_calls = [call_to(odd, str(n), f"{route} {n}", **to) for route, (to, own) in routes.items() for n in own]
     calling.concurrency = AT_ONCE
     here = calling.at_once(*odd_calls)
 

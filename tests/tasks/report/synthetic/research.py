@@ -45,12 +45,8 @@ def research_row(number: int, taint: Taint) -> Row:
     levels = {kind: taint(sorted(labels)[number % 3]) for kind, labels in LEVELS.items()}
     axes = sorted(AXES)
     rubrics = [
-        {
-            "criterion": taint(_criterion(subject, number, weight < 0)),
-            "weight": weight,
-            "axis": axes[number % len(axes)],
-        }
-        for number, weight in enumerate(_WEIGHTS * 2)
+        {"criterion": taint(_criterion(subject, n, weight < 0)), "weight": weight, "axis": axes[n % len(axes)]}
+        for n, weight in enumerate(_WEIGHTS * 2)
     ]
     prompt = f"Write a report on {subject} for somebody who has to decide something about it (case {number})."
     return {"sample_id": f"report-{number:02}", "prompt": prompt, "domain": taint(DOMAINS[number % 3]),

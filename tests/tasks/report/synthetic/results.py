@@ -103,11 +103,8 @@ def _response(sampling: Sampling, each: PosedTask, trial: int, revision: str, ta
 
 def _fate(who: Contender, number: int, trial: int) -> tuple[str, str | None]:
     """Return the outcome of a call: one response was refused, one reached its limit."""
-    lost = {
-        (CONTENDERS[3].label, LOST_TASKS["Legal"][0], 2): "refused",
-        (CONTENDERS[3].label, LOST_TASKS["Finance"][0], 1): "truncated",
-    }
-    status = lost.get((who.label, number, trial), "ok")
+    lost = {(LOST_TASKS["Legal"][0], 2): "refused", (LOST_TASKS["Finance"][0], 1): "truncated"}
+    status = lost.get((number, trial), "ok") if who is CONTENDERS[3] else "ok"
     return status, CAUSES.get(status)
 
 

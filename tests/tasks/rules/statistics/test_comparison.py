@@ -13,11 +13,8 @@ from scipy import stats
 from tasks.rules.statistics.comparison import PairedDifference, holm, paired_difference
 from tasks.rules.statistics.intervals import FEWEST_OTHERS, mean_intervals
 
-DIFFERENCES = arrays.arrays(
-    np.float64,
-    st.integers(6, 60),
-    elements=st.one_of(st.just(0.0), st.integers(-20, 40).map(lambda i: i / 20), st.floats(-1, 1).map(lambda x: x**3)),
-)
+ELEMENTS = st.one_of(st.just(0.0), st.integers(-20, 40).map(lambda i: i / 20), st.floats(-1, 1).map(lambda x: x**3))
+DIFFERENCES = arrays.arrays(np.float64, st.integers(6, 60), elements=ELEMENTS)
 P_VALUES = st.lists(st.none() | st.floats(0, 1), max_size=8)
 FEW = 500
 
