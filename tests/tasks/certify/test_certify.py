@@ -124,7 +124,7 @@ def stopped_and_hidden(rows: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def test_an_independent_checker_comes_to_the_figures_of_stopped_models_failures_and_other_words(tmp_path: Path) -> None:
-    rows = random_world(seed=5, n_tasks=30)
+    rows = random_world(seed=5, n_tasks=20)
     in_other_words(rows)
     stopped_and_hidden(rows)
     certificates.with_true_ids(rows)

@@ -5,6 +5,7 @@ import math
 import shutil
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -69,16 +70,14 @@ def test_a_sample_holds_the_conversation_and_the_response(logs: Logs) -> None:
 
 
 def test_every_score_is_by_the_formula_and_undecided_ones_no_number(logs: Logs) -> None:
-    for (model, judge), log in logs.items():
-        for number, task in enumerate(TASKS):
-            for trial in (1, 2):
-                wanted, actual = expected(model, judge, number, trial), sample(log, task, trial)
-                if actual["error"]:
-                    assert (None, {}) == (wanted, actual["scores"])
-                    continue
-                score = actual["scores"]["score"]
-                assert pytest.approx(math.nan if wanted is None else wanted, nan_ok=True) == score["value"]
-                assert (wanted is None) == (score["reason"] is not None)
+    for ((model, judge), log), (number, task), trial in product(logs.items(), enumerate(TASKS), (1, 2)):
+        wanted, actual = expected(model, judge, number, trial), sample(log, task, trial)
+        if actual["error"]:
+            assert (None, {}) == (wanted, actual["scores"])
+            continue
+        score = actual["scores"]["score"]
+        assert pytest.approx(math.nan if wanted is None else wanted, nan_ok=True) == score["value"]
+        assert (wanted is None) == (score["reason"] is not None)
 
 
 def test_a_score_carries_every_criterion_with_its_verdict(logs: Logs) -> None:

@@ -16,7 +16,7 @@ from tasks.imports.files import retract
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import good_row, job_on, prepared, rows_in, values_in, write_jsonl
+from tests.kit import Row, good_row, job_on, prepared, rows_in, values_in, write_jsonl
 from tests.tasks.dataset.rows import hub_criterion
 from tests.tasks.exports.conftest import save_sheet, sheet_rows
 
@@ -25,7 +25,6 @@ N_TASKS, N_CRITERIA = 30, 10
 CRITERIA = list(product(range(N_TASKS), range(N_CRITERIA)))
 """By the number of the task and that in its rubric."""
 MODELS = ("ada", "bob model")
-Row = dict[str, Any]
 
 
 def truth(task: str, model: str, criterion: str) -> bool:

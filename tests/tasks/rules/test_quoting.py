@@ -33,14 +33,11 @@ def test_an_earlier_template_makes_the_prompts_that_it_always_made(name: str) ->
     assert FORMER[name] == digest(judge_prompt(load_template(name, name), MESSAGES, RESPONSE, TITLE))
 
 
-@pytest.mark.parametrize(
-    ("round_", "wanted"), [(1, "8a3cce01a3aeb151c7a28a9a3062a79d"), (2, "bce108de2a79c1dc4f4523529b34f231")]
-)
-def test_a_search_beside_an_earlier_template_asks_what_it_always_asked(round_: int, wanted: str) -> None:
+def test_a_search_beside_an_earlier_template_asks_what_it_always_asked() -> None:
     template = load_evidence_template("evidence_v2", load_template("researchrubrics_ternary_v1", ""))
-    prompt = evidence_prompt(template, MESSAGES, TITLE, text=RESPONSE, number=2, n_chunks=3, round_=round_)
-
-    assert wanted == digest(prompt)
+    for round_, wanted in ((1, "8a3cce01a3aeb151c7a28a9a3062a79d"), (2, "bce108de2a79c1dc4f4523529b34f231")):
+        prompt = evidence_prompt(template, MESSAGES, TITLE, text=RESPONSE, number=2, n_chunks=3, round_=round_)
+        assert wanted == digest(prompt)
     assert "6e36821f0d040cad05d1e049341ea4ed" == digest(shown([["a\nb", "c"], []], 2, 1))
 
 

@@ -13,10 +13,8 @@ from tasks.config.job import Job
 from tasks.figures.scope import open_scope
 from tasks.report.drilldown.pages import NAVIGATED, write_drilldown
 from tasks.report.rendering.site import Site, copy_assets
-from tests.kit import admitted, combined, criterion, job_on, response, row, verdict, write_jsonl, written
+from tests.kit import Row, admitted, combined, criterion, job_on, response, row, verdict, write_jsonl, written
 from warehouse import Warehouse
-
-Row = dict[str, Any]
 
 
 def drill(job: Job, folder: Path) -> None:
