@@ -15,10 +15,10 @@ from tasks.figures.shown.categories import CATEGORIES
 from tasks.figures.shown.corrections import DECISIONS
 from tasks.report.build import served_page
 from tasks.report.drawing.charts import altair_chart, specification
-from tests.kit import admitted, at, criterion, response, row, verdict
+from tests.kit import Row, admitted, at, criterion, response, row, verdict
 from tests.tasks.report.synthetic.contenders import CONTENDERS, IMPORTED_MODEL, JUDGES, PEOPLE
 from tests.tasks.report.synthetic.samplings import DRIFT, FIRST, SCENARIOS, SECOND, Rows, rows_by_table
-from tests.tasks.report.synthetic.scopes import Row, rows_of, scope_of
+from tests.tasks.report.synthetic.scopes import rows_of, scope_of
 from warehouse import Warehouse
 
 FIGURES = {figure.name: figure for page in PAGES for figure in page.figures}
