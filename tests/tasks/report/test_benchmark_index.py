@@ -39,8 +39,7 @@ def test_each_benchmark_has_leaders_of_its_own_and_a_way_into_its_report_or_a_co
     assert re.search(r"\bm1\b", other)
     assert not re.search(r"\bm1\b", own)
     assert "mean compliance score, judged by careful." in own
-    facts = "Tasks 12 Criteria 240 Models 3 Judges 3 Last judged 2026-01-01 00:00 UTC"
-    assert facts in own
+    assert "Tasks 12 Criteria 240 Models 3 Judges 3 Last judged 2026-01-01 00:00 UTC" in own
     assert ["researchrubrics/index.html"] == actual.links["researchrubrics"]
     assert "prbench report --benchmark prbench" in other
     assert [] == actual.links["prbench"]

@@ -10,7 +10,7 @@ from sklearn.metrics import jaccard_score, precision_recall_fscore_support
 
 from tasks.rules.statistics.agreement import MACRO, MEASURES, MICRO, TASKS, LabelAgreement, label_agreement
 
-LABELS = ["a", "b", "c", "d"]
+LABELS = [*"abcd"]
 AVERAGES = {MICRO: "micro", MACRO: "macro", TASKS: "samples"}
 
 
