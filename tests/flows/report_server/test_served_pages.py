@@ -59,10 +59,9 @@ PATHS = ("compare.html", "live.html", "assets/page.js", "assets/live.js", "asset
 
 @pytest.mark.parametrize("path", [*PATHS, "index.html"])
 def test_a_page_is_served_to_this_machine_only(port: int, path: str) -> None:
-    assert 200 == get(port, path)[0]
     assert get(port, path, "HEAD") == (200, get(port, path)[1], "")
-    assert 403 == get(port, path, Host="evil.example")[0]
-    assert 403 == get(port, path, Origin="http://evil.example")[0]
+    refused = [get(port, path, **given)[0] for given in ({"Host": "evil.example"}, {"Origin": "http://evil.example"})]
+    assert [200, 403, 403] == [get(port, path)[0], *refused]
     assert 501 == get(port, path, "POST")[0]
 
 

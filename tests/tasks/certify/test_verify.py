@@ -297,5 +297,5 @@ def test_what_was_changed_left_out_or_added_alone_differs(
 ) -> None:
     (only,) = verify(forged(certificate, tmp_path / "other.zip", change)).differences
 
-    assert ("leaderboard", column, certified) == (only.leaderboard, only.column, only.values[0])
-    assert model == only.row["model"]
+    actual = (only.leaderboard, only.column, only.values[0], only.row["model"])
+    assert ("leaderboard", column, certified, model) == actual

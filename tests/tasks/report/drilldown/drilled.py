@@ -46,7 +46,7 @@ def held(site: Path, name: str = "index") -> Any:
 def data(site: Path) -> dict[str, Any]:
     """Return the content of the data files in the index: lists by name; for a task its rubric and entries' parts."""
     index = held(site)
-    actual = {"index": index, "criteria": held(site, index["criteria"]), "templates": held(site, index["templates"])}
+    actual = {"index": index, **{name: held(site, index[name]) for name in ("criteria", "templates")}}
     actual |= {f"scores-{each['key']}": held(site, each["scores"]) for each in index["judge_configs"]}
     actual |= {f"entry-{each['key']}": held(site, each["marks"]) for each in index["entries"]}
     for name in index["rubrics"].values():

@@ -99,8 +99,7 @@ def test_what_a_killed_build_left_is_removed_by_the_next_one(tmp_path: Path) -> 
 def test_a_data_file_that_the_report_before_names_is_deleted_by_the_build_after_this_one(tmp_path: Path) -> None:
     site = site_with(tmp_path / "site", OLD)
 
-    assert {OLD, NEW} == files_of(site_with(site, NEW)).keys() - OWN
-    assert {NEW} == files_of(site_with(site, NEW)).keys() - OWN
+    assert [{OLD, NEW}, {NEW}] == [files_of(site_with(site, NEW)).keys() - OWN for _ in range(2)]
 
 
 def test_only_a_data_file_that_is_there_whole_is_kept(tmp_path: Path) -> None:
