@@ -87,7 +87,7 @@ async def neighbours_batch(job: Job, context: RunContext, arranged: Arranged) ->
 
 
 async def _ask_in_batches(job: Job, analysis: Analysis, what: str, *, retry_failed: bool) -> StageReport:
-    """Call the analysts for all missing items, in batches; `what` is the plural of its rows."""
+    """Call the analysts for all missing items, in batches; messages call the rows `what`, a plural."""
     warehouse = Warehouse(job.warehouse)
 
     def to_call_for() -> dict[str, list[Item]]:

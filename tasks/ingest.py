@@ -125,7 +125,7 @@ _ROWS_OF_TASK: dict[str, Callable[[Task], Rows]] = {
         for criterion_id, kind, label in dict.fromkeys((c.criterion_id, *of) for c in task.criteria for of in c.labels)
     ],
 }
-"""The tables with rows of a task -> its rows."""
+"""Each table that has rows of a task -> the function that returns them."""
 
 
 def _reference_rows(benchmark: Benchmark) -> dict[str, Rows]:

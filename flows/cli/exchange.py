@@ -264,9 +264,9 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
 @click.argument("file", type=_PATH)
 @click.option("-n", "n_rows", type=click.IntRange(min=1), default=200, show_default=True, metavar="N",
               help="Number of rows; only the last response may lack some of its criteria.")  # fmt: skip
-@click.option("--for", "interval", metavar="INTERVAL", help="Sample single verdicts whose labels narrow this interval "
-              "of `prbench leaderboard --debiased` most: `leaderboard`, two models (\"A B\"), or a "
-              "category.")  # fmt: skip
+@click.option("--for", "interval", metavar="INTERVAL", help="Choose single verdicts whose labels narrow one interval "
+              "of `prbench leaderboard --debiased` most: `leaderboard`, the difference of two models "
+              "(\"A B\"), or a category.")  # fmt: skip
 def labelling(context: Context, file: Path, n_rows: int, seed: int, interval: str | None) -> int:
     """Write a sheet for human graders (CSV).
 

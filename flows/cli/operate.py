@@ -145,8 +145,8 @@ def _show_accepted(context: Context) -> int:
 @click.option("--port", type=click.IntRange(min=1, max=65535), default=4200, show_default=True, metavar="PORT",
               help="Port of the Prefect server that is started if PREFECT_API_URL is not set.")  # fmt: skip
 @click.option("--name", metavar="NAME",
-              help="Add -NAME to the names of deployments. By default, the name of the warehouse is added where the "
-              "plain names belong to another one on the same server.")  # fmt: skip
+              help="Add -NAME to the names of deployments. By default, the name of the warehouse is added if another "
+              "warehouse on the same server already has the plain names.")  # fmt: skip
 @click.option("--work-pool", metavar="NAME",
               help="Register the deployments in this work pool and exit; the pool's workers run them.")  # fmt: skip
 def serve(context: Context, port: int, name: str | None, work_pool: str | None) -> int:

@@ -19,7 +19,7 @@ OWN, SELECTION, LOCATION, OUTPUT = "Options", "Selection", "Place", "Output"
 _HEADINGS = (OWN, SELECTION, LOCATION, OUTPUT)
 _COMMANDS = "Commands"
 _RANGE = re.compile(r"  \[(\d+<=?)?x[<>]=?\d+\]$|; (\d+<=?)?x[<>]=?\d+(?=\]$)")
-"""The range that click adds to the help of a number; removed, because it is obvious that 0 makes no sense."""
+"""The range that click adds to the help of a number. It is removed, because nobody would give 0."""
 
 
 class GroupedOption(click.Option):

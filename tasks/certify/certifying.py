@@ -255,7 +255,7 @@ def verified_digest(path: Path, published: str | None) -> str:
 
 
 def unpack(path: Path, folder: Path) -> None:
-    """Unpack an archive whose digest was verified into a folder.
+    """Unpack a verified archive into a folder.
 
     Raises:
         Damaged: it would unpack to far more than its size, or has members with other names or other bytes.

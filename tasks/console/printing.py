@@ -14,7 +14,7 @@ from tasks.rules.text.characters import visible
 class VisibleConsole(Console):
     """A console on standard output or standard error.
 
-    Make texts visible before you pass them to it, so that their width is known; all others are made visible here.
+    It replaces invisible characters (`visible`). Replace them before where the width of a text matters.
     """
 
     def __init__(self, *, stderr: bool = False, **options: Any) -> None:

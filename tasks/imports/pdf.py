@@ -208,5 +208,5 @@ def _goes_on(paragraph: list[Line], line: Line) -> bool:
     gap = line.top - before.bottom
     if before.page != line.page or gap < -line.size:  # the next page, or the next column
         return line.text[:1].islower()
-    # Lines with a larger gap, in heights of a line, are in two paragraphs.
+    # A gap of more than 0.6 line heights begins a new paragraph.
     return gap < 0.6 * line.size

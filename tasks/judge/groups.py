@@ -130,8 +130,7 @@ class GroupJudge:
     ) -> None:
         call, failure, is_called = await asyncio.to_thread(self._call, piece, messages), None, True
         if call is None:
-            alone = [self._alone(row) for row in piece if row.is_missing]
-            await self._judge_one_by_one(alone, messages, priority, done)
+            await self._judge_alone([self._alone(row) for row in piece if row.is_missing], messages, priority, done)
             return
         entries, further = self._state(call, piece)
         try:
@@ -151,7 +150,7 @@ class GroupJudge:
             else:
                 done(self._judged(row, position, len(piece), entry, failure, is_called=is_called))
         if alone:
-            await self._judge_one_by_one(alone, messages, priority, done)
+            await self._judge_alone(alone, messages, priority, done)
 
     def _judged(
         self, row: CriterionToJudge, position: int, n_in_call: int, entry: PieceEntry, failure: Reply | None, *,
@@ -166,7 +165,7 @@ class GroupJudge:
                 judged.reply = replace(judged.reply, status=PARSE_ERROR, error=one_line(str(entry.entry)))
         return judged
 
-    async def _judge_one_by_one(
+    async def _judge_alone(
         self, alone: Sequence[JudgedCriterion], messages: Sequence[Message], priority: tuple[int, ...], done: Done
     ) -> None:
         text = alone[0].criterion.response_text

@@ -27,7 +27,7 @@ def load_template(name: str, default: str, placeholders: Sequence[str] = PLACEHO
     path = shipped if shipped.is_file() else from_home(wanted, "template")
     if not path.is_file():
         known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.txt")))
-        whose = " (which the benchmark's `gradings` name)" if name == "default" else ""
+        whose = " (the benchmark's default)" if name == "default" else ""
         raise UsageError(f"template: {wanted} is neither a file nor one of: {known}{whose}")
     return _read(path, placeholders)
 

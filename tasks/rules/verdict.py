@@ -151,7 +151,7 @@ def json_object(reply: str, *, omits_think_tag: bool = False, decision: str | No
         decided = json.loads(text, object_pairs_hook=unique_keys, parse_constant=_no_constant)
     except VerdictError:
         raise
-    except (ValueError, RecursionError) as error:  # with another ValueError for a number of thousands of digits
+    except (ValueError, RecursionError) as error:  # Python also refuses a number with thousands of digits
         raise VerdictError(f"not one JSON object: {error}") from error
     if not isinstance(decided, dict):
         raise VerdictError(f"not a JSON object but {type(decided).__name__}")

@@ -134,11 +134,10 @@ class _Matrix:
         return counted
 
     def _due(self, responses: Iterable[_Row]) -> _Due:
-        """Return the numbers of due responses and verdicts, by model and trial: those of every wanted task.
+        """Return how many responses and verdicts are due, by model and trial: those of all wanted tasks.
 
-        Of a model that only imported responses have no more than these are due; one that is configured as imported has
-        none due in a trial that nothing was imported for. A run judges the trials that it wants, and no others; what is
-        stored is shown whole.
+        If all responses of a model are imported, no others are due. A model that is configured as imported has none due
+        in a trial without imports. A run judges only the trials that it wants; all stored ones are shown.
         """
         job, size = self._job, (len(self._n_criteria), sum(self._n_criteria.values()))
         sampled = [model.label for model in job.settings.models if not model.is_imported]

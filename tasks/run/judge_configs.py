@@ -1,5 +1,6 @@
 """The targets of models, and judge configurations: a judge with its template, grading and trial."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -190,7 +191,8 @@ def template_of(judge: Judge, benchmark: Benchmark) -> str:
         if judge.is_decision_model:
             return load_template(judge.template, "decisions_v1", OF_DECISIONS)
         if judge.piece_size is not None:
-            return load_template(judge.template, f"{default.rpartition('_v')[0]}_group_v1", OF_GROUP)
+            of_group = re.sub(r"^(.*?)(_v\d+)?(\.\w+)?$", r"\1_group_v1\3", default)
+            return load_template(judge.template, of_group, OF_GROUP)
         return load_template(judge.template, default)
     except UsageError as error:
         raise UsageError(f"judge {judge.label}: {error}") from error

@@ -1,13 +1,11 @@
 """How often intervals hold the true calibration and neighbour effects of a made-up decision model, and how far the
 estimates are off.
 
-    python -m tests.benchmarks.calibration_coverage --replications 200
-
 The model's log-odds are those of the truth times a factor: above 1 it is too sure. Decisions of a task hang together.
 In a group, other criteria change its log-odds by a number, and a later position by another one.
 """
 
-import argparse
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +14,7 @@ from tasks.measures.calibration import change_of
 from tasks.rules.statistics.agreement import agreement_intervals
 from tasks.rules.statistics.calibration import BINS, brier, calibration_error, corrected
 from tasks.rules.statistics.intervals import draws
+from tests.benchmarks.figures import arguments, markdown
 
 Floats = NDArray[np.float64]
 WORLDS = ((100, 15, 1.5), (100, 15, 2.0), (300, 18, 1.5), (300, 18, 2.5))
@@ -53,9 +52,14 @@ def changed(n_tasks: int, neighbours: float, order: float, generator: np.random.
     return {"all": change, "first third": change[:, :6], "last third": change[:, 12:]}
 
 
-def neighbour_effects(n: int) -> None:
-    """Print the coverage of the changes that `prbench neighbours` shows."""
-    print("tasks  neighbours  order  under        truth    mean estimate  interval covers")
+def cells(true: float, estimates: Sequence[tuple[float, float, float]]) -> tuple[str, str, str]:
+    """The truth, the mean of the estimates, and the share of the intervals that hold the truth."""
+    value, low, high = np.array(estimates).T
+    return f"{true:.4f}", f"{value.mean():.4f}", f"{np.mean((low <= true) & (true <= high)):.1%}"
+
+
+def neighbour_effects(n: int) -> Iterator[Sequence[object]]:
+    """The coverage of the changes that `prbench neighbours` shows."""
     for n_tasks, neighbours, order in GROUPED:
         generator = np.random.default_rng(7)
         truth = changed(100_000, neighbours, order, np.random.default_rng(99))
@@ -67,18 +71,11 @@ def neighbour_effects(n: int) -> None:
                 result = measured["change"]
                 results[name].append((result.value, result.ci_low, result.ci_high))
         for name, change in truth.items():
-            true, estimates = float(change.mean()), np.array(results[name])
-            covered = np.mean((estimates[:, 1] <= true) & (true <= estimates[:, 2]))
-            print(f"{n_tasks:5}  {neighbours:10}  {order:5}  {name:11}  {true:7.4f}  {estimates[:, 0].mean():13.4f}"
-                  f"  {covered:.1%}")  # fmt: skip
+            yield n_tasks, neighbours, order, name, *cells(float(change.mean()), results[name])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--replications", type=int, default=200)
-    n = parser.parse_args().replications
-    neighbour_effects(n)
-    print("tasks  criteria  factor  measure            truth   mean estimate  interval covers")
+def calibrations(n: int) -> Iterator[Sequence[object]]:
+    """The coverage of the measures of calibration."""
     for n_tasks, n_criteria, factor in WORLDS:
         generator = np.random.default_rng(7)
         truth = world(30_000, n_criteria, factor, np.random.default_rng(99)).sum(axis=0)
@@ -90,10 +87,15 @@ def main() -> None:
             results["Brier score"].append((float(brier(sums.sum(axis=0))), ends[0], ends[1]))
             results["calibration error"].append(corrected(sums, calibration_error, sampled))
         for name, measure in (("Brier score", brier), ("calibration error", calibration_error)):
-            true, estimates = float(measure(truth)), np.array(results[name])
-            covered = np.mean((estimates[:, 1] <= true) & (true <= estimates[:, 2]))
-            print(f"{n_tasks:5}  {n_criteria:8}  {factor:6}  {name:17}  {true:.4f}  {estimates[:, 0].mean():13.4f}"
-                  f"  {covered:.1%}")  # fmt: skip
+            yield n_tasks, n_criteria, factor, name, *cells(float(measure(truth)), results[name])
+
+
+def main() -> None:
+    """Print both tables."""
+    n = arguments(__doc__, replications=200).replications
+    last = ("truth", "mean estimate", "interval covers")
+    markdown(("tasks", "neighbours", "order", "under", *last), neighbour_effects(n))
+    markdown(("tasks", "criteria", "factor", "measure", *last), calibrations(n))
 
 
 if __name__ == "__main__":

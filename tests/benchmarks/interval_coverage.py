@@ -19,15 +19,17 @@ METHODS = ("percentile", "expanded", "BCa expanded", "bootstrap-t", "Student's t
 _AT_A_TIME = 250
 _STEPS = (-0.3, -0.1, 0.05, 0.1, 0.2, 0.5)
 """Possible changes of a task's score by a flipped criterion."""
+Effects = Callable[..., np.ndarray]
+"""(source of chance, shape) -> effects."""
 
 
 @dataclass(frozen=True)
 class World:
     """The distribution of task effects, and their true mean for a number of tasks."""
 
-    effects: Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
+    effects: Effects
     mean: Callable[[int], float]
-    noise: float = NOISE
+    noise: float
 
     def scores(self, n_tasks: int, trials: int, replications: int, seed: int) -> np.ndarray:
         """Task scores, means over trials: shape (n_tasks, replications)."""
@@ -38,7 +40,7 @@ class World:
         return effects + dice.normal(0.0, self.noise / trials**0.5, size=shape) if self.noise else effects
 
 
-def sparse(n_others: float, size: Callable[[np.random.Generator, tuple[int, int]], np.ndarray], mean: float) -> World:
+def sparse(n_others: float, size: Effects, mean: float) -> World:
     """Most tasks have 0, `n_others` of them on average another value, as where one set of responses is judged twice."""
     return World(
         lambda dice, shape: (dice.random(shape) < n_others / shape[0]) * size(dice, shape),
@@ -47,42 +49,38 @@ def sparse(n_others: float, size: Callable[[np.random.Generator, tuple[int, int]
     )
 
 
+def world(effects: Effects, mean: float, noise: float = 0.0) -> World:
+    """A world whose mean is the same for any number of tasks."""
+    return World(effects, lambda _: mean, noise)
+
+
 WORLDS = {
-    "symmetric": World(lambda dice, shape: dice.normal(0.4, 0.2, size=shape), lambda _: 0.4),
-    "left tail": World(lambda dice, shape: 1.4 * dice.beta(3.0, 1.0, size=shape) - 0.4, lambda _: 1.4 * 0.75 - 0.4),
-    "few near 1": World(lambda dice, shape: dice.beta(0.15, 0.85, size=shape), lambda _: 0.15),
-    "very few near 1": World(lambda dice, shape: dice.beta(0.1, 0.9, size=shape), lambda _: 0.1),
+    "symmetric": world(lambda dice, shape: dice.normal(0.4, 0.2, size=shape), 0.4, NOISE),
+    "left tail": world(lambda dice, shape: 1.4 * dice.beta(3.0, 1.0, size=shape) - 0.4, 1.4 * 0.75 - 0.4, NOISE),
+    "few near 1": world(lambda dice, shape: dice.beta(0.15, 0.85, size=shape), 0.15, NOISE),
+    "very few near 1": world(lambda dice, shape: dice.beta(0.1, 0.9, size=shape), 0.1, NOISE),
 }
+_OTHERS: tuple[tuple[str, Effects, float], ...] = (
+    ("by -1 or 1", lambda dice, shape: dice.choice([-1.0, 1.0], size=shape), 0.0),
+    ("normal", lambda dice, shape: dice.normal(size=shape), 0.0),
+    ("by steps", lambda dice, shape: dice.choice(_STEPS, size=shape), sum(_STEPS) / len(_STEPS)),
+    ("exponential", lambda dice, shape: dice.exponential(size=shape), 1.0),
+)
 ROUGH_WORLDS = {
-    "t, 3 degrees": World(lambda dice, shape: dice.standard_t(3, size=shape), lambda _: 0.0, noise=0.0),
-    "t, 5 degrees": World(lambda dice, shape: dice.standard_t(5, size=shape), lambda _: 0.0, noise=0.0),
-    "exponential": World(lambda dice, shape: dice.exponential(size=shape), lambda _: 1.0, noise=0.0),
-    "lognormal": World(
-        lambda dice, shape: dice.lognormal(0.0, 1.0, size=shape), lambda _: float(np.exp(0.5)), noise=0.0
-    ),
-    "four in five 0": World(
-        lambda dice, shape: (dice.random(shape) < 0.2) * dice.beta(2.0, 2.0, size=shape), lambda _: 0.1, noise=0.0
-    ),
-    **{
-        f"{n_others} differ, {name}": sparse(n_others, size, mean)
-        for n_others in (3.3, 8, 24)
-        for name, size, mean in (
-            ("by -1 or 1", lambda dice, shape: dice.choice([-1.0, 1.0], size=shape), 0.0),
-            ("normal", lambda dice, shape: dice.normal(size=shape), 0.0),
-            ("by steps", lambda dice, shape: dice.choice(_STEPS, size=shape), sum(_STEPS) / len(_STEPS)),
-            ("exponential", lambda dice, shape: dice.exponential(size=shape), 1.0),
-        )
-    },
+    "t, 3 degrees": world(lambda dice, shape: dice.standard_t(3, size=shape), 0.0),
+    "t, 5 degrees": world(lambda dice, shape: dice.standard_t(5, size=shape), 0.0),
+    "exponential": world(lambda dice, shape: dice.exponential(size=shape), 1.0),
+    "lognormal": world(lambda dice, shape: dice.lognormal(0.0, 1.0, size=shape), float(np.exp(0.5))),
+    "four in five 0": world(lambda dice, shape: (dice.random(shape) < 0.2) * dice.beta(2.0, 2.0, size=shape), 0.1),
+    **{f"{n} differ, {name}": sparse(n, size, mean) for n in (3.3, 8, 24) for name, size, mean in _OTHERS},
 }
 """Few tasks that differ, and tails as heavy as a benchmark's may be."""
-
-
-def _mixture(share: float) -> World:
-    """Most tasks differ little, a share of them by a half on one side."""
-    return World(lambda dice, shape: 0.5 * (dice.random(shape) < share), lambda _: 0.5 * share, noise=0.05)
-
-
-MIXTURES = {f"{100 * share:.0f} % differ by 0.5, others little": _mixture(share) for share in (0.03, 0.05, 0.1)}
+MIXTURES = {
+    f"{100 * share:.0f} % differ by 0.5, others little": world(
+        lambda dice, shape, share=share: 0.5 * (dice.random(shape) < share), 0.5 * share, 0.05
+    )
+    for share in (0.03, 0.05, 0.1)
+}
 """Where a sample may show none of the tasks that differ, and the others vary little, intervals are too short."""
 
 
@@ -121,19 +119,14 @@ def halves(scores: np.ndarray, samples: np.ndarray, level: float = 0.95) -> dict
 
 
 def every_method(scores: np.ndarray, samples: np.ndarray) -> dict[str, np.ndarray]:
-    """The intervals of each column by each method."""
-    return percentiles(scores, samples) | halves(scores, samples) | wider(scores, samples)
-
-
-def wider(scores: np.ndarray, samples: np.ndarray) -> dict[str, np.ndarray]:
-    """The intervals that this project gives."""
-    return {"wider": intervals.mean_intervals(scores, sampled=samples)}
+    """The intervals of each column by each method; those that this project gives are the last."""
+    wider = {"wider": intervals.mean_intervals(scores, sampled=samples)}
+    return percentiles(scores, samples) | halves(scores, samples) | wider
 
 
 def cell(
-    world: World, n_tasks: int, trials: int, replications: int, samples: np.ndarray, seed: int,
-    methods: Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]] = every_method,
-) -> dict[str, tuple]:  # fmt: skip
+    world: World, n_tasks: int, trials: int, replications: int, samples: np.ndarray, seed: int
+) -> dict[str, tuple]:
     """Method -> (coverage in %, the mean width by that of Student's t) of one cell of the table.
 
     Over the samples in which enough tasks differ for an interval; the share of these stands under `given`, in %.
@@ -143,7 +136,7 @@ def cell(
     parts: dict[str, list[np.ndarray]] = {}
     for start in range(0, enough.shape[1], _AT_A_TIME):
         some = enough[:, start : start + _AT_A_TIME]
-        for method, ends in methods(some, samples).items():
+        for method, ends in every_method(some, samples).items():
             parts.setdefault(method, []).append(ends)
     student = 2 * intervals.student_quantile(0.975, n_tasks - 1.0) * enough.std(axis=0, ddof=1) / n_tasks**0.5
     figures: dict[str, tuple] = {"given": (100 * enough.shape[1] / replications,)}

@@ -5,8 +5,9 @@ within a task and differs by category, the rarest of which is the worst. Samples
 project's own code.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -98,16 +99,14 @@ WORLDS = {
 def main() -> None:
     """Print the coverage of every world and design."""
     given = arguments(__doc__, replications=1_000, resamples=1_000)
-    results = (
-        (name, world, design, *coverage(world, design, given.replications, given.resamples))
-        for name, world in WORLDS.items()
-        for design in DESIGNS
-    )
-    markdown(
-        ["world", "design", "true share", "coverage", "given", "bias"],
-        ((name, design, f"{world.share:.3f}", f"{holds:.1%}", f"{is_given:.0%}", f"{bias:+.4f}")
-         for name, world, design, holds, is_given, bias in results),
-    )  # fmt: skip
+    rows = (row(*cell, given.replications, given.resamples) for cell in product(WORLDS, DESIGNS))
+    markdown(["world", "design", "true share", "coverage", "given", "bias"], rows)
+
+
+def row(name: str, design: str, replications: int, resamples: int) -> Sequence[str]:
+    """A line of the table."""
+    holds, given, bias = coverage(WORLDS[name], design, replications, resamples)
+    return name, design, f"{WORLDS[name].share:.3f}", f"{holds:.1%}", f"{given:.0%}", f"{bias:+.4f}"
 
 
 if __name__ == "__main__":

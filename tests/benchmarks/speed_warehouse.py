@@ -137,10 +137,8 @@ def main() -> None:
             copy_cpu_s = in_process_of_its_own(bare_copy, folder)
             print(f"\n{number} vintages, milliseconds; {_COPY} took {copy_cpu_s:.1f} CPU s")
             query_ms = queries(folder)
-            rows = [
-                (name, f"{ours:.1f}", *(("", "") if bare is None else (f"{bare:.1f}", f"{ours / bare:.3f}")))
-                for name, ours, bare in query_ms
-            ]
+            cells = ((f"{bare:.1f}", f"{ours / bare:.3f}") if bare else ("", "") for _, ours, bare in query_ms)
+            rows = ((name, f"{ours:.1f}", *beside) for (name, ours, _), beside in zip(query_ms, cells, strict=True))
             markdown(["query", "published", "bare", "ratio"], rows)
             figures = [
                 Figure("aggregate", built.cpu_s, _COPY, copy_cpu_s),

@@ -34,7 +34,8 @@ def _bounded(dice: Dice, shape: tuple[int, ...]) -> Floats:
     return dice.beta(2.0, 0.7, shape) - dice.beta(2.0, 0.7, shape)
 
 
-WORLDS: dict[str, Callable[[Dice, tuple[int, ...]], Floats]] = {
+Draw = Callable[[Dice, tuple[int, ...]], Floats]
+WORLDS: dict[str, Draw] = {
     "normal": lambda dice, shape: dice.normal(0.0, 0.15, shape), "bounded": _bounded, "in steps of 0.1": _steps,
     "3 % differ, normal": _sparse(0.03, lambda dice, shape: dice.normal(0.0, 0.3, shape)),
     "10 % differ, normal": _sparse(0.10, lambda dice, shape: dice.normal(0.0, 0.3, shape)),
@@ -48,12 +49,12 @@ WORLDS: dict[str, Callable[[Dice, tuple[int, ...]], Floats]] = {
 """World -> differences of tasks with mean 0; the last four are skewed, as no model beside itself is."""
 
 
-def _jumps(share: float, size: float, spread: float, mean: float = 0.0) -> Callable[[Dice, tuple[int, ...]], Floats]:
+def _jumps(share: float, size: float, spread: float, mean: float = 0.0) -> Draw:
     """A share of the tasks differs by so much on one side, the others around a value that gives the mean."""
     return lambda dice, shape: dice.normal(mean - share * size, spread, shape) + size * (dice.random(shape) < share)
 
 
-MIXTURES: dict[str, Callable[[Dice, tuple[int, ...]], Floats]] = {
+MIXTURES: dict[str, Draw] = {
     "3 % differ by 0.5, others little": _jumps(0.03, 0.5, 0.05),
     "5 % differ by 0.5, others little": _jumps(0.05, 0.5, 0.05),
     "5 % differ by 0.5, others hardly": _jumps(0.05, 0.5, 0.02),
@@ -63,7 +64,7 @@ MIXTURES: dict[str, Callable[[Dice, tuple[int, ...]], Floats]] = {
 }
 """World -> differences with mean 0: before the first large ones come, the others look like a small, sure difference."""
 
-BORDER: dict[str, Callable[[Dice, tuple[int, ...]], Floats]] = {
+BORDER: dict[str, Draw] = {
     "normal": lambda dice, shape: dice.normal(LEAST, 0.05, shape),
     "in steps of 0.025": lambda dice, shape: LEAST + 0.25 * _steps(dice, shape),
     "5 % differ by 0.4 on average": _sparse(0.05, lambda dice, shape: dice.normal(0.4, 0.1, shape)),
@@ -74,7 +75,7 @@ BORDER: dict[str, Callable[[Dice, tuple[int, ...]], Floats]] = {
 }
 """World -> differences with mean 0.02, the smallest that are not within 0.02: there `equal` is wrong most often."""
 
-RARE: dict[str, Callable[[Dice, tuple[int, ...]], Floats]] = {
+RARE: dict[str, Draw] = {
     "3 % differ by 1, others little": _jumps(0.03, 1.0, 0.05),
     "5 % differ by 1, others little": _jumps(0.05, 1.0, 0.05),
     "lognormal, sigma 1.5": lambda dice, shape: 0.1 * (dice.lognormal(0.0, 1.5, shape) - np.exp(1.125)),

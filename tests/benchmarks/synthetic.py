@@ -5,7 +5,7 @@ carry the contracts' columns and types, and the published file is made of them b
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -137,18 +137,10 @@ def _prose(key: str, n_words: int, is_markdown: bool = False) -> str:
     return f"array_to_string(list_transform(range({n_words}), lambda i: {word}), ' ')"
 
 
-AS_CONFIGURED = {"judge_config_hash": "a-judge as configured", "template_hash": "a-template", "judge": "a-judge",
-                 "grading": "binary", "judge_trial": "1"}  # fmt: skip
-
-
 def responses(
-    connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: Size, model: str, vintage: str,
-    config_hash: str = "as configured", judge_columns: Mapping[str, str] = AS_CONFIGURED,
-) -> None:  # fmt: skip
-    """Write the responses of a model in a vintage to `made_tasks`, and their verdicts by `made_criteria`.
-
-    Where `judge_columns` are a real configuration's, all verdicts are decided, so that nothing of it is missing.
-    """
+    connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: Size, model: str, vintage: str
+) -> None:
+    """Write the responses of a model in a vintage to `made_tasks`, and their verdicts by `made_criteria`."""
     skill = 0.25 + 0.5 * int(model[-2:]) / max(size.models, 1)
     text = "repeat(md5(task_id) || ' words of a response ', 40)"
     if size.response_words:
@@ -159,7 +151,7 @@ def responses(
     connection.execute(f"""
         create or replace table made_responses as
         select md5(concat(task_id, trial, '{model}{vintage}')) as response_id, benchmark, dataset_revision, task_id,
-            conversation_id, '{model}' as model, '{config_hash}' as model_config_hash, trial, '{vintage}' as vintage,
+            conversation_id, '{model}' as model, 'as configured' as model_config_hash, trial, '{vintage}' as vintage,
             'sampled' as source,
             'ok' as status, {text} as text,
             hash(trial, task_id, '{model}') % 1000 / 1000 as luck, (800 + 2400 * luck)::bigint as chars_alnum,
@@ -169,13 +161,13 @@ def responses(
         from made_tasks cross join range(1, {size.trials + 1}) as trials(trial)
     """)
     copy_rows(connection, warehouse, "responses", "select * exclude (difficulty, luck) from made_responses")
-    judged_by = ", ".join(f"'{value}' as {name}" for name, value in judge_columns.items())
     copy_rows(connection, warehouse, "verdicts", f"""
         select md5(concat(response_id, criterion_id)) as verdict_id, response_id, responses.benchmark,
             responses.dataset_revision, task_id, criterion_id, criteria.content_hash as criterion_hash, model, trial,
-            vintage, {judged_by}, 'judged' as source,
+            vintage, 'a-judge as configured' as judge_config_hash, 'a-template' as template_hash, 'a-judge' as judge,
+            'binary' as grading, 1 as judge_trial, 'judged' as source,
             -- One in 2,000 failed; the others depend on the model's skill and the task's difficulty.
-            case when hash(criterion_id, response_id) % 2000 > 0 or {judge_columns is not AS_CONFIGURED} then
+            case when hash(criterion_id, response_id) % 2000 > 0 then
                 (hash(response_id, criterion_id) % 1000000 / 1e6 + 0.4 * responses.difficulty < {skill} + 0.3)::int
             end as value,
             case value when 1 then 'met' when 0 then 'unmet' else 'timeout' end as status,

@@ -180,11 +180,8 @@ def planted_scores(planting: Planting, seed: int) -> dict[str, float]:
     compared = {name: contrasts(tree, world.tasks, world.weights, right) for name, tree in trees.items()}
     by_tree = {name: weaknesses(tree, compared[name]) for name, tree in trees.items()}
     true = trees[TREES[-1]]
-    is_false = any(
-        each.is_confirmed and not lowered[true.members(each.candidate.node)].any()
-        for some in by_tree[TREES[-1]]
-        for each in some
-    )
+    confirmed = (each.candidate.node for some in by_tree[TREES[-1]] for each in some if each.is_confirmed)
+    is_false = any(not lowered[true.members(node)].any() for node in confirmed)
     return {name: f1(lowered, marked(tree, by_tree[name])) for name, tree in trees.items()} | {FALSE: 100.0 * is_false}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from aiohttp import web
 
-from tests.faults.behaviours import Behaviour, Entry, HttpResponse, Request, flaw_of
+from tests.faults.behaviours import Behaviour, Entry, Request, failed, flaw_of
 from tests.faults.bodies import CONVERSATION, error_json, json_of, send, send_json
 
 if TYPE_CHECKING:
@@ -62,10 +62,7 @@ class RequestResult:
 def result_of(custom_id: str, entry: Entry, endpoint: str, behaviour: Behaviour) -> RequestResult:
     """Return the result of a processed request. A response that would be cut is none; delays do not count."""
     flaw = flaw_of(entry.request, CONVERSATION[endpoint])
-    if flaw is None:
-        reply = behaviour(entry.request, entry.number)
-    else:
-        reply = HttpResponse(status=400, error=error_json(flaw)["error"])
+    reply = failed(400, flaw, kind="invalid_request_error") if flaw else behaviour(entry.request, entry.number)
     if reply.cuts_connection or reply.cuts_body:
         return _result(custom_id, entry, None, _LOST)
     entry.status, entry.is_paid = reply.status, reply.is_completion
@@ -170,10 +167,7 @@ class Batches:
         if not requests:
             return await refuse(http, "Names repeat, or models or endpoints differ.")
         headers = {name.lower(): value for name, value in http.headers.items()}
-        lines = [
-            (custom_id, self._server.enter(_PATH, request, headers, in_batch=True))
-            for custom_id, request in requests.items()
-        ]
+        lines = [(key, self._server.enter(_PATH, of, headers, in_batch=True)) for key, of in requests.items()]
         batch = Batch(f"batch_{len(self._batches) + 1:06d}", request, lines)
         self._batches[batch.id] = batch
         return await send_json(http, batch.described())
@@ -206,11 +200,10 @@ class Batches:
         n_responses = {"completed": len(batch.lines), "failed": 0}.get(end, self._server.responses_before_end)
         results: list[RequestResult] = []
         for index, (custom_id, entry) in enumerate(batch.lines):
-            results.append(
-                result_of(custom_id, entry, batch.request["endpoint"], self._server.behaviour)
-                if index < n_responses
-                else _result(custom_id, entry, None, _NO_RESPONSE)
-            )
+            if index < n_responses:
+                results.append(result_of(custom_id, entry, batch.request["endpoint"], self._server.behaviour))
+            else:
+                results.append(_result(custom_id, entry, None, _NO_RESPONSE))
             self._server.close(entry, in_batch=True)
             if index % 50 == 49:
                 await asyncio.sleep(0)  # others are served meanwhile

@@ -150,10 +150,10 @@ def decisions(request: Request) -> list[dict[str, Any]]:
     named = questions.items() if isinstance(questions, dict) else ((each["name"], each) for each in questions)
     given: list[dict[str, Any]] = []
     for name, wording in named:
-        words = wording.get("choices") or [{"value": value} for value in wording.get("criteria") or ()]
-        odds = [probability_of(text, f"{wording['instructions']}{word['value']}") + 1 for word in words]
+        words = [each["value"] for each in wording.get("choices") or ()] or wording.get("criteria") or ()
+        odds = [probability_of(text, f"{wording['instructions']}{word}") + 1 for word in words]
         if words:
-            of_words = [{"value": w["value"], "probability": o / sum(odds)} for w, o in zip(words, odds, strict=True)]
+            of_words = [{"value": w, "probability": o / sum(odds)} for w, o in zip(words, odds, strict=True)]
             best = max(of_words, key=lambda each: each["probability"])
             of_choice = {"choice": best["value"], "probabilities": of_words, "confidence": best["probability"]}
             given.append({"type": "choice", "name": name, **of_choice})

@@ -60,10 +60,8 @@ def json_of(path: str, request: Request, reply: HttpResponse) -> dict[str, Any]:
 def _embeddings(request: Request, reply: HttpResponse) -> dict[str, Any]:
     """A vector for each text: its words, each counted in one of 64 components."""
     texts = [request["input"]] if isinstance(request["input"], str) else request["input"]
-    data = [
-        {"object": "embedding", "index": position, "embedding": words_vector(text)}
-        for position, text in enumerate(texts)
-    ]
+    vectors = enumerate(map(words_vector, texts))
+    data = [{"object": "embedding", "index": position, "embedding": vector} for position, vector in vectors]
     tokens = sum(len(text.split()) for text in texts)
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return {"object": "list", "data": data, "model": _served(request, reply), "usage": usage}
@@ -112,10 +110,8 @@ def _served(request: Request, reply: HttpResponse) -> str:
 def _chat(request: Request, reply: HttpResponse) -> dict[str, Any]:
     message = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
     wanted = {"logprobs": _logprobs(reply.text or "", reply)} if request.get("logprobs") else {}
-    choices = [
-        {"index": index, "message": message, "finish_reason": reply.finish_reason, **wanted}
-        for index in range(reply.choices)
-    ]
+    choice = {"message": message, "finish_reason": reply.finish_reason, **wanted}
+    choices = [{"index": index, **choice} for index in range(reply.choices)]
     return {**_head(request, reply, "chat.completion"), "choices": choices, **_chat_usage(request, reply)}
 
 
@@ -203,10 +199,8 @@ def _output(request: Request, reply: HttpResponse) -> list[dict[str, Any]]:
         content.append({"type": "output_text", "text": reply.text, "annotations": []})
     if reply.refusal is not None:
         content.append({"type": "refusal", "refusal": reply.refusal})
-    messages: list[dict[str, Any]] = [
-        {"type": "message", "id": f"msg_{name}_{index}", "role": "assistant", "status": status, "content": content}
-        for index in range(reply.choices)
-    ]
+    message = {"type": "message", "role": "assistant", "status": status, "content": content}
+    messages: list[dict[str, Any]] = [{"id": f"msg_{name}_{index}", **message} for index in range(reply.choices)]
     thought: list[dict[str, Any]] = [{"type": "reasoning", "id": f"rs_{name}", "summary": []}]
     return thought + messages if reply.reasoning_tokens and messages else messages
 

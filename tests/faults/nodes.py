@@ -7,13 +7,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_TICK_S = 0.05
-_GONE_WITHIN_S = 30.0
+from tests.kit import until
 
 
 def why_no_network() -> str:
@@ -57,11 +55,7 @@ class Machine:
 
     def kill(self) -> None:
         """End all that runs in it at once, as a power cut does."""
-        until_s = time.monotonic() + _GONE_WITHIN_S
-        while self.processes():
-            self.signal(signal.SIGKILL)
-            assert time.monotonic() < until_s, f"it still runs: {self.processes()}"
-            time.sleep(_TICK_S)
+        until(lambda: self.signal(signal.SIGKILL) or not self.processes(), within_s=30)
 
     def plug(self, *, is_in: bool) -> None:
         """Plug its cable in, or pull it."""

@@ -99,12 +99,12 @@ def test_a_read_only_warehouse_can_be_read(disk: Path, tmp_path: Path, monkeypat
 
 
 def test_of_the_outcomes_that_apply_the_first_in_order_of_exit_codes_counts() -> None:
-    applying = ["is_at_budget", "is_at_stop_time", "has_failed", "is_below_bar"]
-    outcomes = [
-        outcome_of([StageReport("judge", **{name: True}) for name in reversed(applying[i:])])  # type: ignore[arg-type]
-        for i in range(len(applying) + 1)
-    ]
-    assert ["stopped_at_budget", "stopped_at_time", "failed", "below_bar", "done"] == outcomes
+    reports: list[StageReport] = []
+    outcomes = [outcome_of(reports)]
+    for name in ("is_below_bar", "has_failed", "is_at_stop_time", "is_at_budget"):
+        reports.append(StageReport("judge", **{name: True}))  # type: ignore[arg-type]
+        outcomes.append(outcome_of(reports))
+    assert ["done", "below_bar", "failed", "stopped_at_time", "stopped_at_budget"] == outcomes
 
 
 @pytest.mark.parametrize(("failures", "n_rows", "more", "outcome"), [

@@ -28,11 +28,6 @@ class Installation:
     wheel: Path
     environment: Path
 
-    @property
-    def packages(self) -> Path:
-        version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-        return self.environment / "lib" / version / "site-packages"
-
     def run(self, folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [self.environment / "bin" / "prbench", *arguments], cwd=folder, env=os.environ | variables,
@@ -57,7 +52,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     install = [python, "-m", "pip", "install", "--no-deps", "--no-index", str(wheel)]
     subprocess.run(install, check=True, capture_output=True)
     # The other environment's own `.pth` files, which lead to the checkout, are not looked at.
-    (installation.packages / "libraries.pth").write_text(sysconfig.get_path("purelib"))
+    (packages,) = installation.environment.glob("lib/python*/site-packages")
+    (packages / "libraries.pth").write_text(sysconfig.get_path("purelib"))
     return installation
 
 

@@ -10,13 +10,6 @@ pytestmark = pytest.mark.slow
 PRICE = {"input_usd_per_mtok": 100.0, "output_usd_per_mtok": 1000.0}
 
 
-def _priced(server: FaultServer) -> dict[str, object]:
-    given = settings(server, trials=1)
-    for endpoint in (*given["models"], *given["judges"]):
-        endpoint |= {"price": PRICE, "max_tokens": 50}
-    return given
-
-
 def _paid_usd(server: FaultServer) -> float:
     """Return the sum that the server would bill, from its own book."""
     paid = [entry.request for entry in server.paid]
@@ -26,7 +19,10 @@ def _paid_usd(server: FaultServer) -> float:
 
 
 def test_a_run_stops_before_its_cap_and_a_later_run_finishes(command: Command, provider: FaultServer) -> None:
-    command.configure(**_priced(provider))
+    given = settings(provider, trials=1)
+    for endpoint in (*given["models"], *given["judges"]):
+        endpoint |= {"price": PRICE, "max_tokens": 50}
+    command.configure(**given)
     stopped = command("run", "--warehouse", "data", "--max-usd", "3", code=4)
     assert "stopped at the budget" in stopped.stderr
     assert 0.5 < _paid_usd(provider) <= 3

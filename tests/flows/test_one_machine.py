@@ -55,10 +55,9 @@ def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one
         assert "writes\n" == node7.stdout.readline()
         refused = command("run", "--warehouse", "data", code=1).stderr.splitlines()
         assert refused[0].startswith(f"{data}: node7 wrote here last; waiting up to ")
-        assert [
-            f"prbench: {data}: node7 writes this warehouse, and only one machine can at a time; wait for it, run this "
-            "command there, or use another --warehouse"
-        ] == refused[1:]
+        advice = "wait for it, run this command there, or use another --warehouse"
+        line = f"prbench: {data}: node7 writes this warehouse, and only one machine can at a time; {advice}"
+        assert [line] == refused[1:]
         findings = {row["what"]: row["state"] for row in command.json("doctor", "--warehouse", "data")}
         assert "unknown" == findings["another machine"]
     taken = command("run", "--warehouse", "data").stderr
@@ -82,11 +81,8 @@ def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothin
             run.send_signal(signal.SIGCONT)
             code, error = run.wait(60), run.stderr.read() if run.stderr else ""
 
-    assert (
-        1,
-        f"prbench: {data}: node7 took over this warehouse; nothing more is written, run again when no other machine "
-        "writes",
-    ) == (code, error.splitlines()[-1])
+    advice = "nothing more is written, run again when no other machine writes"
+    assert (1, f"prbench: {data}: node7 took over this warehouse; {advice}") == (code, error.splitlines()[-1])
     assert "Traceback" not in error
     assert node7.why_lost() is None
     node7.end()

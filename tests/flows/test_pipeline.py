@@ -32,38 +32,26 @@ def test_every_cell_is_called_once_and_a_second_run_calls_nothing(command: Comma
 
 
 def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command: Command) -> None:
-    healed = False
-
     def faulty(request: Request, number: int) -> HttpResponse:
-        if healed:
-            return well_behaved(request, number)
-        if is_judge_request(request):
-            # One criterion in seven gets a reply that is no verdict, a few are refused.
-            digit = sum(map(ord, request["messages"][0]["content"])) % 7
-            odd = {0: HttpResponse("true"), 1: HttpResponse("no", finish_reason="content_filter")}
-            return odd.get(digit, well_behaved(request, number))
-        return well_behaved(request, number)
+        # One criterion in seven gets a reply that is no verdict, a few are refused.
+        odd = {0: HttpResponse("true"), 1: HttpResponse("no", finish_reason="content_filter")}
+        digit = sum(map(ord, request["messages"][0]["content"])) % 7 if is_judge_request(request) else None
+        return odd.get(digit, well_behaved(request, number))
 
     with FaultServer(faulty) as server:
         given = settings(server, trials=1)
         command.configure(**given | {"models": given["models"][:1]})
         command("run", "--warehouse", "data", code=3)
         by_status = "select status, count(*) as n, count(value) as decided from verdicts group by status order by 1"
-        broken = {row["status"]: row for row in command.sql(by_status)}
-        assert broken["parse_error"]["n"] > 0
-        assert broken["refused"]["n"] > 0
-        assert broken["parse_error"]["decided"] == broken["refused"]["decided"] == 0
-        assert N_CRITERIA == sum(row["n"] for row in broken.values())
-        bounds = command.sql("select value, value_lower, value_upper from scores where not is_complete")
-        assert bounds
-        assert all(row["value"] is None and row["value_lower"] < row["value_upper"] for row in bounds)
+        broken = {row["status"]: row["n"] for row in command.sql(by_status) if not row["decided"]}
+        assert {"parse_error", "refused"} == broken.keys()
 
-        healed = True
+        server.behaviour = well_behaved
         calls = len(server.book)
         command("run", "--warehouse", "data", code=3)
-        assert broken["parse_error"]["n"] == len(server.book) - calls
+        assert broken["parse_error"] == len(server.book) - calls
         command("run", "--warehouse", "data", "--retry-failed")
-        assert broken["parse_error"]["n"] + broken["refused"]["n"] == len(server.book) - calls
+        assert sum(broken.values()) == len(server.book) - calls
         assert {"met", "unmet"} == {row["status"] for row in command.sql(by_status)}
 
 

@@ -10,19 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
-import duckdb
 import pytest
 import yaml
 
 from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.flows.conftest import PRBENCH
+from tests.kit import values_in
 
 pytestmark = pytest.mark.slow
 
 SECRETS = {"HOSTED_VLLM_API_KEY": "sk-planted-0011223344556677", "TEAM_HEADER": "header-planted-8899aabbccdd"}
 URL_PASSWORD = "url-planted-eeff00112233"
-
-
 KEY = SECRETS["HOSTED_VLLM_API_KEY"]
 FORMS = [base64.b64encode(f"user:{KEY}".encode()).decode(), quote(f"key={KEY}", safe=""), json.dumps({"key": KEY})]
 """The key as providers may repeat it, beside as it is."""
@@ -70,7 +68,8 @@ def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(tmp_path:
     names = {path.name for path in files}
     assert {"prbench.duckdb", "said.txt", "runs.jsonl"} <= names
     assert any(name.endswith(".sqlite") for name in names)
-    stored = _texts(tmp_path)
+    # All that the tables say, which compression hides from a search in the files.
+    stored = str([values_in(tmp_path / "data", f"from {name}") for name in ("responses", "verdicts", "runs", "checks")])
     assert "[redacted]" in stored
     planted = [*SECRETS.values(), URL_PASSWORD, *FORMS]
     leaks = [(str(path), secret) for path in files for secret in planted if secret.encode() in path.read_bytes()]
@@ -80,10 +79,3 @@ def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(tmp_path:
     own = re.compile(rb"prbench:[\w-]{43}|cHJiZW5jaD[\w+/]{20,}")
     assert [] == [str(path) for path in files if own.search(path.read_bytes())]
     assert not own.search(stored.encode())
-
-
-def _texts(folder: Path) -> str:
-    """All that the tables say, which compression hides from a search in the files."""
-    with duckdb.connect(str(folder / "data" / "prbench.duckdb"), read_only=True) as connection:
-        tables = ("responses", "verdicts", "runs", "checks")
-        return json.dumps([connection.sql(f"from {table}").fetchall() for table in tables], default=str)

@@ -4,10 +4,9 @@ import json
 import os
 import re
 import signal
-from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Event
 
 import pytest
 
@@ -20,27 +19,17 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_spec("ray") is None, rea
 CALLS = {"where": "ray", "address": "local", "senders": 2}
 
 
-@pytest.fixture
-def gate() -> Event:
-    """Calls of judges get their reply when it is set."""
-    return Event()
-
-
-@pytest.fixture
-def gated(gate: Event) -> Iterator[FaultServer]:
-    def behave(request: Request, number: int) -> HttpResponse:
-        reply = well_behaved(request, number)
-        return reply if gate.is_set() or request["model"] != "judge" else HttpResponse(reply.text, delay_s=600)
-
-    with FaultServer(behave) as server:
-        yield server
+def hanging(request: Request, number: int) -> HttpResponse:
+    """Calls of judges wait for a reply."""
+    return replace(well_behaved(request, number), delay_s=600.0 if request["model"] == "judge" else 0.0)
 
 
 @pytest.mark.long
-def test_a_run_on_senders_goes_on(command: Command, gated: FaultServer, gate: Event, prefect_api: str) -> None:
-    command.configure(**settings(gated, trials=1, calls=CALLS))
+def test_a_run_on_senders_goes_on(command: Command, provider: FaultServer, prefect_api: str) -> None:
+    provider.behaviour = hanging
+    command.configure(**settings(provider, trials=1, calls=CALLS))
     run = command.start("run", "--warehouse", "data")
-    until(lambda: gated.in_hand == CONCURRENCY, run)
+    until(lambda: provider.in_hand == CONCURRENCY, run)
     shown = rf"Senders on {os.uname().nodename} \(.+\): 2, [\d.]+ calls/s \(.+\), {CONCURRENCY} calls in flight"
     until(lambda: re.search(shown, command("status", "--warehouse", "data").stdout), run)
     (states,) = (command.folder / "data/living").glob("*.senders.json")
@@ -53,10 +42,10 @@ def test_a_run_on_senders_goes_on(command: Command, gated: FaultServer, gate: Ev
     assert not any(sender.exists() for sender in senders)
     assert "Senders" not in command("status", "--warehouse", "data").stdout
 
-    gate.set()
-    n_calls = len(gated.book)
+    provider.behaviour = well_behaved
+    n_calls = len(provider.book)
     done = command.json("run", "--warehouse", "data")
-    assert 2 * N_CRITERIA == len(gated.book) - n_calls
+    assert 2 * N_CRITERIA == len(provider.book) - n_calls
     assert 2 * N_CRITERIA == sum(stage["rows"] for stage in done["stages"] if stage["stage"] == "judge")
     (table,) = artifacts_of(prefect_api, "senders", done["run_id"])
     assert re.search(r'"n_calls": [1-9]', table)
@@ -67,7 +56,7 @@ def test_a_run_on_senders_goes_on(command: Command, gated: FaultServer, gate: Ev
 def test_doctor_starts_senders_and_names_what_they_lack(command: Command, monkeypatch: Patch) -> None:
     monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
     models = [{"name": "mistral/mistral-small-latest"}]
-    command.configure(dataset={"source": "sample"}, models=models, calls=CALLS)
+    command.configure(dataset={"source": "sample"}, models=models, calls={**CALLS, "senders": 1})
     findings = {each["what"]: each for each in command.json("doctor", "--warehouse", "data", code=1)}
     (node,) = (each for what, each in findings.items() if what.startswith(f"Ray node {os.uname().nodename} ("))
     assert ("PROBLEM", "mistral/mistral-small-latest: MISTRAL_API_KEY not set") == (node["state"], node["detail"])

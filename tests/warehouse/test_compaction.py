@@ -48,10 +48,8 @@ def test_many_small_parts_become_one_with_the_rows_that_stand(warehouse: Warehou
 
 def test_large_parts_stay_and_what_lies_between_them_does_not_move_across(tmp_path: Path) -> None:
     store = PartStore(tmp_path)
-    names = [
-        put(tmp_path, "responses", moment, [response(f"{moment}-{i}") for i in range(n)])
-        for moment, n in enumerate([1, 2, 5, 1, 1, 2, 9, 1], start=1)
-    ]
+    sizes = enumerate([1, 2, 5, 1, 1, 2, 9, 1], start=1)
+    names = [put(tmp_path, "responses", at, [response(f"{at}-{i}") for i in range(n)]) for at, n in sizes]
     compact(store, large_rows=5)
     parts = store.standing("responses")
 
@@ -73,10 +71,7 @@ def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
 # the law: what stands of all parts is what stands of the merged ones
 
 BATCHES = [None, "import-1", "import-2"]
-cells = st.builds(
-    lambda key, status, batch: (key, status, batch),
-    st.sampled_from("abc"), st.sampled_from(["ok", "timeout", "refused"]), st.sampled_from(BATCHES),
-)  # fmt: skip
+cells = st.tuples(*map(st.sampled_from, ("abc", ["ok", "timeout", "refused"], BATCHES)))
 some_parts = st.lists(st.tuples(st.integers(1, 9), st.lists(cells, min_size=1, max_size=4)), min_size=1, max_size=8)
 
 
@@ -90,7 +85,7 @@ def put_cells(root: Path, number: int, moment: int, rows: list[tuple[str, str, s
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(parts=some_parts, large_rows=st.integers(2, 12), n_before=st.integers(1, 8))
 def test_merging_parts_leaves_what_stands(parts: list[tuple[int, list[Any]]], large_rows: int, n_before: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -145,8 +140,8 @@ def test_a_part_that_appears_meanwhile_is_kept(warehouse: Warehouse, quick: None
     monkeypatch.undo()
 
     assert ["a", "b", "c", "very late"] == sorted(actual["run_id"] for actual in stored(warehouse.store, "runs"))
-    warehouse.compact(grace_s=0)
-    warehouse.compact(grace_s=0)
+    for _ in range(2):
+        warehouse.compact(grace_s=0)
     assert ["very late", "a", "b", "c"] == [actual["run_id"] for actual in stored(warehouse.store, "runs")]
 
 

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 import sql
-from tests.kit import row, rows_in
-from warehouse import Reader, Warehouse
+from tests.kit import reading, row, rows_in, written
+from warehouse import Reader
 from warehouse.columns import COLUMNS
 from warehouse.tables import TABLES
 
@@ -26,41 +26,33 @@ INTERNAL = {"published_parts", "published_from"}
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    warehouse = Warehouse(tmp_path_factory.mktemp("warehouse"))
-    warehouse.write("runs", [row("runs", command="run")])
-    warehouse.publish()
-    with warehouse.reader() as reader:
+    with reading(tmp_path_factory.mktemp("warehouse"), {"runs": [row("runs", command="run")]}) as reader:
         yield reader
 
 
-def columns_of(reader: Reader, table_name: str) -> set[str]:
-    rows = reader.rows("select column_name from information_schema.columns where table_name = ?", [table_name])
-    return {each["column_name"] for each in rows}
+@pytest.fixture(scope="module")
+def columns(published: Reader) -> dict[str, set[str]]:
+    """The columns of each published table and view."""
+    query = "select table_name, list(column_name) from information_schema.columns group by all"
+    return {name: set(of_table) for name, of_table in published.table(query)[1]}
 
 
-def test_the_promised_columns_are_there(published: Reader) -> None:
-    lacking = [(name, each) for name, of in PROMISED.items() for each in {*of.split()} - columns_of(published, name)]
+def test_the_promised_columns_are_there(columns: dict[str, set[str]]) -> None:
     assert 14 == len(PROMISED)
-    assert [] == lacking
+    assert [] == [(name, each) for name, of in PROMISED.items() for each in {*of.split()} - columns[name]]
 
 
 def test_every_table_view_and_column_says_in_the_database_what_it_is(published: Reader) -> None:
-    silent = published.rows(
-        """
+    _, silent = published.table("""
         select table_name as name, null as part, comment from duckdb_tables() where database_name = 'published'
         union all
         select view_name, null, comment from duckdb_views() where database_name = 'published' and not internal
         union all
         select table_name, column_name, comment from duckdb_columns()
         where database_name = 'published' and schema_name = 'main' and not internal
-        """
-    )
+    """)
 
-    assert [] == [
-        (each["name"], each["part"])
-        for each in silent
-        if each["name"] not in INTERNAL and not (each["comment"] or "").strip()
-    ]
+    assert [] == [each for each in silent if each[0] not in INTERNAL and not (each[2] or "").strip()]
 
 
 def test_every_table_and_model_is_in_the_database_and_users_see_tables_and_marts_alone(published: Reader) -> None:
@@ -95,16 +87,16 @@ def test_every_column_of_the_contracts_has_a_meaning_and_is_used() -> None:
     assert set(COLUMNS) == used
 
 
-def test_every_column_that_schema_yml_describes_exists(published: Reader) -> None:
-    described = [(model.name, column) for model in KEPT for column in model.columns]
-    assert [] == [(name, column) for name, column in described if column not in columns_of(published, name)]
+def test_every_column_that_schema_yml_describes_exists(columns: dict[str, set[str]]) -> None:
+    described = {model.name: {*model.columns} for model in KEPT if model.columns}
+    assert [] == [(name, each) for name, of_model in described.items() for each in of_model - columns[name]]
 
 
-def test_no_table_that_holds_a_text_of_a_task_holds_its_canary(published: Reader) -> None:
+def test_no_table_that_holds_a_text_of_a_task_holds_its_canary(columns: dict[str, set[str]]) -> None:
     texts = {"prompt", "content", "title", "text", "response_text", "scratchpad"}
-    tables = {*TABLES, *(model.name.rpartition(".")[2] for model in sql.models())}
 
-    assert [] == [name for name in tables if "canary" in (each := columns_of(published, name)) and each & texts]
+    assert {*TABLES} <= columns.keys()
+    assert [] == [name for name, of_table in columns.items() if "canary" in of_table and of_table & texts]
 
 
 OLDEST_CLIENT = ["--with", "duckdb==1.2.2", "--with", "pytz"]
@@ -120,8 +112,7 @@ for schema, name in client.execute("select table_schema, table_name from informa
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("uv") is None, reason="needs uv, to get the oldest client")
 def test_the_oldest_client_reads_every_table_and_view(tmp_path: Path) -> None:
-    warehouse = Warehouse(tmp_path)
-    warehouse.write("runs", [row("runs", run_id="a-run")])
+    warehouse = written(tmp_path, {"runs": [row("runs", run_id="a-run")]})
     warehouse.publish()
     query = "select concat(table_schema, '.', table_name) as name from information_schema.tables where table_catalog = "
     held = {each["name"] for each in rows_in(warehouse.root, f"{query}current_database()")}

@@ -4,7 +4,7 @@ import json
 import random
 import resource
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.kit import Patch, response, row, rows_in, verdict
+from tests.kit import Patch, one_line, response, row, rows_in, verdict
 from tests.warehouse.parts import DAMAGES, flip, rows_of, without_marts
 from warehouse import Warehouse, WarehouseError
 from warehouse.columns import COLUMNS
@@ -133,16 +133,34 @@ def test_rows_that_came_after_a_damaged_part_stand_before_its_restored_ones(ware
         assert 4 == reader.value("select count(*) from runs")
 
 
-def test_a_failed_row_comes_back_behind_a_decision_of_an_earlier_part(warehouse: Warehouse, quick: None) -> None:
+def failed_rows(warehouse: Warehouse) -> list[Path]:
+    """Rows that failed behind a decision of an earlier part, in damaged parts."""
     for status in ("timeout", "ok", "refused"):
         warehouse.write("responses", [response("t", status=status), response(f"{status}", status="timeout")])
     warehouse.publish()
-    before = rows_of(warehouse)
-    for part in warehouse.store.standing("responses")[1:]:
-        flip(part.path)
+    return [part.path for part in warehouse.store.standing("responses")[1:]]
+
+
+def last_of_its_kind(warehouse: Warehouse) -> list[Path]:
+    """A merged part that is the last of those it replaced."""
+    for outcome in ("running", "done") * 2:
+        warehouse.write("runs", [row("runs", run_id="r", outcome=outcome)])
+    warehouse.publish()
+    warehouse.compact()
+    return [part.path for part in warehouse.store.standing("runs")]
+
+
+@pytest.mark.parametrize("fill", [failed_rows, last_of_its_kind])
+def test_restored_rows_count_as_before(
+    warehouse: Warehouse, quick: None, fill: Callable[[Warehouse], list[Path]]
+) -> None:
+    victims, before = fill(warehouse), rows_of(warehouse)
+    for path in victims:
+        flip(path)
     warehouse.verify()
 
     assert before == rows_of(warehouse) == rebuilt(warehouse)
+    assert [] == warehouse.losses()
 
 
 # merged parts and manifests
@@ -159,21 +177,6 @@ def test_a_part_damaged_before_a_compaction_is_restored(warehouse: Warehouse, qu
 
     assert any(victim.name in line for line in lines_of(warehouse))
     assert before == rows_of(warehouse) == rebuilt(warehouse)
-
-
-def test_a_merged_part_that_is_the_last_of_those_it_replaced_is_restored(warehouse: Warehouse, quick: None) -> None:
-    for _ in range(2):
-        for status in ("running", "done"):
-            warehouse.write("runs", [row("runs", run_id="r", outcome=status)])
-    warehouse.publish()
-    before = rows_of(warehouse)
-    warehouse.compact()
-    (merged,) = warehouse.store.standing("runs")
-    flip(merged.path)
-    warehouse.verify()
-
-    assert before == rows_of(warehouse) == rebuilt(warehouse)
-    assert [] == warehouse.losses()
 
 
 @pytest.mark.parametrize("what", ["a flipped bit", "deleted"])
@@ -244,16 +247,6 @@ def test_rows_that_nothing_restores_are_lost_until_they_come_or_are_accepted(war
     assert not warehouse.losses()
 
 
-def test_a_database_with_damaged_blocks_restores_nothing(warehouse: Warehouse, quick: None) -> None:
-    filled(warehouse)
-    flip(warehouse.database, 12_288 + 5_000)
-    flip(warehouse.store.standing("labels")[0].path)
-    warehouse.verify()
-
-    assert [1] == [loss.n_rows for loss in warehouse.losses() if loss.table == "labels"]
-    assert is_database_whole(warehouse.database)
-
-
 # the database
 
 
@@ -277,30 +270,25 @@ def test_every_flipped_bit_of_a_database_is_found(warehouse: Warehouse, monkeypa
         assert not is_database_whole(warehouse.database), cut
 
 
-def test_whoever_reads_a_damaged_database_is_told_what_to_do(warehouse: Warehouse, quick: None) -> None:
-    filled(warehouse)
-    content = warehouse.database.read_bytes()
-    for block in range(12_288, len(content), 262_144):
-        flip(warehouse.database, block + 4_000)
-
-    with pytest.raises(WarehouseError, match=r"is damaged.*`prbench aggregate` rebuilds it") as caught:
-        rows_of(warehouse)
-    assert 1 == len(str(caught.value).splitlines())
-
-
-def test_a_database_whose_damage_shows_on_adding_is_built_anew_from_parts(warehouse: Warehouse, quick: None) -> None:
+@pytest.mark.parametrize("is_added_to", [True, False])
+def test_a_damaged_database_is_refused_restores_nothing_and_is_built_anew_from_parts(
+    warehouse: Warehouse, quick: None, is_added_to: bool
+) -> None:
     before = filled(warehouse)
-    content = warehouse.database.read_bytes()
     assert before == rows_of(warehouse)  # what is published is known, so that the file is not looked at again
-    for block in range(12_288, len(content), 262_144):
+    for block in range(12_288, warehouse.database.stat().st_size, 262_144):
         flip(warehouse.database, block + 4_000)
     flip(warehouse.store.standing("labels")[0].path)
-    warehouse.write("labels", [row("labels", benchmark="other", field="Law", kind="k", label="new")])
-    warehouse.publish()
+    with pytest.raises(WarehouseError, match=one_line("`prbench aggregate` rebuilds it")) as caught:
+        rows_of(warehouse)
+    assert "is damaged" in str(caught.value)
+    if is_added_to:
+        warehouse.write("labels", [row("labels", benchmark="other", field="Law", kind="k", label="new")])
+    warehouse.publish() if is_added_to else warehouse.verify()
 
     assert is_database_whole(warehouse.database)
-    assert 3 == len(rows_of(warehouse)["labels"])
-    assert [1] == [loss.n_rows for loss in warehouse.losses()]
+    assert 2 + is_added_to == len(rows_of(warehouse)["labels"])
+    assert [("labels", 1)] == [(loss.table, loss.n_rows) for loss in warehouse.losses()]
 
 
 @pytest.mark.parametrize("key", ["merged", "retired"])

@@ -68,32 +68,24 @@ def test_several_runs_are_at_work_at_once_and_who_wants_to_be_alone_waits(wareho
 def test_a_run_is_refused_in_one_line_while_somebody_is_alone(warehouse: Warehouse, start: Start) -> None:
     process = holding(start, ALONE, warehouse)
 
-    assert f"process {process.pid} is at work" in refusal(warehouse.writing())
-    assert f"process {process.pid} is at work" in refusal(warehouse.alone())
+    for lock in (warehouse.writing(), warehouse.alone()):
+        assert f"process {process.pid} is at work" in refusal(lock)
     kill(process)
     with warehouse.writing():
         pass
 
 
-def test_there_is_one_night_beside_whom_runs_go_on(warehouse: Warehouse, start: Start) -> None:
+def test_there_is_one_night_beside_whom_runs_go_on_and_who_waits_is_next(warehouse: Warehouse, start: Start) -> None:
     process = holding(start, A_NIGHT, warehouse)
+    waiting = start(A_NIGHT.replace("wait=False", "wait=True"), warehouse.root)
 
     assert f"process {process.pid} is at work" in refusal(warehouse.only_one("night", wait=False))
     with warehouse.writing(), warehouse.only_one("another", wait=False):
         pass
     kill(process)
-    with warehouse.only_one("night", wait=False):
-        assert f"{os.getpid()}\n" == (warehouse.root / "night.lock").read_text(encoding="utf-8")
-
-
-def test_who_waits_to_be_the_only_one_gets_his_turn_when_the_holder_ends(warehouse: Warehouse, start: Start) -> None:
-    process = holding(start, A_NIGHT, warehouse)
-    waiting = start(A_NIGHT.replace("wait=False", "wait=True"), warehouse.root)
-    assert f"process {process.pid} is at work" in refusal(warehouse.only_one("night", wait=False))
-    kill(process)
     assert waiting.stdout is not None
-
     assert "held\n" == waiting.stdout.readline()
+    assert f"{waiting.pid}\n" == (warehouse.root / "night.lock").read_text(encoding="utf-8")
 
 
 def test_a_killed_run_can_be_told_from_one_that_goes_on(warehouse: Warehouse, start: Start) -> None:

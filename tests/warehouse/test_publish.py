@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 import sql
@@ -16,76 +15,53 @@ from tests.warehouse.parts import put_of_old
 from warehouse import Warehouse
 from warehouse.tables import TABLES
 
-Row = dict[str, Any]
 
-
-def run_row(run_id: str, command: str) -> Row:
-    return row("runs", run_id=run_id, command=command)
-
-
-def write(warehouse: Warehouse, table_name: str, rows: list[Row]) -> str:
+def write_run(warehouse: Warehouse, run_id: str, command: str = "run") -> None:
     """Write a part that is certainly newer than the ones before: names begin with the millisecond."""
     time.sleep(0.002)
-    return str(warehouse.write(table_name, rows))
+    warehouse.write("runs", [row("runs", run_id=run_id, command=command)])
 
 
-def state(warehouse: Warehouse) -> dict[str, list[Row]]:
+def runs(warehouse: Warehouse, column: str = "run_id") -> list[Any]:
     warehouse.publish()
-    with warehouse.reader() as reader:
-        return {name: reader.rows(f"from {name} order by all") for name in ("runs", "responses", "published_parts")}
+    return [value for (value,) in values_in(warehouse.root, f"select {column} from runs order by all")]
 
 
 def test_content_that_is_written_again_is_the_newest(warehouse: Warehouse) -> None:
     for command in ("first", "second", "first"):
-        write(warehouse, "runs", [run_row("r", command)])
+        write_run(warehouse, "r", command)
 
-    assert ["first"] == [each["command"] for each in state(warehouse)["runs"]]
-
-
-# damage
+    assert ["first"] == runs(warehouse, "command")
 
 
 def test_a_kill_while_publishing_leaves_the_file_and_the_next_one_whole(warehouse: Warehouse, start: Start) -> None:
-    write(warehouse, "runs", [run_row("r", "run")])
+    write_run(warehouse, "r")
     warehouse.publish()
     before = warehouse.database.read_bytes()
-    write(warehouse, "runs", [run_row("s", "run")])
+    write_run(warehouse, "s")
     process = start("import sys; from warehouse import Warehouse; Warehouse(sys.argv[1]).publish()", warehouse.root)
     until(lambda: list(warehouse.root.glob(".*.tmp")), every_s=0.0005)
     process.kill()
     process.wait()
 
     assert before == warehouse.database.read_bytes()
-    assert ["r", "s"] == [each["run_id"] for each in state(warehouse)["runs"]]
-
-
-# readers
-
-
-def test_nothing_can_be_written_through_a_reader(warehouse: Warehouse) -> None:
-    write(warehouse, "runs", [run_row("r", "run")])
-    warehouse.publish()
-
-    with warehouse.reader() as reader, pytest.raises(duckdb.Error, match="read-only"):
-        reader.rows("delete from runs")
+    assert ["r", "s"] == runs(warehouse)
 
 
 def test_a_path_with_quotes_and_spaces_is_a_path(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path / 'it\'s "here" [1]*')
-    write(warehouse, "runs", [run_row("r", "run")])
+    write_run(warehouse, "r")
 
-    assert ["r"] == [each["run_id"] for each in state(warehouse)["runs"]]
+    assert ["r"] == runs(warehouse)
 
 
 PUBLISH_OWN = """
 import sys
 from tests.kit import row
 from warehouse import Warehouse
-
-warehouse = Warehouse(sys.argv[1])
 for i in range(3):
-    warehouse.write("runs", [row("runs", run_id=f"{sys.argv[2]}-{i}")])
-    warehouse.publish()
+    Warehouse(sys.argv[1]).write("runs", [row("runs", run_id=f"{sys.argv[2]}-{i}")])
+    Warehouse(sys.argv[1]).publish()
 """
 
 
@@ -94,7 +70,7 @@ def test_two_processes_that_publish_at_once_lose_nothing(warehouse: Warehouse, s
     processes = [start(PUBLISH_OWN, warehouse.root, name) for name in ("a", "b")]
 
     assert [0, 0] == [process.wait(120) for process in processes]
-    assert [f"{name}-{i}" for name in ("a", "b") for i in range(3)] == [r["run_id"] for r in state(warehouse)["runs"]]
+    assert [f"{name}-{i}" for name in ("a", "b") for i in range(3)] == runs(warehouse)
 
 
 def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(warehouse: Warehouse, quick: None) -> None:

@@ -1,7 +1,7 @@
 -- One row: cost and length of a model run on a task set.
 --
--- Cost of the responses and verdicts, length of the responses, and a flag for
--- any verdict: a model run may have all its verdicts on other task sets.
+-- The cost of its responses and verdicts there, the mean length of the responses,
+-- and whether any of them has a verdict; all its verdicts may be outside the set.
 --
 -- built as: table
 -- depends on: intermediate.response_points, intermediate.task_set_members, responses

@@ -45,7 +45,7 @@ counted as (
 ),
 
 uncovered as (
-    -- Tasks of figures with sampled labels with a response that no sheet covers.
+    -- Tasks with a response that no sheet covers, of figures with sampled labels.
     select counted.figure_id, count(distinct figure_values.task_id) as n_tasks_uncovered
     from counted
     inner join intermediate.figure_values using (figure_id)

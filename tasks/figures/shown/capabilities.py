@@ -38,7 +38,7 @@ _SCORES = Figure(
 CANDIDATES = Figure(
     "weakness_candidates",
     "Candidates for weaknesses",
-    "Numbers of capabilities in which a model was found weak on one half of the tasks, and in which that was "
+    "How many capabilities a model was found weak in on one half of the tasks, and how many of these the other half "
     "confirmed.",
     columns("compared_model n_candidates n_confirmed"),
     given={"model": ""},

@@ -202,8 +202,8 @@ _OBJECTIONS = Figure(
     "review_objections",
     "Criteria with objections",
     "Criteria that a person disagrees with or that fail a check, those with the most objections first, with the "
-    "reasons and what verdicts say of the same criterion: never or always met, graders disagree, or suspect, since its "
-    "points correlate negatively with the rest of its task.",
+    "reasons and findings from verdicts: always met, never met, graders disagree, or suspect (its points correlate "
+    "negatively with the rest of its task).",
     columns("task_id title severity reviewer review_check explanation better_wording findings"),
     given={"n_criteria": None},
     is_table=True,

@@ -402,7 +402,7 @@ def _add_grading(
     imported: ImportedLog, job: Job, logged: LoggedResponse, grading: Grading, response: Row, judge: str,
     criteria: Criteria,
 ) -> bool:  # fmt: skip
-    """Add the verdicts of a grading; return False if it names no criterion: then its scores are not of a rubric."""
+    """Add the verdicts of a grading. Return False if it names no criterion: its scores are not about a rubric."""
     matches = list(matched(criteria, logged.where, response["task_id"], grading.decisions))
     if not matches:
         return False

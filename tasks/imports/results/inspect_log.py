@@ -229,7 +229,7 @@ def _gradings(spec: Row, sample: Row) -> Iterator[Grading]:
         is_only = len(with_decisions) == 1 or certain == {name}
         label = judge if is_only else f"{judge} ({name})" if judge else name
         stated = {records.PRIMARY: value} | {other: scores[other].get("value") for other in _OURS if other in scores}
-        # Of several values, those with our names count, else the only one that is called a score.
+        # Of several values, take those with our names, else the only one whose name ends with `_score`.
         inner = as_mapping(value)
         called = [each for known, each in inner.items() if known.endswith("_score")]
         ours = {known: inner[known] for known in _OURS if known in inner}

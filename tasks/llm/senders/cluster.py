@@ -282,9 +282,9 @@ class SenderProcess:
     ) -> None:
         """Begin these attempts (number, call, parameters), and end the cancelled ones.
 
-        `heard_at_s` is the time, by this process's clock, of the last sign of life that the driver had before it sent
-        this message. After a longer silence the driver has given up this sender, and other senders make the attempts; a
-        process that was stopped or cut off must not begin them later.
+        `heard_at_s` is when the driver had last heard from this process, by this process's clock. If it is too long
+        ago, because this process was stopped or cut off, the driver has given the attempts to other senders, so they
+        must not begin here.
         """
         if time.monotonic() < heard_at_s + SILENCE_S:
             for number, call, parameters in attempts:

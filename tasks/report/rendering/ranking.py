@@ -161,10 +161,10 @@ def _leader(split: str, rows: Rows) -> str:
     best = min(row["rank"] for row in rows)
     first = [row for row in rows if row["rank"] == best]
     tied = [row["model"] for row in rows if row["rank"] != best and row["rank_low"] == 1]
-    verb = "leads" if len(first) == 1 else "lead"
-    ties = f"tied with {some(tied, _NAMED)}" if tied else "no other model is tied"
+    alone = "the only model" if len(rows) == 1 else "no other model is tied"
+    ties = f"tied with {some(tied, _NAMED)}" if tied else alone
     names = some((row["model"] for row in first), _NAMED)
-    return f"{names} {verb} on {split} with {number(first[0]['mean_score'])} ({ties})"
+    return f"{names} {'leads' if len(first) == 1 else 'lead'} on {split} with {number(first[0]['mean_score'])} ({ties})"
 
 
 def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:

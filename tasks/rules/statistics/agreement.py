@@ -43,7 +43,7 @@ Measure = Callable[[Floats], Floats]
 _CELLS_AT_A_TIME = 400
 """Columns of a matrix product: table cells of figures."""
 _NOTHING = 1e-12
-"""Share of all pairs below which their number is only a rounding error."""
+"""A smaller share of all pairs is only a rounding error."""
 VOTES_METHOD = "effective-votes-1"
 """The name of the method of effective votes, stored with figures; increase the number when the method changes."""
 _NO_VARIANCE = 1e-9

@@ -220,7 +220,7 @@ SMALL = 50
 FEW_OTHERS = 10
 """Number of tasks that differ from the most common value below which it is not promised either (rare mistakes)."""
 FEWEST_OTHERS = 5
-"""Number of tasks that differ from the most common value below which the spread is unknown: there is no interval."""
+"""An interval needs at least so many tasks with another value than the most common one; the spread is unknown else."""
 _SAMPLED_AT_A_TIME = 1_000
 _FIGURES_AT_A_TIME = 100
 _SAME = 1e-9

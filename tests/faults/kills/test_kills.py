@@ -13,17 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.faults.behaviours import (
-    Behaviour,
-    HttpResponse,
-    Request,
-    is_judge_request,
-    seeded_faults,
-    slowed,
-    well_behaved,
-)
+from tests.faults.behaviours import seeded_faults, slowed
 from tests.faults.kills.starting import TICK_S, Run, Stages, configured, recorded, started_stages, tables
-from tests.faults.server import FaultServer
+from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.kit import rows_in, until
 from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse
@@ -131,10 +123,6 @@ def stages() -> Stages:
     return started_stages()
 
 
-def taking(delay_s: float) -> Behaviour:
-    return lambda request, number: HttpResponse(well_behaved(request, number).text, delay_s=delay_s)
-
-
 def outcomes(warehouse: Path) -> list[str]:
     return [row["outcome"] for row in rows_in(warehouse, "select outcome from runs order by started_at")]
 
@@ -142,7 +130,7 @@ def outcomes(warehouse: Path) -> list[str]:
 def is_complete(warehouse: Path) -> bool:
     rows = tables(warehouse)
     statuses = Counter(row["status"] for name in ("responses", "verdicts") for row in rows[name])
-    return statuses.keys() == {"ok", "met", "unmet"} and (statuses["ok"], statuses.total()) == (N_RESPONSES, N_ROWS)
+    return (statuses["ok"], statuses["met"] + statuses["unmet"], statuses.total()) == (N_RESPONSES, 392, N_ROWS)
 
 
 def assert_one_line(run: Run, *parts: str) -> None:
@@ -152,7 +140,7 @@ def assert_one_line(run: Run, *parts: str) -> None:
 
 
 def test_two_runs_at_once_share_the_work_and_make_no_call_twice(stages: Stages, tmp_path: Path) -> None:
-    with FaultServer(taking(0.05)) as server:
+    with FaultServer(slowed(0.05, well_behaved)) as server:
         data = configured(tmp_path, server.api_base)
         first = stages.start(tmp_path, data)
         until(lambda: len(server.book) > 5)
@@ -171,7 +159,7 @@ def test_two_runs_at_once_share_the_work_and_make_no_call_twice(stages: Stages, 
 
 
 def test_a_run_goes_on_with_what_a_killed_one_at_its_side_had_in_hand(stages: Stages, tmp_path: Path) -> None:
-    with FaultServer(taking(1.0)) as server:
+    with FaultServer(slowed(1.0, well_behaved)) as server:
         data = configured(tmp_path, server.api_base)
         first = stages.start(tmp_path, data)
         until(lambda: server.in_hand == 8)
@@ -190,10 +178,8 @@ def test_a_run_goes_on_with_what_a_killed_one_at_its_side_had_in_hand(stages: St
 @pytest.mark.long
 def test_a_clock_that_jumps_back_between_two_runs_loses_and_doubles_nothing(stages: Stages, tmp_path: Path) -> None:
     def fails_at_times(request: Request, number: int) -> HttpResponse:
-        text = request["messages"][0]["content"]
-        if is_judge_request(request) and sum(map(ord, text)) % 3 == 0:
-            return HttpResponse("no verdict")
-        return well_behaved(request, number)
+        fails = is_judge_request(request) and sum(map(ord, request["messages"][0]["content"])) % 3 == 0
+        return HttpResponse("no verdict") if fails else well_behaved(request, number)
 
     with FaultServer(fails_at_times) as server:
         data = configured(tmp_path, server.api_base)
@@ -211,7 +197,7 @@ def test_a_clock_that_jumps_back_between_two_runs_loses_and_doubles_nothing(stag
 
 
 def test_a_disk_that_is_full_for_the_ledger_costs_no_recorded_reply(stages: Stages, tmp_path: Path) -> None:
-    with FaultServer(taking(0.02)) as server:
+    with FaultServer(slowed(0.02, well_behaved)) as server:
         data = configured(tmp_path, server.api_base)
         run = stages.start(tmp_path, data, file_bytes_when_calling=100_000)
         assert 1 == run.wait()

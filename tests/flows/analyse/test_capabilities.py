@@ -124,10 +124,8 @@ def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confi
     members = defaultdict(set)
     for row in command.sql("select node_id, task_id, criterion_id from capability_members"):
         members[row["node_id"]].add(row["criterion_id"])
-    right = {
-        (each["model"], each["criterion"]): each["criteria_met"] != each["criterion"].endswith("-c7")
-        for each in planted.verdicts
-    }
+    decided = {(each["model"], each["criterion"]): each["criteria_met"] for each in planted.verdicts}
+    right = {cell: is_met != cell[1].endswith("-c7") for cell, is_met in decided.items()}
     for row in command.sql("from capability_scores"):
         of_tasks = defaultdict(list)
         for criterion in members[row["node_id"]]:

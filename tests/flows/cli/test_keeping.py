@@ -96,16 +96,13 @@ def test_a_run_in_progress_a_killed_one_and_a_finished_one_are_distinguished(fol
 
 def test_a_run_with_exit_code_3_says_which_stages_caused_it(job: Job, capsys: Printed) -> None:
     loud = job.model_copy(update={"is_quiet": False})
-    reports = [
-        StageReport("ingest", is_below_bar=True, warnings=["a task is left out"]),
-        StageReport("judge"),
-        StageReport("coverage", is_below_bar=True),
-    ]
-    explain_exit(Execution(loud, "below_bar", reports))
+    warned = StageReport("ingest", is_below_bar=True, warnings=["a task is left out"])
+    covered = StageReport("coverage", is_below_bar=True)
+    reports = [warned, StageReport("judge"), covered]
     why = "quality or coverage below the configured minimum, or damaged data"
-    assert f"exit code 3 ({why}): ingest, coverage; see the warnings above\n" == capsys.readouterr().err
-    explain_exit(Execution(loud, "below_bar", [StageReport("check", is_below_bar=True)]))
-    assert f"exit code 3 ({why}): check\n" == capsys.readouterr().err
+    for given, line in ((reports, "ingest, coverage; see the warnings above"), ([covered], "coverage")):
+        explain_exit(Execution(loud, "below_bar", given))
+        assert f"exit code 3 ({why}): {line}\n" == capsys.readouterr().err
     explain_exit(Execution(loud, "done", [StageReport("ingest")]))
     explain_exit(Execution(job, "below_bar", reports))
     assert "" == capsys.readouterr().err

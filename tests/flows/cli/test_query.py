@@ -16,32 +16,22 @@ import pytest
 from flows.cli.output import show_table
 from sql.cookbook import recipes
 from tests.flows.conftest import PRBENCH, PROJECT, Command, Run
-from tests.kit import Patch, Printed, row, until
+from tests.kit import Patch, Printed, row, until, written
 from warehouse import Warehouse
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("warehouse")
-    warehouse = Warehouse(folder)
-    warehouse.write("runs", [row("runs", command="run")])
-    warehouse.write("verdicts", [
-        row("verdicts", verdict_id=f"v{i}", criterion_id=f"c{i}", model="a-model", status=status, error=error)
-        for i, (status, error) in enumerate([("met", None), ("server_error", "503"), ("server_error", "503")])
-    ])  # fmt: skip
-    warehouse.publish()
+    written(folder, {"runs": [row("runs", command="run")]}).publish()
     return folder
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "create table t as select 1", "delete from runs", "update runs set command = ''",
-        "copy runs to 'out.csv'", "attach 'other.duckdb' as other", "export database 'out'",
-        "select * from read_text('/etc/hostname')", "set enable_external_access = true", "install httpfs",
-        "", ";", "select", "select * from nowhere",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("query", [
+    "create table t as select 1", "delete from runs", "update runs set command = ''", "copy runs to 'out.csv'",
+    "attach 'other.duckdb' as other", "export database 'out'", "select * from read_text('/etc/hostname')",
+    "set enable_external_access = true", "install httpfs", "", ";", "select", "select * from nowhere",
+])  # fmt: skip
 def test_what_writes_is_refused(folder: Path, query: str, run_here: Run, tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.chdir(tmp_path)
     before = (folder / "prbench.duckdb").read_bytes()

@@ -18,8 +18,7 @@ from flows.cli.output import show, show_table
 from tasks.console import Tally, advance, guard_log_records, notice, progress, shown_visibly
 from tasks.rules.text.characters import visible
 from tests.flows.conftest import PRBENCH, Run
-from tests.kit import Patch, Printed, row
-from warehouse import Warehouse
+from tests.kit import Patch, Printed, row, written
 
 TITLE = "\x1b]0;owned\x07"
 CLEAR = "\x1b[2J"
@@ -37,9 +36,7 @@ def commands_in(shown: str) -> list[str]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("warehouse")
-    warehouse = Warehouse(folder)
-    warehouse.write("runs", [row("runs", command=EVIL)])
-    warehouse.publish()
+    written(folder, {"runs": [row("runs", command=EVIL)]}).publish()
     return folder
 
 
@@ -87,13 +84,10 @@ def test_machines_get_every_character(
     assert 0 == main([*command, "-o", str(file)])
     assert 0 == main(command)
     piped = capfdbinary.readouterr().out
-    wanted = {
-        "csv": f"command\n{EVIL}\n",
-        "json": json.dumps([{"command": EVIL}], ensure_ascii=False, indent=2) + "\n",
-        "jsonl": json.dumps({"command": EVIL}, ensure_ascii=False) + "\n",
-    }[file_format]
-    assert wanted.encode() == piped
-    assert wanted.encode() == file.read_bytes()
+    of_rows = json.dumps([{"command": EVIL}], ensure_ascii=False, indent=2)
+    of_line = json.dumps({"command": EVIL}, ensure_ascii=False)
+    wanted = {"csv": f"command\n{EVIL}", "json": of_rows, "jsonl": of_line}[file_format]
+    assert f"{wanted}\n".encode() == piped == file.read_bytes()
 
 
 def test_tables_and_markdown_are_for_people_in_a_pipe_too(capsys: Printed) -> None:

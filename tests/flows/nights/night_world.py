@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.faults.anything import Plain
 from tests.faults.behaviours import prompt_of
-from tests.faults.server import Entry, FaultServer, HttpResponse, Request, is_judge_request, meets, well_behaved
+from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, meets, well_behaved
 from tests.flows.conftest import CONCURRENCY, PROJECT, Command, Done
 from tests.kit import endpoint
 from tests.tasks.alerts.servers import Hook
@@ -62,14 +62,9 @@ class Seen:
     """A night from the outside: the command's output, the calls, the messages to receivers, and the pings."""
 
     output: Done
-    entries: Sequence[Entry]
+    calls: Sequence[Request]
     messages: Sequence[dict[str, Any]]
     n_pings: int
-
-    @property
-    def calls(self) -> list[Request]:
-        """The requests."""
-        return [entry.request for entry in self.entries]
 
     @property
     def sampled(self) -> list[str]:
@@ -131,12 +126,10 @@ class NightWorld:
     def watched(self, *arguments: str, code: int = 0, **weather: Any) -> Seen:
         """A command in this process, with all that it brought about."""
         self.server.behaviour = Weather(**weather)
-        before = len(self.server.entries), len(self.receiver.seen), len(self.switch.seen)
+        n_calls, n_messages, n_pings = len(self.server.book), len(self.receiver.seen), len(self.switch.seen)
         output = self.command(*arguments, "--warehouse", "data", code=code)
-        return Seen(
-            output, self.server.entries[before[0] :], [call.json for call in self.receiver.seen[before[1] :]],
-            len(self.switch.seen) - before[2],
-        )  # fmt: skip
+        messages = [call.json for call in self.receiver.seen[n_messages:]]
+        return Seen(output, self.server.book[n_calls:], messages, len(self.switch.seen) - n_pings)
 
 
 @contextmanager

@@ -170,13 +170,10 @@ def test_a_time_of_day_is_the_next_one(text: str, stops: datetime) -> None:
     assert stops == stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=BERLIN))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "06:30", "6:30", "2026-11-23", "2026-11-23T06:30", "2026-11-23 06:30", "2026-11-23T06:30:15", "20261123T0630",
-        "2026-11-23T06:30:15.5", "2026-11-23 06:30:15,250+01:00", "2026-11-23T06:30Z", "2026-W48-1T06:30", "2026W481",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "06:30", "6:30", "2026-11-23", "2026-11-23T06:30", "2026-11-23 06:30", "2026-11-23T06:30:15", "20261123T0630",
+    "2026-11-23T06:30:15.5", "2026-11-23 06:30:15,250+01:00", "2026-11-23T06:30Z", "2026-W48-1T06:30", "2026W481",
+])  # fmt: skip
 def test_prefects_forms_accept_every_stop_time_of_the_command(text: str) -> None:
     assert 2026 == stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=UTC)).year
     assert re.search(STOP_TIME, text)

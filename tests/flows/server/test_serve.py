@@ -100,7 +100,9 @@ class Served:
 @pytest.fixture(scope="module")
 def served(world: NightWorld) -> Iterator[Served]:
     """The server, once everything is served there; the last test ends it."""
-    with serving(world.command.folder, "--port", str(free_port()), "--warehouse", "data") as (process, log):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with serving(world.command.folder, "--port", str(port), "--warehouse", "data") as (process, log):
         until(lambda: "to start one now" in log.read_text() or process.poll() is not None)
         assert process.poll() is None, log.read_text()
         at, secret = re.findall(r"Prefect: (\S+), the password is in (\S+)", log.read_text())[0]
@@ -111,12 +113,6 @@ def served(world: NightWorld) -> Iterator[Served]:
             # A night a minute would take the time of the other tests.
             api.set_clock("nightly", "pause")
             yield Served(api, process, log)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-        return port
 
 
 @contextmanager

@@ -169,18 +169,14 @@ class _Figure:
         weight = [self._importance(cell) for cell in cells]
         n_negative = sum(self.contribution[cell] < 0 for cell in cells)
         is_split = min(n_negative, len(cells) - n_negative) >= 10
-        signs = [
-            [float(self.contribution[cell] >= 0), float(self.contribution[cell] < 0)] if is_split else [1.0]
-            for cell in cells
-        ]
-        power = 0.0
+        positive = [float(self.contribution[cell] >= 0) for cell in cells]
+        signs = [[each, 1.0 - each] if is_split else [1.0] for each in positive]
+        with_judge = [[*x, self.judge[cell]] for x, cell in zip(signs, cells, strict=True)]
         label = [self.labels[cell][0] for cell in cells]
-        if uses_judge:
-            design = [[*x, self.judge[cell]] for x, cell in zip(signs, cells, strict=True)]
-            power = min(max(_fit(design, label, weight)[-1], 0.0), 1.0)
+        power = min(max(_fit(with_judge, label, weight)[-1], 0.0), 1.0) if uses_judge else 0.0
         rest = [y - power * self.judge[cell] for y, cell in zip(label, cells, strict=True)]
         constants = _fit(signs, rest, weight)
-        design = [[*x, self.judge[cell]] for x, cell in zip(signs, cells, strict=True)] if power > 0 else signs
+        design = with_judge if power > 0 else signs
         residual = [r - sum(a * b for a, b in zip(x, constants, strict=True)) for r, x in zip(rest, signs, strict=True)]
         values, spread = dict(self.offset), dict(self.offset)
         for task in self.offset:

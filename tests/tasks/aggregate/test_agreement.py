@@ -30,13 +30,9 @@ SETS = {
     **{name: tuple(AS_BINARY if each == "tern" else each for each in of) for name, of in MAJORITIES.items()},
 }  # fmt: skip
 GRADERS = ("a-judge", "judge-b", "people", "tern", AS_BINARY, *MEMBERS)
-PAIRS = {
-    pair
-    for names in (sorted(GRADERS), SETS["a-judge (trials)"], SETS["judge-b (trials)"])
-    for pair in itertools.combinations(names, 2)
-    # Three steps are compared with three, two with two.
-    if "tern" not in pair
-}
+_TWO_STEPS = sorted({*GRADERS} - {"tern"})  # three steps are compared with three, two with two
+_TRIALS = (SETS["a-judge (trials)"], SETS["judge-b (trials)"])
+PAIRS = {pair for names in (_TWO_STEPS, *_TRIALS) for pair in itertools.combinations(names, 2)}
 CellKey = tuple[str, str]
 """(response id, criterion id)"""
 Figure = tuple[str, str, str, str]
@@ -105,11 +101,8 @@ def wanted(graded: Graded) -> Wanted:
     for (a, b), (breakdown, label) in itertools.product(PAIRS, graded.breakdowns()):
         cells = [cell for cell, values in graded.shared((a, b), breakdown, label).items() if len(values) == 2]
         if cells:
-            result[a, b, breakdown, label] = (
-                [round(2 * graded.decisions[a][cell]) for cell in cells],
-                [round(2 * graded.decisions[b][cell]) for cell in cells],
-                [graded.task_of[cell] for cell in cells],
-            )
+            of_a, of_b = ([round(2 * graded.decisions[name][cell]) for cell in cells] for name in (a, b))
+            result[a, b, breakdown, label] = (of_a, of_b, [graded.task_of[cell] for cell in cells])
     return result
 
 
@@ -137,15 +130,11 @@ def test_the_mean_of_the_tasks_macro_f1_is_that_of_scikit_learn(figures: Table, 
         for one, other, task in zip(a, b, tasks, strict=True):
             of_task[task].append((one, other))
         if key[2] == "all":
-            expected[key] = {
-                column: statistics.fmean(
-                    f1_score(*zip(*pairs, strict=True), average="macro", **of_classes) for pairs in of_task.values()
-                )
-                for column, of_classes in (
-                    ("macro_f1_task_mean", {}),
-                    ("macro_f1_task_mean_absent_as_0", {"labels": [0, 2], "zero_division": 0.0}),
-                )
-            }
+            sides = [[*zip(*pairs, strict=True)] for pairs in of_task.values()]
+            absent: dict[str, Any] = {"labels": [0, 2], "zero_division": 0.0}
+            for column, how in (("macro_f1_task_mean", {}), ("macro_f1_task_mean_absent_as_0", absent)):
+                scores = (f1_score(*each, average="macro", **how) for each in sides)
+                expected.setdefault(key, {})[column] = statistics.fmean(scores)
 
     assert [] == differing(expected, figures)
 
@@ -250,11 +239,9 @@ DECIDED = (1.0, 0.0, 1.0, 1.0)
 def small(labels: Mapping[str, tuple[float | None, ...]], n_tasks: int = 2, **of_judge: dict[str, Any]) -> Rows:
     """Tasks of as many criteria as each grader has labels, all tasks labelled alike."""
     rubrics = {f"t{i}": [(4, "Risk")] * len(next(iter(labels.values()))) for i in range(n_tasks)}
-    length = {"chars_alnum": 100}
-    graded = [
-        judged(dict.fromkeys(rubrics, of), rubrics=rubrics, of_response=length, judge=name, **of_judge.get(name, {}))
-        for name, of in labels.items()
-    ]
+    about = {"rubrics": rubrics, "of_response": {"chars_alnum": 100}}
+    graded = [judged(dict.fromkeys(rubrics, of), **about, judge=name, **of_judge.get(name, {}))
+              for name, of in labels.items()]  # fmt: skip
     verdicts = [{"verdicts": each["verdicts"]} for each in graded]
     return combined(tasks_of(rubrics), {"responses": graded[0]["responses"]}, *verdicts)
 

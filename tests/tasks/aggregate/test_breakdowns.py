@@ -81,11 +81,9 @@ def test_scores_are_equations_1_and_3_with_their_bounds(world: Rows, reader: Rea
 
 def test_each_repetition_is_scored_alone_over_the_tasks_complete_in_it(reader: Reader, figures: Figures) -> None:
     actual = {(*figures.about(each), each["trial"]): each for each in reader.rows("from trial_scores")}
-    wanted = {
-        (*about, trial): {"n_tasks": n_tasks, "mean_score": score}
-        for about in figures.all_rows()
-        for trial, (n_tasks, score) in figures.trial_scores(*about).items()
-    }
+    of_trials = ((about, figures.trial_scores(*about)) for about in figures.all_rows())
+    wanted = {(*about, trial): dict(zip(("n_tasks", "mean_score"), of, strict=True))
+              for about, trials in of_trials for trial, of in trials.items()}  # fmt: skip
 
     assert wanted.keys() == actual.keys()
     assert [] == differing(wanted, actual)
@@ -122,12 +120,9 @@ def test_the_severity_leaderboard_pools_the_gravest_criteria(reader: Reader, fig
 def mistakes_at_risk(figures: Figures, run: Any, task_set: Any) -> list[int]:
     """The mistakes in each response that could have one and is decided on all of them."""
     label = ("severity", GRAVEST["mistake"])
-    return [
-        figures.sums[run, task, label][trial][2]
-        for task, trials in figures.known(run, task_set, label, "min_normalized").items()
-        for trial, (value, *_) in trials.items()
-        if value is not None
-    ]
+    known = figures.known(run, task_set, label, "min_normalized").items()
+    decided = [(task, trial) for task, trials in known for trial, (value, *_) in trials.items() if value is not None]
+    return [figures.sums[run, task, label][trial][2] for task, trial in decided]
 
 
 # small cases
@@ -135,11 +130,9 @@ def mistakes_at_risk(figures: Figures, run: Any, task_set: Any) -> list[int]:
 
 def test_models_with_equal_means_share_a_rank_whatever_tasks_give(published: Fill) -> None:
     rubrics = {task: [(1, "Risk")] * 10 for task in "abc"}
-    of_models = [
-        judged({t: [float(i < n) for i in range(10)] for t, n in zip("abc", met, strict=True)}, model, rubrics=rubrics)
-        for model, met in {"x": (0, 0, 3), "y": (1, 1, 1), "z": (0, 1, 2)}.items()
-    ]
-    reader = published(tasks_of(rubrics), *of_models)
+    n_met = {"x": (0, 0, 3), "y": (1, 1, 1), "z": (0, 1, 2)}
+    decided = {m: {t: [1.0] * n + [0.0] * (10 - n) for t, n in zip("abc", of, strict=True)} for m, of in n_met.items()}
+    reader = published(tasks_of(rubrics), *(judged(of, model, rubrics=rubrics) for model, of in decided.items()))
     assert [(1,)] == reader.table("select distinct rank from leaderboard where is_primary")[1]
 
 
@@ -163,13 +156,11 @@ def test_a_model_that_nobody_judged_is_on_the_leaderboard_and_such_a_vintage_rep
 
 
 def test_what_an_equation_takes_from_its_definition_is_read_in_one_place() -> None:
-    texts = {str(path.relative_to(sql.FOLDER)): path.read_text() for path in sql.FOLDER.rglob("*.sql")}
+    texts = {path.stem: path.read_text() for path in sql.FOLDER.rglob("*.sql")}
+    files = {"denominator_positive": "score_bounds", "clips_mean": "breakdown_sizes"}
 
-    for factor, path in {
-        "denominator_positive": "intermediate/scores/score_bounds",
-        "clips_mean": "intermediate/scores/breakdown_sizes", "points + offset_points": "warehouse/macros",
-    }.items():  # fmt: skip
-        assert [f"{path}.sql"] == [name for name, text in texts.items() if factor in text]
+    for factor, file in (files | {"points + offset_points": "macros"}).items():
+        assert [file] == [name for name, text in texts.items() if factor in text]
 
 
 _KEY = ("judge", "grading", "judge_trial", "vintage", "model", "score_name", "measure")

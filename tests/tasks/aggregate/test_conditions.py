@@ -15,6 +15,7 @@ from tests.tasks.compare.comparisons import Rubric, judged, tasks_of
 RUBRICS: dict[str, Rubric] = {f"t{i:02d}": [(10, "Accuracy"), (6, "Risk"), (-5, "Risk")] for i in range(24)}
 MODELS = ("plain", "search", "tools", "other")
 CONDITIONS = {"gpt": {"baseline": "plain", "web search": "search", "search and code": "tools"}}
+TWO = {"gpt": {"baseline": "plain", "web": "search"}}
 DIFFERENCES = "select * from condition_differences order by all"
 
 
@@ -44,8 +45,7 @@ def stored(root: Path) -> list[tuple[Any, ...]]:
 
 def n_tested(root: Path, **settings: Any) -> int:
     """Return the number of differences that an aggregation tested."""
-    match = re.search(r"(\d+) difference", aggregate(job_on("sample", root, **settings)).line)
-    return int(match[1]) if match else 0
+    return sum(map(int, re.findall(r"(\d+) difference", aggregate(job_on("sample", root, **settings)).line)))
 
 
 @pytest.mark.parametrize(("search", "plain"), [("web search", "baseline"), ("low", "high")])
@@ -85,27 +85,23 @@ def test_a_finished_aggregation_tests_nothing_again_and_a_new_condition_only_its
 
 def test_criteria_are_compared_by_the_mean_of_their_verdicts_in_complete_trials(tmp_path: Path) -> None:
     rubrics: dict[str, Rubric] = {"t": [(8, "Accuracy"), (-4, "Risk"), (2, "Risk")], "u": [(5, "Accuracy")]}
-    rows = combined(
-        tasks_of(rubrics),
-        judged({"t": [0, 0, 1], "u": [1]}, "plain", rubrics=rubrics),
-        judged({"t": [0, 1, 1], "u": [None]}, "plain", rubrics=rubrics, trial=2),
-        judged({"t": [1, 1, None], "u": [None]}, "search", rubrics=rubrics),
-        judged({"t": [1, 0, 1], "u": [None]}, "search", rubrics=rubrics, trial=2),
-    )
-    aggregated(tmp_path, rows, conditions={"gpt": {"baseline": "plain", "web": "search"}})
+    of_t = {"plain": ([0, 0, 1], [0, 1, 1]), "search": ([1, 1, None], [1, 0, 1])}
+    trials = [
+        judged({"t": values, "u": [1 if (model, trial) == ("plain", 1) else None]}, model, rubrics=rubrics, trial=trial)
+        for model, of in of_t.items() for trial, values in enumerate(of, start=1)
+    ]  # fmt: skip
+    aggregated(tmp_path, combined(tasks_of(rubrics), *trials), conditions=TWO)
 
-    names = ("criterion_id", "baseline_value", "value", "points", "is_changed")
-    result = rows_in(tmp_path, "select * from condition_criteria order by task_id, criterion_id")
+    columns = "criterion_id, baseline_value, value, points, is_changed, baseline_by_trial, by_trial"
     assert [
-        ("t-c0", 0.0, 1.0, 8.0, True), ("t-c1", 0.5, 0.0, 2.0, True), ("t-c2", 1.0, 1.0, 0.0, False),
-    ] == [tuple(row[name] for name in names) for row in result]  # fmt: skip
-    assert ([0.0, 1.0], [0.0]) == (result[1]["baseline_by_trial"], result[1]["by_trial"])
+        ("t-c0", 0.0, 1.0, 8.0, True, [0.0, 0.0], [1.0]), ("t-c1", 0.5, 0.0, 2.0, True, [0.0, 1.0], [0.0]),
+        ("t-c2", 1.0, 1.0, 0.0, False, [1.0, 1.0], [1.0]),
+    ] == values_in(tmp_path, f"select {columns} from condition_criteria order by task_id, criterion_id")  # fmt: skip
 
 
 def test_responses_are_measured_on_tasks_with_both_responses_and_failures_on_all(tmp_path: Path) -> None:
     rubrics: dict[str, Rubric] = {name: [(8, "Accuracy")] for name in "abc"}
-    plain = judged({name: [1] for name in "abc"}, "plain", rubrics=rubrics)
-    search = judged({name: [1] for name in "abc"}, "search", rubrics=rubrics)
+    plain, search = (judged({t: [1] for t in "abc"}, model, rubrics=rubrics) for model in ("plain", "search"))
     facts = {
         ("a", "plain"): {"chars_alnum": 100, "completion_tokens": 10, "cost_usd": 1.0, "latency_s": 2.0},
         ("a", "search"): {"chars_alnum": 300, "completion_tokens": None, "cost_usd": 4.0, "latency_s": 6.0},
@@ -117,11 +113,9 @@ def test_responses_are_measured_on_tasks_with_both_responses_and_failures_on_all
     for each in (*plain["responses"], *search["responses"]):
         each.update(facts[each["task_id"], each["model"]])
     search["verdicts"] = [each for each in search["verdicts"] if each["task_id"] != "c"]
-    conditions = {"gpt": {"baseline": "plain", "web": "search"}}
-    aggregated(tmp_path, combined(tasks_of(rubrics), plain, search), conditions=conditions)
+    aggregated(tmp_path, combined(tasks_of(rubrics), plain, search), conditions=TWO)
 
-    query = "from condition_differences where breakdown = 'all' and score_name = 'score'"
-    (row,) = rows_in(tmp_path, query)
+    (row,) = rows_in(tmp_path, "from condition_differences where breakdown = 'all' and score_name = 'score'")
     means = {
         "n_tasks": 2, "n_tasks_wanted": 3, "n_tasks_with_response": 2, "n_responses": 3, "baseline_n_responses": 3,
         "n_failed": 1, "baseline_n_failed": 0, "n_unpriced": 0, "baseline_n_unpriced": 1,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tasks.aggregate import aggregate
-from tests.kit import Rows, aggregated, job_on
+from tests.kit import Rows, aggregated, job_on, rows_in
 from tests.tasks.aggregate.world import EVERY_ROW, MAJORITIES, figures_of, random_world
 from tests.tasks.certify.checker import ALL, Figures
 from tests.warehouse.parts import forget_parts
@@ -23,7 +23,7 @@ Table = dict[Any, dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def leaderboard_rows(figures: Figures, reader: Reader) -> Table:
-    return table_of(figures, reader)
+    return {figures.about(row): row for row in reader.rows(EVERY_ROW)}
 
 
 @pytest.fixture
@@ -32,15 +32,9 @@ def copied(root: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(root, tmp_path / "copied"))
 
 
-def table_of(figures: Figures, reader: Reader) -> Table:
-    return {figures.about(row): row for row in reader.rows(EVERY_ROW)}
-
-
 def published_rows(figures: Figures, folder: Path) -> Table:
-    warehouse = Warehouse(folder)
-    warehouse.publish()
-    with warehouse.reader() as reader:
-        return table_of(figures, reader)
+    Warehouse(folder).publish()
+    return {figures.about(row): row for row in rows_in(folder, EVERY_ROW)}
 
 
 def other_in(rows: Table, before: Table, names: tuple[str, ...] = MEASURED) -> list[tuple[Any, str]]:
@@ -97,14 +91,11 @@ def test_the_same_rows_in_another_order_give_the_same_figures_to_the_last_digit(
     for seed in (1, 2):
         folder = tmp_path / str(seed)
         rows = {name: Random(seed).sample(of_table, len(of_table)) for name, of_table in world.items()}
-        with aggregated(folder, rows).reader() as reader:
-            figures.append([
-                reader.rows(f"select {columns} from {table} order by all")
-                for table, columns in (
-                    ("leaderboard", "*"), ("trial_scores", "*"), ("criterion_statistics", "*"),
-                    ("length_correlations", "*"), ("measures", "* exclude (created_at)"),
-                )
-            ])  # fmt: skip
+        aggregated(folder, rows)
+        figures.append([rows_in(folder, f"{query} order by all") for query in (
+            "from leaderboard", "from trial_scores", "from criterion_statistics", "from length_correlations",
+            "select * exclude (created_at) from measures",
+        )])  # fmt: skip
     assert figures[0] == figures[1]
 
 

@@ -1,5 +1,6 @@
 """Figures of reviews, each counted again in plain Python: agreement, reviewers, and what checks predict."""
 
+import itertools
 import json
 import random
 from collections import defaultdict
@@ -29,11 +30,8 @@ class Reviews:
     def __init__(self, seed: int, n_tasks: int = 60, n_criteria: int = 6) -> None:
         dice = random.Random(seed)
         tasks = [f"t{i}" for i in range(n_tasks)]
-        self.criteria = [
-            criterion(t, i, 5.0, category="Practical Utility" if i < 2 else "Financial Accuracy")
-            for t in tasks
-            for i in range(n_criteria)
-        ]
+        categories = ["Practical Utility"] * 2 + ["Financial Accuracy"] * (n_criteria - 2)
+        self.criteria = [criterion(t, i, 5.0, category) for t in tasks for i, category in enumerate(categories)]
         self.by_key = {(each["task_id"], each["criterion_id"]): each for each in self.criteria}
         self.keys = [*self.by_key]
         self.category = {key: each["category"] for key, each in self.by_key.items()}
@@ -48,11 +46,8 @@ class Reviews:
             name: {key: float(dice.random() < 0.8) for key in reviewed if dice.random() < 0.7}
             for name in ("eva", "ben")
         }
-        self.checks = {
-            (trial, check): {key: float(dice.random() < 0.7) for key in self.keys}
-            for trial in (1, 2)
-            for check in CHECKS
-        }
+        cells = itertools.product((1, 2), CHECKS)
+        self.checks = {cell: {key: float(dice.random() < 0.7) for key in self.keys} for cell in cells}
         self.verdicts = {name: {key: float(dice.random() < 0.6) for key in self.keys} for name in ("one", "other")}
         self.tasks = tasks
 
@@ -120,8 +115,8 @@ def test_the_share_of_agreement_weighs_by_one_over_the_probability(reader: Reade
     weights, agreeing = world.weights(), world.agreeing
     actual = {(r["breakdown"], r["label"]): r for r in rows}
 
-    assert {("all", ""), ("category", "Practical Utility"), ("category", "Financial Accuracy"),
-                          ("severity", "(none)")} == set(actual)  # fmt: skip
+    categories = {("category", each) for each in world.category.values()}
+    assert {("all", ""), ("severity", "(none)"), *categories} == set(actual)
     wanted = {}
     for breakdown, label in actual:
         keys = [key for key in weights if breakdown != "category" or world.category[key] == label]
@@ -163,14 +158,12 @@ def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(re
         "graders": {key: float(a[key] != b[key]) for key in world.keys},
         "people": {key: 1 - value for key, value in world.agreeing.items()},
     }
+    groups = {check: (check,) for check in CHECKS} | {"all checks": CHECKS}
     failing = {
-        check: {key: sum(1 - world.checks[trial, check][key] for trial in (1, 2)) / 2 for key in world.keys}
-        for check in CHECKS
-    }
-    failing["all checks"] = {
-        key: sum(1 - min(world.checks[trial, check][key] for check in CHECKS) for trial in (1, 2)) / 2
-        for key in world.keys
-    }
+        name: {key: sum(1 - min(world.checks[trial, check][key] for check in of) for trial in (1, 2)) / 2
+               for key in world.keys}
+        for name, of in groups.items()
+    }  # fmt: skip
     expected = {(outcome, "rev", check): failing[check] for outcome in outcomes for check in failing}
     expected["graders", "people", "agree"] = {key: 1 - value for key, value in world.agreeing.items()}
 
@@ -195,10 +188,8 @@ def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(re
 
 def test_an_older_configuration_of_a_reviewer_counts_no_more(published: Fill, world: Reviews) -> None:
     tables = dict(world.tables())
-    older = [
-        each | {"review_id": f"old {each['review_id']}", "reviewer_config_hash": "old", "created_at": at(-1)}
-        for each in tables["model_reviews"]
-    ]
+    about = {"reviewer_config_hash": "old", "created_at": at(-1)}
+    older = [each | about | {"review_id": f"old {each['review_id']}"} for each in tables["model_reviews"]]
     tables["model_reviews"] = [*tables["model_reviews"], *older]
     reader, counted = published(tables), "from intermediate.current_reviews where source = 'reviewed'"
 

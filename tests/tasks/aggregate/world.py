@@ -77,7 +77,8 @@ def random_world(seed: int, n_tasks: int = 60, models: Mapping[tuple[str, str], 
             for split in ["everything", "hard"][: 1 + is_hard[task_id]]
         ],
         "hard_subset": [*_selection("older", is_hard, 1), *_selection("latest", [*ids[1::4], REFUSED], 2)],
-        **refused(REFUSED), "severities": severity_rows(),
+        **refused(REFUSED),
+        "severities": [row("severities", severity=s, min_weight=a, max_weight=b) for s, (a, b) in SEVERITIES.items()],
         "criteria": [line for rubric in rubrics.values() for line in rubric], "responses": responses,
         "verdicts": verdicts,
     }  # fmt: skip
@@ -157,12 +158,6 @@ def _selection(name: str, tasks: Iterable[str], seconds: float) -> list[dict[str
 def refused(task_id: str) -> Rows:
     """The row that makes a task refused."""
     return {"refusals": [row("refusals", task_id=task_id, check_name="weight_range", severity="quarantine")]}
-
-
-def severity_rows() -> list[dict[str, Any]]:
-    """The weight classes with their bands."""
-    bands = SEVERITIES.items()
-    return [row("severities", severity=name, min_weight=low, max_weight=high) for name, (low, high) in bands]
 
 
 def figures_of(tables: Rows) -> Figures:

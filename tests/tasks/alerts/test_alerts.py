@@ -42,33 +42,24 @@ def stepped_down(p_values: list[float | None], alpha: float) -> set[int]:
     return rejected
 
 
-# Parts of 1,024: their products and sums are exact.
-_parts = st.integers(0, 1024).map(lambda part: part / 1024)
-_differences = st.integers(-40, 40).map(lambda part: part / 1024)
+def parts(first: int, last: int) -> st.SearchStrategy[float]:
+    """Parts of 1,024: their products and sums are exact."""
+    return st.integers(first, last).map(lambda part: part / 1024)
 
 
-@given(
-    falls=st.lists(st.tuples(_differences, st.none() | _parts), max_size=12),
-    least_drop=st.integers(0, 30).map(lambda part: part / 1024),
-    alpha=st.integers(1, 1023).map(lambda part: part / 1024),
-)
+_FALLS = st.lists(st.tuples(parts(-40, 40), st.none() | parts(0, 1024)), max_size=12)
+
+
+@given(falls=_FALLS, least_drop=parts(0, 30), alpha=parts(1, 1023))
 @example(falls=[(-0.0625, 0.0625)], least_drop=0.0, alpha=0.0625)  # just significant
 @example(falls=[(-0.0625, 0.0)], least_drop=0.0625, alpha=0.5)  # just large enough
 @example(falls=[(0.0, 0.0)], least_drop=0.0, alpha=0.5)  # no fall
 def test_alerts_are_large_falls_that_step_down_rejects(
     falls: list[tuple[float, float | None]], least_drop: float, alpha: float
 ) -> None:
-    comparisons = [
-        comparison(model=str(index), difference=difference, p_value=p_value)
-        for index, (difference, p_value) in enumerate(falls)
-    ]
+    comparisons = [comparison(model=str(i), difference=of, p_value=p) for i, (of, p) in enumerate(falls)]
     rejected = stepped_down([p_value for _, p_value in falls], alpha)
-
-    expected = [
-        str(index)
-        for index, (difference, _) in enumerate(falls)
-        if index in rejected and difference < 0 and -difference >= least_drop
-    ]
+    expected = [str(i) for i, (of, _) in enumerate(falls) if i in rejected and of < 0 and -of >= least_drop]
 
     assert expected == [alert.subject for alert in drops(comparisons, least_drop=least_drop, alpha=alpha)]
 
@@ -123,30 +114,24 @@ def test_a_model_that_was_stopped_is_named_with_its_cause_before_the_coverage_th
     assert f"{stopped}; 0 of 8 are done" == alert.line
 
 
-@pytest.mark.parametrize(
-    ("flag", "kind", "reached"),
-    [("is_at_budget", "budget", "its budget"), ("is_at_stop_time", "stop_time", "its stop time")],
-)
-def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(flag: str, kind: str, reached: str) -> None:
-    notice = "stopped at 5 USD or 06:30 UTC; finished work is kept"
-    reports = [
-        StageReport(stage, skipped=number, warnings=["a lane: stopped for this run: outage", notice], **{flag: True})  # type: ignore[arg-type]
-        for stage, number in (("sample", 3), ("judge", 70))
-    ]
+@pytest.mark.parametrize("kind", ["budget", "stop_time"])
+def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(kind: str) -> None:
+    notice, skipped = "stopped at 5 USD or 06:30 UTC; finished work is kept", {"sample": 3, "judge": 70}
+    about: Any = {"warnings": ["a lane: stopped for this run: outage", notice], f"is_at_{kind}": True}
 
-    [alert] = alerts_of_reports(reports)
+    [alert] = alerts_of_reports([StageReport(stage, skipped=number, **about) for stage, number in skipped.items()])
 
     assert kind == alert.kind
-    assert f"the run reached {reached}; skipped: 3 in sample, 70 in judge; {notice}" == alert.line
-    assert {"sample": 3, "judge": 70} == alert.facts["skipped"]
+    reached = f"the run reached its {kind.replace('_', ' ')}"
+    assert f"{reached}; skipped: 3 in sample, 70 in judge; {notice}" == alert.line
+    assert skipped == alert.facts["skipped"]
 
 
 def test_an_alert_holds_one_line_and_plain_values_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AN_API_KEY", "sk-very-secret")
 
-    alert = Alert(
-        "failure", "a\nmodel", "refused\r\nsk-very-secret \ud83d", {"cause": ["sk-very-secret"], "mean": float("nan")}
-    )
+    facts = {"cause": ["sk-very-secret"], "mean": float("nan")}
+    alert = Alert("failure", "a\nmodel", "refused\r\nsk-very-secret \ud83d", facts)
 
     assert ("a model", "refused [redacted] \ufffd") == (alert.subject, alert.line)
     assert {"cause": ["[redacted]"], "mean": None} == alert.facts

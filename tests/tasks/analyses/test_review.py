@@ -65,7 +65,7 @@ def test_each_criterion_is_reviewed_once_and_each_finding_is_a_row(server: Fault
 
     assert report.rows == len(rows_in(job, "select * from model_reviews")) == 2 * 10 * 3
     assert all(map(is_reviewing, server.book))
-    assert len(rows) == 2 * 10 * 3 * len(CHECKS)
+    assert 2 * 10 * 3 * len(CHECKS) == len(rows)
     # What is stored is what was replied: the provider decides by the prompt alone.
     replied = [each for prompt in prompts for each in review(prompt).items()]
     expected = Counter((name, finding["passes"], finding["reason"]) for name, finding in replied)

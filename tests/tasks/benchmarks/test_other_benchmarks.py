@@ -79,9 +79,9 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 
 def test_the_score_is_points_over_positive_points_and_its_mean_is_clipped(job: Job) -> None:
-    by_reader = "select task_id, position, value from verdicts inner join criteria using (task_id, criterion_id) " \
-                "where judge = 'reader'"  # fmt: skip
-    decided = {(task, position): value for task, position, value in values_in(job, by_reader)}
+    joined = "verdicts inner join criteria using (task_id, criterion_id)"
+    by_reader = values_in(job, f"select task_id, position, value from {joined} where judge = 'reader'")
+    decided = {(task, position): value for task, position, value in by_reader}
     expected = {
         f"h{n}": sum(p for i, p in enumerate(points) if decided[f"h{n}", i] == 1) / sum(p for p in points if p > 0)
         for n, points in enumerate(POINTS)
@@ -120,22 +120,19 @@ def test_a_repeated_criterion_has_an_id_of_its_own_which_does_not_depend_on_poin
     assert again.content_hash == twice[1].content_hash
 
 
-@pytest.mark.parametrize(
-    ("changed", "cause"),
-    [({"prompt_id": " "}, "no prompt_id"), ({"prompt": [{"role": "tool", "content": "x"}]}, "role")],
-)
+@pytest.mark.parametrize(("changed", "cause"), [
+    ({"prompt_id": " "}, "no prompt_id"), ({"prompt": [{"role": "tool", "content": "x"}]}, "role"),
+])  # fmt: skip
 def test_a_row_that_can_be_no_task_is_refused_with_its_cause(changed: dict[str, Any], cause: str) -> None:
     with pytest.raises(RowError, match=cause):
         parse_row(health_row(0, **changed))
 
 
 def test_what_breaks_an_invariant_is_refused(tmp_path: Path) -> None:
-    rows = [
-        health_row(0),
-        health_row(1, rubrics=[{"criterion": "Bad.", "points": -3, "tags": []}]),
-        health_row(2, rubrics=[{"criterion": "Much.", "points": 11, "tags": []}]),
-        health_row(3, prompt=[{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]),
-    ]
+    bad, too_much = ([{"criterion": "A.", "points": points, "tags": []}] for points in (-3, 11))
+    unanswered = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
+    changes = ({}, {"rubrics": bad}, {"rubrics": too_much}, {"prompt": unanswered})
+    rows = [health_row(number, **changed) for number, changed in enumerate(changes)]
     prepared(job_on(write_jsonl(tmp_path / "oss.jsonl", rows), tmp_path / "w", benchmark="healthbench"))
 
     refused = values_in(tmp_path / "w", "select task_id, check_name from quarantine order by all")
@@ -172,9 +169,8 @@ class World:
 
     def job(self, *judges: str) -> Job:
         """A job with judges that are one model, asked in several ways."""
-        named = [
-            endpoint(each, self.server.api_base, **{"name": "hosted_vllm/three"} | JUDGES[each]) for each in judges
-        ]
+        at = self.server.api_base
+        named = [endpoint(each, at, **{"name": "hosted_vllm/three"} | JUDGES[each]) for each in judges]
         models, writer = [endpoint("reporter", self.server.api_base)], endpoint("writer", self.server.api_base)
         settings = {"benchmark": "researchrubrics", "models": models, "judges": named, "rubric_writer": writer}
         return job_on(self.source, self.folder / "w", **settings)
@@ -276,10 +272,8 @@ def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(world
     decisions: list[dict[str, Any]] = [
         {"criteria_met": True}, {"criteria_met": "false"}, {"value": 1}, {"verdict": "partially satisfied"},
     ]  # fmt: skip
-    rows = [
-        {"task": "r1", "model": "reporter", "criterion": each["criterion"], "judge": "another", **decision}
-        for each, decision in zip(research_row(1)["rubrics"], decisions, strict=False)
-    ]
+    about, rubric = {"task": "r1", "model": "reporter", "judge": "another"}, research_row(1)["rubrics"]
+    rows = [about | {"criterion": rubric[i]["criterion"]} | decision for i, decision in enumerate(decisions)]
     job = copied(world.job(), tmp_path / "w")
     import_verdicts(job, write_jsonl(tmp_path / "labels.jsonl", rows))
 

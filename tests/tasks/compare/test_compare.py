@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from pathlib import Path
 from statistics import mean
 from typing import Any
 
@@ -11,19 +10,12 @@ import pytest
 import sql
 from tasks.compare.rows import decision
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import REVISION, Fill, admitted, at, criterion, reading, response, row, verdict
-from tests.tasks.compare.comparisons import (
-    ALL_MET,
-    MIXED,
-    RUBRICS,
-    WORSE_IN_RISK,
-    apart,
-    ask,
-    changes,
-    judged,
-    tasks_of,
-)
+from tests.kit import REVISION, Fill, Rows, admitted, at, criterion, reading, response, row, verdict
+from tests.tasks.compare import comparisons
+from tests.tasks.compare.comparisons import ALL_MET, MIXED, RUBRICS, apart, ask, changes, judged, tasks_of
 from warehouse import Reader
+
+WORSE_IN_RISK = comparisons.WORSE_IN_RISK
 
 
 def test_models_differ_by_their_verdicts_and_a_planted_regression_stands_in_its_category(published: Fill) -> None:
@@ -177,14 +169,18 @@ def test_of_a_model_that_was_configured_again_the_latest_responses_count(sitting
     assert any("twice has 2 configurations" in note for note in difference.notes)
 
 
+def more_verdicts(decisions: comparisons.Decisions, **of_verdict: Any) -> Rows:
+    """Further verdicts on responses that are there."""
+    return {"verdicts": judged(decisions, "a", **of_verdict)["verdicts"]}
+
+
 def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_share_one(published: Fill) -> None:
     reader = published(
-        tasks_of(RUBRICS),
-        judged(ALL_MET, "a", judge="one", template_hash="shared"),
-        {"verdicts": judged(MIXED, "a", judge="other", template_hash="shared")["verdicts"]},
-        {"verdicts": judged(ALL_MET, "a", judge="other", template_hash="own", created_at=at(9))["verdicts"]},
-        {"verdicts": judged(WORSE_IN_RISK, "a", judge="reader", template_hash="imported")["verdicts"]},
-    )
+        tasks_of(RUBRICS), judged(ALL_MET, "a", judge="one", template_hash="shared"),
+        more_verdicts(MIXED, judge="other", template_hash="shared"),
+        more_verdicts(ALL_MET, judge="other", template_hash="own", created_at=at(9)),
+        more_verdicts(WORSE_IN_RISK, judge="reader", template_hash="imported"),
+    )  # fmt: skip
     result = ask(reader, "one", "other", "reader")
     shared, human = result.differences
     assert "judge" == result.kind
@@ -198,20 +194,15 @@ def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_
 
 
 def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill) -> None:
-    reader = published(
-        tasks_of(RUBRICS),
-        judged(ALL_MET, "a", template_hash="0123456789"),
-        {"verdicts": judged(MIXED, "a", template_hash="0123450000")["verdicts"]},
-        {"verdicts": judged(MIXED, "a", judge="other", template_hash="0123450000")["verdicts"]},
-    )
+    of_other = (more_verdicts(MIXED, **judge, template_hash="0123450000") for judge in ({}, {"judge": "other"}))
+    reader = published(tasks_of(RUBRICS), judged(ALL_MET, "a", template_hash="0123456789"), *of_other)
     result = ask(reader, "0123456789", "0123450")
     [difference] = result.differences
     assert ("template", "0123450000") == (result.kind, difference.pair.second.name)
     assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == difference.difference
-    with pytest.raises(UsageError, match="012345: 2 templates match"):
-        ask(reader, "012345", "0123456789")
-    with pytest.raises(UsageError, match="01234: there is no"):
-        ask(reader, "01234", "0123456789")
+    for name, message in (("012345", "012345: 2 templates match"), ("01234", "01234: there is no")):
+        with pytest.raises(UsageError, match=message):
+            ask(reader, name, "0123456789")
 
 
 def test_a_name_that_could_be_two_things_asks_for_of(published: Fill) -> None:
@@ -232,21 +223,14 @@ def test_revisions_are_compared_by_content_on_the_tasks_of_both(published: Fill)
     rubrics = {"t1": RUBRICS["t1"], "t2": RUBRICS["t2"]}
     # In the new revision t2 is gone, t5 is new, and in t1 the ids and the order are others, a weight is higher, and
     # the criterion at 3 asks for something else.
-    kept = [criterion("t1", index, weight, "Risk") for index, weight in ((2, 14), (1, 6), (0, 10))]
-    edited = [
-        each | {"criterion_id": f"new-{index}", "position": index}
-        for index, each in enumerate([*kept, criterion("t1", 7, -5, "Risk")])
-    ]
+    items = [criterion("t1", index, weight, "Risk") for index, weight in ((2, 14), (1, 6), (0, 10), (7, -5))]
+    edited = [each | {"criterion_id": f"new-{index}", "position": index} for index, each in enumerate(items)]
     of_new = tasks_of({"t1": RUBRICS["t1"], "t5": [(1, "Risk")]}, revision=new)
-    of_new["criteria"] = [each | {"dataset_revision": new} for each in edited] + [
-        each for each in of_new["criteria"] if each["task_id"] == "t5"
-    ]
-    reader = published(
-        tasks_of(rubrics, revision=old),
-        of_new,
-        judged({"t1": [1, 1, 0, 0], "t2": [1, 1]}, "a", of_response={"dataset_revision": old}),
-        judged({"t1": [1, 1, 0, 0]}, "a", criteria={"t1": edited}, of_response={"dataset_revision": new}),
-    )
+    unchanged = [each for each in of_new["criteria"] if each["task_id"] == "t5"]
+    of_new["criteria"] = [*(each | {"dataset_revision": new} for each in edited), *unchanged]
+    before = judged({"t1": [1, 1, 0, 0], "t2": [1, 1]}, "a", of_response={"dataset_revision": old})
+    now = judged({"t1": [1, 1, 0, 0]}, "a", criteria={"t1": edited}, of_response={"dataset_revision": new})
+    reader = published(tasks_of(rubrics, revision=old), of_new, before, now)
     result = ask(reader, "aaaaaa", "bbbbbb", revision=None)
     [difference], [flips] = result.differences, apart(reader, result)
     assert ("revision", old, 1) == (result.kind, difference.pair.first.name, difference.paired.n_tasks)
@@ -274,7 +258,7 @@ def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(sittings: R
         ask(sittings, "run-one", "run-early")
 
 
-def test_a_warehouse_without_verdicts_has_nothing_to_compare(published: Fill, tmp_path: Path) -> None:
+def test_a_warehouse_without_verdicts_has_nothing_to_compare(published: Fill) -> None:
     with pytest.raises(PipelineError, match="nothing to compare: no verdict on prbench yet"):
         ask(published(tasks_of(RUBRICS)), "a", "b")
 
@@ -349,8 +333,9 @@ def test_a_night_in_which_the_judge_had_drifted_is_no_measure(published: Fill) -
     same = {"set_id": "set", "response_id": "r", "criterion_id": "c", "criterion_hash": "h"}
     night = "2026-11-21"
     drift = {
-        "control_set": [row("control_set", **same, verdict_id="v", task_id="t", model="m", first_value=1.0)],
-        "control_verdicts": [row("control_verdicts", **same, judge_vintage=night, status="unmet", value=0.0)],
-        "control_limits": [row("control_limits", set_id="set", night=night, n_decided=1, n_agreeing=0, cause="bar")],
+        "control_set": {**same, "verdict_id": "v", "task_id": "t", "model": "m", "first_value": 1.0},
+        "control_verdicts": {**same, "judge_vintage": night, "status": "unmet", "value": 0.0},
+        "control_limits": {"set_id": "set", "night": night, "n_decided": 1, "n_agreeing": 0, "cause": "bar"},
     }
-    assert [("a-template", "2026-11-20")] == last_nights(published, responses, **drift)
+    rows = {name: [row(name, **values)] for name, values in drift.items()}
+    assert [("a-template", "2026-11-20")] == last_nights(published, responses, **rows)

@@ -27,19 +27,17 @@ SPLITS = ("finance", "legal", "finance_hard", "legal_hard")
 TOKEN = "hf_made_up_token"
 
 
-def load(name: str) -> tuple[str, ...]:
-    return "load_split", f"made-up/{name}", FIRST, "finance"
+def load(name: str, revision: str = FIRST, split: str = "finance") -> tuple[str, ...]:
+    return "load_split", f"made-up/{name}", revision, split
 
 
 FAILURES = {
-    "missing commit": (("load_split", ID, MISSING, "finance"), "RevisionNotFoundError", "RevisionNotFoundError: 404"),
+    "missing commit": (load("bench", MISSING), "RevisionNotFoundError", "RevisionNotFoundError: 404"),
     "missing tag": (("resolve_revision", ID, "v9"), "RevisionNotFoundError", "RevisionNotFoundError: 404"),
     "token as tag": (("resolve_revision", ID, TOKEN), None, ""),
     "gated": (load("gated"), None, "DatasetNotFoundError: "), "failing": (load("failing"), None, "HfHubHTTPError: "),
     "unknown id": (load("unknown"), "RepositoryNotFoundError", "RepositoryNotFoundError: 401"),
-    "unknown split": (
-        ("load_split", ID, FIRST, "medicine"), None, f"no split 'medicine': choose one of {', '.join(SPLITS)}",
-    ),
+    "unknown split": (load("bench", split="medicine"), None, f"no split 'medicine': choose one of {', '.join(SPLITS)}"),
     # Which is no lost data set.
     "lost": (load("lost"), None, "RemoteEntryNotFoundError: 404"), "broken": (load("broken"), None, "ArrowInvalid: "),
     "empty": (load("empty"), "EmptyDatasetError", "EmptyDatasetError: "),
@@ -48,24 +46,19 @@ FAILURES = {
     "file of a gated id": (("rows_of_file", "made-up/gated", FIRST, "x.jsonl"), None, "GatedRepoError: 401"),
 }  # fmt: skip
 """By name the call that fails, the error behind it, and what its line says after the data set and its revision."""
+SEVERAL = ("rows_of_file", "made-up/several")
 ONLINE = {
-    "first": ("load_split", ID, FIRST, "finance"),
-    "other split": ("load_split", ID, FIRST, "legal_hard"),
-    "tag": ("load_split", ID, "v2", "finance"),
-    "resolved tag": ("resolve_revision", ID, "v2"),
-    "one file of lines": ("load_split", "made-up/lines", FIRST, "train"),
-    "one of several files": ("rows_of_file", "made-up/several", "main", "all/oss_eval.jsonl"),
+    "first": load("bench"), "other split": load("bench", split="legal_hard"), "tag": load("bench", "v2"),
+    "resolved tag": ("resolve_revision", ID, "v2"), "one file of lines": load("lines", split="train"),
+    "one of several files": (*SEVERAL, "main", "all/oss_eval.jsonl"),
     **{name: call for name, (call, _, _) in FAILURES.items()},
-}
+}  # fmt: skip
 OFFLINE = {
-    "first": ("load_split", ID, FIRST, "finance"),
-    "second": ("load_split", ID, SECOND, "finance"),
-    "not cached": ("load_split", ID, MISSING, "finance"),
-    "never seen": ("load_split", "made-up/never-seen", FIRST, "finance"),
-    "tag": ("load_split", ID, "v2", "finance"),
-    "one of several files": ("rows_of_file", "made-up/several", FIRST, "all/oss_eval.jsonl"),
-    "another of several files": ("rows_of_file", "made-up/several", FIRST, "all/meta_eval.jsonl"),
-}
+    "first": load("bench"), "second": load("bench", SECOND), "not cached": load("bench", MISSING),
+    "never seen": load("never-seen"), "tag": load("bench", "v2"),
+    "one of several files": (*SEVERAL, FIRST, "all/oss_eval.jsonl"),
+    "another of several files": (*SEVERAL, FIRST, "all/meta_eval.jsonl"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

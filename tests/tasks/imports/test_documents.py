@@ -42,9 +42,9 @@ def test_a_file_that_takes_too_long_is_refused(tmp_path: Path, monkeypatch: pyte
         convert([write_docx(tmp_path / "a.docx", "In Word.")], is_quiet=True)
 
 
-@pytest.mark.parametrize(
-    ("name", "library"), [("a.PDF", "pdfplumber"), ("a.docx", "mammoth"), ("a.docx", "markdownify")]
-)
+@pytest.mark.parametrize(("name", "library"), [
+    ("a.PDF", "pdfplumber"), ("a.docx", "mammoth"), ("a.docx", "markdownify"),
+])  # fmt: skip
 def test_without_the_extra_one_line_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, library: str
 ) -> None:
@@ -102,10 +102,8 @@ def at(text: str, x0: float, top: float, size: float = 10.0, upright: bool = Tru
     return {"text": text, "x0": x0, "x1": x0 + 5 * len(text), "top": top, "bottom": top + size, "upright": upright}
 
 
-POSITIONS = st.integers(0, 600)
-WORDS = st.builds(
-    at, st.text("abcdefgh", min_size=1, max_size=8), POSITIONS, POSITIONS, st.integers(4, 30), st.booleans()
-)
+LETTERS, POSITIONS = st.text("abcdefgh", min_size=1, max_size=8), st.integers(0, 600)
+WORDS = st.builds(at, LETTERS, POSITIONS, POSITIONS, st.integers(4, 30), st.booleans())
 
 
 @given(st.lists(WORDS, max_size=40))
@@ -151,9 +149,7 @@ SHOWN: dict[str, tuple[Flowable, str]] = {
     "latin": (body(LATIN, "Vera"), LATIN),
     "japanese": (body(JAPANESE, "HeiseiMin-W3"), JAPANESE),
     "links": (body(LINKS), "See [the source](<https://example.org/a_(b)>) and [more](https://example.org/c) there."),
-    "raised letters": (
-        body("About 10<super>6</super> tons of CO<sub>2</sub> a year."), "About 106 tons of CO2 a year.",
-    ),
+    "raised letters": (body("About 10<super>6</super> t of CO<sub>2</sub> a year."), "About 106 t of CO2 a year."),
 }  # fmt: skip
 
 

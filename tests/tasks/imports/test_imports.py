@@ -54,33 +54,28 @@ def refuse(job: Job, bring_in: Callable[[Job, Path], object], file: Path, reason
 
 def test_a_row_is_stored_once_as_given_and_marked_as_imported(shared: Job, file: Write) -> None:
     assert 0 == import_responses(shared, file([RESPONSE])).rows == import_verdicts(shared, file([VERDICT])).rows
-    assert [("ada", 1, "A response.", "ok", "imported", 9, 0)] == values_in(
-        shared, "select model, trial, text, status, source, chars_alnum, attempts from responses"
-    )
-    assert [("imported",) * 4 + (1,)] == values_in(
-        shared, "select judge, judge_config_hash, template_hash, source, judge_trial from verdicts"
-    )
+    columns = "model, trial, text, status, source, chars_alnum, attempts"
+    expected = ("ada", 1, "A response.", "ok", "imported", 9, 0)
+    assert [expected] == values_in(shared, f"select {columns} from responses")
+    columns = "judge, judge_config_hash, template_hash, source, judge_trial"
+    assert [("imported",) * 4 + (1,)] == values_in(shared, f"select {columns} from verdicts")
 
 
 LONG = "word " * 40_000
-FORMS: dict[str, tuple[str, str]] = {
-    "an object by task": ("x.json", json.dumps({"t2": "Two."})),
-    "a list of rows": ("x.json", json.dumps([{"task": "t2", "response": "Two."}])),
-    "JSON Lines": ("x.jsonl", json.dumps({"task": "t2", "response": "Two."})),
-    "CSV": ("x.csv", 'task,response\nt2,"Two."\n'),
-    "CSV with a byte order mark": ("x.csv", '\ufefftask,response\nt2,"Two."\n'),
-    "CSV with a long cell": ("x.csv", f"task,response\nt2,{LONG}\n"),
-}
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_every_form_of_file_says_the_same(job: Job, tmp_path: Path, form: str) -> None:
-    name, text = FORMS[form]
+@pytest.mark.parametrize(("name", "text", "response"), [
+    ("an object by task.json", json.dumps({"t2": "Two."}), "Two."),
+    ("a list of rows.json", json.dumps([{"task": "t2", "response": "Two."}]), "Two."),
+    ("lines.jsonl", json.dumps({"task": "t2", "response": "Two."}), "Two."),
+    *((f"{name}.csv", f"{mark}task,response\nt2,{cell}\n", cell.strip('"')) for name, mark, cell in (
+        ("plain", "", '"Two."'), ("byte order mark", "\ufeff", '"Two."'), ("long", "", LONG))),
+])  # fmt: skip
+def test_every_form_of_file_says_the_same(job: Job, tmp_path: Path, name: str, text: str, response: str) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
     import_responses(job, tmp_path / name, model="bell")
 
-    wanted = ("t2", LONG if "long" in form else "Two.")
-    assert [wanted] == values_in(job, "select task_id, text from responses where model = 'bell'")
+    assert [("t2", response)] == values_in(job, "select task_id, text from responses where model = 'bell'")
 
 
 REFUSED_RESPONSES: list[tuple[list[Given], str]] = [
@@ -210,13 +205,9 @@ REFUSED_VERDICTS: list[tuple[list[Given], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("bring_in", "rows", "reason"),
-    [
-        *((import_responses, *case) for case in REFUSED_RESPONSES),
-        *((import_verdicts, *case) for case in REFUSED_VERDICTS),
-    ],
-)
+@pytest.mark.parametrize(("bring_in", "rows", "reason"), [
+    *((import_responses, *of) for of in REFUSED_RESPONSES), *((import_verdicts, *of) for of in REFUSED_VERDICTS),
+])  # fmt: skip
 def test_rows_that_do_not_fit_are_refused_in_one_line_and_not_stored(
     shared: Job, file: Write, bring_in: Callable[[Job, Path], object], rows: list[Given], reason: str
 ) -> None:
@@ -241,8 +232,8 @@ def test_who_decided_and_in_how_many_steps_can_be_said_for_rows_that_do_not(job:
         import_verdicts(job, file([{**row, "task": ""} for row in rows]))
     import_verdicts(job, file([{**row, "task": ""} for row in rows]), task="t1", judge="emil", grading="ternary")
 
-    query = "select judge, grading from verdicts where judge <> 'imported' order by all"
-    assert [("dora", "binary"), ("emil", "ternary")] == values_in(job, query)
+    actual = values_in(job, "select judge, grading from verdicts where judge <> 'imported' order by all")
+    assert [("dora", "binary"), ("emil", "ternary")] == actual
 
 
 def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(tmp_path: Path, file: Write) -> None:
@@ -253,10 +244,10 @@ def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(tmp
     import_responses(job, file([RESPONSE]))
     row = {**VERDICT, "criterion": rubric[0]["title"]}
 
-    with pytest.raises(PipelineError, match=r"asks .* twice; give its id, its `category` or its `occurrence`"):
-        import_verdicts(job, file([row]))
-    with pytest.raises(PipelineError, match="has no criterion"):
-        import_verdicts(job, file([{**row, "occurrence": 3}]))
+    for reason, more in ((r"asks .* twice; give its id, its `category` or its `occurrence`", {}),
+                         ("has no criterion", {"occurrence": 3})):  # fmt: skip
+        with pytest.raises(PipelineError, match=reason):
+            import_verdicts(job, file([{**row, **more}]))
     # A category that is none of theirs, as in data that names them otherwise, tells nothing.
     second = {**row, "occurrence": "2", "category": "Other", "criteria_met": False}
     import_verdicts(job, file([{**row, "occurrence": 1}, second]))

@@ -37,7 +37,5 @@ def test_leaderboards_of_real_rows_have_the_figures_of_the_checker(tmp_path: Pat
     assert [("criteria_per_task", 7)] == values_in(job, "select check_name, count(*) from quarantine group by all")
     decisions = [json.loads(line) for line in verdicts.read_text(encoding="utf-8").splitlines()]
     met = Counter((each["model"], float(each["criteria_met"])) for each in decisions)
-    assert met == {
-        tuple(row[:2]): row[2] for row in values_in(job, "select model, value, count(*) from verdicts group by all")
-    }
+    assert met == Counter(values_in(job, "select model, value from verdicts"))
     assert [(300, 4734)] == values_in(job, "select (select count(*) from responses), (select count(*) from verdicts)")

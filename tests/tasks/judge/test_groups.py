@@ -384,6 +384,16 @@ def test_an_unused_threshold_is_refused_and_part_of_no_identity() -> None:
         configs_of(Judge(name="openai/judge", kind="decisions", threshold=0.7), benchmark)
 
 
+@pytest.mark.parametrize("name", ["mine.txt", "mine_v3.txt"])
+def test_a_benchmark_of_ones_own_has_a_template_for_groups_beside_its_own(name: str, tmp_path: Path) -> None:
+    judge = Judge(name="openai/judge", criteria_per_call=4)
+    of_benchmark = replace(load_benchmark("prbench"), gradings={"binary": str(tmp_path / name)})
+    with pytest.raises(UsageError, match=r"mine_group_v1\.txt is neither a file nor one of"):
+        configs_of(judge, of_benchmark)
+    shutil.copy(FOLDER / "binary_group_v1.txt", tmp_path / "mine_group_v1.txt")
+    assert "<<rubric_items>>" in configs_of(judge, of_benchmark)[0].template
+
+
 def test_provider_batches_hold_one_line_for_each_piece(make: Make, server: FaultServer) -> None:
     live = make(CHAT)
     judged(live)

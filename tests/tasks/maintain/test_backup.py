@@ -3,7 +3,6 @@
 import shutil
 import sqlite3
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,10 @@ def into(job: Job, folder: Path) -> Job:
     return job.model_copy(update={"warehouse": folder})
 
 
+def ledger_of(job: Job) -> Path:
+    return job.warehouse / "ledger" / "calls.sqlite"
+
+
 def content(job: Job) -> list[list[dict[str, Any]]]:
     tables = ("responses", "verdicts", "criteria", "split_members")
     return [rows_in(job, f"from {table} order by all") for table in tables]
@@ -52,24 +55,14 @@ def files_in(folder: Path) -> dict[str, int]:
     return {str(p.relative_to(folder)): p.stat().st_mtime_ns for p in folder.rglob("*") if p.is_file()}
 
 
-def killed_before_a_part(job: Job) -> None:
-    """Replies are in the ledger and not yet in a part."""
-    for table in ("responses", "verdicts"):
-        shutil.rmtree(job.warehouse / "parts" / table)
-
-
-def killed_in_a_repair(job: Job) -> None:
-    killed_before_a_part(job)
-    ledger = job.warehouse / "ledger" / "calls.sqlite"
-    ledger.rename(ledger.with_name("repaired-calls.sqlite"))
-
-
-@pytest.mark.parametrize("before", [None, killed_before_a_part, killed_in_a_repair])
+@pytest.mark.parametrize("killed", ["", "before a part", "in a repair"])
 def test_a_restored_warehouse_has_every_row_that_was_paid_and_a_run_on_it_makes_no_call(
-    before: Callable[[Job], None] | None, evaluated: Job, job: Job, folder: Path, tmp_path: Path, provider: FaultServer
+    killed: str, evaluated: Job, job: Job, folder: Path, tmp_path: Path, provider: FaultServer
 ) -> None:
-    if before:
-        before(job)
+    for table in ("responses", "verdicts") if killed else ():  # replies are in the ledger and not yet in a part
+        shutil.rmtree(job.warehouse / "parts" / table)
+    if killed == "in a repair":
+        ledger_of(job).rename(ledger_of(job).with_name("repaired-calls.sqlite"))
     backup(job, folder)
     restored = into(job, tmp_path / "restored")
     restore(restored, folder)
@@ -79,7 +72,7 @@ def test_a_restored_warehouse_has_every_row_that_was_paid_and_a_run_on_it_makes_
 
     assert n_calls == len(provider.book)
     assert [len(rows) for rows in content(evaluated)] == [len(rows) for rows in content(restored)]
-    assert before or content(job) == content(restored)
+    assert killed or content(job) == content(restored)
 
 
 def test_a_second_backup_copies_only_what_is_new_and_removes_what_is_needed_no_more(job: Job, folder: Path) -> None:
@@ -90,13 +83,13 @@ def test_a_second_backup_copies_only_what_is_new_and_removes_what_is_needed_no_m
     after = files_in(folder)
 
     new = set(after) - set(before)
-    assert 1 == len([name for name in new if name.endswith(".parquet")])
+    assert 1 == sum(name.endswith(".parquet") for name in new)
     assert not [name for name in new if "ledger" in name]
     assert report.rows == len(new)
     unchanged = set(before) & set(after) - {"backup.json", "backup.lock"}
     assert {name: before[name] for name in unchanged} == {name: after[name] for name in unchanged}
 
-    with sqlite3.connect(job.warehouse / "ledger" / "calls.sqlite") as ledger:
+    with sqlite3.connect(ledger_of(job)) as ledger:
         ledger.execute("create table anything (x)")
     backup(job, folder)
     (old,), (other,) = ([name for name in names if "ledger" in name] for names in (after, files_in(folder)))
@@ -122,16 +115,14 @@ def test_a_backup_while_a_run_writes_is_of_one_moment(job: Job, folder: Path, tm
 
     def write() -> None:
         warehouse = Warehouse(job.warehouse)
-        path = job.warehouse / "ledger" / "calls.sqlite"
-        with sqlite3.connect(path, isolation_level=None) as ledger:
+        with sqlite3.connect(ledger_of(job), isolation_level=None) as ledger:
             ledger.execute("pragma journal_mode = wal")
             ledger.execute("create table pairs (a, b)")
             while not stop.is_set():
                 name = f"w{len(written)}"
                 # Both halves in one transaction, far apart in the file.
                 ledger.execute("begin")
-                ledger.execute("insert into pairs values (?, ?)", (name, "x" * 3000))
-                ledger.execute("insert into pairs values (?, ?)", (name, "y" * 3000))
+                ledger.executemany("insert into pairs values (?, ?)", [(name, half * 3000) for half in "xy"])
                 ledger.execute("commit")
                 warehouse.write("responses", [response(name)])
                 written.append(name)
@@ -151,7 +142,7 @@ def test_a_backup_while_a_run_writes_is_of_one_moment(job: Job, folder: Path, tm
 
     assert n_before < n_after
     tasks = {row["task_id"] for row in rows_in(restored, "select task_id from responses")}
-    with sqlite3.connect(restored.warehouse / "ledger" / "calls.sqlite") as ledger:
+    with sqlite3.connect(ledger_of(restored)) as ledger:
         assert [("ok",)] == ledger.execute("pragma integrity_check").fetchall()
         halves = dict(ledger.execute("select a, count(*) from pairs group by a").fetchall())
     assert {2} == set(halves.values())
@@ -169,15 +160,15 @@ def small(tmp_path: Path) -> Job:
     """A warehouse of few files, so that it can be killed at each of them."""
     job = job_on("sample", tmp_path / "base" / "warehouse")
     add_part(job, "a")
-    (job.warehouse / "ledger").mkdir()
-    with sqlite3.connect(job.warehouse / "ledger" / "calls.sqlite") as ledger:
+    ledger_of(job).parent.mkdir()
+    with sqlite3.connect(ledger_of(job)) as ledger:
         ledger.execute("create table calls (x)")
     return job
 
 
 def held(job: Job) -> tuple[list[str], int]:
     """The responses in the parts, and the number of calls in the ledger."""
-    with sqlite3.connect(job.warehouse / "ledger" / "calls.sqlite") as ledger:
+    with sqlite3.connect(ledger_of(job)) as ledger:
         (n_calls,) = ledger.execute("select count(*) from calls").fetchone()
     return [row["task_id"] for row in rows_in(job, "select task_id from responses order by all")], n_calls
 
@@ -188,7 +179,7 @@ IMPORTS = "from tasks.maintain.backup import backup, restore\nfrom tests.kit imp
 @pytest.mark.long
 def test_a_kill_of_a_backup_leaves_the_last_whole_one(small: Job, tmp_path: Path) -> None:
     backup(small, tmp_path / "base" / "backup")
-    with sqlite3.connect(small.warehouse / "ledger" / "calls.sqlite") as ledger:
+    with sqlite3.connect(ledger_of(small)) as ledger:
         ledger.execute("insert into calls values (1)")
     add_part(small, "b")
     states = []
@@ -221,11 +212,9 @@ def test_a_kill_of_a_restore_is_made_good_by_the_same_command(small: Job, tmp_pa
     assert len(folders) > 4
 
 
-def test_an_upload_that_was_cut_off_leaves_the_last_backup(
-    small: Job, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_upload_that_was_cut_off_leaves_the_last_backup(small: Job, store: Store, tmp_path: Path) -> None:
     def cut_off(n_files: int) -> None:
-        with monkeypatch.context() as patched:
+        with pytest.MonkeyPatch.context() as patched:
             Cut(patched, n_files)
             with pytest.raises(KeyboardInterrupt):
                 backup(small, store)
@@ -241,7 +230,6 @@ def test_an_upload_that_was_cut_off_leaves_the_last_backup(
     assert ["a"] == held(into(small, tmp_path / "restored"))[0]
 
 
-@pytest.mark.slow
 def test_a_damaged_copy_is_refused_whole_and_renewed_by_verify(small: Job, store: Store, tmp_path: Path) -> None:
     backup(small, store)
     name = next(name for name in store.files() if "parts/responses" in name)
@@ -254,9 +242,6 @@ def test_a_damaged_copy_is_refused_whole_and_renewed_by_verify(small: Job, store
     assert 0 == backup(small, store).rows
     assert 1 == backup(small, store, must_verify=True).rows
     assert content == store.read(name)
-    store.remove([name])
-    with pytest.raises(PipelineError, match="missing, or changed since it was written"):
-        restore(into(small, tmp_path / "restored"), store)
 
 
 def test_a_target_with_other_files_or_in_the_warehouse_is_refused(small: Job, store: Store, tmp_path: Path) -> None:

@@ -25,14 +25,19 @@ _OF_RUNS = {"runs", "spend"}
 
 
 @pytest.fixture
-def job(evaluated: Job, provider: FaultServer, tmp_path: Path) -> Job:
-    """The same in a folder of its own, with a request to the provider told from those before."""
-    provider.n_calls_before = len(provider.book)  # type: ignore[attr-defined]
+def job(evaluated: Job, tmp_path: Path) -> Job:
+    """The same in a folder of its own."""
     return copied(evaluated, tmp_path / "data", run_id="later")
 
 
-def calls(provider: FaultServer) -> int:
-    return len(provider.book) - int(provider.n_calls_before)  # type: ignore[attr-defined]
+Calls = Callable[[], int]
+
+
+@pytest.fixture
+def calls(evaluated: Job, provider: FaultServer) -> Calls:
+    """The number of requests to the provider since the test began."""
+    n_before = len(provider.book)
+    return lambda: len(provider.book) - n_before
 
 
 def run(job: Job, *work: Callable[[], StageReport], **options: Any) -> Execution:
@@ -63,11 +68,9 @@ def victim(job: Job, table: str) -> Path:
     return Warehouse(job.warehouse).store.standing(table)[0].path
 
 
-@pytest.mark.parametrize(("table", "what"), [
-    ("criteria", "a flipped bit"), ("verdicts", "deleted"),
-])  # fmt: skip
+@pytest.mark.parametrize(("table", "what"), [("criteria", "a flipped bit"), ("verdicts", "deleted")])
 def test_aggregate_reports_damage_and_restores_rows(
-    job: Job, provider: FaultServer, table: str, what: str, capsys: Printed
+    job: Job, calls: Calls, table: str, what: str, capsys: Printed
 ) -> None:
     before, figures = stored(job), board(job)
     DAMAGES[what](victim(job, table))
@@ -76,42 +79,44 @@ def test_aggregate_reports_damage_and_restores_rows(
     assert "rows were restored from the last published database" in capsys.readouterr().err
     assert (before, figures) == (stored(job), board(job))
     assert 0 == run(job, *whole_job(job)).exit_code
-    assert (before, 0) == (stored(job), calls(provider))
+    assert (before, 0) == (stored(job), calls())
+
+
+def lose(job: Job, table: str, *, with_ledger: bool = False) -> None:
+    """Lose a part, the database that would restore it, and perhaps the ledger."""
+    victim(job, table).unlink()
+    Warehouse(job.warehouse).database.unlink()
+    if with_ledger:
+        shutil.rmtree(job.warehouse / "ledger")
 
 
 @pytest.mark.parametrize("table", ["responses", "verdicts"])
-def test_without_the_database_rows_come_from_the_ledger(
-    job: Job, provider: FaultServer, table: str, capsys: Printed
-) -> None:
+def test_without_the_database_rows_come_from_the_ledger(job: Job, calls: Calls, table: str, capsys: Printed) -> None:
     before, figures = facts(job, table), board(job)
-    victim(job, table).unlink()
-    Warehouse(job.warehouse).database.unlink()
+    lose(job, table)
 
     assert 3 == run(job, lambda: aggregate(job)).exit_code
     assert f"{len(before)} rows of {table} (benchmark prbench, model a" in capsys.readouterr().err
     run(job, *whole_job(job))
     assert (before, figures) == (facts(job, table), board(job))
     assert 0 == run(job, lambda: aggregate(job)).exit_code
-    assert 0 == calls(provider)
+    assert 0 == calls()
 
 
-def test_rows_that_only_calls_restore_wait_until_asked(job: Job, provider: FaultServer, capsys: Printed) -> None:
+def test_rows_that_only_calls_restore_wait_until_asked(job: Job, calls: Calls, capsys: Printed) -> None:
     before, figures = facts(job, "verdicts"), board(job)
-    victim(job, "verdicts").unlink()
-    Warehouse(job.warehouse).database.unlink()
-    shutil.rmtree(job.warehouse / "ledger")
+    lose(job, "verdicts", with_ledger=True)
 
     for _ in range(2):
-        execution = run(job, *whole_job(job))
-        assert 3 == execution.exit_code
+        assert 3 == run(job, *whole_job(job)).exit_code
         output = capsys.readouterr().err
         kind = "benchmark prbench, model a, judge judge, vintage base"
         assert f"{len(before)} rows of verdicts ({kind}) are lost" in output
         assert "--replace-lost" in output
-        assert 0 == calls(provider)
+        assert 0 == calls()
         assert not facts(job, "verdicts")
     assert 0 == run(job, *whole_job(job), replace_lost=True).exit_code
-    assert len(before) == calls(provider) == len(facts(job, "verdicts"))
+    assert len(before) == calls() == len(facts(job, "verdicts"))
     assert figures == board(job)
 
 
@@ -121,8 +126,7 @@ def test_a_backup_refuses_a_damaged_part_and_keeps_what_is_lost_in_mind(job: Job
     with pytest.raises(Damaged, match="is damaged"):
         backup(job, tmp_path / "backup")
     victim(job, "verdicts").write_bytes(content)
-    victim(job, "criteria").unlink()
-    Warehouse(job.warehouse).database.unlink()
+    lose(job, "criteria")
     run(job, lambda: aggregate(job))
     backup(job, tmp_path / "backup")
     restored = job.model_copy(update={"warehouse": tmp_path / "restored"})
@@ -131,10 +135,8 @@ def test_a_backup_refuses_a_damaged_part_and_keeps_what_is_lost_in_mind(job: Job
     assert Warehouse(job.warehouse).losses() == Warehouse(restored.warehouse).losses() != []
 
 
-def test_other_models_are_still_called_while_rows_of_one_are_lost(job: Job, provider: FaultServer) -> None:
-    victim(job, "responses").unlink()
-    Warehouse(job.warehouse).database.unlink()
-    shutil.rmtree(job.warehouse / "ledger")
+def test_other_models_are_still_called_while_rows_of_one_are_lost(job: Job, calls: Calls) -> None:
+    lose(job, "responses", with_ledger=True)
     run(job, lambda: aggregate(job))
     (model,) = job.settings.models
     models = (model, model.model_copy(update={"label": "b"}))
@@ -143,4 +145,4 @@ def test_other_models_are_still_called_while_rows_of_one_are_lost(job: Job, prov
 
     with Warehouse(job.warehouse).reader() as reader:
         assert ["b"] == [row["model"] for row in reader.rows("select distinct model from responses")]
-        assert calls(provider) == reader.value("select count(*) from responses")
+        assert calls() == reader.value("select count(*) from responses")

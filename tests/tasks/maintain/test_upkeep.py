@@ -26,22 +26,19 @@ from warehouse import Warehouse, WarehouseBusy, WarehouseError
 pytestmark = pytest.mark.slow
 
 N_CRITERIA = 98
-FIGURES = "select run_id, purpose, called_model, calls, failed_calls, unpriced_calls, cost_usd from spend order by all"
 
 
 def job_at(server: FaultServer, folder: Path, source: Path | str = "sample", **judge: Any) -> Job:
     price = dict.fromkeys(("input_usd_per_mtok", "cached_usd_per_mtok", "output_usd_per_mtok"), 1.0)
     at = {"max_tokens": 1000, "price": price}
     judges = [kit.endpoint("judge", server.api_base, **at, **{"name": "openai/judge", **judge})]
-    return job_on(
-        source, folder, models=[kit.endpoint("a", server.api_base, **at)], judges=judges, limits={"attempts": 2}
-    )
+    models = [kit.endpoint("a", server.api_base, **at)]
+    return job_on(source, folder, models=models, judges=judges, limits={"attempts": 2})
 
 
 def stored(job: Job) -> list[dict[str, Any]]:
-    warehouse = Warehouse(job.warehouse)
-    warehouse.publish()
-    return rows_in(warehouse.root, FIGURES)
+    Warehouse(job.warehouse).publish()
+    return rows_in(job, "from spend order by run_id, purpose")
 
 
 def figures(job: Job) -> list[tuple[str, int, float]]:
@@ -64,15 +61,15 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server:
     judged(job)
     assert 2 == store_spend(job)
     of_judge, of_model = stored(job)
-    with Warehouse(job.warehouse).reader() as reader:
-        paid = reader.rows("select (select sum(cost_usd) from responses) r, (select sum(cost_usd) from verdicts) v")[0]
-        n_responses = reader.value("select count(*) from responses")
-    assert ("judge", "openai/judge") == (of_judge["purpose"], of_judge["called_model"])
-    assert (N_CRITERIA, 0, 0) == (of_judge["calls"], of_judge["failed_calls"], of_judge["unpriced_calls"])
-    assert ("sample", "hosted_vllm/a") == (of_model["purpose"], of_model["called_model"])
-    assert (of_model["calls"], of_model["failed_calls"]) == (2 * n_responses, n_responses)
-    assert pytest.approx((paid["v"], paid["r"])) == (of_judge["cost_usd"], of_model["cost_usd"])
-    assert paid["v"] > 0
+    sums = "select sum(cost_usd), count(*) from"
+    ((of_responses, n_responses),), ((of_verdicts, _),) = (
+        values_in(job, f"{sums} {table}") for table in ("responses", "verdicts")
+    )
+    names = ("purpose", "called_model", "calls", "failed_calls", "unpriced_calls")
+    assert ("judge", "openai/judge", N_CRITERIA, 0, 0) == tuple(of_judge[name] for name in names)
+    assert ("sample", "hosted_vllm/a", 2 * n_responses, n_responses) == tuple(of_model[name] for name in names[:-1])
+    assert pytest.approx((of_verdicts, of_responses)) == (of_judge["cost_usd"], of_model["cost_usd"])
+    assert of_verdicts > 0
     assert 0 == store_spend(job)
 
 
@@ -103,10 +100,7 @@ def test_spend_is_written_only_when_it_is_new_and_the_ledger_may_be_read(
     assert [("killed", 2, 1.0), ("next", 1, 0.5)] == figures(job)
 
 
-COUNTS = """
-    select (select count(*) from responses) as responses, (select count(*) from verdicts) as verdicts,
-        (select count(*) from scores) as scores
-"""
+COUNTS = "select (select count(*) from responses), (select count(*) from verdicts), (select count(*) from scores)"
 
 
 @pytest.fixture(scope="module")
@@ -147,8 +141,8 @@ def test_a_removed_response_goes_with_its_verdicts_and_is_sampled_again(job: Job
     ((n_responses, n_verdicts, _),) = before = values_in(job, COUNTS)
     bad = longest(job)
     of_bad = f"where response_id = '{bad['response_id']}'"
-    ((n_of_bad,),) = values_in(job, f"select count(*) from verdicts {of_bad}")
-    spend = "select count(*) as n, sum(cost_usd) as usd from run_costs"
+    n_of_bad = len(values_in(job, f"from verdicts {of_bad}"))
+    spend = "select count(*), sum(cost_usd) from run_costs"
     spent = values_in(job, spend)
 
     assert 1 == remove(job, ResponseChoice([bad["response_id"]]), "never ends").rows
@@ -172,7 +166,7 @@ def test_a_removed_response_is_in_no_part_backup_or_export_and_its_space_is_free
     export_tables(job, tmp_path / "before")
     bad = longest(job)
     remove(job, ResponseChoice([bad["response_id"]]), "")
-    expected = rows_in(job, COUNTS)
+    expected = values_in(job, COUNTS)
 
     backup(job, tmp_path / "backup")
     restored, other = (job.model_copy(update={"warehouse": tmp_path / name}) for name in ("restored", "other"))
@@ -180,7 +174,7 @@ def test_a_removed_response_is_in_no_part_backup_or_export_and_its_space_is_free
     export_tables(job, tmp_path / "exported")
     imported(other, tmp_path / "exported")
     imported(job, tmp_path / "before")
-    assert expected == rows_in(restored, COUNTS) == rows_in(other, COUNTS) == rows_in(job, COUNTS)
+    assert [expected] * 3 == [values_in(each, COUNTS) for each in (restored, other, job)]
     assert not in_ledger(restored, "blah blah")
 
     for _ in range(2):
@@ -190,7 +184,7 @@ def test_a_removed_response_is_in_no_part_backup_or_export_and_its_space_is_free
     assert bad["response_id"] not in stored_ids
     Warehouse(job.warehouse).database.unlink()
     Warehouse(job.warehouse).publish()
-    assert expected == rows_in(job, COUNTS)
+    assert expected == values_in(job, COUNTS)
 
 
 def test_a_kill_after_a_noted_removal_is_made_good_by_compaction(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,17 +202,17 @@ def test_a_kill_after_a_noted_removal_is_made_good_by_compaction(job: Job, monke
 
 def test_what_is_removed_is_chosen_by_all_that_is_given(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     def run(*arguments: str, code: int = 0) -> str:
-        assert main(["remove", "response", *arguments, "--warehouse", str(job.warehouse)]) == code
+        assert code == main(["remove", "response", *arguments, "--warehouse", str(job.warehouse)])
         captured = capsys.readouterr()
         return captured.err if code else captured.out
 
-    n_responses = rows_in(job, "select count(*) as n from responses")[0]["n"]
+    def listed(*arguments: str) -> list[str]:
+        return [each["response_id"] for each in json.loads(run(*arguments, "--dry-run", "--json"))]
+
     bad = longest(job)
-    listed = json.loads(run("--longer-than", "50000", "--dry-run", "--json"))
-    long = values_in(job, "select response_id from responses where chars_alnum > 50000")
-    assert {response_id for (response_id,) in long} == {each["response_id"] for each in listed}
-    assert len(json.loads(run("--model", "a", "--trial", "1", "--dry-run", "--json"))) == n_responses
-    assert [] == json.loads(run("--model", "b", "--dry-run", "--json"))
+    assert [bad["response_id"]] == listed("--longer-than", "50000")
+    assert len(rows_in(job, "from responses")) == len(listed("--model", "a", "--trial", "1"))
+    assert [] == listed("--model", "b")
     assert "name the responses to remove" in run(code=2)
     assert "nothing-like-it: no stored response has this id" in run("nothing-like-it", code=2)
     assert "1 response removed" in run(bad["response_id"], "--task", bad["task_id"], "--reason", "too long")
@@ -243,7 +237,7 @@ def test_nothing_is_removed_while_a_part_is_damaged_or_a_run_is_at_work(job: Job
 
 
 def test_the_ledger_does_not_bring_a_removed_response_back(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As when another file of the ledger holds the reply, or a backup of the ledger was put back."""
+    # As when another file of the ledger holds the reply, or a backup of the ledger was put back.
     monkeypatch.setattr("tasks.maintain.upkeep.forget", lambda *_: Pruned())
     remove(job, ResponseChoice([longest(job)["response_id"]]), "")
 

@@ -67,11 +67,9 @@ def test_a_cascade_is_known_by_its_judges_and_its_rule_and_by_nothing_else() -> 
         )
     }  # fmt: skip
     assert 8 == len(hashes)
-    same = [
-        (CHEAP, STRONG, cascade()),
-        (CHEAP | {"logprobs": False, "trials": 5, "timeout_s": 1.0}, STRONG, cascade()),
-        ({**CHEAP, "label": "c"}, {**STRONG, "label": "s"}, cascade(first="c", then="s")),
-    ]
+    quick = CHEAP | {"logprobs": False, "trials": 5, "timeout_s": 1.0}
+    renamed = {**CHEAP, "label": "c"}, {**STRONG, "label": "s"}, cascade(first="c", then="s")
+    same = ((CHEAP, STRONG, cascade()), (quick, STRONG, cascade()), renamed)
     assert 1 == len({judge_config_of(*judges).judge_config_hash for judges in same})
 
 
@@ -109,7 +107,6 @@ def test_what_no_cascade_can_be_is_refused_with_the_path_of_its_key(judges: list
 def test_judges_that_grade_in_different_ways_are_refused_where_the_benchmark_says_how() -> None:
     judges = (CHEAP | {"grading": "binary"}, STRONG, cascade())
     assert "binary" == judge_config_of(*judges).grading
-    with pytest.raises(
-        UsageError, match="judge careful: its judges grade in different ways: cheap binary, strong tern"
-    ):
+    message = "judge careful: its judges grade in different ways: cheap binary, strong tern"
+    with pytest.raises(UsageError, match=message):
         judge_config_of(*judges, benchmark="researchrubrics")

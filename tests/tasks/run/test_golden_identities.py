@@ -13,8 +13,7 @@ import pytest
 
 from tasks.llm.ledger.ledger import Ledger
 from tests.faults.server import FaultServer
-from tests.kit import Patch, job_on, judged, prepared, sampled
-from warehouse import Warehouse
+from tests.kit import Patch, job_on, judged, prepared, sampled, values_in
 
 AT = {"api_base": "${GOLDEN_PROVIDER}/v1"}
 """Where the provider is by its name in the configuration; a port is not the same twice."""
@@ -31,24 +30,23 @@ JUDGES = [
     {"name": "openai/shaped", "label": "shaped", "structured_output": True, "explanation_chars": 300, **AT},
 ]
 COLUMNS = {
-    "task_rows": ("task_id", "content_hash"),
-    "criteria": ("criterion_id", "content_hash"),
-    "responses": ("response_id", "conversation_id", "model_config_hash"),
-    "verdicts": ("verdict_id", "criterion_hash", "judge_config_hash", "template_hash"),
-}
+    "task_rows": "task_id, content_hash", "criteria": "criterion_id, content_hash",
+    "responses": "response_id, conversation_id, model_config_hash",
+    "verdicts": "verdict_id, criterion_hash, judge_config_hash, template_hash",
+}  # fmt: skip
 FROZEN = json.loads(Path(__file__).with_name("identities.json").read_text(encoding="utf-8"))
 """Benchmark -> table -> how many rows, and a digest of all their identities."""
 
 
 def digest_of(values: Iterable[Any]) -> str:
-    hashes = sorted(str(value) for value in values)
+    hashes = sorted(map(str, values))
     return f"{len(hashes)} {hashlib.sha256('|'.join(hashes).encode()).hexdigest()[:16]}"
 
 
-@pytest.mark.parametrize(
-    "benchmark",
-    ["prbench", *(pytest.param(name, marks=pytest.mark.slow) for name in ("researchrubrics", "healthbench"))],
-)
+OTHERS = ("researchrubrics", "healthbench")
+
+
+@pytest.mark.parametrize("benchmark", ["prbench", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
 def test_a_run_has_the_frozen_identities(benchmark: str, tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("GOLDEN_TEAM", "any")
@@ -58,11 +56,7 @@ def test_a_run_has_the_frozen_identities(benchmark: str, tmp_path: Path, monkeyp
         job = prepared(job.model_copy(update={"vintage": "2026-01-01", "limit": 3}))
         sampled(job)
         judged(job)
-    with Warehouse(job.warehouse).reader() as reader:
-        hashes = {
-            table: digest_of(tuple(row[column] for column in columns) for row in reader.rows(f"from {table}"))
-            for table, columns in COLUMNS.items()
-        }
+    hashes = {table: digest_of(values_in(job, f"select {columns} from {table}")) for table, columns in COLUMNS.items()}
     ledger = Ledger(job.warehouse / "ledger")
     hashes["calls"] = digest_of(key for (key,) in ledger.rows("select call_key from calls"))
     ledger.close()

@@ -15,8 +15,7 @@ from tasks.rules.errors import UsageError
 from tasks.run.coverage import coverage
 from tests.faults.behaviours import HttpResponse, Request, is_judge_request, well_behaved
 from tests.faults.server import FaultServer
-from tests.kit import endpoint, good_row, job_on, judged, prepared, sampled, write_jsonl
-from tests.tasks.dataset.rows import hub_criterion
+from tests.kit import endpoint, good_row, good_rubric, job_on, judged, prepared, sampled, write_jsonl
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -37,19 +36,9 @@ def new_each_time(request: Request, number: int) -> HttpResponse:
     return HttpResponse(f"{well_behaved(request, number).text} Take {number} at {request.get('temperature')}.")
 
 
-def rubric(task_id: str, **titles: str) -> list[dict[str, Any]]:
-    rows = [hub_criterion(f"{task_id}-c{i}", "important", 5) for i in range(CRITERIA)]
-    for row, i in ((rows[int(name[1:])], name) for name in titles):
-        row["title"] = titles[i]
-    return rows
-
-
 def data(folder: Path, split: str = "finance", n_tasks: int = TASKS, **changed: dict[str, Any]) -> Path:
-    rows = []
-    for i in range(n_tasks):
-        task_id = f"{split}-{i}"
-        usual = {"prompt_0": f"What about {task_id}?", "rubric": rubric(task_id)}
-        rows.append(good_row(task_id, **usual | changed.get(f"t{i}", {})))
+    """A split of tasks, some of which have other columns."""
+    rows = [good_row(f"{split}-{i}", **changed.get(f"t{i}", {})) for i in range(n_tasks)]
     folder.mkdir(exist_ok=True)
     return write_jsonl(folder / f"{split}.jsonl", rows).parent
 
@@ -60,11 +49,9 @@ class World:
     def __init__(self, server: FaultServer, folder: Path) -> None:
         self.server, self.folder = server, folder
         data(folder / "data", "legal", 2)
-        self.settings: dict[str, Any] = {
-            "dataset": {"source": str(data(folder / "data")), "splits": ["finance"]},
-            "models": [self.model("pinned")],
-            "judges": [self.judge("judge")],
-        }
+        dataset = {"source": str(data(folder / "data")), "splits": ["finance"]}
+        models, judges = [self.model("pinned")], [self.judge("judge")]
+        self.settings: dict[str, Any] = {"dataset": dataset, "models": models, "judges": judges}
 
     def model(self, label: str, **settings: Any) -> dict[str, Any]:
         return endpoint(label, self.server.api_base, **settings)
@@ -132,12 +119,10 @@ def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(worl
 
 @pytest.mark.long
 def test_a_revision_costs_only_what_reads_differently(world: World) -> None:
-    heavier = rubric("finance-1")
-    heavier[0]["annotations"]["important_weight"] = 4
-    data(
-        world.folder / "data", t0={"rubric": rubric("finance-0", c3="Names the risk in other words.")},
-        t1={"rubric": heavier}, t2={"prompt_0": "What else about finance-2?"},
-    )  # fmt: skip
+    reworded, heavier = good_rubric("finance-0"), good_rubric("finance-1")
+    reworded[3]["title"], heavier[0]["annotations"]["important_weight"] = "Names the risk in other words.", 4
+    changed = {"t0": {"rubric": reworded}, "t1": {"rubric": heavier}, "t2": {"prompt_0": "What else about finance-2?"}}
+    data(world.folder / "data", **changed)
     # A reworded criterion is judged again, a new prompt is sampled and judged; another weight costs nothing.
     assert (1, 1 + CRITERIA) == world.does()
     assert 2 * TASKS == world.count("responses")

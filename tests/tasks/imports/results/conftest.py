@@ -52,12 +52,10 @@ def side_by_side(finance: Job, tmp_path_factory: pytest.TempPathFactory) -> Side
     """The logs of the workload, for tests that only read."""
     folder = tmp_path_factory.mktemp("side-by-side")
     job = copied(finance, folder / "warehouse")
-    given: dict[str, tuple[list[Path], str | None]] = {
-        "published": ([published(folder / "p.json")], None),
-        "evalscope": ([unpacked("evalscope", folder)], "evalscope {model}"),
-        "inspect": ([LOGS / "thorough.eval", LOGS / "brief.eval"], None),
-    }
-    notes = {name: notes_of(import_results(job, files, model=label)) for name, (files, label) in given.items()}
+    notes = {"published": notes_of(import_results(job, [published(folder / "p.json")]))}
+    log = unpacked("evalscope", folder)
+    notes["evalscope"] = notes_of(import_results(job, [log], model="evalscope {model}"))
+    notes["inspect"] = notes_of(import_results(job, [LOGS / "thorough.eval", LOGS / "brief.eval"]))
     return SideBySide(job, notes)
 
 

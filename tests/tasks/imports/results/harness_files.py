@@ -2,6 +2,7 @@
 
 import hashlib
 import html
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -66,10 +67,8 @@ def _score(kind: str, output: Row) -> float:
 def example(model: str, row: Row) -> Row:
     """An example as simple-evals keeps it, with the system prompt that its samplers send."""
     task, text = task_of(row), response_to(model, task_of(row))
-    items = [
-        {**item, "criteria_met": is_met(model, task, i), "explanation": f"Place {i}."}
-        for i, item in enumerate(row["rubrics"])
-    ]  # fmt: skip
+    decided = ({"criteria_met": is_met(model, task, i), "explanation": f"Place {i}."} for i in itertools.count())
+    items = [{**item, **of_judge} for item, of_judge in zip(row["rubrics"], decided, strict=False)]
     best = sum(item["points"] for item in items if item["points"] > 0)
     return {
         "score": sum(item["points"] for item in items if item["criteria_met"]) / best,
@@ -82,9 +81,13 @@ def example(model: str, row: Row) -> Row:
     }  # fmt: skip
 
 
+def clipped_mean(examples: Sequence[Row]) -> float:
+    return min(max(sum(each["score"] for each in examples) / len(examples), 0.0), 1.0)
+
+
 def simple_evals(path: Path, examples: Sequence[Row]) -> Path:
     """The file with all results."""
-    score = min(max(sum(each["score"] for each in examples) / len(examples), 0.0), 1.0)
+    score = clipped_mean(examples)
     document = {"score": score, "metrics": {"overall_score": score}, "htmls": [], "convos": [],
                 "metadata": {"example_level_metadata": list(examples)}}  # fmt: skip
     path.write_text(json.dumps(document, indent=2), encoding="utf-8")
@@ -93,19 +96,16 @@ def simple_evals(path: Path, examples: Sequence[Row]) -> Path:
 
 def simple_evals_html(path: Path, examples: Sequence[Row]) -> Path:
     """The HTML report: messages are escaped, the grades are not, and unmet criteria come first."""
-    score = min(max(sum(each["score"] for each in examples) / len(examples), 0.0), 1.0)
     sections = "\n<hr>\n".join(map(_section, examples))
-    metrics = f"<table>\n<tr><td><b>Score</b></td>\n        <td>{score:.3f}</td></tr></table>"
+    metrics = f"<table>\n<tr><td><b>Score</b></td>\n        <td>{clipped_mean(examples):.3f}</td></tr></table>"
     path.write_text(f"<!DOCTYPE html>\n<html><body>{metrics}\n{sections}\n<hr>\n</body></html>", encoding="utf-8")
     return path
 
 
 def _section(of: Row) -> str:
     text = of["completion"][0]["content"]
-    graded = [
-        f"[{item['criteria_met']}] [{item['points']}] {item['criterion']}\n\tExplanation: {item['explanation']}"
-        for item in of["rubric_items"]
-    ]
+    line = "[{criteria_met}] [{points}] {criterion}\n\tExplanation: {explanation}"
+    graded = [line.format(**item) for item in of["rubric_items"]]
     graded.sort(key=lambda text: text.startswith("[False]"), reverse=True)
     grades = "\n\n" + "\n\n".join(graded)
     return "\n".join([

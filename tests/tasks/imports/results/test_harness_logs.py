@@ -14,7 +14,7 @@ from tasks.imports.results.importing import import_results, matched
 from tasks.imports.results.records import Decision
 from tasks.imports.verdicts import Wording
 from tasks.rules.identity import criterion_hash
-from tests.kit import rows_in, values_in, write_jsonl
+from tests.kit import Row, rows_in, values_in, write_jsonl
 from tests.tasks.imports.results.conftest import LOGS, SideBySide, brief_log, notes_of, unpacked
 from tests.tasks.imports.results.harness_files import example, m42, published, simple_evals, simple_evals_html
 from tests.tasks.imports.results.workload import MODELS, UNANSWERED, rows, true_score, weights_of
@@ -23,7 +23,7 @@ SCORES = "select model, task_id, trial, value from scores where score_name = 'sc
 
 
 def test_logs_of_three_harnesses_stand_side_by_side_with_their_true_scores(side_by_side: SideBySide) -> None:
-    actual = {(row["model"], row["task_id"], row["trial"]): row["value"] for row in rows_in(side_by_side.job, SCORES)}
+    actual = {tuple(cell): value for *cell, value in values_in(side_by_side.job, SCORES)}
     wanted = {}
     for model, row in [(model, row) for model in MODELS for row in rows()]:
         task, true = row["task"], true_score(model, row)
@@ -40,9 +40,8 @@ def test_failed_calls_are_failures_with_their_cause_and_never_unmet(side_by_side
     lost = rows_in(job, "select judge, status, error, may_hide_failures from verdicts where value is null")
     failed = values_in(job, "select model, status, text, error from responses where status <> 'ok' order by 1")
 
-    assert [(f"{inspected}/strict", "parse_error")] * 2 + [("strict", "parse_error")] == sorted(
-        (row["judge"], row["status"]) for row in lost
-    )
+    judges = sorted((row["judge"], row["status"]) for row in lost)
+    assert [(f"{inspected}/strict", "parse_error")] * 2 + [("strict", "parse_error")] == judges
     assert all(row["error"] and row["may_hide_failures"] is False for row in lost)
     failures = [("brief", "provider_error", None), *[(f"{inspected}/brief", "provider_error", None)] * 2]
     assert failures == [row[:3] for row in failed]
@@ -53,19 +52,15 @@ def test_failed_calls_are_failures_with_their_cause_and_never_unmet(side_by_side
 
 
 def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side: SideBySide) -> None:
-    assert "may store a failed judge call as a decision" in side_by_side.notes["published"]
-    assert "may store" not in side_by_side.notes["inspect"]
-    marked = values_in(
-        side_by_side.job, "select distinct model from verdict_details where may_hide_failures order by 1"
-    )
-    assert [("brief",), ("thorough",)] == marked
+    job, notes = side_by_side.job, side_by_side.notes
+    assert "may store a failed judge call as a decision" in notes["published"]
+    assert "may store" not in notes["inspect"]
+    marked = "select distinct model from verdict_details where may_hide_failures order by 1"
+    assert [("brief",), ("thorough",)] == values_in(job, marked)
     # A board does not know what its verdicts do not say.
-    assert {
-        "thorough": True, "brief": True, "openai-api/workload/thorough": None, "openai-api/workload/brief": None,
-        "evalscope thorough": False, "evalscope brief": False,
-    } == dict(
-        values_in(side_by_side.job, "select distinct model, may_hide_failures from leaderboard where is_judged")
-    )  # fmt: skip
+    hiding = {"": True, "openai-api/workload/": None, "evalscope ": False}
+    of_boards = values_in(job, "select distinct model, may_hide_failures from leaderboard where is_judged")
+    assert {f"{tool}{model}": may for tool, may in hiding.items() for model in MODELS} == dict(of_boards)
 
 
 def test_the_means_of_a_log_are_compared_and_differences_are_named_with_their_cause(side_by_side: SideBySide) -> None:
@@ -79,10 +74,10 @@ def test_the_means_of_a_log_are_compared_and_differences_are_named_with_their_ca
 
 
 def test_usage_and_time_of_calls_are_kept(side_by_side: SideBySide) -> None:
-    assert [(176, 88, 17, "thorough-2026-11-01", "stop", True)] * 2 == values_in(side_by_side.job, """
-        select prompt_tokens, cached_tokens, completion_tokens, served_model, finish_reason, latency_s > 0
-        from responses where task_id = 'sample-fin-2' and trial = 1 and model like '%_thorough'
-    """)  # fmt: skip
+    columns = "prompt_tokens, cached_tokens, completion_tokens, served_model, finish_reason, latency_s > 0"
+    cell = "task_id = 'sample-fin-2' and trial = 1 and model like '%_thorough'"
+    of_responses = values_in(side_by_side.job, f"select {columns} from responses where {cell}")
+    assert [(176, 88, 17, "thorough-2026-11-01", "stop", True)] * 2 == of_responses
     query = "select min(latency_s) > 0, min(completion_tokens) > 0 from verdicts where model like 'evalscope %'"
     assert [(True, True)] == values_in(side_by_side.job, query)
 
@@ -118,7 +113,7 @@ def test_the_other_adapter_of_evalscope_comes_in_with_its_scores(health: Job, tm
     notes = notes_of(import_results(health, [unpacked("evalhealth", tmp_path)]))
 
     assert 2 == notes.count("equal on 3 tasks")
-    actual = {(row["model"], row["task_id"]): row["value"] for row in rows_in(health, SCORES)}
+    actual = {(model, task): value for model, task, _, value in values_in(health, SCORES)}
     wanted = {(m, r["prompt_id"]): true_score(m, r) for m in MODELS for r in rows("healthbench")}
     assert pytest.approx(wanted) == actual
 
@@ -132,7 +127,7 @@ def test_every_form_of_simple_evals_is_the_same(health: Job, tmp_path: Path, for
     notes = notes_of(import_results(health, [file], model="thorough", judge="grader"))
 
     assert "equal on 3 tasks" in notes
-    actual = {row["task_id"]: row["value"] for row in rows_in(health, SCORES)}
+    actual = {task: value for _, task, _, value in values_in(health, SCORES)}
     assert pytest.approx({row["prompt_id"]: true_score("thorough", row) for row in rows("healthbench")}) == actual
     assert 3 == len(rows_in(health, "from responses where text like '%<b>text</b> & nothing else.'"))
     assert [("grader",)] == values_in(health, "select distinct judge from verdicts")
@@ -158,9 +153,6 @@ def test_a_guess_of_m42_is_a_failed_verdict(health: Job, tmp_path: Path) -> None
     assert [(task, "parse_error", True)] == values_in(health, query)
     assert f"{task} trial 1 (" in notes
     assert sum(len(weights_of(row)) for row in given) == len(rows_in(health, "from verdicts"))
-
-
-Row = dict[str, Any]
 
 
 def _edit(file: Path, edit: Callable[[Row], None]) -> None:
@@ -190,10 +182,9 @@ def _with_hard_part(folder: Path, text: str | None, met: bool | None) -> Path:
     return log
 
 
-@pytest.mark.parametrize(
-    ("text", "met", "trials", "judge_trials"),
-    [(None, None, [(1, 5)], [1]), ("Another text.", None, [(1, 5), (2, 5)], [1]), (None, True, [(1, 5)], [1, 2])],
-)
+@pytest.mark.parametrize(("text", "met", "trials", "judge_trials"), [
+    (None, None, [(1, 5)], [1]), ("Another text.", None, [(1, 5), (2, 5)], [1]), (None, True, [(1, 5)], [1, 2]),
+])  # fmt: skip
 def test_in_another_part_another_text_is_a_further_trial_and_another_decision_a_further_one_of_the_judge(
     job: Job, tmp_path: Path, text: str | None, met: bool | None, trials: list[Any], judge_trials: list[int]
 ) -> None:
@@ -213,13 +204,10 @@ def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_t
         attempts = score["metadata"]["judge_attempts"]
         rubric = row["sample_score"]["sample_metadata"]["rubrics"]
         if all(attempt["status"] == "success" for attempt in attempts):
-            weights = [item["weight"] for item in rubric]
-            mild = sum(weights) / sum(weight for weight in weights if weight > 0)
+            mild = sum(each["weight"] for each in rubric) / sum(max(each["weight"], 0) for each in rubric)
             score["value"] = {"clipped_score": (score["value"]["clipped_score"] + mild) / 2}
-        score["metadata"]["judge_attempts"] += [
-            {**attempt, "judge_id": "mild", "status": "success", "parsed_value": {"criteria_met": True}}
-            for attempt in attempts
-        ]
+        mild_attempt = {"judge_id": "mild", "status": "success", "parsed_value": {"criteria_met": True}}
+        score["metadata"]["judge_attempts"] += [attempt | mild_attempt for attempt in attempts]
 
     log = unpacked("evalscope", tmp_path)
     shutil.rmtree(log / "reports")
@@ -251,10 +239,9 @@ def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_scor
 
     log = _with_scores(tmp_path / "x.json", scored)
     notes = [line for line in notes_of(import_results(job, [log], model="m")).splitlines() if " in the log, " in line]
-    assert [
-        f"m by openai-api/workload/strict ({scorer}): mean score 0.0133 in the log, 0.0133 here"
-        for scorer in ("harsh", "mild")
-    ] == [line.partition(": differs")[0].partition(": equal")[0] for line in notes]
+    mean = "mean score 0.0133 in the log, 0.0133 here"
+    for scorer, line in zip(("harsh", "mild"), notes, strict=True):
+        assert line.startswith(f"m by openai-api/workload/strict ({scorer}): {mean}: ")
 
 
 @pytest.mark.parametrize("is_named", [False, True])
@@ -274,10 +261,8 @@ def test_a_mean_is_compared_where_a_value_is_called_a_score(job: Job, tmp_path: 
     assert is_named == ("its verdicts are marked" in notes)
 
 
-ALIKE = [
-    Wording("t", name, "Same.", criterion_hash("Same."), None, weight, "original")
-    for name, weight in (("a", 5.0), ("b", 3.0), ("c", 3.0))
-]
+_HASH, _ALIKE = criterion_hash("Same."), (("a", 5.0), ("b", 3.0), ("c", 3.0))
+ALIKE = [Wording("t", name, "Same.", _HASH, None, weight, "original") for name, weight in _ALIKE]
 """Criteria that say the same, two of them with one weight."""
 
 

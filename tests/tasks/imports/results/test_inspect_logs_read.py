@@ -74,10 +74,8 @@ def test_grades_by_place_are_of_the_rubric_in_its_order_and_may_hide_failures(jo
     import_results(job, [brief_log(tmp_path / "x.json", by_position)])
 
     query = "select distinct task_id, value from scores where score_name = 'score' and value is not null"
-    scores = {row["task"]: true_score("brief", row) for row in rows()}
-    assert pytest.approx({task: score for task, score in scores.items() if score is not None}) == dict(
-        values_in(job, query)
-    )
+    scores = ((row["task"], true_score("brief", row)) for row in rows())
+    assert pytest.approx({task: score for task, score in scores if score is not None}) == dict(values_in(job, query))
     assert [(True,)] == values_in(job, "select distinct may_hide_failures from verdicts")
 
 
@@ -186,7 +184,6 @@ def test_a_known_failure_does_not_give_way_to_a_decision_that_may_hide_it(job: J
     assert "1 decisions left out, because a failure of the call is stored and the tool may hide failures" in notes
 
 
-Edit = Callable[[dict[str, Any]], object]
 LEG = "sample-leg-2"
 
 
@@ -197,6 +194,9 @@ def refused(job: Job, files: list[Path], **options: Any) -> str:
         import_results(job, files, **options)
     assert before == set((job.warehouse / "parts").rglob("*.parquet"))
     return str(caught.value)
+
+
+Edit = Callable[[dict[str, Any]], object]
 
 
 def edited(file: Path, edit: Edit) -> Path:
@@ -222,16 +222,12 @@ def _without_references(document: dict[str, Any]) -> None:
     output["convo"] = head + tail.partition("expect to use the extension option.\n\n")[2]
 
 
-MISFITS: dict[str, tuple[Edit, str]] = {
-    "another conversation": (_another_turn, f"task {LEG} has another conversation in this data set than in the log"),
-    "reference texts left out": (_without_references, "than in the log (here it has reference texts, which some"),
-    "an unknown task": (_another_task, "task 'elsewhere' is not in revision"),
-}
-
-
-@pytest.mark.parametrize("case", MISFITS)
-def test_what_does_not_fit_is_refused_with_its_location(finance: Job, tmp_path: Path, case: str) -> None:
-    edit, reason = MISFITS[case]
+@pytest.mark.parametrize(("edit", "reason"), [
+    (_another_turn, f"task {LEG} has another conversation in this data set than in the log"),
+    (_without_references, "than in the log (here it has reference texts, which some"),
+    (_another_task, "task 'elsewhere' is not in revision"),
+])  # fmt: skip
+def test_what_does_not_fit_is_refused_with_its_location(finance: Job, tmp_path: Path, edit: Edit, reason: str) -> None:
     line = refused(finance, [edited(published(tmp_path / "p.json"), edit)])
     assert reason in line.partition("p.json: ")[2]
 
@@ -242,9 +238,8 @@ def test_an_impossible_trial_is_always_refused(finance: Job, tmp_path: Path, num
     log = edited(tmp_path / "x.json", lambda document: document["samples"][0].update(epoch=number))
     reason = f"is {number!r}; it is a whole number from "
     assert f"x.json: sample sample-fin-2, epoch {number}: `epoch` {reason}1 to 10000" in refused(finance, [log])
-    assert f"p.json: `trial_number` {reason}0" in refused(
-        finance, [published(tmp_path / "p.json", trial_number=number)]
-    )
+    result = published(tmp_path / "p.json", trial_number=number)
+    assert f"p.json: `trial_number` {reason}0" in refused(finance, [result])
     folder = unpacked("evalscope", tmp_path)
     file = folder / "reviews" / "brief" / "prbench_finance.jsonl"
     file.write_text(re.sub('"repeat_id": [0-9]+', f'"repeat_id": {json.dumps(number)}', file.read_text("utf-8")))
@@ -259,8 +254,7 @@ def test_what_does_not_fit_can_be_skipped_and_is_listed(job: Job, tmp_path: Path
 
 
 def test_a_task_that_is_not_admitted_is_named_as_the_cause_of_a_difference(tmp_path: Path) -> None:
-    source = write_jsonl(tmp_path / "finance.jsonl", rows())
-    job = job_on(source, tmp_path / "warehouse")
+    job = job_on(write_jsonl(tmp_path / "finance.jsonl", rows()), tmp_path / "warehouse")
     ingest(job)
 
     notes = notes_of(import_results(job, [published(tmp_path / "p.json")]))
@@ -287,10 +281,8 @@ def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(finance: 
         "simple-evals": [simple_evals(tmp_path / "b", examples), simple_evals_html(tmp_path / "c", examples)],
         "m42": [m42(tmp_path / "d", "thorough", health), m42(tmp_path / "e", "thorough", health[:1])],
     }
-    for name, files in logs.items():
-        assert [[name]] * len(files) == [
-            [known for known, each in FORMATS.items() if each.is_of(LogSource(file))] for file in files
-        ]
+    for name, file in ((name, file) for name, files in logs.items() for file in files):
+        assert [name] == [known for known, each in FORMATS.items() if each.is_of(LogSource(file))]
     assert RESULT_FORMATS == tuple(FORMATS)
     assert "brief.eval: is not a result file of m42's code" in refused(finance, logs["inspect"], format_name="m42")
 
@@ -307,7 +299,7 @@ def test_a_damaged_log_is_refused_in_one_line(finance: Job, tmp_path: Path, dama
     assert "x.json: is damaged or cut off" in refused(finance, [tmp_path / "x.json"])
 
 
-def test_labels_that_cannot_be_are_refused(finance: Job, health_data: Job, tmp_path: Path) -> None:
+def test_impossible_labels_and_logs_beside_a_misfit_are_refused(finance: Job, health_data: Job, tmp_path: Path) -> None:
     both = published(tmp_path / "p.json")
     assert "has brief, thorough; write {model} where its name belongs" in refused(finance, [both], model="one")
 
@@ -316,13 +308,9 @@ def test_labels_that_cannot_be_are_refused(finance: Job, health_data: Job, tmp_p
     assert "names no judge" in refused(health_data, [nameless], model="m", judge="{judge} again")
     for label in ({"model": " "}, {"judge": ""}):
         assert "a label is not blank" in refused(finance, [both], **label)
-
-
-def test_one_log_that_does_not_fit_keeps_all_of_them_out(finance: Job, health_data: Job, tmp_path: Path) -> None:
-    good, wrong = published(tmp_path / "good.json"), edited(published(tmp_path / "wrong.json"), _another_turn)
-
-    assert "another conversation" in refused(finance, [good, wrong], model="m {model}")
-    assert "is not in revision" in refused(health_data, [good])
+    wrong = edited(published(tmp_path / "wrong.json"), _another_turn)
+    assert "another conversation" in refused(finance, [both, wrong], model="m {model}")
+    assert "is not in revision" in refused(health_data, [both])
 
 
 def test_a_verdict_that_differs_from_a_stored_one_is_refused(job: Job, tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ HARD = [row("bob", 1, split="hard"), row("cy", 1, split="mine", is_own_hard=True
     ([row("ada", 1), row("bob", 2)], "ada leads on finance with 0.900 (no other model is tied)."),
     ([row("ada", 1), row("bob", 1)], "ada, bob lead on finance with 0.900 (no other model is tied)."),
     # Hard splits and own selections are left out where there is a full split.
-    ([row("ada", 1), *HARD], "ada leads on finance with 0.900 (no other model is tied)."),
-    (HARD, "bob leads on hard with 0.900 (no other model is tied)."),
+    ([row("ada", 1), *HARD], "ada leads on finance with 0.900 (the only model)."),
+    (HARD, "bob leads on hard with 0.900 (the only model)."),
 ])  # fmt: skip
 def test_leaders_are_named_with_those_that_could_be_first(rows: list[dict[str, Any]], sentence: str) -> None:
     assert f"Judged by j, {sentence}" == leaders(rows, {"hard"}, "j")
