@@ -72,11 +72,11 @@ def files(folder: Path) -> dict[str, bytes]:
 def tiny_job(folder: Path, task_ids: Sequence[str] = ("t1", "t2", "t3"), models: Sequence[str] = ("m1", "m2")) -> Job:
     """A job on a small warehouse: every model has responded to every task, and one judge has judged it."""
     job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
-    asked = [({"task_id": each, "position": 0}, f"Why {each}?") for each in task_ids]
+    prompts = [({"task_id": each, "position": 0}, f"Why {each}?") for each in task_ids]
     tables = admitted(task_ids, n_criteria=2) | {
         "criteria": [each for task_id in task_ids for each in rubric(task_id)],
-        "message_rows": [row("message_rows", role="user", content=text, **of) for of, text in asked],
-        "conversation_turns": [row("conversation_turns", prompt=text, **of) for of, text in asked],
+        "message_rows": [row("message_rows", role="user", content=text, **of) for of, text in prompts],
+        "conversation_turns": [row("conversation_turns", prompt=text, **of) for of, text in prompts],
     }  # fmt: skip
     store(job, combined(tables, *(response_rows_of(task_ids, model) for model in models)))
     return job

@@ -181,6 +181,6 @@ def test_a_cascades_verdict_says_which_judge_decided_and_why(browser: Browser, s
     with visiting(browser, site) as visit:
         visit.open(f"task.html#task={task_key('t2')}")
 
-        told = visit.page.locator(".explanation:has(.tag)").all_inner_texts()
-        assert {f"decided by strong {ATTACK}, because of weight, confidence unknown", "decided by cheap"} == {*told}
+        shown = visit.page.locator(".explanation:has(.tag)").all_inner_texts()
+        assert {f"decided by strong {ATTACK}, because of weight, confidence unknown", "decided by cheap"} == {*shown}
         assert [] == visit.faults

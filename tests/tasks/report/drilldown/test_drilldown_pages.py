@@ -127,8 +127,8 @@ def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(visit:
     n_criteria = len({index for index, _ in flips})
     visit.page.wait_for_function("(n) => document.querySelectorAll('#criteria tbody').length === n", arg=n_criteria)
     assert len(flips) > 3
-    told = sorted(f"⇄ {a} → {b}".replace("unmet", "not met") for a, b in flips.values())
-    assert told == sorted(texts(visit.page.locator("td .flip")))
+    marks = sorted(f"⇄ {a} → {b}".replace("unmet", "not met") for a, b in flips.values())
+    assert marks == sorted(texts(visit.page.locator("td .flip")))
     assert f"{n_criteria} flipped" in visit.page.locator("#n-criteria").inner_text()
 
 

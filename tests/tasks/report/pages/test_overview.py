@@ -136,9 +136,9 @@ def test_a_part_shows_only_hard_selections_of_its_own(scope: Scope, splits: Any,
     for query in ("hard/hard_selections", "hard/tasks"):
         assert set(fields) == {row["field"] for row in scope.rows(query)}
     assert part == scope.narrowed_to
-    told = (f"This report shows only {part}. It includes own hard selections if all their tasks are in it, and leaves "
+    text = (f"This report shows only {part}. It includes own hard selections if all their tasks are in it, and leaves "
             "out figures that are measured over all splits at once.")  # fmt: skip
-    assert [told][: bool(part)] == [each.text for each in notices(scope) if each.text.startswith("This report shows")]
+    assert [text][: bool(part)] == [each.text for each in notices(scope) if each.text.startswith("This report shows")]
 
 
 TASKS = ("t1", "t2", "t3")
