@@ -39,7 +39,7 @@ def test_a_run_on_senders_goes_on(command: Command, provider: FaultServer, prefe
     _, complaint = run.communicate(timeout=120)
     assert 130 == run.returncode, complaint
     assert "never retrieved" not in complaint
-    assert not any(sender.exists() for sender in senders)
+    until(lambda: not any(sender.exists() for sender in senders))
     assert "Senders" not in command("status", "--warehouse", "data").stdout
 
     provider.behaviour = well_behaved
