@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,21 +33,15 @@ def reader(folder: Path) -> Iterator[Reader]:
                 night=NIGHT["vintage"] if name == "later" else None)
             for n, name in enumerate(("a-run", "later", "idle", "old-run"))]  # fmt: skip
     old = {"of_response": {"dataset_revision": OLDER}, "judge": "old-judge"}
+    by_second = [judged(MIXED, model, judge="second-judge")["verdicts"] for model in "ab"]
     with reading(
-        folder,
-        tasks_of(RUBRICS),
-        judged(ALL_MET, "a"),
-        judged(WORSE_IN_RISK, "b"),
+        folder, {"runs": runs}, tasks_of(RUBRICS), judged(ALL_MET, "a"), judged(WORSE_IN_RISK, "b"),
         judged(MIXED, "a", of_response=NIGHT, run_id="later"),
         # Nothing else was judged by this judge, so there is nothing to compare it with.
-        judged(MIXED, "alone", judge="another-judge"),
-        {"verdicts": judged(MIXED, "a", judge="second-judge")["verdicts"]},
-        {"verdicts": judged(MIXED, "b", judge="second-judge")["verdicts"]},
-        tasks_of(RUBRICS, split="retired", revision=OLDER),
-        judged(ALL_MET, "old-a", **old),
+        judged(MIXED, "alone", judge="another-judge"), *({"verdicts": verdicts} for verdicts in by_second),
+        tasks_of(RUBRICS, split="retired", revision=OLDER), judged(ALL_MET, "old-a", **old),
         judged(MIXED, "old-b", **old, run_id="old-run"),
-        {"runs": runs},
-    ) as reader:
+    ) as reader:  # fmt: skip
         yield reader
 
 
@@ -80,31 +75,28 @@ def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations
 def test_of_several_differences_each_leads_to_what_it_consists_of(job: Job) -> None:
     judges = {"of": "judge", "first": "a-judge", "second": "second-judge"}
 
-    (listed, of_a), (_, of_b) = [
-        (page.figures[0].table, page.about)
-        for page in (compare_page(job, judges | {"show": str(number)}, Path("nowhere")) for number in range(2))
-    ]
+    pages = [compare_page(job, judges | {"show": str(number)}, Path("nowhere")) for number in range(2)]
 
-    assert "From a-judge to second-judge on finance, model a" == of_a
-    assert "From a-judge to second-judge on finance, model b" == of_b
-    assert re.findall(r'href="([^"]*)"', listed)[1].endswith("show=1")
+    assert [f"From a-judge to second-judge on finance, model {model}" for model in "ab"] == [p.about for p in pages]
+    assert re.findall(r'href="([^"]*)"', pages[0].figures[0].table)[1].endswith("show=1")
 
 
-def test_runs_are_compared_as_the_command_does_and_offered_with_their_time_latest_first(job: Job) -> None:
+def test_runs_are_compared_as_the_command_does(job: Job) -> None:
     page = compare_page(job, {"of": "run", "first": "a-run", "second": "later"}, Path("nowhere"))
 
-    offered = {"later": "2026-01-01 00:00:01 night 2026-10-02", "a-run": "2026-01-01 00:00:00 prbench run"}
-    assert [*offered.items()] == [*page.fields[0].options]
     assert {each.name for each in COMPARE.figures} == {each.figure.name for each in page.figures if each.n_rows}
 
 
-@pytest.mark.parametrize(("kind", "offered"), [
-    ("model", ["a", "b"]), ("vintage", ["2026-10-02 (night)", "base"]), ("judge", ["a-judge", "second-judge"]),
+@pytest.mark.parametrize(("kind", "offered", "chosen"), [
+    ("model", ["a", "b"], ["a", "b"]), ("vintage", ["2026-10-02 (night)", "base"], ["base", "2026-10-02"]),
+    ("judge", ["a-judge", "second-judge"], ["a-judge", "second-judge"]),
+    ("run", ["2026-01-01 00:00:01 night 2026-10-02", "2026-01-01 00:00:00 prbench run"], ["a-run", "later"]),
 ])  # fmt: skip
-def test_only_what_has_something_to_be_compared_with_is_offered(job: Job, kind: str, offered: list[str]) -> None:
+def test_only_what_can_be_compared_is_offered_and_chosen(job: Job, kind: str, offered: Any, chosen: Any) -> None:
     page = compare_page(job, {"of": kind}, Path("nowhere"))
 
     assert [offered, offered] == [[text for _, text in field.options] for field in page.fields[:2]]
+    assert (chosen, ()) == ([field.chosen for field in page.fields[:2]], page.figures)
 
 
 def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Reader) -> None:
@@ -116,18 +108,6 @@ def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Read
     assert as_text(DIFF.columns, rows).cells == cells(difference)
     assert [*DIFF.notes_on(rows)] == [*difference.notes]
     assert "No interval and no test: fewer than 5 tasks differ." in difference.notes
-
-
-@pytest.mark.parametrize(("kind", "chosen"), [
-    ("model", {"first": "a", "second": "b"}),
-    ("vintage", {"first": "base", "second": "2026-10-02"}),
-    ("run", {"first": "a-run", "second": "later"}),
-])  # fmt: skip
-def test_likely_choices_are_selected_in_a_new_form(job: Job, kind: str, chosen: dict[str, str]) -> None:
-    page = compare_page(job, {"of": kind}, Path("nowhere"))
-
-    assert () == page.figures
-    assert chosen.items() <= {field.name: field.chosen for field in page.fields}.items()
 
 
 @pytest.mark.parametrize(("choices", "trouble"), [

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -11,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from flows.report_server.server import renderers_of, server_of
 from tasks.config.job import Job
-from tests.tasks.report.browser import PHONE, Visit, whom_it_keeps_out
+from tests.tasks.report.browser import PHONE, Visit, visiting, whom_it_keeps_out
 from tests.tasks.report.conftest import browser, hostile_job, hostile_site, world_job, world_site
 from warehouse import Warehouse
 
@@ -19,32 +20,13 @@ __all__ = ["browser", "hostile_job", "hostile_site", "world_job", "world_site"]
 pytestmark = pytest.mark.slow
 
 
-class ServedVisit(Visit):
-    """A visit to the server; its own address is where pages may ask."""
-
-    address = ""
-
-    def _requested(self, url: str) -> None:
-        if not url.startswith((self.address, "data:", "about:")):
-            self.requests.append(url)
-
-    def open(self, name: str) -> "ServedVisit":
-        self.page.goto(self.address + name)
-        return self
-
-
 @contextmanager
-def visiting_server(browser: Browser, job: Job, site: Path, *, dark: bool = False) -> Iterator[ServedVisit]:
+def visiting_server(browser: Browser, job: Job, site: Path, **more: Any) -> Iterator[Visit]:
     with server_of(site.parent, 0, renderers_of(job, site / "index.html", is_live=True)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        context = browser.new_context(viewport={"width": 1400, "height": 900}, color_scheme="dark" if dark else "light")
-        visit = ServedVisit(context.new_page(), site.resolve())
-        visit.address = f"http://127.0.0.1:{server.server_port}/{site.name}/"
-        try:
+        with visiting(browser, f"http://127.0.0.1:{server.server_port}/{site.name}", (1400, 900), **more) as visit:
             yield visit
-        finally:
-            context.close()
-            server.shutdown()
+        server.shutdown()
 
 
 def fits(page: Page) -> bool:
@@ -97,7 +79,7 @@ def test_the_live_page_renews_itself_and_keeps_what_is_open(browser: Browser, wo
 def test_nothing_that_anybody_wrote_acts(browser: Browser, hostile_job: Job, hostile_site: Path) -> None:
     first, second = (model.label for model in hostile_job.settings.models[:2])
     address = f"compare.html?of=model&first={quote(first)}&second={quote(second)}&whole=yes"
-    with visiting_server(browser, hostile_job, hostile_site, dark=True) as visit:
+    with visiting_server(browser, hostile_job, hostile_site, color_scheme="dark") as visit:
         for name in (address, "compare.html?of=run", "live.html"):
             visit.open(name)
             visit.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")

@@ -19,12 +19,12 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.rules.identity import response_id, verdict_id
 from tasks.rules.statistics.intervals import draws
-from tests.kit import job_on, row
+from tests.kit import job_on, row, written
 from tests.tasks.bundles.manifests import sealed
 
 # Fixtures are found by their names in this module.
 from tests.tasks.report.conftest import research_job, world_job  # noqa: F401
-from warehouse import Warehouse, sample_path
+from warehouse import sample_path
 
 RESEARCH_RESAMPLES = 200
 """Of the made-up warehouse (`research.py`)."""
@@ -45,10 +45,9 @@ Spoil = Callable[[dict[str, Any]], None]
 def sample_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """The sample with the example responses and labels; tests must not write to it."""
     job = job_on("sample", tmp_path_factory.mktemp("certified"))
-    Warehouse(job.warehouse).write("checks", [row(
-        "checks", benchmark="prbench", dataset_revision=job.data.revision, suite="ingest", table_name="rubrics",
-        check_name="any", expectation="any", severity="quarantine", success=True, n_evaluated=8, n_failed=0,
-    )])  # fmt: skip
+    check = row("checks", suite="ingest", table_name="rubrics", check_name="any", expectation="any", n_evaluated=8)
+    check |= {"severity": "quarantine", "success": True, "n_failed": 0}
+    written(job.warehouse, {"checks": [check]}, job.data.revision)
     ingest(job)
     import_responses(job, RESPONSES)
     import_verdicts(job, LABELS)
@@ -63,10 +62,9 @@ def certificate(sample_job: Job, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 @pytest.fixture(scope="session")
-def research(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def research(research_job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: F811
     """The certificate of a made-up warehouse of ResearchRubrics."""
-    job = request.getfixturevalue("research_job")
-    return certified(job, tmp_path_factory.mktemp("certificates") / "research.zip")
+    return certified(research_job, tmp_path_factory.mktemp("certificates") / "research.zip")
 
 
 @pytest.fixture

@@ -31,12 +31,6 @@ def save_sheet(path: Path, rows: list[dict[str, str]]) -> Path:
     return path
 
 
-@pytest.fixture(scope="session")
-def inspected(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """The job on the world, for tests that change nothing."""
-    return job_of_world(tmp_path_factory.mktemp("world"))
-
-
 TASKS = [f"t{number}" for number in range(8)]
 HARD = TASKS[:3]
 WEIGHTS = (10.0, 5.0, -5.0)
@@ -84,8 +78,10 @@ def rows_of_world() -> dict[str, list[dict[str, Any]]]:
     return rows
 
 
-def job_of_world(folder: Path) -> Job:
-    """The job on the world, stored and aggregated."""
+@pytest.fixture(scope="session")
+def inspected(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """The job on the world, aggregated, for tests that change nothing."""
+    folder = tmp_path_factory.mktemp("world")
     source = folder / "source"
     source.mkdir()
     for split in ("finance", "finance_hard"):

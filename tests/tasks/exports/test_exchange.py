@@ -62,18 +62,15 @@ def empty(tmp_path: Path) -> Job:
     return job_on("sample", tmp_path / "other")
 
 
-def file_list_of(folder: Path) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
-    return document
+def file_list_of(folder: Path) -> Any:
+    return json.loads((folder / "manifest.json").read_text())
 
 
 def rewritten(folder: Path, **changes: Any) -> None:
     (folder / "manifest.json").write_bytes(sealed(file_list_of(folder) | changes))
 
 
-def test_an_import_has_all_rows_of_an_export_but_canaries_and_open_runs(
-    filled: Job, exported: Path, empty: Job
-) -> None:
+def test_an_import_has_all_rows_of_an_export_but_canaries_and_runs(filled: Job, exported: Path, empty: Job) -> None:
     report = imported(empty, exported)
 
     for wanted, actual in zip(rows_in(filled, LEADERBOARD), rows_in(empty, LEADERBOARD), strict=True):
@@ -113,9 +110,8 @@ def test_a_large_table_is_cut_into_files_that_together_hold_it(filled: Job, tmp_
 
     assert len(table["files"]) > 2
     assert max(pq.read_metadata(tmp_path / "out" / name).num_rows for name in table["files"]) <= 100
-    assert [(each,) for each in sorted(map(str, ids))] == values_in(
-        filled, "select verdict_id from verdicts order by 1"
-    )
+    stored = values_in(filled, "select verdict_id from verdicts order by 1")
+    assert [(each,) for each in sorted(map(str, ids))] == stored
 
 
 def test_a_table_that_is_not_there_is_refused_before_anything_is_written(filled: Job, tmp_path: Path) -> None:
@@ -126,9 +122,7 @@ def test_a_table_that_is_not_there_is_refused_before_anything_is_written(filled:
 
 def test_an_export_of_one_benchmark_has_its_rows_alone(tmp_path: Path) -> None:
     own = admitted(["t1", "t2"]) | {"runs": [row("runs", run_id="ended", outcome="done")]}
-    other = {
-        name: [each | {"benchmark": "other"} for each in rows if "benchmark" in each] for name, rows in own.items()
-    }
+    other = {name: [each | {"benchmark": "other"} for each in own[name] if "benchmark" in each] for name in own}
     job = job_on("sample", tmp_path / "warehouse")
     written(job.warehouse, kit.combined(own, other)).publish()
     export_tables(job, tmp_path / "own", benchmark="prbench")
@@ -227,9 +221,8 @@ def publications(store: Store) -> set[str]:
     return {name.split("/")[0] for name in store.below("publications").files()}
 
 
-def test_a_publication_has_the_database_and_every_public_table_as_its_manifest_says_and_is_imported_elsewhere(
-    job: Job, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_publication_is_whole_and_imported(job: Job, store: Store, tmp_path: Path, monkeypatch: kit.Patch) -> None:
+    """It has the database and every public table, as its manifest says."""
     order = Cut(monkeypatch, n_files=1000).names
     report = publish(job, store)
     bundle, files = read_bundle(latest(store), "publication"), latest(store).files()
@@ -268,9 +261,7 @@ def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(
 
 
 @pytest.mark.parametrize("left", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(30, marks=pytest.mark.slow)])
-def test_a_publication_that_is_cut_off_leaves_the_last_whole_one(
-    left: int, job: Job, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cut_off_publication_leaves_the_last_one(left: int, job: Job, store: Store, monkeypatch: kit.Patch) -> None:
     publish(job, store)
     before, n_files = store.read("current.json"), len(latest(store).files()) + 1
     add_response(job, "t2")

@@ -16,7 +16,7 @@ from tasks.imports.files import retract
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import good_row, job_on, prepared, rows_in, values_in, write_jsonl
+from tests.kit import Row, good_row, job_on, prepared, rows_in, values_in, write_jsonl
 from tests.tasks.dataset.rows import hub_criterion
 from tests.tasks.exports.conftest import save_sheet, sheet_rows
 
@@ -25,7 +25,6 @@ N_TASKS, N_CRITERIA = 30, 10
 CRITERIA = list(product(range(N_TASKS), range(N_CRITERIA)))
 """By the number of the task and that in its rubric."""
 MODELS = ("ada", "bob model")
-Row = dict[str, Any]
 
 
 def truth(task: str, model: str, criterion: str) -> bool:
@@ -128,9 +127,7 @@ def test_a_leaderboard_is_drawn_from_the_latest_vintages_a_pair_from_the_job_s(j
 
 
 def test_the_same_seed_draws_the_same_sheet_which_is_stored_once(job: Job, tmp_path: Path) -> None:
-    sheets = [
-        drawn_sheet(job, tmp_path / f"{name}.csv", 20, seed=seed) for name, seed in (("a", 1), ("b", 1), ("c", 2))
-    ]
+    sheets = [drawn_sheet(job, tmp_path / f"{name}.csv", 20, seed=n) for name, n in (("a", 1), ("b", 1), ("c", 2))]
     assert sheets[0] == sheets[1] != sheets[2]
     assert 40 == len(rows_in(job, "select * from label_draws"))
     with pytest.raises(UsageError, match="may be filled in"):
@@ -185,9 +182,8 @@ def test_labels_of_a_sheet_count_without_its_other_columns_unless_a_judge_gave_t
             row["criteria_met"] = decided[row["task"], row["model"], row["criterion"]]
         import_verdicts(job, write_jsonl(tmp_path / f"{judge}.jsonl", rows))
         assert [(name,) for name in labellers] == values_in(job, "select judge from labellers")
-        assert [(False if labellers else None,)] == values_in(
-            job, f"select distinct may_hide_failures from verdicts where judge = '{judge}' and source = 'imported'"
-        )
+        query = "select distinct may_hide_failures from verdicts where judge = ? and source = 'imported'"
+        assert [(False if labellers else None,)] == values_in(job, query, judge)
 
 
 def test_what_cannot_be_sampled_is_refused_and_a_sheet_is_no_simple_random_sample(job: Job, tmp_path: Path) -> None:

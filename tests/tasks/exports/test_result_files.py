@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from tasks.aggregate import aggregate
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.exports.board_files import write_board
@@ -20,9 +19,8 @@ from tasks.figures.leaderboard import LeaderboardOptions, leaderboard
 from tasks.ingest import ingest
 from tasks.rules.errors import UsageError
 from tasks.rules.records import ResultTable
-from tests.kit import job_on, row, rows_in
-from tests.tasks.exports.conftest import CANARY, TASKS, job_of_world
-from warehouse import Warehouse
+from tests.kit import copied, job_on, row, rows_in, written
+from tests.tasks.exports.conftest import CANARY, TASKS
 
 FORMULA = '=HYPERLINK("http://x","y")'
 CHOICES = [
@@ -100,14 +98,12 @@ OF_OTHERS = "a text of another revision"
 
 
 @pytest.fixture(scope="module")
-def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def job(inspected: Job, tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A world with a task of another revision and one of another benchmark beside it."""
-    job = job_of_world(tmp_path_factory.mktemp("world"))
-    Warehouse(job.warehouse).write("task_rows", [
-        row("task_rows", task_id="old", topic=OF_OTHERS),
-        row("task_rows", task_id="foreign", topic=OF_OTHERS, benchmark="other", dataset_revision=job.data.revision),
-    ])  # fmt: skip
-    aggregate(job)
+    job = copied(inspected, tmp_path_factory.mktemp("world") / "data")
+    other = {"task_id": "foreign", "benchmark": "other", "dataset_revision": job.data.revision}
+    rows = [row("task_rows", topic=OF_OTHERS, **each) for each in ({"task_id": "old"}, other)]
+    written(job.warehouse, {"task_rows": rows}).publish()
     return job
 
 
@@ -169,9 +165,8 @@ def test_the_card_has_the_meaning_of_every_column_licence_notice_and_sizes(folde
 
 def test_neither_canaries_nor_other_revisions_and_benchmarks_are_in_it(folder: Path, job: Job, tmp_path: Path) -> None:
     export_data_sets(job, tmp_path / "members", ["split_members", "tasks"])
-    content = b"".join(
-        path.read_bytes() for each in (folder, tmp_path / "members") for path in each.rglob("*") if path.is_file()
-    )
+    paths = (path for each in (folder, tmp_path / "members") for path in each.rglob("*") if path.is_file())
+    content = b"".join(path.read_bytes() for path in paths)
     rows = pq.read_table(tmp_path / "members" / "split_members" / "part-0.parquet").to_pylist()
 
     assert not [text for text in (CANARY, OF_OTHERS) if text.encode() in content]

@@ -77,9 +77,8 @@ def test_the_probability_of_each_criterion_is_stored(case: str, job: Job, tmp_pa
     rows = exported(job, tmp_path, **options)
     members = rows_in(job, "select * from review_samples")
 
-    assert {(m["task_id"], m["criterion_id"]) for m in members} == {
-        (row["task"].removeprefix("'"), row["criterion"].removeprefix("'")) for row in rows
-    }
+    shown = {tuple(row[name].removeprefix("'") for name in ("task", "criterion")) for row in rows}
+    assert shown == {(m["task_id"], m["criterion_id"]) for m in members}
     actual = Counter((m["stratum"], m["probability"]) for m in members)
     assert strata == sorted((stratum, n, probability) for (stratum, probability), n in actual.items())
     assert {(design, 40)} == {(m["design"], m["n_population"]) for m in members}
@@ -93,9 +92,8 @@ def test_the_same_sample_is_stored_once_and_another_seed_is_another_sample(job: 
     texts = [(tmp_path / f"{name}.csv").read_bytes() for name in "abc"]
 
     assert texts[0] == texts[1] != texts[2]
-    assert [(24, 2, 1)] == values_in(
-        job, "select count(*), count(distinct sample_id), count(distinct population_id) from review_samples"
-    )
+    query = "select count(*), count(distinct sample_id), count(distinct population_id) from review_samples"
+    assert [(24, 2, 1)] == values_in(job, query)
 
 
 def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(job: Job, tmp_path: Path) -> None:
@@ -115,9 +113,8 @@ def test_a_conversation_that_no_cell_holds_is_shown_without_its_middle(tmp_path:
     (first, *_) = exported(job, tmp_path)
 
     assert len(first["conversation"]) < 32_767
-    assert re.fullmatch(
-        r"user: Reference Text 0:[\s\S]* characters left out \.\.\.\][\s\S]*word end", first["conversation"]
-    )
+    shown = r"(?s)user: Reference Text 0:.* characters left out \.\.\.\].*word end"
+    assert re.fullmatch(shown, first["conversation"])
 
 
 def test_reviews_come_back_with_ids_reasons_and_wordings(job: Job, tmp_path: Path) -> None:
@@ -158,9 +155,8 @@ def test_several_reviewers_may_review_a_criterion_and_all_files_are_read_first(j
     assert [] == rows_in(job, "select 1 from expert_reviews")
     assert [20, 0] == [each.rows for each in import_reviews(job, [eva, eva])]
     assert [20] == [each.rows for each in import_reviews(job, [ben], reviewer="ben")]
-    assert [("ben", 20), ("eva", 20)] == values_in(
-        job, "select reviewer, count(*) from expert_reviews group by all order by 1"
-    )
+    query = "select reviewer, count(*) from expert_reviews group by all"
+    assert {("ben", 20), ("eva", 20)} == set(values_in(job, query))
 
 
 def outside(rows: list[Row]) -> dict[str, str]:

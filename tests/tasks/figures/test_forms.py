@@ -6,7 +6,6 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,33 +14,24 @@ import openpyxl
 import pytest
 
 from flows.cli.output import show
-from tasks.config.job import Job
 from tasks.exports.board_files import write_board
 from tasks.figures.columns import MISSING, with_values
 from tasks.figures.rendering import as_csv, as_text
-from tasks.figures.scope import Scope, open_scope
+from tasks.figures.scope import Scope
 from tasks.figures.shown import FIGURES
 from tasks.report.rendering.page_figures import table
 from tasks.rules.records import ResultTable
 from tasks.rules.text.cells import as_before
 from tests.kit import Printed
-from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
 GIVEN: dict[str, dict[str, Any]] = {
-    "people_agreement": {"people": ["lawyers"]},
-    "weakness_candidates": {"model": "alder-large"},
+    "people_agreement": {"people": ["lawyers"]}, "weakness_candidates": {"model": "alder-large"},
     **{name: {"names": ["alder-large", "birch-2"]} for name in ("diff", "diff_categories", "diff_tasks", "diff_flips")},
     "cascade": {"cheap": "mild-judge", "strong": "strict-judge"},
     "debiased_differences": {"first": "alder-large", "others": ["birch-2", "cedar-mini"]},
-}
+}  # fmt: skip
 """What figures need that show nothing by themselves."""
-
-
-@pytest.fixture(scope="module")
-def scope(world_job: Job) -> Iterator[Scope]:
-    with Warehouse(world_job.warehouse).reader() as reader:
-        yield open_scope(world_job, reader)
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -85,15 +75,9 @@ def test_six_forms_are_alike(name: str, scope: Scope, tmp_path: Path, capsys: Pr
 
 def plain(value: Any) -> str:
     """A value as CSV has it, before a spreadsheet's mark."""
-    match value:
-        case None:
-            return ""
-        case list():
-            return json.dumps(value, ensure_ascii=False)
-        case datetime():
-            return value.astimezone(UTC).isoformat()
-        case _:
-            return str(value)
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False)
+    return "" if value is None else value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
 
 
 def are_alike(a: Any, b: Any) -> bool:
@@ -105,12 +89,6 @@ def are_alike(a: Any, b: Any) -> bool:
 
 def alike(value: Any) -> Any:
     """A value as far as a spreadsheet keeps it: no time zone, no lists and no empty text."""
-    match value:
-        case int() | float():  # 0, too
-            return value
-        case list():
-            return ", ".join(map(str, value)) or None
-        case datetime():
-            return value.replace(tzinfo=None)
-        case _:
-            return value or None
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or None
+    return value.replace(tzinfo=None) if isinstance(value, datetime) else None if value == "" else value

@@ -3,17 +3,15 @@
 import random
 from itertools import combinations
 from statistics import fmean
-from typing import Any
 
 import pytest
 from sklearn.metrics import cohen_kappa_score, f1_score
 
 from tasks.figures.people import against_people
 from tasks.figures.queries import filled
-from tests.kit import REVISION, Fill, admitted, criterion, response, verdict
+from tests.kit import REVISION, Fill, Rows, admitted, criterion, response, verdict
 
 N_TASKS, N_CRITERIA = 60, 2
-Rows = dict[str, list[dict[str, Any]]]
 Cell = tuple[int, int]
 SIZES = {"p1": 120, "p2": 120, "p3": 9, "p4": 1}
 NOISE = {"judge": 0.25, "p1": 0.1, "p2": 0.1, "p3": 0.6, "p4": 0.0}
@@ -26,10 +24,7 @@ def decisions() -> dict[str, dict[Cell, float]]:
     cells = [(task, index) for task in range(N_TASKS) for index in range(N_CRITERIA)]
     truth = {cell: float(dice.random() < 0.6) for cell in cells}
     return {
-        grader: {
-            cell: 1.0 - truth[cell] if dice.random() < noise else truth[cell]
-            for cell in cells[: SIZES.get(grader, 120)]
-        }
+        grader: {cell: float(truth[cell] != (dice.random() < noise)) for cell in cells[: SIZES.get(grader, 120)]}
         for grader, noise in NOISE.items()
     }
 
@@ -38,16 +33,13 @@ def rows_of(decided: dict[str, dict[Cell, float]]) -> Rows:
     names = [f"t{task:02d}" for task in range(N_TASKS)]
     responses = [response(name) for name in names]
     rubrics = [[criterion(name, index, 5) for index in range(N_CRITERIA)] for name in names]
-    tables: Rows = dict(admitted(names))
-    for task_row in tables["task_rows"]:
-        task_row["n_criteria"] = N_CRITERIA
+    tables = admitted(names, n_criteria=N_CRITERIA)
     tables |= {"responses": responses, "criteria": [each for rubric in rubrics for each in rubric]}
     tables["verdicts"] = [
-        verdict(responses[task], rubrics[task][index], value, judge=grader, source=source)
-        for grader, of_grader in decided.items()
-        for source in ["judged" if grader == "judge" else "imported"]
-        for (task, index), value in of_grader.items()
-    ]
+        verdict(responses[task], rubrics[task][index], value, judge=grader,
+                source="judged" if grader == "judge" else "imported")
+        for grader, of_grader in decided.items() for (task, index), value in of_grader.items()
+    ]  # fmt: skip
     return tables
 
 

@@ -41,8 +41,7 @@ def test_rows_are_joined_as_a_table(rows: list[tuple[str, str]]) -> None:
 def test_no_rows_are_a_table_without_rows() -> None:
     relation = connection.execute(f"select a, b from {literal(Rows((), 2))} as given (a, b)")
 
-    assert ["a", "b"] == [column[0] for column in relation.description or []]
-    assert [] == relation.fetchall()
+    assert (["a", "b"], []) == ([column[0] for column in relation.description or []], relation.fetchall())
 
 
 def test_a_query_that_asks_for_what_is_not_given_is_refused() -> None:

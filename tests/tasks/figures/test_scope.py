@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.config.job import Job
-from tasks.figures.scope import open_scope, with_labels
+from tasks.figures.scope import Scope, open_scope, with_labels
 from tests.kit import row
 from tests.tasks.report.synthetic.contenders import NIGHTS
 from tests.tasks.report.synthetic.samplings import PEOPLE, Sampling, rows_by_table
@@ -17,6 +17,7 @@ from tests.tasks.report.synthetic.scopes import scope_of
 from warehouse import Warehouse
 
 IMPORTED = {**PEOPLE, "source": "imported"}
+LABELLERS = {"labellers": [row("labellers", judge="eva", import_batch="a-sheet")]}
 PARTS = (("vintage", "{}"), ("model_config_hash", "{:.8}"))
 few = st.sampled_from(["a", "a base", "base", "b", "a (2)", "", "none"])
 rows = st.lists(st.tuples(few, few, few), unique=True, max_size=8)
@@ -28,10 +29,9 @@ def test_labels_are_unique_and_begin_with_the_name(named: list[tuple[str, str, s
 
     labelled = with_labels(given_rows, "entry", "model", PARTS)
 
-    labels = [row["entry"] for row in labelled]
-    assert len(set(labels)) == len(labels)
+    assert len(named) == len({row["entry"] for row in labelled})
     assert all(row["entry"].startswith(row["model"]) for row in labelled)
-    assert [{name: row[name] for name in given_rows[0]} for row in labelled] == given_rows if given_rows else True
+    assert given_rows == [{name: row[name] for name in row if name != "entry"} for row in labelled]
 
 
 def test_samplings_and_configurations_of_one_model_are_told_apart_by_what_differs() -> None:
@@ -57,15 +57,12 @@ def test_the_latest_samplings_are_shown_unless_asked(world_job: Job, vintage: st
     assert {"elm-chat"} == {entry["model"] for entry in of_one.entries}
 
 
-def test_after_a_new_template_the_judge_as_configured_comes_first(world_job: Job) -> None:
-    with Warehouse(world_job.warehouse).reader() as reader:
-        scope = open_scope(world_job, reader)
-        (now,) = [each for each in scope.judge_configs if each["judge_config"] == scope.main]
-        # What was judged more under an earlier template stands before it.
-        before = {**now, "template_hash": "an earlier one", "judge_config": "strict-judge template an earli"}
-        changed = replace(scope, judge_configs=(before, *scope.judge_configs))
+def test_after_a_new_template_the_judge_as_configured_comes_first(scope: Scope) -> None:
+    (now,) = [each for each in scope.judge_configs if each["judge_config"] == scope.main]
+    # What was judged more under an earlier template stands before it.
+    before = {**now, "template_hash": "an earlier one", "judge_config": "strict-judge template an earli"}
 
-        assert changed.main == scope.main == "strict-judge"
+    assert "strict-judge" == scope.main == replace(scope, judge_configs=(before, *scope.judge_configs)).main
 
 
 def resampled(judge: str, *vintages: str, **other: Any) -> list[Sampling]:
@@ -82,14 +79,12 @@ def resampled(judge: str, *vintages: str, **other: Any) -> list[Sampling]:
     (resampled("second", "n2"), ({"judge", "second"}, {"n1", "n2"})),
 ], ids=["people who label", "an imported judge", "a judge that saw less", "a judge that saw more"])  # fmt: skip
 def test_the_first_judge_decides(tmp_path: Path, others: list[Sampling], expected: tuple[set[str], set[str]]) -> None:
-    tables = rows_by_table([*resampled("judge", "base", "n1"), *others])
-    scope = scope_of(tmp_path, {**tables, "labellers": [row("labellers", judge="eva", import_batch="a-sheet")]})
+    scope = scope_of(tmp_path, {**rows_by_table([*resampled("judge", "base", "n1"), *others]), **LABELLERS})
 
     assert expected == ({each["judge"] for each in scope.judge_configs}, {each["vintage"] for each in scope.entries})
 
 
 def test_people_who_label_are_shown_where_nobody_else_judged(tmp_path: Path) -> None:
-    tables = rows_by_table(resampled("eva", "base", **IMPORTED))
-    scope = scope_of(tmp_path, {**tables, "labellers": [row("labellers", judge="eva", import_batch="a-sheet")]})
+    scope = scope_of(tmp_path, {**rows_by_table(resampled("eva", "base", **IMPORTED)), **LABELLERS})
 
     assert [("eva", "cedar")] == [(scope.main, entry["entry"]) for entry in scope.entries]

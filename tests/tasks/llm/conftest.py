@@ -105,10 +105,8 @@ def call_to(
 ) -> Call:
     """A call to a model at a server; its cell is its question unless one is given."""
     api_base = server if isinstance(server, str) else server.api_base
-    given: dict[str, Any] = {"name": "hosted_vllm/candidate", "timeout_s": 30.0} | target
-    return Call(
-        Target(api_base=api_base, **given), [{"role": "user", "content": prompt}], cell or prompt, questions=questions
-    )
+    to = Target(**{"name": "hosted_vllm/candidate", "timeout_s": 30.0, "api_base": api_base} | target)
+    return Call(to, [{"role": "user", "content": prompt}], cell or prompt, questions=questions)
 
 
 def written(folder: Path, entries: Sequence[Entry], spent: Sequence[tuple[str, int]] = ()) -> None:

@@ -53,8 +53,7 @@ STATES: dict[str, tuple[HttpResponse, str, int]] = {
     "400 that quotes a question about payment": (
         failed(400, "Invalid value for 'messages[0].content': 'Is this payment taxed?'"), "provider_error", 1,
     ),
-    "no text": (HttpResponse(""), "empty", 2),
-    "null for a text": (HttpResponse(None), "empty", 2),
+    "no text": (HttpResponse(""), "empty", 2), "null for a text": (HttpResponse(None), "empty", 2),
     "no choices": (HttpResponse("x", choices=0), "empty", 2),
     "cut connection": (HttpResponse(cuts_connection=True), "provider_error", 2),
     "cut body": (HttpResponse(LONG, cuts_body=True), "provider_error", 2),
@@ -143,17 +142,13 @@ def test_the_seconds_that_a_server_asks_for_are_waited(route: str, calling: Call
     assert second - first >= 0.2
 
 
-@pytest.mark.parametrize(
-    ("headers", "wait_s"),
-    [
-        ({"retry-after": "7"}, 7.0), ({"retry-after": "0"}, 0.0), ({"retry-after": "-3"}, 0.0),
-        ({"retry-after": "1.5"}, 1.5), ({"retry-after-ms": "250", "retry-after": "9"}, 0.25), ({}, None),
-        ({"retry-after": "soon"}, None), ({"retry-after": ""}, None),
-        ({"retry-after": "Thu, 01 Jan 1970 00:16:50 GMT"}, 10.0),
-        ({"retry-after": "Thu, 01 Jan 1970 00:00:01 GMT"}, 0.0),
-        ({"retry-after-ms": "soon", "retry-after": "9"}, 9.0)
-    ]
-)  # fmt: skip
+@pytest.mark.parametrize(("headers", "wait_s"), [
+    ({"retry-after": "7"}, 7.0), ({"retry-after": "0"}, 0.0), ({"retry-after": "-3"}, 0.0),
+    ({"retry-after": "1.5"}, 1.5), ({"retry-after-ms": "250", "retry-after": "9"}, 0.25), ({}, None),
+    ({"retry-after": "soon"}, None), ({"retry-after": ""}, None),
+    ({"retry-after": "Thu, 01 Jan 1970 00:16:50 GMT"}, 10.0), ({"retry-after": "Thu, 01 Jan 1970 00:00:01 GMT"}, 0.0),
+    ({"retry-after-ms": "soon", "retry-after": "9"}, 9.0),
+])  # fmt: skip
 def test_what_a_server_asks_for_is_read(headers: dict[str, str], wait_s: float | None) -> None:
     assert wait_s == retry_after_s(headers, now_s=1000.0)
 

@@ -16,19 +16,14 @@ USAGE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("prices", "tokens", "usd"),
-    [
-        (OWN, (1_000_000, 0, 0), 2.0), (OWN, (1_000_000, 1_000_000, 0), 0.5), (OWN, (0, 0, 1_000_000), 8.0),
-        (OWN, (1_000_000, 400_000, 500_000), 1.2 + 0.2 + 4.0), (OWN, (1_000_000, None, 0), 2.0), (OWN, (0, 0, 0), 0.0),
-        (OWN, (None, None, 5), None), (OWN, (5, None, None), None), (OWN, (10, 99, 0), 10 * 0.5 / 1e6),
-        (NO_PRICES, (5, 0, 5), None), (Prices(2.0, None, None), (5, 0, 5), None),
-        (Prices(None, 1.0, 8.0), (5, 0, 5), None), (Prices(2.0, None, 8.0), (1_000_000, 400_000, 0), 2.0),
-    ]
-)  # fmt: skip
-def test_tokens_cost_their_prices(
-    prices: Prices, tokens: tuple[int | None, int | None, int | None], usd: float | None
-) -> None:
+@pytest.mark.parametrize(("prices", "tokens", "usd"), [
+    (OWN, (1_000_000, 0, 0), 2.0), (OWN, (1_000_000, 1_000_000, 0), 0.5), (OWN, (0, 0, 1_000_000), 8.0),
+    (OWN, (1_000_000, 400_000, 500_000), 1.2 + 0.2 + 4.0), (OWN, (1_000_000, None, 0), 2.0), (OWN, (0, 0, 0), 0.0),
+    (OWN, (None, None, 5), None), (OWN, (5, None, None), None), (OWN, (10, 99, 0), 10 * 0.5 / 1e6),
+    (NO_PRICES, (5, 0, 5), None), (Prices(2.0, None, None), (5, 0, 5), None), (Prices(None, 1.0, 8.0), (5, 0, 5), None),
+    (Prices(2.0, None, 8.0), (1_000_000, 400_000, 0), 2.0),
+])  # fmt: skip
+def test_tokens_cost_their_prices(prices: Prices, tokens: tuple[int | None, ...], usd: float | None) -> None:
     assert (None if usd is None else pytest.approx(usd)) == request.cost_usd(prices, *tokens)
 
 

@@ -11,6 +11,7 @@ import pytest
 from tasks.llm.environment import filled_in, redacted, safe
 from tasks.rules.errors import UsageError
 from tests.faults.server import HttpResponse
+from tests.kit import Patch
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed
 
 pytestmark = pytest.mark.usefixtures("hurried")
@@ -24,7 +25,7 @@ def traces(folder: Path, secret: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["SOME_API_KEY", "HF_TOKEN", "CLIENT_SECRET", "DB_PASSWORD", "PROXY_AUTH"])
-def test_a_value_whose_variable_is_named_like_a_secret_is_taken_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_whose_variable_is_named_like_a_secret_is_taken_out(name: str, monkeypatch: Patch) -> None:
     monkeypatch.setenv(name, SECRET)
     monkeypatch.setenv("PRBENCH_PLACE", "somewhere-nice")
     monkeypatch.setenv("SHORT_TOKEN", "true")
@@ -32,7 +33,7 @@ def test_a_value_whose_variable_is_named_like_a_secret_is_taken_out(name: str, m
     assert "somewhere-nice is true" == redacted("somewhere-nice is true")
 
 
-def test_a_value_that_the_configuration_names_is_taken_out_anyway(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_that_the_configuration_names_is_taken_out_anyway(monkeypatch: Patch) -> None:
     monkeypatch.setenv("PRBENCH_TEAM", "blue")
     assert "team blue!" == filled_in("team ${PRBENCH_TEAM}!")
     assert "the [redacted] one" == redacted("the blue one")
@@ -41,26 +42,23 @@ def test_a_value_that_the_configuration_names_is_taken_out_anyway(monkeypatch: p
         filled_in("x ${PRBENCH_NOWHERE}")
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://user:pass-word@host/v1", "https://token@host:8000/v1", "redis://:pass-word@host",
-        "https://user:pass@word@host/v1"
-    ]
-)  # fmt: skip
+@pytest.mark.parametrize("url", [
+    "http://user:pass-word@host/v1", "https://token@host:8000/v1", "redis://:pass-word@host",
+    "https://user:pass@word@host/v1",
+])  # fmt: skip
 def test_credentials_in_an_address_are_taken_out(url: str) -> None:
     shown = redacted(f"cannot reach {url} today")
     assert not any(secret in shown for secret in ("user", "pass", "word", "token"))
     assert "host" in shown
 
 
-def test_a_secret_that_begins_with_another_is_taken_out_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_that_begins_with_another_is_taken_out_whole(monkeypatch: Patch) -> None:
     monkeypatch.setenv("A_KEY", "planted-01")
     monkeypatch.setenv("B_KEY", "planted-01-and-more")
     assert "more" not in redacted("it is planted-01-and-more")
 
 
-def test_a_message_is_one_short_line_without_half_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_is_one_short_line_without_half_a_secret(monkeypatch: Patch) -> None:
     monkeypatch.setenv("SOME_API_KEY", SECRET)
     for length in range(270, 310):
         assert re.fullmatch("(?!.*sk-).{1,300}", safe("x" * length + "\n" + SECRET))
@@ -75,21 +73,18 @@ def disguised(secret: str, before: str = "user:") -> dict[str, str]:
     packed = base64.b64encode(f"{before}{secret}:x".encode()).decode()
     percent = urllib.parse.quote(secret, safe="")
     return {
-        "literal": secret,
-        "percent": percent,
-        "percent in small letters": re.sub("%..", lambda match: match[0].lower(), percent),
-        "base64": packed,
+        "literal": secret, "percent": percent,
+        "percent in small letters": re.sub("%..", lambda match: match[0].lower(), percent), "base64": packed,
         "base64 for addresses": packed.replace("+", "-").replace("/", "_"),
-        "percent of base64": urllib.parse.quote(packed, safe=""),
-        "json": json.dumps(secret)[1:-1],
+        "percent of base64": urllib.parse.quote(packed, safe=""), "json": json.dumps(secret)[1:-1],
         "json with escaped slashes": json.dumps(secret)[1:-1].replace("/", "\\/"),
         "json in json": json.dumps(json.dumps({"key": secret})),
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("secret", [SECRET, HARD_SECRET, HARD_SECRET + "ü"], ids=["plain", "hard", "not ascii"])
 @pytest.mark.parametrize("form", disguised(SECRET))
-def test_a_secret_is_taken_out_in_every_form(form: str, secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_is_taken_out_in_every_form(form: str, secret: str, monkeypatch: Patch) -> None:
     monkeypatch.setenv("SOME_API_KEY", secret)
     for before in ("", "u", "me", "user:"):
         planted = disguised(secret, before)[form]
@@ -100,7 +95,7 @@ def test_a_secret_is_taken_out_in_every_form(form: str, secret: str, monkeypatch
             assert len(shown) < len("got [redacted] of you") + 20
 
 
-def test_a_reply_keeps_ordinary_words_addresses_and_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reply_keeps_ordinary_words_addresses_and_escapes(monkeypatch: Patch) -> None:
     monkeypatch.setenv("DB_PASSWORD", "password")
     monkeypatch.setenv("A_KEY", "20261122")
     monkeypatch.setenv("GIT_AUTHOR_NAME", "Jane Q. Public, Esq.")
@@ -114,16 +109,14 @@ def test_a_reply_keeps_ordinary_words_addresses_and_escapes(monkeypatch: pytest.
 @pytest.mark.parametrize("form", ["literal", "base64", "json", "percent"])
 @pytest.mark.parametrize("status", [200, 400, 401, 429, 500])
 def test_a_key_that_a_provider_echoes_is_not_stored_in_any_form(
-    status: int, form: str, route: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+    status: int, form: str, route: str, calling: Calling, serve: Serve, monkeypatch: Patch
 ) -> None:
     monkeypatch.setenv("SOME_API_KEY", HARD_SECRET)
     planted = disguised(HARD_SECRET)[form]
     names = {"model": f"m-{planted}", "fingerprint": f"fp {planted}", "headers": {"X-Key": HARD_SECRET}}
-    good, bad = (
-        HttpResponse(f"Your key is {planted}.", **names),
-        failed(status, f"Bad key: {planted}", X_Key=HARD_SECRET),
-    )
-    reply = calling(call_to(serve(good if status == 200 else bad), **ROUTES[route]))
+    good, error = HttpResponse(f"Your key is {planted}.", **names), f"Bad key: {planted}"
+    sent = good if status == 200 else failed(status, error, X_Key=HARD_SECRET)
+    reply = calling(call_to(serve(sent), **ROUTES[route]))
     assert "[redacted]" in str(reply.text or reply.error)
     for each in disguised(HARD_SECRET).values():
         middle = each[len(each) // 3 : -len(each) // 3]
@@ -132,16 +125,13 @@ def test_a_key_that_a_provider_echoes_is_not_stored_in_any_form(
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_secrets_in_requests_reach_the_server_alone(
-    route: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_secrets_reach_the_server_alone(route: str, calling: Calling, serve: Serve, monkeypatch: Patch) -> None:
     monkeypatch.setenv("PRBENCH_GATE", SECRET)
     server = serve(HttpResponse("x"))
-    of_route = ROUTES[route]
     body = {"extra_body": {"auth": {"token": "${PRBENCH_GATE}"}, "note": "${PRBENCH_GATE}"}}
-    parameters = {**of_route.get("parameters", {}), **body}
+    parameters = {**ROUTES[route].get("parameters", {}), **body}
     headers = {"X-Gate": "Bearer ${PRBENCH_GATE}", "X-Team": "blue"}
-    call = call_to(server, **of_route | {"headers": headers, "parameters": parameters})
+    call = call_to(server, **ROUTES[route] | {"headers": headers, "parameters": parameters})
     assert "ok" == calling(call).status
     (entry,) = server.entries
     assert (f"Bearer {SECRET}", "blue") == (entry.headers["x-gate"], entry.headers["x-team"])
@@ -151,7 +141,7 @@ def test_secrets_in_requests_reach_the_server_alone(
     assert ("ok", 1) == (calling(call).status, len(server.book))
 
 
-def test_an_address_is_filled_in_at_the_call(calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_is_filled_in_at_the_call(calling: Calling, serve: Serve, monkeypatch: Patch) -> None:
     server = serve(lambda _request, _number: failed(500, f"no such place: {server.api_base}"))
     monkeypatch.setenv("PRBENCH_HOST", server.api_base.split("/")[2])
     assert "127.0.0.1" not in str(calling(call_to("http://${PRBENCH_HOST}/v1")).error)

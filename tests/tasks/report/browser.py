@@ -42,7 +42,7 @@ class Visit:
     """A page that is open, and what it did that it should not: complaints of the console, requests to elsewhere."""
 
     page: Page
-    folder: Path
+    address: str
     complaints: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
@@ -54,13 +54,14 @@ class Visit:
         self.page.on("dialog", lambda dialog: (self.complaints.append("dialog"), dialog.dismiss()))
 
     def _requested(self, url: str) -> None:
-        if not url.startswith((self.folder.as_uri(), "data:", "about:")):
+        if not url.startswith((self.address, "data:", "about:")):
             self.requests.append(url)
 
     def open(self, name: str) -> "Visit":
-        """Open a page of the report, and wait until it says that it is drawn."""
-        self.page.goto(f"{self.folder.as_uri()}/{name}")
-        self.page.wait_for_selector("html[data-rendered]", state="attached")
+        """Open a page of the report; one of a folder says when it is drawn."""
+        self.page.goto(f"{self.address}/{name}")
+        if self.address.startswith("file:"):
+            self.page.wait_for_selector("html[data-rendered]", state="attached")
         return self
 
     def value(self, expression: str) -> Any:
@@ -75,17 +76,12 @@ class Visit:
 
 
 @contextmanager
-def visiting(
-    browser: Browser, folder: Path, size: tuple[int, int] = DESKTOP, *, dark: bool = False, **more: Any
-) -> Iterator[Visit]:
-    """A page of its own on the pages of a report, from disk."""
-    width, height = size
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light",
-        reduced_motion="reduce", **more,
-    )  # fmt: skip
+def visiting(browser: Browser, site: Path | str, size: tuple[int, int] = DESKTOP, **more: Any) -> Iterator[Visit]:
+    """A page of its own on the pages of a report, from disk or an address; `more` is of its context."""
+    viewport: Any = dict(zip(("width", "height"), size, strict=True))
+    context = browser.new_context(viewport=viewport, reduced_motion="reduce", **more)
     try:
-        yield Visit(context.new_page(), folder.resolve())
+        yield Visit(context.new_page(), site if isinstance(site, str) else site.resolve().as_uri())
     finally:
         context.close()
 

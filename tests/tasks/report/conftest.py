@@ -3,18 +3,22 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
 
+from flows.nightly import changes
 from flows.report import write_report
 from tasks.config.job import Job
 from tasks.dataset.source import with_revision
+from tasks.figures.scope import Scope, open_scope
 from tests.kit import shared_folder
 from tests.tasks.report.browser import browsing
-from tests.tasks.report.drilldown.drilled import drill
+from tests.tasks.report.drilldown.drilled import data, drill
 from tests.tasks.report.synthetic.research import research_job as research_job_in
 from tests.tasks.report.synthetic.world import report_world
+from warehouse import Warehouse
 from warehouse.locks import file_lock
 
 
@@ -71,6 +75,19 @@ def world_drilldown(world_job: Job) -> Path:
         if not (folder / "verdicts.html").exists():  # it is written last
             drill(world_job, folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def held(world_drilldown: Path) -> dict[str, Any]:
+    """The content of its data files."""
+    return data(world_drilldown)
+
+
+@pytest.fixture(scope="module")
+def scope(world_job: Job) -> Iterator[Scope]:
+    """The scope of the world's report, with the changes since earlier nights."""
+    with Warehouse(world_job.warehouse).reader() as reader:
+        yield open_scope(world_job, reader, None, changes(world_job))
 
 
 @pytest.fixture(scope="module")

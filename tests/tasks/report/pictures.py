@@ -18,7 +18,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch, browsing() as browser:
         site = write_report(report_world(Path(scratch)), Path(scratch) / "site").index.parent
         for name, page in SHOWN.items():
-            with visiting(browser, site, dark=name == "categories") as visit:
+            with visiting(browser, site, color_scheme="dark" if name == "categories" else "light") as visit:
                 link = visit.open("index.html").page.locator(page).first if page.startswith("#") else None
                 visit.open(link.get_attribute("href") or "" if link else page)
                 session = visit.page.context.new_cdp_session(visit.page)

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 
 from tasks.config.job import Job
 from tasks.report.build import REVISION, write_benchmark_index
-from tests.kit import admitted, criterion
+from tests.kit import admitted, combined, criterion
 from tests.tasks.report.browser import PHONE, Visit, visiting
 from tests.tasks.report.drilldown.drilled import files
 from tests.tasks.report.synthetic.research import MODELS
@@ -39,8 +39,7 @@ def test_each_benchmark_has_leaders_of_its_own_and_a_way_into_its_report_or_a_co
     assert re.search(r"\bm1\b", other)
     assert not re.search(r"\bm1\b", own)
     assert "mean compliance score, judged by careful." in own
-    facts = "Tasks 12 Criteria 240 Models 3 Judges 3 Last judged 2026-01-01 00:00 UTC"
-    assert facts in own
+    assert "Tasks 12 Criteria 240 Models 3 Judges 3 Last judged 2026-01-01 00:00 UTC" in own
     assert ["researchrubrics/index.html"] == actual.links["researchrubrics"]
     assert "prbench report --benchmark prbench" in other
     assert [] == actual.links["prbench"]
@@ -72,12 +71,10 @@ def test_the_page_of_one_benchmark_alone_goes_straight_to_its_report(world_site:
 
 def test_revisions_and_benchmarks_that_this_version_does_not_know_are_told_and_not_linked(tmp_path: Path) -> None:
     attack = "<script>window.attacked='name'</script>/.."
-    tables = {**admitted(["t1"], n_criteria=1), "criteria": [criterion("t1", 0, 1.0)]}
-    others: tuple[dict[str, str], ...] = ({}, {"dataset_revision": "an-older-revision"}, {"benchmark": attack})
-    stored = {
-        name: [row | {key: value for key, value in given.items() if key in row} for given in others for row in rows]
-        for name, rows in tables.items()
-    }
+    own = {**admitted(["t1"], n_criteria=1), "criteria": [criterion("t1", 0, 1.0)]}
+    others = ({"dataset_revision": "an-older-revision"}, {"benchmark": attack})
+    tables = [{name: [row | {k: of[k] for k in of if k in row} for row in own[name]] for name in own} for of in others]
+    stored = combined(own, *tables)
     scope = scope_of(tmp_path / "warehouse", stored)
 
     write_benchmark_index(tmp_path / "report", scope.reader, "prbench")
@@ -99,10 +96,6 @@ def test_revisions_and_benchmarks_that_this_version_does_not_know_are_told_and_n
         assert text.index("Revision") == text.index(f"Revision {shown[:8]}")
 
 
-# in a browser
-
-
-@pytest.mark.slow
 def test_the_first_page_leads_into_a_report_and_back(browser: Browser, research_site: Path) -> None:
     with visiting(browser, research_site.parent) as visit:
         visit.page.goto(f"{research_site.parent.as_uri()}/index.html")
@@ -124,7 +117,6 @@ def _lines(visit: Visit, number: int) -> list[tuple[str, str]]:
     return [(judge, badge.split(maxsplit=1)[1]) for judge, badge in cells]
 
 
-@pytest.mark.slow
 def test_labels_filter_tasks_and_three_steps_are_told_with_their_reading(browser: Browser, research_site: Path) -> None:
     with visiting(browser, research_site) as visit:
         visit.open("tasks.html")

@@ -49,16 +49,12 @@ def test_what_is_shown_names_every_chunk_and_holds_every_quote() -> None:
 LETTERS = st.text(alphabet=st.sampled_from("ab.!? \n\t\r|`#-\u00e9\u6771\u3002\U0001f600"), max_size=400)
 
 
-def n_bytes(text: str) -> int:
-    return len(text.encode())
-
-
 def larger_joined(text: str) -> int:
     """A size that is larger for a whole than for the sum of its pieces."""
     return len(text) ** 2 // 10 + 1
 
 
-@pytest.mark.parametrize("size_of", [n_bytes, larger_joined])
+@pytest.mark.parametrize("size_of", [lambda text: len(text.encode()), larger_joined])
 @given(text=LETTERS, most=st.integers(4, 200))
 def test_the_chunks_are_the_text_and_each_fits(size_of: Callable[[str], int], text: str, most: int) -> None:
     chunks = cut(text, most, size_of)
@@ -89,7 +85,7 @@ def test_borders_are_those_of_paragraphs_then_sentences_then_words(text: str, mo
 
 def test_where_no_character_fits_there_is_no_room() -> None:
     with pytest.raises(NoRoom, match="size 4, more than 3"):
-        cut("\U0001f600", 3, n_bytes)
+        cut("\U0001f600", 3, lambda text: len(text.encode()))
 
 
 @pytest.mark.parametrize("text", [

@@ -36,9 +36,7 @@ def of_decisions(given: Any, grading: str = "binary") -> Read:
     ('[{"number": 1, "criteria_met": true, "criteria_met": false}, {"number": 3, "criteria_met": true}]',
      [None, None, 1.0]),
 ])  # fmt: skip
-def test_an_entry_of_a_list_that_is_missing_doubled_or_malformed_is_no_verdict_and_the_others_are(
-    entries: Any, expected: Read
-) -> None:
+def test_a_missing_doubled_or_malformed_entry_is_no_verdict_and_the_others_are(entries: Any, expected: Read) -> None:
     assert expected == of_chat(entries)
     assert expected == of_chat(f"```json\n{entries if isinstance(entries, str) else json.dumps(entries)}\n```")
 
@@ -87,15 +85,12 @@ def test_decisions_are_matched_by_name_and_by_order_only_if_none_has_a_name(deci
 
 @pytest.mark.parametrize(("odds", "value"), [((0.2, 0.2, 0.6), 0.0), ((0.4, 0.4, 0.2), 0.5), ((0.4, 0.2, 0.4), 0.0),
                                              ((0.6, 0.2, 0.2), 1.0)])  # fmt: skip
-def test_of_three_values_the_most_probable_counts_and_of_equal_ones_the_lower(
-    odds: tuple[float, ...], value: float
-) -> None:
+def test_of_three_values_the_likeliest_counts_or_the_lower_of_two(odds: tuple[float, ...], value: float) -> None:
     of_values = dict(zip(("satisfied", "partially satisfied", "not satisfied"), odds, strict=True))
     listed = [{"value": word, "probability": p} for word, p in of_values.items()]
     for probabilities in (of_values, listed):
-        (read,) = parse_decisions(
-            json.dumps({"answers": [{"name": "c1", "probabilities": probabilities}]}), 1, "ternary", 0.5
-        )
+        reply = json.dumps({"answers": [{"name": "c1", "probabilities": probabilities}]})
+        (read,) = parse_decisions(reply, 1, "ternary", 0.5)
         assert not isinstance(read, VerdictError)
         assert (value, odds[0] + odds[1] / 2, max(odds)) == (read.value, read.probability, read.confidence)
 

@@ -12,11 +12,9 @@ from tasks.rules import hardness
 from tests.kit import one_line
 from tests.tasks.rules.panels_oracle import probabilities
 
+TENTHS = st.floats(-1, 1, allow_nan=False).map(lambda x: round(x, 1))
 SCORES = st.dictionaries(
-    st.text("abc", min_size=1, max_size=4),
-    st.lists(st.floats(-1, 1, allow_nan=False).map(lambda x: round(x, 1)), min_size=3, max_size=3),
-    min_size=1,
-    max_size=12,
+    st.text("abc", min_size=1, max_size=4), st.lists(TENTHS, min_size=3, max_size=3), min_size=1, max_size=12
 )
 
 

@@ -9,19 +9,10 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from tasks.rules.verdict import (
-    BINARY,
-    TERNARY,
-    Verdict,
-    VerdictError,
-    confidence_of,
-    parse_verdict,
-    reply_format,
-    status_of,
-)
+from tasks.rules import verdict as replies
+from tasks.rules.verdict import BINARY, TERNARY, Verdict, VerdictError, parse_verdict
 
-MET = Verdict("met", 1.0, "")
-UNMET = Verdict("unmet", 0.0, "")
+MET, UNMET = Verdict("met", 1.0, ""), Verdict("unmet", 0.0, "")
 
 GOOD: dict[str, tuple[str, Verdict]] = {
     "an object as text in the explanation": (
@@ -89,11 +80,8 @@ def test_json_is_read_back(met: bool, explanation: str, fence: str, is_ascii: bo
 
 PIECES = ('{"criteria_met":', "true", "false", "}", "{", '"', ",", "```", "\n", "<think>", "</think>", "12")
 KEYS = st.sampled_from(["criteria_met", "explanation", "x"])
-DOCUMENTS = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner),
-    max_leaves=6,
-)
+LEAVES = st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5)
+DOCUMENTS = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner), max_leaves=6)
 REPLIES = st.text(max_size=80) | st.lists(st.sampled_from(PIECES)).map("".join) | DOCUMENTS.map(json.dumps)
 
 
@@ -112,9 +100,7 @@ def test_a_text_is_an_error_or_met_where_it_holds_a_true_or_unmet_where_it_holds
     assert isinstance(result, VerdictError) or {"met": "true", "unmet": "false"}[result.status] in reply
 
 
-PROSE = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30).filter(
-    lambda text: text.strip(" \t\r\n")
-)
+PROSE = st.text(st.characters(exclude_categories=["Cs"]), max_size=30).filter(lambda text: text.strip(" \t\r\n"))
 NAMES = st.sampled_from(["think", "thinking", "reasoning", "reason", "THINK", "analysis", "scratchpad", "thin\u212a"])
 SEPARATORS = st.one_of(
     st.sampled_from(["", " ", "\n", "\n\n", "\u00a0", "\u2028", "\ufeff", "\x00", "---\n", "Reply: ", "// ", "# "]),
@@ -161,7 +147,7 @@ def test_where_the_server_omits_the_opening_tag_all_up_to_the_closing_one_is_thi
 
 def test_the_format_that_is_asked_for_takes_exactly_the_two_keys() -> None:
     for most, explanation in ((None, {"type": "string"}), (80, {"type": "string", "maxLength": 80})):
-        schema = reply_format(most)["json_schema"]["schema"]
+        schema = replies.reply_format(most)["json_schema"]["schema"]
         assert {"criteria_met": {"type": "boolean"}, "explanation": explanation} == schema["properties"]
         assert (["criteria_met", "explanation"], False) == (sorted(schema["required"]), schema["additionalProperties"])
 
@@ -177,7 +163,7 @@ def test_a_word_is_read_however_its_parts_are_joined_and_another_is_no_verdict(w
     values = {"met": 1.0, "partial": 0.5, "unmet": 0.0}
     read = outcome(json.dumps({"verdict": word}), TERNARY)
 
-    assert status == status_of(word)
+    assert status == replies.status_of(word)
     assert isinstance(read, VerdictError) if status is None else Verdict(status, values[status], "") == read
 
 
@@ -196,4 +182,4 @@ def test_a_word_is_read_however_its_parts_are_joined_and_another_is_no_verdict(w
 ])  # fmt: skip
 def test_confidence_is_that_of_the_decision(parts: list[tuple[str, float]], grading: str, wanted: float | None) -> None:
     tokens = [(text, math.log(probability) if probability else -math.inf) for text, probability in parts]
-    assert (None if wanted is None else pytest.approx(wanted)) == confidence_of(tokens, grading)
+    assert (None if wanted is None else pytest.approx(wanted)) == replies.confidence_of(tokens, grading)

@@ -48,22 +48,16 @@ async def test_a_reply_is_on_disk_when_it_is_returned(calling: Calling, serve: S
 def test_the_next_run_repeats_no_successful_call(calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse("täglich \U0001f600 \x00 end", fingerprint="fp_1", reasoning_tokens=3))
     calls = [call_to(server, f"q{number}", name="openai/c", prices=DEAR) for number in range(5)]
-    first, again = calling.at_once(*calls), calling.at_once(*calls)
-    assert first == again
+    assert calling.at_once(*calls) == calling.at_once(*calls)
     assert 5 == len(server.book)
 
 
-@pytest.mark.parametrize(
-    ("http_response", "status"),
-    [
-        (HttpResponse(None, refusal="no"), "refused"), (HttpResponse("cut", finish_reason="length"), "truncated"),
-        (failed(400, "odd"), "provider_error"), (failed(400, "prompt is too long"), "context_length")
-    ]
-)  # fmt: skip
-def test_a_lasting_failure_is_final_until_its_row(
-    http_response: HttpResponse, status: str, calling: Calling, serve: Serve
-) -> None:
-    server = serve(http_response)
+@pytest.mark.parametrize(("sent", "status"), [
+    (HttpResponse(None, refusal="no"), "refused"), (HttpResponse("cut", finish_reason="length"), "truncated"),
+    (failed(400, "odd"), "provider_error"), (failed(400, "prompt is too long"), "context_length"),
+])  # fmt: skip
+def test_a_lasting_failure_stays_until_its_row(sent: HttpResponse, status: str, calling: Calling, serve: Serve) -> None:
+    server = serve(sent)
     call = call_to(server)
     first = calling(call)
     assert (status, status, 1) == (first.status, calling(call).status, len(server.book))

@@ -237,9 +237,7 @@ def test_a_call_whose_stored_reply_was_changed_is_made_again(calling: Calling, s
     assert str(path) in printed
 
 
-def test_damage_during_a_run_is_repaired_by_the_next(
-    whole: Path, copy: Path, monkeypatch: Patch, capsys: Printed
-) -> None:
+def test_damage_in_a_run_is_repaired_by_the_next(whole: Path, copy: Path, monkeypatch: Patch, capsys: Printed) -> None:
     """A file too large to be looked through at each opening is looked through when reading it has failed."""
     monkeypatch.setattr(files, "MOST_CHECKED_BYTES", 0)
     destroy(copy, root_of(copy, INDEX))

@@ -1,6 +1,5 @@
 """Sent parameters: every parameter of a configuration, over each of the three ways, as the server sees it."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,7 +7,7 @@ from pydantic import ValidationError
 
 from tasks.config.models import Judge, Model
 from tasks.llm.calls.gateway import chat_arguments
-from tasks.llm.request import Call, Target
+from tasks.llm.request import Call
 from tasks.rules.verdict import reply_format
 from tasks.run.judge_configs import judge_target, target_of
 from tests.faults.server import FaultServer, HttpResponse
@@ -17,9 +16,7 @@ from tests.tasks.llm.conftest import Calling, Serve
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is a bond?"}]
 
 
-def sent(
-    calling: Calling, server: FaultServer, shape: dict[str, Any] | None = None, **configured: Any
-) -> dict[str, Any]:
+def sent(calling: Calling, server: FaultServer, shape: Any = None, **configured: Any) -> dict[str, Any]:
     """The body of the request for a configured model."""
     model = Model.model_validate({"name": "openai/gpt-5", "api_base": server.api_base} | configured)
     assert "ok" == calling(Call(target_of(model), MESSAGES, "a-cell", shape)).status
@@ -63,14 +60,11 @@ SENT_TO_RESPONSES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("way", "name", "given", "wanted"),
-    [*(({"stream": is_streamed}, *case) for case in SENT for is_streamed in (False, True)),
-     *(({"api": "responses"}, *case) for case in SENT_TO_RESPONSES)]
-)  # fmt: skip
-def test_what_is_configured_is_sent(
-    way: dict[str, Any], name: str, given: dict[str, Any], wanted: dict[str, Any], calling: Calling, serve: Serve
-) -> None:
+@pytest.mark.parametrize(("way", "name", "given", "wanted"), [
+    *(({"stream": is_streamed}, *case) for case in SENT for is_streamed in (False, True)),
+    *(({"api": "responses"}, *case) for case in SENT_TO_RESPONSES),
+])  # fmt: skip
+def test_what_is_set_is_sent(way: Any, name: str, given: Any, wanted: Any, calling: Calling, serve: Serve) -> None:
     body = sent(calling, serve(HttpResponse("x")), name=name, **way, **given)
     assert wanted == {name: body[name] for name in wanted}
 
@@ -96,21 +90,15 @@ def test_headers_and_the_key_are_sent(way: dict[str, Any], calling: Calling, ser
     assert ("blue", "Bearer sk-of-the-tests") == (headers["x-team"], headers["authorization"])
 
 
-@pytest.mark.parametrize(
-    ("changed", "changes_call"),
-    [
-        *((changed, True) for changed in (
-            {"reasoning_effort": "low"}, {"temperature": 0.1}, {"seed": 1}, {"max_tokens": 5}, {"web_search": True},
-            {"thinking_budget_tokens": 5}, {"api": "responses"}, {"headers": {"x-a": "b"}}, {"params": {"top_p": 0.1}},
-        )),
-        ({"omits_think_tag": True}, False),
-    ],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize(("changed", "changes_call"), [
+    *((changed, True) for changed in (
+        {"reasoning_effort": "low"}, {"temperature": 0.1}, {"seed": 1}, {"max_tokens": 5}, {"web_search": True},
+        {"thinking_budget_tokens": 5}, {"api": "responses"}, {"headers": {"x-a": "b"}}, {"params": {"top_p": 0.1}},
+    )),
+    ({"omits_think_tag": True}, False),
+], ids=str)  # fmt: skip
 @pytest.mark.parametrize("target_of_one", [target_of, judge_target])
-def test_whatever_changes_a_reply_or_how_it_is_read_is_part_of_the_identity(
-    target_of_one: Callable[[Any], Target], changed: dict[str, Any], changes_call: bool
-) -> None:
+def test_whatever_changes_a_reply_is_part_of_the_identity(target_of_one: Any, changed: Any, changes_call: bool) -> None:
     targets = [target_of_one(Judge.model_validate({"name": "openai/gpt-5"} | more)) for more in ({}, changed)]
     keys = [(call := Call(to, MESSAGES, "c")).key(call.parameters(to.parameters)) for to in targets]
     assert targets[0].config_hash != targets[1].config_hash

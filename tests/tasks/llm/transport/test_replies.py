@@ -30,12 +30,10 @@ def chunk(delta: dict[str, str], finish_reason: str | None = None) -> bytes:
 FIRST = chunk({"role": "assistant", "content": "Half of"})
 DONE = b"data: [DONE]\n\n"
 BROKEN_STREAMS = {
-    "ends without its end": FIRST,
-    "is done without a reason": FIRST + DONE,
+    "ends without its end": FIRST, "is done without a reason": FIRST + DONE,
     "breaks off with an error": FIRST + b'data: {"error": {"message": "overloaded", "code": 500}}\n\n' + DONE,
-    "breaks off in an event": FIRST + chunk({"content": " it"}, "stop")[:40],
-    "is nothing but done": DONE,
-}
+    "breaks off in an event": FIRST + chunk({"content": " it"}, "stop")[:40], "is nothing but done": DONE,
+}  # fmt: skip
 UNNOTICED = pytest.mark.xfail(strict=True, reason="LiteLLM makes the reason `stop` of such a stream's [DONE]")
 
 
@@ -79,14 +77,11 @@ NO_CODE = re.compile(r"\n|Traceback|File \"|site-packages|app\.py")
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("kind", NO_COMPLETIONS)
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
-def test_a_body_that_is_no_completion_is_a_provider_error_of_one_line(
-    kind: str, route: str, calling: Calling, serve: Serve
-) -> None:
+def test_no_completion_is_a_provider_error_of_one_line(kind: str, route: str, calling: Calling, serve: Serve) -> None:
     server = serve(NO_COMPLETIONS[kind])
     reply = calling(call_to(server, **ROUTES[route]))
     assert ("provider_error", None, 2) == (reply.status, reply.text, len(server.book))
-    assert reply.error
-    assert not NO_CODE.search(reply.error)
+    assert not NO_CODE.search(reply.error or "\n")
 
 
 ODD_FIELDS: dict[str, dict[str, Any]] = {
@@ -101,10 +96,9 @@ ODD_FIELDS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("odd", ODD_FIELDS)
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
 def test_odd_fields_of_a_reply_do_not_keep_others_from_being_stored(odd: str, calling: Calling, serve: Serve) -> None:
-    server = serve(
-        lambda request, _n: completion(**(ODD_FIELDS[odd] if "odd" in request["messages"][0]["content"] else {}))
-    )
-    calls = [call_to(server, name="openai/candidate", prompt=prompt) for prompt in ("odd", "plain")]
+    given = {"odd": ODD_FIELDS[odd], "plain": {}}
+    server = serve(lambda request, _n: completion(**given[request["messages"][0]["content"]]))
+    calls = [call_to(server, name="openai/candidate", prompt=prompt) for prompt in given]
     odd_reply, plain = calling.at_once(*calls)
     assert isinstance(odd_reply, Reply)
     assert ("ok", "hi", "hi") == (plain.status, plain.text, calling(calls[1]).text)
@@ -112,11 +106,9 @@ def test_odd_fields_of_a_reply_do_not_keep_others_from_being_stored(odd: str, ca
 
 
 NO_VERDICTS = {
-    "a text": "Yes, it is met.",
-    "a number for true": '{"criteria_met": 1}',
-    "ten megabytes of words": "criteria_met true " * 600_000,
-    "endless nesting": "[" * 100_000,
-}
+    "a text": "Yes, it is met.", "a number for true": '{"criteria_met": 1}',
+    "ten megabytes of words": "criteria_met true " * 600_000, "endless nesting": "[" * 100_000,
+}  # fmt: skip
 VERDICTS = {
     "omitted thinking": ('it is {"criteria_met": true}?</think>{"criteria_met": false}', 0.0),
     "with a lone surrogate": ('{"explanation": "cut \ud83d", "criteria_met": true}', 1.0),
@@ -164,17 +156,14 @@ def test_a_good_reply_to_a_reminder_makes_a_verdict(calling: Calling, serve: Ser
     assert ("met", "ok", 2, 2) == (verdict.status, reply.status, reply.attempts, len(reply.paid))
 
 
-@pytest.mark.parametrize(
-    ("http_response", "status", "calls"),
-    [(HttpResponse("{", finish_reason="length"), "truncated", 1), (failed(503), "provider_error", 2)],
-)
-def test_a_judge_that_fails_is_not_reminded(
-    http_response: HttpResponse, status: str, calls: int, calling: Calling, serve: Serve
-) -> None:
-    server = serve(http_response)
+CUT = HttpResponse("{", finish_reason="length")
+
+
+@pytest.mark.parametrize(("sent", "status", "n"), [(CUT, "truncated", 1), (failed(503), "provider_error", 2)])
+def test_a_failed_judge_is_not_reminded(sent: Any, status: str, n: int, calling: Calling, serve: Serve) -> None:
+    server = serve(sent)
     reply, verdict = decided(calling, server)
-    assert (None, status, calls) == (verdict, reply.status, len(server.book))
-    assert all(len(request["messages"]) == 1 for request in server.book)
+    assert (None, status, [1] * n) == (verdict, reply.status, [len(request["messages"]) for request in server.book])
 
 
 def test_a_failed_verdict_costs_both_replies(calling: Calling, serve: Serve) -> None:
@@ -186,14 +175,11 @@ def test_a_failed_verdict_costs_both_replies(calling: Calling, serve: Serve) -> 
 CHAT = [route for route in ROUTES if route != "responses"]
 GOOD = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
 USAGES: dict[str, Any] = {
-    "nothing": None,
-    "a text": "many",
-    "a list": [1, 2],
+    "nothing": None, "a text": "many", "a list": [1, 2],
     "figures as texts": {"prompt_tokens": "7", "completion_tokens": "3"},
     "no numbers": {"prompt_tokens": float("nan"), "completion_tokens": float("inf")},
-    "one figure is a text": GOOD | {"completion_tokens": "three"},
-    "halves": GOOD | {"completion_tokens": 2.5},
-}
+    "one figure is a text": GOOD | {"completion_tokens": "three"}, "halves": GOOD | {"completion_tokens": 2.5},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -213,18 +199,13 @@ def test_a_detail_of_the_usage_that_is_none_spoils_no_other(route: str, calling:
     assert ("ok", 7, 3, None) == (reply.status, reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens)
 
 
-@pytest.mark.parametrize(
-    ("route", "reason", "stored"),
-    [
-        *((route, *case) for route in CHAT[:2] for case in (
-            (None, None), ("eos_token", "eos_token"), ("weird", "weird"), (5, None), ({}, None),
-        )),
-        *((route, "weird", "weird") for route in CHAT[2:]), ("streamed", None, None),
-    ],
-)  # fmt: skip
-def test_a_reason_for_the_end_is_stored_as_it_came(
-    route: str, reason: Any, stored: str | None, calling: Calling, serve: Serve
-) -> None:
+@pytest.mark.parametrize(("route", "reason", "stored"), [
+    *((route, *case) for route in CHAT[:2] for case in (
+        (None, None), ("eos_token", "eos_token"), ("weird", "weird"), (5, None), ({}, None),
+    )),
+    *((route, "weird", "weird") for route in CHAT[2:]), ("streamed", None, None),
+])  # fmt: skip
+def test_a_reason_is_stored_as_it_came(route: str, reason: Any, stored: Any, calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse("A debt.", finish_reason=reason))
     reply = calling(call_to(server, **ROUTES[route]))
     assert ("ok", "A debt.", stored, 1) == (reply.status, reply.text, reply.finish_reason, len(server.book))

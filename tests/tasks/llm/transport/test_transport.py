@@ -65,9 +65,10 @@ def test_a_redirect_fails_and_is_not_followed(route: str, status: int, calling: 
     assert (1, []) == (len(server.seen), elsewhere.seen)
 
 
-@pytest.mark.parametrize(
-    "location", ["", "http://[", "//", "ftp://x/", "http://user:sk-planted@x/", "http://\u202ex/", "relative"]
-)
+LOCATIONS = ("", "http://[", "//", "ftp://x/", "http://user:sk-planted@x/", "http://\u202ex/", "relative")
+
+
+@pytest.mark.parametrize("location", LOCATIONS)
 def test_a_location_that_is_none_is_no_reason_to_try_again(location: str, calling: Calling) -> None:
     plain = Plain(302, {"Location": location.encode().decode("latin-1"), "Content-Length": "0"})
     with AnyServer(plain) as server:
@@ -157,7 +158,6 @@ REPLIES: dict[str, tuple[dict[str, Any], Plain]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", REPLIES)
 def test_a_reply_that_is_far_too_large_is_a_state_of_its_own_and_takes_no_room(kind: str, calling: Calling) -> None:
     target, http_response = REPLIES[kind]
@@ -232,11 +232,8 @@ def by_the_batch(server: AnyServer, n_calls: int) -> list[Call]:
     return [call_to(f"{server.address}/v1", f"q{n}", name="openai/candidate") for n in range(n_calls)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("too_large", [lambda: [HEAD, *([b"x" * MEGABYTE] * 65), TAIL], huge_json])
-def test_a_result_that_is_too_large_is_read_to_its_bound(
-    too_large: Callable[[], Iterable[bytes]], calling: Calling
-) -> None:
+def test_too_large_a_result_is_read_to_its_bound(too_large: Callable[[], Iterable[bytes]], calling: Calling) -> None:
     def output(ids: list[str]) -> Iterator[bytes]:
         yield from result(ids[0], [HEAD, b"first", TAIL])
         yield from result(ids[1], too_large())
@@ -245,6 +242,5 @@ def test_a_result_that_is_too_large_is_read_to_its_bound(
     with batch_server(output) as server:
         merged = asyncio.run(calling.batched(by_the_batch(server, 3)))
         assert server.seen[-1].n_sent < MOST_BYTES + UNDER_WAY
-    assert [
-        ("ok", "first"), ("too_large", None), ("too_large", None),
-    ] == sorted((reply.status, reply.text) for reply in merged.replies)  # fmt: skip
+    outcomes = sorted((reply.status, reply.text) for reply in merged.replies)
+    assert [("ok", "first"), ("too_large", None), ("too_large", None)] == outcomes

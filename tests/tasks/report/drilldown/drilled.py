@@ -13,10 +13,8 @@ from tasks.config.job import Job
 from tasks.figures.scope import open_scope
 from tasks.report.drilldown.pages import NAVIGATED, write_drilldown
 from tasks.report.rendering.site import Site, copy_assets
-from tests.kit import admitted, criterion, job_on, response, row, verdict, write_jsonl
+from tests.kit import Row, admitted, combined, criterion, job_on, response, row, verdict, write_jsonl, written
 from warehouse import Warehouse
-
-Row = dict[str, Any]
 
 
 def drill(job: Job, folder: Path) -> None:
@@ -25,9 +23,9 @@ def drill(job: Job, folder: Path) -> None:
         site, scope = Site(folder), open_scope(job, reader)
         copy_assets(site)
         common = {
-            "heading": "A report", "pages": NAVIGATED, "main": scope.main, "footer": "",
-            "models": [entry["entry"] for entry in scope.entries],
-            "judge_configs": [judge_config["judge_config"] for judge_config in scope.judge_configs], "orders": "{}",
+            "heading": "A report", "pages": NAVIGATED, "main": scope.main, "footer": "", "orders": "{}",
+            "models": [each["entry"] for each in scope.entries],
+            "judge_configs": [each["judge_config"] for each in scope.judge_configs],
         }  # fmt: skip
         query = """
             select distinct model, model_config_hash, vintage, model || ', ' || vintage as entry
@@ -40,16 +38,15 @@ def drill(job: Job, folder: Path) -> None:
 def held(site: Path, name: str = "index") -> Any:
     """Return the content of a data file."""
     text = (site / f"data/{name}.js").read_text(encoding="ascii")
-    given = re.fullmatch(r'prbench\.give\("(.*)","(.*)"\);\n', text)
-    assert given
-    assert name == given[1]
-    return json.loads(gzip.decompress(base64.b64decode(given[2])))
+    ((given, packed),) = re.findall(r'\Aprbench\.give\("(.*)","(.*)"\);\n\Z', text)
+    assert name == given
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
 
 
 def data(site: Path) -> dict[str, Any]:
     """Return the content of the data files in the index: lists by name; for a task its rubric and entries' parts."""
     index = held(site)
-    actual = {"index": index, "criteria": held(site, index["criteria"]), "templates": held(site, index["templates"])}
+    actual = {"index": index, **{name: held(site, index[name]) for name in ("criteria", "templates")}}
     actual |= {f"scores-{each['key']}": held(site, each["scores"]) for each in index["judge_configs"]}
     actual |= {f"entry-{each['key']}": held(site, each["marks"]) for each in index["entries"]}
     for name in index["rubrics"].values():
@@ -75,20 +72,13 @@ def files(folder: Path) -> dict[str, bytes]:
 def tiny_job(folder: Path, task_ids: Sequence[str] = ("t1", "t2", "t3"), models: Sequence[str] = ("m1", "m2")) -> Job:
     """A job on a small warehouse: every model has responded to every task, and one judge has judged it."""
     job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
+    prompts = [({"task_id": each, "position": 0}, f"Why {each}?") for each in task_ids]
     tables = admitted(task_ids, n_criteria=2) | {
         "criteria": [each for task_id in task_ids for each in rubric(task_id)],
-        "message_rows": [
-            row("message_rows", task_id=each, position=0, role="user", content=f"Why {each}?") for each in task_ids
-        ],
-        "conversation_turns": [
-            row("conversation_turns", task_id=each, position=0, prompt=f"Why {each}?") for each in task_ids
-        ],
-        "responses": [], "verdicts": [],
+        "message_rows": [row("message_rows", role="user", content=text, **of) for of, text in prompts],
+        "conversation_turns": [row("conversation_turns", prompt=text, **of) for of, text in prompts],
     }  # fmt: skip
-    for model in models:
-        for name, rows in response_rows_of(task_ids, model).items():
-            tables[name] += rows
-    store(job, tables)
+    store(job, combined(tables, *(response_rows_of(task_ids, model) for model in models)))
     return job
 
 
@@ -102,21 +92,13 @@ def response_rows_of(task_ids: Sequence[str], model: str, vintage: str = "base",
     responses = [response(t, model, vintage=vintage) | {"text": f"{model} says {t}."} | values for t in task_ids]
     for each in responses:
         each["response_id"] += f"/{vintage}"
-    return {
-        "responses": responses,
-        "verdicts": [
-            verdict(each, of, value, explanation=f"{each['response_id']} {of['position']}")
-            for each in responses
-            for of, value in zip(rubric(each["task_id"]), (1.0, 0.0), strict=True)
-        ],
-    }
+    verdicts = [
+        verdict(each, of, value, explanation=f"{each['response_id']} {of['position']}")
+        for each in responses for of, value in zip(rubric(each["task_id"]), (1.0, 0.0), strict=True)
+    ]  # fmt: skip
+    return {"responses": responses, "verdicts": verdicts}
 
 
-def store(job: Job, tables: Mapping[str, Sequence[Row]]) -> None:
+def store(job: Job, tables: Mapping[str, list[Row]]) -> None:
     """Write rows of the job's own revision, and publish them."""
-    revision = job.data.revision
-    warehouse = Warehouse(job.warehouse)
-    for name, rows in tables.items():
-        own = [each | ({"dataset_revision": revision} if "dataset_revision" in each else {}) for each in rows]
-        warehouse.write(name, own)
-    warehouse.publish()
+    written(job.warehouse, tables, job.data.revision).publish()

@@ -1,9 +1,8 @@
 """The content of the drill-down, against the stored rows themselves, joined in plain Python."""
 
 import string
-from collections import defaultdict
 from collections.abc import Iterator
-from itertools import product
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.figures.scope import criterion_key, entry_key, judge_config_key, task_key
-from tests.tasks.report.drilldown.drilled import Row, data, files
+from tests.tasks.report.drilldown.drilled import Row, files
 from tests.tasks.report.synthetic.texts import CANARY
 from warehouse import Warehouse
 
@@ -33,23 +32,18 @@ class Stored:
             }
         self.tasks = {row["task_id"]: row for row in of["tasks"] if row["is_admitted"]}
         self.responses = {row["response_id"]: row for row in of["responses"] if row["task_id"] in self.tasks}
-        self.criteria: dict[str, list[Row]] = defaultdict(list)
-        for row in sorted(of["criteria"], key=lambda row: row["position"]):
-            self.criteria[row["task_id"]].append(row)
-        self.turns: dict[str, list[Row]] = defaultdict(list)
-        for row in sorted(of["message_rows"], key=lambda row: row["position"]):
-            self.turns[row["task_id"]].append(row)
+        self.criteria, self.turns = self._by_task(of["criteria"]), self._by_task(of["message_rows"])
         self.openings = {row["task_id"]: row["prompt"] for row in of["conversation_turns"] if row["position"] == 0}
         # People label here: their verdicts are no judge's.
-        judged = [row for row in of["verdicts"] if row["source"] == "judged"]
-        self.verdicts = dict(self._cells(judged))
+        self.verdicts = dict(self._cells([row for row in of["verdicts"] if row["source"] == "judged"]))
+
+    def _by_task(self, rows: list[Row]) -> dict[str, list[Row]]:
+        in_order = sorted(rows, key=lambda row: (row["task_id"], row["position"]))
+        return {task_id: list(of_task) for task_id, of_task in groupby(in_order, lambda row: str(row["task_id"]))}
 
     def _cells(self, verdicts: list[Row]) -> Iterator[tuple[Cell, Row]]:
-        positions = {
-            (task_id, row["criterion_id"], row["content_hash"]): row["position"]
-            for task_id, rows in self.criteria.items()
-            for row in rows
-        }
+        criteria = (row for rows in self.criteria.values() for row in rows)
+        positions = {(row["task_id"], row["criterion_id"], row["content_hash"]): row["position"] for row in criteria}
         for row in verdicts:
             position = positions.get((row["task_id"], row["criterion_id"], row["criterion_hash"]))
             if position is not None and row["response_id"] in self.responses:
@@ -60,12 +54,6 @@ class Stored:
 @pytest.fixture(scope="module")
 def stored(world_job: Job) -> Stored:
     return Stored(world_job)
-
-
-@pytest.fixture(scope="module")
-def held(world_drilldown: Path) -> dict[str, Any]:
-    """The content of the data files."""
-    return data(world_drilldown)
 
 
 def test_every_admitted_task_is_listed_with_what_it_is_found_by(held: dict[str, Any], stored: Stored) -> None:
@@ -85,9 +73,8 @@ def test_every_admitted_task_is_listed_with_what_it_is_found_by(held: dict[str, 
 def test_the_conversation_and_the_criteria_are_as_they_were_sent(held: dict[str, Any], stored: Stored) -> None:
     for task_id in stored.tasks:
         part = held[f"task-{task_key(task_id)}"]["task"]
-        assert [(t["role"], t["content"]) for t in stored.turns[task_id]] == [
-            (turn["role"], turn["content"]) for turn in part["conversation"]
-        ]
+        expected, actual = stored.turns[task_id], part["conversation"]
+        assert [(t["role"], t["content"]) for t in expected] == [(t["role"], t["content"]) for t in actual]
         same = ("criterion_id", "title", "category", "severity", "weight", "position")
         assert [
             (criterion_key(row["criterion_id"]), *(row[name] for name in same)) for row in stored.criteria[task_id]
@@ -112,13 +99,11 @@ def test_every_response_stands_in_the_file_of_its_task_word_for_word(held: dict[
 def test_every_verdict_of_every_judge_stands_beside_its_response(held: dict[str, Any], stored: Stored) -> None:
     same = ("status", "explanation", "error")
     actual = {
-        (task_id, entry, verdict["trial"], verdict["judge_config"], verdict["position"]): tuple(
-            verdict[n] for n in same
-        )
-        for task_id in stored.tasks
-        for entry, part in held[f"task-{task_key(task_id)}"].items()
+        (task_id, entry, *(verdict[name] for name in ("trial", "judge_config", "position"))):
+            tuple(verdict[name] for name in same)
+        for task_id in stored.tasks for entry, part in held[f"task-{task_key(task_id)}"].items()
         for verdict in part.get("verdicts", ())
-    }
+    }  # fmt: skip
 
     assert {cell: tuple(row[name] for name in same) for cell, row in stored.verdicts.items()} == actual
     assert 3 == len({judge_config for *_, judge_config, _ in actual})  # two judges, one of them twice

@@ -15,7 +15,7 @@ from tasks.prompts import load_template
 from tasks.rules.conversation import judge_prompt
 from tasks.rules.verdict import reminder
 from tasks.run.judge_configs import hash_of_template
-from tests.kit import admitted, criterion, job_on, recorded, response, row, verdict, write_jsonl
+from tests.kit import admitted, combined, criterion, job_on, recorded, response, row, verdict, write_jsonl
 from tests.tasks.report.browser import Visit, visiting
 from tests.tasks.report.drilldown.drilled import drill, response_rows_of, rubric, store, tiny_job
 
@@ -35,19 +35,22 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """
     folder = tmp_path_factory.mktemp("exchanges")
     job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
-    tables = response_rows_of(["t1"], "m1", text=RESPONSE)
-    for name, rows in response_rows_of(["t1"], "m2", conversation_id="an earlier one").items():
-        tables[name] += rows
-    for name, rows in response_rows_of(["t1"], "m3").items():
-        tables[name] += [each | ({"status": "timeout", "value": None} if name == "verdicts" else {}) for each in rows]
-    for index, conversation_id in (("older", "an earlier one"), ("newer", "a-conversation")):
-        rows_by_name = response_rows_of(["t1"], "m4", conversation_id=conversation_id, text=f"The {index} response.")
-        for each in (*rows_by_name["responses"], *rows_by_name["verdicts"]):
+    older, newer = (
+        response_rows_of(["t1"], "m4", conversation_id=of, text=f"The {index} response.")
+        for index, of in (("older", "an earlier one"), ("newer", "a-conversation"))
+    )
+    for index, rows in (("older", older), ("newer", newer)):
+        for each in (*rows["responses"], *rows["verdicts"]):
             each["response_id"] += f"/{index}"
-        for each in rows_by_name["verdicts"]:
+        for each in rows["verdicts"]:
             each |= {"verdict_id": f"{each['verdict_id']}/{index}", "explanation": f"On the {index} response."}
-        for name, rows in rows_by_name.items():
-            tables[name] += rows
+    silent = response_rows_of(["t1"], "m3")
+    for each in silent["verdicts"]:
+        each |= {"status": "timeout", "value": None}
+    tables = combined(
+        response_rows_of(["t1"], "m1", text=RESPONSE), response_rows_of(["t1"], "m2", conversation_id="an earlier one"),
+        silent, older, newer,
+    )  # fmt: skip
     for each in tables["verdicts"]:
         each["template_hash"] = hash_of_template(TEMPLATE, BENCHMARK)
     turns = [("t1", "Why t1?", [], None), ("t2", "Is it so?", ["It says 7."], "It is.")]
@@ -60,11 +63,8 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
         ],
     })  # fmt: skip
     cell = tables["verdicts"][0]["verdict_id"]
-    replies = enumerate(("no JSON", REPLY), start=1)  # the second after a reminder
-    recorded(
-        job, *(Entry(f"call-{n}", 1, cell, "a-run", "m", "", "{}", Reply("ok", text), True, 1e9 + n)
-               for n, text in replies),
-    )  # fmt: skip
+    for n, text in enumerate(("no JSON", REPLY), start=1):  # the second after a reminder
+        recorded(job, Entry(f"call-{n}", 1, cell, "a-run", "m", "", "{}", Reply("ok", text), True, 1e9 + n))
     drill(job, job.warehouse.parent / "site")
     return job
 
@@ -181,7 +181,6 @@ def test_a_cascades_verdict_says_which_judge_decided_and_why(browser: Browser, s
     with visiting(browser, site) as visit:
         visit.open(f"task.html#task={task_key('t2')}")
 
-        assert {f"decided by strong {ATTACK}, because of weight, confidence unknown", "decided by cheap"} == set(
-            visit.page.locator(".explanation:has(.tag)").all_inner_texts()
-        )
+        shown = visit.page.locator(".explanation:has(.tag)").all_inner_texts()
+        assert {f"decided by strong {ATTACK}, because of weight, confidence unknown", "decided by cheap"} == {*shown}
         assert [] == visit.faults

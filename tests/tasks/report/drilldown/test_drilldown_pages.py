@@ -11,9 +11,9 @@ from playwright.sync_api import Browser, Locator
 
 from tasks.config.job import Job
 from tasks.figures.scope import task_key
+from tests.kit import rows_in
 from tests.tasks.report.browser import PHONE, Visit, visiting
 from tests.tasks.report.drilldown.drilled import Row, data, drill, held, response_rows_of, store, tiny_job
-from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
 
@@ -24,12 +24,6 @@ def visit(browser: Browser, world_drilldown: Path) -> Iterator[Visit]:
     with visiting(browser, world_drilldown) as visit:
         yield visit
         assert [] == visit.faults
-
-
-@pytest.fixture(scope="module", name="held")
-def held_of_world(world_drilldown: Path) -> dict[str, Any]:
-    """The content of the data files."""
-    return data(world_drilldown)
 
 
 def entry(held: Row, label: str) -> dict[str, Any]:
@@ -114,16 +108,12 @@ def test_the_response_is_set_as_markdown_or_shown_word_for_word(visit: Visit, he
 
 def _flips(held: Row, task: dict[str, Any], one: str, other: str) -> dict[tuple[int, str], tuple[str, str]]:
     """Place and judging of every verdict that both sides have in their first trial, and that differs."""
-    sides = [
+    first, second = (
         {(each["position"], each["judge_config"]): each["status"] for each in part["verdicts"] if each["trial"] == 1}
         for part in (held[f"task-{task['key']}"][key] for key in (one, other))
-    ]
-    decided = {"met", "unmet"}
-    return {
-        cell: (sides[0][cell], sides[1][cell])
-        for cell in sides[0].keys() & sides[1].keys()
-        if sides[0][cell] != sides[1][cell] and {sides[0][cell], sides[1][cell]} <= decided
-    }
+    )
+    both = {cell: (status, second.get(cell)) for cell, status in first.items()}
+    return {cell: statuses for cell, statuses in both.items() if set(statuses) == {"met", "unmet"}}
 
 
 def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(visit: Visit, held: Row) -> None:
@@ -137,9 +127,8 @@ def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(visit:
     n_criteria = len({index for index, _ in flips})
     visit.page.wait_for_function("(n) => document.querySelectorAll('#criteria tbody').length === n", arg=n_criteria)
     assert len(flips) > 3
-    assert sorted(f"⇄ {a} → {b}".replace("unmet", "not met") for a, b in flips.values()) == sorted(
-        texts(visit.page.locator("td .flip"))
-    )
+    marks = sorted(f"⇄ {a} → {b}".replace("unmet", "not met") for a, b in flips.values())
+    assert marks == sorted(texts(visit.page.locator("td .flip")))
     assert f"{n_criteria} flipped" in visit.page.locator("#n-criteria").inner_text()
 
 
@@ -154,7 +143,7 @@ def test_what_failed_says_why_and_is_never_called_unmet(visit: Visit, held: Row)
     score = visit.page.locator("#points tbody tr").first.inner_text()
     assert re.search(r"0\.\d+ to 0\.\d+\s+\d+ to \d+ of \d+\s+8 of 14", score)
 
-    one, other = entry(held, "dogwood-open")["key"], entry(held, "birch-2")["key"]
+    one, other = (entry(held, label)["key"] for label in ("dogwood-open", "birch-2"))
     visit.open(f"task.html#task={task_key('finance-04')}&a={one}&b={other}")
     # Only the hash of the address has changed, so the page is the one that said that it is drawn.
     visit.page.locator("#responses article", has_text="No response: truncated.").first.wait_for()
@@ -182,34 +171,26 @@ def test_every_verdict_has_a_link(browser: Browser, world_drilldown: Path, world
     with visiting(browser, world_drilldown, PHONE) as visit:
         visit.page.goto(address)
         visit.page.wait_for_selector("html[data-rendered]", state="attached")
-        marked = visit.page.locator("td.marked")
-        verdict = next(v for v in part[who["key"]]["verdicts"] if (v["trial"], v["position"], v["judge_config"]) == (
-            1, 8, held["index"]["main"],
-        ))  # fmt: skip
+        marked, cell = visit.page.locator("td.marked"), (1, 8, held["index"]["main"])
+        names = ("trial", "position", "judge_config")
+        (verdict,) = [each for each in part[who["key"]]["verdicts"] if cell == tuple(each[name] for name in names)]
 
         assert [] == visit.faults
-        assert 1 == marked.count()
-        assert verdict["explanation"] in marked.inner_text()
-        box = marked.bounding_box()
-        assert box is not None
-        assert 0 <= box["y"] < PHONE[1]
-        command = visit.page.locator(".query pre").text_content() or ""
-    with Warehouse(world_job.warehouse).reader() as reader:
-        query = command.partition('"')[2].rpartition('"')[0]
-        actual = {(row["criterion_id"], row["trial"]) for row in reader.rows(query)}
-    assert {(part["task"]["criteria"][8]["criterion_id"], 1)} == actual
+        assert verdict["explanation"] in marked.inner_text()  # there is one
+        assert 0 <= (marked.bounding_box() or {"y": -1})["y"] < PHONE[1]
+        (query,) = re.findall('(?s)"(.*)"', visit.page.locator(".query pre").text_content() or "")
+    criterion_id = part["task"]["criteria"][8]["criterion_id"]
+    assert {(criterion_id, 1)} == {(row["criterion_id"], row["trial"]) for row in rows_in(world_job, query)}
 
 
 def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: Row) -> None:
     visit.open("verdicts.html")
-    rows = [
+    shown = [
         (held["index"]["statuses"][mark], index) for each in held["index"]["entries"] if not each["is_also"]
         for marks in held[f"entry-{each['key']}"].get(held["index"]["main"], {}).values()
-        for index, mark in enumerate(marks)
+        for index, mark in enumerate(marks) if held["index"]["statuses"][mark] != "not_judged"
     ]  # fmt: skip
-    shown = [row for row in rows if row[0] != "not_judged"]
-    count = visit.page.locator("#count")
-    assert str(len(shown)) == count.get_attribute("data-total")
+    assert str(len(shown)) == visit.page.locator("#count").get_attribute("data-total")
     rows = "Tabulator.findTable('#verdicts')[0].getDataCount()"
     assert 200 == visit.value(rows)
     visit.value("document.querySelector('.tabulator-tableholder').scrollTo(0, 1e6)")
@@ -247,8 +228,7 @@ def test_data_that_is_missing_is_told_on_the_page(browser: Browser, world_drilld
     index = held(site)
     for judge_config in index["judge_configs"]:
         (site / f"data/{judge_config['scores']}.js").unlink()
-    criteria = index["criteria"]
-    (site / f"data/{criteria}.js").write_text(f'prbench.give("{criteria}","bm90IGd6aXA=");\n')
+    (site / f"data/{index['criteria']}.js").write_text(f'prbench.give("{index["criteria"]}","bm90IGd6aXA=");\n')
     with visiting(browser, site) as visit:
         visit.open("tasks.html")
         assert "cannot be loaded" in visit.page.get_by_role("alert").inner_text()

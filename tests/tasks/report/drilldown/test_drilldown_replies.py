@@ -1,7 +1,7 @@
 """Judges' replies in the drill-down: whose they are, when they are read from the ledger, and when they go."""
 
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,20 +55,6 @@ def site(job: Job, tmp_path: Path) -> Path:
     return tmp_path / "site"
 
 
-@pytest.fixture
-def looked_up(monkeypatch: Patch) -> list[Collection[str]]:
-    """The verdicts whose replies are looked up in the ledger, reading by reading."""
-    actual: list[Collection[str]] = []
-    given = LedgerReader.replies_for
-
-    def replies_for(self: LedgerReader, cells: Collection[str]) -> Iterator[KeptReply]:
-        actual.append(cells)
-        return given(self, cells)
-
-    monkeypatch.setattr(LedgerReader, "replies_for", replies_for)
-    return actual
-
-
 def test_a_reply_that_the_call_of_another_trial_gave_is_the_reply_of_both(tmp_path: Path) -> None:
     job = tiny_job(tmp_path, TASKS, models=())
     first, second, other = (response_rows_of(["t1"], "m1", trial=trial, text=text)
@@ -99,13 +85,16 @@ def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminde
     assert {"1 0": ["{}", "no JSON"], "1 1": ["of this one"]} == replies(tmp_path / "site")
 
 
-def test_a_night_reads_its_own_replies(job: Job, site: Path, looked_up: list[Collection[str]], tmp_path: Path) -> None:
+def test_a_night_reads_its_own_replies(job: Job, site: Path, monkeypatch: Patch, tmp_path: Path) -> None:
+    looked_up, given = [], LedgerReader.replies_for
+    lookup = lambda self, cells: looked_up.append({*cells}) or given(self, cells)  # noqa: E731
+    monkeypatch.setattr(LedgerReader, "replies_for", lookup)
     rows = response_rows_of(TASKS[:1], "m1", "night", created_at=None, text="Another response.")
     judged(job, rows)
 
     drill(job, site)
 
-    assert [{each["verdict_id"] for each in rows["verdicts"]}] == [set(cells) for cells in looked_up]
+    assert [{each["verdict_id"] for each in rows["verdicts"]}] == looked_up
     assert 2 == len(replies(site))  # of one sampling as of the other
     drill(job, site)
     drill(job, tmp_path / "afresh")

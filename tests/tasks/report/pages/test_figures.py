@@ -15,10 +15,10 @@ from tasks.figures.shown.categories import CATEGORIES
 from tasks.figures.shown.corrections import DECISIONS
 from tasks.report.build import served_page
 from tasks.report.drawing.charts import altair_chart, specification
-from tests.kit import admitted, at, criterion, response, row, verdict
+from tests.kit import Row, admitted, at, criterion, response, row, verdict
 from tests.tasks.report.synthetic.contenders import CONTENDERS, IMPORTED_MODEL, JUDGES, PEOPLE
 from tests.tasks.report.synthetic.samplings import DRIFT, FIRST, SCENARIOS, SECOND, Rows, rows_by_table
-from tests.tasks.report.synthetic.scopes import Row, rows_of, scope_of
+from tests.tasks.report.synthetic.scopes import rows_of, scope_of
 from warehouse import Warehouse
 
 FIGURES = {figure.name: figure for page in PAGES for figure in page.figures}
@@ -34,7 +34,6 @@ def test_every_figure_is_what_its_sql_gives_and_its_charts_are_valid(name: str, 
             cursor = connection.execute(path.read_text(encoding="utf-8"))
             columns = [column[0] for column in cursor.description or []]
             rows = [dict(zip(columns, values, strict=True)) for values in cursor.fetchall()]
-
             assert path.with_suffix(".csv").read_text(encoding="utf-8") == as_csv(columns, rows), path.name
             figure = FIGURES.get(path.stem)
             assert figure is None or {column.name for column in figure.columns} <= set(columns), path.name
@@ -65,12 +64,11 @@ def drawn(plots: list[Any]) -> list[Row]:
     return [each for plot in plots for each in specification(plot.chart)["data"]["values"]]
 
 
-def test_who_has_no_known_price_is_named_and_is_in_no_chart_of_cost(scope: Scope) -> None:
+def test_no_chart_of_cost_shows_a_model_without_a_price_or_people(scope: Scope) -> None:
     unpriced = {IMPORTED_MODEL, *(each.label for each in CONTENDERS if each.usd_per_mtok is None)}
     rows = rows_of(FIGURES["costs"], scope)
-    (note,), shown = FIGURES["costs"].notes(rows), drawn(FIGURES["costs"].plots(rows))  # type: ignore[misc]
+    shown = drawn(FIGURES["costs"].plots(rows))  # type: ignore[misc]
 
-    assert all(model in note for model in unpriced)
     assert {each["model"] for each in rows} - unpriced == {each["model"] for each in shown}
     assert all(each["usd" if "part" in each else "response_usd"] > 0 for each in shown)
     judges = {each["judge_config"] for each in shown if "part" in each}
@@ -206,9 +204,7 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
     ("taken over", [("n1", None, None), ("n2", 0.25, None), ("n3", None, "judge (before: judge)")], 2),
     ("people", [("n1", None, None), ("n2", None, None)], 2),
 ])  # fmt: skip
-def test_a_line_goes_on_in_order_and_ends_where_something_changed(
-    histories: dict[str, Rows], what: str, expected: list[tuple[str, float | None, str | None]], n_lines: int
-) -> None:
+def test_a_line_ends_where_something_changed(histories: Any, what: str, expected: list[Any], n_lines: int) -> None:
     # Of each point the sampling, the step to it, and what changed before it.
     assert expected == [(each["vintage"], each["change"], each["changed"]) for each in histories[what]]
     assert n_lines == len({each["line"] for each in histories[what]})
@@ -217,9 +213,8 @@ def test_a_line_goes_on_in_order_and_ends_where_something_changed(
 def test_each_judge_has_its_history_with_the_nights_in_which_it_was_out_of_control(histories: dict[str, Rows]) -> None:
     rows = histories["two judges"]
 
-    assert [("judge", False), ("judge", True), ("second", False), ("second", False)] == [
-        (each["judged_by"], each["is_drifted"]) for each in rows
-    ]
+    expected = [("judge", False), ("judge", True), ("second", False), ("second", False)]
+    assert expected == [(each["judged_by"], each["is_drifted"]) for each in rows]
     assert [["second"], ["second"]] == [each["judge_config"] for each in rows][2:]
 
 

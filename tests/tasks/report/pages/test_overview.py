@@ -3,7 +3,7 @@
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from tests.kit import at, row
 from tests.tasks.report.browser import visiting
 from tests.tasks.report.drilldown.drilled import data, files, numbers, response_rows_of, store, tiny_job
 from tests.tasks.report.synthetic.contenders import DROPPING, NIGHTS
-from warehouse import Reader, Warehouse
+from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
 
@@ -31,10 +31,8 @@ def test_a_named_sampling_is_compared_with_the_one_before_it(world_job: Job, sco
     actual = open_scope(world_job, scope.reader, night, changes(world_job, night)).rows("overview/changes")
 
     # On the second night the judge had drifted, so what came before that is what the third one is compared with.
-    before = {NIGHTS[2]: NIGHTS[1], NIGHTS[3]: NIGHTS[1]}[night]
-    strict = [row for row in actual if row["judge_config"] == "strict-judge"]
-    assert {DROPPING, "elm-chat"} == {row["model"] for row in strict}
-    assert {(before, night)} == {(row["earlier"], row["later"]) for row in strict}
+    strict = {(row["model"], row["earlier"], row["later"]) for row in actual if row["judge_config"] == "strict-judge"}
+    assert {(model, NIGHTS[1], night) for model in (DROPPING, "elm-chat")} == strict
 
 
 def test_what_is_wrong_is_said_the_fall_first_and_the_steady_model_is_not_named(scope: Scope) -> None:
@@ -48,15 +46,10 @@ def test_what_is_wrong_is_said_the_fall_first_and_the_steady_model_is_not_named(
 
 
 def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, scope: Scope) -> None:
-    judges = tuple(
-        judge.model_copy(update={"name": "embedded/smollm2-135m-instruct", "label": judge.label})
-        for judge in world_job.settings.judges
-    )
+    named = {"name": "embedded/smollm2-135m-instruct"}
+    judges = tuple(judge.model_copy(update=named) for judge in world_job.settings.judges)
     settings = world_job.settings.model_copy(update={"judges": judges})
-    embedded = Scope(
-        world_job.model_copy(update={"settings": settings}), scope.benchmark, scope.revision, scope.reader,
-        scope.entries, scope.judge_configs,
-    )  # fmt: skip
+    embedded = replace(scope, job=world_job.model_copy(update={"settings": settings}))
 
     assert notices(embedded)[0].text.startswith("The embedded model (mild-judge, strict-judge) is far too small")
 
@@ -68,8 +61,7 @@ def test_the_same_data_gives_the_same_bytes(tmp_path: Path) -> None:
 
     one, other = files(tmp_path / "one"), files(tmp_path / "other")
     assert len(one) > 50
-    assert [] == [name for name in one if one[name] != other.get(name)]
-    assert other.keys() == one.keys()
+    assert set() == {name for name, _ in one.items() ^ other.items()}
 
 
 def test_file_names_hold_nothing_that_came_from_data(hostile_site: Path) -> None:
@@ -91,12 +83,6 @@ def narrowed(job: Job, *splits: str) -> Job:
 def finance(world_job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of one split of two fields."""
     return write_report(narrowed(world_job, "finance"), tmp_path_factory.mktemp("finance")).index.parent
-
-
-@pytest.fixture(scope="module")
-def reader(world_job: Job) -> Iterator[Reader]:
-    with Warehouse(world_job.warehouse).reader() as reader:
-        yield reader
 
 
 def test_every_link_to_a_task_leads_to_one_that_the_report_has(finance: Path) -> None:
@@ -141,10 +127,8 @@ def test_no_number_is_of_the_tasks_of_another_split(finance: Path) -> None:
     (("finance",), "split finance", ["Finance"]), (("finance_hard",), "split finance_hard", []),
     (("finance", "legal_hard"), "splits finance, legal_hard", ["Finance"]),
 ])  # fmt: skip
-def test_a_part_is_told_and_shows_only_hard_selections_of_its_own(
-    world_job: Job, reader: Reader, splits: tuple[str, ...], part: str, fields: list[str]
-) -> None:
-    scope = open_scope(narrowed(world_job, *splits), reader)
+def test_a_part_shows_only_hard_selections_of_its_own(scope: Scope, splits: Any, part: str, fields: list[str]) -> None:
+    scope = open_scope(narrowed(scope.job, *splits), scope.reader)
     boards = [f"{field} (own hard)" for field in fields]
 
     own = {row["split"] for row in scope.rows_of(FIGURES["leaderboard"]) if row["is_own_hard"]}
@@ -152,10 +136,9 @@ def test_a_part_is_told_and_shows_only_hard_selections_of_its_own(
     for query in ("hard/hard_selections", "hard/tasks"):
         assert set(fields) == {row["field"] for row in scope.rows(query)}
     assert part == scope.narrowed_to
-    assert (
-        [f"This report shows only {part}. It includes own hard selections if all their tasks are in it, and leaves out "
-         "figures that are measured over all splits at once."] if part else []
-    ) == [each.text for each in notices(scope) if each.text.startswith("This report shows only")]  # fmt: skip
+    text = (f"This report shows only {part}. It includes own hard selections if all their tasks are in it, and leaves "
+            "out figures that are measured over all splits at once.")  # fmt: skip
+    assert [text][: bool(part)] == [each.text for each in notices(scope) if each.text.startswith("This report shows")]
 
 
 TASKS = ("t1", "t2", "t3")
@@ -184,17 +167,14 @@ def test_responses_without_a_verdict_are_told_counted_and_priced_and_can_be_read
     costs = scope.rows("costs/costs")
     priced = [(each["model"], each["split"], each["response_usd"], each["mean_score"]) for each in costs]
     assert [("m1", "finance", 0.25, None), ("m2", "finance", 0.25, None)] == priced
-    held = data(site)
-    parts = [part for name in held if name.startswith("task-") for part in held[name].values() if "responses" in part]
-    assert [
-        "m1 says t1.", "m1 says t2.", "m2 says t1.", "m2 says t2.",
-    ] == sorted(each["text"] for part in parts for each in part["responses"])  # fmt: skip
+    parts = [part for name, task in data(site).items() if name.startswith("task-") for part in task.values()]
+    texts_of = sorted(each["text"] for part in parts for each in part.get("responses", ()))
+    assert ["m1 says t1.", "m1 says t2.", "m2 says t1.", "m2 says t2."] == texts_of
 
 
 def test_a_report_of_tasks_alone_says_that_there_is_nothing_to_rank(tmp_path: Path) -> None:
-    written = write_report(tiny_job(tmp_path, TASKS, models=()))
-
-    assert "There are no responses yet, so there is nothing to rank." in written.index.read_text(encoding="utf-8")
+    text = write_report(tiny_job(tmp_path, TASKS, models=())).index.read_text(encoding="utf-8")
+    assert "There are no responses yet, so there is nothing to rank." in text
 
 
 def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(tmp_path: Path) -> None:
@@ -214,10 +194,8 @@ def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(tm
 
 def test_many_failed_responses_and_verdicts_are_grave_and_few_are_not(tmp_path: Path) -> None:
     job = tiny_job(tmp_path, [f"t{i}" for i in range(20)], models=("m1",))
-    failed = {"status": "timeout", "text": None, "error": "no reply within 600 s"}
-    of_m2 = response_rows_of(["t0", "t1"], "m2")["responses"] + [
-        each | failed for each in response_rows_of(["t2"], "m2")["responses"]
-    ]  # fmt: skip
+    of_m2 = response_rows_of(["t0", "t1", "t2"], "m2")["responses"]
+    of_m2[2] |= {"status": "timeout", "text": None, "error": "no reply within 600 s"}
     store(job, {"responses": of_m2})
     one = response_rows_of(["t0"], "m3")
     refused = [each | {"value": None, "status": "refused"} for each in one["verdicts"]]

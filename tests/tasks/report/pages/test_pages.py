@@ -1,6 +1,8 @@
 """Every page of the report in a real browser: it opens, complains of nothing, asks nobody, and can be used."""
 
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
@@ -23,15 +25,13 @@ _TICKS = """
       [...plot.querySelectorAll('.role-axis-label text')].map((each) => each.textContent)
         .filter((text) => text.endsWith('%')).join(' '))
 """
+_INK = "getComputedStyle(document.querySelector('.chart svg text')).fill"
 _CHARTS = "document.querySelectorAll('.plot:not([hidden]) .chart').length"
 
 
-@pytest.mark.parametrize(
-    ("site", "name"), [*(("world_site", name) for name in NAMES), *(("research_site", name) for name in OTHERS)]
-)
-def test_a_page_works_alone_and_keeps_nobody_out(
-    browser: Browser, request: pytest.FixtureRequest, site: str, name: str
-) -> None:
+@pytest.mark.parametrize("page", [*product(["world_site"], NAMES), *product(["research_site"], OTHERS)], ids=":".join)
+def test_a_page_works_alone_and_keeps_nobody_out(browser: Browser, request: Any, page: tuple[str, str]) -> None:
+    site, name = page
     with visiting(browser, request.getfixturevalue(site)) as visit:
         visit.open(name)
         assert visit.value(_CHARTS) == visit.value("document.querySelectorAll('.chart svg').length")
@@ -41,7 +41,7 @@ def test_a_page_works_alone_and_keeps_nobody_out(
         visit.page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
         visit.page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
         assert [] == visit.value(_BROKEN)
-        if (site, name) in IN_THE_DARK:
+        if page in IN_THE_DARK:
             visit.page.emulate_media(color_scheme="dark")
             visit.open(name)
             assert [] == whom_it_keeps_out(visit)
@@ -149,11 +149,9 @@ def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(browser:
 def test_charts_follow_when_the_system_turns_dark(browser: Browser, world_site: Path) -> None:
     with visiting(browser, world_site) as visit:
         visit.open("index.html")
-        light = visit.value("getComputedStyle(document.querySelector('.chart svg text')).fill")
+        light = visit.value(_INK)
         visit.page.emulate_media(color_scheme="dark")
-        visit.page.wait_for_function(
-            "(light) => getComputedStyle(document.querySelector('.chart svg text')).fill !== light", arg=light
-        )
+        visit.page.wait_for_function(f"() => {_INK} !== '{light}'")
         assert [] == visit.faults
 
 

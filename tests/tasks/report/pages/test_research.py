@@ -1,32 +1,22 @@
 """The report of another benchmark than the first one: its own labels, scores and three steps, and nothing of others."""
 
 import re
-from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tasks.config.job import Job
 from tasks.figures.figure import formula
-from tasks.figures.scope import Scope, open_scope
 from tasks.figures.shown import PAGES
 from tasks.rules.records import ScoreDefinition
 from tests.tasks.report.drilldown.drilled import data
 from tests.tasks.report.synthetic.research import JUDGES, PERSON, VALUES
-from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
 
 FAMILIES = ("domain", "conceptual_breadth", "logical_nesting", "exploration")
 OTHERS_WORDS = re.compile(r"topic|pathway|decision type|equation 2|figure \d+ of|min.normali[sz]ed|legal|finance", re.I)
-
-
-@pytest.fixture(scope="module")
-def scope(research_job: Job) -> Iterator[Scope]:
-    with Warehouse(research_job.warehouse).reader() as reader:
-        yield open_scope(research_job, reader)
 
 
 def explanations(site: Path, page: str) -> dict[str, str]:
@@ -77,9 +67,7 @@ def test_the_index_tells_the_labels_and_calls_the_field_what_the_benchmark_does(
     index = held["index"]
 
     assert "Domain" == index["field_title"]
-    assert [
-        "conceptual_breadth", "logical_nesting", "exploration", "necessity",
-    ] == [each["kind"] for each in index["breakdowns"]]  # fmt: skip
+    assert [*FAMILIES[1:], "necessity"] == [each["kind"] for each in index["breakdowns"]]
     assert set(FAMILIES) == {each["kind"] for each in index["tasks"][0]["labels"]}
     assert {"mandatory", "optional"} == {each["label"] for of in held["criteria"]["labels"] for each in of}
 
@@ -87,14 +75,14 @@ def test_the_index_tells_the_labels_and_calls_the_field_what_the_benchmark_does(
 def test_a_reading_points_at_what_it_reads_and_repeats_no_explanation(held: dict[str, Any]) -> None:
     judge_configs = {each["label"]: each for each in held["index"]["judge_configs"]}
     assert judge_configs["careful"]["key"] == judge_configs["careful (as binary)"]["reads"]
-    assert {
-        **dict.fromkeys((*JUDGES, PERSON), 3), **{f"{name} (as binary)": 2 for name in (*JUDGES, PERSON)},
-    } == {label: each["scale"] for label, each in judge_configs.items()}  # fmt: skip
+    scales = {f"{name}{reading}": n for name in (*JUDGES, PERSON) for reading, n in (("", 3), (" (as binary)", 2))}
+    assert scales == {label: each["scale"] for label, each in judge_configs.items()}
 
     name = next(name for name in held if name.startswith("task-"))
     verdicts = [each for part in held[name].values() for each in part.get("verdicts", [])]
-    read = judge_configs["careful (as binary)"]["key"]
-    assert {None} == {each["explanation"] for each in verdicts if each["judge_config"] == read}
-    assert {"met", "unmet"} == {each["status"] for each in verdicts if each["judge_config"] == read}
-    careful = judge_configs["careful"]["key"]
-    assert set(VALUES) == {each["status"] for each in verdicts if each["judge_config"] == careful}
+    careful, read = (
+        [each for each in verdicts if each["judge_config"] == judge_configs[label]["key"]]
+        for label in ("careful", "careful (as binary)")
+    )
+    assert {(None, "met"), (None, "unmet")} == {(each["explanation"], each["status"]) for each in read}
+    assert set(VALUES) == {each["status"] for each in careful}

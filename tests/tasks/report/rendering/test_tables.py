@@ -38,6 +38,5 @@ def test_each_cell_names_its_heading_and_that_of_the_group_above_and_an_empty_co
     headings = {attributes["id"]: (text, attributes["scope"]) for attributes, text in _cells(html, "th")}
 
     group = ("Interval", "colgroup")
-    assert [[("Model", "col")], [group, ("from", "col")], [group, ("to", "col")]] == [
-        [headings[each] for each in attributes["headers"].split(" ")] for attributes, _ in _cells(html, "td")
-    ]
+    of_cells = [[headings[each] for each in attributes["headers"].split()] for attributes, _ in _cells(html, "td")]
+    assert [[("Model", "col")], [group, ("from", "col")], [group, ("to", "col")]] == of_cells

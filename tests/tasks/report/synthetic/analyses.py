@@ -42,11 +42,8 @@ PARENTS = (-1, 0, 0, 2, 2)
 
 def tree_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> Rows:
     """The rows by table of one tree with all criteria; who lies where is decided by the places of criteria."""
-    placed = [
-        (each.task.task_id, criterion, (1, 3, 4)[criterion.position % 3])
-        for each in posed_tasks
-        for criterion in each.task.criteria
-    ]
+    criteria = [(each.task.task_id, criterion) for each in posed_tasks for criterion in each.task.criteria]
+    placed = [(task_id, criterion, (1, 3, 4)[criterion.position % 3]) for task_id, criterion in criteria]
     tree = {"dataset_revision": revision, "tree_id": TREE, "field": "Finance"}
     members = {node: [number for number in placed if node in _way(number[2])] for node in range(len(PARENTS))}
     return {
@@ -73,8 +70,7 @@ def weakness_rows(measured: Sequence[dict[str, Any]]) -> Rows:
     """A confirmed weakness for the first score, and one that is not confirmed for the second."""
     actual = []
     for number, score in enumerate(measured[:2]):
-        common = {name: value for name, value in score.items() if name not in {"n_criteria", "n_decided"}}
-        common = {name: value for name, value in common.items() if not name.startswith("ci_")}
+        common = {name: score[name] for name in score.keys() - {"n_criteria", "n_decided", "ci_low", "ci_high"}}
         actual.append(row(
             "weakness_candidates", **{**common, "compared_key": "made up", "compared_value": 0.8, "gap": -0.2,
             "gap_ci_low": -0.3, "gap_ci_high": -0.1, "p_confirmed": 0.001 + number, "is_confirmed": number == 0,

@@ -62,10 +62,8 @@ def job_for(data: Path, warehouse: Path, names: Names) -> Job:
     ]  # fmt: skip
     alder, birch, cedar = (names.labels[each.label] for each in CONTENDERS[:3])
     elm, fir = (names.labels[each.label] for each in CONTENDERS if each.is_nightly)
-    conditions = {
-        f"{alder} as one": {"without": birch, f"search {alder}": alder, "code": cedar},
-        "nightly": {"slow": fir, "baseline": elm},
-    }
+    as_one = {"without": birch, f"search {alder}": alder, "code": cedar}
+    conditions = {f"{alder} as one": as_one, "nightly": {"slow": fir, "baseline": elm}}
     return job_on(
         data, warehouse, run_id=run_of(NIGHTS[-1]), models=models, judges=judges, trials=2, conditions=conditions,
         drift={"verdicts": N_CONTROL, "min_agreement": 0.8}, hard_subset={"share": 0.5, "min_coverage": 0.8},

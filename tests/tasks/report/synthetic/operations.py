@@ -130,10 +130,9 @@ def run_rows(settings: Settings, nights: dict[str, str], tables: Rows, taint: Ta
         for night, label in nights.items()
     }
     # What was imported was not called for.
-    called = {
-        purpose: _by("run_id", (each for each in tables[table] if each["run_id"] != IMPORT_RUN))
-        for purpose, table in _TABLES.items()
-    }
+    called = {purpose: _by("run_id", tables[table]) for purpose, table in _TABLES.items()}
+    for by_run in called.values():
+        by_run.pop(IMPORT_RUN, None)
     document = settings.model_dump(mode="json")
     document["dataset"]["source"] = "data"  # the folder is another one for each call
     config = json.dumps(document, sort_keys=True)

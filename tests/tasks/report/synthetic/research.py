@@ -7,7 +7,6 @@ the reports of the two others were imported. Whatever a label is, `taint` may pu
 import random
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from tasks.aggregate import aggregate
 from tasks.assemble import assemble
@@ -20,12 +19,11 @@ from tasks.rules.records import Criterion, Task
 from tasks.rules.text.characters import count_alphanumeric
 from tasks.run.judge_configs import judge_configs
 from tasks.run.missing_work import model_hashes
-from tests.kit import Rows, at, job_on, row, write_jsonl, written
+from tests.kit import Row, Rows, at, job_on, row, write_jsonl, written
 from tests.tasks.report.drilldown.drilled import tiny_job
 from tests.tasks.report.synthetic.attacks import Taint
 from tests.tasks.report.synthetic.resamples import few_resamples
 
-Row = dict[str, Any]
 DOMAINS = ("AI & Machine Learning", "Consumer Research", "History")
 SUBJECTS = ("heat pumps in old houses", "the trade of amber", "small language models", "a week in Tallinn")
 MODELS = {"delve-1": 0.75, "quarry-pro": 0.6, "sift-mini": 0.35}
@@ -45,12 +43,8 @@ def research_row(number: int, taint: Taint) -> Row:
     levels = {kind: taint(sorted(labels)[number % 3]) for kind, labels in LEVELS.items()}
     axes = sorted(AXES)
     rubrics = [
-        {
-            "criterion": taint(_criterion(subject, number, weight < 0)),
-            "weight": weight,
-            "axis": axes[number % len(axes)],
-        }
-        for number, weight in enumerate(_WEIGHTS * 2)
+        {"criterion": taint(_criterion(subject, n, weight < 0)), "weight": weight, "axis": axes[n % len(axes)]}
+        for n, weight in enumerate(_WEIGHTS * 2)
     ]
     prompt = f"Write a report on {subject} for somebody who has to decide something about it (case {number})."
     return {"sample_id": f"report-{number:02}", "prompt": prompt, "domain": taint(DOMAINS[number % 3]),

@@ -4,18 +4,16 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED, response_id, verdict_id
 from tasks.rules.records import Criterion, Task
 from tasks.rules.text.characters import count_alphanumeric
 from tasks.run.judge_configs import JudgeConfig
-from tests.kit import row
+from tests.kit import Row, row
 from tests.tasks.report.synthetic.attacks import Taint
 from tests.tasks.report.synthetic.contenders import CONTENDERS, OUTSIDER, Contender, decides, is_met, run_of, tokens_of
 from tests.tasks.report.synthetic.texts import Matter, explanation, response_text
 
-Row = dict[str, Any]
 TRIALS = (1, 2)
 BASE_RUN, IMPORT_RUN = "20260930T200000-base", "20260930T230000-import"
 LOST_TASKS = {"Finance": (4, 13), "Legal": (30, 41)}
@@ -103,11 +101,8 @@ def _response(sampling: Sampling, each: PosedTask, trial: int, revision: str, ta
 
 def _fate(who: Contender, number: int, trial: int) -> tuple[str, str | None]:
     """Return the outcome of a call: one response was refused, one reached its limit."""
-    lost = {
-        (CONTENDERS[3].label, LOST_TASKS["Legal"][0], 2): "refused",
-        (CONTENDERS[3].label, LOST_TASKS["Finance"][0], 1): "truncated",
-    }
-    status = lost.get((who.label, number, trial), "ok")
+    lost = {(LOST_TASKS["Legal"][0], 2): "refused", (LOST_TASKS["Finance"][0], 1): "truncated"}
+    status = lost.get((number, trial), "ok") if who is CONTENDERS[3] else "ok"
     return status, CAUSES.get(status)
 
 

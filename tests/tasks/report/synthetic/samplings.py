@@ -90,7 +90,5 @@ DRIFT = {
     "control_set": [row("control_set", first_value=1.0, **CONTROLLED)],
     # The verdict of the second night is not the first one.
     "control_verdicts": [row("control_verdicts", judge_vintage="n2", value=0.0, status="unmet", **CONTROLLED)],
-    "control_limits": [
-        row("control_limits", set_id="a-set", night="n2", n_decided=1, n_agreeing=0, min_agreement=0.8, cause="bar")
-    ],
+    "control_limits": [row("control_limits", set_id="a-set", night="n2", n_decided=1, n_agreeing=0, cause="bar")],
 }

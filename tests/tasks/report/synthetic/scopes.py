@@ -8,8 +8,6 @@ from tasks.figures.figure import Figure
 from tasks.figures.scope import Scope, open_scope
 from tests.kit import REVISION, job_on, written
 
-Row = dict[str, Any]
-
 
 def scope_of(folder: Path, rows: dict[str, list[dict[str, Any]]], vintage: str | None = None) -> Scope:
     """Store rows by table in a fresh warehouse, publish, and open the scope of their revision."""

@@ -104,13 +104,10 @@ def _weight(severity: str, dice: random.Random) -> int:
 
 def response_text(matter: Matter, met: Sequence[str], style: int, dice: random.Random) -> str:
     """A response in Markdown that says what it meets; a higher style is longer."""
-    points_met = [title.removeprefix(_STATES).rstrip(".") for title in met if title.startswith(_STATES)]
-    points = [
-        f"{i}. **{point[0].upper()}{point[1:]}.** {dice.choice(TEXTS['reasons'])}".rstrip()
-        for i, point in enumerate(points_met, 1)
-    ]
+    points = [title.removeprefix(_STATES).rstrip(".") for title in met if title.startswith(_STATES)]
+    sentences = [f"**{point[0].upper()}{point[1:]}.** {dice.choice(TEXTS['reasons'])}".rstrip() for point in points]
     parts = [dice.choice(TEXTS["openings"]).format(matter.subject), "## What decides it"]
-    parts.append("\n".join(points) or "Too little is known to say.")
+    parts.append("\n".join(f"{i}. {each}" for i, each in enumerate(sentences, 1)) or "Too little is known to say.")
     if style >= 2:
         lines = [f"| {name} | {value} |" for name, value in matter.figures]
         parts += ["## The figures", "\n".join(["| Figure | Value |", "|---|---:|", *lines])]

@@ -140,12 +140,8 @@ def _graded(
 
 def _control(job: Job, names: Names, posed_tasks: Sequence[PosedTask], tables: Rows) -> Rows:
     """The first judge's control set, chosen of what it decided on pinned responses, and its nights."""
-    judge = judge_configs(job, BENCHMARK)[0].columns
-    own = [
-        each
-        for each in tables["verdicts"]
-        if each["vintage"] == BASE_VINTAGE and all(each[name] == value for name, value in judge.items())
-    ]
+    wanted = {"vintage": BASE_VINTAGE, **judge_configs(job, BENCHMARK)[0].columns}.items()
+    own = [each for each in tables["verdicts"] if wanted <= each.items()]
     conversations = {each.task.task_id: each.task.conversation_id for each in posed_tasks}
     return control_rows(own, conversations, {night: names.nights[night] for night in NIGHTS})
 

@@ -9,19 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.rules.cascades import rules
 from tasks.rules.cascades.evaluation import Bound, Costs, Evaluation, evaluate, for_choosing, front, kendall_tau, picked
-from tasks.rules.cascades.rules import (
-    CandidateRule,
-    Facts,
-    PairedVerdicts,
-    When,
-    candidates,
-    escalations,
-    reasons_to_escalate,
-)
+from tasks.rules.cascades.rules import CandidateRule, Facts, PairedVerdicts, When
 from tests.tasks.rules.cascades.worlds import noise
 
-FREE = Costs(None, None)
 PRICED = Costs(0.001, 0.02)
 
 
@@ -30,9 +22,8 @@ def test_kendalls_tau_is_that_of_the_textbook() -> None:
     def one(a: list[float], b: list[float]) -> float:
         return float(kendall_tau(np.array(a), np.array(b)))
 
-    assert [1.0, -1.0, pytest.approx(4 / 6)] == [
-        one([1, 2, 3, 4], other) for other in ([1, 2, 3, 4], [4, 3, 2, 1], [1, 3, 2, 4])
-    ]
+    orders: list[list[float]] = [[1, 2, 3, 4], [4, 3, 2, 1], [1, 3, 2, 4]]
+    assert [1.0, -1.0, pytest.approx(4 / 6)] == [one(orders[0], other) for other in orders]
     assert [1.0, pytest.approx(2 / np.sqrt(2 * 3))] == [one([1, 1, 2], other) for other in ([1, 1, 2], [1, 2, 3])]
     assert np.isnan(one([1, 1], [1, 2]))
     assert 1.0 == one([1, 2, np.nan], [1, 2, 3])
@@ -62,7 +53,7 @@ def test_comparing_repetitions_costs_two_calls_and_the_escalated_share() -> None
 def test_the_cheapest_rule_within_the_bound_is_picked_and_the_strong_judge_where_there_is_none() -> None:
     paired = noise(3, 120)
     half = for_choosing(paired.tasks)
-    evaluated = evaluate(paired, candidates(paired.of_tasks(half), has_repetitions=True), PRICED, 500)
+    evaluated = evaluate(paired, rules.candidates(paired.of_tasks(half), has_repetitions=True), PRICED, 500)
 
     bound = Bound("agreement", 0.9)
     chosen = picked(evaluated, bound)
@@ -169,9 +160,8 @@ def test_a_rule_with_disagreement_counts_only_criteria_with_a_second_verdict() -
     paired = without_second(noise(14, 120), 0.2)
     here = [i for i in held_out(paired) if paired.has_second[i]]
     weight, both = (each.held_out for each in evaluated(paired, WEIGHT, BOTH))
-    goes = [
-        bool(paired.facts.first[i, 0] != paired.facts.first[i, 1] or paired.facts.weights[i] > 7) for i in here
-    ]  # fmt: skip
+    first, weights = paired.facts.first, paired.facts.weights
+    goes = [bool(first[i, 0] != first[i, 1] or weights[i] > 7) for i in here]
     assert len(here) == both.n
     assert pytest.approx(sum(goes) / len(here)) == both.share.value
     assert (180, False) == (weight.ranking.n_responses, weight.ranking.is_small)
@@ -194,7 +184,7 @@ def test_failures_do_not_make_a_category_one_in_which_the_cheap_judge_errs() -> 
     wrong = (names == "b") & (np.arange(len(first)) % 10 == 0)
     first[wrong] = 1.0 - first[wrong]
     facts = replace(paired.facts, first=first[:, None], categories=names)
-    tried = candidates(replace(paired, facts=facts), has_repetitions=False)
+    tried = rules.candidates(replace(paired, facts=facts), has_repetitions=False)
     assert "weight above 1 or category b" in {each.name for each in tried}
 
 
@@ -222,16 +212,13 @@ def described(criterion: Case) -> dict[str, Any]:
 def test_a_criterion_stays_with_the_first_judge_only_if_no_condition_holds(when: When, criterion: Case) -> None:
     first, weight, category, confidence, severity, kinds = criterion
     counted = first if when.disagreement else first[:1]
-    may_stay = (
-        None not in counted
-        and (not when.disagreement or len(set(counted)) == 1)
-        and (when.weight_above is None or abs(weight) <= when.weight_above)
-        and category not in when.categories
-        and (when.confidence_below is None or (confidence is not None and confidence >= when.confidence_below))
-        and severity not in when.severities
-        and not set(kinds) & set(when.kinds)
-    )
-    assert may_stay is not bool(reasons_to_escalate(when, first, confidence, described(criterion)))
+    goes = (
+        None in counted or (when.disagreement and len(set(counted)) > 1)
+        or (when.weight_above is not None and abs(weight) > when.weight_above)
+        or (when.confidence_below is not None and (confidence is None or confidence < when.confidence_below))
+        or category in when.categories or severity in when.severities or set(kinds) & set(when.kinds)
+    )  # fmt: skip
+    assert bool(goes) == bool(rules.reasons_to_escalate(when, first, confidence, described(criterion)))
 
 
 @given(WHENS, st.lists(CRITERIA, min_size=1, max_size=8))
@@ -246,9 +233,9 @@ def test_many_criteria_are_decided_as_each_alone(when: When, criteria: list[Case
         np.array([severity for *_, severity, _ in criteria]),
         np.array([" ".join(kinds) for *_, kinds in criteria]),
     )
-    at_once = escalations(when, facts)
+    at_once = rules.escalations(when, facts)
     for i, each in enumerate(criteria):
-        alone = reasons_to_escalate(when, each[0][:n], each[3], described(each))
+        alone = rules.reasons_to_escalate(when, each[0][:n], each[3], described(each))
         assert alone == [reason for reason, which in at_once.items() if which[i]]
 
 

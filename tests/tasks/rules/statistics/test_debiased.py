@@ -49,12 +49,8 @@ def test_a_judge_that_says_the_opposite_is_not_used() -> None:
 
 def test_a_difference_is_that_of_the_means_where_both_have_all_tasks() -> None:
     dice = np.random.default_rng(6)
-    resampled = [
-        corrected(
-            *one_verdict_a_task((dice.random(N) < p).astype(float), (dice.random(N) < 0.5).astype(float), every=3)
-        )
-        for p in (0.4, 0.7)
-    ]
+    values = [[(dice.random(N) < p).astype(float) for p in (share, 0.5)] for share in (0.4, 0.7)]
+    resampled = [corrected(*one_verdict_a_task(*each, every=3)) for each in values]
     everywhere = np.arange(N)
     result = estimated_difference(resampled[0], resampled[1], (everywhere, everywhere))
 

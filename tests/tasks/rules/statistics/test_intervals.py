@@ -13,10 +13,9 @@ from hypothesis.extra import numpy as arrays
 
 from tasks.rules.statistics import intervals
 
-SCORES = arrays.arrays(
-    np.float64, st.tuples(st.integers(2, 12), st.integers(1, 3)), elements=st.floats(-1, 1, allow_subnormal=False)
-)
-GRADED = arrays.arrays(np.float64, st.tuples(st.integers(2, 12), st.integers(1, 3)), elements=st.integers(-8, 20))
+SHAPE = st.tuples(st.integers(2, 12), st.integers(1, 3))
+SCORES = arrays.arrays(np.float64, SHAPE, elements=st.floats(-1, 1, allow_subnormal=False))
+GRADED = arrays.arrays(np.float64, SHAPE, elements=st.integers(-8, 20))
 SINGLE = 1e-6
 """Resamples are worked out in single precision, so ends agree to a millionth of the spread."""
 FEW = 400

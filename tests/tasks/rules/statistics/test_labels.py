@@ -10,7 +10,7 @@ from sklearn.metrics import jaccard_score, precision_recall_fscore_support
 
 from tasks.rules.statistics.agreement import MACRO, MEASURES, MICRO, TASKS, LabelAgreement, label_agreement
 
-LABELS = ["a", "b", "c", "d"]
+LABELS = [*"abcd"]
 AVERAGES = {MICRO: "micro", MACRO: "macro", TASKS: "samples"}
 
 
@@ -31,17 +31,15 @@ def test_measures_and_averages_are_those_of_scikit_learn(tasks: list[tuple[set[i
     named, expected = flags([each for each, _ in tasks]), flags([other for _, other in tasks])
     used = np.flatnonzero(named.any(axis=0) | expected.any(axis=0))
     assume(len(used) > 1)  # scikit-learn takes one label alone for something else
-    result = by_label(label_agreement(named, expected, LABELS))
+    result, both = by_label(label_agreement(named, expected, LABELS)), (expected[:, used], named[:, used])
 
     assert {LABELS[index] for index in used} | set(AVERAGES) == set(result)
     for name, average in AVERAGES.items():
-        wanted = precision_recall_fscore_support(
-            expected[:, used], named[:, used], average=average, zero_division=np.nan
-        )[:3]
-        shared = jaccard_score(expected[:, used], named[:, used], average=average)
+        wanted = precision_recall_fscore_support(*both, average=average, zero_division=np.nan)[:3]
+        shared = jaccard_score(*both, average=average)
         values = result[name].values
         assert pytest.approx([*wanted, shared], nan_ok=True) == [values[measure] for measure in MEASURES]
-    each = precision_recall_fscore_support(expected[:, used], named[:, used], average=None, zero_division=np.nan)
+    each = precision_recall_fscore_support(*both, average=None, zero_division=np.nan)
     for index, column in enumerate(used):
         values = result[LABELS[column]].values
         wanted = [float(measure[index]) for measure in each[:3]]

@@ -12,13 +12,8 @@ from tests.benchmarks import weakness_evidence
 
 PARENTS = (-1, 0, 0, 1, 1, 1)
 """A root with nodes 1 and 2; node 1 is divided into 3, 4 and 5. The leaves are 2, 3, 4, 5."""
-CRITERIA = st.lists(
-    st.tuples(
-        st.integers(0, 5), st.integers(0, 3), st.sampled_from([-3.0, -1.0, 1.0, 2.0, 8.0]),
-        st.sampled_from([0.0, 0.5, 1.0, np.nan]),
-    ),
-    min_size=1, max_size=40,
-)  # fmt: skip
+WEIGHTS, VALUES = st.sampled_from([-3.0, -1.0, 1.0, 2.0, 8.0]), st.sampled_from([0.0, 0.5, 1.0, np.nan])
+CRITERIA = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), WEIGHTS, VALUES), min_size=1, max_size=40)
 
 
 def world(lowered: dict[int, float], n_tasks: int = 120, seed: int = 3) -> weaknesses.Contrast:
@@ -127,9 +122,8 @@ def test_tasks_keep_their_half_and_both_halves_have_about_as_many() -> None:
 @given(st.integers(0, 10**6))
 def test_the_order_of_criteria_changes_nothing(seed: int) -> None:
     rubrics = weakness_evidence.rubrics(1, 60)
-    right = weaknesses.handled_rightly(
-        weakness_evidence.verdicts(1, rubrics, rubrics.topics == 3, 3.0, 2), rubrics.weights
-    )
+    verdicts = weakness_evidence.verdicts(1, rubrics, rubrics.topics == 3, 3.0, 2)
+    right = weaknesses.handled_rightly(verdicts, rubrics.weights)
 
     def confirmed(order: np.ndarray) -> list[list[tuple[int, float]]]:
         tree = weakness_evidence.flat(rubrics.topics[order])

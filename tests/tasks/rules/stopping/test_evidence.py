@@ -1,5 +1,7 @@
 """A short version of the evidence: false decisions, savings on real verdicts, and bias."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,21 +11,20 @@ MOST = 0.05 + 3 * (0.05 * 0.95 / 1_000) ** 0.5
 """5 %, and three standard errors of a share of 1,000 families."""
 
 
-@pytest.mark.parametrize("world", stopping_evidence.WORLDS)
-def test_equal_models_are_called_different_in_at_most_5_percent_of_runs(world: str) -> None:
-    assert stopping_evidence.false_share(stopping_evidence.WORLDS[world], 80, 1, 1_000, seed=1)[0] <= MOST
+@pytest.mark.parametrize("world", stopping_evidence.WORLDS.values())
+def test_equal_models_are_called_different_in_at_most_5_percent_of_runs(world: Any) -> None:
+    assert stopping_evidence.false_share(world, 80, 1, 1_000, seed=1)[0] <= MOST
 
 
-@pytest.mark.parametrize("world", stopping_evidence.MIXTURES)
+@pytest.mark.parametrize("mixture", stopping_evidence.MIXTURES.values())
 @pytest.mark.parametrize("block", [5, 20])
-def test_rare_large_differences_that_come_late_make_no_more_false_decisions(world: str, block: int) -> None:
-    mixture = stopping_evidence.MIXTURES[world]
+def test_rare_large_differences_that_come_late_make_no_more_false_decisions(mixture: Any, block: int) -> None:
     assert stopping_evidence.false_share(mixture, 100, 1, 1_000, seed=6, block=block)[0] <= MOST
 
 
-@pytest.mark.parametrize("world", stopping_evidence.BORDER)
-def test_models_that_just_differ_by_more_are_called_equal_in_at_most_5_percent_of_runs(world: str) -> None:
-    assert stopping_evidence.false_share(stopping_evidence.BORDER[world], 80, 1, 1_000, seed=2)[1] <= MOST
+@pytest.mark.parametrize("world", stopping_evidence.BORDER.values())
+def test_models_that_just_differ_by_more_are_called_equal_in_at_most_5_percent_of_runs(world: Any) -> None:
+    assert stopping_evidence.false_share(world, 80, 1, 1_000, seed=2)[1] <= MOST
 
 
 def test_all_pairs_of_models_together_are_wrong_in_at_most_5_percent_of_runs() -> None:
@@ -45,8 +46,7 @@ def test_a_clear_difference_saves_half_of_the_tasks_and_no_difference_saves_litt
 def test_the_plain_difference_after_stopping_is_too_large_and_the_unbiased_one_is_not() -> None:
     result = stopping_evidence.bias(0.06, 100, 500, seed=5)
     mean, error = result["difference"]
-    assert mean > 4 * error
-    assert mean > 0.005
+    assert mean > max(4 * error, 0.005)
     for name in ("unbiased difference", "unbiased score"):
         mean, error = result[name]
         assert abs(mean) < 3 * error
