@@ -19,6 +19,7 @@ from tests.tasks.certify.checker import ALL, Figures
 from tests.tasks.compare.comparisons import judged, tasks_of
 from warehouse import Reader
 
+pytestmark = pytest.mark.slow
 BREAKDOWNS = {
     "all", "category", "topic", "expert", "turns", "decision_type", "economic_pathway", "severity", "reference_texts",
     "subset",

@@ -23,6 +23,7 @@ from tests.tasks.certify.checker import check
 from warehouse import Warehouse
 from warehouse.tables import TABLES
 
+pytestmark = pytest.mark.slow
 TEXTS = (
     "select title from criteria", "select canary from split_members", "select prompt from conversation_turns",
     "select response from conversation_turns", "select unnest(reference_texts) from conversation_turns",
