@@ -140,12 +140,12 @@ class GroupJudge:
                 entries, further = self._state(call, piece)
         except NotCalled:
             is_called = False
-        is_too_long = failure is not None and failure.status == CONTEXT_LENGTH
+        falls_back = not self.judge_config.judge.is_decision_model and failure and failure.status == CONTEXT_LENGTH
         alone = []
         for position, (row, entry) in enumerate(zip(piece, entries, strict=True), start=1):
             if not row.is_missing:
                 continue
-            if is_too_long and isinstance(entry.entry, VerdictError) and not self.judge_config.judge.is_decision_model:
+            if falls_back and isinstance(entry.entry, VerdictError):
                 alone.append(self._alone(row, *entry.replies))
             else:
                 done(self._judged(row, position, len(piece), entry, failure, is_called=is_called))

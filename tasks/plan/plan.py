@@ -324,12 +324,12 @@ def judges_to_call(
         each.response_id: each.n_calls for each in missing if again.get(each.response_id) == each.n_criteria
     }  # fmt: skip
     free = "replies that are stored are free"
-    note = f"second judge of {label}, {share:.0%} of the criteria: {basis}; {free}"
+    note = f"second judge of {label}, {share:.0%} of the criteria: {basis}"
     if n_again := sum(again.values()):
         note += f"; and {n_again} that it failed on before"
     return [
         JudgeCalls(cascade.first[0], len(cascade.first), f"first judge of {label}, {free}", decided),
-        JudgeCalls(cascade.then, share, note, again, 1),
+        JudgeCalls(cascade.then, share, f"{note}; {free}", again, 1),
     ]
 
 

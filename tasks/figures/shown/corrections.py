@@ -142,7 +142,7 @@ def _notes_on(result: CascadeResult, cheap: str, strong: str) -> list[str]:
         f"{cheap} has no stored confidence (`logprobs: true` asks for it), so that is not tried.":
             not stored.has_confidence,
         "The cost of the judges is not known, so rules are ordered by calls of the strong judge.":
-            None in {stored.costs.cheap_usd, stored.costs.strong_usd},
+            stored.costs.cheap_usd is None,
     }  # fmt: skip
     return [*(sentence for sentence, applies in sentences.items() if applies), *(f"{note}." for note in stored.notes)]
 
