@@ -5,9 +5,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tasks.measures.measure import Columns, MeasureResult, Results, Row
-from tasks.rules.statistics import calibration
-from tasks.rules.statistics.agreement import agreement_intervals
-from tasks.rules.statistics.calibration import BINS, brier, calibration_error, reliability, resolution, uncertainty
+from tasks.rules.statistics.calibration import (
+    BINS,
+    brier,
+    calibration_error,
+    corrected_error,
+    reliability,
+    resolution,
+    uncertainty,
+)
 from tasks.rules.statistics.intervals import SMALL, draws, few_to_rest_on, ratio_intervals
 
 SUMS = ("n", "sum_p", "sum_y", "sum_pp", "sum_py", "sum_yy")
@@ -18,11 +24,12 @@ def calibration_of(figures: Sequence[Row], values: Columns) -> Iterator[Results]
     tasks, task = np.unique(values["task"], return_inverse=True)
     sums = np.zeros((len(tasks), len(figures), BINS, len(SUMS)))
     sums[task, values["figure"], values["bin"]] = np.stack([values[name] for name in SUMS], axis=-1)
-    ends = agreement_intervals(sums, brier, sampled=draws(len(tasks)))[0].tolist()
+    n_cases, _, _, pp, py, yy = np.moveaxis(sums.sum(axis=2), -1, 0)
+    ends = ratio_intervals(pp - 2.0 * py + yy, n_cases).tolist()
     for index in range(len(figures)):
         own = sums[sums[:, index, :, 0].any(axis=1), index]
         total, n = own.sum(axis=0), int(own[..., 0].sum())
-        error, low, high = calibration.corrected(own, calibration_error, draws(len(own)))
+        error, low, high = corrected_error(own, draws(len(own))).tolist()
         is_small = len(own) < SMALL
         parts = {"reliability": reliability, "resolution": resolution, "uncertainty": uncertainty}
         yield {

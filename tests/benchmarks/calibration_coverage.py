@@ -10,10 +10,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.measures.calibration import change_of
-from tasks.rules.statistics.agreement import agreement_intervals
-from tasks.rules.statistics.calibration import BINS, brier, calibration_error, corrected
-from tasks.rules.statistics.intervals import draws
+from tasks.measures.calibration import SUMS, calibration_of, change_of
+from tasks.rules.statistics.calibration import BINS, brier, calibration_error
 from tests.benchmarks.figures import arguments, markdown
 
 Floats = NDArray[np.float64]
@@ -79,14 +77,16 @@ def calibrations(n: int) -> Iterator[Sequence[object]]:
     for n_tasks, n_criteria, factor in WORLDS:
         generator = np.random.default_rng(7)
         truth = world(30_000, n_criteria, factor, np.random.default_rng(99)).sum(axis=0)
-        sampled = draws(n_tasks, 1_000, 3)
-        results: dict[str, list[tuple[float, float, float]]] = {"Brier score": [], "calibration error": []}
+        measures = {"brier": brier, "calibration_error": calibration_error}
+        results: dict[str, list[tuple[float, float, float]]] = {name: [] for name in measures}
         for _ in range(n):
             sums = world(n_tasks, n_criteria, factor, generator)
-            ends = agreement_intervals(sums[:, None], brier, sampled=sampled)[0][0].tolist()
-            results["Brier score"].append((float(brier(sums.sum(axis=0))), ends[0], ends[1]))
-            results["calibration error"].append(corrected(sums, calibration_error, sampled))
-        for name, measure in (("Brier score", brier), ("calibration error", calibration_error)):
+            task, bin_ = (index.ravel() for index in np.indices(sums.shape[:2]))
+            by_name = dict(zip(SUMS, sums.reshape(-1, len(SUMS)).T, strict=True))
+            (measured,) = calibration_of([{}], {"task": task, "figure": 0 * task, "bin": bin_, **by_name})
+            for name, of_name in results.items():
+                of_name.append((measured[name].value, measured[name].ci_low, measured[name].ci_high))
+        for name, measure in measures.items():
             yield n_tasks, n_criteria, factor, name, *cells(float(measure(truth)), results[name])
 
 

@@ -4,17 +4,16 @@ Measures take sums of shape (..., `BINS`, 6): for the cases in each bin of the p
 of p, y, p*p, p*y and y*y, where y is the true value (1, 0.5 or 0). Figures have the leading shape, NaN without cases.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.statistics.intervals import Draws, Floats, expanded_tails, quotient
+from tasks.rules.statistics.intervals import Draws, Floats, quotient, ratio_intervals
 
 BINS = 10
 """Bins of equal width, as scikit-learn's `calibration_curve` has them with `strategy="uniform"`."""
-METHOD = "calibration-2"
+METHOD = "calibration-3"
 """The name of the method, stored with figures; the number grows when the method changes."""
 Sums = NDArray[Any]
 
@@ -48,29 +47,35 @@ def uncertainty(sums: Sums) -> Floats:
 def calibration_error(sums: Sums) -> Floats:
     """Return the expected calibration error (Naeini et al., 2015): the mean distance of a bin's probability and truth.
 
-    Noise adds to it: it is above 0 even for a calibrated judge (see `corrected`).
+    Noise adds to it: it is above 0 even for a calibrated judge (see `corrected_error`).
     """
     n, p, y, *_ = np.moveaxis(sums, -1, 0)
     return quotient(np.abs(p - y).sum(axis=-1), n.sum(axis=-1))
 
 
-def corrected(task_sums: Sums, measure: Callable[[Sums], Floats], sampled: Draws) -> tuple[float, float, float]:
-    """Return a measure of one figure without what noise adds to it, and the ends of its 95 % interval.
+def corrected_error(task_sums: Sums, sampled: Draws) -> Floats:
+    """Return the calibration error of one figure without what noise adds to it, and low and high of its 95 % interval.
 
-    Whole tasks are drawn with replacement. As far as the mean of the draws is above the measure, the measure is above
-    the truth; the interval is the percentiles of the draws, reflected at the measure (the basic bootstrap; Davison and
-    Hinkley, "Bootstrap Methods and their Application", 1997, section 2.4), with tails expanded for few tasks.
+    Whole tasks are drawn with replacement; as far as the mean of the draws is above the error, the error is above the
+    truth. With the sign that each bin's difference has, the error is a pooled share, whose interval moves with it.
 
     Args:
         task_sums: shape (n_tasks, `BINS`, 6).
         sampled: draws of these tasks, shape (n_resamples, n_tasks).
+
+    Returns:
+        The error, low and high; without an interval NaN (see `ratio_intervals`).
     """
-    n_tasks, *shape = task_sums.shape
-    drawn = measure((sampled.astype(np.float64) @ task_sums.reshape(n_tasks, -1)).reshape(-1, *shape))
-    value = float(measure(task_sums.sum(axis=0)))
-    tail = float(expanded_tails(np.array([float(n_tasks)]), 0.95)[0]) if n_tasks > 1 else np.nan
-    low, high = np.nanquantile(drawn, [tail, 1.0 - tail]) if n_tasks > 1 else (np.nan, np.nan)
-    return max(0.0, 2.0 * value - float(np.nanmean(drawn))), max(0.0, 2.0 * value - high), 2.0 * value - low
+    used = task_sums[..., :3]  # n, p and y are enough
+    plain = calibration_error(used.sum(axis=0))
+    drawn = calibration_error(
+        (sampled @ used.astype(sampled.dtype).reshape(len(used), -1)).reshape(-1, *used.shape[1:])
+    )
+    excess = used[..., 1] - used[..., 2]
+    signed = (excess * np.sign(excess.sum(axis=0))).sum(axis=1, keepdims=True)
+    ends = ratio_intervals(signed, used[..., 0].sum(axis=1, keepdims=True), sampled=sampled)[0]
+    moved: Floats = np.array([plain, *ends]) - (np.nanmean(drawn) - plain)
+    return np.maximum(0.0, moved)
 
 
 def _totals(sums: Sums) -> Sums:

@@ -54,7 +54,7 @@ def test_what_noise_adds_to_the_error_of_a_calibrated_judge_is_taken_off() -> No
     generator = np.random.default_rng(20261126)
     p = generator.random((60, 10))
     sums = sums_of(p, (generator.random(p.shape) < p).astype(float))
-    value, low, high = calibration.corrected(sums, calibration.calibration_error, draws(len(p), 500, 1))
+    value, low, high = calibration.corrected_error(sums, draws(len(p), 500, 1))
 
     assert value < calibration.calibration_error(sums.sum(axis=0))
     assert 0.0 <= low <= value <= high
