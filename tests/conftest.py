@@ -31,11 +31,13 @@ if sys.dont_write_bytecode and not Path(str(pytest.__spec__.cached)).exists():
     sys.dont_write_bytecode = False
 
 
+pytest_plugins = ["tests.worlds"]
+
 # Runs of these tests are recorded by no Prefect server; those about Prefect switch it on (`recording`).
 os.environ["PRBENCH_PREFECT"] = "off"
 
-_SLOW = {"browser", "prefect_api", "world_site", "hostile_job", "hostile_site", "research_job", "research_site"}
-"""A browser, a Prefect server, whole reports, and the larger of the made-up warehouses."""
+_SLOW = {"browser", "prefect_api", "world_job", "hostile_job", "research_job"}
+"""A browser, a Prefect server, and the made-up warehouses of reports."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -5,13 +5,11 @@ from pathlib import Path
 
 from tasks.config.job import Job
 from tests.flows.conftest import Run
-
-# Fixtures are found by their names in this module.
-from tests.tasks.certify.conftest import certificate, forged, sample_job, with_row  # noqa: F401
+from tests.tasks.certify.conftest import forged, with_row
 
 
 def test_a_certificate_is_written_and_verified(
-    sample_job: Job, tmp_path: Path, run: Run  # noqa: F811
+    sample_job: Job, tmp_path: Path, run: Run
 ) -> None:  # fmt: skip
     file = str(tmp_path / "figures.zip")
     first, second = run("certify", file, "--warehouse", str(sample_job.warehouse)).splitlines()
@@ -28,7 +26,7 @@ def test_a_certificate_is_written_and_verified(
 
 
 def test_a_differing_figure_is_shown_with_both_values(
-    certificate: Path, tmp_path: Path, run: Run  # noqa: F811
+    certificate: Path, tmp_path: Path, run: Run
 ) -> None:  # fmt: skip
     other = forged(certificate, tmp_path / "other.zip", with_row("figures/leaderboard.jsonl", 0, mean_score=0.5))
 

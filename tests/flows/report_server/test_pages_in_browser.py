@@ -13,10 +13,8 @@ from playwright.sync_api import Browser, Page, expect
 from flows.report_server.server import renderers_of, server_of
 from tasks.config.job import Job
 from tests.tasks.report.browser import PHONE, Visit, visiting, whom_it_keeps_out
-from tests.tasks.report.conftest import browser, hostile_job, hostile_site, world_job, world_site
 from warehouse import Warehouse
 
-__all__ = ["browser", "hostile_job", "hostile_site", "world_job", "world_site"]
 pytestmark = pytest.mark.slow
 
 

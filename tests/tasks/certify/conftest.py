@@ -11,25 +11,14 @@ from unittest.mock import patch
 
 import pytest
 
-from tasks.aggregate import aggregate
 from tasks.certify.certifying import certify
 from tasks.config.job import Job
-from tasks.imports.responses import import_responses
-from tasks.imports.verdicts import import_verdicts
-from tasks.ingest import ingest
 from tasks.rules.identity import response_id, verdict_id
 from tasks.rules.statistics.intervals import draws
-from tests.kit import job_on, row, written
 from tests.tasks.bundles.manifests import sealed
-
-# Fixtures are found by their names in this module.
-from tests.tasks.report.conftest import research_job, world_job  # noqa: F401
-from warehouse import sample_path
 
 RESEARCH_RESAMPLES = 200
 """Of the made-up warehouse (`research.py`)."""
-SAMPLE = sample_path("prbench")
-RESPONSES, LABELS = (SAMPLE.parent / name for name in ("responses.jsonl", "labels.csv"))
 RESPONSE = (
     "benchmark", "dataset_revision", "task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage",
 )  # fmt: skip
@@ -42,27 +31,7 @@ Spoil = Callable[[dict[str, Any]], None]
 
 
 @pytest.fixture(scope="session")
-def sample_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """The sample with the example responses and labels; tests must not write to it."""
-    job = job_on("sample", tmp_path_factory.mktemp("certified"))
-    check = row("checks", suite="ingest", table_name="rubrics", check_name="any", expectation="any", n_evaluated=8)
-    check |= {"severity": "quarantine", "success": True, "n_failed": 0}
-    written(job.warehouse, {"checks": [check]}, job.data.revision)
-    ingest(job)
-    import_responses(job, RESPONSES)
-    import_verdicts(job, LABELS)
-    aggregate(job)
-    return job
-
-
-@pytest.fixture(scope="session")
-def certificate(sample_job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The certificate of the sample."""
-    return certified(sample_job, tmp_path_factory.mktemp("certificates") / "sample.zip")
-
-
-@pytest.fixture(scope="session")
-def research(research_job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: F811
+def research(research_job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The certificate of a made-up warehouse of ResearchRubrics."""
     return certified(research_job, tmp_path_factory.mktemp("certificates") / "research.zip")
 

@@ -20,6 +20,7 @@ from tests.kit import copied, job_on, row, write_jsonl, written
 from tests.tasks.aggregate.world import random_world
 from tests.tasks.certify import conftest as certificates
 from tests.tasks.certify.checker import check
+from tests.worlds import LABELS
 from warehouse import Warehouse
 from warehouse.tables import TABLES
 
@@ -87,7 +88,7 @@ def test_no_certificate_replaces_a_file_or_lacks_figures(sample_job: Job, certif
 
 def test_figures_without_their_intervals_are_not_certified(sample_job: Job, tmp_path: Path) -> None:
     job = copied(sample_job, tmp_path / "copied")
-    labels = csv.DictReader(certificates.LABELS.read_text("utf-8").splitlines())
+    labels = csv.DictReader(LABELS.read_text("utf-8").splitlines())
     import_verdicts(job, write_jsonl(tmp_path / "labels.jsonl", [{**each, "judge": "third"} for each in labels]))
 
     with pytest.raises(PipelineError, match="run `prbench aggregate` first"):

@@ -20,7 +20,8 @@ from tasks.rules.errors import UsageError
 from tests.kit import one_line, write_jsonl
 from tests.tasks.certify import conftest as certificates
 from tests.tasks.certify.checker import Figures, check, check_ids, read
-from tests.tasks.certify.conftest import RESPONSES, Members, forged, members_of, with_row
+from tests.tasks.certify.conftest import Members, forged, members_of, with_row
+from tests.worlds import RESPONSES, SAMPLE
 
 
 def test_a_certificate_of_november_is_verified_and_its_intervals_named(certificate: Path, tmp_path: Path) -> None:
@@ -239,7 +240,7 @@ def checked(certificate: Path, *texts: Path) -> Texts:
 def test_a_data_set_an_export_and_a_warehouse_match(sample_job: Job, certificate: Path, tmp_path: Path) -> None:
     export_tables(sample_job, tmp_path / "exported")
 
-    for sources in ((certificates.SAMPLE, RESPONSES), (tmp_path / "exported",), (sample_job.warehouse,)):
+    for sources in ((SAMPLE, RESPONSES), (tmp_path / "exported",), (sample_job.warehouse,)):
         result = checked(certificate, *sources)
         assert EVERYTHING == result.n_checked == result.n_certified
         assert ([], []) == (result.differing, result.missing)
@@ -252,10 +253,10 @@ def _weight(rows: Rows) -> None:
 
 
 @pytest.mark.parametrize(("source", "change", "problem"), [
-    (certificates.SAMPLE, lambda rows: rows[0].update(prompt_0="Another."), "row 1: conversation of task sample-fin-1"),
-    (certificates.SAMPLE, lambda rows: rows[0]["rubric"][2].update(title="Other."),
+    (SAMPLE, lambda rows: rows[0].update(prompt_0="Another."), "row 1: conversation of task sample-fin-1"),
+    (SAMPLE, lambda rows: rows[0]["rubric"][2].update(title="Other."),
      "row 1: criterion 2 of task sample-fin-1"),
-    (certificates.SAMPLE, _weight, "row 1: criterion 2 of task sample-fin-1"),
+    (SAMPLE, _weight, "row 1: criterion 2 of task sample-fin-1"),
     (RESPONSES, lambda rows: rows[1].update(response="Other."), "(trial 1, vintage base)"),
 ])  # fmt: skip
 def test_a_changed_text_or_weight_is_listed(

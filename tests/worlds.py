@@ -1,4 +1,4 @@
-"""The made-up warehouse, built once for all tests and processes of a run."""
+"""Warehouses that tests of several folders read, with their reports and a certificate."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -10,16 +10,24 @@ from playwright.sync_api import Browser
 
 from flows.nightly import changes
 from flows.report import write_report
+from tasks.aggregate import aggregate
+from tasks.certify.certifying import certify
 from tasks.config.job import Job
 from tasks.dataset.source import with_revision
 from tasks.figures.scope import Scope, open_scope
-from tests.kit import shared_folder
+from tasks.imports.responses import import_responses
+from tasks.imports.verdicts import import_verdicts
+from tasks.ingest import ingest
+from tests.kit import job_on, row, shared_folder, written
 from tests.tasks.report.browser import browsing
 from tests.tasks.report.drilldown.drilled import data, drill
 from tests.tasks.report.synthetic.research import research_job as research_job_in
 from tests.tasks.report.synthetic.world import report_world
-from warehouse import Warehouse
+from warehouse import Warehouse, sample_path
 from warehouse.locks import file_lock
+
+SAMPLE = sample_path("prbench")
+RESPONSES, LABELS = (SAMPLE.parent / name for name in ("responses.jsonl", "labels.csv"))
 
 
 @pytest.fixture(scope="session")
@@ -47,6 +55,28 @@ def _built(folder: Path, build: Callable[[Path], Job]) -> Job:
         if not done.exists():
             done.write_text(build(folder).model_dump_json(), encoding="utf-8")
         return with_revision(Job.model_validate_json(done.read_text(encoding="utf-8")))
+
+
+@pytest.fixture(scope="session")
+def sample_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """The sample with the example responses and labels; tests must not write to it."""
+    job = job_on("sample", tmp_path_factory.mktemp("certified"))
+    check = row("checks", suite="ingest", table_name="rubrics", check_name="any", expectation="any", n_evaluated=8)
+    check |= {"severity": "quarantine", "success": True, "n_failed": 0}
+    written(job.warehouse, {"checks": [check]}, job.data.revision)
+    ingest(job)
+    import_responses(job, RESPONSES)
+    import_verdicts(job, LABELS)
+    aggregate(job)
+    return job
+
+
+@pytest.fixture(scope="session")
+def certificate(sample_job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The certificate of the sample."""
+    path = tmp_path_factory.mktemp("certificates") / "sample.zip"
+    certify(sample_job, path)
+    return path
 
 
 @pytest.fixture(scope="session")
