@@ -36,12 +36,15 @@ pytest_plugins = ["tests.worlds"]
 # Runs of these tests are recorded by no Prefect server; those about Prefect switch it on (`recording`).
 os.environ["PRBENCH_PREFECT"] = "off"
 
+_FIRST = ("test_golden.py", "test_provider_batches.py", "test_pipeline.py", "test_cascades.py", "test_recorded_runs.py")
+"""Files that take minutes: they begin first, so that no process is left with one of them at the end."""
 _SLOW = {"browser", "prefect_api", "world_job", "hostile_job", "research_job"}
 """A browser, a Prefect server, and the made-up warehouses of reports."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow what needs one of these."""
+    """Sort the files, and mark as slow what needs a browser, a server or a large warehouse."""
+    items.sort(key=lambda item: item.path.name not in _FIRST)
     for item in items:
         if _SLOW & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
