@@ -1,7 +1,7 @@
 """How often intervals hold the true calibration and neighbour effects of a made-up decision model, and how far the
 estimates are off.
 
-The model's log-odds are those of the truth times a factor: above 1 it is too sure. Decisions of a task hang together.
+The model's log-odds are those of the truth times a factor: above 1 it is too sure. Decisions of a task are correlated.
 In a group, other criteria change its log-odds by a number, and a later position by another one.
 """
 

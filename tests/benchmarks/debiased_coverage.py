@@ -41,7 +41,7 @@ class Rubrics(NamedTuple):
 
 
 def rubrics(dice: np.random.Generator, n_tasks: int = N_TASKS, *, is_heavy: bool = False) -> Rubrics:
-    """Tasks with 7 to 30 criteria, 7 % of them negative, whose decisions hang together within a task."""
+    """Tasks with 7 to 30 criteria, 7 % of them negative, whose decisions are correlated within a task."""
     n = dice.integers(7, 31, n_tasks)
     task = np.repeat(np.arange(n_tasks), n)
     weight = (

@@ -26,7 +26,7 @@ class World:
 
     Attributes:
         agreeing: the chance of each category that a criterion is agreed with.
-        clustering: how far criteria of a task hang together: the correlation of their chances.
+        clustering: how far criteria of a task are correlated: the correlation of their chances.
         n_tasks: tasks in the population.
         n_sampled: criteria that are reviewed; of whole tasks as many tasks as make about that many.
     """
@@ -91,7 +91,7 @@ def coverage(world: World, design: str, replications: int, resamples: int, seed:
 
 WORLDS = {
     "as in the paper, 300 criteria": World(), "as in the paper, 1,000 criteria": World(n_sampled=1_000),
-    "tasks hang together more": World(clustering=0.3), "few agree": World(agreeing=(0.8, 0.7, 0.6, 0.3)),
+    "tasks are correlated more": World(clustering=0.3), "few agree": World(agreeing=(0.8, 0.7, 0.6, 0.3)),
     "100 criteria": World(n_sampled=100),
 }  # fmt: skip
 

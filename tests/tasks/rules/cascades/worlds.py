@@ -12,7 +12,7 @@ CATEGORIES = np.array(["Accuracy", "Clarity", "Depth", "Style"])
 
 
 def noise(seed: int, n_tasks: int, *, n_criteria: int = 15, n_models: int = 3, errs: float = 0.12) -> PairedVerdicts:
-    """Verdicts whose errors hang together within a task and have nothing to do with weight, category or confidence."""
+    """Verdicts whose errors are correlated within a task and have nothing to do with weight, category or confidence."""
     generator = np.random.default_rng(seed)
     shape = (n_tasks, n_models, n_criteria)
     strong = (generator.random(shape) < 0.6).astype(np.float64)
