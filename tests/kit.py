@@ -4,6 +4,7 @@ A test spells out only what it is about; all other content is made up.
 """
 
 import asyncio
+import atexit
 import functools
 import json
 import math
@@ -11,6 +12,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,7 +30,7 @@ from tasks.benchmarks.prbench import SCORES
 from tasks.bundles.stores import Store
 from tasks.check import check
 from tasks.config.job import Job
-from tasks.config.settings import Settings
+from tasks.config.settings import Dataset, Settings
 from tasks.dataset.source import with_revision
 from tasks.exports.tables import import_tables, opened_export
 from tasks.ingest import ingest
@@ -267,7 +269,23 @@ def copied(job: Job, folder: Path, **changes: Any) -> Job:
 
 
 def prepared(job: Job) -> Job:
-    """The job, with its tasks ingested, checked and assembled."""
+    """The job, with its tasks ingested, checked and assembled: copied, if that was done before for the whole sample."""
+    is_sample = job.settings.benchmark == "prbench" and job.settings.dataset == Dataset(source="sample")
+    if is_sample and job.limit is None and not any(job.warehouse.glob("*")):
+        shutil.copytree(prepared_sample(), job.warehouse, dirs_exist_ok=True)
+        return job
+    return _prepared(job)
+
+
+@functools.cache
+def prepared_sample() -> Path:
+    """A warehouse with the sample, made once in this process, which removes it at its end."""
+    folder = Path(tempfile.mkdtemp(prefix="prepared-"))
+    atexit.register(shutil.rmtree, folder)
+    return _prepared(job_on("sample", folder)).warehouse
+
+
+def _prepared(job: Job) -> Job:
     ingest(job)
     check(job, ("ingest",), reuse=True)
     assemble(job)

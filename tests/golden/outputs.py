@@ -17,7 +17,7 @@ import re
 import shlex
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -43,14 +43,17 @@ _LEFT_OUT = {"published_parts", "published_from"}
 COMMANDS: dict[str, dict[str, list[str]]] = yaml.safe_load((KEPT / "commands.yaml").read_text(encoding="utf-8"))
 """Warehouse -> what is typed in its folder: `commands` with `--json`, `shown` as people type it."""
 FORMS = {"shown": "", "commands": "--json"}
+PARTS = ("world", "research", "stopped", "help")
+"""Two warehouses, a run that stops early, and the pages of help."""
 Outputs = dict[str, list[str]]
-"""Name -> lines; the name is `WAREHOUSE/KIND/NAME`, where the kind is tables, figures or commands."""
+"""Name -> lines; the name is `PART/KIND/NAME`, where the kind is tables, figures, commands, shown or pages."""
 
 
 def collect(folder: Path) -> Outputs:
     """Build the warehouses in an empty folder and return all their outputs, whole."""
     (folder / "research").mkdir()
-    return outputs_of(folder, {"world": report_world(folder / "world"), "research": research_job(folder / "research")})
+    jobs = {"world": report_world(folder / "world"), "research": research_job(folder / "research")}
+    return {name: lines for part in PARTS for name, lines in outputs_of(part, folder, jobs).items()}
 
 
 def moved(job: Job, folder: Path) -> Job:
@@ -62,26 +65,30 @@ def moved(job: Job, folder: Path) -> Job:
     return job.model_copy(update={"settings": settings, "warehouse": folder / "warehouse"})
 
 
-def outputs_of(folder: Path, jobs: dict[str, Job]) -> Outputs:
-    """Return all outputs of the two warehouses in a folder, and of a run that stops early."""
+def outputs_of(part: str, folder: Path, jobs: Mapping[str, Job]) -> Outputs:
+    """Return all outputs of a part; the warehouse of a job is in a folder of the part's name."""
+    if part == "help":
+        return {f"help/pages/{name}": help_of(name, command) for name, command in (("", cli), *commands_of(cli))}
     outputs: Outputs = {}
-    for name, job in jobs.items():
-        configure(job, folder / name)
-        outputs |= {f"{name}/tables/{table}": lines for table, lines in relations(job)}
-        outputs |= {f"{name}/figures/{figure}": lines for figure, lines in figures(folder / name / "site")}
-        for kind, form in FORMS.items():
-            outputs |= {f"{name}/{kind}/{each}": texts(folder / name, each, form) for each in COMMANDS[name][kind]}
-    run_until_settled(folder / "stopped")
+    if part in jobs:
+        configure(jobs[part], folder / part)
+        outputs |= {f"{part}/tables/{table}": lines for table, lines in relations(jobs[part])}
+        outputs |= {f"{part}/figures/{figure}": lines for figure, lines in figures(folder / part / "site")}
+    else:
+        run_until_settled(folder / part)
     for kind, form in FORMS.items():
-        for command in COMMANDS["stopped"][kind]:
-            # The provider has another port each time, and so everything that is named by a hash of it has another name.
-            lines = texts(folder / "stopped", command, form)
-            outputs[f"stopped/{kind}/{command}"] = [re.sub(r"\b[0-9a-f]{16,}\b", "HASH", line) for line in lines]
-    for name, command in (("", cli), *commands_of(cli)):
-        about = {"info_name": f"prbench {name}".strip(), "terminal_width": 108, **cli.context_settings}
-        with click.Context(command, **about) as context:
-            outputs[f"help/pages/{name}"] = command.get_help(context).splitlines()
-    return outputs
+        outputs |= {f"{part}/{kind}/{each}": texts(folder / part, each, form) for each in COMMANDS[part][kind]}
+    if part in jobs:
+        return outputs
+    # The provider has another port each time, so everything that is named by a hash of it has another name.
+    return {name: [re.sub(r"\b[0-9a-f]{16,}\b", "HASH", line) for line in lines] for name, lines in outputs.items()}
+
+
+def help_of(name: str, command: click.Command) -> list[str]:
+    """Return the help of a command as on a terminal of 108 columns."""
+    about = {"info_name": f"prbench {name}".strip(), "terminal_width": 108, **cli.context_settings}
+    with click.Context(command, **about) as context:
+        return command.get_help(context).splitlines()
 
 
 def run_until_settled(folder: Path) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tests.faults.server import FaultServer
-from tests.kit import configure, endpoint, job_on, prepared, rows_in, until
+from tests.kit import configure, endpoint, prepared_sample, rows_in, until
 
 ROOT = Path(__file__).parents[3]
 TICK_S = 0.003
@@ -117,15 +117,7 @@ def configured(folder: Path, api_base: str, **judge_settings: Any) -> Path:
         folder, dataset={"source": "sample"}, models=[alpha, beta], judges=[judge | judge_settings], trials=2,
         limits={"concurrency": 8}, report={"enabled": False},
     )  # fmt: skip
-    return Path(shutil.copytree(_prepared(), folder / "data", dirs_exist_ok=True))
-
-
-@functools.cache
-def _prepared() -> Path:
-    """The sample ingested, checked and assembled, once for this process; it goes when this ends."""
-    folder = Path(tempfile.mkdtemp(prefix="prepared-"))
-    atexit.register(shutil.rmtree, folder)
-    return prepared(job_on("sample", folder)).warehouse
+    return Path(shutil.copytree(prepared_sample(), folder / "data", dirs_exist_ok=True))
 
 
 @functools.cache
