@@ -65,7 +65,7 @@ Tasks = Mapping[str, Mapping[str, Any]]
 """The tasks by id in their order: their entry in the index, conversation and criteria, and true if it is assembled."""
 _OPENING_CHARACTERS = 200
 _DECIMALS = 5
-_ENTRIES_AT_ONCE = 20
+_ENTRIES_AT_ONCE = 5
 """Number of entries whose verdicts are read at once: each read passes through all verdicts."""
 _REMINDERS = {"2": reminder(BINARY), "3": reminder(TERNARY)}
 """Number of values of a grading -> the judge's reminder."""
