@@ -1,4 +1,4 @@
-"""The output of the whole pipeline on three made-up warehouses: it stays the same, row by row."""
+"""The output of the full pipeline on three made-up warehouses stays the same, row by row."""
 
 import pytest
 
@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("research_site", "world_
 
 @pytest.fixture(scope="module")
 def outputs(world_job: Job, research_job: Job, tmp_path_factory: pytest.TempPathFactory) -> Outputs:
-    """All outputs as they are now."""
+    """All outputs of the current code."""
     folder = tmp_path_factory.mktemp("golden")
     jobs = {"world": world_job, "research": research_job}
     return outputs_of(folder, {name: moved(job, folder / name) for name, job in jobs.items()})
