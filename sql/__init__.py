@@ -49,7 +49,7 @@ class SqlModel:
 @cache
 def schema() -> dict[str, Any]:
     """Return `schema.yml`: the meaning of a row of each mart, and of the columns that marts add; and column titles."""
-    # libyaml's loader takes a tenth of the time; every command that shows a figure waits for it.
+    # libyaml's loader is ten times as fast, and every command that shows a figure needs it.
     loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     document: dict[str, Any] = yaml.load((FOLDER / "schema.yml").read_text(encoding="utf-8"), loader)
     return document
@@ -74,7 +74,7 @@ def models() -> list[SqlModel]:
 def behind(changed: set[str]) -> list[SqlModel]:
     """Return the models to rebuild when these stored tables have changed, in the order of building.
 
-    They include the steps that they depend on, since steps are not kept.
+    The steps that these depend on are included, since steps are not kept.
     """
     reached = set(changed)
     for model in models():

@@ -1,8 +1,8 @@
 -- The rows that expectations check, a query for each of their tables.
 
 -- name: criteria
--- One row: a criterion of a revision. Without a weight or a known class there is
--- no distance from the band: other expectations find that.
+-- One row: a criterion of a revision. Without a weight or a known class the
+-- distance from the band is NULL: other expectations find such criteria.
 select
     criteria.task_id || '/' || criteria.criterion_id as key,
     criteria.task_id, criteria.criterion_id, criteria.title,
@@ -85,7 +85,7 @@ unknown_labels as (
             where task_labels.benchmark = tasks.benchmark
                 and task_labels.dataset_revision = tasks.dataset_revision
                 and task_labels.task_id = tasks.task_id
-                -- A kind without a vocabulary may say anything.
+                -- A kind without a vocabulary may have any label.
                 and task_labels.kind in (
                     select labels.kind from labels
                     where labels.benchmark = tasks.benchmark

@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# A law holds or does not; how long an example takes on a shared machine says nothing about it. The same examples every
-# time, so that what passes once passes again; `HYPOTHESIS_PROFILE=search` looks for new ones.
+# No deadline: the time of an example on a shared machine says nothing about the property. The same examples every time,
+# so that a passing test passes again; `HYPOTHESIS_PROFILE=search` looks for new ones.
 settings.register_profile("shared-machine", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("search", deadline=None, max_examples=1_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "shared-machine"))
 
-# A shell that starts the tests in the background has them, and all that they start, ignore Ctrl-C; some tests type it.
+# Processes that a shell starts in the background ignore Ctrl-C, but some tests send it to processes that they start.
 if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Tests start some dozens of processes, each of which would compile its libraries for 8 s where bytecode is not kept.
+# Tests start dozens of processes; without stored bytecode, each would spend 8 s on compiling its libraries.
 if sys.dont_write_bytecode and not Path(str(pytest.__spec__.cached)).exists():
     folder = tempfile.mkdtemp(prefix="prbench-bytecode-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -33,13 +33,13 @@ if sys.dont_write_bytecode and not Path(str(pytest.__spec__.cached)).exists():
 
 pytest_plugins = ["tests.worlds"]
 
-# Runs of these tests are recorded by no Prefect server; those about Prefect switch it on (`recording`).
+# No Prefect server records the runs of these tests; tests about Prefect enable it (`recording`).
 os.environ["PRBENCH_PREFECT"] = "off"
 
 _FIRST = ("test_golden.py", "test_provider_batches.py", "test_pipeline.py", "test_cascades.py", "test_recorded_runs.py")
-"""Files that take minutes: they begin first, so that no process is left with one of them at the end."""
+"""Files that take minutes: they start first, so that no process still runs one of them at the end."""
 _SLOW = {"browser", "prefect_api", "world_job", "hostile_job", "research_job"}
-"""A browser, a Prefect server, and the made-up warehouses of reports."""
+"""Fixtures with a browser, a Prefect server, or a made-up warehouse for reports."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -52,6 +52,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_earlier_damage_notices() -> None:
-    """Commands of this test report no damage that an earlier test found."""
+    """Forget notices of earlier tests: commands of this test must not report damage that they found."""
     if "warehouse.files" in sys.modules:
         sys.modules["warehouse.files"].pop_notices()

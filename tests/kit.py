@@ -1,6 +1,6 @@
 """Helpers of all tests: rows complete by the contract, warehouses with them, readers, jobs, stages without Prefect.
 
-A test spells out only what it is about; all other content is made up.
+A test writes only the content that it needs; all other content is made up.
 """
 
 import asyncio
@@ -51,11 +51,11 @@ Rows = dict[str, list[Row]]
 """Rows by table."""
 Patch, Printed = pytest.MonkeyPatch, pytest.CaptureFixture[str]
 Fill = Callable[..., Reader]
-"""Of the fixture `published`: rows by table, any number of times, to a reader on them."""
+"""The fixture `published`: writes rows by table, and returns a reader on them; tests may call it several times."""
 
 ROOT = Path(__file__).parents[1]
 SHARED_DATA = ROOT / "../shared/data"
-"""Real data beside the checkout, where there is any; never part of the project."""
+"""Real data beside the checkout, if there is any; never part of the project."""
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 REVISION = "a-revision"
@@ -68,7 +68,7 @@ _COMMON = {
 
 
 def row(table_name: str, /, **values: Any) -> dict[str, Any]:
-    """A row with every column of its contract: what is given, what is common to all tests, and NULL.
+    """A row with every column of its contract: the given values, values common to all tests, and NULL elsewhere.
 
     Raises KeyError for a column that the table does not have.
     """
@@ -79,12 +79,12 @@ def row(table_name: str, /, **values: Any) -> dict[str, Any]:
 
 
 def at(seconds: float) -> datetime:
-    """A moment, counted from a fixed one."""
+    """A time, counted from a fixed moment."""
     return EPOCH + timedelta(seconds=seconds)
 
 
 def admitted(task_ids: Sequence[str], split: str = "finance", **values: Any) -> Rows:
-    """The rows by table that make tasks stand in a split, checked and not refused."""
+    """The rows by table that put tasks into a split, checked and admitted."""
     return {
         "task_rows": [row("task_rows", task_id=t, **{"field": "Finance", "n_criteria": 0, **values}) for t in task_ids],
         "split_members": [row("split_members", split=split, task_id=t, position=i) for i, t in enumerate(task_ids)],
@@ -95,7 +95,7 @@ def admitted(task_ids: Sequence[str], split: str = "finance", **values: Any) -> 
 
 
 def criterion(task_id: str, position: int, weight: float | None, category: str | None = "Practical Utility") -> Row:
-    """A criterion row; its id is made of the task's and its place."""
+    """A criterion row; its id is made of the task's id and its position."""
     title = f"{task_id} needs point {position}"
     return row(
         "criteria", task_id=task_id, criterion_id=f"{task_id}-c{position}", position=position, title=title,
@@ -115,7 +115,7 @@ _STATUS = {1.0: "met", 0.5: "partial", 0.0: "unmet", None: "parse_error"}
 
 
 def verdict(of_response: Row, of_criterion: Row, value: float | None, **values: Any) -> Row:
-    """A verdict row; `value` None is a failed one."""
+    """A verdict row; `value` None means a failed verdict."""
     given = {"judge": "a-judge", "judge_trial": 1, "status": _STATUS[value], "source": "judged"} | values
     cell = f"{of_response['response_id']}/{of_criterion['criterion_id']}/{given['judge']}/{given['judge_trial']}"
     return row(
@@ -151,7 +151,7 @@ def write_jsonl(path: Path, rows: Iterable[object]) -> Path:
 
 
 def written(folder: Path, tables: Mapping[str, list[dict[str, Any]]], revision: str | None = None) -> Warehouse:
-    """A warehouse with these rows by table, not yet published; a revision that is given becomes that of them all."""
+    """A warehouse with these rows by table, not yet published; a given revision replaces that of all rows."""
     warehouse = Warehouse(folder)
     for table_name, rows in tables.items():
         other = {"dataset_revision": revision} if revision else {}
@@ -167,7 +167,7 @@ def aggregated(folder: Path, tables: Mapping[str, list[dict[str, Any]]], **setti
 
 
 def stored(folder: Path, tables: Rows) -> Path:
-    """A folder with a configuration about a data set, and with the rows as that data set's in a warehouse, measured."""
+    """A folder with a configuration for a data set, and a warehouse with these rows under its revision, aggregated."""
     source = write_jsonl(folder / "finance.jsonl", [{}])
     configure(folder, dataset={"source": str(source)})
     job = job_on(source, folder / "data")
@@ -211,13 +211,13 @@ def call_entry(key: str, run_id: str = "a-run", *, cost_usd: float | None = 0.5,
 
 
 def imported(job: Job, source: Path | Store) -> StageReport:
-    """Take in an export or a publication."""
+    """Import an export or a publication."""
     with opened_export(source) as export:
         return import_tables(job, export)
 
 
 def values_in(stored: Path | Job, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
-    """The same rows, their values alone."""
+    """The values of rows, without column names."""
     return [tuple(each.values()) for each in rows_in(stored, query, *parameters)]
 
 
@@ -239,7 +239,7 @@ def differing(wanted: Mapping[Any, Any], rows: Mapping[Any, Any], tolerance: flo
 
 
 def one_line(reason: str = "") -> str:
-    """A pattern for messages of one line that hold this."""
+    """A pattern for one-line messages that contain this."""
     rest = r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*"
     return rf"\A{rest}{re.escape(reason)}{rest}\Z"
 
@@ -251,7 +251,7 @@ def job_on(source: Path | str, warehouse: Path, run_id: str = "a-run", **setting
 
 
 def endpoint(label: str, api_base: str, **settings: Any) -> dict[str, Any]:
-    """The settings of a model or judge that is served there."""
+    """The settings of a model or judge at an address."""
     return {"name": f"hosted_vllm/{label}", "label": label, "api_base": api_base, **settings}
 
 
@@ -293,7 +293,7 @@ def _prepared(job: Job) -> Job:
 
 
 def sampled(job: Job, *, retry_failed: bool = False, size: int = 10**6) -> StageReport:
-    """Sample what is missing, in batches of this size, and publish it."""
+    """Sample missing responses, in batches of this size, and publish them."""
     report = StageReport("sample")
 
     async def run() -> None:
@@ -315,7 +315,7 @@ def sampled(job: Job, *, retry_failed: bool = False, size: int = 10**6) -> Stage
 
 
 def judged(job: Job, *, retry_failed: bool = False, size: int = 10**6) -> StageReport:
-    """Judge what is missing, in batches of so many responses, and publish it."""
+    """Judge missing verdicts, in batches of this many responses, and publish them."""
     report = StageReport("judge")
 
     async def run() -> None:
@@ -349,7 +349,7 @@ def until(condition: Callable[[], Any], process: Any = None, within_s: float = 2
 
 
 def shared_folder(factory: pytest.TempPathFactory) -> Path:
-    """A folder that all processes of this run of the tests have in common."""
+    """A folder that all processes of this test run share."""
     own = factory.getbasetemp()
     return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 

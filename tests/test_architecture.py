@@ -1,4 +1,4 @@
-"""The shape of the house: imports run downwards only, and everything lies where it is said to lie."""
+"""The architecture: imports go downwards only, and everything is where the documents say."""
 
 import ast
 import importlib.metadata
@@ -28,7 +28,7 @@ The stages share a level: none imports another.
 """
 ABOVE_CALLS = [f"tasks.{folder}" for level in TASKS_LEVELS[4:] for folder in level]
 ITSELF = ""
-"""The modules that lie beside the folders of a part."""
+"""The modules of a part that are in none of its folders."""
 
 LEVELS: dict[str, tuple[set[str], ...]] = {
     "tasks": (*TASKS_LEVELS, {ITSELF}),
@@ -42,10 +42,10 @@ ONLY: dict[str, set[str]] = {
     "tasks.benchmarks": {"tasks.benchmarks", "tasks.rules"},
     "tasks.prompts": {"tasks.prompts", "tasks.rules"},
     "warehouse": {"warehouse", "sql", "duckdb", "numpy", "polars", "pyarrow"},
-    "sql": {"sql", "duckdb", "yaml"},  # whose tokens queries are assembled of
+    "sql": {"sql", "duckdb", "yaml"},  # DuckDB splits queries into tokens
     "expectations": {"expectations", "great_expectations"},
 }
-"""Part -> what it may use beside the standard library."""
+"""Part -> what it may import besides the standard library."""
 
 NEVER: dict[str, set[str]] = {
     "tasks.benchmarks": {"socket", "urllib", "http", "asyncio"},
@@ -53,16 +53,16 @@ NEVER: dict[str, set[str]] = {
     "tasks": {"flows", "great_expectations"},
     "flows": {"litellm", "great_expectations", "expectations"},
 }
-"""Part -> what it may not use."""
+"""Part -> what it may not import."""
 
 ONLY_IN = {
     "litellm": "tasks.llm", "ray": "tasks.llm.senders", "fsspec": "tasks.bundles.stores",
     "great_expectations": "expectations", "flows": "flows", "rich.console": "tasks.console.printing",
 }  # fmt: skip
-"""Library or part -> the only part that uses it."""
+"""Library or part -> the only part that may import it."""
 
 DEFAULT_BENCHMARK = "prbench"
-"""It has the name of the command."""
+"""Benchmark with the same name as the command."""
 ALWAYS_THERE = {"pyproject.toml", "README.md", "flows", "tasks", "sql", "expectations", "tests", "warehouse"}
 ALSO_ALLOWED = {"LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "prbench.example.yaml"}
 
@@ -84,7 +84,7 @@ def imports_of(path: Path) -> set[str]:
 
 @cache
 def modules() -> dict[str, set[str]]:
-    """Every module with what it imports."""
+    """Every module, with its imports."""
     return {module_name(path): imports_of(path) for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
 
 
@@ -98,7 +98,7 @@ def modules_in(part: str) -> Iterator[tuple[str, str]]:
 
 
 def is_standard(name: str) -> bool:
-    # A package of ours wins over a namesake of the standard library.
+    # Our own packages take precedence over the standard library.
     return name.partition(".")[0] in sys.stdlib_module_names
 
 
@@ -120,7 +120,7 @@ def test_no_part_imports_what_it_must_not() -> None:
 
 
 def folder_in(part: str, name: str) -> str:
-    """The folder, or the stage of one module, that a module of a part, or a name imported from one, lies in."""
+    """The folder or one-module stage of a part that a module, or a name imported from it, belongs to."""
     folder = name.removeprefix(f"{part}.").partition(".")[0]
     return folder if any(folder in level for level in LEVELS[part]) else ITSELF
 
@@ -140,7 +140,7 @@ def test_no_folder_imports_one_beside_or_above_it(part: str) -> None:
     wrong = [
         f"{name} imports {used}"
         for name, used in modules_in(part)
-        # What a part exports is imported by others, and its `__init__` takes it from everywhere.
+        # A part's `__init__` may import from everywhere in the part, to export it.
         if name != part and is_in(used, part)
         for here, there in [(folder_in(part, name), folder_in(part, used))]
         if here != there and level[here] <= level[there]
@@ -239,6 +239,6 @@ def test_documents_and_docstrings_name_only_files_and_folders_that_exist() -> No
 
 
 def is_known(name: str, known: set[str]) -> bool:
-    """Return whether a file or folder of the checkout has this path, or one that ends so."""
+    """Return whether the path of a file or folder in the checkout is this one or ends with it."""
     tail = re.sub(r"^(\.\./|\./)+", "", name)
     return any(path == tail or path.endswith(f"/{tail}") for path in known)

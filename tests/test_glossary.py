@@ -1,4 +1,4 @@
-"""The glossary of `tasks/README.md`: a word that another one replaces is in no name of ours, and in no sentence."""
+"""The glossary of `tasks/README.md`: none of our names and sentences has a word that the glossary replaces."""
 
 import io
 import re
@@ -10,19 +10,19 @@ from tests.kit import ROOT, tracked_files
 
 OURS = {".py", ".sql", ".md", ".yml", ".yaml", ".jinja", ".html", ".js", ".toml"}
 WRITTEN_ELSEWHERE = {
-    "CHANGELOG.md",  # it says what old names are called now
-    "tasks/benchmarks/prbench.py", "tasks/benchmarks/researchrubrics.py",  # prompts, which are a part of identities
-    "tests/faults/behaviours.py", "tests/kit.py", "tests/tasks/rules/test_quoting.py",  # texts of models
+    "CHANGELOG.md",  # it maps old names to new ones
+    "tasks/benchmarks/prbench.py", "tasks/benchmarks/researchrubrics.py",  # prompts, which are part of identities
+    "tests/faults/behaviours.py", "tests/kit.py", "tests/tasks/rules/test_quoting.py",  # texts that models write
     "tests/tasks/exports/test_inspect_logs.py", "tests/tasks/imports/results/workload.py",
     "tests/tasks/imports/results/harness_files.py",  # logs of other tools
     "tests/tasks/report/synthetic/results.py",  # seeds of random texts
 }  # fmt: skip
-"""Files whose sentences are not ours."""
+"""Files with sentences that are not ours, or must have old names."""
 PROMISED = {
     "answers",  # the key of a decision model's reply
     "FileNotFoundError", "ObjectNotFound", "get_by_role",  # Python's, Prefect's, Playwright's
-    "judging_id", "responses_made", "verdicts_made",  # columns, in many users' queries
-    "role",  # a message's, as all providers call it
+    "judging_id", "responses_made", "verdicts_made",  # columns in many users' queries
+    "role",  # the key of a message, as for all providers
 }  # fmt: skip
 """Names that the interface or a library promises."""
 
@@ -39,7 +39,7 @@ def test_no_name_and_no_sentence_uses_a_word_that_the_glossary_replaces() -> Non
 
 
 def replaced() -> tuple[set[str], set[str]]:
-    """Return the words of the last column: those in code style, and all others."""
+    """Return the words of the last column: all of them, which are refused in names; and those refused in prose too."""
     table = (ROOT / "tasks/README.md").read_text(encoding="utf-8").partition("## Glossary")[2]
     cells = [line.split("|")[3] for line in table.splitlines() if line.count("|") == 4][2:]
     in_prose = {word for cell in cells for word in re.findall("[a-z_]+", re.sub("`.*?`", "", cell))}
@@ -47,7 +47,7 @@ def replaced() -> tuple[set[str], set[str]]:
 
 
 def names(file: Path, text: str, words: set[str]) -> Iterator[tuple[int, str]]:
-    """Yield the line and the name of each that has one of the words among its parts, the file's own with line 0."""
+    """Yield the line and the name of each name that contains one of the words; the file's own name has line 0."""
     named = [(0, part) for part in file.with_suffix("").parts]
     if file.suffix == ".py":
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
@@ -57,14 +57,14 @@ def names(file: Path, text: str, words: set[str]) -> Iterator[tuple[int, str]]:
         named += [(number, name) for number, line in enumerate(code, 1) for name in re.findall(r"[a-z_]\w*", line)]
     for number, name in named:
         if name.startswith("test_"):
-            continue  # a sentence, whose words are checked as such
+            continue  # the name is a sentence
         parts = re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().split("_")
         if name not in PROMISED and any(f"_{word}_" in f"_{'_'.join(parts)}_" for word in words):
             yield number, name
 
 
 def sentences(file: Path, text: str, words: set[str]) -> Iterator[tuple[int, str]]:
-    """Yield the line and the word of each that is written out."""
+    """Yield each of the words in a file's text, with its line."""
     if str(file) in WRITTEN_ELSEWHERE:
         return
     is_glossary = str(file) == "tasks/README.md"

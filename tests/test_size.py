@@ -23,10 +23,10 @@ BUDGETS = {
     "tests/golden": 197, "tests/mutants": 246, "tests/tasks": 17379, "tests/warehouse": 1179, "warehouse": 2035,
     "warehouse/samples": 4,
 }  # fmt: skip
-"""Folder of two levels -> its code lines at most: comments, docstrings and blank lines cost nothing, a line of more
+"""Folder of two levels -> its maximum of code lines: comments, docstrings and blank lines do not count; a line of more
 than 120 characters counts as two."""
 SLACK = 40
-"""A folder that is smaller than its budget by more than that takes a lower budget."""
+"""If a folder is smaller than its budget by more lines than this, its budget must be lowered."""
 NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING,
     tokenize.ENDMARKER,

@@ -1,4 +1,4 @@
-"""Warehouses that tests of several folders read, with their reports and a certificate."""
+"""Warehouses for tests in several folders, with their reports and a certificate."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -32,24 +32,24 @@ RESPONSES, LABELS = (SAMPLE.parent / name for name in ("responses.jsonl", "label
 
 @pytest.fixture(scope="session")
 def world_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """A job whose warehouse holds everything that a report can show; look, do not write."""
+    """A job whose warehouse has everything that a report can show; tests must not write to it."""
     return _built(shared_folder(tmp_path_factory) / "report-world", report_world)
 
 
 @pytest.fixture(scope="session")
 def hostile_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """The same with an attack in every name and text (`attacks.py`)."""
+    """The same job with an attack in every name and text (`attacks.py`)."""
     return _built(shared_folder(tmp_path_factory) / "report-hostile", partial(report_world, hostile=True))
 
 
 @pytest.fixture(scope="session")
 def research_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """A job of another benchmark, whose warehouse holds a little of the first one too; look, do not write."""
+    """A job of another benchmark, with a little PRBench in the same warehouse; tests must not write to it."""
     return _built(shared_folder(tmp_path_factory) / "report-research", research_job_in)
 
 
 def _built(folder: Path, build: Callable[[Path], Job]) -> Job:
-    """The job of a world; whoever asks first builds it, the others wait."""
+    """The job of a world; the first process builds it, the others wait."""
     with file_lock(folder / "lock", wait=True):
         done = folder / "job.json"
         if not done.exists():
@@ -93,13 +93,13 @@ def hostile_site(hostile_job: Job) -> Path:
 
 @pytest.fixture(scope="session")
 def research_site(research_job: Job) -> Path:
-    """The report of the other benchmark; the first one has none beside it."""
+    """The report of the other benchmark, without a report of PRBench beside it."""
     return _site(research_job)
 
 
 @pytest.fixture(scope="session")
 def world_drilldown(world_job: Job) -> Path:
-    """Its drill-down alone, with all earlier samplings to compare with."""
+    """Only the drill-down of the made-up warehouse, with all earlier samplings to compare with."""
     folder = world_job.warehouse.parent / "drilldown"
     with file_lock(world_job.warehouse.parent / "lock", wait=True):
         if not (folder / "verdicts.html").exists():  # it is written last
@@ -109,7 +109,7 @@ def world_drilldown(world_job: Job) -> Path:
 
 @pytest.fixture(scope="session")
 def held(world_drilldown: Path) -> dict[str, Any]:
-    """The content of its data files."""
+    """The content of the drill-down's data files."""
     return data(world_drilldown)
 
 
@@ -122,7 +122,7 @@ def scope(world_job: Job) -> Iterator[Scope]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium without a window; not for the whole session, since a thread that drives it can run no other loop."""
+    """Headless Chromium; not for the whole session, because its thread can run no other event loop."""
     with browsing() as browser:
         yield browser
 

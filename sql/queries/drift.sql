@@ -16,8 +16,8 @@ with usable_responses as materialized (
         and tasks.is_admitted
 ),
 
--- Equal responses share one call, so only one of their verdicts tells something
--- about the judge's stability.
+-- Equal responses share one call, so only one of their verdicts shows the
+-- judge's stability.
 decided as (
     select verdicts.task_id,
         min(usable_responses.response_order) as response_order,
@@ -84,10 +84,10 @@ qualify
 order by piece_order, response_id, piece, position, value desc;
 
 -- name: members
--- One row: a member of a control set without a verdict in a night, or with a
--- temporary failure (`stored_status`), or beside such a one in the same call, with
--- the inputs of the judge; missing ones are NULL. A criterion that is not
--- `is_missing` is in such a call without being a member.
+-- One row: a criterion in a call that a night still needs for a control set: a
+-- member has no verdict in the night, or a temporary failure (`stored_status`).
+-- All criteria of the call are rows, with the inputs of the judge (missing ones
+-- are NULL); only members have `is_missing`.
 --
 -- with: queries/run/cut_rubrics
 with tonight as (
@@ -134,7 +134,7 @@ members as (
         )
 ),
 
--- The other criteria of their pieces, which the same calls hold.
+-- The other criteria of the same calls.
 beside as (
     select distinct members.* replace (
             criteria.criterion_id as criterion_id, criteria.content_hash as criterion_hash,

@@ -76,8 +76,8 @@ where control_set.benchmark = $benchmark
 
 -- name: first_verdicts
 -- One row: a criterion with a judge's values in the order of its repetitions (NULL
--- for a failure), the confidence of the first, and the columns that a cascade's
--- rule needs beside them.
+-- for a failure), the confidence of the first, and the other columns that a
+-- cascade's rule needs.
 select verdicts.response_id, verdicts.criterion_id,
     list(verdicts.value order by verdicts.judge_trial) as first_values,
     first(verdicts.confidence order by verdicts.judge_trial) as confidence,
@@ -118,8 +118,8 @@ order by sampled_at;
 
 -- name: judge_calls
 -- One row: a call that decided on a criterion, or searched a chunk of a
--- response for evidence on it; the first criterion of a call for several stands for
--- the call, with as many shares as there are criteria.
+-- response for evidence on it. A call for several criteria is represented by
+-- the first, whose share of the tokens is multiplied by their number.
 select judge, judge_config_hash, template_hash,
     prompt_tokens * coalesce(n_in_call, 1) as prompt_tokens,
     cached_tokens * coalesce(n_in_call, 1) as cached_tokens,

@@ -162,8 +162,8 @@ order by list_position($tasks::varchar[], criteria.task_id), criteria.position;
 
 -- name: missing_verdicts
 -- One row: a criterion of some responses that a judge configuration has not
--- decided, or another criterion of its piece of the rubric. Responses are in the
--- given order, criteria in that of the rubric.
+-- decided, or another criterion of the same call. Responses are in the given
+-- order, criteria in that of the rubric.
 --
 -- with: queries/run/cut_rubrics
 with chosen as (

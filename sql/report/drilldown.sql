@@ -11,10 +11,10 @@ group by all;
 -- name: verdicts_with_replies
 -- The verdicts of judges on some responses, with their positions, and all verdicts
 -- from the same calls: the ledger knows only the verdict that a call was made for.
--- Without $is_all only failed ones.
+-- Without $is_all, only failed verdicts.
 with wanted as (
     select task_id, entry, judge_config, trial, is_older, position,
-        -- Only the last call is shown, of a cascade or of a response in chunks.
+        -- Of a cascade, or of a response in chunks, only the last call is shown.
         chunks is not null or decided_by is not null as is_in_chunks,
         verdict_id
     from shown_grounds
@@ -61,7 +61,7 @@ group by all;
 -- `sections`), with the program, and with the judges' replies in the ledger, if
 -- they are shown.
 with hashed as (
-    -- Read separately from shared steps, so that no step holds all texts.
+    -- Hashed here, so that no shared step has to keep all texts.
     select response_id, hash(text) as text_hash
     from responses
 ),

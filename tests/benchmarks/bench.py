@@ -29,9 +29,9 @@ CRITERIA = 17
 VERDICTS_A_BATCH, BATCHES_IN_HAND = 1_000, 4
 """As in `flows/stages.py`."""
 SENDERS = {"1 sender": 1, "2 senders": 2, "4 senders": 4}
-"""Clients that are the stage with so many senders of Ray on this machine."""
+"""Clients: the judge stage with this many Ray senders on this machine."""
 WARM_UP = 4 * CRITERIA
-"""Calls before the clock starts: they bring the imports and the connections."""
+"""Calls before the clock starts: imports and connections are not measured."""
 _WORDS = (
     "asset", "bond", "court", "duty", "equity", "filing", "holder", "lease", "margin", "notice", "option", "party",
     "quote", "rate", "statute", "tax", "trust", "union", "value", "yield", "the", "of", "for", "under", "shall", "may",
@@ -39,7 +39,7 @@ _WORDS = (
 
 
 def words(seed: object, number: int) -> str:
-    """So many words, always the same for a seed."""
+    """This many words, always the same for a seed."""
     return " ".join(random.Random(str(seed)).choices(_WORDS, k=number))
 
 
@@ -50,10 +50,10 @@ def texts_of(number: int) -> tuple[str, str, list[str]]:
 
 
 def owing_job(folder: Path, n_verdicts: int, judge: dict[str, Any], limits: dict[str, Any], **settings: Any) -> Job:
-    """A job on a fresh warehouse in which about so many verdicts of one judge are missing."""
+    """A job on a fresh warehouse that lacks about `n_verdicts` verdicts of one judge."""
     (folder / "speed.jsonl").write_text(f"{n_verdicts} verdicts\n", encoding="utf-8")
     job = job_on(folder / "speed.jsonl", folder / "warehouse", judges=[dict(judge)], limits=dict(limits), **settings)
-    # What filling it takes is not the stage's memory.
+    # The memory for filling it is not the stage's.
     in_process_of_its_own(_fill, job.warehouse, -(-n_verdicts // CRITERIA), job.data.revision)
     return job
 
@@ -105,7 +105,7 @@ class Figures:
 
 
 class Clock:
-    """Measures this process from its making, and the CPU of its senders."""
+    """Measures this process and the CPU of its senders, from the clock's creation on."""
 
     def __init__(self, senders: Sequence[int] = ()) -> None:
         self._senders = senders
@@ -148,7 +148,7 @@ async def judge_all(job: Job) -> Figures:
 
 
 def judge_stage(api_base: str, n_calls: int, at_once: int, **settings: Any) -> Figures:
-    """The judge stage with about so many calls, on a warehouse of its own."""
+    """Run the judge stage with about `n_calls` calls, on a warehouse of its own."""
     judge = {"name": "hosted_vllm/judge", "api_base": api_base}
     with tempfile.TemporaryDirectory(prefix="speed-") as folder:
         job = owing_job(Path(folder), n_calls, judge, {"concurrency": at_once}, **settings)
@@ -156,7 +156,7 @@ def judge_stage(api_base: str, n_calls: int, at_once: int, **settings: Any) -> F
 
 
 def client_figures(client: str, api_base: str, n_calls: int, at_once: int) -> Figures:
-    """The figures of the `stage`, of the stage with senders of Ray, and of a bare loop of `litellm`."""
+    """The figures of one client: the `stage`, the stage with Ray senders, or a bare loop of `litellm`."""
     if client in SENDERS:
         calls = {"where": "ray", "address": "local", "senders": SENDERS[client]}
         return judge_stage(api_base, n_calls, at_once, calls=calls)
@@ -182,7 +182,7 @@ async def _judged(
 
 
 async def loop(send: Callable[[str], Awaitable[object]], texts: Iterable[str], at_once: int) -> Figures:
-    """Bare calls, so many at once, nothing around them; the first ones only warm up."""
+    """Make bare calls, `at_once` at a time; the first ones only warm up."""
     waiting = iter(texts)
 
     async def some(of: Iterator[str]) -> int:

@@ -1,8 +1,8 @@
-"""How often intervals hold the true calibration and neighbour effects of a made-up decision model, and how far the
+"""How often intervals contain the true calibration and neighbour effects of a made-up decision model, and how far the
 estimates are off.
 
-The model's log-odds are those of the truth times a factor: above 1 it is too sure. Decisions of a task are correlated.
-In a group, other criteria change its log-odds by a number, and a later position by another one.
+The model's log-odds are the true ones times a factor: above 1 the model is overconfident. Decisions of a task are
+correlated. In a group, the other criteria shift the log-odds by a constant, and later positions shift them further.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from tests.benchmarks.figures import arguments, markdown
 
 Floats = NDArray[np.float64]
 WORLDS = ((100, 15, 1.5), (100, 15, 2.0), (300, 18, 1.5), (300, 18, 2.5))
-"""Tasks, criteria of each, and the factor."""
+"""Number of tasks, criteria per task, and the factor."""
 
 
 def sums_of(p: Floats, y: Floats) -> Floats:
@@ -37,21 +37,21 @@ def world(n_tasks: int, n_criteria: int, factor: float, generator: np.random.Gen
 
 
 GROUPED = ((40, -0.4, 0.0), (100, -0.4, -0.6), (100, 0.0, 0.0))
-"""Tasks, and the changes of the log-odds by other criteria in the call and by the last position."""
+"""Number of tasks, and the shift of the log-odds: by other criteria in the call, and further at the last position."""
 
 
 def changed(n_tasks: int, neighbours: float, order: float, generator: np.random.Generator) -> dict[str, Floats]:
-    """The change from one by one to a group of each criterion, by third of the group, shape (n_tasks, 6)."""
+    """The change of decisions from single calls to groups: all, the first and the last third; shape (n_tasks, n)."""
     odds = generator.normal(0, 1.5, (n_tasks, 18)) + generator.normal(0, 0.8, (n_tasks, 1))
     position = np.arange(18) / 17
-    luck = generator.logistic(size=odds.shape)  # one by one and in a group, a criterion has much of its luck in common
+    luck = generator.logistic(size=odds.shape)  # mostly shared by the single call and the group
     again = np.where(generator.random(odds.shape) < 0.9, luck, generator.logistic(size=odds.shape))
     change = (again < odds + neighbours + order * position).astype(float) - (luck < odds)
     return {"all": change, "first third": change[:, :6], "last third": change[:, 12:]}
 
 
 def cells(true: float, estimates: Sequence[tuple[float, float, float]]) -> tuple[str, str, str]:
-    """The truth, the mean of the estimates, and the share of the intervals that hold the truth."""
+    """The truth, the mean of the estimates, and the share of intervals that contain the truth."""
     value, low, high = np.array(estimates).T
     return f"{true:.4f}", f"{value.mean():.4f}", f"{np.mean((low <= true) & (true <= high)):.1%}"
 

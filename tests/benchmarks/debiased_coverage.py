@@ -19,7 +19,7 @@ from tests.benchmarks.figures import arguments, markdown
 
 Floats = NDArray[np.float64]
 Errors = Callable[["Rubrics", np.random.Generator], tuple[Floats, Floats]]
-"""Chances that the judge calls met what is not, and unmet what is."""
+"""The judge's chances of calling an unmet verdict met, and a met one unmet."""
 N_TASKS = 300
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2)
 CATEGORIES = 5
@@ -36,7 +36,7 @@ class Rubrics(NamedTuple):
     length: Floats
 
     def task_values(self, values: Floats, n_tasks: int = N_TASKS) -> Floats:
-        """The score of each task with these decisions."""
+        """The score of each task for these decisions."""
         return np.bincount(self.task, self.contribution * values, n_tasks)
 
 
@@ -108,7 +108,7 @@ def _truth(is_heavy: bool, n_tasks: int = 400_000) -> float:
 
 
 class Replication(NamedTuple):
-    """A model's tasks with what people and two judges decide; the second judge is only another opinion."""
+    """A model's tasks, decided by people and two judges; the second judge only shows where judges disagree."""
 
     rubrics: Rubrics
     people: Floats
@@ -130,7 +130,7 @@ class Replication(NamedTuple):
 
 
 def replication(world: World, dice: np.random.Generator) -> Replication:
-    """A made-up model with its judges; a judge that is noise ignores what people say."""
+    """A made-up model with its judges; some worlds have a judge whose decisions are pure noise."""
     sample = rubrics(dice, is_heavy=world.is_heavy)
     people = (dice.random(len(sample.task)) < sample.chance).astype(float)
     up, down = world.errors(sample, dice)
@@ -143,7 +143,7 @@ def replication(world: World, dice: np.random.Generator) -> Replication:
 
 
 def systematic(probabilities: Floats, dice: np.random.Generator) -> NDArray[np.int64]:
-    """As `systematic_sample`, with another source of chance, since hashing thousands of keys takes too long."""
+    """Like `systematic_sample`, but with a random generator, since hashing thousands of keys takes too long."""
     order = dice.permutation(len(probabilities))
     ends, start = np.cumsum(probabilities[order]), dice.random()
     ends[-1] = round(ends[-1])
@@ -153,7 +153,7 @@ def systematic(probabilities: Floats, dice: np.random.Generator) -> NDArray[np.i
 def chosen(
     of: Replication, n: int, known: NDArray[np.int64], dice: np.random.Generator
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Verdicts drawn as a sheet draws them, with the probability of every verdict (1 of those with a label)."""
+    """Verdicts drawn as a sheet draws them, and the probability of every verdict (1 if it already has a label)."""
     groups = of.rubrics.category
     squared = (of.people - of.judge)[known] ** 2
     disagreement = (of.judge - of.second) ** 2
@@ -177,7 +177,7 @@ def one_sheet(of: Replication, n: int, dice: np.random.Generator) -> debiased.La
 
 
 def two_sheets(of: Replication, n: int, dice: np.random.Generator) -> debiased.Labels:
-    """The labels of two sheets, each of half of them; the second is drawn by what the first told."""
+    """The labels of two sheets, half of them each; the second is drawn with the errors that the first showed."""
     none, size = np.array([], dtype=np.int64), len(of.people)
     first, before = chosen(of, n // 2, none, dice)
     second, after = chosen(of, n - n // 2, first, dice)
@@ -193,7 +193,7 @@ DESIGNS = {"uniform": uniform, "chosen": one_sheet, "two sheets": two_sheets}
 
 
 class Outcome(NamedTuple):
-    """Of a design with a judge or without: coverage and share with a figure (of all), mean width, error."""
+    """The result of a design, with a judge or without: coverage, share with a figure, mean width, and bias."""
 
     coverage: float
     given: float
@@ -204,7 +204,7 @@ class Outcome(NamedTuple):
 def outcomes(
     world: World, n: int, replications: int, designs: tuple[str, ...] = tuple(DESIGNS), seed: int = 1
 ) -> dict[str, Outcome]:
-    """Design, or `alone, design`, -> what became of its interval."""
+    """Design, or `alone, design` (labels alone), -> its outcome."""
     estimates: dict[str, list[tuple[float, float, float]]] = {}
     refused = dict.fromkeys(designs, 0)
     for number in range(replications):
@@ -230,7 +230,7 @@ def _outcome(rows: Floats, truth: float, replications: int) -> Outcome:
 
 
 def differences(n: int, replications: int, seed: int = 2) -> tuple[Outcome, Outcome]:
-    """Two equally good models, with one of which the judge is lenient: debiased, and labels alone."""
+    """The difference of two equally good models if the judge is lenient with one: debiased, and from labels alone."""
     fair, lenient = WORLDS["biased by category"], WORLDS["lenient with this model"]
     estimates: list[list[tuple[float, float, float]]] = [[], []]
     everywhere = np.arange(N_TASKS)

@@ -1,8 +1,8 @@
-"""Coverage of the 95 % interval of a debiased score for tasks that are almost always, or never, right.
+"""Coverage of the 95 % interval of a debiased score if almost all criteria of a task are met, or almost none.
 
-Criteria are met with a chance that a task draws from a skewed distribution, 10 % of them negative; the judge calls met
-a quarter of what is not, and unmet a twentieth of what is. Labels are drawn as `prbench export labelling --for` does.
-Beside it stands the interval by Student's t alone.
+Each task draws the chance of its criteria from a skewed distribution; 10 % of the criteria are negative. The judge
+calls a quarter of the unmet criteria met, and a twentieth of the met ones unmet. Labels are drawn as `prbench export
+labelling --for` does. The interval by Student's t alone is shown for comparison.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,13 +19,13 @@ from tests.benchmarks.figures import arguments, markdown
 Floats = NDArray[np.float64]
 Dice = np.random.Generator
 SHAPES = {"almost all met": (9.0, 0.3), "hardly any met": (0.15, 2.5), "all or nothing": (0.3, 0.3), "even": (2.0, 2.0)}
-"""The two parameters of the beta distribution of a task's chance."""
+"""The two parameters of the beta distribution of the tasks' chances."""
 SIZES = ((40, 400), (100, 400), (300, 150))
-"""Tasks and labels."""
+"""Number of tasks, and of labels."""
 
 
 def decided(shape: str, n_tasks: int, dice: np.random.Generator) -> tuple[NDArray[np.int64], Floats, Floats]:
-    """Task, contribution and people's decision of each verdict."""
+    """The task, the contribution and people's decision of each verdict."""
     task = np.repeat(np.arange(n_tasks), dice.integers(5, 31, n_tasks))
     is_negative = dice.random(len(task)) < 0.1
     weight = dice.choice([10.0, 5.0, 2.0], len(task), p=[0.3, 0.35, 0.35])
@@ -45,7 +45,7 @@ def truth(shape: str, dice: np.random.Generator) -> float:
 
 
 def covered(shape: str, n_tasks: int, n_labels: int, true: float, dice: Dice) -> tuple[bool, bool, float]:
-    """Return whether the interval and Student's t hold the true score, and the ratio of their widths."""
+    """Return whether the interval and that by Student's t contain the true score, and the ratio of their widths."""
     task, contribution, people = decided(shape, n_tasks, dice)
     judge = np.where(dice.random(len(task)) < np.where(people == 1.0, 0.05, 0.25), 1.0 - people, people)
     nothing = np.zeros(len(task))

@@ -1,6 +1,6 @@
-"""Figures of a benchmark beside those that were kept of an earlier run.
+"""Compare the figures of a benchmark with the kept figures of an earlier run.
 
-Compared are ratios to a baseline of the same run: seconds differ from machine to machine and from hour to hour.
+Ratios to a baseline of the same run are compared: seconds differ from machine to machine and from hour to hour.
 """
 
 import argparse
@@ -12,22 +12,22 @@ from pathlib import Path
 from typing import Any
 
 KEPT = Path(__file__).with_name("figures.json")
-"""The figures that are kept: benchmark -> figure -> its ratio, its baseline, and what was measured."""
+"""The kept figures: benchmark -> figure -> its ratio, its baseline, and the measured values."""
 NOISE = 0.1
-"""The share by which a ratio may differ without meaning anything."""
+"""The relative change of a ratio that is still noise."""
 
 Kept = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A measured figure beside a baseline of the same run, in the same unit; less is better.
+    """A measured figure with a baseline of the same run, in the same unit; less is better.
 
     Attributes:
-        name: what was done.
-        value: what it took.
-        baseline: what was done beside it.
-        baseline_value: what that took.
+        name: what was measured.
+        value: its cost.
+        baseline: what it is compared with.
+        baseline_value: the cost of the baseline.
         unit: of both values.
     """
 
@@ -44,12 +44,12 @@ class Figure:
 
 
 def arguments(description: str | None, *, keeps: bool = False, **options: Any) -> argparse.Namespace:
-    """The arguments that a module of benchmarks was given.
+    """Parse the arguments of a benchmark module.
 
     Args:
-        keeps: whether what is measured can be kept.
-        options: default, or default and help, of each option. A list takes several values (of texts: some of these),
-            and a type stands for an option without a default.
+        keeps: whether the module has the option `--keep`.
+        options: default, or default and help, of each option. A list takes several values (for texts, a choice of
+            these), and a type means an option without a default.
     """
     program = f"python -m tests.benchmarks.{Path(sys.argv[0]).stem}"
     parser = argparse.ArgumentParser(prog=program, description=description)
@@ -76,10 +76,10 @@ def markdown(header: Sequence[object], rows: Iterable[Sequence[object]]) -> None
 
 
 def report(benchmark: str, figures: Sequence[Figure], *, must_keep: bool, path: Path = KEPT) -> str:
-    """Return lines on the changes since the kept figures; with `must_keep` the new figures are kept.
+    """Return lines on the changes since the kept figures; with `must_keep`, keep the new figures.
 
     Args:
-        benchmark: what was run, with its size: only runs of the same name are compared.
+        benchmark: name of the benchmark with its size: only runs of the same name are compared.
     """
     kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     lines = compared(figures, kept.get(benchmark, {}))
@@ -95,7 +95,7 @@ def report(benchmark: str, figures: Sequence[Figure], *, must_keep: bool, path: 
 
 
 def compared(figures: Sequence[Figure], kept: Kept) -> list[str]:
-    """A line for each figure, and for each that is kept and was not measured."""
+    """A line for each figure, and for each kept one that was not measured."""
     lines = []
     for figure in figures:
         was, change_text = kept.get(figure.name), "nothing kept to compare with"

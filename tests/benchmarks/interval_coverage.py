@@ -13,19 +13,19 @@ from tests.benchmarks.figures import arguments, markdown
 TASKS = (10, 20, 30, 50, 100, 300)
 TRIALS = (1, 3)
 NOISE = 0.1
-"""Standard deviation of a trial about its task's effect."""
+"""Standard deviation of a trial around its task's effect."""
 METHODS = ("percentile", "expanded", "BCa expanded", "bootstrap-t", "Student's t", "wider")
-"""The last is the one that `mean_intervals` has."""
+"""The last one is the method of `mean_intervals`."""
 _AT_A_TIME = 250
 _STEPS = (-0.3, -0.1, 0.05, 0.1, 0.2, 0.5)
 """Possible changes of a task's score by a flipped criterion."""
 Effects = Callable[..., np.ndarray]
-"""(source of chance, shape) -> effects."""
+"""(random generator, shape) -> effects."""
 
 
 @dataclass(frozen=True)
 class World:
-    """The distribution of task effects, and their true mean for a number of tasks."""
+    """A distribution of task effects, with the true mean for a number of tasks."""
 
     effects: Effects
     mean: Callable[[int], float]
@@ -41,7 +41,7 @@ class World:
 
 
 def sparse(n_others: float, size: Effects, mean: float) -> World:
-    """Most tasks have 0, `n_others` of them on average another value, as where one set of responses is judged twice."""
+    """Most tasks have 0, on average `n_others` have another value, as if the same responses were judged twice."""
     return World(
         lambda dice, shape: (dice.random(shape) < n_others / shape[0]) * size(dice, shape),
         lambda n_tasks: mean * n_others / n_tasks,
@@ -74,18 +74,18 @@ ROUGH_WORLDS = {
     "four in five 0": world(lambda dice, shape: (dice.random(shape) < 0.2) * dice.beta(2.0, 2.0, size=shape), 0.1),
     **{f"{n} differ, {name}": sparse(n, size, mean) for n in (3.3, 8, 24) for name, size, mean in _OTHERS},
 }
-"""Few tasks that differ, and tails as heavy as a benchmark's may be."""
+"""Worlds with few tasks that differ, and with tails as heavy as a benchmark may have."""
 MIXTURES = {
     f"{100 * share:.0f} % differ by 0.5, others little": world(
         lambda dice, shape, share=share: 0.5 * (dice.random(shape) < share), 0.5 * share, 0.05
     )
     for share in (0.03, 0.05, 0.1)
 }
-"""Where a sample may show none of the tasks that differ, and the others vary little, intervals are too short."""
+"""Worlds with too short intervals: a sample may have none of the tasks that differ, and the others vary little."""
 
 
 def percentiles(scores: np.ndarray, samples: np.ndarray, level: float = 0.95) -> dict[str, np.ndarray]:
-    """Intervals by the three methods that read quantiles off the resampled means, each of shape (n_columns, 2)."""
+    """Intervals by the three methods that use quantiles of the resampled means, each of shape (n_columns, 2)."""
     n, columns = scores.shape
     mean = scores.mean(axis=0)
     means = (scores.T.astype(np.float32) @ samples.T / np.float32(n)).astype(np.float64)
@@ -105,7 +105,7 @@ def percentiles(scores: np.ndarray, samples: np.ndarray, level: float = 0.95) ->
 
 
 def halves(scores: np.ndarray, samples: np.ndarray, level: float = 0.95) -> dict[str, np.ndarray]:
-    """The two that the interval is made of, each alone: the bootstrap-t, and Student's t with n - 1 degrees."""
+    """The two intervals that the project combines, each alone: bootstrap-t, and Student's t with n - 1 degrees."""
     n, columns = scores.shape
     student_t = intervals.studentised(scores, np.ones_like(scores), np.full(columns, n - 1), samples)
     student = float(intervals.student_quantile((1 + level) / 2, np.asarray(n - 1.0)))
@@ -119,7 +119,7 @@ def halves(scores: np.ndarray, samples: np.ndarray, level: float = 0.95) -> dict
 
 
 def every_method(scores: np.ndarray, samples: np.ndarray) -> dict[str, np.ndarray]:
-    """The intervals of each column by each method; those that this project gives are the last."""
+    """The intervals of each column by each method; the project's own method is the last."""
     wider = {"wider": intervals.mean_intervals(scores, sampled=samples)}
     return percentiles(scores, samples) | halves(scores, samples) | wider
 
@@ -127,9 +127,9 @@ def every_method(scores: np.ndarray, samples: np.ndarray) -> dict[str, np.ndarra
 def cell(
     world: World, n_tasks: int, trials: int, replications: int, samples: np.ndarray, seed: int
 ) -> dict[str, tuple]:
-    """Method -> (coverage in %, the mean width by that of Student's t) of one cell of the table.
+    """Method -> (coverage in %, mean width relative to Student's t) of one cell of the table.
 
-    Over the samples in which enough tasks differ for an interval; the share of these stands under `given`, in %.
+    Only samples with enough differing tasks for an interval count; `given` is their share in %.
     """
     scores = world.scores(n_tasks, trials, replications, seed)
     enough = scores[:, intervals.n_differing(scores) >= intervals.FEWEST_OTHERS]
@@ -151,7 +151,7 @@ def rows(
     replications: int, resamples: int, tasks: tuple[int, ...] = TASKS, trials: tuple[int, ...] = TRIALS,
     worlds: dict[str, World] = WORLDS,
 ) -> Iterator[tuple[str, ...]]:  # fmt: skip
-    """The lines of the table; the draws are shared by all replications of a number of tasks."""
+    """The lines of the table; all replications with the same number of tasks share the draws."""
     for n_tasks in tasks:
         samples = intervals.draws(n_tasks, resamples)
         for number, (name, world) in enumerate(worlds.items()):
@@ -163,7 +163,7 @@ def rows(
 
 
 def main() -> None:
-    """Simulate and print: coverage in %, and in brackets the mean width by that of Student's t."""
+    """Simulate and print: coverage in %, and in brackets the mean width relative to Student's t."""
     resamples = (10_000, "bootstrap resamples of each")
     given = arguments(__doc__, replications=(4_000, "samples of tasks a cell"), resamples=resamples)
     rough = ((50, 100, 300), (1,))

@@ -1,8 +1,7 @@
 """Coverage of the 95 % interval of the share of criteria that people agree with.
 
-Populations of criteria are made up: tasks with 7 to 30 criteria, whose chance of being agreed with hangs together
-within a task and differs by category, the rarest of which is the worst. Samples are drawn and weighted by the
-project's own code.
+Populations of criteria are made up: tasks with 7 to 30 criteria, whose chance of being agreed with is correlated within
+a task and lower in rarer categories. Samples are drawn and weighted by the project's own code.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,10 +24,10 @@ class World:
     """The distribution of criteria.
 
     Attributes:
-        agreeing: the chance of each category that a criterion is agreed with.
-        clustering: how far criteria of a task are correlated: the correlation of their chances.
+        agreeing: the chance that people agree with a criterion, by category.
+        clustering: the correlation of the chances of a task's criteria.
         n_tasks: tasks in the population.
-        n_sampled: criteria that are reviewed; of whole tasks as many tasks as make about that many.
+        n_sampled: number of reviewed criteria; approximate if whole tasks are sampled.
     """
 
     agreeing: tuple[float, ...] = (0.97, 0.95, 0.88, 0.76)
@@ -53,7 +52,7 @@ class World:
 
 
 def estimates(world: World, design: str, replications: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
-    """Share, low and high of each replication; NaN where there is no interval."""
+    """The estimated share and the ends of its interval, for each replication; NaN without an interval."""
     dice = np.random.default_rng(seed)
     for replication in range(replications):
         task, category, agreed = world.population(dice)
@@ -70,7 +69,7 @@ def estimates(world: World, design: str, replications: int, resamples: int, seed
 def _sampled(
     world: World, design: str, task: np.ndarray, category: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The places of the criteria that are sampled, with one over their probability."""
+    """The indices of the sampled criteria, and one over the probability of each."""
     if design == "whole tasks":
         n_tasks = round(world.n_sampled / len(task) * world.n_tasks)
         sample = stratified_sample([str(i) for i in range(world.n_tasks)], ["all"] * world.n_tasks, n_tasks, seed)
@@ -82,7 +81,7 @@ def _sampled(
 
 
 def coverage(world: World, design: str, replications: int, resamples: int, seed: int = 1) -> tuple[float, float, float]:
-    """Share of the intervals that hold the true share, share of samples with an interval, and bias of the estimate."""
+    """The coverage of the true share, the share of samples with an interval, and the bias of the estimate."""
     results = np.array(list(estimates(world, design, replications, resamples, seed)))
     given = ~np.isnan(results[:, 1])
     holds = (results[given, 1] <= world.share) & (world.share <= results[given, 2])

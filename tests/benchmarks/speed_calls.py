@@ -1,7 +1,7 @@
-"""Calls a second, and CPU a call: the judge stage, alone and with senders of Ray, beside a bare loop.
+"""Calls per second, and CPU per call: the judge stage, alone and with Ray senders, beside a bare loop.
 
 Every client has the same prompts and the same concurrency; the provider, Ray's own processes and the client share the
-machine. The figures are those between the first call and the last; imports are not in them.
+machine. Figures are measured from the first call to the last, without imports.
 """
 
 from itertools import product

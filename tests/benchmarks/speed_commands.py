@@ -1,6 +1,6 @@
-"""The cost of commands in seconds of CPU and of the clock, beside `python -c "import prefect"` of the same run.
+"""The cost of commands in seconds of CPU and wall time, beside `python -c "import prefect"` in the same run.
 
-A scripted provider responds at once. *First call* is the moment at which it got the first request of a run.
+A scripted provider responds at once. *First call* is the time until it gets the first request.
 """
 
 import os
@@ -26,7 +26,7 @@ STAGES = ("ingest", "assemble", "sample", "judge", "aggregate", "select-hard", "
 
 @dataclass
 class Cost:
-    """Seconds of CPU and of the clock, and those after which the first request arrived; None without one."""
+    """Seconds of CPU, of wall time, and until the first request arrived; None without one."""
 
     cpu_s: float
     wall_s: float
@@ -34,8 +34,8 @@ class Cost:
 
 
 def cost_of(command: Sequence[str | Path], folder: Path, server: FaultServer | None = None, **more: str) -> Cost:
-    """Run a command to its end, and measure it with all that it starts."""
-    # As of somebody who has configured no Prefect server and whose Python keeps bytecode, as it does by default.
+    """Run a command to its end; measure it with all processes that it starts."""
+    # The environment of a user without a Prefect server, whose Python keeps bytecode, which is the default.
     left_out = ("PREFECT_", "PYTHONDONTWRITEBYTECODE")
     own = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     own |= {"PREFECT_HOME": str(folder / "prefect"), "LITELLM_LOCAL_MODEL_COST_MAP": "True"} | more
@@ -57,9 +57,9 @@ def configured(folder: Path, server: FaultServer, *labels: str) -> None:
 
 
 def measured(folder: Path) -> dict[str, Cost]:
-    """Every command in its situations, by name."""
+    """The cost of each command in each situation, by name."""
     for name in LIBRARIES:
-        cost_of([sys.executable, "-c", name], folder)  # leaves its bytecode
+        cost_of([sys.executable, "-c", name], folder)  # so that its bytecode exists
     costs = {name: cost_of([sys.executable, "-c", name], folder) for name in LIBRARIES}
     with FaultServer() as server:
         configured(folder, server, "a")

@@ -1,7 +1,7 @@
-"""The report at full size: building it, building it again, after a night of one model; its size.
+"""The report at full size: its size, and the cost to build it, to build it again, and to build it after another night.
 
-What building takes stands beside a plain copy of the same rows to compressed JSON by DuckDB. The texts are made-up
-words: they compress worse than what people read.
+The cost is compared with that of a plain copy of the same rows to compressed JSON by DuckDB. The texts are made-up
+words, which compress worse than real texts.
 """
 
 import tempfile
@@ -44,7 +44,7 @@ def fill(folder: Path, size: Size) -> None:
 
 
 def one_night_more(folder: Path, size: Size) -> None:
-    """Sample one model anew, and publish it."""
+    """Add a new sampling of one model, and publish it."""
     night = f"night-{len(Warehouse(folder).store.parts('responses')):03d}"
     add_night(Warehouse(folder), size, "model-00", night)
     aggregate(job_of(folder))

@@ -1,6 +1,6 @@
-"""Publishing, aggregating and asking at full size: 20 models x 3 trials x 19,356 criteria a night, and many nights.
+"""Publishing, aggregating and querying at full size: 20 models x 3 trials x 19,356 criteria a night, and many nights.
 
-The figures of the warehouse stand beside those of a bare DuckDB file that holds the same rows and nothing else.
+The warehouse is compared with a bare DuckDB file that has the same rows and nothing else.
 """
 
 import statistics
@@ -83,7 +83,7 @@ def bare_copy(folder: Path) -> float:
 
 
 def median_ms(database: Path, query: str, *parameters: Any) -> float:
-    """The median of some runs in milliseconds, each on a connection of its own, as a person's is."""
+    """The median of some runs in milliseconds, each on a new connection, as when a person starts a query."""
     figures = []
     for _ in range(5):
         with duckdb.connect(str(database), read_only=True) as connection:
@@ -94,7 +94,7 @@ def median_ms(database: Path, query: str, *parameters: Any) -> float:
 
 
 def queries(folder: Path) -> list[tuple[str, float, float | None]]:
-    """Milliseconds on the published database, and of the same or an equal question on the bare file."""
+    """Name of a query, its milliseconds on the published database, and those of an equivalent one on the bare file."""
     published, bare = Warehouse(folder).database, folder / "bare.duckdb"
     with duckdb.connect(str(published), read_only=True) as connection:
         (verdict,) = connection.execute("select verdict_id from verdicts limit 1 offset 500000").fetchone() or ("",)

@@ -1,8 +1,8 @@
-"""The share of wrong decisions of stopping, its savings, and the bias of its estimates.
+"""Stopping: the share of wrong decisions, the savings, and the bias of estimates.
 
 Differences of tasks are made up in several shapes, or real (`--real`: a folder with real verdicts). Each family of
-comparisons is looked at after every block until the last task, and counts as wrong if any look at any of its
-comparisons decides wrongly; what is decided first does not hide what would be decided later.
+comparisons is looked at after every block until the last task, even if it is settled before, and counts as wrong if any
+look at any of its comparisons decides wrongly.
 """
 
 import json
@@ -30,7 +30,7 @@ def _sparse(share: float, values: Callable[[Dice, tuple[int, ...]], Floats]) -> 
 
 
 def _bounded(dice: Dice, shape: tuple[int, ...]) -> Floats:
-    """Scores of two models between 0 and 1 whose responses meet most criteria."""
+    """Differences of scores between 0 and 1 of two models whose responses meet most criteria."""
     return dice.beta(2.0, 0.7, shape) - dice.beta(2.0, 0.7, shape)
 
 
@@ -46,11 +46,11 @@ WORLDS: dict[str, Draw] = {
     "10 % differ, exponential": _sparse(0.10, lambda dice, shape: 0.3 * (dice.exponential(1.0, shape) - 1.0)),
     "lognormal": lambda dice, shape: 0.1 * (dice.lognormal(0.0, 1.0, shape) - np.exp(0.5)),
 }  # fmt: skip
-"""World -> differences of tasks with mean 0; the last four are skewed, as no model beside itself is."""
+"""World -> differences of tasks with mean 0; the last four are skewed, which a model compared with itself never is."""
 
 
 def _jumps(share: float, size: float, spread: float, mean: float = 0.0) -> Draw:
-    """A share of the tasks differs by so much on one side, the others around a value that gives the mean."""
+    """A share of the tasks differs by about `size`; the others vary around the value that gives the mean."""
     return lambda dice, shape: dice.normal(mean - share * size, spread, shape) + size * (dice.random(shape) < share)
 
 
@@ -62,7 +62,7 @@ MIXTURES: dict[str, Draw] = {
     "10 % differ by -0.5, others little": _jumps(0.10, -0.5, 0.05),
     "4 % differ by 0.7, others more": _jumps(0.04, 0.7, 0.10),
 }
-"""World -> differences with mean 0: before the first large ones come, the others look like a small, sure difference."""
+"""World -> differences with mean 0: until the first large one, the others look like a small, certain difference."""
 
 BORDER: dict[str, Draw] = {
     "normal": lambda dice, shape: dice.normal(LEAST, 0.05, shape),
@@ -73,18 +73,18 @@ BORDER: dict[str, Draw] = {
     "skewed to the left": lambda dice, shape: LEAST + 0.05 * (1.0 - dice.exponential(1.0, shape)),
     "3 % differ by 0.67, others hardly": _jumps(0.03, 0.67, 0.02, LEAST),
 }
-"""World -> differences with mean 0.02, the smallest that are not within 0.02: there `equal` is wrong most often."""
+"""World -> differences with mean 0.02, the border of `equal`: there `equal` is wrong most often."""
 
 RARE: dict[str, Draw] = {
     "3 % differ by 1, others little": _jumps(0.03, 1.0, 0.05),
     "5 % differ by 1, others little": _jumps(0.05, 1.0, 0.05),
     "lognormal, sigma 1.5": lambda dice, shape: 0.1 * (dice.lognormal(0.0, 1.5, shape) - np.exp(1.125)),
 }
-"""World -> differences with mean 0 whose rare ones are larger than the rule allows for: it is no world of the rule."""
+"""World -> differences with mean 0 that violate the rule's assumptions: the rare ones are too large."""
 
 
 def rule(n_tasks: int, n_comparisons: int = 1, block: int = BLOCK) -> Rule:
-    """The rule of one of so many comparisons."""
+    """The rule of one of `n_comparisons` comparisons."""
     return Rule("different", alpha_of_each(ALPHA, n_comparisons), LEAST, block_ends(n_tasks, block))
 
 
@@ -101,7 +101,7 @@ def false_share(
 
 
 def _ever(sample: Floats, of_each: Rule) -> tuple[Floats, Floats]:
-    """Return which comparisons any look calls different, and which any look calls equal."""
+    """For each comparison: whether any look calls it different, and whether any look calls it equal."""
     differs, equals = (np.zeros(sample.shape[1], dtype=np.bool_) for _ in range(2))
     for end in of_each.ends:
         low, high = of_each.ends_at(sample[:end]).T
@@ -122,7 +122,7 @@ def models_beside_each_other(n_models: int, n_tasks: int, families: int, seed: i
 
 
 def tasks_until_decision(sample: Floats, of_each: Rule) -> tuple[Floats, Floats, Floats]:
-    """After how many tasks each comparison is settled, whether as different, and whether as equal."""
+    """For each comparison: the number of tasks until it is settled, whether as different, and whether as equal."""
     tasks = np.full(sample.shape[1], of_each.ends[-1])
     decided = np.zeros(sample.shape[1], dtype=np.int64)
     for end in of_each.ends:
@@ -134,7 +134,7 @@ def tasks_until_decision(sample: Floats, of_each: Rule) -> tuple[Floats, Floats,
 
 
 def bias(true: float, n_tasks: int, replications: int, seed: int) -> dict[str, tuple[float, float]]:
-    """Mean error of what is reported of two models after stopping, each with its standard error."""
+    """Mean error of each figure that is reported of two models after stopping, with its standard error."""
     dice, of_each = np.random.default_rng(seed), rule(n_tasks)
     errors_of: dict[str, list[float]] = {"difference": [], "unbiased difference": [], "score": [], "unbiased score": []}
     for _ in range(replications):
@@ -151,7 +151,7 @@ def bias(true: float, n_tasks: int, replications: int, seed: int) -> dict[str, t
 
 
 def bias_of_three(n_tasks: int, replications: int, seed: int) -> tuple[float, float, float, float]:
-    """Mean error of a model's score that is compared with two others, plain and given its last comparison alone."""
+    """Mean error of the score of a model compared with two others: plain, and unbiased given its last comparison."""
     dice, of_each = np.random.default_rng(seed), rule(n_tasks, 3)
     true, errors = np.array([0.58, 0.50, 0.52]), []
     for _ in range(replications):

@@ -1,7 +1,7 @@
 """A made-up warehouse of any size: 1,100 tasks with 19,356 criteria, models x trials x nights of verdicts.
 
-The parts are written by DuckDB, which takes seconds where making the rows one by one in Python takes minutes. They
-carry the contracts' columns and types, and the published file is made of them by the project's own publishing.
+DuckDB writes the parts in seconds; making the rows one by one in Python would take minutes. They have the contracts'
+columns and types, and the project's own code publishes them.
 """
 
 import hashlib
@@ -21,15 +21,15 @@ FIELDS = {"Finance": ("finance", 600, 10_264), "Legal": ("legal", 500, 9_092)}
 """Field -> split, tasks and criteria, as in the paper's table 1."""
 _SQL_TYPES = {"string": "varchar", "int64": "bigint", "double": "double", "bool": "boolean"}
 REVISION = "0" * 40
-"""A commit, so that a job that names it needs no hub to know what it is."""
+"""A full commit hash, so that a job with it does not ask the hub for one."""
 
 
 @dataclass(frozen=True)
 class Size:
     """The size of the data: every model responds to every task in every trial of every vintage, and all is judged.
 
-    With `response_words` and `explanation_words` the texts are Markdown and sentences of so many made-up words, each
-    text another one; without, they are short and much alike.
+    With `response_words` and `explanation_words`, responses are Markdown and explanations are sentences of this many
+    made-up words, and all texts differ; without, texts are short and much alike.
     """
 
     models: int = 20
@@ -61,7 +61,7 @@ def fill(warehouse: Warehouse, size: Size) -> None:
 
 
 def add_night(warehouse: Warehouse, size: Size, model: str, night: str) -> None:
-    """Write the parts of one model's responses of one more night, judged like the others; nothing is published yet."""
+    """Write the parts of another night: one model's responses, judged like the others; nothing is published yet."""
     with duckdb.connect() as connection:
         _tasks(connection)
         responses(connection, warehouse, size, model, night)
@@ -75,7 +75,7 @@ def _series(size: Size) -> Iterator[tuple[str, str]]:
 
 
 def _tasks(connection: duckdb.DuckDBPyConnection) -> None:
-    """Tasks and criteria, with a difficulty each that the verdicts depend on."""
+    """Make the tasks and criteria, each with a difficulty that the verdicts depend on."""
     fields = " union all ".join(
         f"select '{field}' as field, '{split}' as split, {tasks} as n_tasks, {criteria} as n_all"
         for field, (split, tasks, criteria) in FIELDS.items()
@@ -129,7 +129,7 @@ def _prompts(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: 
 
 
 def _prose(key: str, n_words: int, is_markdown: bool = False) -> str:
-    """SQL for a text of so many words, drawn from some thousand, that is another one for each key."""
+    """SQL for a text of `n_words` words from a vocabulary of 4,000; each key has another text."""
     word = f"substr(md5((hash({key}, i) % 4000)::varchar), 1, 2 + (hash({key}, i) % 9)::int)"
     if is_markdown:
         word = f"""case when i % 90 = 0 then chr(10) || chr(10) || '## ' || {word} || chr(10) || chr(10)
@@ -140,7 +140,7 @@ def _prose(key: str, n_words: int, is_markdown: bool = False) -> str:
 def responses(
     connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: Size, model: str, vintage: str
 ) -> None:
-    """Write the responses of a model in a vintage to `made_tasks`, and their verdicts by `made_criteria`."""
+    """Write a model's responses in a vintage to the tasks in `made_tasks`, and the verdicts on `made_criteria`."""
     skill = 0.25 + 0.5 * int(model[-2:]) / max(size.models, 1)
     text = "repeat(md5(task_id) || ' words of a response ', 40)"
     if size.response_words:
@@ -202,7 +202,7 @@ def _other(column: str) -> str:
 
 
 def synthetic_warehouse(folder: Path, size: Size) -> Warehouse:
-    """A filled warehouse in a folder, as it stands if it is there already."""
+    """A filled warehouse in a folder; an existing one is used as it is."""
     warehouse = Warehouse(folder)
     if not (folder / "filled").exists():
         fill(warehouse, size)

@@ -1,7 +1,7 @@
 """Detection of planted weaknesses, and false confirmations without a planted one.
 
 All phrases and verdicts are made up. A task has criteria of several topics, each topic belongs to an area, and a phrase
-has words of both and of neither.
+has words of its topic, of its area, and of neither.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,8 +40,8 @@ class Rubrics:
 def rubrics(seed: int, n_tasks: int = 200, *, evenness: float = 3.0, loyalty: float = 0.3) -> Rubrics:
     """Made-up rubrics of 10 to 20 criteria a task.
 
-    A task's criteria are half of one area, half of any. The topics' sizes are the less equal the smaller `evenness`. A
-    topic has a category of its own, which its criteria carry with a chance of `loyalty`, and any one otherwise.
+    About half of a task's criteria are of one area, the others of any. The smaller `evenness`, the more unequal the
+    topics' sizes. A criterion has the category of its topic with probability `loyalty`, else any category.
     """
     dice = np.random.default_rng([1, seed])
     shares = dice.dirichlet(np.full(TOPICS, evenness))
@@ -59,7 +59,7 @@ def rubrics(seed: int, n_tasks: int = 200, *, evenness: float = 3.0, loyalty: fl
 
 
 def phrase(dice: np.random.Generator, topic: int) -> str:
-    """Three words of the topic, two of its area, three of none."""
+    """Three words of the topic, two of its area, three of neither."""
     words = [f"topic{topic}word{dice.integers(6)}" for _ in range(3)]
     words += [f"area{topic % AREAS}word{dice.integers(6)}" for _ in range(2)]
     return " ".join([*words, *(f"word{dice.integers(40)}" for _ in range(3))])
@@ -92,14 +92,14 @@ def shuffled(tree: Tree, seed: int) -> Tree:
 
 
 def sums_of(tree: Tree, tasks: np.ndarray, weights: Floats, right: Floats, n_tasks: int) -> rules.TaskSums:
-    """A model's criteria by task and leaf."""
+    """The sums of a model's criteria by task and leaf."""
     leaves = [node for node in range(len(tree.parents)) if node not in set(tree.parents)]
     columns = np.searchsorted(leaves, tree.leaves)
     return rules.task_sums(right, weights, tasks, columns, (n_tasks, len(leaves)))
 
 
 def contrasts(tree: Tree, tasks: np.ndarray, weights: Floats, right: Floats) -> list[rules.Contrast]:
-    """The first model beside its other criteria and beside each other model, on what both have decided."""
+    """The first model compared with its other criteria, and with each other model on the criteria decided for both."""
     n_tasks = int(tasks.max()) + 1
     world = [rules.Contrast(sums_of(tree, tasks, weights, right[0], n_tasks))]
     for other in right[1:]:
@@ -118,12 +118,12 @@ def weaknesses(tree: Tree, compared: list[rules.Contrast], alpha: float = rules.
 
 
 def for_finding(n_tasks: int) -> np.ndarray:
-    """Return which tasks weaknesses are found on."""
+    """Return a mask of the tasks that weaknesses are found on."""
     return np.array([rules.is_for_selection(f"task {index}") for index in range(n_tasks)])
 
 
 def marked(tree: Tree, candidates: list[list[rules.Weakness]]) -> np.ndarray:
-    """Return which criteria lie under a confirmed node."""
+    """Return a mask of the criteria under a confirmed node."""
     is_marked = np.zeros(len(tree.leaves), dtype=bool)
     for each in (each for some in candidates for each in some if each.is_confirmed):
         is_marked[tree.members(each.candidate.node)] = True
@@ -131,13 +131,13 @@ def marked(tree: Tree, candidates: list[list[rules.Weakness]]) -> np.ndarray:
 
 
 def f1(truth: np.ndarray, marks: np.ndarray) -> float:
-    """F1 of marked criteria; 0 where nothing right is marked."""
+    """F1 of the marked criteria; 0 if none of them is right."""
     return float(2 * (truth & marks).sum() / (truth.sum() + marks.sum()))
 
 
 @dataclass(frozen=True)
 class Planting:
-    """The planted weaknesses: a number of topics, or a whole area, in rubrics of a kind."""
+    """Planted weaknesses, in a number of topics or in a whole area, and the kind of rubrics."""
 
     n_tasks: int = 200
     n_topics: int = 1
@@ -147,12 +147,12 @@ class Planting:
     loyalty: float = 0.3
 
     def world(self, seed: int) -> tuple[Rubrics, np.ndarray]:
-        """Rubrics and which criteria are lowered."""
+        """The rubrics, and a mask of the criteria that are lowered."""
         world = rubrics(seed, self.n_tasks, evenness=self.evenness, loyalty=self.loyalty)
         dice = np.random.default_rng([4, seed])
         if self.is_area:
             return world, world.topics % AREAS == dice.integers(AREAS)
-        # A topic that no task has cannot be found by anyone.
+        # A topic with few criteria could not be found.
         there = [topic for topic in range(TOPICS) if (world.topics == topic).sum() >= 40]
         return world, np.isin(world.topics, dice.choice(there, size=self.n_topics, replace=False))
 
@@ -168,9 +168,9 @@ FALSE = "false, %"
 
 
 def planted_scores(planting: Planting, seed: int) -> dict[str, float]:
-    """F1 of what is confirmed of one seed, by tree; and whether a topic that is not lowered was confirmed, times 100.
+    """F1 of the confirmed nodes, by tree; under `FALSE`, 100 if a node without lowered criteria was confirmed.
 
-    The last is of the tree of the true topics.
+    `FALSE` is for the tree of the true topics.
     """
     world, lowered = planting.world(seed)
     right = rules.handled_rightly(verdicts(seed, world, lowered, planting.by), world.weights)
@@ -187,7 +187,7 @@ def planted_scores(planting: Planting, seed: int) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Null:
-    """A world in which no model is weaker anywhere: how rightly criteria are handled does not depend on the topic."""
+    """A world in which no model has a weakness: handling a criterion rightly does not depend on its topic."""
 
     right: Callable[[np.random.Generator, Rubrics, int], Floats]
     n_tasks: int = 200
@@ -201,7 +201,7 @@ class Null:
 
 
 def by_topic(topics: np.ndarray) -> Tree:
-    """The tree of areas, topics in them, and halves of topics by the order of criteria."""
+    """The tree of areas, their topics, and two halves of each topic: every second criterion."""
     parents = [-1, *(0 for _ in range(AREAS)), *(1 + topic % AREAS for topic in range(TOPICS))]
     parents += [1 + AREAS + half // 2 for half in range(2 * TOPICS)]
     leaves = 1 + AREAS + TOPICS + 2 * topics + np.arange(len(topics)) % 2
@@ -209,13 +209,13 @@ def by_topic(topics: np.ndarray) -> Tree:
 
 
 def chances(dice: np.random.Generator, world: Rubrics, n_models: int, first: float, second: float) -> Floats:
-    """Verdicts with a chance of each task, from a beta distribution, the same for all models."""
+    """Verdicts with a chance by task, from a beta distribution, the same for all models."""
     chance = dice.beta(first, second, size=world.n_tasks)[world.tasks]
     return (dice.random((n_models, len(world.tasks))) < chance).astype(np.float64)
 
 
 def alike_by_topic(dice: np.random.Generator, world: Rubrics, n_models: int) -> Floats:
-    """Three of four criteria of a topic in a task are handled alike."""
+    """Three quarters of a topic's criteria in a task are handled alike."""
     several = dice.random((n_models, world.n_tasks, TOPICS)) < 0.5
     same = several[:, world.tasks, world.topics]
     single = dice.random((n_models, len(world.tasks))) < 0.5
@@ -236,7 +236,7 @@ def sparse(dice: np.random.Generator, world: Rubrics, n_models: int) -> Floats:
 
 
 def undecided(dice: np.random.Generator, world: Rubrics, n_models: int) -> Floats:
-    """A third of the verdicts are missing, more of some topics."""
+    """A third of the verdicts are missing, more in some topics."""
     values = chances(dice, world, n_models, 2, 2)
     values[dice.random(values.shape) < 0.05 + 0.55 * (world.topics % 2)] = np.nan
     return values
@@ -257,10 +257,10 @@ NULLS = {
 
 
 def null_shares(world: Null, seeds: range) -> tuple[float, ...]:
-    """Return shares of the seeds in %: something is found; confirmed; confirmed by one half, of few nodes and of all.
+    """Return the % of seeds with a candidate, a confirmed one, and one in the confirming half: of few nodes, of all.
 
-    The last two look at the confirming half only, with all of few nodes, or all nodes, as candidates: it must hold by
-    itself, however candidates were found.
+    For the last two, a few nodes or all nodes are candidates: the confirming half must be valid however candidates were
+    found.
     """
     counts = np.zeros(4)
     for seed in seeds:
@@ -271,7 +271,7 @@ def null_shares(world: Null, seeds: range) -> tuple[float, ...]:
 
 
 def one_half(tree: Tree, compared: list[rules.Contrast], seed: int) -> Iterator[bool]:
-    """Yield whether one half of the tasks shows anything: of three topics and the rest, and of the whole tree."""
+    """Yield whether the confirming half shows a weakness: among three topics and the rest, then in the whole tree."""
     alpha = rules.ALPHA / len(compared)  # Bonferroni's correction for the contrasts
     halves = [each.of_tasks(~for_finding(len(each.model.right))) for each in compared]
     topics = np.random.default_rng([6, seed]).choice(TOPICS, 3, replace=False)
@@ -282,7 +282,7 @@ def one_half(tree: Tree, compared: list[rules.Contrast], seed: int) -> Iterator[
 
 
 def joined(contrast: rules.Contrast, which: np.ndarray) -> rules.Contrast:
-    """A contrast with its leaves put together into others."""
+    """A contrast whose leaves are merged into fewer ones."""
     into = (which[:, None] == np.arange(which.max() + 1)).astype(np.float64)
     sides = (each and rules.TaskSums(each.right @ into, each.decided @ into, each.squares @ into, each.spread)
              for each in (contrast.model, contrast.other))  # fmt: skip

@@ -1,4 +1,4 @@
-"""The runner: the rows that fail are named, and what could not be evaluated is never taken for a pass."""
+"""The runner: it names the rows that fail, and an expectation that could not be evaluated never passes."""
 
 from typing import Any
 

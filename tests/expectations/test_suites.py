@@ -1,4 +1,4 @@
-"""Declared expectations: names that people configure, bounds that fit, and checks of a benchmark's own."""
+"""Declared expectations: names that people configure, documented bounds, and a benchmark's own checks."""
 
 from collections import defaultdict
 from inspect import signature
@@ -19,7 +19,7 @@ NAMES = {
     "unique_criterion_id", "unique_task_id", "verdict_count", "verdict_has_criterion", "verdict_has_response",
     "verdict_value", "weight_class_known", "weight_in_band", "weight_range",
 }  # fmt: skip
-"""Configurations name them, so none may be renamed."""
+"""Names of checks; configurations use them, so none may be renamed."""
 OWN = {
     "table": "criteria", "expectation": "ExpectColumnValueLengthsToBeBetween", "meaning": "a title is short",
     "severity": "warning", "column": "title", "max_value": 9,

@@ -1,4 +1,4 @@
-"""A server that responds to every request in one way, on any path, and keeps a record of it: no provider at all."""
+"""A server that is no provider: it responds to every request in the same way, on any path, and records it."""
 
 import json
 import ssl
@@ -12,7 +12,7 @@ from typing import Any, Self
 
 @dataclass
 class Seen:
-    """A request as it came, and how many bytes of its response the client read."""
+    """A request as received, and the number of bytes of its response that were sent."""
 
     method: str
     path: str
@@ -22,13 +22,13 @@ class Seen:
 
     @property
     def json(self) -> Any:
-        """The body as a document."""
+        """The parsed JSON body."""
         return json.loads(self.body)
 
 
 @dataclass(frozen=True)
 class Plain:
-    """A response: its body is sent piece by piece, as long as the client takes it, without a length in front."""
+    """A response: its body is sent piece by piece, as long as the client reads, without a content length."""
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Plain:
 
 
 class AnyServer:
-    """The server, from a thread of its own, on an address of this machine."""
+    """The server, in a thread of its own, on an address of this machine."""
 
     def __init__(
         self, http_response: Plain | Callable[[Seen], Plain], host: str = "127.0.0.1", tls: ssl.SSLContext | None = None
@@ -80,6 +80,6 @@ class AnyServer:
             do_GET = do_POST = do_HEAD = _serve  # noqa: N815 - their names are the library's
 
             def log_message(self, *_: Any) -> None:
-                """Nothing is said."""
+                """Log nothing."""
 
         return Handler

@@ -1,4 +1,4 @@
-"""Batches: many requests in one file, processed together some time later; the endpoints for files come with them."""
+"""Batches: many requests in one file, processed later; and the endpoints for their files."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class StoredFile:
-    """A file that was sent or made."""
+    """A file that a client uploaded or the server wrote."""
 
     id: str
     name: str
@@ -60,7 +60,7 @@ class RequestResult:
 
 
 def result_of(custom_id: str, entry: Entry, endpoint: str, behaviour: Behaviour) -> RequestResult:
-    """Return the result of a processed request. A response that would be cut is none; delays do not count."""
+    """Return the result of a processed request. A response that would be cut off is an error; delays are ignored."""
     flaw = flaw_of(entry.request, CONVERSATION[endpoint])
     reply = failed(400, flaw, kind="invalid_request_error") if flaw else behaviour(entry.request, entry.number)
     if reply.cuts_connection or reply.cuts_body:
@@ -93,7 +93,7 @@ _AS_A_WHOLE = {"code": "token_limit_exceeded", "message": "Enqueued token limit 
 
 @dataclass
 class Batch:
-    """A batch: what was asked for, how far it is, where its results are."""
+    """A batch: its request, its progress, and its result files."""
 
     id: str
     request: dict[str, Any]
@@ -126,7 +126,7 @@ class Batches:
     """All batches, and the endpoints for them and their files."""
 
     def __init__(self, server: "FaultServer") -> None:
-        """Follow the settings of a server, which may change at any time, and keep its book."""
+        """Use the settings of a server, which may change at any time, and its book."""
         self._server = server
         self._files: dict[str, StoredFile] = {}
         self._batches: dict[str, Batch] = {}
@@ -206,10 +206,10 @@ class Batches:
                 results.append(_result(custom_id, entry, None, _NO_RESPONSE))
             self._server.close(entry, in_batch=True)
             if index % 50 == 49:
-                await asyncio.sleep(0)  # others are served meanwhile
+                await asyncio.sleep(0)  # lets other requests be served
         if end == "failed":
             batch.errors = [_AS_A_WHOLE]
-        else:  # their order is not that of the requests
+        else:  # not in the order of the requests
             results.sort(key=lambda result: result.entry.digest)
             good, bad = ([each for each in results if each.is_good == is_good] for is_good in (True, False))
             batch.completed, batch.failed = len(good), len(bad)

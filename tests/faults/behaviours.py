@@ -1,4 +1,4 @@
-"""Requests of clients, responses of the provider, faults of a seed, and the book of all calls."""
+"""Requests of clients, responses of the provider, seeded faults, and the book of all requests."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 class BookedRequest(Request):
-    """A request as it arrived, with the digest of its content worked out once."""
+    """A request as it arrived, with the digest of its content computed once."""
 
     __slots__ = ("digest",)
 
@@ -58,12 +58,12 @@ def prompt_of(request: Request) -> str:
 
 
 def prompt_tokens_of(request: Request) -> int:
-    """The words of all messages, which is what this provider calls tokens."""
+    """The number of words of all messages: a word is a token of this provider."""
     return sum(len(text_of(message).split()) for message in messages_of(request))
 
 
 def flaw_of(request: object, field: str) -> str | None:
-    """Return the flaw of a request that no provider would accept; `field` must hold the conversation."""
+    """Return why no provider would accept a request, or None; `field` must hold the conversation."""
     if not isinstance(request, dict):
         return "The body is not a JSON object."
     if not isinstance(request.get("model"), str):
@@ -89,13 +89,13 @@ class HttpResponse:
     choices: int = 1
     refusal: str | None = None
     delay_s: float = 0.0
-    """How long nothing at all is sent."""
+    """How long nothing is sent."""
     model: str | None = None
-    """The model that says it served; without one, the requested model at a date."""
+    """The name of the model that served; if None, the requested model with a date."""
     cuts_connection: bool = False
     """The connection is closed without a response."""
     raw: bytes | None = None
-    """Sent instead of any body that would be made, whatever the status."""
+    """Sent as the body instead of any other, whatever the status."""
     body_delay_s: float = 0.0
     """How long the response pauses after its headers and half of its body."""
     cuts_body: bool = False
@@ -103,13 +103,13 @@ class HttpResponse:
     fingerprint: str | None = None
     """The `system_fingerprint`; without one, the field is left out."""
     usage: dict[str, Any] | Literal["counted"] | None = "counted"
-    """`counted`: from the words; a dict: sent as it is; None: left out."""
+    """`counted`: count the words; a dict: send it as it is; None: leave it out."""
     reasoning_tokens: int = 0
-    """Tokens that were thought, not said; they count as completion tokens."""
+    """Tokens of hidden reasoning; they count as completion tokens."""
     cached_tokens: int | None = None
-    """Prompt tokens that came out of a cache; without a number, half of them."""
+    """Prompt tokens that came from a cache; if None, half of the prompt tokens."""
     certainty: float = 0.75
-    """The probability of each token that is `true` or `false`, where probabilities are requested; others have 0.99."""
+    """The probability of each token `true` or `false`, if probabilities are requested; other tokens have 0.99."""
 
     @property
     def is_completion(self) -> bool:
@@ -118,7 +118,7 @@ class HttpResponse:
 
 
 Behaviour = Callable[[Request, int], HttpResponse]
-"""(request, number of earlier requests of the same content) -> response. It must not block: `HttpResponse.delay_s`."""
+"""(request, number of earlier requests with the same content) -> response. Must not block: `HttpResponse.delay_s`."""
 
 
 def is_judge_request(request: Request) -> bool:
@@ -127,7 +127,7 @@ def is_judge_request(request: Request) -> bool:
 
 
 def meets(prompt: str) -> bool:
-    """The verdict of the test judge: decided by the prompt alone, true for about half of all prompts."""
+    """The test judge's verdict: it depends on the prompt alone, and is true for about half of all prompts."""
     return hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()[0] % 2 == 0
 
 
@@ -140,12 +140,12 @@ def decision(prompt: str) -> dict[str, Any]:
 
 
 def probability_of(text: str, wording: str) -> float:
-    """The probability of the test's decision model: decided by the text and the wording alone, in steps of 1/64."""
+    """The test decision model's probability: it depends on the text and the wording alone, in steps of 1/63."""
     return hashlib.sha256(f"{text}|{wording}".encode(errors="surrogatepass")).digest()[0] // 4 / 63
 
 
 def decisions(request: Request) -> list[dict[str, Any]]:
-    """Return the given of the test's decision model, as `/v1/decisions` gives them."""
+    """Return the test decision model's decisions in the form of `/v1/decisions`."""
     questions, text = request["questions"], prompt_of(request)
     named = questions.items() if isinstance(questions, dict) else ((each["name"], each) for each in questions)
     given: list[dict[str, Any]] = []
@@ -164,7 +164,7 @@ def decisions(request: Request) -> list[dict[str, Any]]:
 
 
 def criteria_of(prompt: str) -> list[str]:
-    """The criteria that the prompt of a judge of groups lists."""
+    """The criteria that a judge's prompt for a group lists."""
     listed = re.findall(r"\n\[(\d{16}) criterion 1 of \d+\]\n", prompt)
     mark = rf"\[{listed[-1]} (?:criterion \d+ of \d+|end of the criteria)\]\n?" if listed else prompt
     return re.split(mark, prompt)[1:-1] if listed else []
@@ -207,7 +207,7 @@ def well_behaved(request: Request, _number: int) -> HttpResponse:
 
 
 def failed(status: int, message: str = "no", code: str | None = None, kind: str = "", **headers: str) -> HttpResponse:
-    """An error as OpenAI tells it; a header's name is written with underscores."""
+    """An error in OpenAI's format; names of headers are given with underscores."""
     error = {"message": message, "type": kind or f"error_{status}", "param": None, "code": code}
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return HttpResponse(status=status, error=error, headers=named)
@@ -224,14 +224,14 @@ FAULTS: dict[str, Callable[[HttpResponse], HttpResponse]] = {
     "not_json": lambda _: HttpResponse(raw=b"<html><body>502 Bad Gateway</body></html>"),
     "half_json": lambda _: HttpResponse(raw=b'{"id": "chatcmpl-test", "object": "chat.completion", "choi'),
 }
-"""Kind of fault -> what it makes of a good response. All of them may pass when the call is made again."""
+"""Kind of fault -> what replaces a good response. A retry may get past each of them."""
 
 
 def seeded_faults(seed: int, rate: float, *, then: Behaviour = well_behaved) -> Behaviour:
     """A behaviour that has a fault in about `rate` of all calls and otherwise responds as `then` does.
 
-    Which calls those are and which fault they get depends on the seed, the request and its number alone, so it is the
-    same in every run and in whatever order requests arrive. A call that is made again is decided anew.
+    Which calls have which fault depends on the seed, the request and its number alone, so it is the same in every run,
+    in whatever order requests arrive. A repeated call has another number, so its fault may differ.
     """
     chosen = list(FAULTS.values())
 
@@ -255,30 +255,30 @@ def slowed(delay_s: float, then: Behaviour) -> Behaviour:
 
 
 def _pseudorandom(purpose: str, seed: int, request: Request, number: int) -> float:
-    """A number strictly between 0 and 1, even over all calls, always the same for the same call."""
+    """A number between 0 and 1 (exclusive), uniform over all calls, and always the same for the same call."""
     digest = hashlib.sha256(f"{purpose}|{seed}|{digest_of(request)}|{number}".encode()).digest()
     return ((int.from_bytes(digest[:8]) >> 12) + 0.5) / 2**52
 
 
 @dataclass
 class Entry:
-    """A request and what became of it; the server's thread writes it, any thread may read it."""
+    """A request and its outcome; the server's thread writes it, any thread may read it."""
 
     number: int
-    """How many requests of the same content came before."""
+    """How many earlier requests had the same content."""
     path: str
     request: Request
     headers: dict[str, str]
     """By lower-case name."""
     digest: str
     arrived_at_s: float
-    """When the whole request was here; seconds of the monotonic clock, which all processes of a machine share."""
+    """When the whole request had arrived, in seconds of the monotonic clock, which all processes of a machine share."""
     responded_at_s: float | None = None
-    """When the server was through with it, whether that went well or not; None while it is in hand."""
+    """When the server finished the request, successfully or not; None until then."""
     status: int | None = None
     """The status that was sent; None when nothing was sent."""
     is_paid: bool = False
-    """A completion was made for it, so it is on the bill, even if nobody received it."""
+    """True if a completion was made, so that it is billed even if nobody received it."""
 
 
 @dataclass(eq=False)
@@ -292,7 +292,7 @@ class Book:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def enter(self, path: str, given: Request, headers: dict[str, str], *, in_batch: bool = False) -> Entry:
-        """A new entry for a request that just arrived. In a batch it is not in hand: nobody waits for its response."""
+        """Add a request that just arrived. One in a batch is not counted as in hand: nobody waits for its response."""
         request = BookedRequest(given)
         with self._lock:
             number = self._seen.get(request.digest, 0)
@@ -305,7 +305,7 @@ class Book:
         return entry
 
     def close(self, entry: Entry, *, in_batch: bool = False) -> None:
-        """Tell that the server is through with a request."""
+        """Record that the server has finished a request."""
         entry.responded_at_s = time.monotonic()
         with self._lock:
             if not in_batch:

@@ -1,4 +1,4 @@
-"""The shapes of OpenAI's responses, and how they go out over the socket: at once, in halves, or not to their end."""
+"""OpenAI's response formats, and how a body is sent over the socket: at once, in halves, or cut off."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ DECISIONS, SYSTEM_ONE = "/v1/decisions", "/v1/systemone"
 CONVERSATION = {
     CHAT: "messages", RESPONSES: "input", EMBEDDINGS: "input", DECISIONS: "questions", SYSTEM_ONE: "questions",
 }  # fmt: skip
-"""Path -> the field of a request that holds the conversation."""
+"""Path -> the field of a request with the conversation."""
 
 _DELTAS = 8
 _CREATED = 1
@@ -68,7 +68,7 @@ def _embeddings(request: Request, reply: HttpResponse) -> dict[str, Any]:
 
 
 def _decisions(path: str, request: Request, reply: HttpResponse) -> dict[str, Any]:
-    """The given in a reply's text, a list for `/v1/decisions`, as System One has them for the other path."""
+    """The decisions in a reply's text: a list for `/v1/decisions`, System One's format for the other path."""
     given = json.loads(reply.text or "[]")
     if path == SYSTEM_ONE and isinstance(given, list):
         given = {decision["name"]: _system_one(decision) for decision in given}
@@ -84,7 +84,7 @@ def _system_one(decision: dict[str, Any]) -> dict[str, Any]:
 
 
 def words_vector(text: str) -> list[float]:
-    """The vector of a text that the test provider makes."""
+    """The vector that the test provider makes of a text."""
     vector = [0.0] * 64
     for word in text.lower().split():
         vector[hashlib.sha256(word.encode()).digest()[0] % 64] += 1.0
@@ -92,7 +92,7 @@ def words_vector(text: str) -> list[float]:
 
 
 def error_json(message: str, kind: str = "invalid_request_error") -> dict[str, Any]:
-    """An error as OpenAI tells it."""
+    """An error in OpenAI's format."""
     return {"error": failed(400, message, kind=kind).error}
 
 
@@ -132,7 +132,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _events(request: Request, reply: HttpResponse) -> Iterator[dict[str, Any]]:
-    """The chunks of a streamed completion: role, text in pieces, reason of the end, and usage if it was asked for."""
+    """The chunks of a streamed completion: role, text in pieces, finish reason, and usage if requested."""
     wants_usage = bool((request.get("stream_options") or {}).get("include_usage"))
     head = _head(request, reply, "chat.completion.chunk")
     if wants_usage:
@@ -159,7 +159,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def _counts(request: Request, reply: HttpResponse) -> tuple[int, int, int]:
-    """Prompt tokens, those of them that were cached, completion tokens."""
+    """The numbers of prompt tokens, of cached ones among them, and of completion tokens."""
     prompt = prompt_tokens_of(request)
     cached = prompt // 2 if reply.cached_tokens is None else reply.cached_tokens
     return prompt, cached, len((reply.text or "").split()) + reply.reasoning_tokens
@@ -191,7 +191,7 @@ def _response(request: Request, reply: HttpResponse) -> dict[str, Any]:
 
 
 def _output(request: Request, reply: HttpResponse) -> list[dict[str, Any]]:
-    """A message for each choice; before the first, an item for the reasoning if there was any."""
+    """A message for each choice, after an item for the reasoning if there was any."""
     name = digest_of(request)[:24]
     status = "incomplete" if reply.finish_reason in _INCOMPLETE else "completed"
     content: list[dict[str, Any]] = []
@@ -229,14 +229,14 @@ async def send(
     headers = CIMultiDict({"Content-Type": content_type})
     headers.update(reply.headers)
     is_plain = not (reply.body_delay_s or reply.cuts_body) and content_type != EVENTS
-    if is_plain:  # headers and body go out in a single write, which is what makes the server fast
+    if is_plain:  # a single write for headers and body makes the server fast
         response: web.StreamResponse = web.Response(body=body, status=reply.status, headers=headers)
     else:
         response = web.StreamResponse(status=reply.status, headers=headers)
         if content_type != EVENTS:
             response.content_length = len(body)
     half = len(body) // 2
-    with contextlib.suppress(ConnectionError):  # the client gave up, as it does on a time-out
+    with contextlib.suppress(ConnectionError):  # the client gave up, for example on a timeout
         await response.prepare(http)
         if is_plain:
             await response.write_eof()
@@ -256,7 +256,7 @@ async def send_json(http: web.BaseRequest, content: Mapping[str, Any], status: i
 
 
 def cut(http: web.BaseRequest) -> web.Response:
-    """Close the connection without a response; what is returned is for the server alone, nobody receives it."""
+    """Close the connection without a response; nobody receives the returned one, but the server needs it."""
     if http.transport is not None:
         http.transport.abort()
     return web.Response()

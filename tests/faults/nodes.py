@@ -1,4 +1,4 @@
-"""A cluster of Ray on machines of a made-up network: namespaces on one bridge, each with an address of its own."""
+"""A Ray cluster on the machines of a simulated network: namespaces on one bridge, each with an address of its own."""
 
 import os
 import secrets
@@ -15,7 +15,7 @@ from tests.kit import until
 
 
 def why_no_network() -> str:
-    """Why there can be none here; empty: there can."""
+    """Return why no network can be made here; empty if it can."""
     if os.geteuid() != 0:
         return "network namespaces need root"
     if shutil.which("ip") is None:
@@ -27,7 +27,7 @@ def why_no_network() -> str:
 
 
 class Machine:
-    """A namespace: what runs in it sees the network from its address alone."""
+    """A network namespace: its processes see the network from its address only."""
 
     def __init__(self, bridge: str, number: int, network: str) -> None:
         self.name, self.address = _name(number), f"{network}.{number}"
@@ -40,36 +40,36 @@ class Machine:
             _ip("-n", self.name, "link", "set", device, "up")
 
     def command(self, *words: str | Path) -> Sequence[str | Path]:
-        """A command as it is run in this machine."""
+        """The command line that runs a command on this machine."""
         return ("ip", "netns", "exec", self.name, *words)
 
     def processes(self) -> list[int]:
-        """All that runs in it."""
+        """The processes on this machine."""
         return [int(pid) for pid in _ip("netns", "pids", self.name).split()]
 
     def signal(self, number: signal.Signals) -> None:
-        """Send all that runs in it a signal."""
+        """Send a signal to all its processes."""
         for pid in self.processes():
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 
     def kill(self) -> None:
-        """End all that runs in it at once, as a power cut does."""
+        """Kill all its processes at once, as a power cut does."""
         until(lambda: self.signal(signal.SIGKILL) or not self.processes(), within_s=30)
 
     def plug(self, *, is_in: bool) -> None:
-        """Plug its cable in, or pull it."""
+        """Connect or disconnect its cable."""
         _ip("link", "set", self._cable, "up" if is_in else "down")
 
     def close(self) -> None:
-        """End what runs in it, and take it away."""
+        """Kill its processes and delete it."""
         self.kill()
         _ip("netns", "delete", self.name)
 
 
 @contextmanager
 def network(n_machines: int) -> Iterator[tuple[str, list[Machine]]]:
-    """So many machines, and the address of this one, which all of them reach; they go with all that runs in them."""
+    """Some machines, and this one's address, which all of them reach; they and their processes end with the block."""
     bridge, prefix = _name("br"), f"10.77.{os.getpid() % 250}"
     machines: list[Machine] = []
     _ip("link", "add", bridge, "type", "bridge")
@@ -100,7 +100,7 @@ KEY = "HOSTED_VLLM_API_KEY"
 
 
 class RayNode:
-    """A node: its machine, and what Ray writes there. Every start of it has a key of its own, which tells its calls."""
+    """A node: its machine, and what Ray writes there. Every start has a key of its own, which identifies its calls."""
 
     def __init__(self, cluster: "RayCluster", number: int, machine: Machine) -> None:
         self.machine, self.name = machine, f"node{number}"
@@ -114,7 +114,7 @@ class RayNode:
         return self.keys[-1]
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Start Ray there, as `ray start --block`; it is the caller's matter when it is ready."""
+        """Start Ray there, as `ray start --block`, without waiting until it is ready."""
         self.keys.append(f"sk-planted-{self.name}-{len(self.keys)}-{secrets.token_hex(8)}")
         environment = {**self._cluster.environment(), KEY: self.key}
         head = ("--head", f"--port={_PORT}", "--include-dashboard=False")
@@ -128,7 +128,7 @@ class RayNode:
 
 
 class RayCluster:
-    """A head and workers, with a token of their own."""
+    """A head node and workers, with a token of their own."""
 
     def __init__(self, folder: Path, machines: list[Machine]) -> None:
         self.folder = folder
@@ -139,7 +139,7 @@ class RayCluster:
         self.address = f"{machines[0].address}:{_PORT}"
 
     def environment(self) -> Mapping[str, str]:
-        """The environment of whatever belongs to the cluster: the token's file, and no key."""
+        """The environment of the cluster's processes: with the token's file, without a key."""
         kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
         return {
             **kept, "RAY_AUTH_TOKEN_PATH": str(self.token_file), "RAY_AUTH_MODE": "token",
@@ -149,7 +149,7 @@ class RayCluster:
 
 @contextmanager
 def ray_cluster(n_nodes: int) -> Iterator[tuple[str, RayCluster]]:
-    """The machines of a cluster, on which Ray is not started yet, and the address of this one for servers."""
+    """The machines of a cluster, before Ray is started, and the address of this machine for servers."""
     folder = Path(tempfile.mkdtemp(prefix="rn-", dir="/tmp"))  # the path of a socket has 107 characters at most
     try:
         with network(n_nodes) as (address, machines):

@@ -12,7 +12,7 @@ from tests.faults.server import FaultServer
 
 def _serve(address: Connection, latency_s: float) -> None:
     server = FaultServer(slowed(latency_s, well_behaved))
-    gc.freeze()  # the libraries stay; the collector need not walk through them again and again
+    gc.freeze()  # spares the garbage collector the libraries, which stay in memory anyway
     asyncio.run(server.serve(lambda: address.send(server.api_base)))
 
 

@@ -26,7 +26,7 @@ _START_S = 30
 
 
 class FaultServer(Book):
-    """The server; `behaviour` makes the response to a request, given how many requests of the same content came before.
+    """The server; `behaviour` makes the response to a request, given how many earlier requests had the same content.
 
     As a context manager it serves from a thread of its own. The settings may be assigned at any time.
     """
@@ -35,15 +35,15 @@ class FaultServer(Book):
         super().__init__()
         self.behaviour = behaviour
         self.polls_until_done = 0
-        """How many times a batch is told to be in progress before it ends."""
+        """How many times a batch is reported as in progress before it ends."""
         self.batch_end: BatchEnd = "completed"
         """How batches end."""
         self.responses_before_end = 0
         """How many requests of a batch are processed before it expires."""
         self.written: Callable[[bytes, int], bytes] = lambda line, _number: line
-        """A line of a batch's results as it stands in the file, given its number there."""
+        """(line of a batch's results, its number) -> the line that is written to the file."""
         self.strikes: Callable[[str], int | None] = lambda _: None
-        """Given method and path of a request: the error that comes instead, 0 to do as asked but say nothing, None."""
+        """Method and path -> an error status to send instead; 0: process it but send no response; None: no fault."""
         self._batches = Batches(self)
         self._socket = socket.create_server((host, port), backlog=_BACKLOG)
         self._address: tuple[str, int] = self._socket.getsockname()
@@ -58,7 +58,7 @@ class FaultServer(Book):
 
     @property
     def book(self) -> list[Request]:
-        """The requests in order of arrival."""
+        """The content of the requests, in order of arrival."""
         return [entry.request for entry in self.entries]
 
     @property
@@ -90,7 +90,7 @@ class FaultServer(Book):
             self._thread.join()
 
     def stop(self) -> None:
-        """End serving, from any thread: nothing new is taken, what is in hand is dropped."""
+        """Stop serving, from any thread: nothing new is accepted, and requests in hand are dropped."""
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended already
                 self._loop.call_soon_threadsafe(self._ended.set)
@@ -125,7 +125,7 @@ class FaultServer(Book):
         path = http.path
         try:
             request = json.loads(await http.read())
-        except ConnectionError:  # the client went away in the middle of its request, which so never arrived
+        except ConnectionError:  # the client left in the middle of its request, so it never arrived
             return bodies.cut(http)
         except ValueError:
             request = None

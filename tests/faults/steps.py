@@ -40,7 +40,7 @@ for step in range(1, 300):
 
 
 def killed_at_every_step(imports: str, work: str, base: Path, folder: Path) -> list[Path]:
-    """Do some work in a `place`, once for every step of it, killed at that; the copy of the last came to its end."""
+    """Do some work in a `place` once for each of its steps, killed at that step; the last copy is finished."""
     script = _SCRIPT.format(imports=imports, work=work)
     done = subprocess.run(
         [sys.executable, "-c", script, base, folder], cwd=Path(__file__).parents[2], capture_output=True, text=True,

@@ -1,4 +1,4 @@
-"""The command as a person starts it, its configuration, and a Prefect server for the tests that run flows."""
+"""The command as a user starts it, its configuration, and a Prefect server for the tests that run flows."""
 
 import contextlib
 import io
@@ -24,7 +24,7 @@ from tests.kit import Patch, Printed, configure, endpoint, shared_folder
 PROJECT = Path(__file__).parents[2]
 PRBENCH = Path(sys.executable).with_name("prbench")
 N_TASKS, N_CRITERIA = 8, 98
-"""The sample that ships."""
+"""The shipped sample."""
 CONCURRENCY = 8
 
 
@@ -57,8 +57,8 @@ class Done:
 class Command:
     """The command `prbench` in a folder of its own.
 
-    Called, it runs in this process, which saves the imports of libraries (15 s each time); `start` starts a process of
-    its own, to be killed or watched.
+    A call runs it in this process, which saves the imports of libraries (15 s each time); `start` starts a separate
+    process, to be killed or watched.
     """
 
     folder: Path
@@ -89,7 +89,7 @@ class Command:
 
 
 class Run:
-    """The command `prbench` in this process, with the same options behind every call."""
+    """The command `prbench` in this process, with the same options at the end of every call."""
 
     def __init__(self, capsys: Printed, *where: str | Path) -> None:
         self._capsys = capsys
@@ -104,7 +104,7 @@ class Run:
         return self.err if code else self.out
 
     def refusal(self, *arguments: str | Path, code: int | tuple[int, ...] = 2) -> str:
-        """The one line in which it refuses, which is all that it may print."""
+        """Run a command that must fail with one line and no other output; return the line."""
         line = self(*arguments, code=code)
         assert ("", 1) == (self.out, line.count("\n")), line
         return line
@@ -134,7 +134,7 @@ def run_here(folder: Path, capsys: Printed) -> Run:
 
 @pytest.fixture(scope="session")
 def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
-    """A real Prefect server with a database of its own."""
+    """Start a real Prefect server with a database of its own."""
     home = tmp_path_factory.mktemp("prefect")
     with serving_prefect(home, shared_folder(tmp_path_factory)) as server:
         yield server

@@ -1,4 +1,4 @@
-"""A Prefect server for tests, as the project starts one, on a database that one of the test processes made for all."""
+"""A Prefect server for tests, started as the project starts one, with a copy of one database for all test processes."""
 
 import os
 import secrets
@@ -21,11 +21,11 @@ _DATABASE = "prefect.db"
 UNUSED = (
     "TRIGGERS", "EVENT_PERSISTER", "FOREMAN", "LATE_RUNS", "PAUSE_EXPIRATIONS", "REPOSSESSOR", "CLEANUP_RECONCILER",
 )  # fmt: skip
-"""Services that look every few seconds for what no test brings about; they take a fifth of the server's time."""
+"""Services that poll every few seconds for events that no test causes; they take a fifth of the server's time."""
 
 
 def take_database(shared: Path, home: Path) -> bool:
-    """Give a server the database that another one made at its first start, which takes 11 s of CPU, if there is one."""
+    """Copy the database of an earlier server, if any, which saves 11 s of CPU; return whether there was one."""
     if (shared / _DATABASE).exists():
         home.mkdir(exist_ok=True)
         shutil.copy(shared / _DATABASE, home / _DATABASE)
@@ -59,7 +59,7 @@ def serving_prefect(home: Path, shared: Path) -> Iterator[PrefectServer]:
 
 
 def browser(url: str, secret: str | None = None) -> httpx.Client:
-    """A client that talks to a server as its pages do: with the secret (the tests' own), and a token of its own."""
+    """A client that talks to a server as its pages do: with the secret (default: the tests') and its own token."""
     user, _, password = (secret or os.environ["PREFECT_API_AUTH_STRING"]).partition(":")
     client = httpx.Client(base_url=url, timeout=60, auth=(user, password))
     token = client.get("/csrf-token", params={"client": "tests"}).raise_for_status().json()["token"]
@@ -68,7 +68,7 @@ def browser(url: str, secret: str | None = None) -> httpx.Client:
 
 
 def artifacts_of(url: str, key: str, run_id: str) -> list[str]:
-    """The artifacts of a kind on the pages of a run."""
+    """The artifacts with a key that belong to a run."""
     wanted = {"artifacts": {"key": {"like_": key}}}
     listed = browser(url).post("/artifacts/filter", json=wanted).raise_for_status().json()
     return [each["data"] for each in listed if run_id in (each["description"] or "")]

@@ -50,7 +50,7 @@ def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(tmp_path:
 
     def looked_up() -> DataRevision:
         lookups.append(1)
-        sleep(0.05)  # long enough for all to come while the first one still looks
+        sleep(0.05)  # so that all threads arrive during the first lookup
         return DataRevision(name="x", revision=str(len(lookups)), splits=())
 
     job = job_of(tmp_path, f"{{source: {file}}}").looking_up(looked_up)

@@ -1,4 +1,4 @@
-"""A run from its lock to its row in `runs`, with work that is made up."""
+"""A run from its lock to its row in `runs`, with made-up work."""
 
 import shutil
 import subprocess
@@ -43,7 +43,7 @@ def test_ctrl_c_at_any_moment_of_a_run_interrupts_it(
 
     assert ("interrupted", 130, True) == (ended.outcome, ended.exit_code, ended.was_interrupted)
     assert 1 == capsys.readouterr().err.count("interrupted: finished work is kept")
-    # Before its row is written, a run has done nothing.
+    # A run has no effect before its row is written.
     assert recorded == (outcomes(tmp_path) if Warehouse(tmp_path).database.exists() else None)
 
 

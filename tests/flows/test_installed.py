@@ -23,7 +23,7 @@ PACKAGES = ("flows", "tasks", "sql", "expectations", "warehouse")
 
 @dataclass(frozen=True)
 class Installation:
-    """An environment with the wheel; the libraries are those of the environment that the tests run in."""
+    """An environment with the wheel; its libraries are those of the tests' environment."""
 
     wheel: Path
     environment: Path
@@ -35,7 +35,7 @@ class Installation:
         )  # fmt: skip
 
     def digests(self) -> Mapping[str, str]:
-        """Every file of the environment, and what is in it."""
+        """Every file of the environment, with a digest of its content."""
         files = [path for path in self.environment.rglob("*") if path.is_file()]
         return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
@@ -51,7 +51,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     python = installation.environment / "bin" / "python"
     install = [python, "-m", "pip", "install", "--no-deps", "--no-index", str(wheel)]
     subprocess.run(install, check=True, capture_output=True)
-    # The other environment's own `.pth` files, which lead to the checkout, are not looked at.
+    # Python ignores `.pth` files in that folder, which would lead to the checkout.
     (packages,) = installation.environment.glob("lib/python*/site-packages")
     (packages / "libraries.pth").write_text(sysconfig.get_path("purelib"))
     return installation

@@ -1,4 +1,4 @@
-"""The whole job as a person starts it: the real command, a real Prefect server, a real provider over a socket."""
+"""The full pipeline as a user starts it: the real command, a real Prefect server, a real provider over a socket."""
 
 import resource
 import signal
@@ -19,7 +19,7 @@ def test_every_cell_is_called_once_and_a_second_run_calls_nothing(command: Comma
     command.configure(**settings(provider))
     first = command.json("run", "--warehouse", "data")
     assert 2 * 2 * N_TASKS == len(provider.samples)
-    # Both trials have the same text here: one call makes the verdicts of both.
+    # Both trials have the same text here, so one call makes the verdicts of both.
     assert 2 * N_CRITERIA == len(provider.judge_requests)
     board = command.json("leaderboard", "--warehouse", "data")
     assert {"alpha": N_TASKS, "beta": N_TASKS} == {row["model"]: row["n_tasks"] for row in board}
@@ -33,7 +33,7 @@ def test_every_cell_is_called_once_and_a_second_run_calls_nothing(command: Comma
 
 def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command: Command) -> None:
     def faulty(request: Request, number: int) -> HttpResponse:
-        # One criterion in seven gets a reply that is no verdict, a few are refused.
+        # One criterion in seven gets a reply without a verdict, another one a refusal.
         odd = {0: HttpResponse("true"), 1: HttpResponse("no", finish_reason="content_filter")}
         digit = sum(map(ord, request["messages"][0]["content"])) % 7 if is_judge_request(request) else None
         return odd.get(digit, well_behaved(request, number))
@@ -90,7 +90,7 @@ def test_a_stopped_run_ends_soon_and_goes_on(command: Command, provider: FaultSe
     n_calls = len(provider.book)
     provider.behaviour = well_behaved
     command("run", "--warehouse", "data")
-    # A reply that had arrived and was not yet a row is in the ledger, and not called for again.
+    # A reply that arrived but had no row yet is in the ledger, so its call is not repeated.
     missing = 2 * N_CRITERIA - stored["v"]
     assert missing - CONCURRENCY <= len(provider.book) - n_calls <= missing
     runs = command.sql("select outcome, verdicts_made, calls from runs order by started_at")

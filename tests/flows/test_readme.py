@@ -1,4 +1,4 @@
-"""The README and the guide to the command: they show the actual output."""
+"""The README and the guide to the command: the output in them is the real one."""
 
 import re
 import shlex
@@ -18,7 +18,7 @@ GUIDE = (PROJECT / "flows" / "cli" / "guide.md").read_text(encoding="utf-8")
 
 
 def _console_blocks(document: str) -> list[tuple[list[str], str]]:
-    """The commands of a document that show their output, in order, each as arguments and what it prints."""
+    """The commands of a document that are shown with output, in order: arguments and output of each."""
     commands = []
     for block in re.findall(r"```console\n(.*?)```", document, re.DOTALL):
         for shown in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
@@ -30,7 +30,7 @@ def _console_blocks(document: str) -> list[tuple[list[str], str]]:
 @pytest.mark.slow
 def test_the_commands_of_the_readme_print_what_it_shows(command: Command) -> None:
     shutil.copytree(PROJECT / "warehouse" / "samples", command.folder / "warehouse" / "samples")
-    # Those of the guide follow in the same folder: it builds on what the README imports.
+    # The guide's commands need what the README's commands imported.
     for arguments, output in [*_console_blocks(README), *_console_blocks(GUIDE)]:
         assert ["uv", "run", "prbench"] == arguments[:3]
         done = command(*arguments[3:], "--warehouse", "data")
@@ -70,7 +70,7 @@ def test_every_command_of_the_guide_works_as_it_stands(command: Command, provide
     pinned, fresh = endpoint("pinned", provider.api_base), endpoint("fresh", provider.api_base, resample="nightly")
     judge = endpoint("judge", provider.api_base)
     command.configure(dataset={"source": "sample"}, models=[pinned, fresh], judges=[judge], drift={"verdicts": 10})
-    for line in (line for line in LINES if "prefect deployment run" not in line):  # `server/test_serve.py` has that
+    for line in (line for line in LINES if "prefect deployment run" not in line):  # tested in `server/test_serve.py`
         arguments = shlex.split(line, comments=True)
         assert ["uv", "run", "prbench"] == arguments[:3], line
         own = [] if "--warehouse" in arguments else ["--warehouse", "data"]

@@ -1,4 +1,4 @@
-"""The report as a run ends with it, and the command that writes and serves it."""
+"""The report at the end of a run, and the command that writes and serves it."""
 
 import re
 import shutil
@@ -31,7 +31,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def filled(warehouse: Path, tmp_path: Path) -> Command:
-    """The command beside a warehouse of its own, and a configuration that asks for the report."""
+    """The command in a folder with a warehouse of its own, and a configuration with the report enabled."""
     shutil.copytree(warehouse, tmp_path / "data")
     command = Command(tmp_path)
     command.configure(dataset={"source": "sample"}, report={"enabled": True})

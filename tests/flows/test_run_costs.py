@@ -14,7 +14,7 @@ from tests.kit import Printed, at, call_entry, job_on, recorded, row, rows_in, w
 from warehouse import Warehouse
 
 PAID: dict[tuple[str, str], list[float | None]] = {
-    # (purpose, model): what each of its calls cost, the discarded ones too
+    # (purpose, model): the cost of each of its calls, with discarded ones
     ("sample", "m"): [0.25, 0.5],
     ("judge", "j"): [0.125, 0.125, 0.25],
     ("drift", "j"): [2.5, 2.5],
@@ -24,7 +24,7 @@ TOTAL = 6.3125
 
 
 def called(job: Job, run_id: str, paid: dict[tuple[str, str], list[float | None]]) -> None:
-    """Store the traces of a killed run: calls in the ledger, of which some have become rows."""
+    """Store what a killed run leaves: calls in the ledger, some of which have become rows."""
     recorded(job, *(
         call_entry(f"{run_id} {purpose} {model}", run_id, cost_usd=cost, attempt=number, model=model, purpose=purpose)
         for (purpose, model), costs in paid.items() for number, cost in enumerate(costs, start=1)

@@ -1,4 +1,4 @@
-"""A key that is planted is nowhere to be found: not in what is stored, logged or said, at any level."""
+"""A planted key cannot be found anywhere: in nothing that is stored, logged or printed, at any level."""
 
 import base64
 import json
@@ -23,11 +23,11 @@ SECRETS = {"HOSTED_VLLM_API_KEY": "sk-planted-0011223344556677", "TEAM_HEADER": 
 URL_PASSWORD = "url-planted-eeff00112233"
 KEY = SECRETS["HOSTED_VLLM_API_KEY"]
 FORMS = [base64.b64encode(f"user:{KEY}".encode()).decode(), quote(f"key={KEY}", safe=""), json.dumps({"key": KEY})]
-"""The key as providers may repeat it, beside as it is."""
+"""Other forms in which providers may repeat the key."""
 
 
 def _echoing(request: Request, number: int) -> HttpResponse:
-    """Says in its errors what it was given, as careless providers do."""
+    """Repeat the secrets in errors and texts, as careless providers do."""
     if is_judge_request(request) and number == 0:
         planted = " ".join([*SECRETS.values(), *FORMS]) + f" https://user:{URL_PASSWORD}@proxy.example"
         status = 400 if sum(map(ord, request["messages"][0]["content"])) % 2 else 500
@@ -68,14 +68,14 @@ def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(tmp_path:
     names = {path.name for path in files}
     assert {"prbench.duckdb", "said.txt", "runs.jsonl"} <= names
     assert any(name.endswith(".sqlite") for name in names)
-    # All that the tables say, which compression hides from a search in the files.
+    # The values of the tables: a search in the compressed files would not find secrets there.
     stored = str([values_in(tmp_path / "data", f"from {name}") for name in ("responses", "verdicts", "runs", "checks")])
     assert "[redacted]" in stored
     planted = [*SECRETS.values(), URL_PASSWORD, *FORMS]
     leaks = [(str(path), secret) for path in files for secret in planted if secret.encode() in path.read_bytes()]
     assert [] == leaks
     assert not any(secret in stored for secret in planted)
-    # What the run's own Prefect server wants to be told, as it is and as a header has it.
+    # The secret of the run's own Prefect server, plain and as in a header.
     own = re.compile(rb"prbench:[\w-]{43}|cHJiZW5jaD[\w+/]{20,}")
     assert [] == [str(path) for path in files if own.search(path.read_bytes())]
     assert not own.search(stored.encode())

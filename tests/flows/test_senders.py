@@ -1,4 +1,4 @@
-"""A whole run whose calls senders of Ray make: its rows, what is shown of it, and its interruption."""
+"""A full run with Ray senders: its rows, its output, and its interruption."""
 
 import json
 import os
@@ -20,7 +20,7 @@ CALLS = {"where": "ray", "address": "local", "senders": 2}
 
 
 def hanging(request: Request, number: int) -> HttpResponse:
-    """Calls of judges wait for a reply."""
+    """Let calls of judges wait for a reply."""
     return replace(well_behaved(request, number), delay_s=600.0 if request["model"] == "judge" else 0.0)
 
 

@@ -1,4 +1,4 @@
-"""Work of a flow, by stored data and configuration: work that `has_work` overlooks is not done."""
+"""What `has_work` finds, by stored data and configuration: work that it overlooks is not done."""
 
 import asyncio
 import shutil
@@ -92,7 +92,7 @@ def test_each_stage_of_a_run_has_work_until_it_was_done_and_so_has_the_run(tmp_p
         night = job.model_copy(update={"night": "2026-11-22"})
         assert has_work(night, "night")
         assert not has_work(night, "evaluate")
-        # A night that has ended has work while a control set lacks verdicts.
+        # A finished night still has work while a control set lacks verdicts.
         ended = row("runs", night=night.night, outcome="done", config='{"benchmark": "prbench"}')
         written(job.warehouse, {"runs": [ended]}).publish()
         assert has_work(night, "night")

@@ -1,6 +1,6 @@
-"""`python -m tests.golden`: show what differs from the outputs that are kept, and exit with 1; `--keep` replaces them.
+"""`python -m tests.golden`: show differences from the kept outputs, and exit with 1 if any; `--keep` replaces them.
 
-`--whole DIR` writes all outputs whole, so that those of two checkouts can be compared with `diff -r`.
+`--whole DIR` writes all outputs in full, so that two checkouts can be compared with `diff -r`.
 """
 
 import argparse

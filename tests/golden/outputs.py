@@ -1,7 +1,7 @@
 """The output of three made-up warehouses: rows of relations, figures of the report, JSON and exit codes of commands.
 
-An output is a list of lines. Of a long one a fixed part of the lines is kept, beside a hash of all of them: any change
-is found, and most changes are shown as rows.
+An output is a list of lines. Of a long output, a fixed sample of the lines is kept with a hash of all lines: every
+change is found, and most changes are also shown as rows.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ _NOT_OF_THE_DATA = {"created_at", "selected_at", "basis"}
 """Columns that differ from build to build."""
 _LEFT_OUT = {"published_parts", "published_from"}
 COMMANDS: dict[str, dict[str, list[str]]] = yaml.safe_load((KEPT / "commands.yaml").read_text(encoding="utf-8"))
-"""Warehouse -> what is typed in its folder: `commands` with `--json`, `shown` as people type it."""
+"""Warehouse -> commands to run in its folder: `commands` with `--json`, `shown` without."""
 FORMS = {"shown": "", "commands": "--json"}
 PARTS = ("world", "research", "stopped", "help")
 """Two warehouses, a run that stops early, and the pages of help."""
@@ -50,14 +50,14 @@ Outputs = dict[str, list[str]]
 
 
 def collect(folder: Path) -> Outputs:
-    """Build the warehouses in an empty folder and return all their outputs, whole."""
+    """Build the warehouses in an empty folder and return all their outputs in full."""
     (folder / "research").mkdir()
     jobs = {"world": report_world(folder / "world"), "research": research_job(folder / "research")}
     return {name: lines for part in PARTS for name, lines in outputs_of(part, folder, jobs).items()}
 
 
 def moved(job: Job, folder: Path) -> Job:
-    """Copy the warehouse of a job with its data and its report to a folder."""
+    """Copy the warehouse of a job, its data and its report to a folder, and return the job there."""
     before, source = job.warehouse.parent, Path(job.settings.dataset.source)
     shutil.copytree(before, folder, ignore=shutil.ignore_patterns("lock", "living", "drilldown"))
     dataset = job.settings.dataset.model_copy(update={"source": str(folder / source.relative_to(before))})
@@ -80,7 +80,7 @@ def outputs_of(part: str, folder: Path, jobs: Mapping[str, Job]) -> Outputs:
         outputs |= {f"{part}/{kind}/{each}": texts(folder / part, each, form) for each in COMMANDS[part][kind]}
     if part in jobs:
         return outputs
-    # The provider has another port each time, so everything that is named by a hash of it has another name.
+    # The provider's port changes each time, and with it every hash that depends on it.
     return {name: [re.sub(r"\b[0-9a-f]{16,}\b", "HASH", line) for line in lines] for name, lines in outputs.items()}
 
 
@@ -102,7 +102,7 @@ def run_until_settled(folder: Path) -> None:
 
 
 def shortened(lines: list[str]) -> list[str]:
-    """Return the lines that are kept of an output: all, or those whose checksum falls into a fixed part."""
+    """Return the lines to keep of an output: all, or a hash of all and a sample that is chosen by checksum."""
     if len(lines) <= MOST_LINES:
         return lines
     share = len(lines) // MOST_LINES + 1
@@ -112,7 +112,7 @@ def shortened(lines: list[str]) -> list[str]:
 
 
 def keep(outputs: Outputs) -> None:
-    """Replace what is kept."""
+    """Replace the kept outputs."""
     for kind in sorted({_kind(name) for name in outputs}):
         of_kind = {name: shortened(lines) for name, lines in sorted(outputs.items()) if _kind(name) == kind}
         (KEPT / f"{kind}.json.xz").write_bytes(lzma.compress(json.dumps(of_kind).encode()))
@@ -120,7 +120,7 @@ def keep(outputs: Outputs) -> None:
 
 @cache
 def kept() -> Outputs:
-    """Return what is kept."""
+    """Return the kept outputs."""
     actual: Outputs = {}
     for path in sorted(KEPT.glob("*.json.xz")):
         actual |= json.loads(lzma.decompress(path.read_bytes()))
@@ -128,7 +128,7 @@ def kept() -> Outputs:
 
 
 def differences(name: str, before: list[str], after: list[str], most: int = 20) -> list[str]:
-    """Return how an output differs from what is kept, as the first lines of a diff; none where they are equal."""
+    """Return the first lines of a diff between a kept output and the actual one; none if they are equal."""
     lines = difflib.unified_diff(before, shortened(after), f"{name} kept", f"{name} now", lineterm="", n=0)
     return list(itertools.islice(lines, most))
 
@@ -138,7 +138,7 @@ def _kind(name: str) -> str:
 
 
 def configure(job: Job, folder: Path) -> None:
-    """Write the configuration of a job to the folder of its warehouse, and its report where there is none."""
+    """Write the configuration of a job to a folder, and its report if there is none."""
     settings = job.settings.model_dump(mode="json", exclude_unset=True, exclude_defaults=True)
     settings["dataset"] = {"source": os.path.relpath(job.settings.dataset.source, folder)}
     settings |= {"benchmark": job.settings.benchmark, "warehouse": os.path.relpath(job.warehouse, folder)}
@@ -174,7 +174,7 @@ def as_lines(columns: list[str], rows: list[Any]) -> list[str]:
 
 
 def texts(folder: Path, command: str, form: str) -> list[str]:
-    """Return what a command prints in a folder, as JSON where it can, with its exit code in the first line."""
+    """Return the output of a command in a folder, as JSON if possible, after a first line with the exit code."""
     arguments = shlex.split(command)
     out, err = io.StringIO(), io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -192,7 +192,7 @@ _TIMES = re.compile(
     r'(?<="seconds": )[\d.]+|\d{8}T\d{6}-[0-9a-f]{8}|'
     r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?(\+00:00|Z)?"
 )
-"""Run ids, times, and how long something took."""
+"""Durations, run ids, and times."""
 
 
 def _line(cells: list[Any]) -> str:
@@ -202,7 +202,7 @@ def _line(cells: list[Any]) -> str:
 
 
 def _rounded(value: Any) -> Any:
-    """Return a value with all numbers in it rounded; text that is a number with decimals, too."""
+    """Return a value with all numbers in it rounded, also decimal numbers that are text."""
     if isinstance(value, float):
         return round(value, DIGITS) + 0.0
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The output of the whole pipeline on three made-up warehouses: it stays the same, row by row."""
+"""The output of the full pipeline on three made-up warehouses stays the same, row by row."""
 
 from collections.abc import Callable
 from functools import cache
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("research_site", "world_
 def outputs(
     world_job: Job, research_job: Job, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], Outputs]:  # fmt: skip
-    """All outputs of a part as they are now; they are made when they are first asked for."""
+    """All outputs of a part of the current code, made at the first call."""
     folder = tmp_path_factory.mktemp("golden")
     jobs = {name: moved(job, folder / name) for name, job in (("world", world_job), ("research", research_job))}
     return cache(lambda part: outputs_of(part, folder, jobs))

@@ -1,7 +1,7 @@
-"""`python -m tests.mutants`: change the source in the ways that are kept, and count what the tests notice.
+"""`python -m tests.mutants`: apply the kept mutants to the source, and count those that the tests notice.
 
-It exits with 1 if a mutant lives that was killed when the set was kept. `--draw` makes a new set, `--keep` keeps what
-this run found. Nothing is changed here: the mutants live in copies of the source.
+It exits with 1 if a mutant survives that was killed when the set was kept. `--draw` makes a new set, `--keep` keeps the
+results of this run. Only copies of the source are changed.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from tests.mutants.making import ROOT, Mutant, drawn
 
 KEPT = Path(__file__).with_name("mutants.json")
 _LIMIT_S = 600
-"""A mutant that makes a test run for ever is killed."""
+"""The time after which a mutant counts as killed: it may make a test run forever."""
 _LIVES, _KILLED, _GONE = "lives", "killed", "gone"
 
 
@@ -58,7 +58,7 @@ def _run(mutants: list[Mutant]) -> dict[Mutant, str]:
         worlds = Path(scratch) / "worlds"
         subprocess.run([sys.executable, "-m", "tests.mutants.marts", "--build", worlds], cwd=ROOT, check=True)
         for number in range(os.cpu_count() or 1):
-            # With what Python has compiled already, whose times fit the copies.
+            # With compiled files: copies keep the times of their sources.
             copies.put(Path(shutil.copytree(ROOT, Path(scratch) / str(number), ignore=_ignored)))
         started = time.monotonic()
 

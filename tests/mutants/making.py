@@ -38,9 +38,9 @@ TESTS = {
     "tasks/llm/replies.py": "tests/tasks/llm/transport",
     "sql/marts/": "", "sql/intermediate/": "",
 }  # fmt: skip
-"""Source -> the tests that can see a change in it; what SQL gives is compared with the rows of `tests/golden`."""
+"""Source -> the tests that can detect a change in it; results of SQL are compared with the rows of `tests/golden`."""
 _SHARES = {"tasks/rules/": 110, "tasks/llm/": 40, "sql/": 90}
-"""How many mutants each part has."""
+"""Number of mutants of each part."""
 _SWAPS = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==", ast.Add: "-", ast.Sub: "+",
     ast.Mult: "/", ast.Div: "*", ast.And: "or", ast.Or: "and", ast.Is: "is not", ast.IsNot: "is", ast.In: "not in",
@@ -58,13 +58,13 @@ _SQL_SWAPS = (
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of one line, known by the line's text: it is found again where the line was moved.
+    """A change of one line, which is identified by its text, so that it is found even if it was moved.
 
     Attributes:
-        file: where the line was when the set was made.
+        file: the file of the line when the set was made.
         before: the line, without indentation.
-        after: what it becomes.
-        nth: which of the equal lines of the file, from 0.
+        after: the line that replaces it.
+        nth: the index of the line among equal lines of the file, from 0.
     """
 
     file: str
@@ -73,7 +73,7 @@ class Mutant:
     nth: int = 0
 
     def applied(self, root: Path) -> tuple[Path, str] | None:
-        """Return the file that has the line now, and its text with the change; None: no file has it."""
+        """Return the file that has the line now, and its changed text; None if no file has the line."""
         moved = (
             path for top in ("tasks", "sql", "warehouse") for path in sorted((root / top).rglob("*" + self.suffix))
         )
@@ -98,12 +98,12 @@ class Mutant:
 
     @property
     def tests(self) -> list[str]:
-        """The tests that can see it; none for SQL."""
+        """The tests that can detect it; none for SQL."""
         return TESTS[max((source for source in TESTS if self.file.startswith(source)), key=len)].split()
 
 
 def drawn(seed: int = 1) -> list[Mutant]:
-    """Return a new set, drawn from all changes that are possible."""
+    """Return a new set, drawn from all possible changes."""
     dice = random.Random(seed)
     chosen = []
     for part, share in _SHARES.items():

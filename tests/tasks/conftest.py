@@ -1,4 +1,4 @@
-"""Warehouses that several tests look at, each filled once, and a store."""
+"""Warehouses that several tests read, each filled once; and a store."""
 
 import shutil
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from tests.tasks.check.bad_rows import all_rows
 
 @pytest.fixture
 def server(monkeypatch: Patch) -> Iterator[FaultServer]:
-    """A provider that responds well, and a key for it."""
+    """A provider without faults, and a key for it."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with FaultServer() as running:
         yield running
@@ -62,12 +62,12 @@ def ingested(bad_rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def unchecked(ingested: Path, tmp_path: Path) -> Path:
-    """A copy of the warehouse of bad rows, to check under one's own policies."""
+    """A copy of the warehouse of bad rows, to check under a test's own policies."""
     return Path(shutil.copytree(ingested, tmp_path / "warehouse"))
 
 
 @pytest.fixture(scope="session")
 def checked(bad_rows: Path, ingested: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, StageReport]:
-    """The warehouse of bad rows after a check under the default policies, and what the check said."""
+    """The warehouse of bad rows after a check under the default policies, and the report of the check."""
     root = Path(shutil.copytree(ingested, tmp_path_factory.mktemp("checked") / "warehouse"))
     return root, check(job_on(bad_rows, root))

@@ -1,4 +1,4 @@
-"""Processes that look at a warehouse from outside."""
+"""Processes that use a warehouse from outside, and faster publishing."""
 
 import subprocess
 import sys
@@ -24,13 +24,13 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 @pytest.fixture
 def quick(monkeypatch: Patch) -> None:
-    """Publish a few stored tables alone."""
+    """Publish only a few stored tables."""
     without_models(monkeypatch)
 
 
 @pytest.fixture
 def seen(monkeypatch: Patch, quick: None) -> list[bool]:
-    """For every building of the database, whether it began with a copy of the last one; without models."""
+    """For each build of the database: whether it began with a copy of the last one; without models."""
     return watched(monkeypatch)
 
 
@@ -47,7 +47,7 @@ def watched(monkeypatch: Patch) -> list[bool]:
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Run a piece of Python in a process of its own, with the checkout on its path; it is ended with the test."""
+    """Run Python code in a process of its own, with the checkout on its path; it is killed at the end of the test."""
     started: list[subprocess.Popen[str]] = []
 
     def run(script: str, *arguments: object) -> subprocess.Popen[str]:

@@ -1,4 +1,4 @@
-"""Parts with chosen names, and an account of what stands of them that knows nothing of SQL."""
+"""Parts with chosen names, and the rows of them that count, computed without SQL."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,13 +39,13 @@ def rows_of(warehouse: Warehouse) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def put(root: Path, table_name: str, moment: int, rows: Sequence[Row]) -> str:
-    """Write a part as if it had been named at a moment (in milliseconds), however late it appears."""
+    """Write a part with a name from a given moment (in milliseconds), whenever it is really written."""
     begin(root)
     return put_table(root, table_name, moment, pa.Table.from_pylist(list(rows), schema=TABLES[table_name].schema))
 
 
 def put_table(root: Path, table_name: str, moment: int, table: pa.Table) -> str:
-    """The same with any columns."""
+    """Write such a part with any columns."""
     written = root / "parts" / table_name / ".written"
     written.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, written)
@@ -55,19 +55,19 @@ def put_table(root: Path, table_name: str, moment: int, table: pa.Table) -> str:
 
 
 def put_of_old(root: Path) -> None:
-    """A part of runs as an earlier version may have left it: other columns, and a row without a key."""
+    """Write a part of runs as from an earlier version: with other columns, and a row without a key."""
     earlier = {"run_id": ["then", None], "command": ["run", "lost"], "a_column_of_old": [1, 2]}
     put_table(root, "runs", 1, pa.table(earlier))
 
 
 def forget_parts(warehouse: Warehouse) -> None:
-    """Let nothing know any more which parts there were, so that those a test takes away are not restored."""
+    """Delete all records of which parts exist, so that parts that a test deletes are not restored."""
     warehouse.database.unlink(missing_ok=True)
     (warehouse.store.root / "list.json").unlink(missing_ok=True)
 
 
 def stored(store: PartStore, table_name: str) -> list[Row]:
-    """All rows of the parts that stand, in their order."""
+    """All rows of the current parts, in the order of parts."""
     return [row for part in store.standing(table_name) for row in pq.read_table(part.path).to_pylist()]
 
 
@@ -90,7 +90,7 @@ def published(warehouse: Warehouse, table_name: str) -> list[Row]:
 
 
 def without_marts(monkeypatch: Patch) -> None:
-    """Publish stored tables alone, and the view that a macro reads."""
+    """Publish only the stored tables, and the view that a macro reads."""
     query = "select benchmark, dataset_revision, judge, judge_config_hash from verdicts where false"
     people = sql.SqlModel("intermediate.people_who_label", "view", query, (), "", {})
     monkeypatch.setattr(sql, "models", lambda: [people])
@@ -98,14 +98,14 @@ def without_marts(monkeypatch: Patch) -> None:
 
 
 def without_models(monkeypatch: Patch) -> None:
-    """Publish a few stored tables alone, which takes a tenth of the time."""
+    """Publish only a few stored tables, which takes a tenth of the time."""
     without_marts(monkeypatch)
     for name in TABLES.keys() - {"runs", "labels", "retractions", "removals", "responses", "verdicts"}:
         monkeypatch.delitem(TABLES, name)
 
 
 def as_facts(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Rows in a form that can be sorted and compared, and that knows one kind of UTC."""
+    """Rows as text that can be sorted and compared, with one form of UTC."""
     return sorted(
         repr({name: value.isoformat() if isinstance(value, datetime) else value for name, value in row.items()})
         for row in rows

@@ -1,4 +1,4 @@
-"""Compaction: fewer files, the same rows, for whoever reads, writes or dies meanwhile."""
+"""Compaction: fewer files and the same rows, whatever reads, writes or is killed meanwhile."""
 
 import tempfile
 import time
@@ -28,7 +28,7 @@ def write_runs(warehouse: Warehouse, *names: str, command: str = "run") -> None:
         warehouse.write("runs", [row("runs", run_id=name, command=command)])
 
 
-# what is merged
+# choosing parts to merge
 
 
 def test_many_small_parts_become_one_with_the_rows_that_stand(warehouse: Warehouse, quick: None) -> None:
@@ -68,7 +68,7 @@ def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
     assert 1 < len(PartStore(tmp_path / "a").parts("responses")) < 39
 
 
-# the law: what stands of all parts is what stands of the merged ones
+# the law: the rows that count are the same before and after merging parts
 
 BATCHES = [None, "import-1", "import-2"]
 cells = st.tuples(*map(st.sampled_from, ("abc", ["ok", "timeout", "refused"], BATCHES)))
@@ -76,7 +76,7 @@ some_parts = st.lists(st.tuples(st.integers(1, 9), st.lists(cells, min_size=1, m
 
 
 def put_cells(root: Path, number: int, moment: int, rows: list[tuple[str, str, str | None]]) -> None:
-    """A part of responses, and one of runs with the same keys; each row says which it is."""
+    """Write a part of responses, and one of runs with the same keys; each row contains the number of its part."""
     put(root, "responses", moment, [
         response(key, status=status, import_batch=batch, error=f"{number}.{i}")
         for i, (key, status, batch) in enumerate(rows)
@@ -99,7 +99,7 @@ def test_merging_parts_leaves_what_stands(parts: list[tuple[int, list[Any]]], la
             compact(store, large_rows=large_rows, grace_s=0)
             actual = [standing(table_name, stored(store, table_name), gone) for gone in ([], ["import-1"], BATCHES[1:])]
             assert expected == actual
-        # Once more, after more was written: some of it late, which then counts by its name.
+        # Again after further parts; some are late, and their order is that of their names.
         for number, (moment, rows) in enumerate(parts[n_before:], start=n_before):
             put_cells(Path(folder), number, moment, rows)
         rows = stored(store, "responses")

@@ -1,4 +1,4 @@
-"""The contracts, and what the published database promises to those who query it."""
+"""The contracts, and what the published database guarantees to users who query it."""
 
 import shutil
 import subprocess
@@ -16,12 +16,12 @@ from warehouse.columns import COLUMNS
 from warehouse.tables import TABLES
 
 PROMISED = yaml.safe_load(Path(__file__).with_name("promised.yaml").read_text(encoding="utf-8"))
-"""Table -> the columns that others rely on (the public interface, copied there as facts)."""
+"""Table -> the columns that users rely on: a fixed copy of the public interface."""
 KEPT = [model for model in sql.models() if model.kind != "step"]
-"""Models that are in the published file."""
+"""The models that are in the published file."""
 
 INTERNAL = {"published_parts", "published_from"}
-"""Tables by which the publisher knows what a file holds."""
+"""Tables in which the publisher records what a file contains."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Parts, manifests and databases with flipped bits, cut short, deleted or swapped: found, told, and made good."""
+"""Parts, manifests and databases with flipped bits, cut short, deleted or swapped: found, reported, and restored."""
 
 import json
 import random
@@ -33,7 +33,7 @@ def verdicts_on(of_response: dict[str, Any], number: int) -> list[dict[str, Any]
 
 
 def filled(warehouse: Warehouse) -> dict[str, list[tuple[Any, ...]]]:
-    """A warehouse with some parts of verdicts, responses, runs and labels, published; its rows."""
+    """Fill and publish a warehouse with some parts of verdicts, responses, runs and labels; return its rows."""
     for number in range(3):
         of_response = response("t", trial=number + 1)
         warehouse.write("responses", [of_response])
@@ -62,7 +62,7 @@ def test_where_too_many_files_are_open_that_is_the_cause_and_nothing_counts_as_d
 
 
 def rebuilt(warehouse: Warehouse) -> dict[str, list[tuple[Any, ...]]]:
-    """The rows that the parts alone come to."""
+    """The rows that a build from the parts alone gives."""
     copy = Warehouse(warehouse.root.with_name("copy"))
     shutil.rmtree(copy.root, ignore_errors=True)
     shutil.copytree(warehouse.root, copy.root)
@@ -80,10 +80,10 @@ def every_table(number: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
             values = {name: of_type.get(COLUMNS[name][0]) for name in table.columns}
             values |= {"created_at": datetime(2026, 1, 1, tzinfo=UTC)} if "created_at" in values else {}
             values |= {name: f"{number}-{i}" for name in table.key if COLUMNS[name][0] == pa.string()}
-            if table.name != "retractions" and "import_batch" in values:  # of no batch that is retracted
+            if table.name != "retractions" and "import_batch" in values:  # of a batch that is not retracted
                 values["import_batch"] = f"kept {number}-{i}" if "import_batch" in table.key else None
             values |= {"status": "ok"} if "status" in values else {}
-            # Of the responses only the last of each part is removed: the others were made after it was asked for.
+            # Only the last response of each part is removed: the others are newer than their removals.
             values |= {"created_at": datetime(2025, 1, 1, tzinfo=UTC)} if table.name == "removals" and i < 4 else {}
             rows.append(values)
         yield table.name, rows
@@ -134,7 +134,7 @@ def test_rows_that_came_after_a_damaged_part_stand_before_its_restored_ones(ware
 
 
 def failed_rows(warehouse: Warehouse) -> list[Path]:
-    """Rows that failed behind a decision of an earlier part, in damaged parts."""
+    """Parts to damage: with a decision, and with a later failure of the same key."""
     for status in ("timeout", "ok", "refused"):
         warehouse.write("responses", [response("t", status=status), response(f"{status}", status="timeout")])
     warehouse.publish()
@@ -142,7 +142,7 @@ def failed_rows(warehouse: Warehouse) -> list[Path]:
 
 
 def last_of_its_kind(warehouse: Warehouse) -> list[Path]:
-    """A merged part that is the last of those it replaced."""
+    """A merged part, which equals the last of the parts that it replaced."""
     for outcome in ("running", "done") * 2:
         warehouse.write("runs", [row("runs", run_id="r", outcome=outcome)])
     warehouse.publish()
@@ -275,7 +275,7 @@ def test_a_damaged_database_is_refused_restores_nothing_and_is_built_anew_from_p
     warehouse: Warehouse, quick: None, is_added_to: bool
 ) -> None:
     before = filled(warehouse)
-    assert before == rows_of(warehouse)  # what is published is known, so that the file is not looked at again
+    assert before == rows_of(warehouse)  # the published state is known, so the file is not read again
     for block in range(12_288, warehouse.database.stat().st_size, 262_144):
         flip(warehouse.database, block + 4_000)
     flip(warehouse.store.standing("labels")[0].path)

@@ -1,4 +1,4 @@
-"""The law of publishing: adding to what is published gives the rows that a build from all parts gives."""
+"""The law of publishing: an incremental build gives the same rows as a build from all parts."""
 
 import tempfile
 from pathlib import Path
@@ -49,7 +49,7 @@ def happen(warehouse: Warehouse, number: int, what: str, moment: int, given: Any
     elif what == "compact":
         if number % 2:
             warehouse.compact(large_rows=moment, grace_s=0)
-        else:  # as one that was killed before it built the database again
+        else:  # as if killed before rebuilding the database
             compact(warehouse.store, large_rows=moment, grace_s=0)
     elif what == "responses":
         put(warehouse.root, what, moment, [

@@ -1,4 +1,4 @@
-"""The models below `sql/`: what they say of themselves is what DuckDB reads in them."""
+"""The models below `sql/`: their headers agree with what DuckDB reads."""
 
 import json
 import re
@@ -14,7 +14,7 @@ MODELS = {model.name: model for model in sql.models()}
 
 
 def tables_in(query: str) -> set[str]:
-    """The tables and views that a query reads by DuckDB's own parser, without its own steps."""
+    """The tables and views that a query reads, without its own CTEs, according to DuckDB's parser."""
     (text,) = duckdb.execute("select json_serialize_sql($query)", {"query": query}).fetchone() or ("",)
     tree = json.loads(text)
     assert not tree["error"], tree
@@ -60,7 +60,7 @@ def test_what_a_model_rests_on_comes_before_it_and_ends_at_what_is_given() -> No
 
     assert "leaderboard" == names[-1]
     assert {"intermediate.mean_scores", "temp.decided_points", "intermediate.ranks"} < set(names)
-    # What tasks rest on, and what rests on leaderboards.
+    # neither what `tasks` depends on, nor what depends on `leaderboard`
     assert set() == {"tasks", "labelled_tasks", "quarantine", "score_history"} & set(names)
     for model in sql.leading_to(["leaderboard"], ["tasks", "labelled_tasks"]):
         assert set(names) & set(model.depends_on) <= set(names[: names.index(model.name)])

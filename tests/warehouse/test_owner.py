@@ -1,4 +1,4 @@
-"""The machine that writes a warehouse: made-up machines on a made-up clock, no waiting."""
+"""The machine that writes a warehouse: made-up machines with a simulated clock, without waiting."""
 
 import json
 import threading
@@ -17,7 +17,7 @@ FILE = "machine.lock"
 
 @dataclass
 class World:
-    """A folder that machines share, and its time, in which other things happen while somebody waits."""
+    """A folder that machines share, and a simulated time; `meanwhile` happens while a machine waits."""
 
     root: Path
     now_s: float = 0.0
@@ -49,7 +49,7 @@ def beat(process: Owner) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_thread(monkeypatch: Patch) -> None:
-    """The file is rewritten only when a test does so."""
+    """Start no heartbeat thread: only tests rewrite the file."""
     monkeypatch.setattr(Owner, "keep_alive", lambda _: None)
 
 
@@ -119,7 +119,7 @@ def test_who_was_stopped_for_so_long_that_another_machine_took_over_writes_nothi
     stopped.end()
     assert other.why_lost() is None
 
-    # Also when the other one has finished meanwhile: what this one knows of the files is old.
+    # Also if the other one has finished meanwhile: this machine's view of the files is outdated.
     other.end()
     assert (stopped.why_lost(), FILE in files(world)) == (why, False)
 
@@ -130,7 +130,7 @@ def test_who_was_stopped_and_nobody_took_over_goes_on(world: World) -> None:
     world.now_s += 1e6
     assert stopped.why_lost() is None
 
-    # It has looked by itself, so that one who has been watching sees it.
+    # Checking its ownership rewrites the file, which a waiting machine sees.
     world.meanwhile = lambda: stopped.why_lost() if world.now_s == 1e6 + 120 else None
     assert "a writes this warehouse" in world.refused(other)
 
@@ -169,7 +169,7 @@ def test_a_heartbeat_that_cannot_be_written_lets_nothing_be_written(world: World
 
 
 def foreign(warehouse: Warehouse) -> Owner:
-    """A heartbeat of another machine, which nobody changes."""
+    """A heartbeat of another machine that does not change."""
     heartbeat = Owner(warehouse.root, Machine("theirs", "node7", 0.0))
     heartbeat.begin()
     return heartbeat
@@ -208,7 +208,7 @@ def test_of_machines_that_take_over_at_once_the_last_to_write_stays(world: World
     first, second = world.process_on("b"), world.process_on("c")
 
     def follow() -> None:
-        if world.now_s == 190:  # it had looked before the first one wrote, and writes now
+        if world.now_s == 190:  # it checked before the first one wrote, and writes now
             second.write_file()
         if world.now_s >= 190:
             beat(second)

@@ -1,4 +1,4 @@
-"""Readers of the published database in one process: each has its own state, and lets go of it."""
+"""Readers of the published database in one process: each has its own state, and releases it."""
 
 import contextlib
 from concurrent.futures import ThreadPoolExecutor
@@ -17,10 +17,10 @@ def publish(warehouse: Warehouse, run_id: str) -> None:
 
 
 def held_files(folder: Path) -> list[str]:
-    """The files of a folder that this process has open, deleted ones too."""
+    """The open files of this process in a folder, including deleted ones."""
     actual = []
     for link in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(OSError):  # the one that lists them is gone
+        with contextlib.suppress(OSError):  # the descriptor of this listing is closed already
             actual.append(str(link.readlink()))
     return [path for path in actual if path.startswith(str(folder))]
 

@@ -23,7 +23,7 @@ def test_a_part_is_named_by_its_content_and_written_once(warehouse: Warehouse) -
     (path,) = visible(warehouse)
     assert str(first).endswith(f"-{hashlib.sha256(path.read_bytes()).hexdigest()[:24]}.parquet")
 
-    time.sleep(0.002)  # names begin with the millisecond
+    time.sleep(0.002)  # names begin with the time in milliseconds
     second = warehouse.write("responses", [response("u")])
     assert [first, second] == warehouse.store.parts("responses")
 
@@ -92,7 +92,7 @@ def test_a_kill_in_the_midst_of_a_write_leaves_whole_parts_and_nothing_half(ware
         if list(folder.glob(".*.tmp")):
             break
 
-    # The write was cut: something was begun, and nothing of it can be seen.
+    # The write was interrupted: it left a temporary file, but no visible part.
     assert [] != list(folder.glob(".*.tmp"))
     assert [200] * len(visible(warehouse)) == [pq.read_table(path).num_rows for path in visible(warehouse)]
     assert [path.name for path in visible(warehouse)] == warehouse.store.parts("responses")

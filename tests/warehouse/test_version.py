@@ -1,4 +1,4 @@
-"""Versions of a warehouse: another one than this code's is refused, and a database of another code told."""
+"""Versions of a warehouse: one of another version is refused, and a database by another version is reported."""
 
 import duckdb
 import pytest

@@ -3,8 +3,8 @@
 with searched as (
     select verdict_id, round, chunk_number, n_chunks, first_char, status, evidence
     from evidence
-    -- A response that was split again, after the judge found a chunk too long,
-    -- is there in both ways.
+    -- A response that was split again, because a chunk was too long for the
+    -- judge, has the chunks of both splits; the last split counts.
     qualify n_chunks = last_value(n_chunks) over (
         partition by verdict_id, round
         order by created_at, n_chunks

@@ -1,5 +1,5 @@
 -- One row: a bin of a judge's probabilities on the criteria of a task under a
--- label, with the sums of what the judge and another grader say.
+-- label, with the sums of the judge's and another grader's values.
 --
 -- A judge with probabilities is compared with every other judge and person, each
 -- in the first repetition. Labels are those of criteria: category, severity,

@@ -1,5 +1,5 @@
--- One row: a model under one of its conditions, as configured, beside the
--- condition that the others are compared with.
+-- One row: a model under one of its conditions, as configured, with the
+-- baseline that the other conditions are compared with.
 --
 -- built as: view
 -- depends on: condition_sets

@@ -5,7 +5,7 @@
 -- 1 / probability of being sampled and filled in; a verdict with a label before
 -- the sheet represents itself. With several sheets it is the mean over those
 -- that could have sampled it, weighted by the labelled share of their
--- population. Each sheet is unbiased given the labels before it, so the mean is.
+-- population. Each sheet is unbiased given the labels before it, so the mean is too.
 --
 -- built as: table
 -- depends on: intermediate.covered_responses, intermediate.imported_decisions, criteria,

@@ -1,8 +1,8 @@
--- One row: a model run with verdicts, with a flag: true if any is from a tool
--- that stores failed judge calls as decisions.
+-- One row: a model run with verdicts, with a flag: true if any verdict is from
+-- a tool that stores failed judge calls as decisions.
 --
--- NULL if none is known to be and some are unknown. Verdicts of this pipeline
--- never are, even without a stored flag.
+-- The flag is NULL if none is known to be from such a tool, but some are
+-- unknown. This pipeline does not do that, so its verdicts need no stored flag.
 --
 -- built as: table
 -- depends on: intermediate.graded_verdicts, intermediate.wanted_responses

@@ -1,5 +1,5 @@
--- One row: a score of a model run on a random part of a split, because all
--- comparisons of the model were settled.
+-- One row: a score of a model run on a random part of a split; the model was
+-- stopped because its comparisons were settled.
 --
 -- If more tasks were evaluated later, but not all, the missing ones still depend
 -- on the first results, so no interval is valid. If all are evaluated (failed

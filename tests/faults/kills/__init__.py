@@ -1,4 +1,4 @@
-"""Runs over the sample, killed at random instants until they have come to their end; then book and tables are compared.
+"""Runs over the sample, killed at random instants and started again until they finish; book and tables are compared.
 
-A run is forked from one process that has imported everything.
+Each run is forked from one process that has imported everything.
 """

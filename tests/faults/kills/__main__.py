@@ -1,4 +1,4 @@
-"""The stages' process of the kill tests; it is described in `forked`."""
+"""The process that the kill tests fork runs from; see `forked`."""
 
 from tests.faults.kills.forked import be_the_stage
 

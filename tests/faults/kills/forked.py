@@ -1,8 +1,8 @@
 """The run, in a process forked for it.
 
-A process that makes calls imports for many seconds. So one process imports everything, starts no thread of Python's,
-and forks itself for every run (`python -m tests.faults.kills`). Such a run is `prbench run` as it is, from the
-arguments to the exit code, only that calls are handed to the stages' functions by a few lines here and not by Prefect.
+A process that makes calls needs many seconds for its imports. So one process imports everything, starts no Python
+thread, and forks itself for every run (`python -m tests.faults.kills`). Such a run is a full `prbench run`, from the
+arguments to the exit code, except that a few lines here call the stages' functions instead of Prefect.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from typing import Any
 
 
 def _stages(job: Any, order: Mapping[str, Any]) -> list[Any]:
-    """Run both stages, in small batches; the limit on files holds from the opening of the ledger on, or before it."""
+    """Run both stages, in small batches; a limit on file size holds from the start, or once the ledger is open."""
     from tests import kit
 
     opened = kit.open_run_context
@@ -37,7 +37,7 @@ def _stages(job: Any, order: Mapping[str, Any]) -> list[Any]:
 
 @contextlib.contextmanager
 def _file_bytes(most: int | None) -> Iterator[None]:
-    """No file may grow beyond this, which is as if the disk were full, until room is made."""
+    """Limit the size of files, as if the disk were full, until the block ends."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, before if most is None else (most, before[1]))
     try:
@@ -52,7 +52,7 @@ def _shift_clock(by_s: float) -> None:
 
 
 def _be_a_run(order: dict[str, Any]) -> None:
-    """Be the run of an order; it ends this process."""
+    """Run as the order says, then end this process."""
     import flows.cli.main
     import flows.execution
 
@@ -72,7 +72,7 @@ def _be_a_run(order: dict[str, Any]) -> None:
 
 
 def be_the_stage() -> None:
-    """Import what a run needs; then for every line on standard input fork a run, tell how one ended, or import more."""
+    """Import what a run needs; then, for each line on standard input, fork a run, poll one, or import more."""
     for name in ("flows.cli.main", "flows.execution", "tests.kit", "tasks.llm.litellm_setup"):
         importlib.import_module(name)
     sys.modules["tasks.llm.litellm_setup"].litellm()
@@ -94,6 +94,6 @@ def be_the_stage() -> None:
 
 def _import_what_is_listed(path: Path) -> None:
     for name in path.read_text(encoding="utf-8").splitlines():
-        with contextlib.suppress(Exception):  # names that only somebody's machinery has
+        with contextlib.suppress(Exception):  # some listed modules cannot be imported by name
             importlib.import_module(name)
     assert 1 == threading.active_count()

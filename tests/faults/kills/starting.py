@@ -1,4 +1,4 @@
-"""The side that starts runs: what they find prepared, the processes that they are, and what they leave behind."""
+"""The side that starts runs: their prepared warehouse, their processes, and the rows and replies that they leave."""
 
 import atexit
 import contextlib
@@ -26,7 +26,7 @@ TICK_S = 0.003
 
 @dataclass
 class Run:
-    """A run's process, the first of a process group of its own."""
+    """A run's process, the leader of a process group of its own."""
 
     pid: int
     log: Path
@@ -34,18 +34,18 @@ class Run:
     code: int | None = None
 
     def poll(self) -> int | None:
-        """The exit code, None while it runs."""
+        """The exit code; None while it runs."""
         if self.code is None:
             self.code = self.ask()
         return self.code
 
     def wait(self) -> int:
-        """Its exit code, waited for."""
+        """Wait for the exit code."""
         until(lambda: self.poll() is not None, within_s=240, every_s=TICK_S)
         return int(self.code or 0)
 
     def members(self) -> list[int]:
-        """The living processes of its group; what is dead and not buried yet does not live."""
+        """The living processes of its group, without zombies."""
         members = []
         for path in Path("/proc").glob("[0-9]*/stat"):
             with contextlib.suppress(OSError):
@@ -64,7 +64,7 @@ class Stages:
     """A context manager that starts runs by forking a process that has imported everything."""
 
     def __init__(self) -> None:
-        # Threads of libraries would not be there after a fork.
+        # Threads of libraries would not survive a fork.
         quiet = {
             "OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system", "LITELLM_LOCAL_MODEL_COST_MAP": "True",
         }  # fmt: skip
@@ -83,7 +83,7 @@ class Stages:
         return self._runs[-1]
 
     def rehearse(self, folder: Path, warehouse: Path) -> None:
-        """Learn from a run what else can be imported beforehand."""
+        """Find out from a run what else to import before forking."""
         run = self.start(folder, warehouse, modules=str(folder / "modules"))
         assert 0 == run.wait(), run.complaint
         self._say("import", str(folder / "modules"))
@@ -111,7 +111,7 @@ class Stages:
 
 
 def configured(folder: Path, api_base: str, **judge_settings: Any) -> Path:
-    """Write settings (two models, a judge, two trials, the sample) and a warehouse where all is done but calls."""
+    """Write settings (two models, a judge, two trials, the sample) and a warehouse that only lacks the calls."""
     alpha, beta, judge = (endpoint(name, api_base) for name in ("alpha", "beta", "judge"))
     configure(
         folder, dataset={"source": "sample"}, models=[alpha, beta], judges=[judge | judge_settings], trials=2,
@@ -122,7 +122,7 @@ def configured(folder: Path, api_base: str, **judge_settings: Any) -> Path:
 
 @functools.cache
 def started_stages() -> Stages:
-    """A process to fork runs from, one for this process, which after a rehearsal has all imported that runs need."""
+    """The one process to fork runs from; a rehearsal has made it import all that runs need."""
     stages = Stages().__enter__()
     atexit.register(stages.__exit__)
     with tempfile.TemporaryDirectory(prefix="rehearsal-") as name, FaultServer() as server:
@@ -133,7 +133,7 @@ def started_stages() -> Stages:
 TABLES = {
     "responses": "select response_id, status, text from responses order by all",
     "verdicts": "select verdict_id, status, value, probability, explanation from verdicts order by all",
-    # Not compared: when it was, what it cost, and what `aggregate` draws, which the undisturbed run leaves out.
+    # Not compared: times, costs, and what `aggregate` draws, which the undisturbed run leaves out.
     "leaderboard": """
         select * exclude (
             ci_low, ci_high, raw_ci_low, raw_ci_high, is_small, trials_mean, trials_ci_low, trials_ci_high, met_ci_low,
@@ -145,7 +145,7 @@ TABLES = {
 
 
 def tables(warehouse: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows that must be the same whatever happened during the run."""
+    """Return the rows that must be the same, whatever happened during the run."""
     return {name: [_rounded(row) for row in rows_in(warehouse, query)] for name, query in TABLES.items()}
 
 
@@ -155,7 +155,7 @@ def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recorded(warehouse: Path) -> Counter[str]:
-    """Return the number of replies in the ledger to each call, over all its files; none that says nothing."""
+    """Return the number of replies to each call in all files of the ledger, without empty ones."""
     nothing = json.dumps({"answers": {}})[1:-1]
     query = f"select call_key from calls where status = 'ok' and text not like '%{nothing}%'"
     counts: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Runs that are killed, doubled, out of disk or time: nothing is lost, or paid again without need."""
+"""Runs that are killed, started twice, or out of disk space or time: nothing is lost, or paid again without need."""
 
 import itertools
 import os
@@ -31,8 +31,8 @@ FAULTY, GOOD_OR_FAULTY = (seeded_faults(SEED, FAULT_RATE, then=then) for then in
 class Killing:
     """Runs over one prepared warehouse against one provider, killed at random instants.
 
-    An instant is drawn up to `LONGEST_S` after the first reply of a process, or in a share of cases up to twice that
-    after its start. `n_again` are replies that were paid although the call had one before.
+    An instant is drawn up to `LONGEST_S` after the first request of a process, or in a share of cases up to twice that
+    after its start. `n_again` counts the replies that were paid again for the same call.
     """
 
     def __init__(self, folder: Path, server: FaultServer, start: Callable[[Path, Path], Run]) -> None:
@@ -46,10 +46,10 @@ class Killing:
         assert {1, 2} == set(self._expected.values()), "a reply was paid twice without any kill"
 
     def kill(self, n_kills: int) -> None:
-        """Kill so often, over as many runs as that takes; each is let come to its end and compared.
+        """Kill `n_kills` times, over as many runs as needed; each run is finished in the end, and compared.
 
         Raises:
-            AssertionError: something was lost, doubled or paid again without need.
+            AssertionError: something was lost, duplicated or paid again without need.
         """
         while self.n_kills < n_kills:
             warehouse, before = self._warehouse("killed"), self._good_replies()
@@ -62,7 +62,7 @@ class Killing:
         return Path(shutil.copytree(self.folder / "data", self.folder / name))
 
     def _is_killed(self, run: Run, n_kills: int) -> bool:
-        """Let a run come to its end, or kill it before, with all that it has started."""
+        """Let a run finish, or kill it before, with all processes that it has started."""
         if is_killed := self.n_kills < n_kills and self._instant_comes(run):
             os.killpg(run.pid, signal.SIGKILL)
             self.n_kills += 1
@@ -71,7 +71,7 @@ class Killing:
         return is_killed
 
     def _instant_comes(self, run: Run) -> bool:
-        """Wait for the instant of the next kill; False when the run ends before it."""
+        """Wait for the instant of the next kill; False if the run ends before it."""
         longest_s, n_calls = 2 * LONGEST_S, len(self.server.entries)
         if self._draw.random() >= SHARE_FROM_START:
             longest_s = LONGEST_S
@@ -83,7 +83,7 @@ class Killing:
         return run.poll() is None
 
     def _good_replies(self) -> Counter[str]:
-        """The number of good replies to each request: paid, and none of the provider's faults."""
+        """The number of good replies to each request: paid, and without a fault of the provider."""
         paid = (entry for entry in self.server.paid if GOOD_OR_FAULTY(entry.request, entry.number) == GOOD)
         return Counter(entry.digest for entry in paid)
 
@@ -169,7 +169,7 @@ def test_a_run_goes_on_with_what_a_killed_one_at_its_side_had_in_hand(stages: St
         first.wait()
         server.behaviour = well_behaved
         assert 0 == second.wait(), second.complaint
-        # What the killed run had in hand was paid and never came; all else once.
+        # Calls in flight at the kill were paid without a reply; all others were paid once.
         assert len(server.paid) <= N_CALLS + 8
     assert {1} == set(recorded(data).values())
     assert is_complete(data)
@@ -205,7 +205,7 @@ def test_a_disk_that_is_full_for_the_ledger_costs_no_recorded_reply(stages: Stag
         n_recorded = recorded(data).total()
         assert 0 < n_recorded < N_CALLS
         lost = len(server.paid) - n_recorded
-        assert lost <= 2 * 8  # those in flight, and those that began before all batches knew
+        assert lost <= 2 * 8  # calls in flight, and calls that began before all batches knew
         still = stages.start(tmp_path, data, file_bytes_at_start=4_096)  # the disk is still full
         assert 1 == still.wait()
         assert_one_line(still, "ledger")

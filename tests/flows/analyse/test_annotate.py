@@ -1,4 +1,4 @@
-"""`prbench annotate` against a scripted provider: which calls it makes, what becomes rows, and who uses the labels."""
+"""`prbench annotate` against a scripted provider: its calls, the stored rows, and the use of the labels."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ def labels_in(prompt: str) -> list[str]:
 
 
 def labelled(request: Request, _: int) -> HttpResponse:
-    """A label by the hash of model and prompt, with a second one for every third."""
+    """Return a label chosen by a hash of model and prompt, in a third of the cases with a second one."""
     prompt = prompt_of(request)
     labels = labels_in(prompt)
     seed = hashlib.sha256((request["model"] + prompt).encode()).digest()

@@ -1,4 +1,4 @@
-"""`prbench capabilities` and `weaknesses` against a scripted provider: calls, rows, a planted weakness, and nothing."""
+"""`prbench capabilities` and `weaknesses` against a scripted provider: calls, rows, and weaknesses."""
 
 import json
 import re
@@ -28,7 +28,7 @@ def is_naming(request: Request) -> bool:
 
 
 def describing(request: Request, _: int) -> HttpResponse:
-    """The topic that a criterion names, as its phrase; of a group, the words of its first phrase."""
+    """Phrase a criterion by the topic in its title; name a group after its first phrase."""
     prompt = prompt_of(request)
     if is_naming(request):
         return HttpResponse(json.dumps({"name": f"Rules on {phrases_in(prompt)[0].partition(' of ')[0]}"}))
@@ -52,7 +52,7 @@ def described_by(provider: FaultServer, **more: Any) -> dict[str, Any]:
 
 
 def rows_and_verdicts() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Tasks with two criteria of each topic, one of them negative; `weak` fails a topic, `even` fails each alike."""
+    """Tasks with two criteria of each topic, one criterion negative; `weak` fails a topic, `even` fails all equally."""
     dice = np.random.default_rng(5)
     rows, verdicts = [], []
     for number in range(N_TASKS):
@@ -130,7 +130,7 @@ def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confi
         of_tasks = defaultdict(list)
         for criterion in members[row["node_id"]]:
             of_tasks[criterion.partition("-")[0]].append(right[row["model"], criterion])
-        # All weights have one size here, so the min-normalised score is a plain share.
+        # All weights have the same size here, so the min-normalised score is a plain share.
         assert pytest.approx(row["value"]) == np.mean([np.mean(each) for each in of_tasks.values()])
         assert row["n_tasks"] == len(of_tasks)
         assert row["ci_low"] is None or row["ci_low"] < row["value"] < row["ci_high"]

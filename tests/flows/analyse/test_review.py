@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 
 def ready(command: Command) -> int:
-    """The sample, assembled; how many criteria it has."""
+    """The assembled sample, and its number of criteria."""
     command.configure(dataset={"source": "sample"}, warehouse="data", models=[], judges=[])
     command("ingest", "-q")
     command("assemble", "-q")
@@ -21,7 +21,7 @@ def ready(command: Command) -> int:
 
 
 def fill(source: Path, target: Path, reviewer_name: str, worst: int) -> Path:
-    """Enter a review in every row but the last; every so manieth one disagrees."""
+    """Enter a review in every row but the last; one in `worst` disagrees."""
     csv.field_size_limit(2**31 - 1)
     with source.open(encoding="utf-8-sig", newline="") as lines:
         rows = list(csv.DictReader(lines))

@@ -1,4 +1,4 @@
-"""Several benchmarks: listed, chosen by `--benchmark`, and beside each other in one warehouse without touching."""
+"""Several benchmarks: listed, chosen by `--benchmark`, and independent of each other in one warehouse."""
 
 import json
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def fill(folder: Path, name: str) -> Job:
 
 
 def outputs(folder: Path) -> Outputs:
-    """Return the output of commands in a folder; the last digits of a sum depend on the order of its rows."""
+    """Return the output of commands in a folder, rounded: the last digits of a sum depend on the order of its rows."""
     command = Command(folder)
     stdout = {" ".join(each): command(*each, "--json", "--warehouse", "warehouse").stdout for each in COMMANDS}
     return {name: json.loads(text, parse_float=lambda number: round(float(number), 9)) for name, text in stdout.items()}
@@ -53,9 +53,9 @@ def outputs(folder: Path) -> Outputs:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Outputs]]:
-    """Two benchmarks whose tasks, criteria, models and judges have the same names, and what commands said of the first.
+    """Two benchmarks with the same names of tasks, criteria, models and judges, and the commands' output for the first.
 
-    The twin's `a-judge` reads another template, and its judges decide otherwise.
+    The twin's `a-judge` uses another template, and its judges decide differently.
     """
     folder = tmp_path_factory.mktemp("benchmarks")
     (folder / "mine").mkdir()
@@ -75,7 +75,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Outp
 
 
 def _of(name: str, revision: str, row: dict[str, Any]) -> dict[str, Any]:
-    """A row of PRBench as one of another benchmark; ids that are made of the benchmark's name differ."""
+    """A row of PRBench turned into one of another benchmark, with other ids where they contain the benchmark's name."""
     own = {key: f"{name}/{row[key]}" for key in ("response_id", "verdict_id", "selection_id") if key in row}
     template = {"template_hash": "other"} if name == "twin" and row.get("judge") == "a-judge" else {}
     identity = {key: value for key, value in {"benchmark": name, "dataset_revision": revision}.items() if key in row}
@@ -89,7 +89,7 @@ def test_a_benchmark_is_shown_as_if_no_other_one_were_there(world: tuple[Path, O
     assert all(before.values())
     assert [] == [name for name in before if before[name] != now[name]]
 
-    # Its own settings stand before the shared ones.
+    # Its own settings override the shared ones.
     jobs = {name: load_job(Arguments(config=folder / "prbench.yaml", benchmark=name)) for name in (None, "twin")}
 
     assert ("prbench", 0.99) == (jobs[None].settings.benchmark, jobs[None].settings.coverage.min)

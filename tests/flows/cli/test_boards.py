@@ -1,4 +1,4 @@
-"""`prbench leaderboard` and `diff`: what people see of small worlds."""
+"""`prbench leaderboard` and `diff`: their output for small worlds."""
 
 from collections.abc import Callable
 from pathlib import Path

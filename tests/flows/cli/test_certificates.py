@@ -1,4 +1,4 @@
-"""`prbench certify` and `prbench verify`: what they say, and with which exit code."""
+"""`prbench certify` and `prbench verify`: their messages and exit codes."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Every command: its help, and what it refuses in one line without leaving anything; `tests/golden` keeps the rest.
+"""Every command: its help, and refusals in one line that leave no file behind; `tests/golden` covers the rest.
 
 `tests/golden/commands.yaml` is the table of commands with exit codes and outputs, on warehouses with results.
 """
@@ -28,12 +28,12 @@ NEEDED = {
 }  # fmt: skip
 """Command -> required arguments."""
 WORKS_ALONE = {"run", "plan", "nightly", "backfill", "ingest", "benchmarks", "figures", "doctor", "serve"}
-"""Commands that can be the first in a folder."""
+"""Commands that can be the first to run in a folder."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: Patch) -> Path:
-    """An empty folder, which the command is given in."""
+    """An empty folder, in which the command is run."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -43,7 +43,7 @@ Refused = Callable[..., str]
 
 @pytest.fixture
 def refused(folder: Path, run: Run) -> Refused:
-    """Run a command, and return the one line of its refusal, which is all that there is of it."""
+    """Run a command, and return its one line of refusal, which must be its only effect."""
 
     def refusal(*arguments: str) -> str:
         line = run.refusal(*arguments, code=(1, 2))
@@ -68,7 +68,7 @@ def test_help_is_whole_and_every_option_has_a_text(width: int) -> None:
 
 
 def parsed(words: list[str]) -> click.Command:
-    """The command that some words are, once click has read its options."""
+    """Return the command that these words call, after click has parsed its options."""
     command: click.Command = cli
     while isinstance(command, click.Group) and words and words[0] in command.commands:
         command, words = command.commands[words[0]], words[1:]

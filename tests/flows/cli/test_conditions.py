@@ -1,4 +1,4 @@
-"""`prbench conditions`: what people read, what machines get, and what is refused."""
+"""`prbench conditions`: the output for people and for programs, and what is refused."""
 
 import json
 import shutil
@@ -22,7 +22,7 @@ CONDITIONS = {"gpt": {"web search": "search", "baseline": "plain"}, "other": {"l
 
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Thirty tasks of two criteria: `search` gains Accuracy in fifteen and loses Risk in five, `twin` is the same."""
+    """Tasks with two criteria: `search` gains Accuracy in fifteen and loses Risk in five; `twin` equals `plain`."""
     folder = tmp_path_factory.mktemp("warehouse")
     plain = {task: [0, 1.0] for task in MANY}
     search = {task: [float(index < 15), float(index >= 5)] for index, task in enumerate(MANY)}
@@ -54,7 +54,7 @@ def test_an_aggregation_stores_what_the_command_computes(file: Path, warehouse: 
     # Without the configuration the stored conditions count.
     stored = run.json("conditions", "--warehouse", copied)
     assert {"web search", "same"} == {each["condition"] for each in stored["differences"]}
-    # A configuration that changed since counts at once.
+    # A changed configuration counts immediately.
     options = configured(file, copied, {"gpt": {"baseline": "search", "none": "plain"}})
     (row,) = run.json("conditions", *options)["differences"]
     assert pytest.approx(-(15 * 0.5 - 5 * 0.5) / N_TASKS) == row["difference"]

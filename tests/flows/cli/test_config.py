@@ -1,4 +1,4 @@
-"""The configuration refuses what it cannot mean, in one line with the path of the key."""
+"""An invalid configuration is refused in one line with the path of the key."""
 
 import json
 import re
@@ -29,7 +29,7 @@ TWO = "models: [{name: openai/a, label: a}, {name: openai/b, label: b}]\njudges:
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: Patch) -> Path:
-    """The path of a configuration in the current folder, of a user without a key."""
+    """The path of a configuration in the current folder; no API key is set."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     return tmp_path / "night.yaml"
@@ -83,7 +83,7 @@ def test_doctor_names_the_headers_whose_values_stand_in_the_file(file: Path) -> 
 
 
 def test_doctor_names_the_package_that_a_model_on_aws_needs(file: Path, monkeypatch: Patch) -> None:
-    monkeypatch.setitem(sys.modules, "boto3", None)  # the S3 server of other tests needs it
+    monkeypatch.setitem(sys.modules, "boto3", None)  # installed for the S3 server of other tests
     file.write_text("dataset: {source: sample}\nmodels: [{name: bedrock/amazon.nova-lite}]")
     (finding,) = [each for each in examine(load_job(Arguments(config=file))) if "bedrock" in each.subject]
     assert (False, "boto3 is not installed; run `uv pip install boto3`") == (finding.is_ok, finding.detail)
@@ -99,7 +99,7 @@ def test_without_a_file_the_embedded_default_stands() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: Patch) -> Path:
-    """The current folder, with a home of its own and a `sub` for `night.yaml`."""
+    """The current folder, with its own home directory, and a folder `sub` for `night.yaml`."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PRBENCH_WAREHOUSE", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))

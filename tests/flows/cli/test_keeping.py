@@ -52,7 +52,7 @@ def spend_row(**values: Any) -> dict[str, Any]:
 
 
 def test_spend_is_summed_by_day_and_model_over_what_the_ledger_and_the_tables_know(folder: Path, job: Job) -> None:
-    # One run is known here alone, one from both (the ledger knows more), one from tables alone (its ledger is gone).
+    # `here` is only in the ledger, `both` also in the tables (with fewer calls), `gone` only in the tables.
     write(folder, spend=[spend_row(run_id="gone"), spend_row(run_id="both", calls=1, cost_usd=0.25)])
     for key, run_id in (("a", "both"), ("b", "both"), ("c", "here")):
         record(folder, key, run_id, NOW - timedelta(days=2))

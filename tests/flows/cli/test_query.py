@@ -1,4 +1,4 @@
-"""`prbench sql`: read-only, nothing of a result is lost, and the database says what it holds."""
+"""`prbench sql`: it is read-only, shows whole results, and describes the database."""
 
 import csv
 import io
@@ -153,7 +153,7 @@ def test_a_table_too_wide_is_shown_row_by_row(capsys: Printed, monkeypatch: Patc
     monkeypatch.setenv("COLUMNS", "80")
     show_table(columns, rows)
     assert "row 1" not in capsys.readouterr().out
-    # Rich takes this for a real terminal.
+    # Rich treats this as a real terminal.
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")

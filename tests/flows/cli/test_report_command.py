@@ -18,7 +18,7 @@ from warehouse import Warehouse
 
 @pytest.fixture
 def reports(tmp_path: Path, monkeypatch: Patch) -> list[Job]:
-    """The jobs of the reports that a command asks for, beside a configuration that evaluates one split."""
+    """The jobs of the reports that a command requests, with a configuration that evaluates one split."""
     jobs: list[Job] = []
 
     def note(job: Job, *_: Any, **__: Any) -> Written:
@@ -46,7 +46,7 @@ def test_live_without_serve_is_refused_in_one_line(reports: list[Job], run: Run)
 
 @pytest.fixture
 def served(monkeypatch: Patch) -> list[tuple[Path, bool]]:
-    """The served reports: the first page, and whether runs are followed."""
+    """The served reports: the first page, and a flag that is true if runs are followed."""
     calls: list[tuple[Path, bool]] = []
 
     def note(_job: Job, index: Path, _port: int, *, is_live: bool) -> None:

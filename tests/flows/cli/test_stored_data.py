@@ -1,4 +1,4 @@
-"""Commands that only read, asked from a folder whose configuration is about other data, or with unknown names."""
+"""Commands that only read, in a folder whose configuration is for other data, or with unknown names."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def fill(folder: Path, revision: str, n_responses: int = 1) -> None:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A warehouse with one revision, and the configuration that is about it."""
+    """A warehouse with one revision, and a configuration for it."""
     folder: Path = tmp_path_factory.mktemp("world")
     data = write_jsonl(folder / "finance_hard.jsonl", [{}])
     configure(folder, dataset={"source": str(data)})
@@ -43,7 +43,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: Patch) -> Path:
-    """A folder without a configuration: the embedded default is about the sample that ships."""
+    """A folder without a configuration: the embedded default is for the shipped sample."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -96,7 +96,7 @@ def test_a_sample_without_responses_does_not_hide_the_revision_with(tmp_path: Pa
 
     assert "a-model" in run("leaderboard", "--warehouse", tmp_path / "data")
     assert "showing the only revision of prbench with responses there, another-revi" in run.err
-    # Who names its split has chosen it.
+    # `--split` chooses that revision, so no notice is needed.
     run("status", "--warehouse", tmp_path / "data", "--split", "finance_hard")
     assert "another-revi" not in run.err
 

@@ -1,4 +1,4 @@
-"""The commands that keep a warehouse, and the readers that the guide shows, against an S3 server."""
+"""Backups, exports and publications, and the readers that the guide shows, against an S3 server."""
 
 import re
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def count(folder: Path) -> list[int]:
 
 
 class Safe(Run):
-    """A command that prints no secret; returned is all that it prints."""
+    """A command that must print no secret; it returns both outputs."""
 
     def __call__(self, *arguments: str | Path, code: int | tuple[int, ...] = 0) -> str:
         super().__call__(*arguments, code=code)
@@ -88,7 +88,7 @@ def test_publications_are_read_as_the_guide_says(data: Path, tmp_path: Path, run
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for snippet in re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL):
-        exec(snippet, names)  # the project's own text
+        exec(snippet, names)  # code from the project's own guide
 
     wanted = rows_in(data, "select model, mean_score from leaderboard where is_primary order by all")
     assert len(wanted) > 1

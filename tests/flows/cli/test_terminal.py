@@ -1,4 +1,4 @@
-"""Texts of models, configurations and files: they reach a terminal as text, never as its commands."""
+"""Texts of models, configurations and files: a terminal gets them as text, never as control sequences."""
 
 import io
 import json
@@ -24,11 +24,11 @@ TITLE = "\x1b]0;owned\x07"
 CLEAR = "\x1b[2J"
 EVIL = f"{TITLE}{CLEAR}\x9b31m\x7f\u202eabc\u2066\u200b\U000e0041\r{CLEAR}end"
 HARMLESS = re.compile(r"\x1b\[\d*(?:;\d+)*m|\x1b\[\?25[hl]|\x1b\[2K|\x1b\[\d?A|\r")
-"""The control sequences of Rich itself."""
+"""The control sequences that Rich itself writes."""
 
 
 def commands_in(shown: str) -> list[str]:
-    """The characters of a terminal's text that it would not show."""
+    """Return the characters in a terminal's text that are not visible."""
     rest = shown.replace("\r\n", "\n").replace("\n", "").replace("\t", "")
     return [character for character in rest if visible(character) != character]
 
@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def on_terminal(*arguments: str, stdin: bytes | None = None, **environment: str) -> str:
-    """Return the output of the installed command on a terminal that is its standard output and standard error."""
+    """Return what the installed command writes to a terminal, as standard output and standard error."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "NO_COLOR": "1", **environment}
     outputs = {"stdout": theirs, "stderr": theirs}

@@ -1,4 +1,4 @@
-"""A configuration with a pinned and a nightly model, their provider, and the receivers of alerts."""
+"""A configuration with a pinned and a nightly model, their provider, and receivers of alerts."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from tests.kit import endpoint
 from tests.tasks.alerts.servers import Hook
 
 N_CONTROL = 20
-"""Control verdicts of a night."""
+"""Number of control verdicts in a night."""
 SAMPLE = PROJECT / "warehouse/samples/prbench.jsonl"
 _REPETITION = re.compile(r" Take \d+\.")
 _WORSE = " In short, nobody knows."
@@ -35,7 +35,7 @@ class Weather:
     """The judge decides that nothing is met."""
     delay_s: float = 0.0
     refused: str = ""
-    """A model whose key is wrong."""
+    """The model whose calls are refused because of a wrong key."""
 
     def __call__(self, request: Request, number: int) -> HttpResponse:
         if request["model"] == self.refused:
@@ -59,7 +59,7 @@ class Weather:
 
 @dataclass(frozen=True)
 class Seen:
-    """A night from the outside: the command's output, the calls, the messages to receivers, and the pings."""
+    """The visible effects of a night: the command's output, the calls, the messages to receivers, and the pings."""
 
     output: Done
     calls: Sequence[Request]
@@ -78,7 +78,7 @@ class Seen:
 
     @property
     def alerts(self) -> dict[str, dict[str, Any]]:
-        """The alerts of the one message of the night by their kind, each kind once."""
+        """The alerts in the night's only message, by kind; each kind occurs once."""
         if not self.messages:
             return {}
         (message,) = self.messages
@@ -99,7 +99,7 @@ class NightWorld:
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """The configuration, to be changed and written again."""
+        """The configuration; `configure` changes and writes it."""
         return {
             "dataset": {"source": "tasks.jsonl"},
             "models": [self.endpoint("pinned"), self.endpoint("fresh", resample="nightly")],
@@ -115,16 +115,16 @@ class NightWorld:
         return endpoint(label, self.server.api_base, **settings)
 
     def configure(self, **changes: Any) -> None:
-        """Write the configuration, with some of it changed from now on."""
+        """Write the configuration with these changes, which stay in later ones."""
         self.settings.update(changes)
         self.command.configure(**self.settings)
 
     def night(self, label: str, *options: str, code: int = 0, **weather: Any) -> Seen:
-        """A night as the command does it."""
+        """Run a night by the command."""
         return self.watched("nightly", "--night", label, *options, code=code, **weather)
 
     def watched(self, *arguments: str, code: int = 0, **weather: Any) -> Seen:
-        """A command in this process, with all that it brought about."""
+        """Run a command in this process, and return all that it caused."""
         self.server.behaviour = Weather(**weather)
         n_calls, n_messages, n_pings = len(self.server.book), len(self.receiver.seen), len(self.switch.seen)
         output = self.command(*arguments, "--warehouse", "data", code=code)
@@ -134,7 +134,7 @@ class NightWorld:
 
 @contextmanager
 def night_world(folder: Path) -> Iterator[NightWorld]:
-    """A world with a copy of the sample, nothing done yet; one of the two receivers always fails."""
+    """A world with a copy of the sample before any run; one of the two receivers always fails."""
     shutil.copy(SAMPLE, folder / "tasks.jsonl")
     with FaultServer() as server, Hook() as receiver, Hook() as failing, Hook() as switch:
         failing.plan = [Plain(500)] * 1_000

@@ -1,4 +1,4 @@
-"""Rules of nights that need no Prefect: which night it is, when it stops, what the record of a run holds."""
+"""Rules of nights, tested without Prefect: which night it is, when it stops, and what a run's record has."""
 
 import json
 import os
@@ -58,7 +58,7 @@ def test_a_night_after_its_stop_is_skipped_with_an_alert(tmp_path: Path, capsys:
 
 @pytest.fixture
 def executed(monkeypatch: Patch) -> list[str | None]:
-    """The labels of nights whose flow was called, which does nothing here."""
+    """The labels of the nights whose flow was called; the flow does nothing here."""
     labels: list[str | None] = []
 
     def execute(job: Job, *_: Any, **__: Any) -> Execution:
@@ -86,7 +86,7 @@ def test_a_night_beside_another_is_skipped_or_waits(
 
     assert ["2026-11-24"] == executed
     assert [("skipped", 0)] * 2 == [(each.outcome, each.exit_code) for each in (skipped, again)]
-    # The night that is in progress is no alert.
+    # Starting the same night again causes no alert.
     (alert,) = skipped.alerts
     assert f"process {os.getpid()} is at work" in alert["line"]
     assert [] == again.alerts

@@ -1,4 +1,4 @@
-"""Nights and backfills as a person starts them: calls, stored rows, and alerts."""
+"""Nights and backfills as a user starts them: calls, stored rows, and alerts."""
 
 import json
 from collections import Counter
@@ -83,7 +83,7 @@ def test_a_drifting_judge_is_an_alert_and_the_drop_of_its_night_names_it(nights:
     assert {"judge_drift", "score_drop"} == set(alerts)
     assert "judge" == alerts["judge_drift"]["subject"]
     facts = alerts["judge_drift"]["facts"]
-    # Half of the control set was met at first, and nothing is now.
+    # At first half of the control set was met, now none of it.
     assert (N_CONTROL, 0.5, 0.0) == (facts["n_decided"], facts["agreement"], facts["met_share"])
     assert alerts["score_drop"]["facts"]["judge_drifted"] is True
     assert "so the judge may be the cause, not the model" in alerts["score_drop"]["line"]
@@ -119,14 +119,14 @@ def test_a_night_that_fails_sends_one_line_that_says_why(nights: Nights) -> None
     assert "tasks.jsonl is not a file" in alert["line"]
     assert [] == nights.failed.calls
     assert 1 == nights.failed.output.stderr.count("prbench: ")
-    # The dead-man's switch is called after each night that has taken place.
+    # The dead-man's switch is called after each night that finished.
     ended = (nights.first, nights.second, nights.regressed, nights.drifted, nights.failed)
     assert [1, 1, 1, 1, 0] == [night.n_pings for night in ended]
 
 
 @pytest.fixture(scope="module")
 def filled(nights: Nights) -> NightWorld:
-    """The world after these nights, with two more models, of which nothing is there yet."""
+    """The world after these nights, with two more models that have no rows yet."""
     nights.world.configure(models=[nights.world.endpoint(label) for label in ("pinned", "late", "locked")])
     return nights.world
 

@@ -1,4 +1,4 @@
-"""The page that compares: what it offers and shows, on which splits; the same difference as `prbench diff`."""
+"""The page *Compare*: its choices, what it shows, on which splits; the same difference as `prbench diff`."""
 
 import re
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def reader(folder: Path) -> Iterator[Reader]:
     with reading(
         folder, {"runs": runs}, tasks_of(RUBRICS), judged(ALL_MET, "a"), judged(WORSE_IN_RISK, "b"),
         judged(MIXED, "a", of_response=NIGHT, run_id="later"),
-        # Nothing else was judged by this judge, so there is nothing to compare it with.
+        # This judge judged nothing else, so there is nothing to compare with.
         judged(MIXED, "alone", judge="another-judge"), *({"verdicts": verdicts} for verdicts in by_second),
         tasks_of(RUBRICS, split="retired", revision=OLDER), judged(ALL_MET, "old-a", **old),
         judged(MIXED, "old-b", **old, run_id="old-run"),

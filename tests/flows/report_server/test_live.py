@@ -1,4 +1,4 @@
-"""The content of the live page before anything is published, during runs and after them."""
+"""The content of the live page before the first publishing, during runs, and after them."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Rendered pages, over a real socket: for this machine only, names as text, and nothing is written."""
+"""Served pages, over a real socket: for this machine only, with names as text, and without writing anything."""
 
 import http.client
 import json
@@ -99,14 +99,14 @@ def test_a_browser_that_does_not_wait_is_nothing_to_print(tmp_path: Path, capfd:
     with server_of(tmp_path, 0) as server:
         server.daemon_threads = False
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        # Such a socket says at once that it is gone.
+        # Such a socket resets the connection when it closes.
         browser = socket.create_connection(("127.0.0.1", server.server_port))
         browser.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         browser.sendall(b"GET /large.html HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert browser.recv(1)
         browser.close()
         server.shutdown()
-    # The server has waited for the thread of the response.
+    # The server has waited for the thread that responds.
     assert ("", "") == capfd.readouterr()
 
 

@@ -1,4 +1,4 @@
-"""The Prefect server that the project starts obeys its user alone: what a foreign page tries is refused."""
+"""The project's Prefect server obeys its user alone: it refuses what foreign pages try."""
 
 import asyncio
 from base64 import b64encode
@@ -23,7 +23,7 @@ def test_the_projects_server_refuses_what_a_foreign_page_or_another_user_sends(p
         token = {name: client.headers[name] for name in ("Prefect-Csrf-Token", "Prefect-Csrf-Client")}
         assert 200 == client.post("/flows/filter", json={}).status_code
         assert 200 == client.get("/admin/version").status_code
-        # A page of the server itself, as a tunnel with another port or a name of this machine shows it.
+        # The server's own page, reached through a tunnel with another port, or by another name of this machine.
         for page in ("http://127.0.0.1:5000", "http://localhost:5000"):
             host = {"Host": page.removeprefix("http://"), "Origin": page}
             assert 200 == client.post("/flows/filter", json={}, headers=host).status_code
@@ -73,7 +73,7 @@ def test_a_person_logs_in_to_the_pages_with_the_secret_and_sees_the_runs(prefect
         page.wait_for_url("**/dashboard**")
         page.goto(f"{address}/v2/runs")
         page.get_by_text("a-run-to-see").first.wait_for()
-        # A change is made with the token that the page has fetched.
+        # The page changes data with the token that it has fetched.
         page.goto(f"{address}/v2/variables")
         page.get_by_role("button", name="Add Variable").first.click()
         page.get_by_label("Name").fill("from_the_page")
@@ -89,11 +89,11 @@ _CHANGES = (
     ("PATCH", f"/deployments/{_ANY}", _PATCH), ("POST", f"/deployments/{_ANY}/create_flow_run", "{}"),
     ("DELETE", f"/deployments/{_ANY}", ""), ("POST", "/admin/database/drop", '{"confirm": true}'),
 )  # fmt: skip
-"""Method, path and body of what it would do."""
+"""Method, path and body of each attempted request."""
 
 
 def attempts(server: PrefectServer, token: Mapping[str, str]) -> Iterator[tuple[str, httpx.Request]]:
-    """Yield every request in every disguise; some have the secret or a CSRF token, as if a browser had added them."""
+    """Yield every request with every disguise; some have the secret or a CSRF token, as if a browser had added it."""
     at = server.url.removesuffix("/api")
     own, port = at.removeprefix("http://"), at.rpartition(":")[2]
     with_secret = {"Authorization": basic(server.secret)}
@@ -124,12 +124,12 @@ def attempts(server: PrefectServer, token: Mapping[str, str]) -> Iterator[tuple[
 
 
 def basic(secret: str) -> str:
-    """A secret as a header has it."""
+    """The value of the header `Authorization` for a secret."""
     return f"Basic {b64encode(secret.encode()).decode()}"
 
 
 def preflight(url: str, origin: str) -> httpx.Request:
-    """Return the request that a browser sends before a page's request to another address."""
+    """Return the preflight request that a browser sends before a page's request to another address."""
     headers = {
         "Origin": origin, "Access-Control-Request-Method": "PATCH", "Access-Control-Request-Headers": "content-type",
     }  # fmt: skip
@@ -137,7 +137,7 @@ def preflight(url: str, origin: str) -> httpx.Request:
 
 
 def socket_ended(url: str, path: str, *, token: str = "", **headers: str) -> str:
-    """Return the server's refusal of a web socket: the status, or the code of its close; `open` without one."""
+    """Return how the server refuses a web socket: the HTTP status or the close code; `open` if it does not."""
 
     async def tried() -> str:
         address = f"{url.replace('http', 'ws', 1)}{path}"

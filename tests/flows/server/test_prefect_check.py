@@ -17,7 +17,7 @@ SECRET = "prbench:a-long-secret"
 
 
 class Server(AnyServer):
-    """A server that checks the secret as a Prefect server does."""
+    """A server that checks the secret like a Prefect server."""
 
     secret: str | None = SECRET
     status = 200
@@ -34,7 +34,7 @@ class Server(AnyServer):
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: Patch) -> Iterator[Server]:
-    """A server that is named in the environment, for a user without any configuration of Prefect."""
+    """A server whose address is in the environment of a user without a Prefect configuration."""
     with Server() as server:
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))

@@ -1,4 +1,4 @@
-"""The project's own server of a data folder: who starts it, who uses it, and who can read its secret."""
+"""The project's own Prefect server for a data folder: who starts it, who uses it, and who can read its secret."""
 
 import fcntl
 import json
@@ -21,11 +21,11 @@ from tests.kit import Patch, Printed, job_on
 
 @pytest.fixture
 def started(tmp_path: Path, monkeypatch: Patch) -> list[Any]:
-    """The commands of servers that were started, of a user without any configuration; none of them is a real one."""
+    """The commands that would have started servers, for a user without a configuration; none is really started."""
     commands: list[Any] = []
 
     def start(command: list[str], **options: Any) -> None:
-        # As the process does it, the lock is held on.
+        # Keeps the lock, as the server's process would.
         commands.append((command, options, os.dup(options["pass_fds"][2])))
 
     monkeypatch.setattr(subprocess, "Popen", start)

@@ -1,4 +1,4 @@
-"""Runs that are recorded on the project's own server: real processes, kills and cancellations."""
+"""Runs that the project's own Prefect server records: real processes, kills and cancellations."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 HALF = [StageReport("sample"), StageReport("judge", warnings=["half is missing"], is_below_bar=True)]
 WRONG = [StageReport("fill", warnings=["a: wrong key"], has_failed=True), StageReport("coverage")]
 
-# In this process, on a server of the tests
+# in this process, on the tests' server
 
 
 def shown(url: str, **wanted: Any) -> list[dict[str, Any]]:
@@ -129,12 +129,12 @@ def test_runs_go_on_when_the_server_is_lost(tmp_path: Path, monkeypatch: Patch, 
     assert "runs in progress continue" in capsys.readouterr().err
 
 
-# As processes, on a server of their own
+# as processes, on a server of their own
 
 
 @dataclass
 class World:
-    """A folder of a user without any configuration of Prefect, and a provider whose verdicts take some time."""
+    """The folder of a user without a Prefect configuration, and a provider whose verdicts take some time."""
 
     command: Command
     provider: FaultServer
@@ -154,17 +154,17 @@ class World:
         return url
 
     def client(self, monkeypatch: Patch) -> str:
-        """The address of the server, which the tests' browser uses from now on."""
+        """The address of the server, which `browser` uses from now on."""
         monkeypatch.setenv("PREFECT_API_AUTH_STRING", secret_path(self.prefect.resolve()).read_text())
         return self.url
 
     def servers(self) -> list[int]:
-        """The processes of servers of the folder."""
+        """The processes of the folder's servers."""
         command = ["pgrep", "-f", f"server_process .*{self.prefect}"]
         return [int(pid) for pid in subprocess.run(command, capture_output=True, check=False).stdout.split()]
 
     def under_way(self) -> "subprocess.Popen[str]":
-        """A run that has judged something and has much to do still."""
+        """Start a run, and return it once it has judged something and has much left to do."""
         run = self.command.start("run")
         until(lambda: sum(map(is_judge_request, self.provider.book)) > 12, run)
         return run

@@ -1,4 +1,4 @@
-"""`prbench serve` as a process: nights by the clock, jobs at the press of a button, and cancelling one of them."""
+"""`prbench serve` as a process: nights on schedule, jobs at the press of a button, and cancelled jobs."""
 
 import os
 import re
@@ -27,7 +27,7 @@ DEPLOYMENTS = ("nightly", "run", "backfill", "check", "compact")
 
 
 class Api:
-    """The Prefect server as a browser talks to it."""
+    """The Prefect server's API, used as by a browser."""
 
     def __init__(self, url: str) -> None:
         self._client = browser(url)
@@ -38,7 +38,7 @@ class Api:
     def post(self, path: str, **content: Any) -> Any:
         replies: list[httpx.Response] = []
 
-        def has_replied() -> bool:  # its database may be locked for the moment; Prefect's own client asks again, too
+        def has_replied() -> bool:  # its database may be locked; Prefect's client retries, too
             replies.append(self._client.post(path, json=content))
             return replies[-1].status_code != httpx.codes.SERVICE_UNAVAILABLE
 
@@ -61,14 +61,14 @@ class Api:
         return run_id
 
     def set_clock(self, name: str, action: str) -> None:
-        """`pause` a deployment, so that the clock starts none of its runs from now on, or `resume` it."""
+        """`pause` or `resume` a deployment's schedule."""
         self.post(f"/deployments/{self.deployment(name)['id']}/{action}_deployment")
 
     def run(self, run_id: str) -> Any:
         return self.get(f"/flow_runs/{run_id}")
 
     def ended(self, run_id: str) -> Any:
-        """The run once it has ended."""
+        """Wait until a run has ended, and return it."""
         until(lambda: self.run(run_id)["state_type"] in _ENDED, within_s=480)
         return self.run(run_id)
 
@@ -90,7 +90,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NightWorld]:
 
 @dataclass(frozen=True)
 class Served:
-    """The server, and the command that serves."""
+    """The Prefect server, and the process of `prbench serve`."""
 
     api: Api
     process: "subprocess.Popen[bytes]"
@@ -99,7 +99,7 @@ class Served:
 
 @pytest.fixture(scope="module")
 def served(world: NightWorld) -> Iterator[Served]:
-    """The server, once everything is served there; the last test ends it."""
+    """The server with all deployments; the last test ends it."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with serving(world.command.folder, "--port", str(port), "--warehouse", "data") as (process, log):
@@ -110,14 +110,14 @@ def served(world: NightWorld) -> Iterator[Served]:
             patch.setenv("PREFECT_API_URL", f"{at}/api")
             patch.setenv("PREFECT_API_AUTH_STRING", Path(secret).read_text())
             api = Api(f"{at}/api")
-            # A night a minute would take the time of the other tests.
+            # A night every minute would slow down the other tests.
             api.set_clock("nightly", "pause")
             yield Served(api, process, log)
 
 
 @contextmanager
 def serving(folder: Path, *options: str) -> Iterator[tuple["subprocess.Popen[bytes]", Path]]:
-    """The command that serves, in a process group of its own as a terminal gives it one, and what it says."""
+    """`prbench serve` in a process group of its own, as on a terminal, and its log."""
     path = folder / f"serve-{options[-1]}.log"
     with path.open("w") as log:
         process = subprocess.Popen(
@@ -142,7 +142,7 @@ def _is_there(api: Api, name: str) -> bool:
 
 
 def with_children(process: "subprocess.Popen[bytes]") -> None:
-    """End what is left of a process and of those that it started."""
+    """Kill a process and those that it started, if any is left."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -173,7 +173,7 @@ def test_a_second_serve_of_the_same_deployments_is_refused(served: Served, world
 
 
 def refusal(world: NightWorld, warehouse: str, code: int) -> str:
-    """The last line of a serve that ends by itself: a process, since Prefect reads its settings once."""
+    """The last line of a `prbench serve` that refuses; it is a process, since Prefect reads its settings only once."""
     with world.command.start("serve", "--warehouse", warehouse) as process:
         _, error = process.communicate(timeout=240)
     assert code == process.returncode, error
@@ -199,13 +199,13 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
     assert ("COMPLETED", "Completed") == (filled["state_type"], filled["state_name"]), filled["state"]
     second = world.command.sql("select distinct task_id, model, trial from responses where trial = 2")
     assert [{"task_id": "sample-leg-2", "model": "pinned", "trial": 2}] == second
-    # Nothing was called for twice but the control set, which is to be.
+    # Only the control set was judged twice, as it should be.
     again = sum(entry.number > 0 and is_judge_request(entry.request) for entry in world.server.entries)
     assert [{"n": again}] == world.command.sql("select count(*) as n from control_verdicts")
 
 
 def by_the_clock(api: Api, state_type: str) -> list[Any]:
-    """The nights in a state that the clock started, but those that did nothing: too late, or another one at work."""
+    """The scheduled nights in a state, without those that did nothing: they were late, or another one was at work."""
     return [
         run for run in api.runs_of("nightly")
         if run["auto_scheduled"] and run["state_type"] == state_type and run["state_name"] not in {"Missed", "Skipped"}

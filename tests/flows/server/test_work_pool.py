@@ -1,4 +1,4 @@
-"""The steps of the guide for several machines, as they stand there: PostgreSQL, a Prefect server, a pool, two workers.
+"""The steps of the guide for several machines, as written there: PostgreSQL, a Prefect server, a pool, two workers.
 
 All of it is on one machine here, so the address is the server's own, without a proxy.
 """
@@ -34,15 +34,15 @@ _PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
 
 @dataclass(frozen=True)
 class World:
-    """The folders, and how what the guide names is called here."""
+    """Folders, and the replacements for names in the guide."""
 
     folder: Path
-    """Of PostgreSQL and the secret, outside pytest's folders, which other users cannot enter."""
+    """For PostgreSQL and the secret: other users cannot enter pytest's folders."""
     project: Path
     port: int
 
     def step(self, number: int, *others: tuple[str, str]) -> str:
-        """The commands of a step; each name of the guide that is replaced must be in it."""
+        """The commands of a step, with names of the guide replaced; each of them must occur."""
         of_step = {
             1: [("sudo -u postgres", f"env PGHOST={self.folder} PGUSER=postgres")],
             2: [(" -o prefect", "")],
@@ -58,7 +58,7 @@ class World:
         return commands.replace(".venv/bin/", "").replace("$HOME", str(self.folder))
 
     def environment(self, home: str) -> dict[str, str]:
-        """That of a machine: nothing of the tests' own server, and Prefect's records in a folder of its own."""
+        """The environment of a machine: without the tests' own server, and with its own folder for Prefect."""
         own = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
         path = f"{Path(sys.executable).parent}:{_PROGRAMS[-1].parent}:{own['PATH']}"
         quick = {f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false" for name in UNUSED}
@@ -75,7 +75,7 @@ class World:
 
     @contextmanager
     def running(self, name: str, commands: str) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
-        """Run commands, the last of which goes on, as one of the machines; gives it and its log."""
+        """Run commands as one of the machines; the last one keeps running: yield its process and its log."""
         before, _, last = commands.strip().rpartition("\n")
         log = self.folder / f"{name}.log"
         with log.open("wb") as file:
@@ -100,7 +100,7 @@ def ended(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def postgres(folder: Path) -> Iterator[None]:
-    """A PostgreSQL server on a socket in the folder; it refuses to be root, so it is the user `postgres` then."""
+    """A PostgreSQL server on a socket in the folder. It refuses to run as root; for root the user is `postgres`."""
     as_user = []
     if os.geteuid() == 0:
         as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
@@ -164,13 +164,13 @@ def test_the_steps_for_several_machines_work_and_another_worker_continues(world:
 
 
 def backfilled_by(logs: Mapping[str, Path], world: World, task: str) -> str:
-    """Have a run fill in one task, and give the machine whose worker took it."""
+    """Start a run that fills in one task, and return the machine whose worker took it."""
     before = {name: log.read_text() for name, log in logs.items()}
     access = "\n".join(line for line in world.step(5).splitlines() if "PREFECT_API" in line)
     done = world.do(f"""{access}\n{world.step(6).strip()} --watch-interval 1 --param 'tasks=["{task}"]'""")
     assert "Completed" in done
     new = {name: log.read_text().removeprefix(before[name]) for name, log in logs.items()}
-    # Both may see the run at the same moment: the server lets one have it.
+    # Both workers may see the run at the same time; the server gives it to one.
     won = [name for name, text in new.items() if text.count("submitting flow run") > text.count("Aborted submission")]
     assert 1 == len(won)
     return won[0]

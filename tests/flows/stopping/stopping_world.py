@@ -1,4 +1,4 @@
-"""Three models on made-up tasks, one of them clearly worse, and a provider that scripts what each criterion meets."""
+"""Three models on made-up tasks, one of them clearly worse, and a provider with scripted verdicts."""
 
 import hashlib
 import json
@@ -14,17 +14,17 @@ from tests.kit import endpoint, good_row, write_jsonl
 
 N_TASKS, N_CRITERIA, BLOCK = 40, 10, 20
 SHARES = {"good": 8, "twin": 8, "bad": 1}
-"""Model -> how many of ten criteria its responses meet."""
+"""Model -> number of criteria in ten that its responses meet."""
 
 
 @dataclass
 class Script:
-    """The script of verdicts: they depend on the criterion and the model alone; twins differ on a few tasks."""
+    """Scripted verdicts: they depend on the criterion and the model alone; `twin` differs from `good` on a few."""
 
     shares: dict[str, int] = field(default_factory=lambda: dict(SHARES))
     delay_s: float = 0.0
     version: int = 1
-    """Responses of another version have another text, so that they are judged again."""
+    """It is part of the responses' texts: with another version they are judged again."""
 
     def __call__(self, request: Request, number: int) -> HttpResponse:
         if not is_judge_request(request):
@@ -47,12 +47,12 @@ def _title(number: int, at: int) -> str:
 
 def _digit(criterion: str, model: str) -> int:
     digest = hashlib.sha256(criterion.strip().encode()).digest()
-    # A twin decides like the other one on 19 of 20 criteria.
+    # `twin` is like the others on 19 of 20 criteria.
     return digest[2] % 10 if model == "twin" and digest[1] % 20 == 0 else digest[0] % 10
 
 
 def write_tasks(path: Path, n_tasks: int = N_TASKS) -> Path:
-    """A data set of made-up tasks in both fields."""
+    """Write a data set of made-up tasks in both fields, and return its path."""
     rows = []
     for number in range(n_tasks):
         row = good_row(f"task-{number:03}", prompt_0=f"What about case {number}?")

@@ -1,4 +1,4 @@
-"""Runs that stop when their comparisons are settled, as a person starts them, with a provider over a socket."""
+"""Runs that stop when their comparisons are settled, as a user starts them, with a provider over a socket."""
 
 import json
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ Rows = list[dict[str, Any]]
 
 @dataclass
 class Stopped:
-    """A run of three models that stops, the same again, and the rest filled in."""
+    """A run of three models that stops, the same run again, and a run that fills in the rest."""
 
     looks_at_cap: Rows
     first: list[Entry]
@@ -60,7 +60,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stopped]:
 
 
 def test_a_clearly_worse_model_is_stopped_and_its_skipped_work_is_not_missing(stopped: Stopped) -> None:
-    # The goldens have what `status` and the leaderboard say of it.
+    # `tests/golden` has the output of `status` and of the leaderboard.
     assert {"good": N_TASKS, "twin": N_TASKS, "bad": BLOCK} == sampled(stopped.first)
     assert [] == stopped.again
 
@@ -84,7 +84,7 @@ def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stop
 def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(stopped: Stopped) -> None:
     assert stopped.looks[: len(stopped.looks_at_cap)] == stopped.looks_at_cap
     assert len(stopped.looks_at_cap) < len(stopped.looks)
-    # The golden run, which nothing interrupted, has the same looks.
+    # The uninterrupted run in `tests/golden` has the same looks.
     (golden,) = (lines for name, lines in kept().items() if name.startswith("stopped/commands/sql") and _TABLE in name)
     names = ("model", "compared_model", "block", "decision", "mean_difference")
     of_both = json.loads("\n".join(golden[1:])), stopped.looks
@@ -111,7 +111,7 @@ def test_a_night_asks_whether_a_model_has_dropped_and_stops_when_it_knows(tmp_pa
         assert ("dropped", BLOCK) == (facts["decision"], facts["n_tasks_evaluated"])
         assert facts["sequence_high"] < -facts["least_difference"]
 
-        # The next night is compared with the latest value of each task, of whichever night it is.
+        # The next night is compared with the latest value of each task, whatever its night.
         script.version = 3
         third = command.json("nightly", "--warehouse", "data", "--night", "2026-11-03")
         (look,) = command.sql("select * from stopped_comparisons where vintage = '2026-11-03'")

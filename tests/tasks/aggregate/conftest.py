@@ -1,4 +1,4 @@
-"""A world with all that happens to verdicts, its warehouse, and what an independent checker makes of it."""
+"""A world with everything that can happen to verdicts, its warehouse, and an independent checker's figures."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ def figures(world: Rows) -> Figures:
 
 @pytest.fixture(scope="session")
 def few_draws() -> Iterator[None]:
-    """Few resamples of agreement: no figure here depends on them."""
+    """Draw few resamples for agreement: no tested figure depends on them."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(measuring, "draws", lambda n_tasks: draws(n_tasks, 200))
         yield
@@ -33,7 +33,7 @@ def few_draws() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def root(world: Rows, few_draws: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The aggregated warehouse of the world, which no test changes."""
+    """The aggregated warehouse of the world; tests must not change it."""
     return aggregated(tmp_path_factory.mktemp("world") / "warehouse", world, majorities=MAJORITIES).root
 
 

@@ -1,4 +1,4 @@
-"""A made-up warehouse with labels, and its debiased scores once more, without our rules and without SQL."""
+"""A made-up warehouse with labels, and its debiased scores computed again, without the project's rules and SQL."""
 
 import math
 import random
@@ -13,16 +13,16 @@ from tests.kit import admitted, criterion, response, row, verdict
 
 Row = dict[str, Any]
 Cell = tuple[str, str, int, int]
-"""Task, model, trial and the criterion's place."""
+"""Task, model, trial, and position of the criterion."""
 CATEGORIES = ("Practical Utility", "Financial Accuracy")
 LOST = ("t3", "ada", 2)
-"""A trial with a verdict that failed: it is in no score."""
+"""A trial with a failed verdict: no score includes it."""
 
 
 class LabelledWorld:
-    """Two models in two trials on 60 tasks, a judge on everything, two sheets and a later label that no sheet drew.
+    """Two models in two trials on 60 tasks, a judge of all responses, two sheets, and a later label that no sheet drew.
 
-    The first sheet is filled in but for a few rows; the second knows what the first told. One model's sheet is bigger.
+    The first sheet lacks labels in a few rows; the second was drawn with its labels. One model's sheet is larger.
     """
 
     def __init__(self, seed: int, n_tasks: int = 60, n_criteria: int = 6) -> None:
@@ -91,7 +91,7 @@ class LabelledWorld:
         }  # fmt: skip
 
     def labels(self) -> dict[Cell, tuple[float, float]]:
-        """Of each sampled label the mean of what people decided, and the number of verdicts it stands for."""
+        """Each sampled label (the mean of people's decisions) with the number of verdicts that it represents."""
         decisions: dict[Cell, list[float]] = defaultdict(list)
         for decided in self.decided.values():
             for cell, value in decided.items():
@@ -109,7 +109,7 @@ class LabelledWorld:
         return result
 
     def expected(self, model: str, score: str = "score", category: str | None = None) -> dict[str, float]:
-        """A model's debiased figure by column, as the README describes it."""
+        """A model's debiased figure by column, computed as the README says."""
         figure = _Figure(self, model, score, category)
         debiased, alone = figure.estimate(uses_judge=True), figure.estimate(uses_judge=False)
         names = ("debiased", "debiased_ci_low", "debiased_ci_high", "judge_power", "effective_labels",
@@ -123,7 +123,7 @@ class LabelledWorld:
 
 
 def without_labels_on(tables: Mapping[str, list[Row]], models: set[str], positions: set[int]) -> dict[str, list[Row]]:
-    """The tables without the labels on these models and on the criteria at these places."""
+    """The tables without the labels on these models and on the criteria at these positions."""
     return {**tables, "verdicts": [
         each for each in tables["verdicts"] if each["source"] != "imported"
         or (each["model"] not in models and int(each["criterion_id"].rsplit("-c", 1)[1]) not in positions)
@@ -131,12 +131,12 @@ def without_labels_on(tables: Mapping[str, list[Row]], models: set[str], positio
 
 
 def _probability(cell: Cell, value: float) -> float:
-    """The judge's probability that a criterion is met, which is on the side of its decision."""
+    """The judge's probability that a criterion is met, consistent with its decision."""
     return value + (1 - 2 * value) * (0.05 + 0.1 * (cell[3] % 4))
 
 
 class _Figure:
-    """One model's figure: what its tasks are worth, and its labels."""
+    """One model's figure: the values of its tasks, and its labels."""
 
     def __init__(self, world: LabelledWorld, model: str, score: str, category: str | None) -> None:
         self.offset, self.positive, self.negative, self.judged, self.likely = ({} for _ in range(5))  # type: dict[str, float]
@@ -164,7 +164,7 @@ class _Figure:
         return math.fsum(values.values()) / len(values)
 
     def estimate(self, *, uses_judge: bool) -> tuple[float, float, float, float, float]:
-        """Mean, interval, power and effective labels."""
+        """Mean, interval, the judge's power, and effective labels."""
         cells = list(self.labels)
         weight = [self._importance(cell) for cell in cells]
         n_negative = sum(self.contribution[cell] < 0 for cell in cells)
@@ -212,7 +212,7 @@ class _Figure:
 
 
 def _resampled(values: Sequence[float], n_resamples: int = 2_000) -> tuple[float, float]:
-    """Return the reach of the bootstrap-t interval down and up in standard errors (Efron and Tibshirani 1993, 12.5)."""
+    """Return the bootstrap-t interval's lengths down and up, in standard errors (Efron and Tibshirani 1993, 12.5)."""
     dice, n, mean, steps = random.Random(1), len(values), math.fsum(values) / len(values), []
     for _ in range(n_resamples):
         again = dice.choices(values, k=n)
@@ -227,7 +227,7 @@ def _kish(weight: Sequence[float]) -> float:
 
 
 def _fit(design: Sequence[Sequence[float]], target: Sequence[float], weight: Sequence[float]) -> list[float]:
-    """Weighted least squares."""
+    """Fit by weighted least squares."""
     root = np.sqrt(weight)
     result: list[float] = np.linalg.lstsq(np.array(design) * root[:, None], np.array(target) * root)[0].tolist()
     return result

@@ -18,19 +18,19 @@ from tests.tasks.rules.agreement_oracle import alpha_by_pairs
 from warehouse import Reader
 
 AS_BINARY = "tern (as binary)"
-"""The reading of three steps as two."""
+"""The ternary judge, read as binary."""
 MEMBERS = {
     "majority": ("a-judge", "judge-b", "tern"), "a-judge (majority of trials)": ("a-judge", "a-judge#2", "a-judge#3"),
     **MAJORITIES,
 }  # fmt: skip
-"""Majority -> its members. Some were asked for two steps, so that three are read as two. Two trials make none."""
+"""Majority -> its members. Some grade in binary, so the ternary judge is read as binary. Two trials make none."""
 SETS = {
     "all graders": ("a-judge", "judge-b", "people", AS_BINARY),
     "a-judge (trials)": ("a-judge", "a-judge#2", "a-judge#3"), "judge-b (trials)": ("judge-b", "judge-b#2"),
     **{name: tuple(AS_BINARY if each == "tern" else each for each in of) for name, of in MAJORITIES.items()},
 }  # fmt: skip
 GRADERS = ("a-judge", "judge-b", "people", "tern", AS_BINARY, *MEMBERS)
-_TWO_STEPS = sorted({*GRADERS} - {"tern"})  # three steps are compared with three, two with two
+_TWO_STEPS = sorted({*GRADERS} - {"tern"})  # ternary graders are compared with ternary ones, binary with binary
 _TRIALS = (SETS["a-judge (trials)"], SETS["judge-b (trials)"])
 PAIRS = {pair for names in (_TWO_STEPS, *_TRIALS) for pair in itertools.combinations(names, 2)}
 CellKey = tuple[str, str]
@@ -39,11 +39,11 @@ Figure = tuple[str, str, str, str]
 """(one grader or set, the other, breakdown, label)"""
 Table = dict[Figure, dict[str, Any]]
 Wanted = dict[Figure, tuple[list[int], list[int], list[str]]]
-"""The decisions of both graders, and the tasks that they are on."""
+"""The decisions of both graders, and the task of each pair of decisions."""
 
 
 class Graded:
-    """Decisions of every grader that count, and what they stand under."""
+    """The decisions that count of every grader, and their labels."""
 
     def __init__(self, world: Rows) -> None:
         fields = {each["task_id"]: each["field"] for each in world["task_rows"] if each["task_id"] != REFUSED}
@@ -74,7 +74,7 @@ class Graded:
         return sorted({cell for labels in self.labels.values() for cell in labels.items()})
 
     def shared(self, names: tuple[str, ...], breakdown: str, label: str) -> dict[CellKey, list[float]]:
-        """Return the graders' decisions wherever at least two of them decided."""
+        """Return the graders' decisions on criteria that at least two of them decided."""
         decided = [self.decisions.get(name, {}) for name in names]
         chosen = [cell for cell, labels in self.labels.items() if labels[breakdown] == label]
         cells = {cell: [of_grader[cell] for of_grader in decided if cell in of_grader] for cell in chosen}
@@ -96,7 +96,7 @@ def figures(reader: Reader) -> Table:
 
 @pytest.fixture(scope="module")
 def wanted(graded: Graded) -> Wanted:
-    """The decisions of each pair, doubled so that they are whole, and the tasks that they are on."""
+    """The decisions of each pair of graders, doubled so that they are integers, and their tasks."""
     result = {}
     for (a, b), (breakdown, label) in itertools.product(PAIRS, graded.breakdowns()):
         cells = [cell for cell, values in graded.shared((a, b), breakdown, label).items() if len(values) == 2]
@@ -153,7 +153,7 @@ def test_graders_are_named_and_majorities_know_their_members(reader: Reader) -> 
 
 
 def votes_by_hand(graded: Graded, voters: tuple[str, ...], people: tuple[str, ...] = ()) -> float:
-    """The effective votes of graders by their definition, against people or else the majority of the others."""
+    """The effective votes of graders by definition: against people or, without them, the majority of the others."""
     correlations = []
     for a, b in itertools.combinations(voters, 2):
         others = people or tuple(name for name in voters if name not in {a, b})
@@ -237,7 +237,7 @@ DECIDED = (1.0, 0.0, 1.0, 1.0)
 
 
 def small(labels: Mapping[str, tuple[float | None, ...]], n_tasks: int = 2, **of_judge: dict[str, Any]) -> Rows:
-    """Tasks of as many criteria as each grader has labels, all tasks labelled alike."""
+    """Equally labelled tasks, with a criterion for each label of a grader."""
     rubrics = {f"t{i}": [(4, "Risk")] * len(next(iter(labels.values()))) for i in range(n_tasks)}
     about = {"rubrics": rubrics, "of_response": {"chars_alnum": 100}}
     graded = [judged(dict.fromkeys(rubrics, of), **about, judge=name, **of_judge.get(name, {}))
@@ -247,11 +247,11 @@ def small(labels: Mapping[str, tuple[float | None, ...]], n_tasks: int = 2, **of
 
 
 @pytest.mark.parametrize(("labels", "of_judge", "wanted"), [
-    # Of the fourth criterion, one says met, one unmet, and one nothing: no majority.
+    # On the fourth criterion one says met, one unmet, and one nothing: no majority.
     ({"a": (1.0, 1.0, 0.0, 1.0), "b": (1.0, 0.0, 0.0, None), "people": (0.0, 0.0, 0.0, 0.0)},
      {"people": {"source": "imported"}},
      [("a", 6, 2 / 3, 1 / 3), ("b", 6, 1 / 3, 1 / 3), ("majority", 6, 1 / 3, 0.0)]),
-    # Of the first criterion two say in part, of the third all say unmet; on the others no two agree.
+    # On the first criterion two say partly met, on the third all say unmet; on the second and fourth no majority.
     ({"a": (0.5, 1.0, 0.0, 1.0), "b": (0.5, 0.5, 0.0, 0.0), "c": (0.0, 0.0, 0.0, 0.5)},
      {name: {"grading": "ternary"} for name in "abc"},
      [("a", 4, 0.25, 0.25), ("b", 4, 0.25, 0.25), ("c", 4, 0.0, 0.25)]),

@@ -1,4 +1,4 @@
-"""Leaderboards under labels, repetitions and severities, and lengths beside scores, against an independent checker."""
+"""Leaderboards by label, trial and severity, and correlations with length, against an independent checker."""
 
 import math
 import warnings
@@ -30,7 +30,7 @@ Table = dict[Any, dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def rows(reader: Reader, figures: Figures) -> Table:
-    """The rows of all leaderboards, by what they are about."""
+    """The rows of all leaderboards, by model run, task set, label and score."""
     return {figures.about(each): each for each in reader.rows(EVERY_ROW)}
 
 
@@ -119,7 +119,7 @@ def test_the_severity_leaderboard_pools_the_gravest_criteria(reader: Reader, fig
 
 
 def mistakes_at_risk(figures: Figures, run: Any, task_set: Any) -> list[int]:
-    """The mistakes in each response that could have one and is decided on all of them."""
+    """The number of mistakes in each response that could have one, if all of its possible mistakes are decided."""
     label = ("severity", GRAVEST["mistake"])
     known = figures.known(run, task_set, label, "min_normalized").items()
     decided = [(task, trial) for task, trials in known for trial, (value, *_) in trials.items() if value is not None]
@@ -151,7 +151,7 @@ def test_a_model_that_nobody_judged_is_on_the_leaderboard_and_such_a_vintage_rep
     assert (0, 0, 2, 2, 0.0, False, False) == tuple(imported[name] for name in names)
     assert imported["is_latest"]
     assert {None} == {imported[name] for name in ("mean_score", "ci_low", "raw_mean_score", "rank", "latest_rank")}
-    # Everything is still possible: a from -0.5 to 1, b from 0 to 1, and the lower end is clipped.
+    # Every score is still possible: a from -0.5 to 1, b from 0 to 1; the lower end is clipped.
     assert (0.0, 1.0) == (imported["mean_lower"], imported["mean_upper"])
     assert 0 == reader.value("select count(*) from breakdown_leaderboard where model = 'imported'")
 
@@ -171,7 +171,7 @@ Key = tuple[Any, ...]
 
 
 def mean(values: Iterable[float]) -> float:
-    """A mean in which ties are ties."""
+    """A mean, rounded so that ties are equal."""
     listed = list(values)
     return round(math.fsum(listed) / len(listed), 12)
 
@@ -187,7 +187,7 @@ def correlations(reader: Reader) -> dict[Key, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def wanted(world: Rows, figures: Figures) -> dict[Key, list[tuple[float, float]]]:
-    """(score, length) of what is correlated: tasks of a model with the trials that count, and models."""
+    """The (score, length) pairs to correlate: of a model's tasks, over the trials that count, and of models."""
     responses = {(each["task_id"], each["model"], each["vintage"], each["trial"]): each for each in world["responses"]}
     result: dict[Key, list[tuple[float, float]]] = defaultdict(list)
     for run, task_set, score, measure in product(figures.runs, figures.sets, figures.scores, MEASURES):
@@ -205,7 +205,7 @@ def wanted(world: Rows, figures: Figures) -> dict[Key, list[tuple[float, float]]
 
 
 def spearman(pairs: list[tuple[float, float]]) -> float | None:
-    """The rank correlation; ties are found in rounded values."""
+    """The rank correlation; the values are rounded, so ties are equal."""
     scores, lengths = zip(*pairs, strict=True)
     if len(set(scores)) == 1 or len(set(lengths)) == 1:
         return None

@@ -1,4 +1,4 @@
-"""Conditions as stored tables: what aggregate keeps of them, and what makes a test stale."""
+"""Conditions as stored tables: what aggregate stores, and what makes a test stale."""
 
 import random
 import re
@@ -20,7 +20,7 @@ DIFFERENCES = "select * from condition_differences order by all"
 
 
 def decided(seed: int) -> dict[str, list[float]]:
-    """Verdicts on every criterion, by chance."""
+    """Random verdicts on every criterion."""
     dice = random.Random(seed)
     return {task: [float(dice.random() < 0.3 + 0.1 * seed) for _ in rubric] for task, rubric in RUBRICS.items()}
 
@@ -34,7 +34,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def root(published: Path, tmp_path: Path) -> Path:
-    """A copy of them, to change."""
+    """A copy of that warehouse, which a test may change."""
     return Path(shutil.copytree(published, tmp_path / "warehouse"))
 
 
@@ -71,7 +71,7 @@ def test_conditions_follow_the_configuration_and_stay_where_it_has_no_such_key(r
 
 
 def test_a_finished_aggregation_tests_nothing_again_and_a_new_condition_only_itself(root: Path) -> None:
-    n_figures = 2 * (1 + 2)  # the whole rubric and two categories, by two scores
+    n_figures = 2 * (1 + 2)  # two scores of the whole rubric and of two categories
     assert 2 * n_figures == n_tested(root, conditions=CONDITIONS)
     n_parts = len(list((root / "parts").rglob("*.parquet")))
     assert 0 == n_tested(root, conditions=CONDITIONS)

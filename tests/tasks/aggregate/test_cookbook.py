@@ -1,4 +1,4 @@
-"""Every recipe of the cookbook has rows on a small world in which everything happens that recipes are about."""
+"""Every recipe of the cookbook has rows on a small world with everything that recipes ask for."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -16,13 +16,13 @@ Key = tuple[str, str, str, int, str]
 """(vintage, judge, grading, repetition, criterion id)"""
 Table = dict[Key, dict[str, Any]]
 Decided = dict[Key, list[tuple[str, dict[str, float]]]]
-"""Model and decisions by criterion of the complete responses."""
+"""The model of each complete response, and its decisions by criterion."""
 NEVER, ALWAYS = (("base", "a-judge", "binary", 1, f"{task}-c0") for task in ("t000", "t001"))
 
 
 @pytest.fixture(scope="module")
 def decisions(world: Rows) -> dict[tuple[Any, ...], dict[str, dict[str, float]]]:
-    """(vintage, judge, grading, repetition) -> response -> its decided criteria; three steps are also read as two."""
+    """(vintage, judge, grading, repetition) -> response -> decisions by criterion; ternary ones also as binary."""
     today = {(each["criterion_id"], each["content_hash"]) for each in world["criteria"] if each["task_id"] != REFUSED}
     result: Any = defaultdict(lambda: defaultdict(dict))
     for each in world["verdicts"]:
@@ -72,7 +72,7 @@ def test_the_share_met_is_over_complete_responses(statistics: Table, complete: D
 
 
 def rest_correlation(weights: dict[str, float], name: str, result: list[tuple[str, dict[str, float]]]) -> float | None:
-    """The correlation of a criterion's points, up to their size, with those of the rest of its task."""
+    """The correlation of a criterion's points, scaled to 1 or -1, with those of the rest of its task."""
     own = [math.copysign(1.0, weights[name]) * decided[name] for _, decided in result]
     rest = [sum(weights[other] * value for other, value in of.items() if other != name) for _, of in result]
     if len(set(own)) == 1 or len(set(rest)) == 1:
@@ -99,7 +99,7 @@ def test_the_rest_correlation_is_that_of_numpy(world: Rows, statistics: Table, c
 
 
 def test_disagreement_is_the_share_of_differing_pairs(decisions: Any, statistics: Table) -> None:
-    """Of judges and people in their first repetition, three steps read as two, on all responses."""
+    """The pairs are of judges and people in their first repetition, ternary read as binary, over all responses."""
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for (_, _, grading, trial), by_response in decisions.items():
         for response_id, decided in by_response.items() if trial == 1 and grading != "ternary" else ():

@@ -1,4 +1,4 @@
-"""Debiased scores, each column computed again in plain Python, and what is shown where there is no figure."""
+"""Debiased scores: each column against plain Python, and what is shown instead of a missing figure."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,7 +87,7 @@ def test_a_sheet_that_left_tasks_out_gives_no_figure_and_the_reason(labelled: La
 
 @pytest.mark.slow
 def test_a_sheet_counts_for_nothing_once_a_label_that_it_took_as_known_is_gone(tmp_path: Path) -> None:
-    """The second sheet drew from what the first had left; the first one covers everything by itself."""
+    """The second sheet left out verdicts with labels of the first; the first sheet covers everything alone."""
     world = LabelledWorld(seed=5)
     gone = next(cell for cell in world.known if cell[1] == "ada")
     for decided in world.decided.values():

@@ -1,4 +1,4 @@
-"""A changed verdict makes its measures stale, and only these are computed again."""
+"""A changed verdict makes its measures stale, and only they are computed again."""
 
 import shutil
 from pathlib import Path
@@ -28,7 +28,7 @@ def leaderboard_rows(figures: Figures, reader: Reader) -> Table:
 
 @pytest.fixture
 def copied(root: Path, tmp_path: Path) -> Path:
-    """A copy of the warehouse, to change."""
+    """A copy of the warehouse, which a test may change."""
     return Path(shutil.copytree(root, tmp_path / "copied"))
 
 
@@ -52,7 +52,7 @@ def test_aggregating_again_draws_nothing_nor_a_rebuild(figures: Figures, copied:
 
 
 def decided_at_last(world: Rows, figures: Figures) -> dict[str, Any]:
-    """The row of a failed verdict that alone kept a task from counting, judged again."""
+    """A failed verdict that was the only undecided one of a task, as decided."""
     kept_out = {
         (run[0], run[2], *run[3:4], *run[6:], task)
         for run, task_set, label, score in figures.all_rows() if label == ALL

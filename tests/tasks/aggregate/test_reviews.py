@@ -1,4 +1,4 @@
-"""Figures of reviews, each counted again in plain Python: agreement, reviewers, and what checks predict."""
+"""Figures of reviews, each against plain Python: agreement, reviewers, and what checks predict."""
 
 import itertools
 import json
@@ -25,7 +25,7 @@ def ratio(pairs: Iterable[tuple[float, float]]) -> float:
 
 
 class Reviews:
-    """Made-up reviews: people's on two samples with different probabilities, a model's on everything, in two trials."""
+    """Made-up reviews: by people on two samples with different probabilities, and by a model on all criteria, twice."""
 
     def __init__(self, seed: int, n_tasks: int = 60, n_criteria: int = 6) -> None:
         dice = random.Random(seed)
@@ -36,7 +36,7 @@ class Reviews:
         self.keys = [*self.by_key]
         self.category = {key: each["category"] for key, each in self.by_key.items()}
         first, second = dice.sample(self.keys, 90), dice.sample(self.keys, 30)
-        # The second sample takes rare and frequent criteria with other probabilities.
+        # The second sample draws criteria of rare and of frequent categories with different probabilities.
         self.samples: dict[str, dict[Key, float]] = {
             "s1": dict.fromkeys(first, 0.25),
             "s2": {key: 0.05 + 0.3 * (self.category[key] == "Practical Utility") for key in second},
@@ -82,7 +82,7 @@ class Reviews:
 
     @property
     def agreeing(self) -> dict[Key, float]:
-        """Of each reviewed criterion the share of people who agree."""
+        """The share of people who agree with each reviewed criterion."""
         values: dict[Key, list[float]] = defaultdict(list)
         for of_person in self.people.values():
             for key, value in of_person.items():
@@ -90,7 +90,7 @@ class Reviews:
         return {key: sum(actual) / len(actual) for key, actual in values.items()}
 
     def weights(self) -> dict[Key, float]:
-        """Of each reviewed criterion of a sample its weight."""
+        """The weight of each reviewed criterion of a sample."""
         weights: dict[Key, float] = defaultdict(float)
         for members in self.samples.values():
             reviewed = [key for key in members if key in self.agreeing]
@@ -128,7 +128,7 @@ def test_the_share_of_agreement_weighs_by_one_over_the_probability(reader: Reade
         }  # fmt: skip
     assert [] == differing(wanted, actual)
     assert all(figure["ci_low"] < figure["agreeing_share"] < figure["ci_high"] for figure in actual.values())
-    # Here the weights matter: else the test could not tell one definition from the other.
+    # The weights must matter here, or the test could not distinguish the two definitions.
     assert abs(actual["all", ""]["agreeing_share"] - actual["all", ""]["unweighted_share"]) > 0.002
 
 

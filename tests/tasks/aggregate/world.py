@@ -1,4 +1,4 @@
-"""A made-up world as rows of the stored tables, with everything that happens to responses and verdicts."""
+"""A made-up world as rows of the stored tables, with everything that can happen to responses and verdicts."""
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ MODELS = {
     ("ada", "base"): (1, 2, 3), ("bell", "base"): (1, 2), ("curie", "base"): (1, 2), ("bell", "2026-11-20"): (1,),
     ("dirac", "2026-11-20"): (1,),
 }  # fmt: skip
-"""Model and vintage -> the trials"""
+"""(model, vintage) -> trials"""
 JUDGES = ("a-judge", "judge-b")
 MAJORITIES = {
     "panel": ("a-judge", "judge-b", "people"), "four": ("a-judge", "judge-b", "people", "tern"),
@@ -24,7 +24,7 @@ _MORE_GRADERS = {
     "people": {"source": "imported"}, "tern": {"grading": "ternary"}, "a-judge#2": {"judge_trial": 2},
     "a-judge#3": {"judge_trial": 3}, "judge-b#2": {"judge_trial": 2},
 }  # fmt: skip
-"""Grader of some responses -> what its verdicts say of it."""
+"""Grader of some responses -> columns of its verdicts."""
 REFUSED = "t-refused"
 
 EVERY_ROW = """
@@ -36,11 +36,11 @@ EVERY_ROW = """
         select *, 'all' as breakdown, '' as label from hard_leaderboard
     ) where is_judged
 """
-"""The rows of all leaderboards that a judge made, whole task sets under the breakdown `all`."""
+"""The judged rows of all leaderboards, with whole task sets under the breakdown `all`."""
 
 
 def random_world(seed: int, n_tasks: int = 60, models: Mapping[tuple[str, str], Sequence[int]] = MODELS) -> Rows:
-    """Tasks, one of them refused, with all labels that they can have; failed and missing responses and verdicts."""
+    """Tasks with all kinds of labels, one task refused, and responses and verdicts, some failed or missing."""
     dice, of_lengths = random.Random(seed), random.Random(seed)
     ids = [f"t{i:03d}" for i in range(n_tasks)]
     tasks = [_task(dice, task_id, i) for i, task_id in enumerate(ids)]
@@ -51,7 +51,7 @@ def random_world(seed: int, n_tasks: int = 60, models: Mapping[tuple[str, str], 
         weights = [line["weight"] for line in rubrics[task["task_id"]]]
         task |= {"n_criteria": len(weights), "positive_weight": sum(max(weight, 0.0) for weight in weights)}
     responses = [
-        # The task that stands alone under its topic has no response of one model.
+        # One model has no response to the only task of a topic.
         response(
             task["task_id"], model, trial, "timeout" if dice.random() < 0.02 or is_none else "ok", vintage=vintage,
             created_at=at(vintage != "base"), **_lengths(of_lengths, model),
@@ -60,7 +60,7 @@ def random_world(seed: int, n_tasks: int = 60, models: Mapping[tuple[str, str], 
         for (model, vintage), trials in models.items()
         for is_none in [(task["task_id"], model) == ("t004", "curie")]
         for trial in trials
-        # One model has hardly begun, and one repeated one field only.
+        # One model has hardly begun, and one has a second trial in one field only.
         if dice.random() < (0.3 if model == "dirac" else 0.985)
         if not (model == "bell" and trial == 2 and task["field"] == "Legal")
     ]  # fmt: skip
@@ -85,9 +85,9 @@ def random_world(seed: int, n_tasks: int = 60, models: Mapping[tuple[str, str], 
 
 
 def graded_world(seed: int, n_tasks: int = 45) -> Rows:
-    """A random world in which people, a judge of three steps and repetitions of judges have decided as well.
+    """A random world with decisions of people, of a ternary judge, and of repetitions of judges.
 
-    Some verdicts are on wordings that are no more; a model's second trial has a response to the refused task alone.
+    Some verdicts are on earlier wordings; a model's second trial has one response, to the refused task.
     """
     rows, dice = random_world(seed, n_tasks, MODELS | {("euler", "base"): (1,)}), random.Random(seed)
     first = [
@@ -104,7 +104,7 @@ def graded_world(seed: int, n_tasks: int = 45) -> Rows:
             rows["verdicts"].append(verdict(each, of_criterion, value, judge=grader.partition("#")[0], **about))
     for each in rows["verdicts"][::37]:
         each["criterion_hash"] = "an-older-wording"
-    for each in rows["verdicts"]:  # one criterion is never met and another always, whoever judges
+    for each in rows["verdicts"]:  # all judges agree that one criterion is never met, and another one always
         if each["criterion_id"] in {"t000-c0", "t001-c0"} and each["value"] is not None:
             is_met = each["task_id"] == "t001"
             each |= {"value": float(is_met), "status": "met" if is_met else "unmet"}
@@ -113,7 +113,7 @@ def graded_world(seed: int, n_tasks: int = 45) -> Rows:
 
 
 def _lengths(dice: random.Random, model: str) -> dict[str, int | None]:
-    """Few lengths, so that there are ties; not every provider reports tokens, and one model's never vary."""
+    """Few different lengths, so that there are ties; some tokens are not reported, and one model's never vary."""
     tokens = 7 if model == "dirac" else dice.choice([None, *range(40, 60)])
     return {"chars_alnum": dice.choice([100, 150, 200, 250, 300, 350]), "completion_tokens": tokens}
 
@@ -123,7 +123,7 @@ def _task(dice: random.Random, task_id: str, i: int) -> dict[str, Any]:
     topics = {"Finance": ["Audit", "Tax", "Markets"], "Legal": ["Contracts", "Torts"]}[field]
     return row(
         "task_rows", task_id=task_id, field=field, n_rows=1,
-        # One task alone under its topic, one without a topic.
+        # one task is the only one of its topic, one has no topic
         topic={4: "Rare", 7: None}.get(i, dice.choice(topics)),
         expert=dice.choice(["Expert", "Non-Expert"]), turns=dice.choice([1, 1, 1, 2, 10]),
         decision_types=dice.sample(["Choice", "Plan", "Procedure, Forum & Jurisdiction"], dice.randint(0, 3)),
@@ -143,12 +143,12 @@ def _rubric(dice: random.Random, task_id: str) -> Iterable[dict[str, Any]]:
 def _decision(dice: random.Random, model: str, weight: float) -> float | None:
     if dice.random() < 0.004:
         return None
-    # One model is so bad that its means fall below zero.
+    # one model is so bad that its means are below zero
     return float(dice.random() < ((0.15 if weight > 0 else 0.8) if model == "curie" else 0.55))
 
 
 def _selection(name: str, tasks: Iterable[str], seconds: float) -> list[dict[str, Any]]:
-    """An own hard selection; the latest one counts."""
+    """The rows of an own hard selection; the latest one counts."""
     return [
         row("hard_subset", selection_id=name, field="Finance", task_id=task, rank=rank, selected_at=at(seconds))
         for rank, task in enumerate(tasks, start=1)
@@ -156,12 +156,12 @@ def _selection(name: str, tasks: Iterable[str], seconds: float) -> list[dict[str
 
 
 def refused(task_id: str) -> Rows:
-    """The row that makes a task refused."""
+    """The row that refuses a task."""
     return {"refusals": [row("refusals", task_id=task_id, check_name="weight_range", severity="quarantine")]}
 
 
 def figures_of(tables: Rows) -> Figures:
-    """Return the independent checker's figures for rows, given to it as a certificate has them."""
+    """Return the independent checker's figures for rows, in the form of a certificate."""
     out = {each["task_id"] for each in tables.get("refusals", [])}
     kinds = {"decision_type": "decision_types", "economic_pathway": "economic_pathways"}
     given = {"criterion_labels": [], "criterion_variants": [], "stopping_scores": []} | tables | {
@@ -176,13 +176,13 @@ def figures_of(tables: Rows) -> Figures:
 
 
 def small_world(seed: int) -> Rows:
-    """A random world of few tasks with costs, lengths, people, turns, evidence and looks, for every recipe."""
+    """A random world with few tasks, and the costs, lengths, people, turns, evidence and looks that recipes need."""
     dice, rows = random.Random(seed), random_world(seed, n_tasks=12)
     for each in rows["responses"]:
         each |= {"chars_alnum": dice.randint(100, 900), "completion_tokens": dice.randint(50, 300), "cost_usd": 0.01}
     for each in rows["verdicts"]:
         each |= {"cost_usd": 0.001, "error": "no reply within 60 s" if each["value"] is None else None}
-        if each["criterion_id"] == "t000-c0":  # out of reach
+        if each["criterion_id"] == "t000-c0":  # no model meets it
             each |= {"value": 0.0, "status": "unmet"}
     first, labelled = rows["verdicts"][0], [each for each in rows["verdicts"] if each["judge"] == "a-judge"]
     for each in labelled:

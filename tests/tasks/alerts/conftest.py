@@ -17,17 +17,17 @@ NIGHT = NightRun("2026-11-22", "a-run", "prbench", "warehouse/data")
 DROP = Alert("score_drop", "a-model", "a-model fell by 0.043 on finance", {"difference": -0.043, "split": "finance"})
 DRIFT = Alert("judge_drift", "a-judge", "a-judge decided 80.0% as the first time", {"agreement": 0.8})
 WAIT_S = 0.01
-"""The wait before the second attempt."""
+"""Seconds before the second attempt."""
 
 
 def alerts_to(*receivers: dict[str, Any], **settings: Any) -> Alerts:
-    """Settings with these receivers and short times."""
+    """Settings with these receivers and short waits."""
     return Alerts.model_validate({"to": receivers, "attempts": 3, "timeout_s": 60.0, **settings})
 
 
 @dataclass(frozen=True)
 class Trust:
-    """A certificate for 127.0.0.1, and the authority that has signed it."""
+    """A certificate for 127.0.0.1, and the authority that signed it."""
 
     server: ssl.SSLContext
     authority: Path

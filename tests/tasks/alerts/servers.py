@@ -1,4 +1,4 @@
-"""Receivers of alerts over real sockets: an HTTP server and a mail server that reply by plan and record all calls."""
+"""Receivers of alerts on real sockets: an HTTP server and a mail server with planned replies; they record all calls."""
 
 import asyncio
 import socket
@@ -27,7 +27,7 @@ class Hook(AnyServer):
         self.address += "/hooks/a-secret-path"
         self.plan: list[Plain] = []
         self.meeting: threading.Barrier | None = None
-        """Where requests wait until enough of them have come."""
+        """Requests wait here until enough have arrived."""
 
     def _next(self, _: Seen) -> Plain:
         if self.meeting is not None:
@@ -73,7 +73,7 @@ class Mailbox:
         assert isinstance(given, LoginPassword)
         self.logins.append((given.login, given.password))
         is_right = (given.login, given.password) == (USER.encode(), PASSWORD.encode())
-        return AuthResult(success=is_right, handled=is_right)  # not handled: the server replies itself
+        return AuthResult(success=is_right, handled=is_right)  # if not handled, the server itself replies
 
 
 @contextmanager
@@ -104,7 +104,7 @@ def serving_mail(
 
 @contextmanager
 def dripping(first: bytes) -> Iterator[int]:
-    """A server that sends the beginning of a reply and then a byte now and then, for ever; yields its port."""
+    """A server that sends the beginning of a reply and then single bytes without end; yields its port."""
 
     class Handler(BaseRequestHandler):
         def handle(self) -> None:

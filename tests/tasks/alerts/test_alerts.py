@@ -34,7 +34,7 @@ def comparison(**changes: Any) -> NightComparison:
 
 
 def stepped_down(p_values: list[float | None], alpha: float) -> set[int]:
-    """Holm's procedure as he wrote it: from the smallest p-value on, until one is above its share of alpha."""
+    """Holm's procedure as published: reject from the smallest p-value on, until one is above its share of alpha."""
     left = sorted((value, index) for index, value in enumerate(p_values) if value is not None)
     rejected: set[int] = set()
     while left and left[0][0] * len(left) <= alpha:
@@ -43,7 +43,7 @@ def stepped_down(p_values: list[float | None], alpha: float) -> set[int]:
 
 
 def parts(first: int, last: int) -> st.SearchStrategy[float]:
-    """Parts of 1,024: their products and sums are exact."""
+    """Multiples of 1/1024: their products and sums are exact."""
     return st.integers(first, last).map(lambda part: part / 1024)
 
 

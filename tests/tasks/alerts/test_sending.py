@@ -1,4 +1,4 @@
-"""Webhooks, Slack, mail and the dead-man's switch, against real servers that fail in every way."""
+"""Webhooks, Slack, mail and the dead-man's switch, against real servers with all kinds of failures."""
 
 import asyncio
 import logging
@@ -47,7 +47,7 @@ def test_a_webhook_gets_one_request_with_all_alerts_of_the_night(hook: Hook) -> 
 
 
 def test_slack_gets_one_text_without_links_and_mentions(hook: Hook, monkeypatch: Patch) -> None:
-    monkeypatch.setenv("SLACK", f"{hook.address}\n")  # as a file with an environment often has it
+    monkeypatch.setenv("SLACK", f"{hook.address}\n")  # env files often add such a line break
     alerts = [DROP, Alert("failure", "", "<!channel> @here failed")]
 
     assert [Delivery("slack 1", "sent", 1, None, 2)] == deliver(alerts_to({"slack": "${SLACK}"}), alerts, NIGHT)
@@ -101,7 +101,7 @@ def test_no_redirect_is_followed(hook: Hook, status: int, kind: str, monkeypatch
 def test_a_server_that_drips_a_reply_cannot_stretch_the_time_limit() -> None:
     with dripping(b"SSH-2.0-something\r\n\r\n") as port:
         assert "no connection: it was lost" == sent_to(f"http://127.0.0.1:{port}/").error
-    with dripping(b"HTTP/1.1 200 OK\r\nX-Long: ") as port:  # for ever
+    with dripping(b"HTTP/1.1 200 OK\r\nX-Long: ") as port:  # forever
         delivery = sent_to(f"http://127.0.0.1:{port}/", timeout_s=0.3, attempts=2)
 
     assert Delivery("webhook 1", "failed", 2, "no response within 0.3 s", 1) == delivery
@@ -170,7 +170,7 @@ def test_no_library_behind_a_service_follows_a_redirect(hook: Hook) -> None:
 
 
 def mailed(port: int, *, alerts: tuple[Alert, ...] = (DROP, DRIFT), timeout_s: float = 60.0, **email: Any) -> Delivery:
-    """Send alerts by mail and return the delivery; the line is not encrypted unless `security` says so."""
+    """Send alerts by mail and return the delivery; the connection is encrypted only if `security` says so."""
     given = {"to": ["evals@example.org"], "sender": "prbench@example.org", "host": "127.0.0.1", "port": port}
     settings = alerts_to({"email": {**given, "security": "none", **email}}, timeout_s=timeout_s)
     [delivery] = deliver(settings, alerts, NIGHT, first_wait_s=WAIT_S)
@@ -195,7 +195,7 @@ def login_over_tls(mailbox: Mailbox, security: str, host: str = "127.0.0.1") -> 
     return mailed(mailbox.port, security=security, host=host, user=USER, password="${MAIL_PASSWORD}")
 
 
-@pytest.mark.filterwarnings("ignore:Requiring AUTH")  # the server's own, of a line that is encrypted from the start
+@pytest.mark.filterwarnings("ignore:Requiring AUTH")  # aiosmtpd's, for TLS from the start
 @pytest.mark.parametrize("security", ["starttls", "tls"])
 def test_a_password_is_sent_only_to_a_trusted_server(security: str, trust: Trust, monkeypatch: Patch) -> None:
     monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)

@@ -1,4 +1,4 @@
-"""Reviews by models: what is sent, what is stored, and that nothing is asked twice."""
+"""Reviews by models: what is sent and stored, and that no call is repeated."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ def reviewer(server: FaultServer, label: str = "rev", **settings: Any) -> dict[s
 
 
 def reviewed(job: Job, *, retry_failed: bool = False) -> StageReport:
-    """Review what is missing, and publish it."""
+    """Make the missing reviews, and publish them."""
     report = StageReport("review")
 
     async def run() -> None:
@@ -52,7 +52,7 @@ def small(server: FaultServer, folder: Path, *rows: dict[str, Any], **settings: 
 
 
 def wanted(job: Job) -> list[Any]:
-    """What the reviewer has not reviewed yet."""
+    """The reviews that are still missing."""
     with Warehouse(job.warehouse).reader() as reader:
         return list(REVIEW.missing(job, reader)["rev"])
 
@@ -66,7 +66,7 @@ def test_each_criterion_is_reviewed_once_and_each_finding_is_a_row(server: Fault
     assert report.rows == len(rows_in(job, "select * from model_reviews")) == 2 * 10 * 3
     assert all(map(is_reviewing, server.book))
     assert 2 * 10 * 3 * len(CHECKS) == len(rows)
-    # What is stored is what was replied: the provider decides by the prompt alone.
+    # The stored findings are those of the replies, which depend on the prompt alone.
     replied = [each for prompt in prompts for each in review(prompt).items()]
     expected = Counter((name, finding["passes"], finding["reason"]) for name, finding in replied)
     stored = Counter((row["review_check"], row["value"] == 1.0, row["explanation"]) for row in rows)
@@ -143,7 +143,7 @@ def test_a_reply_that_is_no_review_is_requested_once_more(server: FaultServer, t
     assert [("parse_error", None, 2, True)] * n_broken == failed
     query = "select count(*), count(value) from criterion_reviews where review_check is null"
     assert [(n_broken, 0)] == values_in(job, query)
-    # A failure that may pass is tried again by the next run, and the decided rows stay.
+    # The next run retries a temporary failure, and keeps decided rows.
     server.behaviour = well_behaved
     n_requests = len(server.book)
     reviewed(job)

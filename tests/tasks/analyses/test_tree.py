@@ -1,4 +1,4 @@
-"""The tree: its bounds, equal phrases together, the same for any order and number of threads, and odd inputs."""
+"""The tree: its bounds, equal phrases in one leaf, independence of order and number of threads, and odd inputs."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ PHRASES = rubrics(3, 40).phrases()
 
 
 def groups(tree: Tree, items: list[str]) -> dict[tuple[int, ...], list[str]]:
-    """The phrases of each leaf, sorted, by the way that leads to it."""
+    """The sorted phrases of each leaf, by the path to it."""
     by_path: dict[tuple[int, ...], list[str]] = {}
     for item, leaf in zip(items, tree.leaves, strict=True):
         by_path.setdefault(tuple(_way(tree, int(leaf))), []).append(item)
@@ -59,7 +59,7 @@ def _way(tree: Tree, node: int) -> list[int]:
 
 
 def tops(tree: Tree) -> list[int]:
-    """Of each item the node below the root."""
+    """The node below the root that each item is under."""
     return [_way(tree, int(leaf))[1] for leaf in tree.leaves]
 
 

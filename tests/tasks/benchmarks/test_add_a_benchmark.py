@@ -1,4 +1,4 @@
-"""The guide "Add a benchmark" leads to one: the files that it shows are taken as they stand, and do the whole job."""
+"""The guide "Add a benchmark" works: its files are used as written, for the full pipeline."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def meets(model: str, position: int) -> bool:
 
 
 def behaviour(request: Request, _number: int) -> HttpResponse:
-    """Models that say who they are, and a judge who goes by that and by the criterion's place in its rubric."""
+    """Models that write their name, and a judge that decides by that name and the criterion's position."""
     prompt = prompt_of(request)
     if not prompt.startswith("You check minutes of a meeting."):
         return HttpResponse(f"Minutes of one who {request['model']}.")
@@ -60,7 +60,7 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """The guide's files in a folder of their own, with a row more that breaks a rule, and the whole job done."""
+    """The guide's files in a folder of their own, with another row that breaks a rule, after the full pipeline."""
     folder = tmp_path_factory.mktemp("mine")
     for name, text in FILES.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -74,7 +74,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         judged(job)
         n_judged = len(server.entries) - 2 * len(ROWS)
         assert 0 == judged(job).rows
-        # A reader who agrees with the judge on one response except for its first criterion.
+        # A person who agrees with the judge on one response, except on its first criterion.
         marks = {title: meets(EVEN, position) != (position == 0) for position, title in enumerate(TITLES[0])}
         published = [{"id": ROWS[0]["id"], "writer": EVEN, "reader": "a reader", "marks": marks}]
         assert len(marks) == import_verdicts(job, write_jsonl(folder / "marks.jsonl", published)).rows
@@ -83,7 +83,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def scores_of(model: str, row: dict[str, Any], **only: str) -> dict[str, float]:
-    """Return both scores of a response by the formulas in the guide, over all criteria or over some."""
+    """Return both scores of a response by the guide's formulas, over all criteria or those with the given values."""
     wanted = [(position, item["worth"]) for position, item in enumerate(row["wanted"]) if only.items() <= item.items()]
     points = sum(worth for position, worth in wanted if meets(model, position))
     positive, negative = (sum(worth for _, worth in wanted if (worth > 0) == is_gain) for is_gain in (True, False))

@@ -1,7 +1,7 @@
 """HealthBench and ResearchRubrics from rows to figures, and the verdicts that were published on them.
 
-HealthBench: the formulas of its paper, and verdicts of physicians. ResearchRubrics: verdicts in three steps, criteria
-in other words, people beside judges.
+HealthBench: the formulas of its paper, and verdicts of physicians. ResearchRubrics: ternary verdicts, rewritten
+criteria, and people compared with judges.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ def health_row(number: int, **changed: Any) -> dict[str, Any]:
 
 
 def meta_rows() -> list[dict[str, Any]]:
-    """Two completions of a prompt and one of another, graded by two physicians each."""
+    """Two completions of one prompt and one of another prompt, each graded by two physicians."""
     return [
         {
             "prompt_id": prompt, "prompt": health_row(number)["prompt"], "completion": f"Completion {completion}.",
@@ -146,7 +146,7 @@ TASKS, CRITERIA = 2, 20
 
 
 def behaviour(request: Request, number: int) -> HttpResponse:
-    """A judge of three steps or two, and a writer that fails on one criterion and says more about the others."""
+    """A ternary or binary judge, and a writer that fails on one criterion and makes the others longer."""
     prompt = prompt_of(request)
     if "make a criterion of a grading rubric more explicit" not in prompt:
         return well_behaved(request, number)
@@ -168,7 +168,7 @@ class World:
         self.source = write_jsonl(folder / "research.jsonl", [research_row(i) for i in range(TASKS)])
 
     def job(self, *judges: str) -> Job:
-        """A job with judges that are one model, asked in several ways."""
+        """A job with judges that are the same model with different settings."""
         at = self.server.api_base
         named = [endpoint(each, at, **{"name": "hosted_vllm/three"} | JUDGES[each]) for each in judges]
         models, writer = [endpoint("reporter", self.server.api_base)], endpoint("writer", self.server.api_base)
@@ -176,7 +176,7 @@ class World:
         return job_on(self.source, self.folder / "w", **settings)
 
     def does(self, *judges: str) -> int:
-        """The number of calls to judges that a run of all stages makes."""
+        """Run all stages, and return the number of calls to judges."""
         before = len(self.server.judge_requests)
         job = prepared(self.job(*judges))
         sampled(job)
@@ -187,16 +187,16 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Judged in three steps, in two, and in other words."""
+    """A world judged in ternary, in binary, and with rewritten criteria."""
     with FaultServer(behaviour) as server:
         research_world = World(server, tmp_path_factory.mktemp("research"))
         assert [TASKS * CRITERIA, 0] == [research_world.does("three"), research_world.does("three")]
-        # Nothing is in other words yet: only the writer has calls that can be counted.
+        # No criterion is rewritten yet, so only the writer's calls can be counted.
         _, derived, of_judge = plan(research_world.job("augmented"))
         assert [("derive", TASKS * CRITERIA), ("judge", 0)] == [(p.purpose, p.calls) for p in (derived, of_judge)]
         assert f"{TASKS * CRITERIA} criteria that are not rewritten yet" in of_judge.note
         assert TASKS * CRITERIA == research_world.does("three", "two")
-        # A criterion without examples is the same in the other wording: its call was made.
+        # Without examples the rewritten criterion is equal, and its call was made already.
         assert TASKS * CRITERIA // 2 == research_world.does("three", "two", "removed")
         assert TASKS * CRITERIA - 1 == research_world.does(*JUDGES)
         aggregate(research_world.job(*JUDGES))

@@ -1,4 +1,4 @@
-"""A row of PRBench as a task: what is read, from which field, and what stays behind."""
+"""A row of PRBench as a task: what is read, from which field, and what is left out."""
 
 from typing import Any
 
@@ -142,7 +142,7 @@ def test_canary_notes_and_model_names_are_in_no_message(canary: str, notes: str,
     assert [] == [planted for planted in (notes, model) if planted in repr(task)]
 
 
-# comma-joined labels, some of which hold commas themselves
+# comma-separated labels, some of which contain commas
 
 KNOWN = st.sampled_from([vocabulary for kinds in VOCABULARIES.values() for vocabulary in kinds.values()])
 
@@ -170,7 +170,7 @@ def test_no_letter_of_a_list_is_lost(text: str, vocabulary: set[str]) -> None:
     assert {part.strip() for part in text.split(",")} - {""} == parts
 
 
-# real rows, where there are any beside the checkout
+# real rows, if there are any beside the checkout
 
 
 def real(name: str) -> list[Task]:

@@ -1,4 +1,4 @@
-"""Manifests that somebody made by hand."""
+"""Manifests made by hand."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""A store in the memory of this process, empty at first and forgotten at the end."""
+"""A store in the memory of this process: empty at first, and deleted at the end."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ def _forget(store: Store) -> None:
 
 
 class Cut:
-    """Ends an upload as Ctrl-C does, before so many files."""
+    """Interrupts an upload, as Ctrl-C does, after `n_files` files."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, n_files: int) -> None:
         self.names: list[str] = []

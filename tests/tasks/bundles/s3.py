@@ -1,4 +1,4 @@
-"""An S3 server of this process with one bucket, `results`; keys are where the store's own library looks for them."""
+"""An S3 server in this process with one bucket, `results`; the keys are in the environment, as libraries expect."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,12 +18,12 @@ def bucket() -> Iterator[None]:
     host, port = server.get_host_and_port()
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        patched.setenv("AWS_ALLOW_HTTP", "true")  # the library of Polars uses TLS alone otherwise
+        patched.setenv("AWS_ALLOW_HTTP", "true")  # else the library of Polars accepts only TLS
         patched.setenv("AWS_ACCESS_KEY_ID", "planted-key-id")
         patched.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
         patched.setenv("AWS_REGION", "us-east-1")
         patched.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        fsspec.filesystem("s3").makedirs("results", exist_ok=True)  # the servers of a process hold the same
+        fsspec.filesystem("s3").makedirs("results", exist_ok=True)  # all servers of a process share their buckets
         yield
         fsspec.filesystem("s3").clear_instance_cache()
         server.stop()

@@ -1,4 +1,4 @@
-"""A bundle of each kind comes back as it was written from every place, and none that was changed."""
+"""A bundle of each kind is read as it was written, from every kind of location; changed ones are refused."""
 
 import json
 import random

@@ -1,6 +1,6 @@
 """Rules evaluated on imported verdicts, against figures that are counted from the raw files in plain Python.
 
-The strong judge's verdicts are real; the cheap one's are made of them with seeded errors, twice.
+The strong judge's verdicts are real; the cheap one's are made from them twice, with seeded errors.
 """
 
 import json
@@ -51,7 +51,7 @@ KINDS = {
 
 
 def simulated(strong: list[Row]) -> list[Row]:
-    """A cheap judge: one criterion in four is hard for it, and it says how sure it is of its first verdict."""
+    """Two verdicts of a cheap judge on each criterion, with confidence; one criterion in four is hard for it."""
     generator = random.Random(20251114)
     rows = []
     for row in strong:
@@ -113,7 +113,7 @@ def rubrics() -> Rubrics:
 
 
 def expected(each: Evaluation, strong: list[Row], cheap: list[Row], rubrics: Rubrics) -> dict[str, Any]:
-    """The figures of a rule on the held-out tasks, counted one criterion after the other."""
+    """The figures of a rule on the held-out tasks, counted criterion by criterion."""
     when = each.candidate.when
     repetitions: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for row in cheap:
@@ -164,7 +164,7 @@ def expected(each: Evaluation, strong: list[Row], cheap: list[Row], rubrics: Rub
 
 
 def tau_of(scores: dict[str, list[float]]) -> float:
-    """Concordant minus discordant pairs by all pairs; no two real models tie."""
+    """Concordant minus discordant pairs, as a share of all pairs; no two real models tie."""
     models = sorted(scores)
     pairs = [(a, b) for index, a in enumerate(models) for b in models[:index]]
     signs = [
@@ -179,7 +179,7 @@ def test_every_rule_has_the_figures_that_are_counted_from_the_files(
     whens = [each.candidate.when for each in result.evaluations]
     assert any(when and when.disagreement for when in whens)
     assert any(when and when.confidence_below is not None for when in whens)
-    # A fifth of the rules, of every kind: each is counted in a second.
+    # A fifth of the rules, of every kind: counting one takes a second.
     for each in result.evaluations[::5]:
         wanted, by_key = expected(each, strong, cheap, rubrics), each.held_out
         assert wanted.pop("n") == by_key.n

@@ -22,7 +22,7 @@ SAMPLING = ("model", "model_config_hash", "vintage")
 ORIGINAL, VARIANT = ("task_id", "original_id", "original_hash"), ("task_id", "criterion_id", "content_hash")
 ALL = ("all", "")
 NOTHING = (0.0, 0, 0.0, 0.0, 0.0)
-"""Points, decided criteria, met ones, and the positive and the negative weight of those decided."""
+"""Points, number of decided criteria, number of met ones, and the positive and negative weights of decided ones."""
 
 
 def read(path, digest=None):
@@ -52,7 +52,7 @@ def draws(n_tasks, seed, resamples):
 
 
 def interval(numerators, denominators, counts):
-    """Low and high of a ratio of sums; with denominators of 1 it is a mean."""
+    """The interval (low, high) of a ratio of sums; with denominators of 1, of a mean."""
     each = np.sort(numerators / denominators)
     runs = np.split(each, np.flatnonzero(np.diff(each) > 1e-9 * np.abs(each).max()) + 1)
     n, n_differing = len(each), len(each) - max(map(len, runs))
@@ -101,7 +101,7 @@ def tasks_under(tables, tasks, hard):
 
 
 def verdicts_of(tables, criteria):
-    """(judge run, response) -> label -> its sums; runs not imported; runs that may hide failures; failures."""
+    """(judge configuration, response) -> label -> sums; those not imported; marks of hidden failures; failures."""
     sums_of, other, hiding = defaultdict(lambda: defaultdict(lambda: NOTHING)), set(), defaultdict(set)
     failed = set()
     originals = {tuple(map(row.get, VARIANT)): tuple(map(row.get, ORIGINAL)) for row in tables["criterion_variants"]}
@@ -125,7 +125,7 @@ def verdicts_of(tables, criteria):
 
 
 def runs_of(tables, tasks, rubrics, sums_of, other, hiding, failed):
-    """Run -> (trials, response times, marks, failed tasks); (run, task, label) -> trial -> its sums."""
+    """Run -> (trials, response times, marks, failed tasks); (run, task, label) -> trial -> sums."""
     responses = {row["response_id"]: row for row in tables["responses"] if row["task_id"] in tasks}
     sampled, runs, sums, labels = defaultdict(list), {}, defaultdict(dict), defaultdict(list)
     for row in responses.values():
@@ -156,7 +156,7 @@ def digest(*parts):
 
 
 def check_ids(manifest, tables, texts):
-    """The ids of responses, and of verdicts on responses whose texts are given, are hashes of what they should be."""
+    """Check that the ids of responses, and of verdicts on responses with given texts, are the right hashes."""
     by_hash, of = {hashlib.sha256(text.encode()).hexdigest(): text for text in texts}, {}
     for row in tables["responses"]:
         names = ("task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage")
@@ -185,8 +185,7 @@ class Figures:
         self.runs, self.sums = runs_of(tables, tasks, self.rubrics, *verdicts_of(tables, criteria))
 
     def responses(self, run, task, label, score):
-        """Trial -> a response's score, if it is complete, its lowest and highest possible one, how many criteria are
-        decided, and of how many; None: there is no such score."""
+        """Trial -> the score (None if incomplete), its bounds, and the numbers of decided and of all criteria."""
         positive, negative, n = self.rubrics.get((task, label), (0.0, 0.0, 0))
         factors = self.scores[score]
         divisor = factors["denominator_positive"] * positive + factors["denominator_negative"] * negative
@@ -202,21 +201,21 @@ class Figures:
 
     @cache  # noqa: B019 - the world lives as long as its figures
     def known(self, run, task_set, label, score):
-        """Task -> its responses by trial, of the tasks that have such a score."""
+        """Task -> its responses by trial, for the tasks that have such a score."""
         rubric = ALL if label in self.under else label
         chosen = [task for task in self.sets[task_set] if task in self.under.get(label, [task])]
         by_task = {task: self.responses(run, task, rubric, score) for task in chosen}
         return {task: trials for task, trials in by_task.items() if trials is not None}
 
     def all_rows(self):
-        """Return the rows with figures: each run that responded to a task which has the score under the label."""
+        """Return the keys of rows with figures: each run that responded to a task with such a score under the label."""
         responding, labels = {key[:2] for key in self.sums}, {label for _, label in self.rubrics} | self.under.keys()
         every = product(self.runs, self.sets, labels, self.scores)
         return {key for key in every if any((key[0], task) in responding for task in self.known(*key))}
 
     @cache  # noqa: B019 - the world lives as long as its figures
     def of_tasks(self, run, task_set, label, score):
-        """Task -> its scores by trial, and the label of the rubric that they are of."""
+        """Task -> its scores by trial; and the label of the criteria that they cover."""
         scores = {
             task: {trial: each[0] for trial, each in trials.items() if each[0] is not None}
             for task, trials in self.known(run, task_set, label, score).items()
@@ -225,7 +224,7 @@ class Figures:
 
     @cache  # noqa: B019 - as above
     def unranked(self, run, task_set, label, score):
-        """The figures of a row that has a score, but for its ranks."""
+        """The figures of a row with a score, without its ranks."""
         by_task, rubric = self.of_tasks(run, task_set, label, score)
         trials, floor = self.runs[run][0], self.floor(score)
         means = {task: sum(each.values()) / len(each) for task, each in by_task.items() if each}
@@ -269,7 +268,7 @@ class Figures:
         return figures | {"is_latest": self.is_latest(run), "may_hide_failures": mark_of(self.runs[run][2])}
 
     def row(self, stated):
-        """The figures of a row that has a score."""
+        """The figures of a row with a score."""
         run, *of = self.about(stated)
         latest = [other for other in self.runs if self.is_latest(other) and other[3:] == run[3:]]
         own = [other for other in self.runs if other[2:] == run[2:]]
@@ -286,7 +285,7 @@ class Figures:
         ]
 
     def trial_scores(self, run, task_set, label, score):
-        """Trial -> the number of tasks that are complete in it, and the score over them."""
+        """Trial -> the number of tasks that are complete in it, and the mean score over them."""
         values, floor = self.of_tasks(run, task_set, label, score)[0].values(), self.floor(score)
         trials = {trial: [of[trial] for of in values if trial in of] for trial in self.runs[run][0]}
         return {trial: (len(each), max(np.mean(each), floor)) for trial, each in trials.items() if each}
@@ -304,7 +303,7 @@ class Figures:
         return run == max(same, key=lambda each: (min(self.runs[each][1]), each[2]))
 
     def rank(self, run, others, name, n_name, *of):
-        """The rank by the mean over the tasks that all ranked runs have; ranked is who has half of the most."""
+        """The rank by the mean over tasks that all ranked runs share; a run is ranked with half of the most tasks."""
         values = {o: {t: sum(v.values()) / len(v) for t, v in self.of_tasks(o, *of)[0].items() if v} for o in others}
         most = max(map(len, values.values()), default=0)
         ranked = {other: each for other, each in values.items() if each and 2 * len(each) >= most}
@@ -322,7 +321,7 @@ class Figures:
 
 
 def mark_of(marks):
-    """Return whether failures may be hidden: True if any verdict says so, None if any does not know."""
+    """Return whether failures may be hidden: True if any verdict says so, else None if any is unknown."""
     return True if True in marks else None if None in marks else False
 
 
@@ -333,7 +332,7 @@ def is_same(figure, stated, recomputed):
 
 
 def check(path, digest=None, resamples=None):
-    """Return the number of recomputed figures, and those that differ: (leaderboard, row, figure, certified, found)."""
+    """Return the number of recomputed figures, and the wrong ones: (leaderboard, row, figure, certified, computed)."""
     manifest, tables = read(path, digest)
     check_ids(manifest, tables, [])
     figures, n, wrong = Figures(manifest, tables, resamples), 0, []

@@ -1,4 +1,4 @@
-"""Certificates of the sample, of made-up warehouses and of real rows; and what an attacker makes of them."""
+"""Certificates of the sample, of made-up warehouses and of real rows; and forgeries of them."""
 
 import hashlib
 import json
@@ -18,14 +18,14 @@ from tasks.rules.statistics.intervals import draws
 from tests.tasks.bundles.manifests import sealed
 
 RESEARCH_RESAMPLES = 200
-"""Of the made-up warehouse (`research.py`)."""
+"""Number of resamples in the made-up warehouse (`research.py`)."""
 RESPONSE = (
     "benchmark", "dataset_revision", "task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage",
 )  # fmt: skip
 VERDICT = (
     "criterion_id", "criterion_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial",
 )  # fmt: skip
-"""What ids are hashes of."""
+"""The columns that ids are hashes of."""
 Members = dict[str, bytes]
 Spoil = Callable[[dict[str, Any]], None]
 
@@ -38,7 +38,7 @@ def research(research_job: Job, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture
 def resampling_less() -> Iterator[None]:
-    """Verify with as few resamples as the made-up warehouse of ResearchRubrics has."""
+    """Verify with the few resamples of the made-up warehouse of ResearchRubrics."""
     with patch("tasks.measures.scores.draws", partial(draws, resamples=RESEARCH_RESAMPLES)):
         yield
 
@@ -55,7 +55,7 @@ def members_of(path: Path) -> Members:
 
 
 def forged(path: Path, target: Path, change: Callable[[Members], None], manifest: Spoil | None = None) -> Path:
-    """A certificate with other members, whose manifest and digest fit them; `manifest` then spoils the manifest."""
+    """A certificate with changed members and a manifest that fits them; then `manifest` may change the manifest."""
     members = members_of(path)
     document = json.loads(members.pop("manifest.json"))
     change(members)
@@ -79,7 +79,7 @@ def zipped(members: Mapping[str, bytes], target: Path) -> Path:
 
 
 def with_true_ids(rows: dict[str, list[dict[str, Any]]]) -> None:
-    """Give made-up rows the ids that they would have."""
+    """Give made-up rows their true ids."""
     true: dict[str, tuple[str, str]] = {}
     for each in rows["responses"]:
         new = response_id(*(each[name] for name in RESPONSE))

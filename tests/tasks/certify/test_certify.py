@@ -1,4 +1,4 @@
-"""A certificate holds what figures rest on and nothing else, and an independent checker comes to the same figures."""
+"""A certificate has the basis of its figures and nothing else, and an independent checker gets the same figures."""
 
 import csv
 import json
@@ -31,7 +31,7 @@ TEXTS = (
     "select text from responses", "select error from responses", "select explanation from verdicts",
     "select error from verdicts", "select content from messages",
 )  # fmt: skip
-"""Everything that a certificate must not hold."""
+"""Queries for all texts that a certificate must not have."""
 
 
 def test_the_same_state_gives_the_same_bytes(sample_job: Job, certificate: Path, tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_the_same_state_gives_the_same_bytes(sample_job: Job, certificate: Path,
     rebuilt = certificates.certified(rebuilding, tmp_path / "rebuilt.zip")
 
     assert certificate.read_bytes() == again.read_bytes()
-    # Built anew, the last digits of a mean may differ, and nothing else.
+    # After a rebuild, only the last digits of means may differ.
     ours, others = certificates.members_of(certificate), certificates.members_of(rebuilt)
     assert ours.keys() == others.keys()
     differing = {name for name in ours if ours[name] != others[name]} - {"manifest.json"}
@@ -54,7 +54,7 @@ def test_the_same_state_gives_the_same_bytes(sample_job: Job, certificate: Path,
 
 
 def texts_in(job: Job) -> set[str]:
-    """The texts of a warehouse; one of a word or two could be a label too."""
+    """The texts of a warehouse, without short ones, which could also be labels."""
     with Warehouse(job.warehouse).reader() as reader:
         texts = {value for query in TEXTS for (value,) in reader.table(query)[1]}
     return {text.strip() for text in texts if text and len(text.strip()) > 25}
@@ -62,7 +62,7 @@ def texts_in(job: Job) -> set[str]:
 
 def test_no_text_canary_or_explanation_is_in_a_certificate(world_job: Job, tmp_path: Path) -> None:
     members = certificates.members_of(certificates.certified(world_job, tmp_path / "world.zip"))
-    # Each string once, since figures say the same again and again.
+    # Each string once, since figures repeat many.
     held = "\n".join({each for text in members.values() for each in re.findall(r'"(?:[^"\\]|\\.)*"', text.decode())})
     held += "\n".join(text.decode() for name, text in members.items() if not name.endswith(".jsonl"))
     texts = texts_in(world_job)
@@ -96,7 +96,7 @@ def test_figures_without_their_intervals_are_not_certified(sample_job: Job, tmp_
 
 
 def in_other_words(rows: dict[str, list[dict[str, Any]]]) -> None:
-    """Give half of the criteria another wording, which the first judge is asked in as well; one weight is no number."""
+    """Rewrite half of the criteria, and let the first judge also decide the rewritten ones; one weight is NULL."""
     of_task = ("benchmark", "dataset_revision", "task_id")
     others = {each["criterion_id"]: each for each in rows["criteria"][::2]}
     rows["criterion_variants"] = [
@@ -113,7 +113,7 @@ def in_other_words(rows: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def stopped_and_hidden(rows: dict[str, list[dict[str, Any]]]) -> None:
-    """One model was stopped, one whose skipped tasks are there again; failures may be hidden for a third one."""
+    """Stop a model, another one whose skipped tasks were evaluated later, and a third one that may hide failures."""
     stopped = {"ada": (30, 20, -0.9), "bell": (9, 1, 0.1), "curie": (30, 20, None)}
     rows["stopping_scores"] = [
         row("stopping_scores", split="everything", judge="a-judge", model=model, score_name=each["score_name"],

@@ -1,4 +1,4 @@
-"""Every changed byte of a certificate is found, and every figure that its rows do not give."""
+"""Verifying finds every changed byte of a certificate, and every figure that does not follow from its rows."""
 
 import hashlib
 import json
@@ -98,7 +98,7 @@ def test_other_sql_is_named_and_never_run(certificate: Path, tmp_path: Path) -> 
 
 
 def _renamed(name: str, *tables: str) -> Callable[[Members], None]:
-    """A judge or model has another name wherever one stands."""
+    """Rename every judge or model in these tables."""
 
     def change(members: Members) -> None:
         for table in tables:
@@ -174,7 +174,7 @@ def _without_rows(members: Members) -> None:
 
 
 def _twice(name: str) -> Callable[[Members], None]:
-    """The first row of a member stands in it twice."""
+    """Repeat the first row of a member."""
     return lambda members: members.update({name: members[name] + members[name].splitlines(keepends=True)[0]})
 
 

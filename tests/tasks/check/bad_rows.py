@@ -1,4 +1,4 @@
-"""Rows that break one rule each, and which check must find them."""
+"""Rows that each break one rule, and the check that must find each."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ REFUSED: dict[str, tuple[Row, set[str]]] = {
 }
 
 TWICE = {"same-task-same-content": good_row("same-task-same-content"), "same-task": good_row("same-task")}
-"""Rows that stand twice; the second of `same-task` has another content."""
+"""Rows that occur twice; the second row of `same-task` has different content."""
 
 WARNED: dict[str, tuple[Row, str]] = {
     "band": (spoiled("band", important_weight=9), "weight_in_band"),

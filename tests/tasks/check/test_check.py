@@ -1,4 +1,4 @@
-"""Check: tasks that break a rule are refused, and what is wrong with responses and verdicts is found row by row."""
+"""Check: tasks that break a rule are refused, and faults in responses and verdicts are found row by row."""
 
 import re
 from collections import defaultdict
@@ -156,7 +156,7 @@ TASK = admitted(["t"], n_criteria=2) | {"criteria": [criterion("t", 0, 5), crite
 
 
 def failing(published: Fill, **tables: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """The keys that fail, by check; checks that hold are left out."""
+    """The keys that fail, by check; checks without failures are left out."""
     reader = published(TASK | tables)
     findings = run_suite(all_expectations({}), lambda table: reader.frame(sql.read(f"checks/{table}"), SAME_RESPONSE))
     rows: dict[str, list[str]] = defaultdict(list)

@@ -24,12 +24,12 @@ ALL_MET: dict[str, list[float | None]] = {
     task: [1.0 if weight > 0 else 0.0 for weight, _ in rubric] for task, rubric in RUBRICS.items()
 }
 WORSE_IN_RISK: Decisions = {"t1": [1, 0, 1, 0], "t2": [1, 0], "t3": [1, 0, 1], "t4": [1, 1]}
-"""Of what `ALL_MET` has right: four criteria of the category Risk lost, one in each task."""
+"""`ALL_MET` with four criteria of the category Risk handled wrongly, one in each task."""
 MIXED: Decisions = {"t1": [0, 1, 1, 1], "t2": [1, 1], "t3": [0, 0, 1], "t4": [0, 0]}
 
 
 def tasks_of(rubrics: Rubrics, split: str = "finance", revision: str = REVISION, **values: Any) -> Rows:
-    """The rows that make the tasks of these rubrics stand in a split."""
+    """The rows that put the tasks of these rubrics into a split."""
     rows: Rows = dict(admitted(list(rubrics), split, **values))
     for task_row in rows["task_rows"]:
         task_row["n_criteria"] = len(rubrics[task_row["task_id"]])
@@ -47,7 +47,7 @@ def judged(
     decisions: Decisions, model: str = "a", *, rubrics: Rubrics = RUBRICS, trial: int = 1,
     criteria: Mapping[str, Sequence[Row]] | None = None, of_response: Row | None = None, **of_verdict: Any,
 ) -> Rows:  # fmt: skip
-    """A response to each task with a verdict on each criterion; more columns of both by name."""
+    """A response to each task, and a verdict on each criterion; further columns of both are given by name."""
     given = dict(of_response or {})
     rows: Rows = {"responses": [], "verdicts": []}
     for task, values in decisions.items():
@@ -75,7 +75,7 @@ def exact(value: float | None) -> Fraction:
 
 
 def changes(first: Decisions, second: Decisions) -> list[Fraction]:
-    """Second minus first of each task."""
+    """The score differences of the tasks, second minus first."""
     return [score(RUBRICS[task], second[task]) - score(RUBRICS[task], first[task]) for task in first]
 
 
@@ -84,6 +84,6 @@ def ask(reader: Reader, *names: str, **options: Any) -> ComparisonResult:
 
 
 def apart(reader: Reader, result: ComparisonResult) -> list[dict[str, Any]]:
-    """For each difference its verdicts as counted, with categories, tasks and flips."""
+    """For each difference the counts of its verdicts, with categories, tasks and flips."""
     parts = [taken_apart(reader, result, [each]) for each in result.differences]
     return [part["verdicts"][0] | part for part in parts]

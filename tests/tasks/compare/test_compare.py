@@ -1,4 +1,4 @@
-"""Comparisons: figures and flips that follow from hand-made verdicts, what names mean, and what is paired with what."""
+"""Comparisons: figures and flips for hand-made verdicts, the meaning of names, and which sides are paired."""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -47,7 +47,7 @@ def test_models_differ_by_their_verdicts_and_a_planted_regression_stands_in_its_
 @pytest.mark.parametrize("is_reworded", [False, True])
 def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(published: Fill, is_reworded: bool) -> None:
     of_b = judged(WORSE_IN_RISK if is_reworded else {**WORSE_IN_RISK, "t3": [0, None, 1]}, "b")
-    if is_reworded:  # a verdict on other words decides nothing
+    if is_reworded:  # a verdict on another wording does not count
         of_b["verdicts"][7]["criterion_hash"] = "of another wording"
     reader = published(tasks_of(RUBRICS), judged(ALL_MET, "a"), of_b)
     result = ask(reader, "a", "b")
@@ -72,7 +72,7 @@ def test_a_flip_is_of_the_mean_over_the_complete_trials(published: Fill) -> None
     [flip] = flips["flips"]
     assert ("t1-c2", 1.0, 0.5) == (flip["criterion_id"], flip["first_value"], flip["second_value"])
     assert pytest.approx(-0.5 * 4 / 20) == flip["effect"]
-    # The second task counts with the trial that is complete, in which nothing differs.
+    # The second task counts with its complete trial, in which nothing differs.
     assert pytest.approx(-0.5 * 4 / 20 / 2) == result.differences[0].difference
     assert pytest.approx(result.differences[0].difference) == flips["explained"]
     assert (0, 0) == (flips["n_undecided"], flips["n_left_out"])
@@ -105,7 +105,7 @@ def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more
 
 @pytest.fixture(scope="module")
 def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    """Models sampled and judged on several occasions; each test names those that it is about."""
+    """Models that were sampled and judged at several times; each test names the ones that it needs."""
     old, new = ({"model_config_hash": name, "created_at": at(when)} for name, when in (("old", 1), ("new", 2)))
     later, tonight = {"vintage": "later"}, {"vintage": "tonight"}
     with reading(
@@ -117,7 +117,7 @@ def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         judged(MIXED, "b"),
         judged(WORSE_IN_RISK, "b", of_response=later),
         judged(MIXED, "only-base"),
-        # A model under another configuration, and one that nobody else's judge has judged.
+        # A model with two configurations, and a model that only another judge has judged.
         judged(ALL_MET, "twice", of_response=new),
         judged(MIXED, "twice", of_response=old),
         judged(MIXED, "elsewhere", judge="other"),
@@ -127,7 +127,7 @@ def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         judged({"t4": ALL_MET["t4"]}, "night", run_id="run-early"),
         judged({t: MIXED[t] for t in ("t2", "t3", "t4")}, "night", of_response=tonight, run_id="run-two"),
         judged({"t1": MIXED["t1"]}, "night", of_response=tonight, run_id="run-late"),
-        # Vintages that runs are named like.
+        # Vintages whose names are prefixes of run ids.
         judged(ALL_MET, "dated", of_response={"vintage": "20260101"}, run_id="20260101T1-x"),
         judged(MIXED, "dated", of_response={"vintage": "20260102"}, run_id="20260102T1-x"),
     ) as reader:
@@ -170,7 +170,7 @@ def test_of_a_model_that_was_configured_again_the_latest_responses_count(sitting
 
 
 def more_verdicts(decisions: comparisons.Decisions, **of_verdict: Any) -> Rows:
-    """Further verdicts on responses that are there."""
+    """Further verdicts on existing responses."""
     return {"verdicts": judged(decisions, "a", **of_verdict)["verdicts"]}
 
 
@@ -187,7 +187,7 @@ def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_
     assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == shared.difference
     assert "shared" == shared.pair.second.model_run.template_hash
     assert pytest.approx(float(mean(changes(ALL_MET, WORSE_IN_RISK)))) == human.difference
-    # All verdicts are on the same responses, and each side has its judge's own.
+    # All verdicts are on the same responses; each side has those of its judge.
     of_shared, of_human = apart(reader, result)
     assert pytest.approx(shared.difference) == of_shared["explained"]
     assert {"t1-c1", "t2-c1", "t3-c1", "t4-c1"} == {flip["criterion_id"] for flip in of_human["flips"]}
@@ -221,8 +221,8 @@ def test_a_name_in_full_is_meant_before_one_that_only_begins_so(sittings: Reader
 def test_revisions_are_compared_by_content_on_the_tasks_of_both(published: Fill) -> None:
     old, new = "aaaaaa-old", "bbbbbb-new"
     rubrics = {"t1": RUBRICS["t1"], "t2": RUBRICS["t2"]}
-    # In the new revision t2 is gone, t5 is new, and in t1 the ids and the order are others, a weight is higher, and
-    # the criterion at 3 asks for something else.
+    # In the new revision t2 is gone and t5 is new; in t1 the ids and the order differ, a weight is higher, and the
+    # criterion at 3 has other content.
     items = [criterion("t1", index, weight, "Risk") for index, weight in ((2, 14), (1, 6), (0, 10), (7, -5))]
     edited = [each | {"criterion_id": f"new-{index}", "position": index} for index, each in enumerate(items)]
     of_new = tasks_of({"t1": RUBRICS["t1"], "t5": [(1, "Risk")]}, revision=new)
@@ -303,7 +303,7 @@ def last_nights(
 
 @pytest.mark.parametrize(("n_judged", "last"), [
     ((10, 10, 10, 10), "2026-11-21"),
-    ((0, 10, 4, 10), "2026-11-20"),  # a night with responses but few verdicts is no measure
+    ((0, 10, 4, 10), "2026-11-20"),  # a night with few verdicts is not compared with
     ((0, 10, 5, 10), "2026-11-21"),
 ])  # fmt: skip
 def test_a_night_is_compared_with_the_last_half_judged_one(published: Fill, n_judged: Sequence[int], last: str) -> None:

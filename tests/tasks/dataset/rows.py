@@ -29,7 +29,7 @@ HUB_SCHEMA = pa.schema(
         ("economic_pathway", pa.string()), ("decision_type", pa.string()), ("canary", pa.string()),
     ]
 )  # fmt: skip
-"""The 48 columns in the hub's order, so that columns that are null in every row keep their type."""
+"""The 48 columns in the hub's order, with types, also for columns that are null in every row."""
 
 
 def hub_criterion(criterion_id: str, weight_class: str, weight: int, **changes: Any) -> dict[str, Any]:

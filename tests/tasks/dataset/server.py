@@ -1,4 +1,4 @@
-"""A local HTTP server that speaks as much of the hub's protocol as loading a data set needs."""
+"""A local HTTP server with the part of the hub's protocol that loading a data set needs."""
 
 import dataclasses
 import hashlib
@@ -24,7 +24,7 @@ _FILE = re.compile(rf"/datasets/{_ID}/resolve/(?P<rev>[^/]+)/(?P<path>.+)")
 
 @dataclass(frozen=True)
 class Refusal:
-    """An error response: status, `X-Error-Code`, and the text that a path must contain to get it."""
+    """An error response: its status, its `X-Error-Code`, and the text in the paths that it is sent for."""
 
     status: int
     code: str | None = None
@@ -36,7 +36,7 @@ GATED = Refusal(401, "GatedRepo", paths="/resolve/")
 FORBIDDEN = Refusal(403, "GatedRepo", paths=".parquet")
 """Gated, token without accepted terms: only the data files are refused."""
 LOST_FILES = Refusal(404, "EntryNotFound", paths=".parquet")
-"""The data files are listed but not there."""
+"""The data files are listed but missing."""
 BROKEN = Refusal(500)
 """The hub itself fails."""
 
@@ -63,7 +63,7 @@ def parquet(rows: Iterable[Mapping[str, Any]]) -> bytes:
 
 
 def _readme(splits: Iterable[str]) -> bytes:
-    """A data card whose header says, as the real one does, which files belong to which split."""
+    """A data card with a header that maps splits to files, like the real one."""
     paths = "".join(f"  - split: {split}\n    path: data/{split}-*\n" for split in splits)
     return f"---\nconfigs:\n- config_name: default\n  data_files:\n{paths}---\n".encode()
 
@@ -87,7 +87,7 @@ class HubServer(AnyServer):
     ) -> None:  # fmt: skip
         """Serve `splits` as the content of a 40-hex `commit`, and of the branches or tags `names`.
 
-        `replace` maps a path to bytes that are served in place of what the rows would give.
+        `replace` maps a path to bytes that are served instead of the file of the rows.
         """
         files = {data_file(split): parquet(rows) for split, rows in splits.items()}
         files["README.md"] = _readme(splits)
@@ -106,7 +106,7 @@ class HubServer(AnyServer):
                 if refusal and refusal.paths in path:
                     return _error(refusal.status, refusal.code)
                 if not any(known == match["id"] for known, _ in self._snapshots):
-                    return _error(401, "RepoNotFound")  # without a token, both for a private id and for an unknown one
+                    return _error(401, "RepoNotFound")  # as for a private id without a token
                 snapshot = self._snapshots.get((match["id"], unquote(match["rev"] or "main")))
                 if snapshot is None:
                     return _error(404, "RevisionNotFound")

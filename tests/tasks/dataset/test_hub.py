@@ -38,14 +38,14 @@ FAILURES = {
     "gated": (load("gated"), None, "DatasetNotFoundError: "), "failing": (load("failing"), None, "HfHubHTTPError: "),
     "unknown id": (load("unknown"), "RepositoryNotFoundError", "RepositoryNotFoundError: 401"),
     "unknown split": (load("bench", split="medicine"), None, f"no split 'medicine': choose one of {', '.join(SPLITS)}"),
-    # Which is no lost data set.
+    # Only files are missing, so the error must not say that the data set is.
     "lost": (load("lost"), None, "RemoteEntryNotFoundError: 404"), "broken": (load("broken"), None, "ArrowInvalid: "),
     "empty": (load("empty"), "EmptyDatasetError", "EmptyDatasetError: "),
     "forbidden": (load("forbidden"), None, "GatedRepoError: 403"),
     "unknown file": (("rows_of_file", "made-up/several", FIRST, "x.jsonl"), None, "RemoteEntryNotFoundError: 404"),
     "file of a gated id": (("rows_of_file", "made-up/gated", FIRST, "x.jsonl"), None, "GatedRepoError: 401"),
 }  # fmt: skip
-"""By name the call that fails, the error behind it, and what its line says after the data set and its revision."""
+"""Name -> the failing call, the error that caused it, and its message after the data set and the revision."""
 SEVERAL = ("rows_of_file", "made-up/several")
 ONLINE = {
     "first": load("bench"), "other split": load("bench", split="legal_hard"), "tag": load("bench", "v2"),
@@ -63,7 +63,7 @@ OFFLINE = {
 
 @dataclass(frozen=True)
 class Session:
-    """One process: how each of its calls ended, what it printed aside, what it asked of the hub."""
+    """One process: the outcome of each call, its standard error, and its requests to the hub."""
 
     outcomes: dict[str, dict[str, Any]]
     stderr: str
@@ -83,7 +83,7 @@ def rows_of(version: str) -> dict[str, list[dict[str, Any]]]:
 HEALTH = [{"prompt_id": "h0", "prompt": [], "ideal": None}, {"prompt_id": "h1", "prompt": [], "ideal": {"refs": ["x"]}}]
 RESEARCH = [research_row(number) for number in range(3)]
 META = [{"prompt_id": "h0", "binary_labels": [True, False]}]
-"""Files of one repository that have no columns in common, so that they are no splits of one data set."""
+"""Files of one repository without common columns, so they cannot be splits of one data set."""
 
 
 def lines_of(rows: Iterable[Mapping[str, Any]]) -> bytes:
@@ -106,13 +106,13 @@ def publish_all(hub: HubServer) -> None:
 
 
 def run(calls: Mapping[str, tuple[str, ...]], hub: HubServer, home: Path, **settings: str) -> Session:
-    """The end of `calls` in a new process that works in `home`."""
+    """Run `calls` in a new process in `home`, and return their outcomes."""
     before = len(hub.requests)
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
     environment = inherited | {
         "PYTHONPATH": str(ROOT), "HF_ENDPOINT": hub.address, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1", "NO_PROXY": "127.0.0.1",
-        "HF_UPDATE_DOWNLOAD_COUNTS": "0",  # counted at a host outside of HF_ENDPOINT
+        "HF_UPDATE_DOWNLOAD_COUNTS": "0",  # downloads are counted at a host other than HF_ENDPOINT
     }  # fmt: skip
     command = [sys.executable, "-m", "tests.tasks.dataset.runner", json.dumps(list(calls.values()))]
     done = subprocess.run(command, env=environment | settings, cwd=home, capture_output=True, text=True, check=False)
@@ -122,7 +122,7 @@ def run(calls: Mapping[str, tuple[str, ...]], hub: HubServer, home: Path, **sett
 
 @pytest.fixture(scope="module")
 def hub() -> Iterator[HubServer]:
-    """A hub with everything that the sessions ask for."""
+    """A hub with everything that the sessions request."""
     with HubServer() as server:
         publish_all(server)
         yield server
@@ -130,7 +130,7 @@ def hub() -> Iterator[HubServer]:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The home of the cache, and the working folder; it holds a folder named like the data set."""
+    """The folder of the cache, also the working folder; it has a subfolder with the name of the data set."""
     home = tmp_path_factory.mktemp("home")
     (shadow := home / ID / data_file("finance")).parent.mkdir(parents=True)
     shadow.write_bytes(parquet(rows_of("local")["finance"]))
@@ -145,7 +145,7 @@ def online(hub: HubServer, home: Path) -> Session:
 
 @pytest.fixture(scope="module")
 def offline(online: Session, hub: HubServer, home: Path) -> Session:
-    """A process that is forbidden the network, with the cache that `online` has filled."""
+    """A process in offline mode, with the cache that `online` has filled."""
     return run(OFFLINE, hub, home, HF_HUB_OFFLINE="1")
 
 

@@ -1,4 +1,4 @@
-"""Judging the control set anew, against a provider on a real socket: what is called, what is stored, what is found."""
+"""Judging the control set again, against a provider on a real socket: calls, stored rows, and findings."""
 
 import asyncio
 import hashlib
@@ -27,7 +27,7 @@ N = 40
 
 
 def job_at(server: FaultServer, folder: Path, verdicts: int = N, *, mode: str = "live", **settings: Any) -> Job:
-    """A job on the sample with one model that is sampled anew every night, and one judge."""
+    """A job on the sample with one nightly model and one judge."""
     at = {"api_base": server.api_base, "max_tokens": 1000}
     drift = {"verdicts": verdicts, **settings.pop("drift", {})}
     return job_on(
@@ -56,14 +56,14 @@ def judged_once(server: FaultServer, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture
 def folder(server: FaultServer, judged_once: Path, tmp_path: Path) -> Path:
-    """A copy of it, and a provider that behaves well."""
+    """A copy of that warehouse, and a provider without faults."""
     server.behaviour = well_behaved
     return Path(shutil.copytree(judged_once, tmp_path / "warehouse"))
 
 
 @dataclass
 class Seen:
-    """A night: what the stage reported, the calls that it made, and who has drifted."""
+    """A night: the stage's report, its calls, and the judges that drifted."""
 
     report: StageReport
     calls: list[Request]
@@ -71,7 +71,7 @@ class Seen:
 
 
 def night(server: FaultServer, job: Job, label: str) -> Seen:
-    """The stage as a night runs it."""
+    """Run the stage as in a night."""
     tonight = job.model_copy(update={"night": label, "run_id": f"run {label}"})
     before = len(server.book)
     choose_control_set(tonight)
@@ -84,13 +84,13 @@ def prompts(calls: Sequence[Request]) -> Counter[str]:
 
 
 def bucket(request: Request) -> float:
-    """A number from 0 to 1 that the prompt decides."""
+    """A number from 0 to 1 that depends on the prompt alone."""
     digest = hashlib.sha256(b"bucket" + json.dumps(request["messages"]).encode()).digest()
     return digest[0] / 256
 
 
 def lenient(request: Request, number: int) -> HttpResponse:
-    """A judge that lets pass two in five of what it did not."""
+    """A judge that now calls two in five criteria met, whatever it decided before."""
     if is_judge_request(request) and bucket(request) < 0.4:
         return HttpResponse(json.dumps({"explanation": "let pass", "criteria_met": True}))
     return well_behaved(request, number)
@@ -204,7 +204,7 @@ def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(server: 
 
 
 def without_responses(job: Job, response_id: str, **changed: Any) -> None:
-    """Take a response back, or change what is stored of it."""
+    """Remove a stored response, or change its columns."""
     warehouse = Warehouse(job.warehouse)
     for part in warehouse.store.parts("responses"):
         path = warehouse.store.root / "responses" / part

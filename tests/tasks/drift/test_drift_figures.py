@@ -28,7 +28,7 @@ def decided(of: dict[str, Any], night: str, value: float | None, failed: str) ->
 
 
 def rows_shown(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Members of three sets, and what became of them in four nights: equal values, failures, members not asked."""
+    """Members of three control sets, and their verdicts in four nights: equal or different, failed, or missing."""
     source = random.Random(seed)
     members = [
         member(set_id, number, source.choice(values))
@@ -56,7 +56,7 @@ def test_agreement_and_kappa_are_those_of_the_first_and_the_new_decisions(publis
         old, new = zip(*pairs, strict=True)
         as_words = [VALUES[value] for value in old], [VALUES[value] for value in new]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # one label alone has no kappa
+            warnings.simplefilter("ignore")  # kappa is undefined for a single label
             kappa = cohen_kappa_score(*as_words, labels=list(VALUES.values()))
         lost, failed = (sum(v["status"] == status for v in tonight) for status in ("lost", "provider_error"))
         wanted[each["set_id"], each["night"]] = {

@@ -1,4 +1,4 @@
-"""Sheets as spreadsheet programs read and save them, and a small world with every outcome, its logs as documents."""
+"""Sheets as spreadsheet programs read and save them, a small world with every outcome, and its logs as documents."""
 
 import csv
 import json
@@ -48,7 +48,7 @@ def values_of(model: str, judge: str, task: int, trial: int) -> tuple[float | No
 
 
 def rows_of_world() -> dict[str, list[dict[str, Any]]]:
-    """Two models in two trials under two judges; `t7` times out, `t6` is not judged by everybody."""
+    """Two models in two trials under two judges; `t7` times out, and not all judges judged `t6`."""
     rows = dict(admitted(TASKS, topic="A topic", expert="Expert"))
     rows["split_members"] += [row("split_members", split="finance_hard", task_id=task, position=0) for task in HARD]
     for member in rows["split_members"]:

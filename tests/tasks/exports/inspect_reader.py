@@ -1,4 +1,4 @@
-"""Reads the logs of a folder with Inspect itself, and prints them as JSON. Run by an interpreter that has it."""
+"""Read the logs of a folder with Inspect itself, and print them as JSON. Run by an interpreter with Inspect."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Exporting a warehouse and importing it into another: the same rows, the same leaderboard, nothing half taken over."""
+"""Exporting a warehouse and importing it into another: the same rows and leaderboard, and no partial import."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def marked(tables: kit.Rows) -> kit.Rows:
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """A warehouse with responses, verdicts, intervals, and canaries; no test changes it."""
+    """A warehouse with responses, verdicts, intervals, and canaries; tests must not change it."""
     job = job_on("sample", tmp_path_factory.mktemp("filled") / "warehouse")
     runs = [row("runs", run_id="ended", outcome="done"), row("runs", run_id="on", outcome="running")]
     written(job.warehouse, marked(random_world(seed=7, n_tasks=12)) | {"runs": runs})
@@ -74,7 +74,7 @@ def test_an_import_has_all_rows_of_an_export_but_canaries_and_runs(filled: Job, 
     report = imported(empty, exported)
 
     for wanted, actual in zip(rows_in(filled, LEADERBOARD), rows_in(empty, LEADERBOARD), strict=True):
-        # The order of rows, and so the last digit of a sum, is not kept.
+        # Rows may be in another order, so the last digits of sums may differ.
         assert wanted == {n: pytest.approx(x, rel=1e-12) if isinstance(x, float) else x for n, x in actual.items()}
     assert [(True,)] == values_in(empty, "select count(ci_low) > 0 from leaderboard")
     for table in ("task_rows", "criteria", "responses", "verdicts", "measures", "checks"):
@@ -236,7 +236,7 @@ def test_a_publication_is_whole_and_imported(job: Job, store: Store, tmp_path: P
     assert bundle.meta["warehouse_version"] == json.loads((job.warehouse / "warehouse.json").read_text())["version"]
     assert "without a report: there is none" in report.line
     assert [] == list(job.warehouse.glob(".publication*"))
-    # A reader of a manifest finds all its files, and of the pointer all of a publication.
+    # The manifest is written after all files, and the pointer after the publication.
     assert [f"{latest(store).root}/manifest.json", f"{store.root}/current.json"] == order[-2:]
     members = pq.read_table(pa.BufferReader(latest(store).read("tables/split_members/part-0.parquet")))
     assert [None, None] == members["canary"].to_pylist()

@@ -1,4 +1,4 @@
-"""Logs for Inspect View: what is in them, read as the zip of JSON documents that they are, and by Inspect itself."""
+"""The content of logs for Inspect View, read as zip files of JSON documents, and by Inspect itself."""
 
 import json
 import math
@@ -51,7 +51,7 @@ def expected(model: str, judge: str, task: int, trial: int) -> float | None:
 
 def test_each_model_has_a_log_under_each_judge(logs: Logs, folder: Path) -> None:
     assert {(model, judge) for model in ("good", "poor") for judge in ("strict", "mild")} == set(logs)
-    # Inspect View takes logs with one task id for attempts at one log, and hides all but the last.
+    # Inspect View treats logs with the same task id as attempts, and hides all but the last.
     assert 4 == len({log["header.json"]["eval"]["task_id"] for log in logs.values()})
     assert all(path.name.startswith("prbench_") and path.suffix == ".eval" for path in folder.iterdir())
     for log in logs.values():
@@ -95,7 +95,7 @@ def test_a_failed_call_of_a_judge_is_no_unmet_criterion(logs: Logs) -> None:
     failed = score["metadata"]["criteria"][1]
     assert math.isnan(score["value"])
     assert ("grader_failed", "parse_error", None) == (score["reason"], failed["status"], failed["value"])
-    # 10 points are decided, and 5 more are possible.
+    # 10 points are certain, and 5 more are possible.
     assert (10 / 15, 1.0) == pytest.approx((score["metadata"]["value_lower"], score["metadata"]["value_upper"]))
     assert "1 parse error" in score["explanation"]
 
@@ -169,7 +169,7 @@ def test_people_who_label_have_a_log_only_where_they_are_named(inspected: Job, t
 
 
 VERSION = "inspect-ai==0.3.285"
-"""It cannot be installed beside everything else here (it needs an older fsspec than s3fs does)."""
+"""It cannot be installed in this environment: it needs an older fsspec than s3fs does."""
 
 
 @pytest.mark.slow

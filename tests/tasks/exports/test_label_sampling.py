@@ -1,4 +1,4 @@
-"""Sheets of drawn verdicts: what is drawn and stored, what comes back, and what labels of other origin are worth."""
+"""Sheets of drawn verdicts: what is drawn and stored, how they are imported, and the effect of other labels."""
 
 import random
 from collections import Counter
@@ -23,23 +23,23 @@ from tests.tasks.exports.conftest import save_sheet, sheet_rows
 pytestmark = pytest.mark.slow
 N_TASKS, N_CRITERIA = 30, 10
 CRITERIA = list(product(range(N_TASKS), range(N_CRITERIA)))
-"""By the number of the task and that in its rubric."""
+"""(number of the task, number of the criterion in its rubric)"""
 MODELS = ("ada", "bob model")
 
 
 def truth(task: str, model: str, criterion: str) -> bool:
-    """Return the decision of people."""
+    """Return people's decision."""
     return random.Random(f"{task} {model} {criterion}").random() < (0.7 if model == "ada" else 0.5)
 
 
 def cells(n: int, i: int = 0, *models: str, **more: Any) -> list[Row]:
-    """What rows on a criterion of a task begin with, for each model."""
+    """The first columns of rows on a criterion, for each model."""
     return [{"task": f"t{n}", "model": m, "criterion": f"t{n}-c{i}", **more} for m in models or MODELS]
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Thirty tasks with responses of two models, and a judge that is wrong on every seventh verdict."""
+    """Thirty tasks with responses of two models, and a judge that errs on every seventh verdict."""
     folder = tmp_path_factory.mktemp("drawn")
     kinds = [("critically important", 10, "Practical Utility"), *[("important", 4, "Financial Accuracy"),
              ("important", 4, "Practical Utility")] * 5][:N_CRITERIA]  # fmt: skip
@@ -82,7 +82,7 @@ def test_a_sampled_sheet_has_single_verdicts_and_their_probabilities_are_stored(
     assert N_TASKS * N_CRITERIA * len(MODELS) == of_sheet["n_population"]
     assert {report.sheet_id} == {of_sheet["sheet_id"], *(draw["sheet_id"] for draw in draws)}
     assert all(0 < draw["probability"] <= 1 and not draw["is_known"] for draw in draws)
-    # A criterion that weighs 10 is drawn with two and a half times the probability of one that weighs 4.
+    # Weight 10 has two and a half times the probability of weight 4.
     by_weight = {draw["criterion_id"].endswith("c0"): draw["probability"] for draw in draws}
     assert pytest.approx(2.5 * by_weight[False]) == by_weight[True]
     assert {40} == set(Counter(row["model"] for row in rows).values())
@@ -103,7 +103,8 @@ def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_c
 
     assert "judged by b-judge" in report.line
     assert {row["task"] for row in rows} <= {f"t{n}" for n in range(20)}
-    # What the judge has begun is covered, so that figures stay when it completes it, and is hardly ever drawn.
+    # Responses that the judge has only begun are covered, so that figures stay when it completes them, but rarely
+    # drawn.
     assert [(20 * N_CRITERIA * len(MODELS),)] == values_in(job, "select n_population from label_sheets")
     n_uncounted = sum(row["task"] == "t0" for row in rows)
     assert [None, None] == [no_figure for _, no_figure in counted]

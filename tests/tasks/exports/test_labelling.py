@@ -1,4 +1,4 @@
-"""Sheets for human graders: what is sampled, what a spreadsheet may do to it, and what comes back."""
+"""Sheets for human graders: what is sampled, changes by spreadsheet programs, and the import."""
 
 from collections import Counter
 from itertools import pairwise, product
@@ -24,7 +24,7 @@ MODELS = ("ada", FORMULA)
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Six tasks (one's id looks like a formula) with responses of two models (one's name is one)."""
+    """Six tasks with responses of two models; one task id and one model name look like formulas."""
     folder = tmp_path_factory.mktemp("labelling")
     tasks = ["-t0", *(f"t{i}" for i in range(1, N_TASKS))]
     job = prepared(job_on(write_jsonl(folder / "finance.jsonl", map(good_row, tasks)), folder / "warehouse"))
@@ -45,7 +45,7 @@ def test_a_sheet_has_the_rows_that_were_asked_for_and_whole_responses_but_the_la
     assert {True} == {row["how_to_fill_in"] in report.line for row in rows}
     assert all(row["title"] and row["conversation"] and row["response"] and row["field"] for row in rows)
     assert {("", "", "")} == {(row["judge"], row["criteria_met"], row["explanation"]) for row in rows}
-    # A person reads a response once: its rows stand together.
+    # The rows of a response are together, so that a person reads it once.
     assert len(counts) - 1 == sum(a["response"] + a["model"] != b["response"] + b["model"] for a, b in pairwise(rows))
 
 
@@ -83,7 +83,7 @@ NIGHT = "2026-11-03"
 
 @pytest.fixture(scope="module")
 def in_two_vintages(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """One task; `fresh` is sampled nightly and has two vintages, and so has `pinned`."""
+    """One task with two vintages of both models; only `fresh` is sampled nightly."""
     folder = tmp_path_factory.mktemp("vintages")
     models = [{"name": "m/fresh", "label": "fresh", "resample": "nightly"}, {"name": "m/pinned", "label": "pinned"}]
     file = write_jsonl(folder / "finance.jsonl", [good_row("t0")])
@@ -102,13 +102,13 @@ def twice(in_two_vintages: Job, tmp_path: Path) -> Job:
 
 
 def filled(job: Job, folder: Path, **options: object) -> list[dict[str, str]]:
-    """The sheet of a job that asks for something, with every criterion met."""
+    """The sheet of a job with some options, filled in with every criterion met."""
     export_labelling(job.model_copy(update=options), folder / "sheet.csv", n_rows=100)
     return [row | {"judge": "eva", "criteria_met": "TRUE"} for row in sheet_rows(folder / "sheet.csv")]
 
 
 def graded(job: Job) -> dict[tuple[str, str], str]:
-    """(model, vintage) -> the text of the response that verdicts are on."""
+    """(model, vintage) -> the text of the judged response."""
     query = "select distinct v.model, v.vintage, r.text from verdicts v join responses r using (response_id)"
     return {(model, vintage): text for model, vintage, text in values_in(job, query)}
 
@@ -153,7 +153,7 @@ def test_responses_spread_over_tasks_and_models(n_tasks: int, n_models: int, see
     assert sorted(cells, key=str) == sorted(order, key=str)
     assert order == list(spread(cells, seed))
     assert max(tasks.values()) - min(tasks.get(f"t{i}", 0) for i in range(n_tasks)) <= 1
-    # One round over the tasks gives each model its share; the last round may be cut.
+    # Each round over the tasks gives every model its share; the last round may be incomplete.
     assert max(models.values()) <= -(-len(taken) // n_models) + len(taken) // n_tasks + 1
 
 

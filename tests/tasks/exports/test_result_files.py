@@ -1,4 +1,4 @@
-"""Results as files: leaderboards for spreadsheets, and data sets that the library `datasets` loads as stored."""
+"""Results as files: leaderboards for spreadsheets, and data sets that the library `datasets` loads unchanged."""
 
 import csv
 import re
@@ -32,7 +32,7 @@ CHOICES = [
 
 @pytest.fixture
 def odd(tmp_path: Path) -> tuple[Job, ResultTable]:
-    """One row of everything that a cell can hold."""
+    """A table with one row that has every kind of value."""
     values = (FORMULA, "-3 %", "2026-11-22", "plain", 7, -0.25, True, None, ["a", "b"],
               datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), date(2026, 1, 2))  # fmt: skip
     names = ["model", "judge", "vintage", "split", "n_tasks", "mean_score", "is_complete", "ci_low", "selections",
@@ -49,7 +49,7 @@ def lines(path: Path) -> list[list[str]]:
 def test_every_leaderboard_column_is_explained(choice: LeaderboardOptions, inspected: Job, tmp_path: Path) -> None:
     table = leaderboard(inspected, choice)
     if not table.rows:
-        # The world has no hard subset and few labels; what a leaderboard says of them has the same columns.
+        # Without a hard subset or enough labels, the table is empty but has the same columns.
         table = ResultTable(table.columns, [(None,) * len(table.columns)])
     write_board(inspected, table, tmp_path / "board.csv", choice.by)
 
@@ -99,7 +99,7 @@ OF_OTHERS = "a text of another revision"
 
 @pytest.fixture(scope="module")
 def job(inspected: Job, tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """A world with a task of another revision and one of another benchmark beside it."""
+    """A world with two more tasks: one of another revision, and one of another benchmark."""
     job = copied(inspected, tmp_path_factory.mktemp("world") / "data")
     other = {"task_id": "foreign", "benchmark": "other", "dataset_revision": job.data.revision}
     rows = [row("task_rows", topic=OF_OTHERS, **each) for each in ({"task_id": "old"}, other)]
@@ -180,7 +180,7 @@ def test_the_sample_has_the_licence_of_this_project(tmp_path: Path) -> None:
 
     card = (tmp_path / "set" / "README.md").read_text(encoding="utf-8")
     assert "license: apache-2.0" in card
-    # Tables on responses have no rows yet, and `load_dataset` cannot load an empty table.
+    # Tables about responses are empty, and `load_dataset` cannot load an empty table.
     assert "empty, left out: leaderboard" in report.line
     assert {"tasks", "criteria"} <= {path.name for path in (tmp_path / "set").iterdir() if path.is_dir()}
     assert not (tmp_path / "set" / "verdicts").exists()

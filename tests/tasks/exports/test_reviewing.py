@@ -1,4 +1,4 @@
-"""Sheets for reviewers of rubrics: what is sampled and shown, what a spreadsheet may do to it, and what comes back."""
+"""Sheets for reviewers of rubrics: what is sampled and shown, changes by spreadsheet programs, and the import."""
 
 import re
 from collections import Counter
@@ -22,7 +22,7 @@ Row = dict[str, str]
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Four tasks; one's id and one's criterion look like formulas, and one criterion describes a fault."""
+    """Four tasks; one task id and one criterion look like formulas, and one criterion describes a fault."""
     folder = tmp_path_factory.mktemp("reviewing")
     rows = [good_row(task) for task in ("-t0", "t1", "t2", "t3")]
     rows[1]["rubric"][0]["title"] = FORMULA
@@ -56,7 +56,7 @@ def test_a_sheet_shows_what_a_reviewer_needs_and_leaves_out_weights_and_canaries
     assert "weight" not in rows[0]
     assert "prbench:sample" not in text
     assert not [cell for row in rows for cell in row.values() if cell[:1] and cell[0] in "=+-@\t\r\n"]
-    # A person reads a task once: its rows stand together.
+    # The rows of a task are together, so that a person reads it once.
     tasks = [row["task"] for row in rows]
     assert sorted(tasks, key=tasks.index) == tasks
 

@@ -31,7 +31,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "cascade": {"cheap": "mild-judge", "strong": "strict-judge"},
     "debiased_differences": {"first": "alder-large", "others": ["birch-2", "cedar-mini"]},
 }  # fmt: skip
-"""What figures need that show nothing by themselves."""
+"""Arguments of the figures that need some."""
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -42,7 +42,7 @@ def test_six_forms_are_alike(name: str, scope: Scope, tmp_path: Path, capsys: Pr
         return
     names = list(rows[0])
 
-    # For people: each cell of the page stands in the terminal, where both ends of an interval share one.
+    # For people: the terminal has each cell of the page; both ends of an interval share a cell there.
     page = re.findall(r"<td [^>]*>(.*?)</td>", str(table(name, figure.columns, rows)), re.DOTALL)
     on_page = [html.unescape(re.sub(r"<[^>]+>", "", each)) for each in page]
     n_columns = len(with_values(figure.columns, rows))
@@ -74,21 +74,21 @@ def test_six_forms_are_alike(name: str, scope: Scope, tmp_path: Path, capsys: Pr
 
 
 def plain(value: Any) -> str:
-    """A value as CSV has it, before a spreadsheet's mark."""
+    """A value as in CSV, without the mark for spreadsheets."""
     if isinstance(value, list):
         return json.dumps(value, ensure_ascii=False)
     return "" if value is None else value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
 
 
 def are_alike(a: Any, b: Any) -> bool:
-    """Return whether two cells are equal as far as a spreadsheet keeps numbers (15 digits) and times (milliseconds)."""
+    """Return whether two cells are equal to the precision of a spreadsheet: 15 digits, and milliseconds."""
     if isinstance(a, datetime) and isinstance(b, datetime):
         return abs(a - b) < timedelta(milliseconds=2)
     return math.isclose(a, b, rel_tol=1e-12) if isinstance(a, float) and isinstance(b, float | int) else bool(a == b)
 
 
 def alike(value: Any) -> Any:
-    """A value as far as a spreadsheet keeps it: no time zone, no lists and no empty text."""
+    """A value as a spreadsheet stores it: without time zone, lists and empty text."""
     if isinstance(value, list):
         return ", ".join(map(str, value)) or None
     return value.replace(tzinfo=None) if isinstance(value, datetime) else None if value == "" else value

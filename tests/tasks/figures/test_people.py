@@ -1,4 +1,4 @@
-"""Agreement with people: pooled over their decisions, against figures from the raw pairs of decisions."""
+"""Agreement with people, pooled over their decisions, against figures from the raw pairs of decisions."""
 
 import random
 from itertools import combinations

@@ -59,21 +59,21 @@ def test_the_latest_samplings_are_shown_unless_asked(world_job: Job, vintage: st
 
 def test_after_a_new_template_the_judge_as_configured_comes_first(scope: Scope) -> None:
     (now,) = [each for each in scope.judge_configs if each["judge_config"] == scope.main]
-    # What was judged more under an earlier template stands before it.
+    # The configuration with an earlier template is listed first, as if it had more verdicts.
     before = {**now, "template_hash": "an earlier one", "judge_config": "strict-judge template an earli"}
 
     assert "strict-judge" == scope.main == replace(scope, judge_configs=(before, *scope.judge_configs)).main
 
 
 def resampled(judge: str, *vintages: str, **other: Any) -> list[Sampling]:
-    """Return a judge's samplings of a model in several vintages, a day apart, worse each time."""
+    """Return samplings of a model in several vintages, a day apart, with verdicts of a judge."""
     days = {"base": 0, "n1": 86_400, "n2": 2 * 86_400}
     return [Sampling(each, days[each], (1, 1, 1, each == "base"), "cedar", judge, other=other) for each in vintages]
 
 
 @pytest.mark.parametrize(("others", "expected"), [
     (resampled("eva", "base", **IMPORTED), ({"judge"}, {"n1"})),
-    # Nobody else is known to label; what another judge saw last is no vintage of the first one's board.
+    # `elsewhere` is not known to label, so it is a judge; it has only judged `base`.
     (resampled("elsewhere", "base", **IMPORTED), ({"judge", "elsewhere"}, {"n1"})),
     (resampled("second", "base"), ({"judge", "second"}, {"n1"})),
     (resampled("second", "n2"), ({"judge", "second"}, {"n1", "n2"})),

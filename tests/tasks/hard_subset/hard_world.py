@@ -1,4 +1,4 @@
-"""A small world to select hard tasks in: scores in tenths, stored as verdicts, and the selection written out."""
+"""A small world to select hard tasks in: scores in tenths, stored as verdicts."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from tests.tasks.compare.comparisons import judged, tasks_of
 
 N_CRITERIA = 10
 Tenths = Mapping[str, Mapping[str, Sequence[int]]]
-"""Model -> task -> criteria met in each trial, of ten with weight 1."""
+"""Model -> task -> number of criteria met in each trial, out of ten with weight 1."""
 
 Splits = Mapping[str, Sequence[str]]
 TASKS = [f"task-{i:02}" for i in range(12)]
@@ -32,7 +32,7 @@ TENTHS = random_tenths()
 
 
 def job_with(folder: Path, tenths: Tenths, splits: Splits, field: str = "Finance", size: int = SIZE) -> Job:
-    """Tasks of a field with scores in a warehouse of their own, and the job to select so many of them."""
+    """A job that selects `size` tasks of a field, with these scores in a new warehouse."""
     (folder / "data").mkdir()
     for split in splits:
         write_jsonl(folder / "data" / f"{split}.jsonl", [{"made up": split}])

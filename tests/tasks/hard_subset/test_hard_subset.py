@@ -1,4 +1,4 @@
-"""The hard subset with its stability, against selections and panels that are written out in exact fractions."""
+"""The hard subset and its stability, against selections and panels that are computed in exact fractions."""
 
 import shutil
 from fractions import Fraction
@@ -24,7 +24,7 @@ TABLES = ("hard_subset", "hard_stability", "hard_overlaps")
 
 
 def chosen(tenths: dict[str, Any], size: int, tasks: list[str] = TASKS) -> set[str]:
-    """The tasks with the lowest mean over the models of the mean over the trials, ties by name."""
+    """The tasks with the lowest means (over trials, then over models); ties are ordered by name."""
     means = {task: sum(Fraction(sum(of[task]), len(of[task])) for of in tenths.values()) for task in tasks}
     return set(sorted(tasks, key=lambda task: (means[task], task))[:size])
 
@@ -34,7 +34,7 @@ def without(tenths: dict[str, Any], model: str) -> dict[str, Any]:
 
 
 def overlaps(job: Job, kind: str) -> dict[str, tuple[int, int, int, float]]:
-    """Return by compared selection: the tasks of the selection, of the other one, of both, and the overlap."""
+    """Compared selection -> the numbers of tasks in the selection, in the other one and in both, and the overlap."""
     query = f"select compared_with, n_selected, n_compared, n_shared, jaccard from hard_overlaps where kind = '{kind}'"
     return {name: figures for name, *rest in values_in(job, query) for figures in [tuple(rest)]}
 
@@ -49,14 +49,14 @@ def parts_of(job: Job) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def selected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Job, StageReport]:
-    """The job and the report of one selection, to look at."""
+    """The job and the report of one selection; tests must not change them."""
     job = job_with(tmp_path_factory.mktemp("selected"), TENTHS, {"finance": TASKS, "finance_hard": OFFICIAL})
     return job, select_hard(job)
 
 
 @pytest.fixture
 def again(selected: tuple[Job, StageReport], tmp_path: Path) -> Job:
-    """The job on a copy of its warehouse."""
+    """That job on a copy of its warehouse."""
     return copied(selected[0], tmp_path / "warehouse")
 
 
@@ -92,7 +92,7 @@ def test_the_overlap_without_each_model_is_that_with_what_the_others_select(sele
 
 
 def test_the_official_hard_split_is_compared_and_a_single_model_is_not_left_out(tmp_path: Path) -> None:
-    # The hardest three of eight; the official split has two of them and, of the other five, one.
+    # The hardest three of eight; the official split has two of these and one other.
     tasks = [f"task-{i}" for i in range(8)]
     splits = {"legal": tasks, "legal_hard": ["task-0", "task-1", "task-7"], "finance_hard": tasks[:2]}
     job = job_with(tmp_path, {"a": {task: [i] for i, task in enumerate(tasks)}}, splits, field="Legal", size=3)
@@ -184,7 +184,7 @@ def test_a_judge_that_judged_several_times_selects_by_its_first_time(again: Job)
 @pytest.mark.slow
 def test_a_task_that_lacks_a_trial_is_chosen_from_with_the_trials_that_it_has(tmp_path: Path) -> None:
     lacking = dict(TENTHS) | {"gpt": dict(TENTHS["gpt"]) | {TASKS[3]: TENTHS["gpt"][TASKS[3]][:1]}}
-    # The mean over one trial stands in for the other.
+    # The only trial counts as both.
     filled = dict(TENTHS) | {"gpt": dict(TENTHS["gpt"]) | {TASKS[3]: TENTHS["gpt"][TASKS[3]][:1] * 2}}
     probabilities = []
     for name, tenths in {"lacking": lacking, "filled": filled}.items():

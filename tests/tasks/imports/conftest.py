@@ -1,4 +1,4 @@
-"""Data sets whose tasks are there for what is imported."""
+"""Data sets with the tasks that imported rows name."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from tests.kit import good_row, job_on, write_jsonl
 
 
 def ingested(folder: Path, *task_ids: str) -> Job:
-    """A job on good tasks, ingested."""
+    """A job with valid tasks, ingested."""
     job = job_on(write_jsonl(folder / "finance.jsonl", map(good_row, task_ids)), folder / "warehouse")
     ingest(job)
     return job

@@ -1,4 +1,4 @@
-"""Documents: each is converted in a process with limits; what PDF and DOCX become; layout to Markdown."""
+"""Documents: converted in a process with limits, PDF and DOCX to Markdown with their layout."""
 
 import io
 import re
@@ -174,7 +174,7 @@ def test_a_page_of_pictures_has_no_text_and_one_that_is_a_drawing_is_not_searche
 
 
 def _broken_stream(content: bytes) -> bytes:
-    """With some bytes within the second page's text changed."""
+    """Overwrite some bytes in the text of the second page."""
     starts = [match.end() for match in re.finditer(rb"stream\n", content) if content[match.start() - 3 :][:3] != b"end"]
     at = starts[1] + 20
     return content[:at] + bytes(20) + content[at + 20 :]

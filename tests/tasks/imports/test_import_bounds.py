@@ -1,4 +1,4 @@
-"""Bounds of an import: it reads regular files in its folder that do not unpack to far more than their size."""
+"""Bounds of an import: it reads only regular files in its folder that do not unpack to far more than their size."""
 
 import os
 import struct
@@ -86,7 +86,7 @@ def test_what_stays_inside_is_taken_however_it_is_named(job: Job, folder: Path, 
     files = {"t1": "ada/../ada/t2.md", "t2": str(folder / "ada" / "t1.md")}
     rows = [{"task": task, "model": "m", "file": file} for task, file in files.items()]
     assert 2 == import_responses(job, write_jsonl(folder / "files.jsonl", rows)).rows
-    # The folder itself is where the user says, by a link too.
+    # The folder itself may be a link: the user chose it.
     (tmp_path / "by-link").symlink_to(folder / "ada")
     assert 2 == import_responses(job, tmp_path / "by-link", "bell", skip_other=True).rows
 
@@ -200,6 +200,6 @@ def test_a_text_that_a_parquet_file_stores_once_for_a_million_rows_is_not_unpack
 def test_a_report_is_read_in_time_that_grows_with_its_size_alone(job: Job, tmp_path: Path, part: str) -> None:
     headings = ("<h3>Prompt conversation</h3>", "<h3>Sampled message</h3>", "<h3>Results</h3><p>Rubrics with grades: ")
     (tmp_path / "r.html").write_text("".join(heading + part * 40_000 for heading in headings))
-    # A pattern that looked to the end from each place took minutes.
+    # A pattern that scans to the end from each position takes minutes.
     with pytest.raises(PipelineError):
         import_results(job, [tmp_path / "r.html"], model="m", judge="j")

@@ -1,4 +1,4 @@
-"""Responses that are documents: named in a table, or by the names of a folder's files."""
+"""Responses that are documents: listed in a table, or described by file names in a folder."""
 
 import json
 import re
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def write(folder: Path, **texts: str) -> Path:
-    """Markdown files; `__` in a name is a folder."""
+    """Write Markdown files; `__` in a name separates folders."""
     for name, text in texts.items():
         file = folder / f"{name.replace('__', '/')}.md"
         file.parent.mkdir(parents=True, exist_ok=True)

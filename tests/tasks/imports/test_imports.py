@@ -1,4 +1,4 @@
-"""Imports: responses and verdicts made elsewhere, taken whole or refused in one line."""
+"""Imports of responses and verdicts made elsewhere: of all rows, or refused in one line."""
 
 import json
 from collections.abc import Callable
@@ -27,7 +27,7 @@ VERDICT = {"task": "t1", "model": "ada", "criterion": "t1-c0", "criteria_met": T
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Two tasks, one response, one verdict; for tests that must leave them as they are."""
+    """Two tasks, one response, one verdict; tests must not change them."""
     folder = tmp_path_factory.mktemp("imports")
     job = ingested(folder, "t1", "t2")
     import_responses(job, write_jsonl(folder / "responses.jsonl", [RESPONSE]))
@@ -42,7 +42,7 @@ def file(tmp_path: Path) -> Write:
 
 
 def refuse(job: Job, bring_in: Callable[[Job, Path], object], file: Path, reason: str) -> None:
-    """See that a file is refused in one line that holds this, and that nothing of it is stored."""
+    """Assert that a file is refused in one line with this reason, and that nothing of it is stored."""
     before = set((job.warehouse / "parts").rglob("*.parquet"))
     with pytest.raises(PipelineError, match=one_line(reason)):
         bring_in(job, file)
@@ -248,7 +248,7 @@ def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(tmp
                          ("has no criterion", {"occurrence": 3})):  # fmt: skip
         with pytest.raises(PipelineError, match=reason):
             import_verdicts(job, file([{**row, **more}]))
-    # A category that is none of theirs, as in data that names them otherwise, tells nothing.
+    # An unknown category is ignored: other data may name categories differently.
     second = {**row, "occurrence": "2", "category": "Other", "criteria_met": False}
     import_verdicts(job, file([{**row, "occurrence": 1}, second]))
 
@@ -257,7 +257,7 @@ def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(tmp
 
 
 def counts(job: Job) -> list[tuple[int, int]]:
-    """Responses and verdicts that are published."""
+    """Numbers of published responses and verdicts."""
     return values_in(job, "select (select count(*) from responses), (select count(*) from verdicts)")
 
 

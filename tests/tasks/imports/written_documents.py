@@ -1,4 +1,4 @@
-"""Makes documents as people have them: PDF by ReportLab, DOCX by python-docx."""
+"""Make documents like those of people: PDF by ReportLab, DOCX by python-docx."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ pdfmetrics.registerFont(UnicodeCIDFont("HeiseiMin-W3"))
 
 
 def heading(text: str, level: int = 2) -> platypus.Flowable:
-    """A heading; level 1 is the title's."""
+    """A heading; level 1 is the title."""
     return platypus.Paragraph(text, _STYLES["Title" if level == 1 else f"Heading{level}"])
 
 
@@ -49,7 +49,7 @@ def table(rows: Sequence[Sequence[str]], *, is_ruled: bool = True) -> platypus.F
 
 
 def write_pdf(file: Path, *parts: platypus.Flowable) -> Path:
-    """A PDF of as many pages as the parts take."""
+    """A PDF with as many pages as the parts need."""
     file.parent.mkdir(parents=True, exist_ok=True)
     platypus.SimpleDocTemplate(str(file)).build(list(parts))
     return file
@@ -62,7 +62,7 @@ def canvas(file: Path, **options: Any) -> Canvas:
 
 
 def write_pages(file: Path, *texts: str, **options: Any) -> Path:
-    """A PDF with one line on each page; without a text it shows no letter."""
+    """A PDF with one line of text on each page; an empty text gives a page without letters."""
     page = canvas(file, **options)
     for text in texts:
         page.drawString(72, 700, text)
@@ -73,12 +73,12 @@ def write_pages(file: Path, *texts: str, **options: Any) -> Path:
 
 
 def write_locked_pdf(file: Path, *, password: str) -> Path:
-    """A PDF that its owner protected; with an empty password everybody may read it."""
+    """A PDF that its owner protected; with an empty password everyone can read it."""
     return write_pages(file, "Behind a lock.", encrypt=StandardEncryption(password, ownerPassword="owner"))
 
 
 def write_scan(file: Path) -> Path:
-    """A PDF of one page that shows no letter."""
+    """A PDF of one page without letters."""
     return write_pages(file, "")
 
 

@@ -56,7 +56,7 @@ def test_a_file_becomes_tasks_criteria_and_members_of_the_split_of_its_name(
 
 def test_a_configured_split_names_the_file(tmp_path: Path, root: Path) -> None:
     file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
-    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())  # a byte order mark is passed over
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())  # a byte order mark is skipped
     ingest(job_on("", root, dataset={"source": str(file), "splits": ["legal_hard"]}))
 
     assert [("legal_hard",)] == values_in(root, "select distinct split from split_members")
@@ -91,7 +91,7 @@ def test_a_canary_stands_in_no_table_with_a_text_and_the_authors_notes_nowhere(t
     assert (False, True) == ("planted-notes" in stored, "What does t cost?" in stored)
 
 
-# what a user can get wrong
+# mistakes of users
 
 
 def lacking(row: dict[str, Any], column: str) -> Rows:

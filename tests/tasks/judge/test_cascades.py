@@ -1,4 +1,4 @@
-"""A configured cascade: it makes the calls and verdicts that a replay of both judges' stored verdicts foretells."""
+"""A configured cascade makes the calls and verdicts that a replay of both judges' stored verdicts predicts."""
 
 import contextlib
 import hashlib
@@ -39,12 +39,12 @@ def job_at(api_base: str, folder: Path, *judges: dict[str, Any]) -> Job:
 
 
 def random_values(*parts: object) -> float:
-    """A number from 0 to 1 that these decide."""
+    """A number from 0 to 1 that depends on these values alone."""
     return hashlib.sha256("|".join(map(str, parts)).encode()).digest()[0] / 256
 
 
 def two_judges(request: Request, number: int) -> HttpResponse:
-    """A strong judge that is always the same, and a cheap one that errs, wavers, fails and is more or less sure."""
+    """A strong judge that never varies, and a cheap one that errs, wavers, fails, and varies in confidence."""
     if is_judge_request(request) and request["model"] == "cheap" and random_values("fail", prompt_of(request)) < 0.1:
         return HttpResponse("I cannot say.")
     return two_sound_judges(request, number)
@@ -55,7 +55,7 @@ def two_sound_judges(request: Request, number: int) -> HttpResponse:
     if not is_judge_request(request) or request["model"] == "strong":
         return well_behaved(request, number)
     prompt = prompt_of(request)
-    # The second repetition sends the same words once more.
+    # The second repetition sends the same prompt again.
     turns = random_values("err", prompt) < 0.2 or (random_values("waver", prompt) < 0.3 and number % 2 == 1)
     text = json.dumps({"explanation": "cheaply", "criteria_met": meets(prompt) != turns})
     return replace(HttpResponse(text), certainty=0.5 + random_values("sure", prompt) / 2)
@@ -80,7 +80,7 @@ def provider() -> Iterator[FaultServer]:
 
 @pytest.fixture(scope="module")
 def in_full(provider: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """Both judges have judged everything, the cheap one twice."""
+    """The verdicts of both judges on everything, the cheap judge's twice."""
     job = job_at(provider.api_base, tmp_path_factory.mktemp("full"), CHEAP, STRONG)
     sampled(job)
     judged(job)
@@ -105,7 +105,7 @@ def verdicts_of(job: Job) -> list[dict[str, Any]]:
 
 
 def calls_of(server: FaultServer) -> Counter[tuple[str, str]]:
-    """(model, prompt) of all first calls for a verdict; a reminder after a reply that cannot be read is left out."""
+    """(model, prompt) of all first calls for a verdict, without the reminders after unreadable replies."""
     return Counter(
         (request["model"], request["messages"][0]["content"])
         for request in server.judge_requests
@@ -114,7 +114,7 @@ def calls_of(server: FaultServer) -> Counter[tuple[str, str]]:
 
 
 def replayed(first: list[dict[str, Any]], when: dict[str, Any]) -> list[str]:
-    """Why a criterion is escalated, worked out from the stored rows of the cheap judge's repetitions alone."""
+    """The reasons to escalate a criterion, computed from the cheap judge's stored rows alone."""
     counted = first if when.get("disagreement") else first[:1]
     values = [row["value"] for row in counted]
     why = []
@@ -135,7 +135,7 @@ def replayed(first: list[dict[str, Any]], when: dict[str, Any]) -> list[str]:
 
 
 def foretold(rows: list[dict[str, Any]], when: dict[str, Any]) -> dict[tuple[str, str], tuple[Any, ...]]:
-    """(task, criterion) -> who decides, why, and what: from the stored verdicts of both judges."""
+    """(task, criterion) -> the judge that decides, the reasons, and the decision, from both judges' stored verdicts."""
     by_criterion: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
     for row in rows:
         by_criterion.setdefault((row["task_id"], row["criterion_id"]), {}).setdefault(row["judge"], []).append(row)
@@ -148,7 +148,7 @@ def foretold(rows: list[dict[str, Any]], when: dict[str, Any]) -> dict[tuple[str
 
 
 def owner_of(job: Job) -> dict[tuple[str, str], tuple[Any, ...]]:
-    """The same from the stored verdicts of the cascade."""
+    """The same, from the stored verdicts of the cascade."""
     columns = ("decided_by", "escalated_because", "value", "explanation", "status")
     return {
         (row["task_id"], row["criterion_id"]): tuple(row[name] for name in columns)
@@ -254,7 +254,7 @@ def test_a_verdict_holds_what_all_calls_for_it_came_to(server: FaultServer, tmp_
 
 
 def test_log_probabilities_are_asked_for_without_changing_the_call(server: FaultServer, tmp_path: Path) -> None:
-    """A reply that was stored without them serves, and then the confidence is unknown."""
+    """A reply that was stored without them is used; its confidence is unknown."""
     server.behaviour = two_sound_judges
     plain = {key: value for key, value in CHEAP.items() if key not in {"logprobs", "trials"}}
     job = job_at(server.api_base, tmp_path / "a", plain)

@@ -67,7 +67,7 @@ def job_of(
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
-    """A warehouse with responses, and the port of the provider that they are from."""
+    """A warehouse with responses, and the port of their provider."""
     with FaultServer() as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOSTED_VLLM_API_KEY", "none")
         patch.setenv("OPENAI_API_KEY", "none")
@@ -78,7 +78,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
 
 @pytest.fixture
 def server(shared: tuple[Path, int], monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
-    """The provider anew, and keys for it."""
+    """A new provider on the same port, and keys for it."""
     for name in ("OPENAI_API_KEY", "HOSTED_VLLM_API_KEY"):
         monkeypatch.setenv(name, "none")
     with FaultServer(port=shared[1]) as running:
@@ -87,7 +87,7 @@ def server(shared: tuple[Path, int], monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 @pytest.fixture
 def make(shared: tuple[Path, int], server: FaultServer, tmp_path: Path) -> Make:
-    """Jobs on a copy of the warehouse, whose judge has these settings."""
+    """Make jobs with the given judge on a copy of the warehouse."""
     warehouse = Path(shutil.copytree(shared[0], tmp_path / "warehouse"))
     return lambda judge, **settings: job_of(server, warehouse, judge, **settings)
 
@@ -99,14 +99,14 @@ def verdicts(job: Job) -> list[dict[str, Any]]:
 
 
 def usages(server: FaultServer, since: int = 0, model: str = "") -> list[tuple[int, int]]:
-    """The tokens of each paid call of a judge: of the prompt, and of the reply."""
+    """The numbers of tokens of each paid call of a judge: prompt, reply."""
     replies = [(each.request, server.behaviour(each.request, each.number)) for each in server.paid[since:]]
     return [(len(prompt_of(request).split()), len((reply.text or "").split())) for request, reply in replies
             if is_judge_request(request) and model in request["model"]]  # fmt: skip
 
 
 def nano(used: Sequence[tuple[int, int]]) -> int:
-    """What these calls cost, in billionths of a dollar."""
+    """The cost of these calls in billionths of a dollar."""
     return sum(round(1e3 * (0.7 * prompt + 1.3 * reply)) for prompt, reply in used)
 
 
@@ -153,7 +153,7 @@ def test_tokens_and_cost_are_shared_to_the_last_billionth(kind: str, make: Make,
 
 
 def spoiled(spoil: Callable[[list[Any]], Any], until: int = 1) -> Behaviour:
-    """A judge whose first replies about a piece are spoiled."""
+    """A judge whose first `until` replies about a piece are spoiled."""
 
     def behaviour(request: Request, number: int) -> HttpResponse:
         reply = well_behaved(request, number)
@@ -177,7 +177,7 @@ def test_an_entry_that_cannot_be_read_fails_its_criterion_alone_and_the_piece_is
     assert report.failures == {"parse_error": len(failed)}
     assert {1} == {row["attempts"] for row in rows if row["status"] != "parse_error"}
     assert {2} == {row["attempts"] for row in failed}
-    with monkeypatch.context() as later:  # replies of calls that are not decided yet are not pruned
+    with monkeypatch.context() as later:  # replies of undecided calls are not pruned
         later.setattr(time, "time", lambda: datetime.now(UTC).timestamp() + 2 * 86_400)
         tidy(job)
     n_before, paid_nano = len(server.judge_requests), nano(usages(server))
@@ -192,7 +192,7 @@ def test_each_criterion_takes_the_first_attempt_in_which_its_entry_can_be_read(
     kind: str, make: Make, server: FaultServer, tmp_path: Path
 ) -> None:
     def changing(request: Request, number: int) -> HttpResponse:
-        """The first reply lacks the second entry; the next one turns every decision round."""
+        """The first reply lacks the second entry; the next one reverses every decision."""
         reply = well_behaved(request, 0)
         if not is_judge_request(request):
             return reply
@@ -219,7 +219,7 @@ def test_each_criterion_takes_the_first_attempt_in_which_its_entry_can_be_read(
         assert expected["value"] == (1 - row["value"] if is_second else row["value"])
         assert 1 + is_second == row["attempts"]
 
-    # Without its rows but with its ledger, the same rows come of it without a call.
+    # If the rows are lost but not the ledger, they are restored without a call.
     n_calls = len(server.judge_requests)
     (tmp_path / "before/ledger").rename(tmp_path / "before/ledger.old")
     (job.warehouse / "ledger").rename(tmp_path / "before/ledger")
@@ -340,7 +340,7 @@ def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_it
     threshold: float, make: Make, server: FaultServer
 ) -> None:
     second = {"name": "hosted_vllm/second", "label": "second", "api_base": server.api_base, "price": PRICE}
-    for other in (0.5, 0.75):  # the second one makes no call
+    for other in (0.5, 0.75):  # the second threshold needs no call
         judged(make({**OPENAI, "threshold": other}, more=[second]))
     job = make({**OPENAI, "threshold": threshold})
     given = {"benchmark": "prbench", "revision": job.data.revision, "cheap": "judge", "strong": "second", "splits": []}
@@ -427,13 +427,13 @@ def test_provider_batches_hold_one_line_for_each_piece(make: Make, server: Fault
     rows = rows_in(job, "select criterion_id, value, cost_usd from verdicts where judge = 'batched'")
 
     assert {tuple(each) for each in expected} == {(row["criterion_id"], row["value"]) for row in rows}
-    assert n_before == len(server.judge_requests)  # the same calls, so the ledger has them
+    assert n_before == len(server.judge_requests)  # the same calls, so their replies are in the ledger
     assert {0.0} == {row["cost_usd"] for row in rows}
 
 
 def test_neighbours_measures_the_effect_that_the_judge_has(make: Make, server: FaultServer, tmp_path: Path) -> None:
     def influenced(request: Request, number: int) -> HttpResponse:
-        """A decision model that calls everything unmet that is not first in its call."""
+        """A decision model that calls every criterion but the first of a call unmet."""
         reply = well_behaved(request, number)
         if "questions" not in request:
             return reply
@@ -460,14 +460,14 @@ def test_neighbours_measures_the_effect_that_the_judge_has(make: Make, server: F
     assert math.isclose(sum(change) / len(change), effect["change"])
     assert effect["change"] < -0.2
     assert {0.0} == {row["value"] for row in rows if row["arrangement"] == "shuffled" and row["position_in_call"] > 1}
-    # The groups are those of the run, whose calls are not repeated.
+    # The groups are those of the run, and its calls are not repeated.
     n_alone, n_shuffled = len(change), len({entry.digest for entry in server.paid}) - n_before - len(change)
     assert n_alone + n_shuffled == len(server.judge_requests) - n_before
     compared(job)
     assert n_alone + n_shuffled == len(server.judge_requests) - n_before
     assert [] == rows_in(job, "select 1 from verdicts where judge like '%(alone)%'")
 
-    # The leaderboard says so, and knows the effects on this data set only.
+    # The leaderboard shows the effects, but only for the data set that they were measured on.
     write_jsonl(tmp_path / "other.jsonl", [good_row("other")])
     other = make(SYSTEM_ONE, dataset={"source": str(tmp_path / "other.jsonl")})
     sampled(prepared(other))
@@ -500,7 +500,7 @@ def test_neighbours_tries_again_what_failed_for_a_temporary_cause(
 
 
 def compared(job: Job) -> None:
-    """Judge what arrangements lack, and measure."""
+    """Make the missing verdicts of all arrangements, and measure."""
 
     async def run() -> None:
         with Warehouse(job.warehouse).reader() as reader:
@@ -519,7 +519,7 @@ def test_a_control_set_holds_whole_pieces_and_a_night_asks_for_each_once(
     is_lacking: bool, make: Make, server: FaultServer, tmp_path: Path
 ) -> None:
     def without_second(request: Request, number: int) -> HttpResponse:
-        """A piece whose second entry can never be read has no member for it."""
+        """A judge whose replies always lack the second entry, so that no control set has that criterion."""
         reply = well_behaved(request, number)
         given = json.loads(reply.text or "") if is_judge_request(request) else []
         return replace(reply, text=json.dumps([*given[:1], *given[2:]])) if given else reply
@@ -536,7 +536,7 @@ def test_a_control_set_holds_whole_pieces_and_a_night_asks_for_each_once(
     asyncio.run(judge_control_set(tonight))
     again = rows_in(job, "select * from control_verdicts")
 
-    # A kill between two rows of a piece: the next attempt writes the same rows.
+    # After a kill between two rows of a piece, the next attempt writes the same rows.
     Warehouse(killed.warehouse).write("control_verdicts", again[:1])
     Warehouse(killed.warehouse).publish()
     shutil.copytree(job.warehouse / "ledger", killed.warehouse / "ledger", dirs_exist_ok=True)

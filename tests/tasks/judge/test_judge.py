@@ -1,4 +1,4 @@
-"""Templates by name, thinking that is left out, and failures that no later run tries again."""
+"""Templates by name, thinking that is left out, and failures that later runs do not retry."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -51,7 +51,7 @@ def test_a_template_of_ones_own_goes_with_the_search_that_it_always_went_with(tm
 
 @pytest.fixture
 def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Job]]:
-    """Jobs of one sampled warehouse, whose judge has a template."""
+    """Make jobs on one sampled warehouse, whose judge has the given template."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with FaultServer() as server:
 
@@ -66,7 +66,7 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...
 
 @pytest.mark.slow
 def test_the_plan_says_what_another_template_rejudges_and_how_to_keep_the_last(at: Callable[..., Job]) -> None:
-    assert "" == plan(at("default"))[-1].judged_before  # a first judge configuration is judged again by nobody
+    assert "" == plan(at("default"))[-1].judged_before  # the first judge configuration replaces none
     n_criteria = judged(at("binary_v1")).rows
     planned = plan(at("default"))[-1]
 
@@ -86,7 +86,7 @@ def test_the_plan_says_what_another_template_rejudges_and_how_to_keep_the_last(a
 
 
 def swallows_the_tag(request: Request, number: int) -> HttpResponse:
-    """A server that sends thinking without its opening tag, for a judge in front of JSON, too."""
+    """A server that sends thinking without its opening tag, also before a judge's JSON."""
     http_response = well_behaved(request, number)
     return replace(http_response, text=f"First this.</think>\n{http_response.text}")
 
@@ -146,7 +146,7 @@ def test_what_failed_so_is_a_row_that_only_retry_failed_asks_for_again(
     job = prepared(job_on("sample", tmp_path, models=models, judges=judges, limits=limits))
     sampled(job)
     stage(job)
-    stage(job)  # a redirect stops the model for its run, so the others come now
+    stage(job)  # a redirect stops the model for its run, so the other calls are made now
     n_calls = len(server.book)
     (row,) = rows_in(job, f"select status, error, attempts from {table} where error is not null")
     assert (status, 1) == (row["status"], row["attempts"])

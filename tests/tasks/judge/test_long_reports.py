@@ -1,4 +1,4 @@
-"""Reports that are longer than a judge's context, judged against a provider over a real socket that refuses them."""
+"""Reports that are longer than a judge's context, with a provider on a real socket that refuses longer prompts."""
 
 import asyncio
 import json
@@ -40,23 +40,23 @@ TOO_LONG = HttpResponse(status=400, error={"message": "prompt is too long", "typ
 SECTION = "## Section {0}\n\n" + "Paragraph {0} tells at length of other matters, with {0} sources. " * 12
 TEXT = "\n\n".join(SECTION.format(number) for number in range(200))
 REPORT = f"{TEXT[:79_900]}\n\n{HINT}\n\n{PROOF}"
-"""80,000 characters whose only evidence for a criterion is their last paragraph."""
+"""80,000 characters; the only full evidence for a criterion is the last paragraph."""
 SHORT = f"A short report. {PROOF}"
 
 
 def loaded_encoding() -> Any:
-    count_tokens(Target("hosted_vllm/judge"), "")  # says where the tokenizers lie
+    count_tokens(Target("hosted_vllm/judge"), "")  # sets the folder of the tokenizers
     return tiktoken.get_encoding("cl100k_base")
 
 
 @dataclass
 class Judge:
-    """A judge that reads no more than its context, quotes the lines it is asked for, and decides on what it reads."""
+    """A judge with a limited context: it quotes the lines that a criterion asks for, and decides by what it reads."""
 
     context: int = CONTEXT
     quotes: dict[str, str] = field(default_factory=lambda: {"Says 7 ": PROOF, "Says 4 ": HINT})
     padding: str = ""
-    """Found in every part of the report, beside quotes."""
+    """Evidence that it finds in every part of the report, in addition to quotes."""
     encoding: Any = field(default_factory=loaded_encoding)
 
     def __call__(self, request: Request, _number: int) -> HttpResponse:
@@ -91,7 +91,7 @@ def searched_in(prompt: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a task, and a warehouse with a long report and a short one on it."""
+    """A folder with a task, and a warehouse with a long and a short report for it."""
     folder = tmp_path_factory.mktemp("imported")
     write_jsonl(folder / "research.jsonl", [research_row(0, CRITERIA)])
     rows = [{"task": "r0", "model": "long", "response": REPORT}, {"task": "r0", "model": "short", "response": SHORT}]
@@ -108,7 +108,7 @@ def job_of(folder: Path, *judges: Mapping[str, Any]) -> Job:
 
 @dataclass
 class World:
-    """A provider with a judge, and a warehouse of one's own."""
+    """A provider with a judge, and a folder with a warehouse."""
 
     folder: Path
     server: FaultServer

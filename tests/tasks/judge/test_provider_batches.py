@@ -70,7 +70,7 @@ def test_a_batch_gives_the_same_verdicts_under_the_same_keys_as_calls_do(server:
 
 @pytest.mark.parametrize("kind", [503, 0])
 def test_what_a_provider_does_not_do_at_once_is_asked_again(kind: int, server: FaultServer, tmp_path: Path) -> None:
-    """If it did the work and only its response was lost (0), it has the batch: nothing is paid twice."""
+    """If only its response was lost (0), the provider has the batch, and nothing is paid twice."""
     job = job_at(server, tmp_path, batch_wait_s=60.0)
     requested: Counter[str] = Counter()
 

@@ -31,14 +31,14 @@ ROUTES: dict[str, dict[str, Any]] = {
     "openai-streamed": {"name": "openai/candidate", "is_streamed": True},
     "responses": {"name": "openai/candidate", "parameters": {"api": "responses"}},
 }  # fmt: skip
-"""The ways to an endpoint."""
+"""Route -> target settings: the routes to a chat model."""
 
 
 @dataclass
 class Calling:
-    """Makes calls as a run does; the next call is made by the next run on the same ledger.
+    """Makes calls as a run does; each call of this object is another run on the same ledger.
 
-    After `patience_s` it gives up with a TimeoutError.
+    A run that takes longer than `patience_s` ends with a TimeoutError.
     """
 
     folder: Path
@@ -61,7 +61,7 @@ class Calling:
                 yield Gateway(self.limiter, ledger, "a-run", tries), ledger
 
     def inside(self, work: Callable[[Gateway, Ledger], Awaitable[Result]]) -> Result:
-        """Return the result of work with a gateway in one run."""
+        """Do some work with a gateway in one run, and return its result."""
 
         async def run() -> Result:
             async with self.opened() as opened:
@@ -70,23 +70,23 @@ class Calling:
         return asyncio.run(run())
 
     def at_once(self, *calls: Call) -> list[Any]:
-        """The replies to calls that are made at once, or why there is none."""
+        """Make calls at the same time, and return the reply or the exception of each."""
         return self.inside(lambda gateway, _: asyncio.gather(*map(gateway.complete, calls), return_exceptions=True))
 
     async def batched(self, calls: Sequence[Call], budget: Budget | None = None, wait_s: float = 60.0) -> BatchOutcome:
-        """Have calls to one model made by the batch."""
+        """Make calls to one model in provider batches."""
         budget = budget or Budget(None, None)
         with closing(Ledger(self.folder)) as ledger:
             return await Batching(calls[0].target, ledger, budget, "a-run").submit_and_collect(calls, wait_s)
 
     def spend(self, reply: Reply) -> None:
-        """Note that a failed row on disk rests on a reply."""
+        """Record that a reply has become a failed row on disk."""
         with closing(Ledger(self.folder)) as ledger:
             ledger.mark_used(list(reply.paid))
 
     @property
     def stopped(self) -> dict[str, str | None]:
-        """Why models were stopped in the last run, by the address that they were called at."""
+        """Why models were stopped in the last run, by their endpoint."""
         return {name: endpoint.stopped for name, endpoint in self.limiter.endpoints.items()}
 
     def __call__(self, call: Call) -> Reply:
@@ -97,20 +97,20 @@ DECISION_ROUTES: dict[str, dict[str, Any]] = {
     "decisions": {"name": "openai/candidate", "questions": questions_on(["Cites a case.", "Names a sum."], "binary")},
 }  # fmt: skip
 DECISION_ROUTES["systemone"] = {**DECISION_ROUTES["decisions"], "name": "hosted_vllm/candidate"}
-"""The ways to a decision model."""
+"""Route -> target settings: the routes to a decision model."""
 
 
 def call_to(
     server: FaultServer | str, prompt: str = "What is a bond?", cell: str = "", questions: Any = (), **target: Any
 ) -> Call:
-    """A call to a model at a server; its cell is its question unless one is given."""
+    """A call to a model at a server; the default cell is the prompt."""
     api_base = server if isinstance(server, str) else server.api_base
     to = Target(**{"name": "hosted_vllm/candidate", "timeout_s": 30.0, "api_base": api_base} | target)
     return Call(to, [{"role": "user", "content": prompt}], cell or prompt, questions=questions)
 
 
 def written(folder: Path, entries: Sequence[Entry], spent: Sequence[tuple[str, int]] = ()) -> None:
-    """Write calls to a ledger, and up to which attempts they have become failed rows."""
+    """Write calls to a ledger, and the attempts that have become failed rows."""
 
     async def write() -> None:
         with closing(Ledger(folder)) as ledger:
@@ -121,15 +121,15 @@ def written(folder: Path, entries: Sequence[Entry], spent: Sequence[tuple[str, i
 
 
 def then(*http_responses: HttpResponse) -> Behaviour:
-    """Give one response after the other to the same request; the last one is repeated."""
+    """Send these responses one after another to repetitions of a request; the last one is repeated."""
     return lambda _request, number: http_responses[min(number, len(http_responses) - 1)]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run an asynchronous test in a loop of its own, as a run of the program does.
+    """Run an asynchronous test in an event loop of its own, as the program does.
 
-    The plugin of anyio would also raise what clients of earlier loops say when they are collected.
+    The plugin of anyio would also raise errors of earlier loops' clients when they are garbage-collected.
     """
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
@@ -140,7 +140,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _loaded_library() -> None:
-    """The library's import takes seconds, which no call's time limit has to cover."""
+    """Import the library first: this takes seconds, which must not count towards a call's time limit."""
     litellm()
 
 
@@ -151,7 +151,7 @@ def _provider_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits between attempts that are too short to notice."""
+    """Make the waits between attempts too short to notice."""
     monkeypatch.setattr("tasks.llm.calls.gateway.FIRST_BACKOFF_S", 0.01)
     monkeypatch.setattr("tasks.llm.endpoint_health.FIRST_PAUSE_S", 0.01)
 

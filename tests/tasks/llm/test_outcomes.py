@@ -1,4 +1,4 @@
-"""Every way a call can end, over a real socket: a state of its own with a cause; what is tried again, and how."""
+"""Every outcome of a call, over a real socket: its status and cause, and whether and how it is retried."""
 
 import json
 import re
@@ -65,7 +65,7 @@ OF_CHAT = {"refusal", "cut at the limit", "cut by a filter", "no text", "null fo
 FATAL = {
     "401", "401 of another type", "402", "403", "404", "400 for an unknown model", "429 for an exhausted quota",
 }  # fmt: skip
-"""They stop their model for the run."""
+"""Outcomes that stop the model for the run."""
 MAIN = (
     "401 of another type", "429", "500", "a code for a full context", "a text about a full context",
     "a code for a filter", "refusal", "cut at the limit", "cut by a filter", "no text", "no choices", "cut connection",
@@ -75,7 +75,7 @@ LOST = pytest.mark.xfail(strict=True, reason="LiteLLM drops the pieces of a stre
 
 
 def every_state() -> list[Any]:
-    """All on one route to chat models and on those to decision models, the main ones on all."""
+    """All outcomes on one route to chat models and on routes to decision models; the main outcomes on all routes."""
     return [
         pytest.param(state, route, marks=[LOST] if state == "refusal" and "streamed" in route else [])
         for state in STATES for route in ALL_ROUTES
@@ -102,7 +102,7 @@ def test_a_reply_that_is_too_late_is_a_timeout(late: HttpResponse, route: str, c
     server = serve(late)
     reply = calling(call_to(server, timeout_s=0.3, **ALL_ROUTES[route]))
     assert ("timeout", None, 2) == (reply.status, reply.text, reply.attempts)
-    assert len(server.book) <= 2  # where the machine is busy, the time may be over before a request leaves
+    assert len(server.book) <= 2  # on a busy machine the time may be up before a request is sent
     assert "0.3 s" in str(reply.error)
 
 
@@ -116,7 +116,7 @@ def test_a_server_that_is_not_there_is_a_provider_error(route: str, calling: Cal
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_good_reply_has_its_text_and_what_the_provider_reported(route: str, calling: Calling, serve: Serve) -> None:
-    """A lone surrogate in its text is mended. LiteLLM drops the fingerprint on two of the ways, on one before 1.110."""
+    """A lone surrogate in its text is replaced. LiteLLM drops the fingerprint on two routes, on one before 1.110."""
     server = serve(HttpResponse("A \ud83d debt.", model="candidate-0613", reasoning_tokens=7, fingerprint="fp_1"))
     reply = calling(call_to(server, **ROUTES[route]))
     assert ("ok", "A \ufffd debt.", "candidate-0613") == (reply.status, reply.text, reply.served_model)

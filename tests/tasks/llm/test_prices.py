@@ -43,7 +43,7 @@ def test_the_limit_that_is_sent_bounds_the_reply_or_else_that_of_the_table() -> 
 
 @pytest.mark.parametrize("text", ["", "a", "ü" * 10, "\U0001f600" * 7, "word " * 1000])
 def test_no_tokenizer_makes_more_tokens_of_a_prompt_than_its_bound(text: str) -> None:
-    # Counting says where the encodings lie, which otherwise come from the network.
+    # Counting sets the folder of the encodings, which otherwise come from the network.
     request.count_tokens(Target("hosted_vllm/judge"), "")
     encoding = tiktoken.get_encoding("cl100k_base")
     assert len(encoding.encode(text)) <= len(text.encode())
@@ -83,7 +83,7 @@ MIXED = "Figures: 1.234 \u20ac, \u6771\u4eac\u306e\u5831\u544a, na\u00efve words
 def test_tokens_of_an_openai_model_are_those_of_its_own_tokenizer_and_no_network_is_asked() -> None:
     newer, older = (len(tiktoken.get_encoding(name).encode(MIXED)) for name in ("o200k_base", "cl100k_base"))
     assert older != newer == request.count_tokens(Target("openai/gpt-4o"), MIXED)
-    # That of a llama would come from the network.
+    # A tokenizer for Llama would come from the network.
     assert older == request.count_tokens(Target("groq/llama-3.1-8b-instant"), MIXED)
 
 

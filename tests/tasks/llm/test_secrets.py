@@ -1,4 +1,4 @@
-"""Secrets: put in at the call alone, and in nothing that is kept."""
+"""Secrets: filled in only at the call, and in nothing that is stored."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ SECRET = "sk-planted-0123456789"
 
 
 def traces(folder: Path, secret: str) -> list[str]:
-    """The files below a folder that hold a secret."""
+    """The files below a folder that contain a secret."""
     return [path.name for path in folder.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
 
 
@@ -69,7 +69,7 @@ HARD_SECRET = 'sk-Planted/01+23"45\\67?&=end'
 
 
 def disguised(secret: str, before: str = "user:") -> dict[str, str]:
-    """The forms in which a secret may come back, and base64 of it with other text around."""
+    """The forms in which a secret may come back, also in base64 with text around it."""
     packed = base64.b64encode(f"{before}{secret}:x".encode()).decode()
     percent = urllib.parse.quote(secret, safe="")
     return {

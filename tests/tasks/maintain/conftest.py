@@ -1,4 +1,4 @@
-"""A warehouse that was evaluated, and the provider of its models."""
+"""An evaluated warehouse, and the provider of its models."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ def provider() -> Iterator[FaultServer]:
 
 @pytest.fixture(scope="session")
 def evaluated(provider: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """A job on the sample that was sampled, judged and aggregated, with a ledger."""
+    """A sampled, judged and aggregated job on the sample, with a ledger."""
     folder, called = tmp_path_factory.mktemp("evaluated"), {"api_base": provider.api_base, "max_tokens": 1000}
     job = job_on("sample", folder, models=[endpoint("a", **called)], judges=[endpoint("judge", **called)])
     execute(job, lambda: [sampled(prepared(job)), judged(job), aggregate(job)])

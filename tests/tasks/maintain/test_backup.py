@@ -1,4 +1,4 @@
-"""Backup and restore: real files, a writer that goes on, damage, and kills."""
+"""Backup and restore: real files, a writer that continues meanwhile, damage, and kills."""
 
 import shutil
 import sqlite3
@@ -59,7 +59,7 @@ def files_in(folder: Path) -> dict[str, int]:
 def test_a_restored_warehouse_has_every_row_that_was_paid_and_a_run_on_it_makes_no_call(
     killed: str, evaluated: Job, job: Job, folder: Path, tmp_path: Path, provider: FaultServer
 ) -> None:
-    for table in ("responses", "verdicts") if killed else ():  # replies are in the ledger and not yet in a part
+    for table in ("responses", "verdicts") if killed else ():  # as if replies were in the ledger, but not in a part yet
         shutil.rmtree(job.warehouse / "parts" / table)
     if killed == "in a repair":
         ledger_of(job).rename(ledger_of(job).with_name("repaired-calls.sqlite"))
@@ -120,7 +120,7 @@ def test_a_backup_while_a_run_writes_is_of_one_moment(job: Job, folder: Path, tm
             ledger.execute("create table pairs (a, b)")
             while not stop.is_set():
                 name = f"w{len(written)}"
-                # Both halves in one transaction, far apart in the file.
+                # both halves are in one transaction, but far apart in the file
                 ledger.execute("begin")
                 ledger.executemany("insert into pairs values (?, ?)", [(name, half * 3000) for half in "xy"])
                 ledger.execute("commit")
@@ -146,9 +146,9 @@ def test_a_backup_while_a_run_writes_is_of_one_moment(job: Job, folder: Path, tm
         assert [("ok",)] == ledger.execute("pragma integrity_check").fetchall()
         halves = dict(ledger.execute("select a, count(*) from pairs group by a").fetchall())
     assert {2} == set(halves.values())
-    # Whatever was written before the backup began is in it.
+    # The backup has everything that was written before it began.
     assert set(written[:n_before]) <= tasks & set(halves)
-    # What is in the copy of the ledger and was stored when the parts were listed is there too: none is lost between.
+    # Nothing is lost between ledger and parts: calls in the copied ledger that became rows are in the copied parts.
     assert set(written[: len(halves) - 1]) <= tasks
 
 
@@ -157,7 +157,7 @@ def test_a_backup_while_a_run_writes_is_of_one_moment(job: Job, folder: Path, tm
 
 @pytest.fixture
 def small(tmp_path: Path) -> Job:
-    """A warehouse of few files, so that it can be killed at each of them."""
+    """A warehouse with few files, so that a test can kill at each of them."""
     job = job_on("sample", tmp_path / "base" / "warehouse")
     add_part(job, "a")
     ledger_of(job).parent.mkdir()

@@ -1,4 +1,4 @@
-"""Runs on a warehouse with damaged parts: told with exit code 3, restored without a call, never called for unasked."""
+"""Runs on a warehouse with damaged parts: exit code 3, rows restored without a call, and no call without consent."""
 
 import shutil
 from collections.abc import Callable
@@ -26,7 +26,7 @@ _OF_RUNS = {"runs", "spend"}
 
 @pytest.fixture
 def job(evaluated: Job, tmp_path: Path) -> Job:
-    """The same in a folder of its own."""
+    """The evaluated job on a copy of its warehouse."""
     return copied(evaluated, tmp_path / "data", run_id="later")
 
 
@@ -55,12 +55,12 @@ def stored(job: Job) -> dict[str, list[tuple[Any, ...]]]:
 def board(job: Job) -> list[dict[str, Any]]:
     columns = "split, model, judge, score_name, n_tasks, mean_score, coverage, ci_low, ci_high, met_share"
     rows = rows_in(job, f"select {columns} from leaderboard order by all")
-    # Sums of the same numbers in another order may differ in their last digit.
+    # Sums in another order may differ in the last digits.
     return [{name: round(v, 9) if isinstance(v, float) else v for name, v in row.items()} for row in rows]
 
 
 def facts(job: Job, table: str) -> list[dict[str, Any]]:
-    """Rows without what tells when and by which run they were written."""
+    """Rows without the columns for time and run."""
     return sorted(rows_in(job, f"select * exclude (run_id, created_at) from {table}"), key=repr)
 
 
@@ -83,7 +83,7 @@ def test_aggregate_reports_damage_and_restores_rows(
 
 
 def lose(job: Job, table: str, *, with_ledger: bool = False) -> None:
-    """Lose a part, the database that would restore it, and perhaps the ledger."""
+    """Delete a part, the database that would restore it, and optionally the ledger."""
     victim(job, table).unlink()
     Warehouse(job.warehouse).database.unlink()
     if with_ledger:

@@ -1,4 +1,4 @@
-"""Tidying: when files are merged, and which raw replies go."""
+"""Tidying: when files are merged, and which raw replies are deleted."""
 
 import sqlite3
 from datetime import UTC, datetime

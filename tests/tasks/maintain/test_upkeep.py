@@ -1,4 +1,4 @@
-"""The spend of every run, killed ones included; and responses that are removed for good and sampled again."""
+"""The spend of every run, also of killed ones; and responses that are removed for good and sampled again."""
 
 import json
 import shutil
@@ -90,7 +90,7 @@ def test_spend_is_written_only_when_it_is_new_and_the_ledger_may_be_read(
     record(job, "next", 2)
     assert [2, 2] == [row["calls"] for row in spend_of_all(job)]
     with monkeypatch.context() as patched:
-        # Two machines that open one ledger damage it.
+        # Two machines that open the same ledger damage it.
         patched.setattr(Warehouse, "elsewhere", lambda _: "node7")
         assert [2, 1] == [row["calls"] for row in spend_of_all(job)]
         assert 0 == store_spend(job)
@@ -237,7 +237,7 @@ def test_nothing_is_removed_while_a_part_is_damaged_or_a_run_is_at_work(job: Job
 
 
 def test_the_ledger_does_not_bring_a_removed_response_back(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    # As when another file of the ledger holds the reply, or a backup of the ledger was put back.
+    # as if another ledger file had the reply, or a backup of the ledger had been restored
     monkeypatch.setattr("tasks.maintain.upkeep.forget", lambda *_: Pruned())
     remove(job, ResponseChoice([longest(job)["response_id"]]), "")
 

@@ -1,4 +1,4 @@
-"""The loop of measures: what is stale, in which blocks it is computed, and how little it takes to add one."""
+"""The loop over measures: what is stale, in which blocks it is computed, and how a measure is added."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ OWN = Measure(
     "most_met", "intermediate.mean_scores", "intermediate.figure_values", "task, n_met", most_met, "max-1",
     group_by=("task_set_id", "breakdown"),
 )  # fmt: skip
-"""The most criteria met on a task: a measure that nobody needs."""
+"""The largest number of criteria met on a task: a measure for this test only."""
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def renewed(warehouse: Warehouse, measure: Measure) -> list[Row]:
-    """Store what is stale of a measure; its rows."""
+    """Recompute the stale figures of a measure, store their rows, and return them."""
     with warehouse.reader() as reader:
         rows = measure.fresh(reader)
     warehouse.write("measures", rows)

@@ -24,7 +24,7 @@ def test_responses_that_were_never_measured_cost_from_the_shortest_to_the_longes
 def test_a_judge_of_responses_to_come_reads_an_assumed_length_beside_what_is_counted() -> None:
     planned = planned_calls("judge", "a-judge", 1_000, PerCall(base_prompt=700), PRICES)
 
-    # In the cheapest case most of the prompts is cached, at half the price.
+    # In the cheapest case most prompt tokens are cached, at half the price.
     assert pytest.approx(1_000 * (1 - 0.85 / 2) / 1_000 + 50 * 0.01) == planned.cost_usd_low
     assert pytest.approx(2_700 / 1_000 + 1_000 * 0.01) == planned.cost_usd_high
     assert "responses of 300 to 2,000 tokens to judge, replies of 50 to 1,000 tokens" in planned.assumed
@@ -62,7 +62,7 @@ def progress(first: str, second: str, block: int = 0, decision: str = "open") ->
 def test_only_the_missing_tasks_among_those_that_are_needed_are_called() -> None:
     needed, (compared,) = simulated([progress("a", "b")], [CLEAR])
     assert 20 == compared.tasks.median
-    # Of the first 20 tasks, 15 are done.
+    # 15 of the first 20 tasks are done.
     missing = [("a", task, 1) for task in ORDER[15:]]
     assert 5 == expected_calls(Planned("sample", "a", 85), missing, needed).calls.median
 
@@ -81,7 +81,7 @@ def test_a_judge_is_called_for_what_each_model_needs() -> None:
     needed, _ = simulated(
         [progress("a", "b", 5), progress("a", "c", 1, DIFFERENT), progress("b", "c", 1, DIFFERENT)], [UNCLEAR] * 3
     )
-    # Model c needs 20 tasks with 3 criteria each, a and b all; a model that is not compared is judged in full.
+    # Model c needs 20 tasks with 3 criteria each; a and b, and a model without a comparison, need all.
     missing = [(label, task, 3) for label in ("a", "c", "alone") for task in ORDER]
     rows = expected_calls(Planned("judge", "a-judge", 900), missing, needed)
     assert (660, 660) == (rows.calls.low, rows.calls.median)

@@ -1,1 +1,1 @@
-"""Tests of the report, and the made-up warehouse that they and its screenshots are made from."""
+"""Tests of the report, and the made-up warehouse for them and for screenshots."""

@@ -1,4 +1,4 @@
-"""Debian's Chromium, driven through the pages of a report, with an eye on everything that it complains about."""
+"""Debian's Chromium on the pages of a report, with all errors and warnings recorded."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ def chromium() -> str | None:
 
 @contextmanager
 def browsing() -> Iterator[Browser]:
-    """A browser without a window; where there is none, the test is skipped."""
+    """A headless browser; without Chromium the test is skipped."""
     path = chromium()
     if path is None:
         pytest.skip("Chromium is not installed: `apt-get install chromium`, or its path in CHROMIUM")
@@ -39,7 +39,7 @@ def browsing() -> Iterator[Browser]:
 
 @dataclass
 class Visit:
-    """A page that is open, and what it did that it should not: complaints of the console, requests to elsewhere."""
+    """An open page, and its faults: console errors and warnings, and requests to other addresses."""
 
     page: Page
     address: str
@@ -58,7 +58,7 @@ class Visit:
             self.requests.append(url)
 
     def open(self, name: str) -> "Visit":
-        """Open a page of the report; one of a folder says when it is drawn."""
+        """Open a page of the report; from a folder, wait until it is rendered."""
         self.page.goto(f"{self.address}/{name}")
         if self.address.startswith("file:"):
             self.page.wait_for_selector("html[data-rendered]", state="attached")
@@ -70,14 +70,14 @@ class Visit:
 
     @property
     def faults(self) -> list[str]:
-        """Everything that is wrong with what the page did so far."""
+        """All faults of the page so far."""
         attacked = self.value("window.attacked")
         return [*self.complaints, *self.requests, *([f"attacked: {attacked}"] if attacked else [])]
 
 
 @contextmanager
 def visiting(browser: Browser, site: Path | str, size: tuple[int, int] = DESKTOP, **more: Any) -> Iterator[Visit]:
-    """A page of its own on the pages of a report, from disk or an address; `more` is of its context."""
+    """Visit the pages of a report, from disk or an address, in a new page; `more` goes to the browser context."""
     viewport: Any = dict(zip(("width", "height"), size, strict=True))
     context = browser.new_context(viewport=viewport, reduced_motion="reduce", **more)
     try:
@@ -87,8 +87,8 @@ def visiting(browser: Browser, site: Path | str, size: tuple[int, int] = DESKTOP
 
 
 def whom_it_keeps_out(visit: Visit) -> list[tuple[str, list[str]]]:
-    """Return the serious findings of axe: the rule, and some of the elements."""
-    # Without `preload`, which would ask for the stylesheets again, and the policy allows no such request.
+    """Return the serious accessibility findings of axe: the rule, and some of the elements."""
+    # Not `preload`: it requests the stylesheets again, which the content security policy forbids.
     actual = Axe().run(visit.page, options={"resultTypes": ["violations"], "preload": False}).response["violations"]
     grave = [each for each in actual if each["impact"] in {"serious", "critical"}]
     return [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in grave]

@@ -1,4 +1,4 @@
-"""Screenshots of the report of the made-up warehouse: `python -m tests.tasks.report.pictures` renews the README's."""
+"""`python -m tests.tasks.report.pictures`: make the README's screenshots, of the made-up warehouse's report."""
 
 import base64
 import tempfile
@@ -10,11 +10,11 @@ from tests.tasks.report.synthetic.world import report_world
 
 FOLDER = Path(__file__).parents[3] / "tasks/report/pictures"
 SHOWN = {"overview": "index.html", "categories": "categories.html", "tasks": "tasks.html", "task": "#changed_tasks a"}
-"""Picture -> its page, or the link on the overview that leads there."""
+"""Picture -> its page, or the link on the overview to its page."""
 
 
 def main() -> None:
-    """Renew them."""
+    """Make all screenshots."""
     with tempfile.TemporaryDirectory() as scratch, browsing() as browser:
         site = write_report(report_world(Path(scratch)), Path(scratch) / "site").index.parent
         for name, page in SHOWN.items():

@@ -57,7 +57,7 @@ def test_a_build_leaves_the_folders_of_other_benchmarks_alone(research_job: Job,
 
     assert before == files(tmp_path / "prbench")
     assert "mine" == (tmp_path / "notes.md").read_text()
-    # What was built is linked, whoever is built now.
+    # Existing reports are linked, whichever benchmark's report is built now.
     assert {"prbench": ["prbench/index.html"], "researchrubrics": []} == Sections(tmp_path / "index.html").links
 
 
@@ -111,7 +111,7 @@ def test_the_first_page_leads_into_a_report_and_back(browser: Browser, research_
 
 
 def _lines(visit: Visit, number: int) -> list[tuple[str, str]]:
-    """The judges that are told of a criterion, with what each decided."""
+    """The judges listed for a criterion, with the decision of each."""
     rows = visit.page.locator("#criteria tbody").nth(number).locator("tr:not(.criterion)")
     cells = [(row.locator("th").inner_text(), row.locator(".badge").first.inner_text()) for row in rows.all()]
     return [(judge, badge.split(maxsplit=1)[1]) for judge, badge in cells]
@@ -134,7 +134,7 @@ def test_labels_filter_tasks_and_three_steps_are_told_with_their_reading(browser
         for lines in facts:
             steps = dict(lines)
             for judge in ("careful", "lenient", "historian"):
-                # The reading stands there where it is another decision, and only there.
+                # The binary reading is listed only if its decision differs.
                 assert ("not met" if steps[judge] == "partly met" else None) == steps.get(f"{judge} (as binary)")
         disputed = visit.page.locator("#criteria .tag.dispute").count()
         assert sum(len({step for judge, step in lines if not judge.endswith(")")}) > 1 for lines in facts) == disputed

@@ -1,4 +1,4 @@
-"""Resampled panels written out: every way to draw the models and their trials, counted instead of sampled."""
+"""Resampled panels by enumeration: every way to draw the models and their trials, instead of samples."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ Trials = Sequence[Sequence[Sequence[int | Fraction]]]
 
 
 def probabilities(scores: Trials, size: int) -> list[Fraction]:
-    """The exact probability of each task to be among the `size` lowest, ties by the tasks' order."""
+    """The exact probability that each task is among the `size` lowest; ties are in the tasks' order."""
     chances = [Fraction(0)] * len(scores)
     for panel, chance in panels([len(trials) for trials in scores[0]]):
         # Fractions, so that only true ties are ties.
@@ -23,7 +23,7 @@ def probabilities(scores: Trials, size: int) -> list[Fraction]:
 
 
 def panels(n_trials: Sequence[int]) -> Iterator[tuple[tuple[tuple[int, tuple[int, ...]], ...], Fraction]]:
-    """Every panel as (model, drawn trials) by place, with its chance."""
+    """Every panel, a tuple of (model, drawn trials), with its chance."""
     ways = [
         (model, sampled, Fraction(1, len(n_trials) * n**n))
         for model, n in enumerate(n_trials)

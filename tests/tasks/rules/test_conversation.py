@@ -1,4 +1,4 @@
-"""Conversations: references in front, templates filled in one pass, thinking taken away."""
+"""Conversations: references in front, templates filled in one pass, thinking removed."""
 
 from collections import Counter
 
@@ -85,7 +85,7 @@ REPLIES = {
 def test_the_final_text_is_what_was_said_and_not_what_was_thought(case: str) -> None:
     text, wanted = REPLIES[case]
 
-    # Of a server that omits the opening tag, all up to the closing one is thinking.
+    # If a server omits the opening tag, everything up to the closing tag is thinking.
     assert wanted == final_text(text, omits_think_tag="omitted: " in text)
 
 
@@ -120,5 +120,5 @@ def test_nothing_is_added_to_a_reply(text: str) -> None:
     "piece", ["<think>", "</think>", "<think></reason>", "<reason>x</reason>", "<", "\n\n\n", "\r"]
 )
 def test_a_hostile_text_costs_no_more_than_a_long_one(piece: str) -> None:
-    # A quadratic pass over a text of this length would take minutes.
+    # Quadratic time on a text of this length would be minutes.
     assert len(final_text(piece * 200_000)) <= 200_000 * len(piece)

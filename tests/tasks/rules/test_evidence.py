@@ -1,6 +1,6 @@
-"""Evidence: what is asked, what is read as a reply, and what the last call is shown.
+"""Evidence: the prompt, how the reply is read, and the prompt of the last call.
 
-Cutting a text: the chunks are the text, each fits, and borders are kept as far as they can be.
+Cutting a text: the chunks add up to the text, each fits, and borders are kept as far as possible.
 """
 
 from collections.abc import Callable

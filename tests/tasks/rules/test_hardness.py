@@ -1,4 +1,4 @@
-"""Selecting the hard subset, and how much it depends on its panel, against every panel written out."""
+"""Selecting the hard subset, and how much it depends on its panel, against all panels enumerated."""
 
 from fractions import Fraction
 from typing import Any
@@ -26,11 +26,11 @@ def test_the_tasks_with_the_lowest_mean_are_selected_hardest_first() -> None:
 
 
 def test_a_tie_in_exact_figures_is_a_tie_in_every_order_of_the_models() -> None:
-    # Added from left to right, the first is 0.6000000000000001 and the second 0.6.
+    # Added from left to right, the first sum is 0.6000000000000001 and the second 0.6.
     scores = {"b": [0.1, 0.2, 0.3], "a": [0.3, 0.2, 0.1]}
 
     assert ["a", "b"] == [selected.task_id for selected in hardness.select_hardest(scores, 2)]
-    # A mean over trials already has its own rounding.
+    # A mean over trials is already rounded.
     assert ["a", "b"] == [selected.task_id for selected in hardness.select_hardest({"b": [0.3], "a": [0.1 + 0.2]}, 2)]
 
 
@@ -38,7 +38,7 @@ def test_a_tie_in_exact_figures_is_a_tie_in_every_order_of_the_models() -> None:
 def test_no_task_that_is_left_out_is_harder_than_one_in(scores: dict[str, list[float]], data: st.DataObject) -> None:
     size = data.draw(st.integers(1, len(scores)))
     selected = hardness.select_hardest(scores, size)
-    # Means of fractions of the very same floats, so that only true ties are ties.
+    # Exact sums of the same floats, so that only true ties are ties.
     means = {task: sum(map(Fraction, values)) for task, values in scores.items()}
     left_out = scores.keys() - {each.task_id for each in selected}
 
@@ -67,14 +67,14 @@ def test_a_size_that_cannot_be_had_is_refused_in_one_line(scores: dict[str, list
 
 
 FEW = 300
-"""Resamples enough for a law that holds for every number of them."""
+"""Few resamples, for properties that hold for any number."""
 NOISE = 0.03
 """Six standard errors of a share over 10,000 resamples, at most."""
 
 
 @st.composite
 def worlds(draw: st.DrawFn, max_tasks: int = 5, max_trials: int = 2) -> list[list[list[int]]]:
-    """Few tasks by two or three models with one or two trials each; whole scores, so that there are ties."""
+    """Scores of few tasks, by two or three models with one or two trials each; integers, so that there are ties."""
     n_trials = draw(st.lists(st.integers(1, max_trials), min_size=2, max_size=3).filter(lambda n: sum(n) <= 5))
     task = st.tuples(*(st.lists(st.integers(-2, 6), min_size=n, max_size=n) for n in n_trials)).map(list)
     return draw(st.lists(task, min_size=1, max_size=max_tasks))
@@ -97,7 +97,7 @@ def test_the_probabilities_are_those_of_all_panels(world: list[list[list[int]]],
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=8), st.integers(1, 4), st.integers(1, 3), st.data())
 def test_equal_models_leave_no_doubt(scores: list[int], n_models: int, n_trials: int, data: st.DataObject) -> None:
     size = data.draw(st.integers(1, len(scores)))
-    # Thirds are no binary fractions: their means differ by rounding, and must be ties all the same.
+    # Thirds are not exact in binary: their means differ by rounding, but must still be ties.
     values = np.broadcast_to(np.array(scores)[:, None, None] / 3.0, (len(scores), n_models, n_trials))
     hardest = sorted(range(len(scores)), key=lambda task: (scores[task], task))[:size]
 
@@ -111,7 +111,7 @@ def test_one_model_with_several_trials_is_resampled_over_its_trials() -> None:
     wanted = [float(each) for each in probabilities(world, 1)]
     assert 0.0 < wanted[0] < 1.0
     assert pytest.approx(wanted, abs=NOISE) == hardness.inclusion_probabilities(padded(world), 1)
-    # A panel of one response has nothing to draw.
+    # With a single response there is only one panel.
     assert [0.0, 1.0, 0.0] == list(hardness.inclusion_probabilities(np.array([[[0.5]], [[0.1]], [[0.5]]]), 1))
 
 

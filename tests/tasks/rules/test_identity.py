@@ -1,4 +1,4 @@
-"""Identity is content: the same parts give the same key, any other part another one."""
+"""Identity is content: the same parts give the same key, any changed part gives another."""
 
 import hashlib
 from inspect import signature
@@ -17,7 +17,7 @@ JSON = st.recursive(
 
 
 def reordered(value: Any) -> Any:
-    """The same value with every dictionary written in the opposite order."""
+    """The same value with the keys of every dictionary in reverse order."""
     if isinstance(value, dict):
         return {key: reordered(value[key]) for key in reversed(list(value))}
     return [reordered(item) for item in value] if isinstance(value, list) else value
@@ -29,7 +29,7 @@ def test_the_order_of_a_dictionary_is_not_content(value: Any) -> None:
 
 
 def test_a_key_is_the_same_on_every_day_and_machine() -> None:
-    # Written out: should the form ever change, every stored row would be orphaned.
+    # Written out here: if the form ever changed, no stored row would be found any more.
     canonical = b'["a",1,{"b":[null,true,"\\u00fc"]}]'
 
     assert hashlib.sha256(canonical).hexdigest()[:32] == identity.digest("a", 1, {"b": [None, True, "ü"]})
@@ -43,7 +43,7 @@ GIVEN: dict[str, Any] = {
     "trial": 1, "judge_trial": 1, "parameters": {"a": 1}, "key": {"benchmark": "b"}, "piece": ["p"],
     "messages": [{"role": "user", "content": "c"}],
 }  # fmt: skip
-"""Parts that are no text; any other is its own name."""
+"""Values of parts that are not text; the value of any other part is its name."""
 IDENTITIES = {
     kind: (make, {part: GIVEN.get(part, part) for part in signature(make).parameters}) for kind, make in MAKERS.items()
 }

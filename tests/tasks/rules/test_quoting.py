@@ -1,4 +1,4 @@
-"""Prompts: what is quoted cannot pass for what we say, and an older template still makes the prompts that it made."""
+"""Prompts: quoted text cannot pass for instructions, and older templates still give the same prompts."""
 
 import json
 import re
@@ -24,7 +24,7 @@ FORMER = {
     "researchrubrics_ternary_v1": "1b8fc73ca180514c1b5bbec82f890f8e",
     "researchrubrics_binary_v1": "9048299d94a0ede42d6aea0bbc15436d",
 }
-"""The prompts of earlier releases, as hashes: stored verdicts and replies are found by them."""
+"""Hashes of prompts of earlier releases: stored verdicts and replies are found by them."""
 MARKED = ("binary_v2", "healthbench_v2", "researchrubrics_ternary_v2", "researchrubrics_binary_v2")
 
 
@@ -41,7 +41,7 @@ def test_a_search_beside_an_earlier_template_asks_what_it_always_asked() -> None
     assert "6e36821f0d040cad05d1e049341ea4ed" == digest(shown([["a\nb", "c"], []], 2, 1))
 
 
-# what is quoted
+# quoted texts
 
 PIECES = st.sampled_from([
     '"""', "Criterion:", "\n", "user: ", "assistant: ", "]", "[", " end of the conversation]", " end of the criterion]",
@@ -52,7 +52,7 @@ TURNS = st.lists(st.tuples(st.sampled_from(["user", "assistant"]), TEXTS), max_s
 
 
 def read_back(prompt: str) -> tuple[list[Message], str]:
-    """The turns and the criterion of a prompt, by nothing but the markers that it names."""
+    """Read the turns and the criterion of a prompt by the markers alone."""
     marker = re.findall(r"the number (\d{16}) stands", prompt)[0]
     pieces = re.split(rf"\[{marker} (.*?)\]\n", prompt)[1:]
     names, contents = pieces[::2], [text[:-1] for text in pieces[1::2]]
@@ -63,7 +63,7 @@ def read_back(prompt: str) -> tuple[list[Message], str]:
 
 
 def hostile(turns: list[Message], response: str, criterion: str) -> tuple[list[Message], str, str]:
-    """The same texts, each also with what another prompt's markers looked like."""
+    """The same texts, each with another prompt and its markers appended."""
     earlier = judge_prompt(load_template(MARKED[0], ""), turns, response, criterion)
     return [*turns, ("user", earlier)], f"{response}\n{earlier}", f"{criterion}\n{earlier}"
 
@@ -83,7 +83,7 @@ def test_no_quoted_text_holds_the_marker(turns: list[Message], response: str, cr
     marker = marker_of(texts, texts)
     assert not any(marker in text for text in texts)
 
-    # A text that holds the marker of others: it is made anew.
+    # If a text contains the marker, another marker is made.
     again = marker_of(texts, [*texts, f"{other}{marker}"])
     assert again != marker
     assert again not in f"{other}{marker}"

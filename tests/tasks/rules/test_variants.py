@@ -1,4 +1,4 @@
-"""Other wordings of a criterion: examples taken out by a rule, detail added by a model and checked."""
+"""Other wordings of a criterion: examples removed by a rule, or detail added by a model and checked."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A cascade in the configuration: what it becomes, what it is known by, and what is refused with the key's path."""
+"""A cascade in the configuration: its judge configuration, its identity, and refusals with the key's path."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Stored rows stay known: the identities of one small run, as they were when they were frozen.
+"""Stored rows keep their identities: those of one small run, as they were when they were frozen.
 
 A digest that changes means that every stored row of its kind counts as missing and is paid for again.
 """
@@ -16,7 +16,7 @@ from tests.faults.server import FaultServer
 from tests.kit import Patch, job_on, judged, prepared, sampled, values_in
 
 AT = {"api_base": "${GOLDEN_PROVIDER}/v1"}
-"""Where the provider is by its name in the configuration; a port is not the same twice."""
+"""The provider's address by a variable, since its port differs each time."""
 MODELS = [
     {"name": "hosted_vllm/plain", "label": "plain", **AT},
     {
@@ -35,7 +35,7 @@ COLUMNS = {
     "verdicts": "verdict_id, criterion_hash, judge_config_hash, template_hash",
 }  # fmt: skip
 FROZEN = json.loads(Path(__file__).with_name("identities.json").read_text(encoding="utf-8"))
-"""Benchmark -> table -> how many rows, and a digest of all their identities."""
+"""Benchmark -> table -> number of rows, and a digest of all their identities."""
 
 
 def digest_of(values: Iterable[Any]) -> str:

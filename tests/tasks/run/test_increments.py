@@ -1,4 +1,4 @@
-"""Increments of a run: it makes only the missing calls, and the provider's book says which calls each one cost."""
+"""Increments of a run: it makes only the missing calls, counted in the provider's book."""
 
 import json
 import shutil
@@ -30,21 +30,21 @@ Reply with JSON: {"explanation": "...", "criteria_met": true or false}"""
 
 
 def new_each_time(request: Request, number: int) -> HttpResponse:
-    """A response that differs each time, as with a temperature; verdicts as the prompt says."""
+    """A response that differs each time, as with a temperature; verdicts depend on the prompt alone."""
     if is_judge_request(request):
         return well_behaved(request, number)
     return HttpResponse(f"{well_behaved(request, number).text} Take {number} at {request.get('temperature')}.")
 
 
 def data(folder: Path, split: str = "finance", n_tasks: int = TASKS, **changed: dict[str, Any]) -> Path:
-    """A split of tasks, some of which have other columns."""
+    """A split of tasks, some with changed columns."""
     rows = [good_row(f"{split}-{i}", **changed.get(f"t{i}", {})) for i in range(n_tasks)]
     folder.mkdir(exist_ok=True)
     return write_jsonl(folder / f"{split}.jsonl", rows).parent
 
 
 class World:
-    """A warehouse and a provider that counts: `does` runs the stages and tells what they called for."""
+    """A warehouse and a provider that counts calls: `does` runs the stages and returns the numbers."""
 
     def __init__(self, server: FaultServer, folder: Path) -> None:
         self.server, self.folder = server, folder
@@ -62,7 +62,7 @@ class World:
         return job_on("given", self.folder / "w", **self.settings).model_copy(update=narrowed)
 
     def does(self, **narrowed: Any) -> tuple[int, int]:
-        """(responses sampled, verdicts judged), each counted in the provider's book."""
+        """Run the stages; return the numbers of calls for responses and for verdicts, from the provider's book."""
         before = len(self.server.samples), len(self.server.judge_requests)
         job = prepared(self.job(**narrowed))
         sampled(job)
@@ -123,7 +123,7 @@ def test_a_revision_costs_only_what_reads_differently(world: World) -> None:
     reworded[3]["title"], heavier[0]["annotations"]["important_weight"] = "Names the risk in other words.", 4
     changed = {"t0": {"rubric": reworded}, "t1": {"rubric": heavier}, "t2": {"prompt_0": "What else about finance-2?"}}
     data(world.folder / "data", **changed)
-    # A reworded criterion is judged again, a new prompt is sampled and judged; another weight costs nothing.
+    # A reworded criterion is judged again, a changed prompt is sampled and judged; a changed weight costs nothing.
     assert (1, 1 + CRITERIA) == world.does()
     assert 2 * TASKS == world.count("responses")
     assert 2 * VERDICTS == world.count("verdicts")

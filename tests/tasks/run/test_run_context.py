@@ -1,4 +1,4 @@
-"""A run that is to call a model whose key is not set is refused at once; one that has nothing to call is not."""
+"""A run that must call a model without a key is refused immediately; a run without calls is not."""
 
 import asyncio
 import os
@@ -60,13 +60,13 @@ def test_an_endpoint_of_ones_own_needs_a_key_only_if_its_client_does(
 
 
 def split_of(job: Job, *task_ids: str) -> None:
-    """Have the sample's split hold these tasks, admitted, with a criterion each."""
+    """Put these tasks into the sample's split, admitted, with a criterion each."""
     tables = admitted(task_ids, "sample") | {"criteria": [criterion(task_id, 0, 5) for task_id in task_ids]}
     written(job.warehouse, tables, job.data.revision).publish()
 
 
 def judged_by(rubric: str, folder: Path, **settings: Any) -> Job:
-    """A job whose only call for a key is the writer's: its judge is one's own server."""
+    """A job in which only the rubric writer needs a key: the judge is a local server."""
     judge = {"name": "hosted_vllm/judge", "label": "judge", "api_base": "http://localhost:1/v1", "rubric": rubric}
     return job_on("sample", folder, judges=[judge], rubric_writer={"name": "openai/gpt-4o-mini"}, **settings)
 
@@ -84,7 +84,7 @@ def test_a_writer_of_rubrics_needs_its_key_if_a_judge_asks(tmp_path: Path, monke
 
 def test_a_failure_that_is_not_retried_needs_a_key_only_when_it_is_to_be_retried(job: Job) -> None:
     split_of(job, "t0")
-    assert refuse_unready(job, STAGES["judge"].calls) is None  # nothing is stored that could be judged
+    assert refuse_unready(job, STAGES["judge"].calls) is None  # there is no response to judge
     model = job.settings.models[0]
     failed = response("t0", model.label, status="refused", model_config_hash=target_of(model).config_hash)
     written(job.warehouse, {"responses": [failed]}, job.data.revision).publish()
@@ -142,7 +142,7 @@ def test_senders_start_while_work_is_planned_unless_nothing_is_left(job: Job, mo
 
     asyncio.run(plan())
     assert [True] == started
-    # The only task of the split is not admitted.
+    # the only task of the split is not admitted
     member = row("split_members", split="sample", task_id="t0", position=0)
     written(job.warehouse, {"split_members": [member]}, job.data.revision).publish()
     asyncio.run(plan())

@@ -1,4 +1,4 @@
-"""A model's own system prompt: sent first, part of what a response is, and nothing that a judge reads."""
+"""A model's own system prompt: sent first, part of a response's identity, and hidden from judges."""
 
 from pathlib import Path
 

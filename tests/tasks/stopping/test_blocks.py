@@ -1,4 +1,4 @@
-"""The next block, and the tasks that no comparison needs."""
+"""The next block of tasks, and the tasks that no comparison needs."""
 
 from tasks.rules.stopping import DIFFERENT, OPEN, Rule, block_ends
 from tasks.run.missing_work import EARLIER, ComparedModel, PlannedComparison, Progress, left_out_of

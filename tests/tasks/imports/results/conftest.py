@@ -1,4 +1,4 @@
-"""The samples, checked once and copied for each test; the logs that harnesses wrote."""
+"""The samples, checked once and copied for each test, and logs of harnesses."""
 
 import json
 import zipfile
@@ -41,7 +41,7 @@ def health(health_data: Job, tmp_path: Path) -> Job:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """A warehouse with the logs of three harnesses, and what each import said."""
+    """A warehouse with the logs of three harnesses, and the notes of each import."""
 
     job: Job
     notes: dict[str, str]
@@ -49,7 +49,7 @@ class SideBySide:
 
 @pytest.fixture(scope="session")
 def side_by_side(finance: Job, tmp_path_factory: pytest.TempPathFactory) -> SideBySide:
-    """The logs of the workload, for tests that only read."""
+    """The imported logs of the workload, for tests that only read."""
     folder = tmp_path_factory.mktemp("side-by-side")
     job = copied(finance, folder / "warehouse")
     notes = {"published": notes_of(import_results(job, [published(folder / "p.json")]))}
@@ -76,5 +76,5 @@ def brief_log(path: Path, edit: Callable[[dict[str, Any]], object]) -> Path:
 
 
 def notes_of(reports: Any) -> str:
-    """All that an import says."""
+    """The notes of an import as one text."""
     return "\n".join(note for report in reports for note in report.notes)

@@ -1,4 +1,4 @@
-"""Files of harnesses that are no packages, written here as they write them: same keys, same order, same joins."""
+"""Files of harnesses that cannot be installed as packages, written as they write them: same keys and order."""
 
 import hashlib
 import html
@@ -65,7 +65,7 @@ def _score(kind: str, output: Row) -> float:
 
 
 def example(model: str, row: Row) -> Row:
-    """An example as simple-evals keeps it, with the system prompt that its samplers send."""
+    """An example as simple-evals stores it, with the system prompt that its samplers send."""
     task, text = task_of(row), response_to(model, task_of(row))
     decided = ({"criteria_met": is_met(model, task, i), "explanation": f"Place {i}."} for i in itertools.count())
     items = [{**item, **of_judge} for item, of_judge in zip(row["rubrics"], decided, strict=False)]
@@ -95,7 +95,7 @@ def simple_evals(path: Path, examples: Sequence[Row]) -> Path:
 
 
 def simple_evals_html(path: Path, examples: Sequence[Row]) -> Path:
-    """The HTML report: messages are escaped, the grades are not, and unmet criteria come first."""
+    """The HTML report: messages are escaped, grades are not, and unmet criteria come first."""
     sections = "\n<hr>\n".join(map(_section, examples))
     metrics = f"<table>\n<tr><td><b>Score</b></td>\n        <td>{clipped_mean(examples):.3f}</td></tr></table>"
     path.write_text(f"<!DOCTYPE html>\n<html><body>{metrics}\n{sections}\n<hr>\n</body></html>", encoding="utf-8")
@@ -124,7 +124,7 @@ def _message(role: str, content: str) -> str:
 
 
 def m42(path: Path, model: str, given: Sequence[Row], guessed: tuple[str, int] | None = None) -> Path:
-    """The rows that m42's judge writes; the decision in the place `guessed` is the harness's own."""
+    """Rows as m42's judge writes them; the decision on `guessed` (task, position) is the harness's default."""
     lines = []
     for row in given:
         of = example(model, row)

@@ -1,4 +1,4 @@
-"""Logs of several harnesses on one workload whose true scores are known."""
+"""Logs of several harnesses on the same workload, whose true scores are known."""
 
 import json
 import shutil
@@ -57,7 +57,7 @@ def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side: Side
     assert "may store" not in notes["inspect"]
     marked = "select distinct model from verdict_details where may_hide_failures order by 1"
     assert [("brief",), ("thorough",)] == values_in(job, marked)
-    # A board does not know what its verdicts do not say.
+    # A leaderboard shows it as unknown if its verdicts do not say it.
     hiding = {"": True, "openai-api/workload/": None, "evalscope ": False}
     of_boards = values_in(job, "select distinct model, may_hide_failures from leaderboard where is_judged")
     assert {f"{tool}{model}": may for tool, may in hiding.items() for model in MODELS} == dict(of_boards)
@@ -164,7 +164,7 @@ def _edit(file: Path, edit: Callable[[Row], None]) -> None:
 
 
 def _with_hard_part(folder: Path, text: str | None, met: bool | None) -> Path:
-    """A log with a second subset that repeats every task; `text` replaces its responses, `met` all of its decisions."""
+    """A log with a second subset that repeats every task; `text` replaces its responses, `met` its decisions."""
 
     def edit(row: Row) -> None:
         if text is not None and "model_output" in row:
@@ -197,7 +197,7 @@ def test_in_another_part_another_text_is_a_further_trial_and_another_decision_a_
 
 
 def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_them(job: Job, tmp_path: Path) -> None:
-    """A second judge finds all met, whose score is 1 less what negative criteria take; the log has the mean of both."""
+    """A second judge finds all criteria met, negative ones too; the log has the mean of both scores."""
 
     def edit(row: Row) -> None:
         score = row["sample_score"]["score"]
@@ -220,7 +220,7 @@ def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_t
 
 
 def _with_scores(path: Path, scored: Callable[[Row, Row], Row]) -> Path:
-    """A log of Inspect in which each sample has other scores, made of the sample and of its score."""
+    """A log of Inspect whose scores are replaced; `scored` makes them of a sample and its score."""
     return brief_log(path, lambda sample: sample.update(
         scores={n: s for score in sample["scores"].values() for n, s in scored(sample, score).items()}
     ))  # fmt: skip
@@ -246,7 +246,7 @@ def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_scor
 
 @pytest.mark.parametrize("is_named", [False, True])
 def test_a_mean_is_compared_where_a_value_is_called_a_score(job: Job, tmp_path: Path, is_named: bool) -> None:
-    """As `healthbench` of inspect_evals stores it; Inspect itself takes values by criterion for 0."""
+    """As `healthbench` of inspect_evals stores it; Inspect itself counts values by criterion as 0."""
 
     def scored(_: Row, score: Row) -> Row:
         if is_named:
@@ -263,11 +263,11 @@ def test_a_mean_is_compared_where_a_value_is_called_a_score(job: Job, tmp_path: 
 
 _HASH, _ALIKE = criterion_hash("Same."), (("a", 5.0), ("b", 3.0), ("c", 3.0))
 ALIKE = [Wording("t", name, "Same.", _HASH, None, weight, "original") for name, weight in _ALIKE]
-"""Criteria that say the same, two of them with one weight."""
+"""Criteria with the same text, two of them with the same weight."""
 
 
 def _met(*given: tuple[float, float], is_reordered: bool = True) -> list[str]:
-    """The criteria of decisions, each a weight and a value, or the refusal."""
+    """The criteria that decisions (weight, value) are matched with, or the text of the refusal."""
     decisions = [Decision("Same.", value, weight=weight, is_reordered=is_reordered) for weight, value in given]
     criteria: Any = SimpleNamespace(alike=lambda *_: ALIKE, of=lambda _, row: ALIKE[row["occurrence"] - 1])
     actual = list(matched(criteria, "x", "t", decisions))

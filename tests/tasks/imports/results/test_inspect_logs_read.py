@@ -1,4 +1,4 @@
-"""Criteria in logs of Inspect AI, where its scorers store them, and failures that the logs are known to contain."""
+"""Logs of Inspect AI: criteria, wherever its scorers store them, and known failures."""
 
 import json
 import re
@@ -62,7 +62,7 @@ def test_decisions_are_found_in_each_custom(case: str) -> None:
 
 
 def test_grades_by_place_are_of_the_rubric_in_its_order_and_may_hide_failures(job: Job, tmp_path: Path) -> None:
-    """As a scorer of another package stores them: grades and weights, and nothing that names a criterion."""
+    """As a scorer of another package stores them: grades and weights, without names of criteria."""
 
     def by_position(sample: dict[str, Any]) -> None:
         sample["metadata"] = {"task": sample["id"]}
@@ -93,7 +93,7 @@ def test_a_log_of_a_run_that_did_not_end_is_read_and_says_so(job: Job, tmp_path:
 
 
 def _moved_to_attachments(sample: dict[str, Any]) -> dict[str, Any]:
-    """A sample whose long texts stand among its attachments, as in logs of agents."""
+    """A sample whose texts are moved to its attachments, as in logs of agents."""
     attachments = {str(number): message["content"] for number, message in enumerate(sample["input"])}
     for number, message in enumerate(sample["input"]):
         message["content"] = f"attachment://{number}"

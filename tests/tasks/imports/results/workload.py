@@ -1,6 +1,6 @@
 """A workload whose true scores are known: the responses of two models to the samples, and a judge's decisions on them.
 
-Every harness was given the same: it asked the models and the judge over a socket, with its own prompts.
+Every harness had the same workload: it called the models and the judge over a socket, with its own prompts.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from warehouse import sample_path
 MODELS = ("thorough", "brief")
 JUDGE = "strict"
 TASKS = ("sample-fin-2", "sample-fin-3", "sample-leg-2")
-"""One with two user turns, one with reference texts, one with three user turns."""
+"""Two user turns; reference texts; three user turns."""
 UNANSWERED = ("brief", "sample-fin-3")
 """The provider refuses this call."""
 UNREADABLE = ("thorough", "sample-leg-2", 4)
@@ -21,7 +21,7 @@ UNREADABLE = ("thorough", "sample-leg-2", 4)
 
 
 def rows(benchmark: str = "prbench") -> list[dict[str, Any]]:
-    """The rows of the sample in its benchmark's shape, those of the workload."""
+    """The rows of the workload from a benchmark's sample, in the benchmark's shape."""
     text = sample_path(benchmark).read_text(encoding="utf-8")
     sample = [json.loads(line) for line in text.splitlines()]
     return [row for row in sample if benchmark != "prbench" or row["task"] in TASKS]
@@ -57,7 +57,7 @@ def is_met(model: str, task: str, position: int) -> bool:
 
 
 def true_score(model: str, row: Mapping[str, Any], *, hides_failures: bool = False) -> float | None:
-    """Equation 1 of the paper; None where a decision is missing, unless that is taken for `not met`."""
+    """Equation 1 of the paper; None if a decision is missing, unless missing ones count as `not met`."""
     task = task_of(row)
     if not hides_failures and ((model, task) == UNANSWERED or (model, task) == UNREADABLE[:2]):
         return None

@@ -1,4 +1,4 @@
-"""Call locks: one of all processes makes a call, the others wait for its reply without holding anything."""
+"""Call locks: one process makes a call; the others wait for its reply and hold nothing meanwhile."""
 
 import asyncio
 import time
@@ -35,7 +35,7 @@ def test_what_one_has_locked_no_other_gets_until_it_is_released(tmp_path: Path) 
         assert (True, True, False) == (one.is_held("a"), other.is_held("a"), other.is_held("b"))
         with one.holding("a") as again:
             assert again is False
-        assert other.is_held("a")  # the block that got nothing gave nothing back
+        assert other.is_held("a")  # a block without the lock releases nothing
     with other.holding("a") as second:
         assert second
     one.close()
@@ -84,21 +84,21 @@ async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(call
     calls = [call_to(server, f"{what} {number}") for number in range(15) for what in ("no", "yes")]
     async with calling.opened() as (gateway, ledger):
         with closing(Ledger(calling.folder)) as theirs:
-            # One after the other, so that the failed rows of one run are there before the other comes to them.
+            # One after the other, so that the failed rows of the first run exist before the second one begins.
             other = Gateway(Limiter(4, Budget(None, None)), theirs, "another-run")
             for own, of in ((gateway, ledger), (other, theirs)):
                 replies = [await own.complete(call) for call in calls]
                 assert ["refused", "ok"] * 15 == [reply.status for reply in replies]
                 for reply in replies[::2]:
-                    of.mark_used(reply.paid)  # as when the failed row is on disk
+                    of.mark_used(reply.paid)  # as if the failed row were on disk
     assert 30 == len(server.book)
     async with calling.opened() as (gateway, _):
-        await gateway.complete(calls[0])  # the next run tries what failed again
+        await gateway.complete(calls[0])  # the next run retries failures
     assert 31 == len(server.book)
 
 
 async def test_a_permission_that_led_to_no_call_is_not_counted_against_the_requests_a_minute() -> None:
-    limiter = Limiter(1, Budget(None, None), rpm=0.001)  # one at once, and no other today
+    limiter = Limiter(1, Budget(None, None), rpm=0.001)  # one call now, and no other today
     async with asyncio.timeout(60):
         for number in range(3):
             limiter.release(await limiter.acquire(AdmissionRequest("a", f"key {number}")), Outcome())

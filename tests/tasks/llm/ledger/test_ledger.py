@@ -1,4 +1,4 @@
-"""The ledger: durable before it is counted, one call for one request, and what it follows from what is stored."""
+"""The ledger: a reply is stored before it counts, equal requests are one call, and attempts are counted across runs."""
 
 import asyncio
 import fcntl
@@ -112,7 +112,7 @@ def test_a_longer_time_limit_or_a_stream_is_the_same_call(calling: Calling, serv
 
 
 async def use(folder: Path) -> None:
-    """Open and close what a run has for its calls."""
+    """Open and close a run context."""
     async with open_run_context(job_on("sample", folder)):
         pass
 
@@ -177,8 +177,8 @@ def opened(folder: Path) -> Iterator[sqlite3.Connection]:
 def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: Serve) -> None:
     assert [] == spend_in(calling.folder)
     calling.attempts = 1
-    calling(call_to(serve(HttpResponse("late", delay_s=2.0)), timeout_s=0.2, prices=DEAR))  # the provider may charge it
-    calling(call_to(serve(failed(429)), prices=DEAR))  # it was turned away
+    calling(call_to(serve(HttpResponse("late", delay_s=2.0)), timeout_s=0.2, prices=DEAR))  # may be billed
+    calling(call_to(serve(failed(429)), prices=DEAR))  # the provider refused it
     calling(call_to(serve(HttpResponse("x", usage=None)), "no report", prices=DEAR))
     calling(call_to(serve(HttpResponse("x", usage=USED)), "no price"))
     calling.attempts = 5

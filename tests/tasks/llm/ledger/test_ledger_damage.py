@@ -1,7 +1,7 @@
-"""Damage to a ledger file: what SQLite still reads is recovered, nothing wrong is used, what is gone is paid again.
+"""Damage to a ledger file: readable rows are recovered, damaged ones are never used, lost ones are paid again.
 
-SQLite's own map of the undamaged file (`dbstat`) tells what that is: the rows none of whose pages was hit. Kills, a
-full disk, and other hands on the file, too.
+SQLite's own map of the undamaged file (`dbstat`) tells which rows are readable: those without a damaged page. Also
+kills, a full disk, and other programs that use the file.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ INDEX = "sqlite_autoindex_calls_1"
 
 
 def destroy(path: Path, first: int) -> None:
-    """Make a page's worth of a file meaningless."""
+    """Overwrite a page of a file with meaningless bytes."""
     with path.open("r+b") as file:
         file.seek(first)
         file.write(b"\xa5" * PAGE)
@@ -51,7 +51,7 @@ def root_of(path: Path, name: str) -> int:
 
 
 def entry(number: int) -> Entry:
-    """A call with a reply of its own; some take pages of their own, as long replies do."""
+    """A call with a unique reply; some replies are so long that they need pages of their own."""
     text = f"reply {number} " + "word " * random.Random(number).choice([5, 100, 400, 3_000])
     reply = Reply("ok", text, prompt_tokens=number, cost_usd=number / 7, prices=Prices(1.0, None, 2.0, "list"))
     return Entry(f"{number:064x}", 1, f"cell-{number}", "a-run", "m", "", "{}", reply, True, 1.7e9 + number)
@@ -59,7 +59,7 @@ def entry(number: int) -> Entry:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A closed ledger with hundreds of calls, a batch that is open, and failures that are spent."""
+    """A closed ledger with hundreds of calls, an open batch, and failed attempts that have become rows."""
     folder = tmp_path_factory.mktemp("whole")
     written(folder, [entry(number) for number in range(N_CALLS)], [("a failed one", 3)])
 
@@ -74,19 +74,19 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copy(whole: Path, tmp_path: Path) -> Path:
-    """A copy of it, to damage."""
+    """A copy of that ledger, to damage."""
     return Path(shutil.copy(whole, tmp_path / "calls.sqlite"))
 
 
 def calls_in(path: Path) -> dict[int, tuple[Any, ...]]:
-    """The calls of a file by their number."""
+    """The calls in a file, by number."""
     with closing(sqlite3.connect(path)) as connection:
         connection.text_factory = lambda raw: raw.decode(errors="replace")
         return {int(row[0], 16): row for row in connection.execute(f"select {', '.join(COLUMNS)} from calls")}
 
 
 def pages_of(path: Path) -> dict[int, set[int]]:
-    """Of each call the pages that it stands on, as SQLite counts them."""
+    """The pages of each call, by SQLite's own count."""
     query = "select path, pageno, ncell, pagetype from dbstat where name = 'calls' order by path"
     with closing(sqlite3.connect(path)) as connection:
         numbers = [int(key, 16) for (key,) in connection.execute("select call_key from calls order by rowid")]
@@ -109,7 +109,7 @@ def repaired(path: Path, capsys: Printed) -> tuple[dict[int, tuple[Any, ...]], s
 
 
 def hit(path: Path, seed: int, n_bytes: int, first: int = 0) -> set[int]:
-    """Change bytes at random; the pages that were hit."""
+    """Change bytes at random, and return the changed pages."""
     dice = random.Random(seed)
     offsets = sorted(dice.sample(range(first, path.stat().st_size), n_bytes))
     content = bytearray(path.read_bytes())
@@ -122,7 +122,7 @@ def hit(path: Path, seed: int, n_bytes: int, first: int = 0) -> set[int]:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_flipped_bytes_make_no_call_wrong_and_hide_none(seed: int, whole: Path, copy: Path, capsys: Printed) -> None:
-    first = 8 * PAGE  # where the tables begin: what stands below the root of a table is lost with it
+    first = 8 * PAGE  # behind the tables' root pages: without its root page a table is lost
     struck = hit(copy, seed, [1, 30, 300, 300][seed], first=first if seed < 3 else 0)
     before, pages = calls_in(whole), pages_of(whole)
     assert N_CALLS == len(pages)
@@ -140,13 +140,13 @@ def test_every_whole_call_of_a_cut_file_is_recovered(share: float, whole: Path, 
     os.truncate(copy, left)
     after, printed = repaired(copy, capsys)
     left_whole = {number for number, pages in pages_of(whole).items() if max(pages) <= left // PAGE}
-    assert len(left_whole - after.keys()) <= 1  # the call at the cut
+    assert len(left_whole - after.keys()) <= 1  # the call at the cut may be lost
     assert after.items() <= calls_in(whole).items()
     assert f"{len(after)} calls were recovered" in printed
 
 
 def killed_in_a_run(folder: Path, n_calls: int) -> tuple[Path, Path]:
-    """The folder of a ledger with some calls, and a copy of it as a kill would have left it."""
+    """The folder of a ledger with some calls, and a copy of it in the state after a kill."""
     running, killed = folder / "running", folder / "killed"
 
     async def fill() -> None:
@@ -166,7 +166,7 @@ def test_damage_to_the_log_of_a_killed_run_spares_earlier_calls(seed: int, tmp_p
     path, log = killed / "calls.sqlite", killed / "calls.sqlite-wal"
     assert log.stat().st_size > 50 * PAGE
     hit(log, seed, 1 + seed, first=0 if seed else 40)
-    if not seed:  # the header of the log, without which SQLite passes over all of it in silence
+    if not seed:  # the log's header: without it SQLite silently ignores the whole log
         hit(log, seed, 1, first=16)
     before = calls_in(running / "calls.sqlite")
     after, printed = repaired(path, capsys)
@@ -217,7 +217,7 @@ def test_a_kill_in_the_midst_of_a_repair_loses_nothing(after: str, whole: Path, 
         patched.setattr(Path, "rename", lambda p, to: killed() if p.name == name else rename(p, to))
         with pytest.raises(KeyboardInterrupt):
             Ledger(copy.parent)
-    assert spend_in(whole.parent) == spend_in(copy.parent)  # read as it was left
+    assert spend_in(whole.parent) == spend_in(copy.parent)  # its rows are still readable
     Ledger(copy.parent).close()
     assert calls_in(whole) == calls_in(copy)
     assert 1 == len(list(copy.parent.glob("damaged-*.sqlite")))
@@ -238,7 +238,7 @@ def test_a_call_whose_stored_reply_was_changed_is_made_again(calling: Calling, s
 
 
 def test_damage_in_a_run_is_repaired_by_the_next(whole: Path, copy: Path, monkeypatch: Patch, capsys: Printed) -> None:
-    """A file too large to be looked through at each opening is looked through when reading it has failed."""
+    """A file that is too large to be checked at each opening is checked after a failed read."""
     monkeypatch.setattr(files, "MOST_CHECKED_BYTES", 0)
     destroy(copy, root_of(copy, INDEX))
     with closing(Ledger(copy.parent)) as ledger, pytest.raises(PipelineError, match=one_line("is damaged")) as error:
@@ -261,13 +261,13 @@ async def test_what_is_written_in_one_transaction_is_there_as_a_whole_or_not_at_
     with pytest.raises(PipelineError, match="cut off"):
         await ledger.write(half)
     assert [] == submissions.open("an endpoint")
-    with pytest.raises(PipelineError):  # nothing is written after a write that failed
+    with pytest.raises(PipelineError):  # after a failed write nothing more is written
         await submissions.begin("an endpoint", [])
     ledger.close()
 
 
 def record_on(folder: Path, n_acknowledged: "Synchronized[int]") -> None:
-    """Record calls without end, and tell how many of them are stored."""
+    """Record calls without end, and report how many are stored."""
 
     async def run() -> None:
         ledger = Ledger(folder)

@@ -1,4 +1,4 @@
-"""Retention: what has long become a row leaves the ledger, nothing else does, and the disk gets its space back."""
+"""Retention: replies that became rows long ago leave the ledger, nothing else does, and disk space is freed."""
 
 import os
 import random
@@ -20,7 +20,7 @@ from tests.tasks.llm.conftest import written
 
 
 def prune_and_die(folder: Path) -> None:
-    """Prune in steps of 50 entries, and be killed in the third."""
+    """Prune in steps of 50 entries, and die in the third step."""
     pruning.ROWS_AT_ONCE = 50
     steps = iter(range(3))
 
@@ -113,7 +113,7 @@ def test_the_ledger_has_another_mark_whenever_replies_were_deleted_from_it(tmp_p
     written(folder, [entry(number, finished_at_s=10.0) for number in range(3)])
 
     for delete in (
-        lambda: prune(folder, 5.0, all_stored),  # nothing is as old as that
+        lambda: prune(folder, 5.0, all_stored),  # no entry is that old
         lambda: prune(folder, 15.0, knowing({"cell-0": True})), lambda: prune(folder, 15.0, knowing({"cell-1": True})),
         lambda: forget(folder, {"cell-2": 20.0}), lambda: forget(folder, {"cell-2": 20.0}),
     ):  # fmt: skip

@@ -1,4 +1,4 @@
-"""One cap on tokens and dollars over live calls and batches, which no call that starts could pass."""
+"""One cap on tokens and dollars for live calls and batches: no call starts that could exceed it."""
 
 import asyncio
 from collections import Counter
@@ -16,7 +16,7 @@ from tasks.llm.request import Call, Prices, Usage
 from tests.faults.server import FaultServer, HttpResponse
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then
 
-pytestmark = pytest.mark.timeout(120)  # a process that is frozen hears no time limit of the event loop
+pytestmark = pytest.mark.timeout(120)  # the event loop's own time limits do not end a blocked process
 
 
 def test_fractions_of_a_dollar_leave_nothing_behind_when_all_is_given_back() -> None:
@@ -41,7 +41,7 @@ def test_a_call_that_may_use_any_amount_does_not_start_under_a_cap() -> None:
 @pytest.mark.parametrize("cap", [{"max_usd": 0.5}, {"max_tokens": 3000}], ids=str)
 @pytest.mark.parametrize("at_once", [1, 8])
 def test_calls_of_the_dearest_stop_before_the_cap(at_once: int, cap: Any, calling: Calling, serve: Serve) -> None:
-    """A token a byte, and as many reply tokens as allowed: the dearest that a provider can be."""
+    """The most expensive provider: a token for each byte, and as many reply tokens as allowed."""
 
     def dearest(request: dict[str, Any], _number: int) -> HttpResponse:
         prompt, most = len(request["messages"][0]["content"].encode()), request["max_tokens"]
@@ -91,13 +91,13 @@ LIVE = AdmissionRequest("live", "a live call", most=Usage(None, 80))
 
 
 def by_the_batch(server: FaultServer) -> list[Call]:
-    """A call of 100 tokens at most."""
+    """One call for a batch, of at most 100 tokens."""
     return [call_to(server, "q" * 36, name="openai/judge", parameters={"max_tokens": 48})]
 
 
 async def test_an_open_batch_counts_as_used_and_a_live_call_without_room_stops(calling: Calling, serve: Serve) -> None:
     server, budget = serve(HttpResponse("x")), Budget(None, 150)
-    server.polls_until_done = 10**9  # it is never done
+    server.polls_until_done = 10**9  # it never ends
     merged = await calling.batched(by_the_batch(server), budget, wait_s=0.0)
     assert (1, 1, 100) == (merged.n_submitted, merged.waiting, budget.used_tokens)
     with pytest.raises(NotCalled, match="100 of 150 tokens used"):
@@ -121,7 +121,7 @@ async def test_a_batch_waits_for_the_room_that_a_live_call_holds_within_limits(c
     admission = await limiter.acquire(LIVE)
     merged = await calling.batched(by_the_batch(server), budget, wait_s=0.2)
     note = "1 calls were not submitted, because they could exceed the budget"
-    assert ([], [note], False) == (merged.replies, merged.notes, budget.is_spent)  # there is room when the other ends
+    assert ([], [note], False) == (merged.replies, merged.notes, budget.is_spent)  # fits once the other call ends
     looking = asyncio.create_task(calling.batched(by_the_batch(server), budget))
     limiter.release(admission, Outcome())
     assert 1 == len((await looking).replies)
@@ -137,12 +137,12 @@ async def test_what_a_batch_that_was_cut_short_did_not_do_is_free(end: Any, call
 
 
 Move = tuple[int, int, float, bool]
-"""What a call may use at most, the turns that it takes, the share that it uses, whether that is told."""
+"""The most tokens that a call may use, its turns of the event loop, the used share, and whether usage is reported."""
 moves = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 4), st.floats(0, 1), st.booleans()), max_size=12)
 
 
 class Simulation:
-    """Live calls of two limiters, and batches, under one cap."""
+    """Live calls of two limiters, and batches, with the same cap."""
 
     def __init__(self, cap: int, concurrency: int) -> None:
         self.cap, self.budget, self.reserved = cap, Budget(None, cap), 0

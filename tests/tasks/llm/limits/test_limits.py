@@ -1,4 +1,4 @@
-"""Limits of calls at once and per minute, the order of calls, the stop time, and what stops a model."""
+"""Limits on concurrent calls and calls per minute, the order of calls, the stop time, and what stops a model."""
 
 import asyncio
 import socket
@@ -46,7 +46,7 @@ STEPS = st.lists(st.tuples(st.floats(0, 90), st.integers(1, 40), st.floats(0.001
 
 @given(limit=st.integers(1, 500), steps=STEPS, counts_requests=st.booleans())
 def test_no_minute_passes_the_limit_but_for_a_last_call(limit: int, steps: Any, counts_requests: bool) -> None:
-    """After each pause, a number of requests, or one call's tokens, that each go as soon as they may."""
+    """After each pause, some requests (or one call with tokens) are made as soon as they are allowed."""
     meter, now_s = TokenBucket(limit, 0.0), 0.0
     went: list[tuple[float, float]] = []
     for pause_s, number, share in steps:
@@ -78,7 +78,7 @@ def test_tokens_that_were_taken_and_not_used_are_given_back() -> None:
     assert pytest.approx(0.01, abs=0.02) == meter.wait_s(0.0)
 
 
-# One token, and no other in the next hundred seconds; a use that was not guessed at all.
+# a bucket with one token, and no other for a hundred seconds; usage without any guess
 @pytest.mark.parametrize(("tpm", "guessed", "used"), [(0.61, 1000, 0), (None, 0, 3)])
 async def test_a_wrong_guess_holds_no_call_up(tpm: float | None, guessed: int, used: int) -> None:
     limits = limiter(1, tpm=tpm)
@@ -136,7 +136,7 @@ async def test_a_call_that_nobody_waits_for_any_more_takes_no_turn() -> None:
     await asyncio.sleep(0)
     waiting[0].cancel()
     limits.release(admission, FREE)
-    waiting[1].cancel()  # it was given its turn, and nobody has taken note of that yet
+    waiting[1].cancel()  # it was admitted, but has not run since
     await turns()
     assert not waiting[3].done()
     for each in waiting[2:]:
@@ -178,7 +178,7 @@ def test_failures_of_one_moment_cut_the_concurrency_once() -> None:
 
 
 async def refused(call: Awaitable[object]) -> float:
-    """Return the time at which a call is refused because the time is up."""
+    """Wait until a call is refused because of the stop time, and return the time then."""
     with pytest.raises(TimeIsUp, match=r"^no call begins after the stop time, \d\d:\d\d UTC$"):
         await asyncio.wait_for(call, 60)
     return time.time()
@@ -237,7 +237,7 @@ async def test_a_stage_says_that_it_stopped_if_a_call_was_refused(stage: str, pu
     assert (True, warnings) == (late.is_at_stop_time, late.warnings)
 
 
-# causes that stop a model for a run, at once or after silence, and causes that do not
+# causes that stop a model for the run, immediately or after an outage, and causes that do not
 
 
 def test_an_unset_variable_stops_the_model_before_any_call(calling: Calling, serve: Serve, monkeypatch: Patch) -> None:

@@ -1,4 +1,4 @@
-"""Three nodes of Ray: one killed, one stopped, one cut off, while a run makes its calls on them."""
+"""Three Ray nodes: one is killed, one stopped, one cut off, while a run makes its calls on them."""
 
 import json
 import os
@@ -24,14 +24,14 @@ from tests.kit import configure, endpoint
 
 PRBENCH = Path(sys.executable).with_name("prbench")
 CALLS_A_MODEL, N_MODELS = 106, int(os.environ.get("PRBENCH_TEST_NODES_MODELS", "10"))
-"""With 38 models there are 4,028 calls; the rate grows with them, so that each fault lasts as long."""
+"""With 38 models there are 4,028 calls. The rate grows with the number of models, so faults last equally long."""
 RPM, AT_ONCE, LATENCY_S = 40 * N_MODELS, 16 * N_MODELS // 10, 1.0
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 
 
 def naming(request: Request, number: int) -> HttpResponse:
-    """Good responses that name their request, so that the ledger's rows can be recognized by it."""
+    """Good responses with the digest of their request, which identifies rows of the ledger."""
     digest = digest_of(request)
     if is_judge_request(request):
         return HttpResponse(json.dumps({"explanation": digest, **decision(prompt_of(request))}))
@@ -48,7 +48,7 @@ class World:
     run: "subprocess.Popen[bytes] | None" = None
 
     def settings(self, name: str, **more: object) -> tuple[Path, Path]:
-        """A folder with the settings of a run, and its warehouse."""
+        """Make a folder with the settings of a run, and its warehouse."""
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
         warehouse = configured(folder, self.server.api_base)
@@ -122,8 +122,8 @@ def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alon
         assert max(each.arrived_at_s for each in requests) + since_epoch_s <= finished_at_s, "repeated after a reply"
     arrivals = [entry.arrived_at_s for entry in entries]
     most_in_a_minute = max(sum(start <= at < start + 60 for at in arrivals) for start in arrivals)
-    assert most_in_a_minute <= 1.01 * RPM  # they arrive some milliseconds after they were let go
-    assert world.server.most_in_hand <= 2 * AT_ONCE  # those of a lost sender are in hand until it ends
+    assert most_in_a_minute <= 1.01 * RPM  # they arrive some milliseconds after they are admitted
+    assert world.server.most_in_hand <= 2 * AT_ONCE  # a lost sender's calls are in hand until it ends
 
     written = [path for path in world.cluster.folder.rglob("*") if path.is_file() and not path.is_symlink()]
     keys = [key.encode() for node in world.cluster.nodes for key in node.keys]

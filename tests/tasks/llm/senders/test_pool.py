@@ -1,4 +1,4 @@
-"""A pool of senders on this machine's cores, and a sender as the driver sees it."""
+"""A pool of senders on this machine's cores, and senders as the driver sees them."""
 
 import asyncio
 import os
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.usefixtures("hurried")
 
 
 def with_pool(folder: Path, targets: Sequence[Target], work: Callable[[Gateway, SenderPool], Awaitable[Any]]) -> Any:
-    """Return the result of work with a gateway whose calls two senders on this machine make."""
+    """Do some work with a gateway and two senders on this machine, and return its result."""
 
     async def run() -> Any:
         ledger, pool = Ledger(folder / "by-senders"), SenderPool(nodes.LOCAL, 2, targets)
@@ -63,7 +63,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 
 def processes(mark: str) -> list[int]:
-    """The processes whose command line holds a text."""
+    """The processes whose command line contains a text."""
     return [each.pid for each in psutil.process_iter(["cmdline"]) if mark in " ".join(each.info["cmdline"] or [])]
 
 
@@ -80,7 +80,7 @@ REPLIES = (
     HttpResponse(raw=b"<html>hello</html>"),
 )  # fmt: skip
 OF_DECISIONS = (2, 3, 5, 6, 7)
-"""Those that a decision model can give too."""
+"""Indices of the replies that a decision model can also send."""
 
 
 @pytest.mark.slow
@@ -88,7 +88,7 @@ OF_DECISIONS = (2, 3, 5, 6, 7)
 def test_a_killed_sender_costs_its_own_calls(
     calling: Calling, serve: Serve, tmp_path: Path, monkeypatch: Patch
 ) -> None:
-    """All other replies are those of calls that are made here, and nothing of the key is written anywhere."""
+    """All other replies equal those of calls without senders, and the key is not written anywhere."""
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     folders: list[Path] = []
     monkeypatch.setattr(nodes, "mkdtemp", lambda **_: _job(folders, tmp_path))
@@ -134,7 +134,7 @@ def _job(folders: list[Path], tmp_path: Path) -> str:
 
 
 class OneNode:
-    """A cluster of one node, without Ray, on which each sender in turn behaves as the next of these says."""
+    """A cluster of one node without Ray; each new sender behaves as the next item of `senders` says."""
 
     senders: Iterator[Any]
 
@@ -191,7 +191,7 @@ def test_where_no_sender_can_make_a_call_the_run_ends_with_one_line_that_says_wh
 
 
 def test_calls_of_a_silent_sender_are_made_by_another(tmp_path: Path, monkeypatch: Patch, capsys: Printed) -> None:
-    """As one whose node was stopped or cut off."""
+    """A silent sender stands for a node that was stopped or cut off."""
     monkeypatch.setattr(pools, "Cluster", OneNode)
     monkeypatch.setattr(pools, "SILENCE_S", 0.2)
     monkeypatch.setattr(OneNode, "senders", iter([(ready, None), *[(ready, Reply("ok", "here"))] * 9]), raising=False)
@@ -208,7 +208,7 @@ def test_without_ray_one_line_says_what_to_install(monkeypatch: Patch) -> None:
 
 
 def ray_alike() -> Any:
-    """Stand for Ray where nothing of it has to run."""
+    """Replace Ray where it need not run."""
     return SimpleNamespace(init=lambda **_: None, nodes=list, shutdown=lambda: None)
 
 
@@ -255,7 +255,7 @@ async def test_where_ray_has_ended_the_run_ends_and_where_nodes_may_return_it_sa
 @pytest.mark.parametrize("address", ["auto", "ray://127.0.0.1:{port}"])
 def test_a_cluster_that_does_not_listen_is_refused_in_one_line(address: str, monkeypatch: Patch) -> None:
     monkeypatch.setattr(nodes, "ray", pytest.fail)
-    with socket.socket() as bound:  # and not listening
+    with socket.socket() as bound:  # nothing listens there
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
         monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")

@@ -1,4 +1,4 @@
-"""Sent parameters: every parameter of a configuration, over each of the three ways, as the server sees it."""
+"""Sent parameters: every parameter of a configuration, on each of the three routes, as the server gets it."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "conten
 
 
 def sent(calling: Calling, server: FaultServer, shape: Any = None, **configured: Any) -> dict[str, Any]:
-    """The body of the request for a configured model."""
+    """Make a call to a configured model, and return the body of its request."""
     model = Model.model_validate({"name": "openai/gpt-5", "api_base": server.api_base} | configured)
     assert "ok" == calling(Call(target_of(model), MESSAGES, "a-cell", shape)).status
     (entry,) = server.entries
@@ -70,7 +70,7 @@ def test_what_is_set_is_sent(way: Any, name: str, given: Any, wanted: Any, calli
 
 
 def test_a_thinking_budget_is_sent_as_the_library_takes_it() -> None:
-    """Providers of OpenAI's interface have no field for it, so no request that the server takes could show it."""
+    """OpenAI's interface has no field for it, so the server's requests cannot show it."""
     arguments = chat_arguments({"thinking_budget_tokens": 2048, "temperature": 1.0})
     assert {"temperature": 1.0, "thinking": {"type": "enabled", "budget_tokens": 2048}} == arguments
 

@@ -1,4 +1,4 @@
-"""Bodies that are no reply, replies of judges that are no verdict, and figures that are none."""
+"""Bodies without a reply, judges' replies without a verdict, and invalid numbers in replies."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Redirects are never followed, and replies without end are read to a bound and no further."""
+"""Redirects are never followed, and endless replies are read up to a bound."""
 
 import asyncio
 import gzip
@@ -41,7 +41,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def elsewhere() -> Iterator[AnyServer]:
-    """The other server, which is to hear nothing. It would respond as a provider does."""
+    """Another server, which must get no request. It would respond like a provider."""
     choice = b'{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"hi"}}'
     body = b'{"id":"x","object":"chat.completion","choices":[' + choice + b"]}"
     with AnyServer(Plain(headers={"Content-Type": "application/json"}, body=lambda: [body]), "localhost") as server:
@@ -106,7 +106,7 @@ def test_other_clients_of_the_process_follow_redirects_as_before(elsewhere: AnyS
 MEGABYTE = 1 << 20
 HUGE = 128 * MEGABYTE
 UNDER_WAY = 32 * MEGABYTE
-"""What may be in the buffers of a connection when the client ends it."""
+"""The most bytes in the buffers of a connection when the client closes it."""
 JSON, EVENTS = {"Content-Type": "application/json"}, {"Content-Type": "text/event-stream"}
 HEAD = (
     b'{"id":"x","object":"chat.completion","model":"m","choices":[{"index":0,"finish_reason":"stop","message":'
@@ -126,7 +126,7 @@ def huge_json() -> Iterator[bytes]:
 
 
 def huge_stream() -> Iterator[bytes]:
-    """Events of different texts: LiteLLM ends a stream that repeats itself."""
+    """Events with different texts, since LiteLLM ends a stream that repeats itself."""
     chunk = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     for number in range(HUGE // 100_000):
         delta = {"choices": [{"index": 0, "delta": {"content": f"{number} " + "x" * 100_000}, "finish_reason": None}]}
@@ -203,7 +203,7 @@ def test_a_reply_in_a_packing_that_was_not_asked_for_is_a_provider_error(calling
 
 
 def batch_server(output: Callable[[list[str]], Iterable[bytes]], others: Mapping[str, Plain] = {}) -> AnyServer:
-    """Batches that are done at once, with this for a file of results, and other responses on some paths."""
+    """A server whose batches end at once, with `output` as the result file, and with other responses on some paths."""
     ids: list[str] = []
     shape = {"object": "batch", "endpoint": "/v1/chat/completions", "input_file_id": "f", "completion_window": "24h"}
     batch = {**shape, "id": "b", "status": "completed", "created_at": 1, "output_file_id": "f"}

@@ -1,4 +1,4 @@
-"""The drill-down of a job in a folder of its own, and what its data files hold."""
+"""The drill-down of a job in a folder of its own, and the content of its data files."""
 
 import base64
 import csv
@@ -18,7 +18,7 @@ from warehouse import Warehouse
 
 
 def drill(job: Job, folder: Path) -> None:
-    """Write the drill-down alone, with every earlier sampling beside the latest ones."""
+    """Write only the drill-down, with all earlier samplings to compare with."""
     with Warehouse(job.warehouse).reader() as reader:
         site, scope = Site(folder), open_scope(job, reader)
         copy_assets(site)
@@ -44,7 +44,7 @@ def held(site: Path, name: str = "index") -> Any:
 
 
 def data(site: Path) -> dict[str, Any]:
-    """Return the content of the data files in the index: lists by name; for a task its rubric and entries' parts."""
+    """Return the content of all data files in the index, by name; of a task, its rubric and each entry's section."""
     index = held(site)
     actual = {"index": index, **{name: held(site, index[name]) for name in ("criteria", "templates")}}
     actual |= {f"scores-{each['key']}": held(site, each["scores"]) for each in index["judge_configs"]}
@@ -70,7 +70,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def tiny_job(folder: Path, task_ids: Sequence[str] = ("t1", "t2", "t3"), models: Sequence[str] = ("m1", "m2")) -> Job:
-    """A job on a small warehouse: every model has responded to every task, and one judge has judged it."""
+    """A job on a small warehouse: every model has responded to every task, and one judge has judged all responses."""
     job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
     prompts = [({"task_id": each, "position": 0}, f"Why {each}?") for each in task_ids]
     tables = admitted(task_ids, n_criteria=2) | {
@@ -83,7 +83,7 @@ def tiny_job(folder: Path, task_ids: Sequence[str] = ("t1", "t2", "t3"), models:
 
 
 def rubric(task_id: str) -> list[Row]:
-    """The criteria of a task: one that counts for a response, and one that counts against it."""
+    """The criteria of a task: one with positive and one with negative weight."""
     return [criterion(task_id, 0, 5.0), criterion(task_id, 1, -2.0)]
 
 

@@ -17,7 +17,7 @@ from warehouse import Warehouse
 pytestmark = pytest.mark.slow
 
 Cell = tuple[str, str, int, str, int]
-"""Task, entry, trial, judging, place of the criterion."""
+"""Task, entry, trial, judge configuration, position of the criterion."""
 
 
 class Stored:
@@ -34,7 +34,7 @@ class Stored:
         self.responses = {row["response_id"]: row for row in of["responses"] if row["task_id"] in self.tasks}
         self.criteria, self.turns = self._by_task(of["criteria"]), self._by_task(of["message_rows"])
         self.openings = {row["task_id"]: row["prompt"] for row in of["conversation_turns"] if row["position"] == 0}
-        # People label here: their verdicts are no judge's.
+        # People label here, so they are not judges.
         self.verdicts = dict(self._cells([row for row in of["verdicts"] if row["source"] == "judged"]))
 
     def _by_task(self, rows: list[Row]) -> dict[str, list[Row]]:
@@ -106,7 +106,7 @@ def test_every_verdict_of_every_judge_stands_beside_its_response(held: dict[str,
     }  # fmt: skip
 
     assert {cell: tuple(row[name] for name in same) for cell, row in stored.verdicts.items()} == actual
-    assert 3 == len({judge_config for *_, judge_config, _ in actual})  # two judges, one of them twice
+    assert 3 == len({judge_config for *_, judge_config, _ in actual})  # two judges, one with two configurations
     assert {"met", "unmet", "timeout", "parse_error"} <= {status for status, *_ in actual.values()}
 
 

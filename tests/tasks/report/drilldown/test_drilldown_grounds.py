@@ -1,4 +1,4 @@
-"""The grounds of a verdict: prompt and reply, other wordings, evidence of parts; and a task that is not assembled."""
+"""The basis of a verdict: prompt and reply, rewritten criteria, evidence from chunks; and a task without messages."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,8 +30,8 @@ REPLY = '{"explanation": "<script>window.attacked = 1</script>", "criteria_met":
 def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """Two tasks; a judge with the shipped template judged a long response to the first, the second has no message yet.
 
-    Another model's response is to an earlier conversation of the first task; on a third one's no reply came; a fourth
-    one responded to both conversations.
+    A second model responded to an earlier conversation of the first task; the judge did not reply on the third model's
+    response; the fourth model responded to both conversations.
     """
     folder = tmp_path_factory.mktemp("exchanges")
     job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
@@ -63,7 +63,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
         ],
     })  # fmt: skip
     cell = tables["verdicts"][0]["verdict_id"]
-    for n, text in enumerate(("no JSON", REPLY), start=1):  # the second after a reminder
+    for n, text in enumerate(("no JSON", REPLY), start=1):  # the second reply is to a reminder
         recorded(job, Entry(f"call-{n}", 1, cell, "a-run", "m", "", "{}", Reply("ok", text), True, 1e9 + n))
     drill(job, job.warehouse.parent / "site")
     return job
@@ -71,7 +71,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 @pytest.fixture
 def visit(job: Job, browser: Browser) -> Iterator[Visit]:
-    """A visit, at the end of which nothing may have been wrong."""
+    """A visit that must end without faults."""
     with visiting(browser, job.warehouse.parent / "site") as visit:
         yield visit
         assert [] == visit.faults
@@ -97,7 +97,7 @@ def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_
     ("m2", ".response .notice", "earlier version of the conversation"),
     ("m2", ".exchange .empty", "prompt is not kept"),
     ("m3", ".exchange .empty", "No reply came."), ("m3", ".exchange pre", "m3 says t1."),
-    # Of two responses in a trial the one to today's conversation is shown.
+    # If a trial has two responses, the one to the current conversation is shown.
     ("m4", ".response .body", "The newer response."), ("m4", ".explanation", "On the newer response."),
 ])  # fmt: skip
 def test_a_page_says_what_became_of_prompt_and_reply(visit: Visit, model: str, selector: str, text: str) -> None:
@@ -133,7 +133,7 @@ QUOTES = [f"“It is so.” {ATTACK}", "The table says 7."]
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """On the first task a judge searched a response in parts, another had other words; cascades judged the second."""
+    """On the first task a judge searched chunks, and another used a rewritten criterion; cascades judged the second."""
     folder = tmp_path_factory.mktemp("grounds")
     job = tiny_job(folder)
     stored, second = (response(each, "m1") | {"response_id": f"{each}/m1/1/base"} for each in ("t1", "t2"))

@@ -1,4 +1,4 @@
-"""Markdown of responses as HTML: what is Markdown is set, what is not is text, and nothing can do anything."""
+"""Markdown of responses as HTML: Markdown is rendered, all else is text, and nothing can run."""
 
 import re
 from html.parser import HTMLParser
@@ -94,7 +94,7 @@ def test_nothing_that_can_be_put_together_becomes_more_than_harmless_elements(te
 
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 def test_what_is_not_cleaned_is_as_cleaning_leaves_it(text: str) -> None:
-    link = "[a](http://x)\n\n"  # it has attributes, so that all beside it is cleaned
+    link = "[a](http://x)\n\n"  # it has attributes, so the whole text is cleaned
 
     assert (as_html(link) or "") + (as_html(text) or "") == as_html(link + text)
 
@@ -125,7 +125,7 @@ def test_a_link_opens_elsewhere_and_an_image_is_a_link_and_not_loaded() -> None:
 
 @pytest.mark.parametrize("name", LONG)
 def test_a_text_made_to_take_long_is_set_or_given_up(name: str) -> None:
-    # A quadratic pass over such a text would take minutes.
+    # Quadratic time on such a text would be minutes.
     assert len(as_html(LONG[name]) or "") <= 2_000_000
 
 
@@ -138,7 +138,7 @@ def test_what_is_nested_too_deep_or_too_long_is_left_as_text() -> None:
 
 def test_a_library_that_panics_leaves_the_text_as_it_is(monkeypatch: Patch) -> None:
     class PanicException(BaseException):
-        """The name that it has in libraries in Rust."""
+        """The exception's name in Rust libraries."""
 
     def fail(error: BaseException) -> None:
         monkeypatch.setattr(markdown.pyromark, "html", lambda *_, **__: (_ for _ in ()).throw(error))

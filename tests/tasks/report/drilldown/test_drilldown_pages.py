@@ -107,7 +107,7 @@ def test_the_response_is_set_as_markdown_or_shown_word_for_word(visit: Visit, he
 
 
 def _flips(held: Row, task: dict[str, Any], one: str, other: str) -> dict[tuple[int, str], tuple[str, str]]:
-    """Place and judging of every verdict that both sides have in their first trial, and that differs."""
+    """The differing verdicts of both sides' first trials, by criterion position and judge configuration."""
     first, second = (
         {(each["position"], each["judge_config"]): each["status"] for each in part["verdicts"] if each["trial"] == 1}
         for part in (held[f"task-{task['key']}"][key] for key in (one, other))
@@ -145,7 +145,7 @@ def test_what_failed_says_why_and_is_never_called_unmet(visit: Visit, held: Row)
 
     one, other = (entry(held, label)["key"] for label in ("dogwood-open", "birch-2"))
     visit.open(f"task.html#task={task_key('finance-04')}&a={one}&b={other}")
-    # Only the hash of the address has changed, so the page is the one that said that it is drawn.
+    # Only the hash of the address has changed, so the page is not loaded again and already counts as rendered.
     visit.page.locator("#responses article", has_text="No response: truncated.").first.wait_for()
     assert {"∅ no response"} == set(texts(visit.page.locator("#criteria td[data-label^=A] .badge")))
     assert 0 == visit.page.locator("td .flip").count()
@@ -176,7 +176,7 @@ def test_every_verdict_has_a_link(browser: Browser, world_drilldown: Path, world
         (verdict,) = [each for each in part[who["key"]]["verdicts"] if cell == tuple(each[name] for name in names)]
 
         assert [] == visit.faults
-        assert verdict["explanation"] in marked.inner_text()  # there is one
+        assert verdict["explanation"] in marked.inner_text()  # the explanation is shown
         assert 0 <= (marked.bounding_box() or {"y": -1})["y"] < PHONE[1]
         (query,) = re.findall('(?s)"(.*)"', visit.page.locator(".query pre").text_content() or "")
     criterion_id = part["task"]["criteria"][8]["criterion_id"]

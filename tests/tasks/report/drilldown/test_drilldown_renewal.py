@@ -1,4 +1,4 @@
-"""The files of the drill-down: the same data gives the same bytes, and a later build makes only what changed."""
+"""The files of the drill-down: the same data gives the same bytes, and a later build writes only changed files."""
 
 import re
 import shutil
@@ -24,13 +24,13 @@ TASKS = ("t1", "t2", "t3")
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """A job whose warehouse stays as it is."""
+    """A job whose warehouse no test changes."""
     return tiny_job(tmp_path_factory.mktemp("tiny"), TASKS)
 
 
 @pytest.fixture(scope="module")
 def built(job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its drill-down."""
+    """The job's drill-down."""
     folder = tmp_path_factory.mktemp("built") / "site"
     drill(job, folder)
     return folder
@@ -38,7 +38,7 @@ def built(job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def site(built: Path, tmp_path: Path) -> Path:
-    """A copy of it."""
+    """A copy of the drill-down."""
     return shutil.copytree(built, tmp_path / "site")
 
 
@@ -70,7 +70,7 @@ def test_a_night_of_one_model_makes_its_files_alone_and_the_next_build_deletes_o
     new = written(job, site)
     drill(job, tmp_path / "afresh")
 
-    # The sampling before the night stays, to be compared with: of the first two tasks there is one file more.
+    # The sampling before the night stays, to compare with: the first two tasks have another file.
     assert (6, 2) == (len(parts(site) - new), len(new))
     fresh = files(tmp_path / "afresh")
     assert {*fresh, *first} == files(site).keys() > fresh.keys()
@@ -132,7 +132,7 @@ def _die(site: Site, name: str, _content: bytes) -> None:
 
 
 def drill_with_another_version(document: str, site: Path) -> None:
-    """In a process of its own: what a build rests on is read once."""
+    """Build in a new process, with another version of a library: a process reads versions only once."""
     given = blocks.version
     blocks.version = lambda name: "99" if name == "pyromark" else given(name)
     drill(with_revision(Job.model_validate_json(document)), site)

@@ -1,4 +1,4 @@
-"""Judges' replies in the drill-down: whose they are, when they are read from the ledger, and when they go."""
+"""Judges' replies in the drill-down: their verdicts, when they are read from the ledger, and when they disappear."""
 
 import shutil
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ OLD_S, NEW_S = 1_000.0, 2_000.0
 
 
 def entry(cell: str, text: str, call: str = "", at_s: float = OLD_S, parameters: str = "{}") -> Entry:
-    """A reply on a verdict; by default to the call that was made for it first."""
+    """A reply on a verdict; by default of the first call that was made for the verdict."""
     return Entry(call or f"call of {cell}", 1, cell, "a-run", "m", "", parameters, Reply("ok", text), True, at_s)
 
 
@@ -50,7 +50,7 @@ def job(tmp_path: Path) -> Job:
 
 @pytest.fixture
 def site(job: Job, tmp_path: Path) -> Path:
-    """Its drill-down."""
+    """The job's drill-down."""
     drill(job, tmp_path / "site")
     return tmp_path / "site"
 
@@ -95,7 +95,7 @@ def test_a_night_reads_its_own_replies(job: Job, site: Path, monkeypatch: Patch,
     drill(job, site)
 
     assert [{each["verdict_id"] for each in rows["verdicts"]}] == looked_up
-    assert 2 == len(replies(site))  # of one sampling as of the other
+    assert 2 == len(replies(site))  # one of each sampling
     drill(job, site)
     drill(job, tmp_path / "afresh")
     assert files(tmp_path / "afresh") == files(site)
@@ -123,7 +123,7 @@ def test_an_unreadable_ledger_is_read_by_the_next_build(job: Job, site: Path, mo
     assert {} == replies(site)
 
     drill(job, site)
-    drill(job, site)  # what that build left is gone after the next
+    drill(job, site)  # the next build deletes what the previous one left
 
     assert whole == files(site)
 

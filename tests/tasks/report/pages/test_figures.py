@@ -1,4 +1,4 @@
-"""Figures in small cases that are worked out by hand; charts; and histories of samplings that are written out."""
+"""Figures in small cases computed by hand; charts; and histories of samplings."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -37,10 +37,10 @@ def test_every_figure_is_what_its_sql_gives_and_its_charts_are_valid(name: str, 
             assert path.with_suffix(".csv").read_text(encoding="utf-8") == as_csv(columns, rows), path.name
             figure = FIGURES.get(path.stem)
             assert figure is None or {column.name for column in figure.columns} <= set(columns), path.name
-            if name == "world":  # the charts of the other one are drawn in a browser
+            if name == "world":  # a browser draws the charts of the other world
                 assert rows or path.stem == "cascade_decisions", f"{path.stem} has no rows to look at"
                 for plot in figure.plots(rows) if rows and figure and figure.plots else []:
-                    altair_chart(plot.chart).to_dict()  # raises where it is no valid chart
+                    altair_chart(plot.chart).to_dict()  # raises if the chart is invalid
 
 
 @pytest.mark.slow
@@ -77,7 +77,7 @@ def test_no_chart_of_cost_shows_a_model_without_a_price_or_people(scope: Scope) 
 
 
 def one_response_each(costs: dict[str, list[float | None]], **of_verdict: Any) -> dict[str, list[Row]]:
-    """Models that responded to two tasks at these costs, all of it judged as met."""
+    """Models with responses to two tasks at these costs, all judged as met."""
     criteria = {task: criterion(task, 0, 5.0) for task in ("t0", "t1")}
     responses = [
         response(task, model, cost_usd=cost, chars_alnum=10)
@@ -181,7 +181,7 @@ def test_a_served_page_leads_only_to_pages_that_are_there(tmp_path: Path) -> Non
 
 @pytest.fixture(scope="module")
 def histories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
-    """The figure's rows by model, of one warehouse in which all of it happened."""
+    """The rows of the figure `history` by model, for a warehouse with all scenarios."""
     samplings = [replace(each, model=model) for model, of_model in SCENARIOS.items() for each in of_model]
     scope = scope_of(tmp_path_factory.mktemp("histories"), {**rows_by_table(samplings), **DRIFT})
     actual: dict[str, Rows] = defaultdict(list)
@@ -198,14 +198,14 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
     ("changed back", [("n1", None, None), ("n2", None, "template"), ("n3", None, "template")], 3),
     ("judged by both",
      [("n1", None, None), ("n2", 0.25, None), ("n2", None, "template"), ("n3", -0.25, None)], 2),
-    # A night without a complete task is neither a step nor a break.
+    # A night without a complete task is skipped, and does not end the line.
     ("a night lost", [("n1", None, None), ("n3", 0.5, None)], 1),
     ("two judges", [("n1", None, None), ("n2", 0.25, None), ("n1", None, None), ("n2", -0.25, None)], 2),
     ("taken over", [("n1", None, None), ("n2", 0.25, None), ("n3", None, "judge (before: judge)")], 2),
     ("people", [("n1", None, None), ("n2", None, None)], 2),
 ])  # fmt: skip
 def test_a_line_ends_where_something_changed(histories: Any, what: str, expected: list[Any], n_lines: int) -> None:
-    # Of each point the sampling, the step to it, and what changed before it.
+    # of each point: the sampling, the change of the score, and what changed in the setup
     assert expected == [(each["vintage"], each["change"], each["changed"]) for each in histories[what]]
     assert n_lines == len({each["line"] for each in histories[what]})
 

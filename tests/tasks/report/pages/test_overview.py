@@ -1,4 +1,4 @@
-"""The overview says what is so, of the whole warehouse, of some splits, and where judging broke or never began."""
+"""The overview is correct: for the whole warehouse, for some splits, and if judging failed or never began."""
 
 import itertools
 import json
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 def test_a_named_sampling_is_compared_with_the_one_before_it(world_job: Job, scope: Scope, night: str) -> None:
     actual = open_scope(world_job, scope.reader, night, changes(world_job, night)).rows("overview/changes")
 
-    # On the second night the judge had drifted, so what came before that is what the third one is compared with.
+    # The judge had drifted on the second night, so the third one is compared with an earlier one.
     strict = {(row["model"], row["earlier"], row["later"]) for row in actual if row["judge_config"] == "strict-judge"}
     assert {(model, NIGHTS[1], night) for model in (DROPPING, "elm-chat")} == strict
 
@@ -81,7 +81,7 @@ def narrowed(job: Job, *splits: str) -> Job:
 
 @pytest.fixture(scope="module")
 def finance(world_job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of one split of two fields."""
+    """The report of only one of two splits."""
     return write_report(narrowed(world_job, "finance"), tmp_path_factory.mktemp("finance")).index.parent
 
 
@@ -219,6 +219,6 @@ def test_where_nothing_was_decided_no_chart_is_drawn_and_the_page_says_why(tmp_p
     assert "Not drawn, because no value is known: finance" in (site / "categories.html").read_text(encoding="utf-8")
     assert 'id="leaderboard"' in page
     with visiting(browser, site) as visit:
-        for path in sorted({*site.glob("*.html")} - {site / "compare.html"}):  # it draws nothing
+        for path in sorted({*site.glob("*.html")} - {site / "compare.html"}):  # it has no chart
             visit.open(path.name)
         assert [] == visit.faults

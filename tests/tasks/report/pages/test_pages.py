@@ -1,4 +1,4 @@
-"""Every page of the report in a real browser: it opens, complains of nothing, asks nobody, and can be used."""
+"""Every page of the report in a real browser: it opens without errors or foreign requests, and can be used."""
 
 from itertools import product
 from pathlib import Path
@@ -67,7 +67,7 @@ def test_nothing_that_a_model_or_a_judge_wrote_does_anything(browser: Browser, h
     with visiting(browser, hostile_site) as visit:
         visit.open(name)
         visit.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-        # By an event: cells come and go as a table is scrolled, and one that is scrolled away cannot be pointed at.
+        # By events: a table only has the cells in view, and the mouse could not reach others.
         over = "(each) => each.dispatchEvent(new MouseEvent('mouseover', {bubbles: true}))"
         visit.value(f"document.querySelectorAll('td, .tabulator-cell').forEach({over})")
 
@@ -140,7 +140,7 @@ def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(browser:
 
         visit.page.locator("#choice summary").click()
         visit.page.locator("#choice").get_by_label("birch-2").uncheck()
-        visit.open("categories.html")  # as from another page: the choice is kept, and the link says it again
+        visit.open("categories.html")  # as from another page: the choice is kept, and is in the link again
         assert visit.page.url.endswith("categories.html?judge=mild-judge")
         assert "5 of 7 shown" == count.inner_text()
         assert [] == visit.faults

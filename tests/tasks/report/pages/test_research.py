@@ -1,4 +1,4 @@
-"""The report of another benchmark than the first one: its own labels, scores and three steps, and nothing of others."""
+"""The report of another benchmark than PRBench: its own labels, scores and ternary grading, and nothing of others."""
 
 import re
 from html import unescape
@@ -20,7 +20,7 @@ OTHERS_WORDS = re.compile(r"topic|pathway|decision type|equation 2|figure \d+ of
 
 
 def explanations(site: Path, page: str) -> dict[str, str]:
-    """Figure -> how it says that it is to be read, or that it is empty."""
+    """Figure -> its text on how to read it, or on why it is empty."""
     text = (site / f"{page}.html").read_text(encoding="utf-8")
     section = r'<section class="figure(?: none)?" id="(.*?)".*?<p class="(?:says|empty)">(.*?)</p>'
     return {name: unescape(says) for name, says in re.findall(section, text, re.DOTALL)}

@@ -1,4 +1,4 @@
-"""The ranking: who leads and who is tied, the order of models, and beside which judge the paper's scores stand."""
+"""The ranking: leading and tied models, the order of models, and the judge that the paper's scores are shown with."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from tasks.run.judge_configs import judge_target
 
 
 def row(model: str, rank: int | None, **more: Any) -> dict[str, Any]:
-    """A row of a leaderboard, of a model that intervals allow to be at its rank only."""
+    """A row of a leaderboard, for a model whose interval allows only its own rank."""
     usual = {
         "model": model, "rank": rank, "judge_config": "j", "split": "finance", "is_own_hard": False, "rank_low": rank,
         "mean_score": 1 - (rank or 0) / 10,
@@ -28,7 +28,7 @@ HARD = [row("bob", 1, split="hard"), row("cy", 1, split="mine", is_own_hard=True
     ([row("ada", 1), row("bob", 2, rank_low=1), row("cy", 3)], "ada leads on finance with 0.900 (tied with bob)."),
     ([row("ada", 1), row("bob", 2)], "ada leads on finance with 0.900 (no other model is tied)."),
     ([row("ada", 1), row("bob", 1)], "ada, bob lead on finance with 0.900 (no other model is tied)."),
-    # Hard splits and own selections are left out where there is a full split.
+    # Hard splits and own selections are left out if there is a full split.
     ([row("ada", 1), *HARD], "ada leads on finance with 0.900 (the only model)."),
     (HARD, "bob leads on hard with 0.900 (the only model)."),
 ])  # fmt: skip

@@ -1,4 +1,4 @@
-"""The folder of a report: what is written, kept, and taken away."""
+"""The folder of a report: what is written, kept, and deleted."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tables of the report: how values are written, and headings that belong to their cells."""
+"""Tables of the report: the format of values, and headings that are linked to their cells."""
 
 import re
 from datetime import UTC, datetime

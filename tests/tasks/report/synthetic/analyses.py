@@ -13,7 +13,7 @@ AREAS = ("DE", "FR", "US-CA")
 
 
 def annotation_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> list[Row]:
-    """The rows of `task_annotations`; which label it is, the places of task and annotator decide."""
+    """The rows of `task_annotations`; the labels depend on the numbers of task and annotator."""
     names = [taint.name(name) for name in ANNOTATORS]
     tasks = ((each, which, name) for each in posed_tasks for which, name in enumerate(names))
     return [row for each, which, name in tasks for row in _of_task(each, which, name, taint, revision)]
@@ -41,7 +41,7 @@ PARENTS = (-1, 0, 0, 2, 2)
 
 
 def tree_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> Rows:
-    """The rows by table of one tree with all criteria; who lies where is decided by the places of criteria."""
+    """The rows, by table, of one tree with all criteria; a criterion's leaf depends on its position."""
     criteria = [(each.task.task_id, criterion) for each in posed_tasks for criterion in each.task.criteria]
     placed = [(task_id, criterion, (1, 3, 4)[criterion.position % 3]) for task_id, criterion in criteria]
     tree = {"dataset_revision": revision, "tree_id": TREE, "field": "Finance"}
@@ -90,7 +90,7 @@ _PROBABILITY = 0.5
 
 
 def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> Rows:
-    """The rows by table; what each reviewer says is decided by the places of task and criterion."""
+    """The rows of reviews, by table; findings depend on the number of the task and the position of the criterion."""
     reviewed = [
         (each.number, criterion.position, {
             "dataset_revision": revision, "task_id": each.task.task_id, "criterion_id": criterion.criterion_id,
@@ -129,11 +129,11 @@ def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -
 
 SHEET = "a-sheet-of-verdicts"
 _OFF = -0.03
-"""By how much labels lower each score."""
+"""The change of each score by labels."""
 
 
 def label_rows(people: str, revision: str, tables: Rows) -> Rows:
-    """The rows by table that make people's verdicts labels of one sheet, which draws every second of them."""
+    """The rows, by table, that make people's verdicts labels, with a sheet that draws every second one."""
     names = ("verdicts", "responses")
     own = {name: [each for each in tables[name] if each["dataset_revision"] == revision] for name in names}
     sampled = [each for each in own["verdicts"] if each["judge"] == people][::2]
@@ -155,7 +155,7 @@ def label_rows(people: str, revision: str, tables: Rows) -> Rows:
 
 
 def debiased_rows(judged: Iterable[Row]) -> Rows:
-    """Measures as many labels would give them, in place of those that say that there are too few."""
+    """Measures with made-up values, instead of those that note that there are too few labels."""
     return {
         "measures": [
             each | {"measure": name, "value": value, "ci_low": value - off, "ci_high": value + off, "note": None}
@@ -169,7 +169,7 @@ def debiased_rows(judged: Iterable[Row]) -> Rows:
 
 
 def look_rows(board: list[dict[str, Any]]) -> Rows:
-    """The looks of the first model of a board beside the two that follow, each with its judge's columns."""
+    """The looks at comparisons of a leaderboard's first model with the next two, with the first row's judge columns."""
     first, *others = board[:3]
     judge_config = {name: first[name] for name in ("dataset_revision", "judge", "judge_config_hash", "template_hash")}
     actual = []

@@ -12,7 +12,7 @@ NIGHTS = ("2026-10-01", "2026-10-02", "2026-10-03", "2026-10-04", "2026-10-05")
 OLDER_NIGHT = "2026-09-28"
 """A night on an older revision of the data set."""
 DRIFT_NIGHT, DROP_NIGHT = NIGHTS[2], NIGHTS[4]
-"""In the one the first judge is more lenient than ever, in the other the model `DROPPING` is much worse."""
+"""In the first night the first judge is more lenient; in the second one the model `DROPPING` is much worse."""
 DROPPING = "fir-flash"
 IMPORTED_MODEL, PEOPLE = "grove-external", "lawyers"
 
@@ -22,11 +22,11 @@ class Contender:
     """A model.
 
     Attributes:
-        skill: in logits; what it means is in `is_met`.
-        style: 1 to 4, how much its responses hold beside what is asked for.
-        usd_per_mtok: price of its tokens, input and output; None where nobody knows.
-        is_nightly: whether it is sampled anew each night.
-        weak_at: a category in which it is worse than elsewhere.
+        skill: in logits; `is_met` uses it.
+        style: 1 to 4, the amount of additional content in its responses.
+        usd_per_mtok: price of its input and output tokens; None if unknown.
+        is_nightly: whether it is sampled again each night.
+        weak_at: a category in which it is worse.
         finance_bonus: how much better it is in finance.
     """
 
@@ -40,7 +40,7 @@ class Contender:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The model as a configuration has it, but for its label."""
+        """The model's settings in a configuration, without its label."""
         actual: dict[str, Any] = {"name": f"hosted_vllm/{self.label}", "api_base": "http://127.0.0.1:9/v1"}
         if self.usd_per_mtok is not None:
             given, responded = self.usd_per_mtok
@@ -66,12 +66,12 @@ CONTENDERS = (
     Contender(DROPPING, 0.2, 1, (0.1, 0.4), is_nightly=True, weak_at="Financial Accuracy"),
 )
 OUTSIDER = Contender(IMPORTED_MODEL, 0.55, 3, None)
-"""Its responses were made elsewhere and imported."""
+"""A model whose responses were made elsewhere and imported."""
 JUDGES = ("strict-judge", "mild-judge")
 LENIENCY = {"strict-judge": (0.03, 0.04), "mild-judge": (0.2, 0.02), PEOPLE: (0.06, 0.09)}
-"""How often a grader calls met what is not, and unmet what is met."""
+"""Grader -> its chances of calling an unmet criterion met, and a met one unmet."""
 DRIFTED = (0.3, 0.02)
-"""The same for the first judge in the night in which it drifts."""
+"""The chances of the first judge in the night in which it drifts."""
 
 
 def is_met(who: Contender, number: int, field: str, criterion: Criterion, trial: int, night: str) -> bool:
@@ -91,21 +91,21 @@ def difficulty(number: int, position: int | None = None) -> float:
 
 @cache
 def _chance(cell: str, spread: float) -> float:
-    """Return the random part of a cell, always the same; drawing it again would take half of the world's time."""
+    """Return the random part of a cell, always the same; without the cache this would take half of the build time."""
     return random.Random(cell).gauss(0, spread)
 
 
 def decides(judge: str, truth: bool, dice: random.Random, night: str = "") -> bool:
-    """Return a grader's decision; in the night in which the first judge drifts, it decides in another way."""
+    """Return a grader's decision; the first judge decides differently in the night in which it drifts."""
     lenient, severe = DRIFTED if (judge, night) == (JUDGES[0], DRIFT_NIGHT) else LENIENCY[judge]
     return dice.random() >= severe if truth else dice.random() < lenient
 
 
 def tokens_of(text: str) -> int:
-    """About as many tokens as a text has."""
+    """The approximate number of tokens in a text."""
     return math.ceil(len(text) / 4)
 
 
 def run_of(night: str) -> str:
-    """The id of the run that a night was."""
+    """The id of a night's run."""
     return f"{night[:10].replace('-', '')}T010000-night"

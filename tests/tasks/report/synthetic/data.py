@@ -1,4 +1,4 @@
-"""The data set of the made-up warehouse as files, and the job that is configured for it."""
+"""The data set of the made-up warehouse as files, and a job for it."""
 
 import random
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ from tests.tasks.report.synthetic.texts import MATTERS, hub_task
 
 N_TASKS = sum(matter.n_tasks for matter in MATTERS)
 _REFUSED, _REFUSED_CRITERIA = N_TASKS, 7
-"""Number of the task that has too few criteria."""
+"""Number of the task with too few criteria."""
 _JUDGE_PRICES = (1.1, 0.4)
 
 
 @dataclass(frozen=True)
 class Names:
-    """The names in a world: the label by the name in `contenders.py`, and the vintage by the night."""
+    """The names in a world: name in `contenders.py` -> label, and night -> vintage."""
 
     labels: dict[str, str]
     nights: dict[str, str]
 
 
 def write_data(folder: Path, taint: Taint, every: int = 1) -> list[PosedTask]:
-    """Write the splits with every so manieth task; the tasks in order, the one that will be refused last."""
+    """Write the splits with one task in `every`; return the tasks in order, the one that will be refused last."""
     folder.mkdir(parents=True)
     topics = {matter.topic: taint(matter.topic) for matter in MATTERS}
     matters = [matter for matter in MATTERS for _ in range(matter.n_tasks)] + [MATTERS[0]]
@@ -46,14 +46,14 @@ def write_data(folder: Path, taint: Taint, every: int = 1) -> list[PosedTask]:
 
 
 def _hardest(numbers: list[int]) -> list[int]:
-    """The half of the tasks that somebody took for hard, who was mistaken now and then."""
+    """The harder half of the tasks, with some mistakes."""
     taken = {number: difficulty(number) + random.Random(f"hard {number}").gauss(0, 0.4) for number in numbers}
     whole = [number for number in numbers if number != _REFUSED]
     return sorted(sorted(whole, key=lambda number: -taken[number])[: len(whole) // 2])
 
 
 def job_for(data: Path, warehouse: Path, names: Names) -> Job:
-    """The job of the last night; nothing listens where its models are."""
+    """The job of the last night; nothing listens at the addresses of its models."""
     models = [{**each.settings, "label": names.labels[each.label]} for each in CONTENDERS]
     judges = [
         {"name": f"hosted_vllm/{judge}", "label": names.labels[judge], "api_base": "http://127.0.0.1:9/v1",

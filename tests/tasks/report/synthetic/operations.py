@@ -1,4 +1,4 @@
-"""Operations around the made-up results: the first judge's control set, the checks, and the runs with their costs."""
+"""Operations data for the made-up results: the first judge's control set, the checks, and the runs with their costs."""
 
 import json
 import random
@@ -21,12 +21,12 @@ from tests.tasks.report.synthetic.results import BASE_RUN, CAUSES, IMPORT_RUN, R
 
 N_CONTROL = 60
 _DRIFT_SHARE, _USUAL_SHARE = 0.6, 0.03
-"""In the night of the drift so much of what was unmet is called met; else so much of all is decided otherwise."""
+"""The share of unmet verdicts that become met in the night of the drift; the share that changes in other nights."""
 _FAILED_SHARE = 0.005
 
 
 def control_rows(verdicts: Sequence[Row], conversations: dict[str, str], nights: dict[str, str]) -> Rows:
-    """A judge's control set, chosen of its verdicts, what it decided on it night by night, and the limits.
+    """The rows of a judge's control set, chosen from its verdicts, its decisions in each night, and the limits.
 
     `nights` are the labels of the nights, by day.
     """
@@ -82,7 +82,7 @@ def _limits(set_id: str, chosen: Sequence[Row], again: Sequence[Row]) -> list[Ro
 
 
 def check_rows(revision: str, tasks: Sequence[Task], refused: str, tables: Rows) -> Rows:
-    """The checks of the last night: two that failed with their keys, and the task that was refused for one of them."""
+    """The checks of the last night: two failed ones with their keys, and the task that one of them refused."""
     benchmark = load_benchmark("prbench")
     failing = {
         "criteria_per_task": [refused],
@@ -111,12 +111,12 @@ def check_rows(revision: str, tasks: Sequence[Task], refused: str, tables: Rows)
 
 
 _TABLES = {"sample": "responses", "judge": "verdicts", "drift": "control_verdicts"}
-"""Where the rows are that calls for a purpose made."""
+"""Purpose of calls -> the table of their rows."""
 _TOTALS = ("prompt_tokens", "cached_tokens", "completion_tokens")
 
 
 def run_rows(settings: Settings, nights: dict[str, str], tables: Rows, taint: Taint) -> Rows:
-    """The runs that made the rows, one that was killed and one that failed, and what their calls came to.
+    """The runs that made the rows, a killed and a failed run, and the spend of their calls.
 
     `nights` are the labels of the nights, by day.
     """
@@ -129,12 +129,12 @@ def run_rows(settings: Settings, nights: dict[str, str], tables: Rows, taint: Ta
         run_of(night): (label, "prbench nightly", "below_bar" if night == NIGHTS[-1] else "done")
         for night, label in nights.items()
     }
-    # What was imported was not called for.
+    # Imported rows had no calls.
     called = {purpose: _by("run_id", tables[table]) for purpose, table in _TABLES.items()}
     for by_run in called.values():
         by_run.pop(IMPORT_RUN, None)
     document = settings.model_dump(mode="json")
-    document["dataset"]["source"] = "data"  # the folder is another one for each call
+    document["dataset"]["source"] = "data"  # the real folder differs from build to build
     config = json.dumps(document, sort_keys=True)
     return {
         "runs": [_run(run_id, facts, config, called) for run_id, facts in runs.items()],

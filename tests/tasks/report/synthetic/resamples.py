@@ -1,4 +1,4 @@
-"""Few resamples, for warehouses where many figures are measured together."""
+"""Few resamples, for warehouses with many measured figures."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from tasks.rules.statistics.intervals import draws
 
 @contextmanager
 def few_resamples(resamples: int) -> Iterator[None]:
-    """Draw few resamples where many figures are measured together, whose time matters and last digits do not."""
+    """Draw few resamples for figures that are measured together: their time matters, their last digits do not."""
     few = partial(draws, resamples=resamples)
 
     def with_few(tables: Any, *measures: Any, sampled: Any) -> Any:

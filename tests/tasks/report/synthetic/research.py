@@ -1,7 +1,7 @@
-"""A second benchmark in a made-up warehouse: ResearchRubrics with reports of three models, beside a little PRBench.
+"""A second benchmark in a made-up warehouse: ResearchRubrics with reports of three models, and a little PRBench.
 
-Twelve tasks in three domains. Two judges decide in three steps, a person on a third of the tasks; one model is called,
-the reports of the two others were imported. Whatever a label is, `taint` may put an attack behind it.
+Twelve tasks in three domains. Two judges and, on a third of the tasks, a person grade in ternary; one model is called,
+the reports of the two others were imported. `taint` may add an attack to every label.
 """
 
 import random
@@ -27,9 +27,9 @@ from tests.tasks.report.synthetic.resamples import few_resamples
 DOMAINS = ("AI & Machine Learning", "Consumer Research", "History")
 SUBJECTS = ("heat pumps in old houses", "the trade of amber", "small language models", "a week in Tallinn")
 MODELS = {"delve-1": 0.75, "quarry-pro": 0.6, "sift-mini": 0.35}
-"""Model -> how often it meets what is asked; the first one is called, the reports of the others were imported."""
+"""Model -> share of criteria that it meets; the first one is called, the reports of the others were imported."""
 JUDGES = {"careful": 0.08, "lenient": 0.2}
-"""Judge -> how often it decides one step too high."""
+"""Judge -> share of its decisions that are one step too high."""
 PERSON = "historian"
 VALUES = {"met": 1.0, "partial": 0.5, "unmet": 0.0}
 _STEPS = tuple(VALUES)
@@ -80,7 +80,7 @@ def research_job(folder: Path, taint: Taint | None = None) -> Job:
 
 
 def _written(job: Job, tasks: list[Task]) -> Rows:
-    """The reports and what was decided on them, by table; the check that admits the tasks."""
+    """The rows of the reports, the verdicts on them, and the check that admits the tasks, by table."""
     key = {"benchmark": BENCHMARK.name, "dataset_revision": job.data.revision}
     check = row(
         "checks", suite="ingest", check_name="any", expectation="any", table_name="rubrics", n_evaluated=len(tasks),
@@ -138,7 +138,7 @@ def _decided(key: Row, report: Row, task: Task, judge_config: Row) -> Iterator[R
 
 
 def _step(model: str, criterion: Criterion, judge: str, task_id: str) -> int:
-    """Place in `_STEPS`: what a judge sees of what is so, which is the same for all judges."""
+    """The index in `_STEPS` of a judge's decision; the truth behind it is the same for all judges."""
     so = random.Random(f"{model} {task_id} {criterion.position}")
     share = MODELS[model] if (criterion.weight or 0) > 0 else 1 - MODELS[model]
     step = 0 if so.random() < share else so.choice((1, 2))

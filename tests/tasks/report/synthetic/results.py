@@ -1,4 +1,4 @@
-"""The responses of the made-up models and the verdicts of the made-up judges, as rows with real identities."""
+"""Responses of the made-up models and verdicts of the made-up judges, as rows with real ids."""
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from tests.tasks.report.synthetic.texts import Matter, explanation, response_tex
 TRIALS = (1, 2)
 BASE_RUN, IMPORT_RUN = "20260930T200000-base", "20260930T230000-import"
 LOST_TASKS = {"Finance": (4, 13), "Legal": (30, 41)}
-"""Numbers of the tasks to which something happens; all others are complete for every model."""
+"""Numbers of the tasks with failures; all others are complete for every model."""
 CAUSES = {
     "parse_error": "the reply is no JSON object: it begins with 'I think that the answer'",
     "refused": "the provider refused: content policy", "truncated": "the reply ends at the limit of 512 tokens",
@@ -28,7 +28,7 @@ CAUSES = {
 
 @dataclass(frozen=True)
 class PosedTask:
-    """A task as it is posed: its number, what it is about, and itself."""
+    """A task with its number and its subject."""
 
     number: int
     matter: Matter
@@ -60,7 +60,7 @@ class Sampling:
 def response_rows(
     sampling: Sampling, posed_tasks: Sequence[PosedTask], revision: str, taint: Taint
 ) -> Iterator[tuple[PosedTask, Row]]:
-    """The responses of a sampling, each with its task: in two trials, of the imported model in one."""
+    """The responses of a sampling, each with its task; two trials, for the imported model one."""
     is_import = sampling.who is OUTSIDER
     for each in posed_tasks:
         for trial in TRIALS[:1] if is_import else TRIALS:
@@ -100,7 +100,7 @@ def _response(sampling: Sampling, each: PosedTask, trial: int, revision: str, ta
 
 
 def _fate(who: Contender, number: int, trial: int) -> tuple[str, str | None]:
-    """Return the outcome of a call: one response was refused, one reached its limit."""
+    """Return the status and error of a response: one is refused, one is truncated."""
     lost = {(LOST_TASKS["Legal"][0], 2): "refused", (LOST_TASKS["Finance"][0], 1): "truncated"}
     status = lost.get((number, trial), "ok") if who is CONTENDERS[3] else "ok"
     return status, CAUSES.get(status)
@@ -129,7 +129,7 @@ class Grader:
 def verdict_rows(
     grader: Grader, sampling: Sampling, responded: Iterable[tuple[PosedTask, Row]], taint: Taint
 ) -> Iterator[Row]:
-    """A grader's decisions on every criterion of the responses that are there."""
+    """A grader's verdicts on every criterion of the usable responses."""
     for each, response in responded:
         if response["status"] == "ok" and not _is_missing(grader, response, each.number):
             for criterion in each.task.criteria:
@@ -137,7 +137,7 @@ def verdict_rows(
 
 
 def _is_missing(grader: Grader, response: Row, number: int) -> bool:
-    """Return whether a response was left unjudged: with two failed ones it makes one model's coverage 97 %."""
+    """Return whether a response is not judged: with two failed ones, this gives one model 97 % coverage."""
     lost = CONTENDERS[3].label, LOST_TASKS["Legal"][1], 2
     return not grader.is_import and lost == (response["model"], number, response["trial"])
 
@@ -177,7 +177,7 @@ def _verdict(
 
 
 def _failed(grader: Grader, sampling: Sampling, number: int, trial: int, position: int) -> str | None:
-    """The cause of a verdict that failed: of one response the first criteria, each for another cause."""
+    """The cause of a failed verdict, if it failed: the first criteria of one response fail, each for another cause."""
     cell = (CONTENDERS[2].label, LOST_TASKS["Finance"][1], 1)
     is_there = grader.columns["judge_trial"] == 1 and sampling.vintage == BASE_VINTAGE and not grader.is_import
     if is_there and (sampling.who.label, number, trial) == cell and position < len(CAUSES):

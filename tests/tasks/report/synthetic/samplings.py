@@ -1,4 +1,4 @@
-"""Samplings of models in the course of time, and what may change between one and the next."""
+"""Samplings of models over time, and what may change between them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,9 +12,9 @@ RUBRICS = dict.fromkeys(("t0", "t1"), [(5, "Risk")] * 2)
 
 @dataclass(frozen=True)
 class Sampling:
-    """A model that responded to both tasks at a time, and what a judge decided on the four criteria, two of each task.
+    """A model's responses to both tasks at a time, and a judge's values on the four criteria, two for each task.
 
-    `judged_s` is when it was judged, if not at once; `other` are unusual columns of the judge configuration.
+    `judged_s` is the time of judging, if different; `other` are changed columns of the verdicts.
     """
 
     vintage: str
@@ -55,13 +55,13 @@ PEOPLE = {"judge_config_hash": "imported", "template_hash": "imported"}
 
 
 def then(**other: Any) -> list[Sampling]:
-    """The second and third night, in which something is another than in the first."""
+    """The second and third night, with something changed since the first."""
     return [replace(each, **other) for each in (SECOND, THIRD)]
 
 
 SCENARIOS: dict[str, list[Sampling]] = {
     "going on": [THIRD, Sampling("base", 0, (0, 0, 0, 0)), FIRST, SECOND],
-    # The scope is of the later revision, so the earlier one is the other.
+    # The scope is of the later revision, so the first night has the other one.
     "data set": [replace(FIRST, revision="another"), SECOND, THIRD],
     "model": [FIRST, *then(configuration="second-configuration")],
     "judge": [FIRST, *then(other={"judge_config_hash": "another"})],
@@ -81,14 +81,14 @@ SCENARIOS: dict[str, list[Sampling]] = {
     "taken over": [FIRST, SECOND, replace(THIRD, judge="second")],
     "people": [FIRST, replace(SECOND, judge="people", other=PEOPLE)],
 }  # fmt: skip
-"""Model -> what happened to it."""
+"""Model -> its samplings."""
 CONTROLLED = {
     "set_id": "a-set", "task_id": "t0", "judge": "judge", "response_id": "r", "criterion_id": "c",
     "criterion_hash": "h", "verdict_id": "v",
 }  # fmt: skip
 DRIFT = {
     "control_set": [row("control_set", first_value=1.0, **CONTROLLED)],
-    # The verdict of the second night is not the first one.
+    # The verdict of the second night differs from the first verdict.
     "control_verdicts": [row("control_verdicts", judge_vintage="n2", value=0.0, status="unmet", **CONTROLLED)],
     "control_limits": [row("control_limits", set_id="a-set", night="n2", n_decided=1, n_agreeing=0, cause="bar")],
 }

@@ -1,4 +1,4 @@
-"""Scopes of made-up warehouses, and what is true of every figure, whatever it shows."""
+"""Scopes of made-up warehouses, and the rows of figures."""
 
 from pathlib import Path
 from typing import Any
@@ -18,5 +18,5 @@ def scope_of(folder: Path, rows: dict[str, list[dict[str, Any]]], vintage: str |
 
 
 def rows_of(figure: Figure, scope: Scope) -> list[dict[str, Any]]:
-    """The numbers of a figure."""
+    """The rows of a figure."""
     return scope.reader.rows(scope.query_of(figure))

@@ -17,12 +17,12 @@ class Matter:
     """A subject that several tasks ask about.
 
     Attributes:
-        question: what is asked first, with places for a client and an amount.
-        points: statements that a good response makes; they become criteria and sentences of responses.
+        question: the first prompt, with placeholders for a client and an amount.
+        points: statements of a good response; they become criteria and sentences of responses.
         figures: rows of a table, each a name and a value.
         formula: a line of a calculation.
         labels: a decision type and an economic pathway.
-        n_tasks: so many tasks are about it.
+        n_tasks: number of tasks about it.
     """
 
     field: str
@@ -39,7 +39,7 @@ class Matter:
 TEXTS = json.loads(Path(__file__).with_name("texts.json").read_text(encoding="utf-8"))
 MATTERS = tuple(Matter(**each) for each in TEXTS["matters"])
 CANARY = "canary-3d1f:never-beside-a-text"
-"""Begins the canary of every task."""
+"""The beginning of every task's canary."""
 ACCURACY = {"Finance": "Financial Accuracy", "Legal": "Legal Accuracy"}
 
 _BESIDE = {
@@ -97,13 +97,13 @@ def _rubric(
 
 
 def _weight(severity: str, dice: random.Random) -> int:
-    """A weight in the band of its class; one in a hundred and fifty lies beside it, for a check to find."""
+    """A weight in the band of its class; one in 150 is outside, for a check to find."""
     low, high = map(int, SEVERITIES[severity])
     return dice.randint(low, high) if dice.random() > 1 / 150 else _BESIDE[severity]
 
 
 def response_text(matter: Matter, met: Sequence[str], style: int, dice: random.Random) -> str:
-    """A response in Markdown that says what it meets; a higher style is longer."""
+    """A response in Markdown with the points that it meets; a higher style is longer."""
     points = [title.removeprefix(_STATES).rstrip(".") for title in met if title.startswith(_STATES)]
     sentences = [f"**{point[0].upper()}{point[1:]}.** {dice.choice(TEXTS['reasons'])}".rstrip() for point in points]
     parts = [dice.choice(TEXTS["openings"]).format(matter.subject), "## What decides it"]
@@ -121,7 +121,7 @@ def response_text(matter: Matter, met: Sequence[str], style: int, dice: random.R
 
 
 def explanation(title: str, is_met: bool, is_mistake: bool, dice: random.Random) -> str:
-    """Return a judge's explanation in a sentence or two; `title` begins with a verb, as all titles here do."""
+    """Return a judge's explanation in one or two sentences; `title` begins with a verb, like all titles here."""
     phrase = title[0].lower() + title[1:].rstrip(".").replace("tates that", "ays that", 1)
     if is_mistake:
         return dice.choice(TEXTS["made"] if is_met else TEXTS["avoided"]).format(phrase)

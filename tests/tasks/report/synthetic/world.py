@@ -1,4 +1,4 @@
-"""A made-up but meaningful warehouse: what the tests of the report read, and what its screenshots show.
+"""A made-up but meaningful warehouse, for the tests of the report and for its screenshots.
 
 Two fields with 24 tasks each, and one task that was refused; four pinned models, two that are sampled nightly, and one
 whose responses were imported; two judges and people; one night on an older revision. With `hostile` every name and text
@@ -36,13 +36,13 @@ from tests.tasks.report.synthetic.results import Grader, PosedTask, Row, Samplin
 from warehouse import Warehouse
 
 _PINNED = ""
-"""Stands for the night of what was not sampled in one."""
+"""The night of samplings that belong to none."""
 _RESAMPLES = 500
-"""Of the intervals: a twentieth of what is usual, since their last digits do not matter here and their time does."""
+"""Resamples of intervals: a twentieth of the usual number, since time matters here and last digits do not."""
 
 
 def report_world(folder: Path, hostile: bool = False) -> Job:
-    """Build the warehouse in a folder, and the job that it belongs to; each call makes the same, times apart."""
+    """Build the warehouse in a folder, and return its job; each call gives the same rows except for times."""
     taint = Taint(hostile)
     everybody = (*(each.label for each in (*CONTENDERS, OUTSIDER)), *JUDGES, PEOPLE)
     labels = {name: taint.name(name) for name in everybody}
@@ -50,7 +50,7 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     job = job_for(folder / "data", folder / "warehouse", names)
     older = job_for(folder / "older", job.warehouse, names)
     _, _, earlier = _filled(older, names, (OLDER_NIGHT,), taint, every=2)
-    # Half of the tasks hold every attack several times.
+    # Half of the tasks are enough for several copies of each attack.
     job, posed_tasks, tables = _filled(job, names, (_PINNED, *NIGHTS), taint, every=1 + hostile)
     tables |= _control(job, names, posed_tasks, tables)
     tables |= {table: rows + tables[table] for table, rows in earlier.items()}
@@ -91,7 +91,7 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
 def _filled(
     job: Job, names: Names, nights: Sequence[str], taint: Taint, every: int = 1
 ) -> tuple[Job, list[PosedTask], Rows]:
-    """Write and ingest a job's data set, with every so manieth task; the job, its tasks, and what some nights made."""
+    """Write and ingest a job's data set with one task in `every`; return the job, its tasks, and rows of nights."""
     *posed_tasks, refused = write_data(Path(job.settings.dataset.source), taint, every)
     job = with_revision(job)
     revision = job.data.revision
@@ -101,7 +101,7 @@ def _filled(
         tables["responses"] += [response for _, response in responded]
         for grader, of_responses in _graded(job, names, sampling, responded):
             tables["verdicts"] += verdict_rows(grader, sampling, of_responses, taint)
-    # The rows of the checks are there before the tasks, so that these are admitted as soon as they are ingested.
+    # The rows of the checks are written before the tasks, so that tasks are admitted as soon as they are ingested.
     tasks = [each.task for each in (*posed_tasks, refused)]
     written(job.warehouse, check_rows(revision, tasks, refused.task.task_id, tables))
     ingest(job)
@@ -123,7 +123,7 @@ def _samplings(job: Job, names: Names, nights: Sequence[str]) -> Iterator[Sampli
 def _graded(
     job: Job, names: Names, sampling: Sampling, responded: list[tuple[PosedTask, Row]]
 ) -> Iterator[tuple[Grader, list[tuple[PosedTask, Row]]]]:
-    """Yield the graders of a sampling, each with its responses: only the first judge has all of them."""
+    """Yield the graders of a sampling, each with the responses that it graded: only the first judge graded all."""
     strict, mild = map(Grader.of_judge_config, JUDGES, judge_configs(job, BENCHMARK))
     first = [each for each in responded if each[1]["trial"] == 1]
     yield strict, responded
@@ -139,7 +139,7 @@ def _graded(
 
 
 def _control(job: Job, names: Names, posed_tasks: Sequence[PosedTask], tables: Rows) -> Rows:
-    """The first judge's control set, chosen of what it decided on pinned responses, and its nights."""
+    """The first judge's control set, chosen from its verdicts on pinned responses, and its nights."""
     wanted = {"vintage": BASE_VINTAGE, **judge_configs(job, BENCHMARK)[0].columns}.items()
     own = [each for each in tables["verdicts"] if wanted <= each.items()]
     conversations = {each.task.task_id: each.task.conversation_id for each in posed_tasks}
@@ -147,7 +147,7 @@ def _control(job: Job, names: Names, posed_tasks: Sequence[PosedTask], tables: R
 
 
 def _alert(job: Job, night: str, label: str) -> None:
-    """Write down what a night had to tell, as it does."""
+    """Store the alerts of a night, as a night does."""
     of_night = job.model_copy(update={"night": label, "run_id": run_of(night)})
     judges = drifted(of_night)
     actual = [Alert("judge_drift", each.judge, each.line) for each in judges]

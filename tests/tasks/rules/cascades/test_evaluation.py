@@ -1,4 +1,4 @@
-"""Rules that say when a criterion goes to the second judge: chosen on half of the tasks, measured on the other half."""
+"""Rules for sending a criterion to the second judge: chosen on half of the tasks, measured on the other half."""
 
 import math
 from dataclasses import replace
@@ -73,7 +73,7 @@ def test_few_tasks_that_differ_do_not_pass_for_certainty() -> None:
     (cheap,) = evaluate(paired, [CandidateRule("cheap alone", When())], PRICED, 500)
 
     assert cheap.chosen_on.differing < 5
-    # Exact: 0 of 20 tasks leave up to 17 % possible.
+    # Exact interval: 0 of 20 tasks allow up to 17 %.
     assert 0 < (cheap.chosen_on.agreement.low or 0.0) < 0.9
     assert not Bound("kappa", 0.5).is_kept(cheap)
 
@@ -92,14 +92,14 @@ BOTH = CandidateRule("d or w", When(disagreement=True, weight_above=7.0))
 
 
 def with_failures(paired: PairedVerdicts, share: float) -> PairedVerdicts:
-    """The cheap judge fails on a share of the criteria, both times."""
+    """Let the cheap judge fail on a share of the criteria, both times."""
     failed = np.random.default_rng(7).random(len(paired.strong)) < share
     first = np.where(failed[:, None], np.nan, paired.facts.first)
     return replace(paired, facts=replace(paired.facts, first=first))
 
 
 def without_second(paired: PairedVerdicts, share: float) -> PairedVerdicts:
-    """The cheap judge was not asked a second time about a share of the criteria."""
+    """Remove the cheap judge's second verdict on a share of the criteria."""
     has_second = np.random.default_rng(8).random(len(paired.strong)) >= share
     first = paired.facts.first.copy()
     first[~has_second, 1] = np.nan
@@ -111,7 +111,7 @@ def evaluated(paired: PairedVerdicts, *tried: CandidateRule) -> list[Evaluation]
 
 
 def held_out(paired: PairedVerdicts) -> list[int]:
-    """The places of the criteria that figures are of."""
+    """The indices of the criteria that the held-out figures are computed from."""
     choosing = for_choosing(paired.tasks)
     return [i for i, task in enumerate(paired.task) if not choosing[task]]
 
@@ -124,7 +124,7 @@ def test_what_the_cheap_judge_failed_on_is_escalated_by_each_rule_and_counts() -
     goes = [bool(np.isnan(first[i, 0]) or weights[i] > 7) for i in here]
     assert len(here) == by_weight.n
     assert pytest.approx(1_000 * sum(goes) / len(here)) == by_weight.strong_calls
-    kept = [bool(first[i, 0] == first[i, 1]) for i in here]  # not where it failed: NaN equals nothing
+    kept = [bool(first[i, 0] == first[i, 1]) for i in here]  # NaN is equal to nothing, so failures are not kept
     assert pytest.approx(1 - sum(kept) / len(here)) == by_disagreement.share.value
 
 
@@ -165,7 +165,7 @@ def test_a_rule_with_disagreement_counts_only_criteria_with_a_second_verdict() -
     assert len(here) == both.n
     assert pytest.approx(sum(goes) / len(here)) == both.share.value
     assert (180, False) == (weight.ranking.n_responses, weight.ranking.is_small)
-    # Of 15 criteria all have a second verdict in 3.5 % of the responses.
+    # In 3.5 % of the responses all 15 criteria have a second verdict.
     assert 0 < both.ranking.n_responses < 20
     assert both.ranking.is_small
 

@@ -1,4 +1,4 @@
-"""Made-up verdicts of two judges, of which the truth is known."""
+"""Made-up verdicts of two judges with a known truth."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ CATEGORIES = np.array(["Accuracy", "Clarity", "Depth", "Style"])
 
 
 def noise(seed: int, n_tasks: int, *, n_criteria: int = 15, n_models: int = 3, errs: float = 0.12) -> PairedVerdicts:
-    """Verdicts whose errors are correlated within a task and have nothing to do with weight, category or confidence."""
+    """Verdicts with errors that are correlated within a task, but independent of weight, category and confidence."""
     generator = np.random.default_rng(seed)
     shape = (n_tasks, n_models, n_criteria)
     strong = (generator.random(shape) < 0.6).astype(np.float64)
@@ -34,7 +34,7 @@ def noise(seed: int, n_tasks: int, *, n_criteria: int = 15, n_models: int = 3, e
 
 
 class Outcome(NamedTuple):
-    """The rule that was picked, and whether the interval of its held-out agreement covers the truth."""
+    """The picked rule, whether its held-out interval covers the true agreement, and whether it keeps the bound."""
 
     rule: str
     is_covered: bool
@@ -46,9 +46,9 @@ def of_picked(
 ) -> Outcome:
     """Return the outcome of the picked rule in a world of `noise`, against the truth.
 
-    The share that a rule without disagreement escalates is what it is, whatever the errors are. What stays with the
-    cheap judge is wrong with the mean probability `errs`, or, where repetitions agree, if both are wrong: the mean
-    square of a beta distribution.
+    Without `disagreement`, the share that a rule escalates does not depend on errors. A verdict that stays with the
+    cheap judge is wrong with the mean probability `errs`; if repetitions must agree, with the probability that both are
+    wrong: the mean square of a beta distribution.
     """
     chosen = picked(evaluate(paired, tried, Costs(0.001, 0.02), resamples), bound)
     when, figures = chosen.candidate.when, chosen.held_out
@@ -62,7 +62,7 @@ def of_picked(
 
 
 def _share(when: When) -> float:
-    """The share that a rule escalates whatever the cheap judge says, in the whole world that weights are drawn from."""
+    """The expected share that a rule escalates, whatever the cheap judge decides."""
     stays = 1.0
     if when.weight_above is not None:
         stays *= min(10.0, when.weight_above) / 10

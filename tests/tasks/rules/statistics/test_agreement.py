@@ -1,6 +1,6 @@
-"""Agreement between graders, against scikit-learn and against pairs written out; effective votes of graders.
+"""Agreement between graders, against scikit-learn and against enumerated pairs; effective votes of graders.
 
-What a check predicts: figures of a table of four, against scikit-learn and plain counts.
+Predictions by a check: figures of a two-by-two table, against scikit-learn and plain counts.
 """
 
 import itertools
@@ -100,7 +100,7 @@ def test_alpha_is_one_minus_observed_by_expected_disagreement(units: list[list[i
 
 @pytest.mark.parametrize(("n_tasks", "student"), [(8, 2.3646), (30, 2.0452)])
 def test_an_interval_of_agreement_is_what_drawing_whole_tasks_gives(n_tasks: int, student: float) -> None:
-    # `student` is the 97.5 % quantile of Student's t with one degree of freedom fewer than tasks.
+    # `student` is the 97.5 % quantile of Student's t with `n_tasks - 1` degrees of freedom.
     tables = task_tables(n_tasks)
     dice = random.Random(2)
     result = sorted(float(agreement.kappa(sum(dice.choices(list(tables[:, 0]), k=n_tasks)))) for _ in range(8_000))

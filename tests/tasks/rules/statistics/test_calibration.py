@@ -1,4 +1,4 @@
-"""Calibration of probabilities: the figures of scikit-learn, and intervals that hold the truth."""
+"""Calibration of probabilities: figures against scikit-learn, and intervals that cover the truth."""
 
 import re
 

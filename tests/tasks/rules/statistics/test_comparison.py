@@ -1,4 +1,4 @@
-"""Paired differences: an interval and a test that say the same, against a t-test and against simulated power."""
+"""Paired differences: an interval and a test that are consistent, against a t-test and simulated power."""
 
 import itertools
 from statistics import fmean
@@ -121,7 +121,7 @@ def test_a_difference_of_the_smallest_detectable_size_is_found_four_times_in_fiv
 
 
 def test_adjusted_p_values_are_those_worked_by_hand_and_what_was_not_tested_does_not_count() -> None:
-    # Sorted 0.005 * 4, 0.01 * 3, 0.03 * 2, 0.04 * 1, none below the one before.
+    # Sorted: 0.005 * 4, 0.01 * 3, 0.03 * 2, 0.04 * 1; none may be below the previous one.
     expected = [pytest.approx(p) if p else p for p in (0.03, 0.06, None, 0.06, 0.02)]
     assert expected == holm([0.01, 0.04, None, 0.03, 0.005])
     assert ([None], []) == (holm([None]), holm([]))

@@ -18,7 +18,7 @@ def nights(draw: st.DrawFn) -> list[ControlNight]:
 
 
 def in_a_row(*counts: tuple[int, int], bar: float | None = None) -> list[ControlLimits]:
-    """The limits of nights with so many decided and agreeing."""
+    """The limits of successive nights, each with its numbers of decided and of agreeing verdicts."""
     return limits(ControlNight(f"2026-01-{day:02}", *each, bar) for day, each in enumerate(counts, start=1))
 
 
@@ -30,7 +30,7 @@ def test_a_judge_that_decides_otherwise_from_a_night_on_is_out_of_control_from_t
     result = in_a_row((200, 194), (200, 195), (200, 170), (200, 171), (200, 194))
 
     assert [None, None, "limit", "limit", None] == [each.cause for each in result]
-    # Nights out of control do not lower what is expected.
+    # Nights out of control do not lower the expected agreement.
     assert in_a_row((200, 194), (200, 195), (200, 194))[-1].centre == result[-1].centre
 
 

@@ -1,4 +1,4 @@
-"""Debiased means: what labels make of a judge's values, in cases that can be worked out by hand, and simulated."""
+"""Debiased means: a judge's values corrected by labels, in cases computed by hand and in simulations."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ N = 200
 
 
 def one_verdict_a_task(people: np.ndarray, judge: np.ndarray, every: int) -> tuple[KnownTasks, Labels]:
-    """Tasks of one verdict, of which every so manieth has a label."""
+    """Tasks with one verdict; one verdict in `every` has a label."""
     indices = np.arange(0, len(people), every)
     nothing, ones = np.zeros(len(people)), np.ones(len(people))
     labels = Labels(indices, ones[indices], people[indices], judge[indices], every * ones[indices])
@@ -62,7 +62,7 @@ def test_a_difference_is_that_of_the_means_where_both_have_all_tasks() -> None:
 
 
 def test_two_models_that_meet_everything_differ_by_nothing_with_an_interval_all_the_same() -> None:
-    """Every verdict met, every label says so: no task differs from another, so no part has a variance of its own."""
+    """All verdicts and labels are met: no task differs from another, so no part has any variance."""
     all_met = np.ones(N)
     known, labels = one_verdict_a_task(all_met, all_met, every=4)
     everywhere = np.arange(N)
@@ -71,7 +71,7 @@ def test_two_models_that_meet_everything_differ_by_nothing_with_an_interval_all_
         result = estimated_difference(some, some, (everywhere, everywhere))
         assert 0.0 == result.mean
         assert result.low < 0.0 < result.high
-    # With a label for every verdict nothing is left to be seen.
+    # With a label for every verdict nothing is unknown.
     whole = corrected(*one_verdict_a_task(all_met, all_met, every=1))
     nothing = replace(whole, values=all_met, spread=all_met, extra_variance=0.0)
     assert 0.0 == estimated_difference(nothing, nothing, (everywhere, everywhere)).error
@@ -87,7 +87,7 @@ def test_few_labels_that_outweigh_all_others_are_too_few() -> None:
 
 
 def test_an_interval_reaches_further_to_the_side_that_few_tasks_show() -> None:
-    """Nine tasks of ten are right; with the few others missed by chance the mean would be found too high."""
+    """Nine in ten tasks are right; a sample that misses the few others gives too high a mean."""
     share = np.random.default_rng(7).beta(9.0, 0.3, 40)
     everything = np.arange(40)
     known = KnownTasks(np.zeros(40), np.ones(40), np.zeros(40), share)

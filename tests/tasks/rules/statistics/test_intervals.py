@@ -1,4 +1,4 @@
-"""Intervals over tasks, against resampling written out task by task."""
+"""Intervals over tasks, against a plain loop that resamples task by task."""
 
 import math
 import random
@@ -17,9 +17,9 @@ SHAPE = st.tuples(st.integers(2, 12), st.integers(1, 3))
 SCORES = arrays.arrays(np.float64, SHAPE, elements=st.floats(-1, 1, allow_subnormal=False))
 GRADED = arrays.arrays(np.float64, SHAPE, elements=st.integers(-8, 20))
 SINGLE = 1e-6
-"""Resamples are worked out in single precision, so ends agree to a millionth of the spread."""
+"""Resamples are computed in single precision, so ends agree to a millionth of the spread."""
 FEW = 400
-"""Resamples enough for a law that holds for every number of them."""
+"""Few resamples, for properties that hold for any number."""
 
 
 def random_scores(n_tasks: int, n_figures: int, missing: float = 0.0) -> np.ndarray:
@@ -30,7 +30,7 @@ def random_scores(n_tasks: int, n_figures: int, missing: float = 0.0) -> np.ndar
 
 
 def by_hand(numerators: list[float], denominators: list[float], resamples: int) -> tuple[float, float]:
-    """The studentised bootstrap of a ratio of sums, one drawn task after the other."""
+    """The studentised bootstrap of a ratio of sums, one drawn task after another."""
     pairs = list(zip(numerators, denominators, strict=True))
 
     def ratio_and_error(some: list[tuple[float, float]]) -> tuple[float, float]:
@@ -96,7 +96,7 @@ def test_tasks_that_do_not_count_are_as_good_as_absent() -> None:
     scores, sampled = random_scores(60, 3), intervals.draws(60)
     scores[40:, 1] = np.nan
     among = intervals.mean_intervals(scores, sampled=sampled)[1]
-    # Resamples without any of its tasks are left out for a figure.
+    # A figure leaves out resamples without any of its tasks.
     own = np.concatenate([sampled[:, :40], np.zeros((300, 40), dtype=np.float32)])
 
     assert pytest.approx(among, abs=SINGLE) == intervals.mean_intervals(scores[:40, [1]], sampled=own)[0]
@@ -132,7 +132,7 @@ def test_students_t_has_the_degrees_of_freedom_of_the_tasks_that_differ() -> Non
 @pytest.mark.parametrize("outlier", [1.0, 100.0])
 @pytest.mark.parametrize("spread", [1e-6, 1e-3])
 def test_one_task_far_from_nearly_equal_ones_does_not_blow_an_interval_up(outlier: float, spread: float) -> None:
-    # Many resamples miss the one task and have next to no spread of their own.
+    # Many resamples miss this task and have hardly any spread.
     scores = np.random.default_rng(3).normal(0.0, spread, size=(100, 1))
     scores[0] = outlier
     ((low, high),) = intervals.mean_intervals(scores)

@@ -1,4 +1,4 @@
-"""Agreement of labels, against scikit-learn, and where there are too few tasks for an interval."""
+"""Agreement of labels, against scikit-learn, and with too few tasks for an interval."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ label_sets = st.sets(st.integers(0, len(LABELS) - 1), min_size=1, max_size=3)
 def test_measures_and_averages_are_those_of_scikit_learn(tasks: list[tuple[set[int], set[int]]]) -> None:
     named, expected = flags([each for each, _ in tasks]), flags([other for _, other in tasks])
     used = np.flatnonzero(named.any(axis=0) | expected.any(axis=0))
-    assume(len(used) > 1)  # scikit-learn takes one label alone for something else
+    assume(len(used) > 1)  # scikit-learn treats a single label as another kind of data
     result, both = by_label(label_agreement(named, expected, LABELS)), (expected[:, used], named[:, used])
 
     assert {LABELS[index] for index in used} | set(AVERAGES) == set(result)

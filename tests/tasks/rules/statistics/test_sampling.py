@@ -1,4 +1,4 @@
-"""Samples with known probabilities: what each unit's probability is, and that it is the one it is drawn with."""
+"""Samples with known probabilities: each unit's probability, and that it is drawn with this probability."""
 
 from collections import Counter
 
@@ -19,7 +19,7 @@ def test_an_allocation_gives_each_stratum_a_share_that_none_can_envy(of: dict[st
 
     assert min(n_wanted, sum(of.values())) == sum(taken.values())
     assert all(1 <= taken[name] <= of[name] for name in of)
-    # Who has fewer than another, and by more than the remainder, has nothing left to give.
+    # A stratum gives less than others (by more than the remainder) only if it has no more units.
     most = max(taken.values())
     assert all(taken[name] >= most - 1 or taken[name] == of[name] for name in of)
 
@@ -33,7 +33,7 @@ def test_a_sample_has_its_allocation_and_its_probabilities(of: dict[str, int], m
     assert sampling.even_allocation(of, len(of) + more) == Counter(each.stratum for each in sampled)
     assert sorted({each.position for each in sampled}) == [each.position for each in sampled]
     assert all(strata[each.position] == each.stratum and 0 < each.probability <= 1 for each in sampled)
-    # One over the probability, summed over a stratum's sample, is the stratum's size.
+    # The sum of one over the probability, over a stratum's sample, is the stratum's size.
     for name, size in of.items():
         assert pytest.approx(size) == sum(1 / each.probability for each in sampled if each.stratum == name)
 
@@ -122,6 +122,6 @@ def test_more_labels_are_expected_to_narrow_an_interval_and_all_of_them_leave_th
     ]
     assert sorted(widths, reverse=True) == widths
     assert pytest.approx(2 * 1.96 * 0.02, rel=0.02) == widths[-1]
-    # Labels that stand for themselves add degrees of freedom.
+    # Labels that represent only themselves add degrees of freedom.
     few = sampling.expected_width(0.0004, [0.0], [8])
     assert sampling.expected_width(0.0004, [0.0], [8], n_known=1_000) < 0.9 * few

@@ -1,4 +1,4 @@
-"""Weaknesses: task values against plain loops, what stands for what, and both halves; null and planted worlds."""
+"""Weaknesses: task values against plain loops, which node represents others, both halves; null and planted worlds."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ CRITERIA = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), WEIGHTS, VAL
 
 
 def world(lowered: dict[int, float], n_tasks: int = 120, seed: int = 3) -> weaknesses.Contrast:
-    """Three criteria a leaf and task; the chance of being handled rightly is 0.7, less what a leaf is lowered by."""
+    """Three criteria per leaf and task, handled rightly with a chance of 0.7 minus the leaf's `lowered`."""
     dice = np.random.default_rng(seed)
     tasks, leaves = (each.ravel() for each in np.meshgrid(np.arange(n_tasks), np.repeat(np.arange(4), 3)))
     chance = 0.7 - np.array([lowered.get(leaf, 0.0) for leaf in range(4)])[leaves]
@@ -74,7 +74,7 @@ def test_the_variance_by_chance_is_that_of_dealing_verdicts_out_to_the_criteria_
 
 
 def test_a_node_without_any_success_is_not_found_where_hardly_anything_succeeds() -> None:
-    # Two criteria of a hundred succeed, none of the twelve in the node: chance alone leaves it empty in four of five.
+    # Two in a hundred criteria succeed, none of the twelve in the node: that has a chance of four in five.
     n_tasks = 12
     tasks, leaves = np.repeat(np.arange(n_tasks), 10), np.tile([2, *[0] * 9], n_tasks)
     right = np.zeros(len(tasks))
@@ -85,9 +85,9 @@ def test_a_node_without_any_success_is_not_found_where_hardly_anything_succeeds(
 
 
 @pytest.mark.parametrize(("lowered", "expected"), [
-    ({1: 0.4}, [3]),  # the leaf and not the node that holds it
-    ({1: 0.3, 2: 0.3, 3: 0.3}, [1]),  # a node that is weak as a whole stands for its parts
-    ({1: -0.25, 2: -0.25, 3: -0.25}, [2]),  # weak beside the rest, which is the better node
+    ({1: 0.4}, [3]),  # the leaf, not its parent
+    ({1: 0.3, 2: 0.3, 3: 0.3}, [1]),  # a node that is weak as a whole replaces its parts
+    ({1: -0.25, 2: -0.25, 3: -0.25}, [2]),  # weak compared with the rest, the better node
     ({}, []),
 ])  # fmt: skip
 def test_the_node_that_is_weak_is_named(lowered: dict[int, float], expected: list[int]) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.benchmarks import stopping_evidence
 
 MOST = 0.05 + 3 * (0.05 * 0.95 / 1_000) ** 0.5
-"""5 %, and three standard errors of a share of 1,000 families."""
+"""5 %, plus three standard errors of a share of 1,000 families."""
 
 
 @pytest.mark.parametrize("world", stopping_evidence.WORLDS.values())

@@ -54,7 +54,7 @@ def test_only_the_last_of_two_looks_next_to_each_other_is_taken() -> None:
 def test_no_look_is_taken_at_few_tasks_and_with_very_many_looks_the_mixture_stands() -> None:
     assert FEWEST_TASKS == min(thresholds(block_ends(100, 5), 0.05))
     assert {} == thresholds(block_ends(10, 5), 0.05)
-    # Where the chance cannot be computed well enough, too.
+    # Also if the chance cannot be computed precisely enough.
     for n_tasks, block, alpha in ((400, 2, 0.05), (2_000, 20, 1e-300)):
         squares = thresholds(block_ends(n_tasks, block), alpha)
         looks = np.array(list(squares), dtype=np.float64)
@@ -86,7 +86,7 @@ def test_no_end_is_nearer_to_the_mean_than_what_unseen_tasks_may_move_it_by() ->
     values[20:, 1] = np.nan
     mean = np.nanmean(values, axis=0)
     low, high = rule.ends_at(values).T
-    # Three quarters of a perfect score in log(20) of 40 tasks, and of 20.
+    # The half width is 3/4 * log(20) / n, for 40 and for 20 tasks.
     assert pytest.approx(high - mean) == mean - low
     assert pytest.approx([0.75 * np.log(20) / 40, 0.75 * np.log(20) / 20]) == high - mean
     assert np.isnan(rule.ends_at(np.full((40, 1), np.nan))).all()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tasks.rules.text.characters import count_alphanumeric, is_blank, one_line, shows_nothing, storable, visible
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=30)
-"""Lone surrogates among it."""
+"""Texts that may contain lone surrogates."""
 
 
 @given(ANY_TEXT)
@@ -68,7 +68,7 @@ NASTY = st.text(st.one_of(
     ("\u2028\u2029\u200b\ufeff\u2060\xad", r"\u2028\u2029\u200b\ufeff\u2060\xad"),
     ("\U000e0041\U000e0100", r"\U000e0041\U000e0100"),
     ("\ud800 and \udfff", r"\ud800 and \udfff"),
-    # Families, a burning heart, a keycap, Persian and Devanagari are written with joiners.
+    # Families, a burning heart, a keycap, Persian and Devanagari need joiners.
     ("\U0001f468\u200d\U0001f469\u200d\U0001f467", "\U0001f468\u200d\U0001f469\u200d\U0001f467"),
     ("\u2764\ufe0f\u200d\U0001f525 1\ufe0f\u20e3", "\u2764\ufe0f\u200d\U0001f525 1\ufe0f\u20e3"),
     ("می\u200cخواهم क्\u200dष", "می\u200cخواهم क्\u200dष"),
@@ -100,7 +100,7 @@ def test_what_is_shown_can_be_read_back(text: str) -> None:
 
 
 def test_every_character_that_unicode_calls_a_control_of_text_is_shown() -> None:
-    # Joiners depend on what they stand between; the others of these are letters, signs and numbers.
+    # Visible depending on context: joiners. Always visible: letters, signs and numbers.
     seen = {*"\u200c\u200d\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"}
     egyptian = {chr(number) for number in range(0x13430, 0x13440)}
     controls = (chr(number) for number in range(0x110000) if unicodedata.category(chr(number)) == "Cf")

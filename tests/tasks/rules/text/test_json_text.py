@@ -1,4 +1,4 @@
-"""JSON that somebody hands in: as the standard library reads it, but no key twice."""
+"""JSON from users: read as by the standard library, but a repeated key is refused."""
 
 import json
 

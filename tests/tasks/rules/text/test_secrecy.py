@@ -1,4 +1,4 @@
-"""Names of secrets, and values that only refer to the environment."""
+"""Names of secrets, and values that only name an environment variable."""
 
 from typing import Any
 
