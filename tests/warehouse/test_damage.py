@@ -134,7 +134,7 @@ def test_rows_that_came_after_a_damaged_part_stand_before_its_restored_ones(ware
 
 
 def failed_rows(warehouse: Warehouse) -> list[Path]:
-    """Parts to damage: with a decision, and with a later failure of the same key."""
+    """The parts of a decision and of a later failure with the same key."""
     for status in ("timeout", "ok", "refused"):
         warehouse.write("responses", [response("t", status=status), response(f"{status}", status="timeout")])
     warehouse.publish()
@@ -142,7 +142,7 @@ def failed_rows(warehouse: Warehouse) -> list[Path]:
 
 
 def last_of_its_kind(warehouse: Warehouse) -> list[Path]:
-    """A merged part, which equals the last of the parts that it replaced."""
+    """A merged part whose content equals that of the last part that it replaced."""
     for outcome in ("running", "done") * 2:
         warehouse.write("runs", [row("runs", run_id="r", outcome=outcome)])
     warehouse.publish()
