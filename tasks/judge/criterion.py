@@ -14,7 +14,6 @@ from itertools import compress, groupby
 from typing import Any, Self
 
 from tasks.config.job import Job
-from tasks.console import advance
 from tasks.judge.context_fit import Chunk, ContextFit, context_fit_of
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.limiter import NotCalled
@@ -25,7 +24,7 @@ from tasks.rules.evidence import REMINDER, NoRoom, evidence_format, evidence_pro
 from tasks.rules.groups import GROUP_REMINDER, group_format, parse_only
 from tasks.rules.identity import BASE_VINTAGE, piece_hash, verdict_id
 from tasks.rules.verdict import Verdict, confidence_of, parse_verdict, reminder, reply_format
-from tasks.run.calls import Parsed, ReplySpec, call_and_parse, sum_usage
+from tasks.run.calls import Parsed, ReplySpec, call_and_parse, call_with, sum_usage
 from tasks.run.judge_configs import JudgeConfig, judge_target
 from tasks.run.missing_work import Conversation, WantedTasks
 from tasks.run.run_context import RunContext
@@ -124,12 +123,8 @@ class CriterionJudge:
 
     def call(self, reply_spec: ReplySpec[object], prompt: str, cell: str, priority: tuple[int, ...] = ()) -> Call:
         """Return the call of the judge with a prompt."""
-        judge, messages = self.judge_config.judge, [{"role": "user", "content": prompt}]
-        wants_shape = self.target.can_follow_schema if judge.structured_output is None else judge.structured_output
-        return Call(
-            self.target, messages, cell, reply_spec.shape if wants_shape else None, self.judge_config.judge_trial,
-            self.vintage, priority, judge.mode == "batch", judge.allow_live,
-        )  # fmt: skip
+        judge, trial = self.judge_config.judge, self.judge_config.judge_trial
+        return call_with(judge, self.target, reply_spec, prompt, cell, trial, self.vintage, priority)
 
     async def call_and_parse(
         self, reply_spec: ReplySpec[Parsed], prompt: str, cell: str, priority: tuple[int, ...], *, is_live: bool = False
@@ -175,9 +170,7 @@ class CriterionJudge:
         done: Callable[[JudgedCriterion], None],
     ) -> None:  # fmt: skip
         """Judge criteria of one response, and hand on each as soon as it is decided, has failed, or is not called."""
-        judged = [self.unjudged(row) for row in criteria]
-        of_response = ResponseJudge(self, self.fit, messages, criteria[0].response_text, priority, done)
-        await of_response.judge(judged)
+        await ResponseJudge(self, messages, priority, done).judge([self.unjudged(row) for row in criteria])
 
 
 _NOT_CALLED = "not called"
@@ -188,28 +181,23 @@ _WORTH_A_ROUND = 0.75
 
 @dataclass(frozen=True)
 class ResponseJudge:
-    """Judges criteria of one response, whole or by the evidence in its chunks; each finished one is given to `done`.
-
-    Without `fit` the response is always judged whole.
-    """
+    """Judges criteria of one response, whole or by the evidence in its chunks; each finished one is given to `done`."""
 
     by: CriterionJudge
-    fit: ContextFit | None
     messages: Sequence[Message]
-    text: str
     priority: tuple[int, ...]
     done: Callable[[JudgedCriterion], None]
 
     async def judge(self, criteria: Sequence[JudgedCriterion]) -> None:
         """Judge with the whole response where it fits into the judge's context, else chunk by chunk."""
         are_whole = await asyncio.to_thread(self.by.are_whole, [each.criterion for each in criteria], self.messages)
-        whole = list(compress(criteria, are_whole))
-        refused, _ = await self._each(whole, partial(self._judge_criterion, text=self.text))
-        if self.fit is not None:
+        whole, text = list(compress(criteria, are_whole)), criteria[0].criterion.response_text
+        refused, _ = await self._each(whole, partial(self._judge_criterion, text=text))
+        if (fit := self.by.fit) is not None:
             long = [each for each, is_whole in zip(criteria, are_whole, strict=True) if not is_whole]
-            await self._judge_in_chunks(long, self.fit)
+            await self._judge_in_chunks(long, text, fit)
             if refused:
-                await self._judge_in_chunks(refused, self.fit.after_refusal(self.messages, self.text))
+                await self._judge_in_chunks(refused, text, fit.after_refusal(self.messages, text))
 
     async def _judge_criterion(self, judged: JudgedCriterion, text: str) -> str | None:
         """Judge one criterion: fill the template, make the call, read the reply, and hand on the verdict to be stored.
@@ -221,7 +209,7 @@ class ResponseJudge:
         reply, verdict = await self.by.call_and_parse(
             reply_spec, prompt, judged.verdict_id, self.priority, is_live=is_live
         )
-        if reply.status == CONTEXT_LENGTH and self.fit is not None:
+        if reply.status == CONTEXT_LENGTH and self.by.fit is not None:
             judged.earlier_replies.append(reply)
             return CONTEXT_LENGTH
         if verdict is not None and reply.logprobs:
@@ -255,7 +243,7 @@ class ResponseJudge:
         refused = [each for each, ended in zip(criteria, outcomes, strict=True) if ended == CONTEXT_LENGTH]
         return refused, [each for each, ended in zip(criteria, outcomes, strict=True) if ended is None]
 
-    async def _judge_in_chunks(self, criteria: Sequence[JudgedCriterion], fit: ContextFit) -> None:
+    async def _judge_in_chunks(self, criteria: Sequence[JudgedCriterion], text: str, fit: ContextFit) -> None:
         """Decide criteria by the evidence in chunks; use smaller chunks if one is too long for the judge.
 
         Criteria of about the same length, usually all of them, share their chunks. Chunks are searched one after the
@@ -268,7 +256,7 @@ class ResponseJudge:
         for step_tokens, same_chunks in groupby(sorted(criteria, key=step), key=step):
             refused, going = list[JudgedCriterion](), list(same_chunks)
             try:
-                chunks = await asyncio.to_thread(fit.chunks_of, self.messages, self.text, step_tokens)
+                chunks = await asyncio.to_thread(fit.chunks_of, self.messages, text, step_tokens)
             except NoRoom as reason:
                 for each in going:
                     self._fail(each, str(reason))
@@ -281,7 +269,7 @@ class ResponseJudge:
             if refused:
                 for each in refused:
                     each.evidence.clear()
-                await self._judge_in_chunks(refused, fit.after_refusal(self.messages, self.text))
+                await self._judge_in_chunks(refused, text, fit.after_refusal(self.messages, text))
 
     async def _search(self, judged: JudgedCriterion, chunk: Chunk, fit: ContextFit) -> str | None:
         """Search a chunk for evidence on a criterion; return None, or the status of the failure.
@@ -381,7 +369,7 @@ class VerdictRows:
         if judged.reply is None:
             self.report.skipped += 1
             return
-        criterion, reply, is_failure = judged.criterion, judged.reply, judged.verdict is None
+        criterion, reply = judged.criterion, judged.reply
         for chunk, chunk_reply, evidence in judged.searches:
             evidence_row = {
                 **self.wanted.key, **usage_columns(chunk_reply), "response_id": criterion.response_id,
@@ -392,13 +380,11 @@ class VerdictRows:
                 "evidence": None if evidence is None else list(evidence),
                 "run_id": self.job.run_id, "created_at": datetime.now(UTC),
             }  # fmt: skip
-            self.evidence.add(evidence_row, chunk_reply, is_failure=evidence is None)
+            self.evidence.add(evidence_row, chunk_reply)
         row = verdict_columns(
             self.job, self.wanted, self.judge_config, criterion, judged.verdict_id, reply, judged.verdict
         ) | {**judged.decision, **judged.in_call, **self.own_columns}
-        self.verdicts.add(row, reply, is_failure=is_failure)
-        self.report.count(row["status"], row["cost_usd"], is_failure=is_failure)
-        advance(self.report.stage, criterion.model, succeeded=not is_failure)
+        self.verdicts.add(row, reply, criterion.model)
 
 
 @contextmanager
@@ -409,7 +395,7 @@ def writing_verdicts(
     """Write verdicts to a table while the block lasts, and their evidence before them."""
     with (
         PartWriter(context.warehouse, "evidence", context.ledger) as evidence,
-        PartWriter(context.warehouse, table_name, context.ledger, evidence) as verdicts,
+        PartWriter(context.warehouse, table_name, context.ledger, report, evidence) as verdicts,
     ):
         yield VerdictRows(job, wanted, judge_config, report, verdicts, evidence, own_columns)
 

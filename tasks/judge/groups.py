@@ -130,7 +130,8 @@ class GroupJudge:
     ) -> None:
         call, failure, is_called = await asyncio.to_thread(self._call, piece, messages), None, True
         if call is None:
-            await self._judge_alone([self._alone(row) for row in piece if row.is_missing], messages, priority, done)
+            alone = [self._alone(row) for row in piece if row.is_missing]
+            await ResponseJudge(self.by, messages, priority, done).judge(alone)
             return
         entries, further = self._state(call, piece)
         try:
@@ -150,7 +151,7 @@ class GroupJudge:
             else:
                 done(self._judged(row, position, len(piece), entry, failure, is_called=is_called))
         if alone:
-            await self._judge_alone(alone, messages, priority, done)
+            await ResponseJudge(self.by, messages, priority, done).judge(alone)
 
     def _judged(
         self, row: CriterionToJudge, position: int, n_in_call: int, entry: PieceEntry, failure: Reply | None, *,
@@ -164,12 +165,6 @@ class GroupJudge:
             if judged.reply.status in {OK, EMPTY}:
                 judged.reply = replace(judged.reply, status=PARSE_ERROR, error=one_line(str(entry.entry)))
         return judged
-
-    async def _judge_alone(
-        self, alone: Sequence[JudgedCriterion], messages: Sequence[Message], priority: tuple[int, ...], done: Done
-    ) -> None:
-        text = alone[0].criterion.response_text
-        await ResponseJudge(self.by, self.by.fit, messages, text, priority, done).judge(alone)
 
     def _alone(self, row: CriterionToJudge, *earlier: Reply) -> JudgedCriterion:
         """Return a criterion of a piece that is too long for one call as a group of its own, after earlier replies."""

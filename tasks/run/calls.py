@@ -10,12 +10,12 @@ from typing import Any, Generic, TypeVar
 
 from tasks.config.job import Job
 from tasks.config.models import Analyst
-from tasks.console import advance
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.entries import total_usd
 from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, PROVIDER_ERROR, REDIRECTED, TIMEOUT, TOO_LARGE, Reply
 from tasks.llm.request import NO_PRICES, Call, Target
+from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run.judge_configs import target_of
@@ -60,6 +60,17 @@ async def call_and_parse(gateway: Gateway, call: Call, reply_spec: ReplySpec[Par
         return reply, None
     reply, parsed = _read(second, reply_spec)
     return replace(sum_usage([first, reply], reply), paid=first.paid + second.paid), parsed
+
+
+def call_with(
+    caller: Analyst, target: Target, reply_spec: ReplySpec[object], prompt: str, cell: str, trial: int,
+    vintage: str = BASE_VINTAGE, priority: tuple[int, ...] = (),
+) -> Call:  # fmt: skip
+    """Return the call of a judge or another analyst with a prompt."""
+    wants_shape = target.can_follow_schema if caller.structured_output is None else caller.structured_output
+    messages, shape = [{"role": "user", "content": prompt}], reply_spec.shape if wants_shape else None
+    is_batched = caller.mode == "batch"
+    return Call(target, messages, cell, shape, trial, vintage, priority, is_batched, caller.allow_live)
 
 
 def _read(reply: Reply, reply_spec: ReplySpec[Parsed]) -> tuple[Reply, Parsed | None]:
@@ -184,29 +195,22 @@ async def analyse_items(
     target = target_of(analyst)
     if analyst.mode == "batch" and not context.is_held_back(analysis.stage, label):
         await submit_and_collect(job, context, target, [_call(analyst, target, item, (0,)) for item in items], report)
-    with PartWriter(context.warehouse, analysis.table, context.ledger) as writer:
+    with PartWriter(context.warehouse, analysis.table, context.ledger, report) as writer:
 
         async def one(item: Item, group_number: int) -> None:
-            try:
-                call = _call(analyst, target, item, (group_number,))
-                reply, parsed = await call_and_parse(context.gateway(analysis.stage, label), call, item.reply_spec)
-            except NotCalled:
-                report.skipped += 1
-                return
-            is_failure = parsed is None
+            call = _call(analyst, target, item, (group_number,))
+            reply, parsed = await call_and_parse(context.gateway(analysis.stage, label), call, item.reply_spec)
             row = {
                 **item.columns, **usage_columns(reply), **(parsed or {}), analysis.key: item.row_id,
-                "status": reply.status if is_failure else OK, "run_id": job.run_id, "created_at": datetime.now(UTC),
+                "status": reply.status if parsed is None else OK, "run_id": job.run_id, "created_at": datetime.now(UTC),
             }  # fmt: skip
-            writer.add(row, reply, is_failure=is_failure)
-            report.count(row["status"], row["cost_usd"], is_failure=is_failure)
-            advance(analysis.stage, label, succeeded=not is_failure)
+            writer.add(row, reply, label)
 
         async def first_alone(of_group: Sequence[Item], group_number: int) -> None:
-            await one(of_group[0], group_number)
+            await report.counted(one(of_group[0], group_number))
             async with asyncio.TaskGroup() as others:
                 for item in of_group[1:]:
-                    others.create_task(one(item, group_number))
+                    others.create_task(report.counted(one(item, group_number)))
 
         async with asyncio.TaskGroup() as groups:
             for group_number, (_, of_group) in enumerate(groupby(items, key=lambda item: item.group)):
@@ -215,10 +219,4 @@ async def analyse_items(
 
 
 def _call(analyst: Analyst, target: Target, item: Item, priority: tuple[int, ...]) -> Call:
-    wants_shape = target.can_follow_schema if analyst.structured_output is None else analyst.structured_output
-    shape = item.reply_spec.shape if wants_shape else None
-    messages = [{"role": "user", "content": item.prompt}]
-    return Call(
-        target, messages, item.row_id, shape, item.trial, priority=priority, is_batched=analyst.mode == "batch",
-        allows_live=analyst.allow_live,
-    )  # fmt: skip
+    return call_with(analyst, target, item.reply_spec, item.prompt, item.row_id, item.trial, priority=priority)

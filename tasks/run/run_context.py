@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import asdict
 from datetime import UTC
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -71,15 +70,6 @@ def callees(job: Job, kinds: Collection[str] = ANALYST_KINDS) -> Iterator[Callee
             yield Callee(kind, analyst.label, target_of(analyst), analyst.mode == "batch")
 
 
-def has_calls(job: Job, kinds: Collection[str] = CALLED_KINDS, *, retry_failed: bool = False) -> bool:
-    """Return whether a job is known to have calls to make to some kinds of models."""
-    try:
-        chosen = [each for each in callees(job, kinds) if each.kind in kinds]
-        return bool(_called(job, chosen, kinds, retry_failed=retry_failed))
-    except WarehouseError:
-        return False
-
-
 def _called(job: Job, chosen: Collection[Callee], kinds: Collection[str], *, retry_failed: bool) -> list[Callee]:
     """Return the chosen callees with calls to make; before the data set is ingested, all of them."""
     warehouse = Warehouse(job.warehouse)
@@ -114,24 +104,21 @@ def _called(job: Job, chosen: Collection[Callee], kinds: Collection[str], *, ret
 @asynccontextmanager
 async def states_written(job: Job, pool: SenderPool) -> AsyncIterator[None]:
     """Write the states of the senders to a file every few seconds, while the block runs."""
-    file, is_over = _file(job.warehouse, job.run_id), asyncio.Event()
+    file = _file(job.warehouse, job.run_id)
 
     async def write() -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
-        while not is_over.is_set():
-            content = json.dumps([asdict(state) for state in pool.states]).encode()
-            await asyncio.to_thread(write_atomically, file, content)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(is_over.wait(), 5.0)
+        while True:
+            write_atomically(file, json.dumps([asdict(state) for state in pool.states]).encode())
+            await asyncio.sleep(5.0)
 
     writing = asyncio.create_task(write())
     try:
         yield
     finally:
-        is_over.set()
-        try:
-            await writing
-        except OSError as error:
+        writing.cancel()
+        (error,) = await asyncio.gather(writing, return_exceptions=True)
+        if isinstance(error, OSError):
             notice(f"`prbench status` did not show the senders of this run: {error}")
         file.unlink(missing_ok=True)
 
@@ -294,8 +281,6 @@ async def open_run_context(
         await (await opening).close()
         raise
     try:
-        if context.senders is not None and await asyncio.to_thread(has_calls, job, kinds, retry_failed=retry_failed):
-            context.senders.start()  # while the work is planned
         async with states_written(job, context.senders) if context.senders else nullcontext():
             yield context
     finally:
@@ -320,26 +305,18 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS, *, retry_fai
     for callee in here:
         for text in (callee.target.api_base or "", *callee.target.headers.values()):
             filled_in(text)
-    keys = [(each, missing_key(each.target)) for each in here if each.kind in kinds]
-    lacking = [(each, key) for each, key in keys if key]
+    lacking = [each for each in here if each.kind in kinds and missing_key(each.target)]
     # A database that cannot be read yet does not show the missing calls; the run makes it readable, and checks again.
     with suppress(WarehouseError):
-        called = _called(job, [each for each, _ in lacking], kinds, retry_failed=retry_failed) if lacking else []
-        for callee, key in lacking:
-            if callee in called:
-                raise UsageError(f"{callee}: {key} is not set; export the key of the provider")
-    limits, problems = job.settings.limits, _unsendable(job, kinds)
+        for callee in _called(job, lacking, kinds, retry_failed=retry_failed) if lacking else ():
+            raise UsageError(f"{callee}: {missing_key(callee.target)} is not set; export the key of the provider")
+    called = (callee for callee in callees(job, kinds) if callee.kind in kinds)
+    problems = [f"{callee}: {callee.target.refused_as}" for callee in called if callee.target.refused_as]
+    limits = job.settings.limits
     if limits.max_usd is not None or limits.max_tokens is not None:
-        problems = chain(problems, unbounded(job, kinds, in_usd=limits.max_usd is not None))
-    for problem in problems:
-        raise UsageError(problem)
-
-
-def _unsendable(job: Job, kinds: Collection[str]) -> Iterator[str]:
-    """Yield the reasons why calls of a kind cannot be sent to a model, a line for each model."""
-    for callee in callees(job, kinds):
-        if callee.kind in kinds and (reason := callee.target.refused_as) is not None:
-            yield f"{callee}: {reason}"
+        problems += unbounded(job, kinds, in_usd=limits.max_usd is not None)
+    if problems:
+        raise UsageError(problems[0])
 
 
 def unbounded(job: Job, kinds: Collection[str] = CALLED_KINDS, *, in_usd: bool = True) -> Iterator[str]:
