@@ -158,11 +158,12 @@ class AdmissionRequest:
     likely_tokens: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass
 class Admission:
-    """Permission to make one call; `tokens` count against the limit per minute until its usage is known."""
+    """Permission to make one call, once it is `granted`; `tokens` count per minute until its usage is known."""
 
     request: AdmissionRequest
+    granted: "asyncio.Future[None]"
     tokens: int = 0
 
 
@@ -235,12 +236,6 @@ class TimeIsUp(NotCalled):
 
 
 @dataclass
-class _Waiting:
-    request: AdmissionRequest
-    granted: "asyncio.Future[Admission]"
-
-
-@dataclass
 class Limiter:
     """The admission of calls by concurrency, requests and tokens per minute, health of endpoints, and budget.
 
@@ -264,7 +259,7 @@ class Limiter:
     def __post_init__(self) -> None:
         now_s = time.monotonic()
         self._requests, self._tokens = TokenBucket(self.rpm, now_s), TokenBucket(self.tpm, now_s)
-        self._keys: dict[str, list[_Waiting]] = {}
+        self._keys: dict[str, list[Admission]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._clock: asyncio.TimerHandle | None = None
         self._tokens_guessed = self._tokens_used = 0
@@ -281,15 +276,16 @@ class Limiter:
             self._clock = asyncio.get_running_loop().call_later(wait_s, self._refuse_all)
         new = EndpointHealth(request.endpoint, self.concurrency, self.outage_s, time.monotonic())
         endpoint = self.endpoints.setdefault(request.endpoint, new)
-        waiting = _Waiting(request, asyncio.get_running_loop().create_future())
-        endpoint.push(request.priority, waiting)
+        admission = Admission(request, asyncio.get_running_loop().create_future())
+        endpoint.push(request.priority, admission)
         self._dispatch()
         try:
-            return await waiting.granted
+            await admission.granted
         except asyncio.CancelledError:
-            if waiting.granted.done() and not waiting.granted.cancelled() and not waiting.granted.exception():
-                self.release(waiting.granted.result(), Outcome())
+            if admission.granted.done() and not admission.granted.cancelled() and not admission.granted.exception():
+                self.release(admission, Outcome())
             raise
+        return admission
 
     def release(self, admission: Admission, outcome: Outcome) -> None:
         """Return an admission, and update limits and health from the call's outcome."""
@@ -334,7 +330,7 @@ class Limiter:
         if self.is_time_up:
             self._refuse_all()
         while (endpoint := self._next_endpoint()) is not None:
-            waiting: _Waiting = endpoint.pop()
+            waiting: Admission = endpoint.pop()
             if waiting.granted.done():
                 continue  # its caller no longer waits
             if endpoint.stopped is not None:
@@ -344,7 +340,7 @@ class Limiter:
             elif not self._grant(endpoint, waiting):
                 break
 
-    def _grant(self, endpoint: EndpointHealth, waiting: _Waiting) -> bool:
+    def _grant(self, endpoint: EndpointHealth, waiting: Admission) -> bool:
         request = waiting.request
         try:
             if not self.budget.reserve(request.most):
@@ -355,12 +351,12 @@ class Limiter:
             return True
         now_s = time.monotonic()
         ratio = self._tokens_used / self._tokens_guessed if self._tokens_guessed and self._tokens_used else 1.0
-        tokens = round(request.likely_tokens * ratio)
+        waiting.tokens = round(request.likely_tokens * ratio)
         self._requests.consume(1, now_s)
-        self._tokens.consume(tokens, now_s)
+        self._tokens.consume(waiting.tokens, now_s)
         self._keys[request.key] = []
         endpoint.in_hand += 1
-        waiting.granted.set_result(Admission(request, tokens))
+        waiting.granted.set_result(None)
         return True
 
     def _next_endpoint(self) -> EndpointHealth | None:

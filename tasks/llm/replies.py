@@ -120,7 +120,7 @@ def _kept(text: str) -> tuple[str, str | None, str | None]:
     return OK, text, None
 
 
-def from_response(response: Any) -> Reply:
+def from_response(response: Any, _: Body) -> Reply:
     """Return the reply in LiteLLM's result of the responses API, without its cost and time."""
     reason, end = None, getattr(response, "status", None)
     if end == "incomplete":
@@ -147,7 +147,7 @@ def _response_outcome(response: Any, reason: str | None) -> tuple[str, str | Non
     return _kept(text) if text else (EMPTY, None, "the reply has no text")
 
 
-def from_embedding(result: Any) -> Reply:
+def from_embedding(result: Any, _: Body) -> Reply:
     """Return the reply in LiteLLM's result with the vector of one text, without its cost and time; its text is JSON."""
     data = getattr(result, "data", None) or []
     vector = _get(data[0], "embedding") if len(data) == 1 else None
@@ -161,11 +161,8 @@ def from_embedding(result: Any) -> Reply:
 
 def from_result(api: str | None, result: Any, body: Body) -> Reply:
     """Return the reply in the result of a call by its `api`, without its cost and time."""
-    if api == RESPONSES:
-        return from_response(result)
-    if api == EMBEDDING:
-        return from_embedding(result)
-    return (from_decisions if api == DECISIONS else from_chat)(result, body)
+    by_api = {RESPONSES: from_response, EMBEDDING: from_embedding, DECISIONS: from_decisions}
+    return by_api.get(api or "", from_chat)(result, body)
 
 
 def from_decisions(result: Any, body: Body) -> Reply:
@@ -173,12 +170,8 @@ def from_decisions(result: Any, body: Body) -> Reply:
 
     The decisions are those in the received body where they stand there, else those that LiteLLM made of it.
     """
-    usage = getattr(result, "usage", None)
-    own = (
-        result.model_dump_json(include={"answers"})
-        if body.decisions is None
-        else body.decisions.decode(errors="replace")
-    )
+    usage, raw = getattr(result, "usage", None), body.decisions
+    own = result.model_dump_json(include={"answers"}) if raw is None else raw.decode(errors="replace")
     status, text, error = _kept(own)
     counts = _counts(usage if getattr(usage, "input_tokens", None) else None, "input_tokens", "output_tokens")
     return Reply(status, text, served_model=_name(getattr(result, "model", None)), error=error, **counts)

@@ -172,7 +172,7 @@ class RunContext:
         }
         """The purposes and labels whose calls may be for lost rows; without a label, of all models."""
         self.ledger = Ledger(job.warehouse / LEDGER, self.warehouse.why_lost)
-        tries = Tries(limits.attempts, limits.deadline_s, stop_at_s)
+        tries = Tries(limits.attempts, limits.deadline_s)
         self.senders: SenderPool | None = None
         """The processes that make the attempts; None if this process does."""
         calls = job.settings.calls
@@ -352,7 +352,7 @@ async def submit_and_collect(
     """
     limiter = context.limiters[report.stage]
     batching = Batching(
-        target, context.ledger, context.budget, job.run_id, stop_at_s=limiter.stop_at_s, outage_s=limiter.outage_s
+        target, context.ledger, context.budget, job.run_id, report.stage, limiter.stop_at_s, limiter.outage_s
     )
     outcome = await batching.submit_and_collect(calls, job.settings.limits.batch_wait_s)
     limiter.too_late += outcome.too_late

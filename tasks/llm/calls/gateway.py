@@ -175,14 +175,10 @@ _LIKELY_REPLY_TOKENS = 500
 
 @dataclass(frozen=True)
 class Tries:
-    """The limits of attempts for one reply: their number, and seconds over all of them (None: no limit).
-
-    No attempt begins after `stop_at_s`, a moment of wall-clock time.
-    """
+    """The limits of attempts for one reply: their number, and seconds over all of them (None: no limit)."""
 
     attempts: int = 5
     deadline_s: float | None = None
-    stop_at_s: float | None = None
 
 
 class Gateway:
@@ -228,7 +224,9 @@ class Gateway:
         """Make the remaining attempts after the earlier ones, and return their replies."""
         replies: list[Reply] = []
         started_s = time.monotonic()
-        stop_at_s, deadline_s = (math.inf if s is None else s for s in (self._tries.stop_at_s, self._tries.deadline_s))
+        stop_at_s, deadline_s = (
+            math.inf if s is None else s for s in (self._limiter.stop_at_s, self._tries.deadline_s)
+        )
         for number in range(tried + 1, self._tries.attempts + 1):
             try:
                 reply = await self._attempt(call, is_last=number == self._tries.attempts)
@@ -251,18 +249,17 @@ class Gateway:
 
     def history(self, call: Call) -> History:
         """Return the attempts of a call that the ledger holds."""
-        return self._history(call, call.key(call.own_parameters))
+        return self._history(call, call.key(call.parameters()))
 
     def _before(self, call: Call) -> tuple[Reply | None, Sequence[Entry]]:
         """Return the reply in the ledger, if there is one, and the failed attempts.
 
         A reply with the last resort counts only if it was made for this cell.
         """
-        target = call.target
-        history = self._history(call, call.key(call.parameters(target.parameters)))
+        history, last_resort = self.history(call), call.target.last_resort
         stored, failed = history.reply_for(call.cell), history.failed_for(call.cell)
-        if stored is None and target.last_resort is not None:
-            resort = self._history(call, call.key(call.parameters(target.last_resort)))
+        if stored is None and last_resort is not None:
+            resort = self._history(call, call.key(call.parameters(last_resort)))
             if resort.has_attempt_for(call.cell) and (last := resort.reply_for(call.cell)) is not None:
                 cost_usd = total_usd([*(entry.reply for entry in failed), last])
                 stored = replace(last, degraded=True, cost_usd=cost_usd, attempts=len(failed) + last.attempts)
@@ -270,14 +267,14 @@ class Gateway:
 
     async def _attempt(self, call: Call, *, is_last: bool) -> Reply:
         last_resort = call.target.last_resort if is_last and self._tries.attempts > 1 else None
-        parameters = call.parameters(call.target.parameters if last_resort is None else last_resort)
+        parameters = call.parameters(last_resort)
         key = call.key(parameters)
         likely_tokens = most_prompt_tokens(call.messages, parameters) // _BYTES_A_TOKEN + _LIKELY_REPLY_TOKENS
         most = most_of(call, parameters)
         request = AdmissionRequest(call.target.endpoint_name, key, call.priority, most, likely_tokens)
         while (reply := await self._locked_attempt(call, parameters, key, request)) is None:
             # Hold no admission while waiting, so that other calls of this run may start.
-            await self._ledger.call_locks.released(key, self._tries.stop_at_s)
+            await self._ledger.call_locks.released(key, self._limiter.stop_at_s)
             if (reply := self._history(call, key).reply_for(call.cell)) is not None:
                 break
         return replace(reply, degraded=last_resort is not None)
@@ -312,7 +309,7 @@ class Gateway:
         self._limiter.n_instead_of_batch += call.allows_live
         entry = Entry(
             key, number, call.cell, self._run_id, call.target.name, call.target.endpoint, as_text(parameters), reply,
-            reply.is_final, purpose=self._purpose, is_unpaid=reply.failure is not None and reply.failure.is_unpaid,
+            reply.is_final, purpose=self._purpose,
         )  # fmt: skip
         await self._ledger.record(entry)
         return replace(reply, paid=((key, number),))

@@ -77,7 +77,7 @@ class Calling:
         """Have calls to one model made by the batch."""
         budget = budget or Budget(None, None)
         with closing(Ledger(self.folder)) as ledger:
-            return await Batching(calls[0].target, ledger, budget, "a-run").submit_and_collect(calls, wait_s)
+            return await Batching(calls[0].target, ledger, budget, "a-run", "judge").submit_and_collect(calls, wait_s)
 
     def spend(self, reply: Reply) -> None:
         """Note that a failed row on disk rests on a reply."""

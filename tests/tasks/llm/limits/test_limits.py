@@ -207,7 +207,7 @@ async def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(tmp_path: P
     slow, broken = serve(HttpResponse("x", delay_s=3.0)), serve(replace(failed(503), delay_s=1.8))
     with closing(Ledger(tmp_path)) as ledger:
         stop_at_s = time.time() + 2.0
-        gateway = Gateway(limiter(2, stop_at_s=stop_at_s), ledger, "a-run", Tries(attempts=5, stop_at_s=stop_at_s))
+        gateway = Gateway(limiter(2, stop_at_s=stop_at_s), ledger, "a-run", Tries(attempts=5))
         kept, given_up = await asyncio.gather(gateway.complete(call_to(slow)), gateway.complete(call_to(broken)))
     assert ("x", "provider_error", 1) == (kept.text, given_up.status, given_up.attempts)
     assert (1, 1) == (len(slow.book), len(broken.book))
@@ -218,7 +218,7 @@ async def test_a_wait_for_another_process_ends_when_the_time_is_up(tmp_path: Pat
     call = call_to(serve(HttpResponse("x")))
     with closing(Ledger(tmp_path)) as ledger, closing(Ledger(tmp_path)) as theirs:
         stop_at_s = time.time() + 0.4
-        gateway = Gateway(limiter(1, stop_at_s=stop_at_s), ledger, "a-run", Tries(stop_at_s=stop_at_s))
+        gateway = Gateway(limiter(1, stop_at_s=stop_at_s), ledger, "a-run")
         with theirs.call_locks.holding(call.key(call.parameters({}))):
             assert await refused(gateway.complete(call)) >= stop_at_s
 
