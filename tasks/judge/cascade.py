@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tasks.judge.criterion import CriterionJudge, CriterionToJudge, JudgedCriterion
-from tasks.judge.groups import GroupJudge
 from tasks.rules.cascades.rules import When, reasons_to_escalate
 from tasks.rules.conversation import Message
 from tasks.run.calls import sum_usage
@@ -18,8 +17,8 @@ class CascadeJudge:
     that one of the judges has made for itself is taken from the ledger.
     """
 
-    first: Sequence[CriterionJudge | GroupJudge]
-    then: CriterionJudge | GroupJudge
+    first: Sequence[CriterionJudge]
+    then: CriterionJudge
     when: When
 
     async def judge_response(
@@ -31,9 +30,7 @@ class CascadeJudge:
         The calls of one judge follow each other, so that its provider has the conversation cached.
         """
 
-        async def judged_by(
-            judge: CriterionJudge | GroupJudge, some: Sequence[CriterionToJudge]
-        ) -> dict[str, JudgedCriterion]:
+        async def judged_by(judge: CriterionJudge, some: Sequence[CriterionToJudge]) -> dict[str, JudgedCriterion]:
             outcomes: list[JudgedCriterion] = []
             if some:
                 await judge.judge_response(some, messages, priority, outcomes.append)

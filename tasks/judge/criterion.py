@@ -14,7 +14,7 @@ from itertools import compress, groupby
 from typing import Any, Self
 
 from tasks.config.job import Job
-from tasks.judge.context_fit import Chunk, ContextFit, context_fit_of
+from tasks.judge.context_fit import Chunk, ContextFit
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import CONTEXT_LENGTH, OK, Reply
@@ -25,7 +25,7 @@ from tasks.rules.groups import GROUP_REMINDER, group_format, parse_only
 from tasks.rules.identity import BASE_VINTAGE, piece_hash, verdict_id
 from tasks.rules.verdict import Verdict, confidence_of, parse_verdict, reminder, reply_format
 from tasks.run.calls import Parsed, ReplySpec, call_and_parse, call_with, sum_usage
-from tasks.run.judge_configs import JudgeConfig, judge_target
+from tasks.run.judge_configs import JudgeConfig
 from tasks.run.missing_work import Conversation, WantedTasks
 from tasks.run.run_context import RunContext
 from tasks.run.writing import PartWriter, StageReport, usage_columns
@@ -111,15 +111,6 @@ class CriterionJudge:
     owner: JudgeConfig
     fit: ContextFit | None = None
     vintage: str = BASE_VINTAGE
-
-    @classmethod
-    async def of(
-        cls, gateway: Gateway, judge_config: JudgeConfig, owner: JudgeConfig, vintage: str = BASE_VINTAGE
-    ) -> Self:
-        """Return the judge of a configuration, with the limit of its context."""
-        target = judge_target(judge_config.judge)
-        fit = await asyncio.to_thread(context_fit_of, judge_config, target)
-        return cls(gateway, target, judge_config, owner, fit, vintage)
 
     def call(self, reply_spec: ReplySpec[object], prompt: str, cell: str, priority: tuple[int, ...] = ()) -> Call:
         """Return the call of the judge with a prompt."""

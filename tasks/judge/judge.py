@@ -7,7 +7,7 @@ import sql
 from tasks.config.job import Job
 from tasks.judge.cascade import CascadeJudge
 from tasks.judge.criterion import CriterionJudge, CriterionToJudge, VerdictRows, by_response, writing_verdicts
-from tasks.judge.groups import GroupJudge, judge_of
+from tasks.judge.groups import judge_of
 from tasks.llm.calls.gateway import Gateway
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.run import missing_work
@@ -70,18 +70,17 @@ async def judge_criteria(
     responses, go first, so that calls about one conversation follow each other. `vintage` is that of `CriterionJudge`.
     """
     judge_config, cascade = rows.judge_config, rows.judge_config.cascade
-    judge: CriterionJudge | GroupJudge | CascadeJudge
+    judge: CriterionJudge | CascadeJudge
     if cascade is None:
-        judge = judge_of(await CriterionJudge.of(gateway, judge_config, judge_config, vintage))
+        judge = await judge_of(gateway, judge_config, judge_config, vintage)
     else:
-        first = [judge_of(await CriterionJudge.of(gateway, each, judge_config, vintage)) for each in cascade.first]
-        then = judge_of(await CriterionJudge.of(gateway, cascade.then, judge_config, vintage))
+        *first, then = [await judge_of(gateway, each, judge_config, vintage) for each in (*cascade.first, cascade.then)]
         judge = CascadeJudge(first, then, cascade.when)
     await judge_each_response(judge, criteria, conversations, rows, batch_index)
 
 
 async def judge_each_response(
-    judge: CriterionJudge | GroupJudge | CascadeJudge, criteria: Sequence[CriterionToJudge],
+    judge: CriterionJudge | CascadeJudge, criteria: Sequence[CriterionToJudge],
     conversations: Mapping[str, Conversation], rows: VerdictRows, batch_index: int = 0,
 ) -> None:  # fmt: skip
     """Have a judge decide criteria, those of one response together, and write the verdicts."""
@@ -101,7 +100,7 @@ async def judge_by_provider_batches(
     others, which no batch can hold; `judge_responses` makes them if the judge allows live calls.
     """
     gateway = context.gateway("judge", judge_config.judge.label)
-    judge = judge_of(await CriterionJudge.of(gateway, judge_config, judge_config))
+    judge = await judge_of(gateway, judge_config, judge_config)
     _, missing, conversations = criteria_to_judge(job, context, judge_config, response_ids, retry_failed=retry_failed)
     is_held_back = context.is_held_back("judge", judge_config.judge.label)
     whole = [] if is_held_back else list(judge.whole_calls(missing, conversations))
