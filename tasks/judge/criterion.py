@@ -84,15 +84,6 @@ class JudgedCriterion:
     in_call: Mapping[str, int] = field(default_factory=dict)
 
 
-def verdict_reply_spec(judge_config: JudgeConfig) -> ReplySpec[Verdict]:
-    """Return what a judge's reply must look like: a verdict on a criterion."""
-    grading, judge = judge_config.grading, judge_config.judge
-    is_group = judge.piece_size is not None
-    shape = (group_format if is_group else reply_format)(judge.explanation_chars, grading)
-    read = partial(parse_only if is_group else parse_verdict, grading=grading, omits_think_tag=judge.omits_think_tag)
-    return ReplySpec(read, shape, GROUP_REMINDER if is_group else reminder(grading))
-
-
 def by_response(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:
     """Return the criteria of each response together; they are given in the order of their responses."""
     return [list(group) for _, group in groupby(criteria, key=lambda row: row.response_id)]
@@ -111,6 +102,19 @@ class CriterionJudge:
     owner: JudgeConfig
     fit: ContextFit | None = None
     vintage: str = BASE_VINTAGE
+
+    @property
+    def reply_spec(self) -> ReplySpec[Verdict]:
+        """What the judge's reply must look like: a verdict on a criterion."""
+        grading, judge = self.judge_config.grading, self.judge_config.judge
+        is_group, omits_tag = judge.piece_size is not None, judge.omits_think_tag
+        shape = (group_format if is_group else reply_format)(judge.explanation_chars, grading)
+        read = partial(parse_only if is_group else parse_verdict, grading=grading, omits_think_tag=omits_tag)
+        return ReplySpec(read, shape, GROUP_REMINDER if is_group else reminder(grading))
+
+    def verdict_id(self, row: CriterionToJudge) -> str:
+        """Return the identity of the judge's verdict on a criterion."""
+        return verdict_id_of(self.owner, row, self.vintage)
 
     def call(self, reply_spec: ReplySpec[object], prompt: str, cell: str, priority: tuple[int, ...] = ()) -> Call:
         """Return the call of the judge with a prompt."""
@@ -131,7 +135,7 @@ class CriterionJudge:
 
     def unjudged(self, row: CriterionToJudge, **in_call: int) -> JudgedCriterion:
         """Return a criterion under the identity of its verdict, before it is judged; `in_call` as in the class."""
-        return JudgedCriterion(row, verdict_id_of(self.owner, row, self.vintage), in_call=in_call)
+        return JudgedCriterion(row, self.verdict_id(row), in_call=in_call)
 
     def are_whole(self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message]) -> list[bool]:
         """Return for each criterion of a response whether the judge's prompt can hold the whole response."""
@@ -149,12 +153,11 @@ class CriterionJudge:
         self, criteria: Sequence[CriterionToJudge], conversations: Mapping[str, Conversation]
     ) -> Iterator[tuple[Call | None, int]]:
         """Yield the calls for the criteria that one prompt with the whole response decides; each with their number."""
-        reply_spec = verdict_reply_spec(self.judge_config)
         for of_response in by_response(criteria):
             messages = conversations[of_response[0].task_id].messages
             for each in compress(of_response, self.are_whole(of_response, messages)):
                 prompt = self.prompt(messages, each.response_text, each)
-                yield self.call(reply_spec, prompt, verdict_id_of(self.owner, each, self.vintage)), 1
+                yield self.call(self.reply_spec, prompt, self.verdict_id(each)), 1
 
     async def judge_response(
         self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...],
@@ -195,10 +198,9 @@ class ResponseJudge:
 
         `text` is the response, or the evidence in its chunks. Return `CONTEXT_LENGTH` if it is too long for the judge.
         """
-        prompt = self.by.prompt(self.messages, text, judged.criterion)
-        reply_spec, is_live = verdict_reply_spec(self.by.judge_config), bool(judged.evidence)
+        prompt, is_live = self.by.prompt(self.messages, text, judged.criterion), bool(judged.evidence)
         reply, verdict = await self.by.call_and_parse(
-            reply_spec, prompt, judged.verdict_id, self.priority, is_live=is_live
+            self.by.reply_spec, prompt, judged.verdict_id, self.priority, is_live=is_live
         )
         if reply.status == CONTEXT_LENGTH and self.by.fit is not None:
             judged.earlier_replies.append(reply)

@@ -11,15 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from tasks.judge.context_fit import context_fit_of
-from tasks.judge.criterion import (
-    CriterionJudge,
-    CriterionToJudge,
-    JudgedCriterion,
-    ResponseJudge,
-    by_response,
-    verdict_id_of,
-    verdict_reply_spec,
-)
+from tasks.judge.criterion import CriterionJudge, CriterionToJudge, JudgedCriterion, ResponseJudge, by_response
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.entries import Entry, History
 from tasks.llm.limiter import NotCalled
@@ -86,7 +78,7 @@ class GroupJudge(CriterionJudge):
     def _call(self, piece: Sequence[CriterionToJudge], messages: Sequence[Message]) -> Call | None:
         """Return the call for a piece; None if it does not fit into the judge's context."""
         config, texts, response = self.judge_config, [row.criterion_text for row in piece], piece[0].response_text
-        cell, target = verdict_id_of(self.owner, piece[0], self.vintage), self.target
+        cell, target = self.verdict_id(piece[0]), self.target
         if config.judge.is_decision_model:
             text, questions = decision_input(config.template, messages, response, texts)
             content, wanted = [{"role": "user", "content": text}], groups.questions_on(questions, config.grading)
@@ -96,7 +88,7 @@ class GroupJudge(CriterionJudge):
             return None
         if most_tokens := target.parameters.get("max_tokens"):
             target = replace(target, parameters={**target.parameters, "max_tokens": most_tokens * len(piece)})
-        return replace(self.call(verdict_reply_spec(config), prompt, cell), target=target)
+        return replace(self.call(self.reply_spec, prompt, cell), target=target)
 
     def _state(self, call: Call, piece: Sequence[CriterionToJudge]) -> tuple[list[PieceEntry], Call | None]:
         """Return what a call has given so far, and its next attempt; None if it is decided or had enough attempts."""

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 from tasks.llm.environment import redacted, safe
-from tasks.llm.request import DECISIONS, EMBEDDING, NO_PRICES, RESPONSES, Prices
+from tasks.llm.request import DECISIONS, EMBEDDING, NO_PRICES, RESPONSES, Prices, cost_usd
 from tasks.llm.transport import Body, Redirected, ReplyTooLarge, is_count
 from tasks.rules.errors import PipelineError, causes_of
 from tasks.rules.text.characters import one_line, storable
@@ -60,6 +60,11 @@ class Reply:
     logprobs: Logprobs | None = None
     failure: "Failure | None" = field(default=None, compare=False)
 
+    def priced(self, prices: Prices) -> "Reply":
+        """Return the reply with its cost by these prices."""
+        cost = cost_usd(prices, self.prompt_tokens, self.cached_tokens, self.completion_tokens)
+        return replace(self, prices=prices, cost_usd=cost)
+
     @property
     def may_pass(self) -> bool:
         """True if the same request may succeed later."""
@@ -68,7 +73,7 @@ class Reply:
     @property
     def is_final(self) -> bool:
         """True if no further attempt is needed; False if the failure is temporary or stops the model."""
-        return not self.may_pass and not (self.failure and self.failure.is_fatal)
+        return not self.may_pass and not (self.failure and self.failure.kind is Kind.FATAL)
 
 
 def from_chat(completion: Any, body: Body) -> Reply:
@@ -243,11 +248,6 @@ class Failure:
     def passes(self) -> bool:
         """True if the same request may succeed later."""
         return self.kind in {Kind.DOWN, Kind.BUSY, Kind.LOST}
-
-    @property
-    def is_fatal(self) -> bool:
-        """True if every other request to this model will fail too."""
-        return self.kind is Kind.FATAL
 
 
 _CONTEXT_LENGTH = re.compile(

@@ -106,17 +106,17 @@ class _Matrix:
         of = {**self._wanted.key, "vintages": self._vintages, **given}
         return self._reader.rows(sql.read(f"queries/run/{query}"), of)
 
-    def _counting_models(self) -> dict[str, tuple[str, tuple[str, ...]]]:
+    def _counting_models(self) -> dict[str, tuple[str, set[str]]]:
         """Return by model label the vintage of its responses that count, and their configuration hashes."""
         job, hashes = self._job, model_hashes(self._job)
-        models = {each.label: (job.vintage_of(each), (hashes[each.label], IMPORTED)) for each in job.settings.models}
+        models = {each.label: (job.vintage_of(each), {hashes[each.label], IMPORTED}) for each in job.settings.models}
         if not self._only_stored:
-            others = dict.fromkeys(imported_models(job, self._wanted, self._reader), (job.vintage, (IMPORTED,)))
+            others = dict.fromkeys(imported_models(job, self._wanted, self._reader), (job.vintage, {IMPORTED}))
             return others | models
         stored = sorted(self._rows("stored_models"), key=lambda row: self._vintages.index(row["vintage"]))
         for row in stored:
             if job.named_models is None or row["model"] in job.named_models:
-                models.setdefault(row["model"], (row["vintage"], (row["model_config_hash"],)))
+                models.setdefault(row["model"], (row["vintage"], {row["model_config_hash"]}))
         return models
 
     def _stored(self, judge_config: _Row | None, task_ids: Iterable[str]) -> list[dict[str, Any]]:

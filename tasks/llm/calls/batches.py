@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tasks.console import notice
 from tasks.llm.calls.batch_api import BatchApi, BatchResult, BatchState, NotNow
@@ -18,7 +18,7 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Budget, BudgetSpent, Outcome, Reservations
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.replies import Reply, failure_of, failure_of_status, from_chat
-from tasks.llm.request import NOTHING, Call, Target, cost_usd, most_of, prices_of
+from tasks.llm.request import NOTHING, Call, Target, most_of, prices_of
 from tasks.llm.transport import whole
 from tasks.rules.errors import PipelineError
 
@@ -315,6 +315,4 @@ def _read(target: Target, result: BatchResult) -> Reply:
         reply = from_chat(litellm().ModelResponse(**content), body)
     except Exception as error:  # noqa: BLE001 - a body that is not a completion becomes a failure with the cause
         return failure_of(error).reply
-    prices = prices_of(target, of_batch=True)
-    cost = cost_usd(prices, reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens)
-    return replace(reply, prices=prices, cost_usd=cost)
+    return reply.priced(prices_of(target, of_batch=True))

@@ -21,17 +21,7 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import AdmissionRequest, Limiter, NotCalled, Outcome
 from tasks.llm.litellm_setup import litellm, make_known, spare_work
 from tasks.llm.replies import Kind, Reply, failure_of, from_result, logprobs_in
-from tasks.llm.request import (
-    DECISIONS,
-    EMBEDDING,
-    RESPONSES,
-    Call,
-    Target,
-    cost_usd,
-    most_of,
-    most_prompt_tokens,
-    prices_of,
-)
+from tasks.llm.request import DECISIONS, EMBEDDING, RESPONSES, Call, Target, most_of, most_prompt_tokens, prices_of
 from tasks.llm.transport import watched
 from tasks.rules.errors import PipelineError
 
@@ -101,12 +91,11 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
                 failure = replace(failure, error=f"{failure.error}; check the key: {key_state(target)}")
             cause = failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
             return replace(failure.reply, latency_s=time.monotonic() - started_s, error=cause)
-    reply = from_result(parameters.get("api"), completion, exchange.body)
-    cost = cost_usd(prices, reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens)
-    if cost is not None and is_priced_by_litellm:  # LiteLLM knows tiers and fees
-        stated = (getattr(completion, "_hidden_params", None) or {}).get("response_cost")
-        cost = cost if stated is None else float(stated)
-    return replace(reply, cost_usd=cost, prices=prices, latency_s=time.monotonic() - started_s)
+    reply = from_result(parameters.get("api"), completion, exchange.body).priced(prices)
+    stated = (getattr(completion, "_hidden_params", None) or {}).get("response_cost")
+    if reply.cost_usd is not None and is_priced_by_litellm and stated is not None:  # LiteLLM knows tiers and fees
+        reply = replace(reply, cost_usd=float(stated))
+    return replace(reply, latency_s=time.monotonic() - started_s)
 
 
 async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mapping[str, Any]) -> Any:
@@ -367,4 +356,4 @@ def _probed(reply: Reply) -> Probed:
     # check.
     if failure.kind in {Kind.BAD_REQUEST, Kind.DECLINED} and "UnsupportedParams" not in failure.error:
         return True, f"accepts the key, but not a call of 1 token: {reply.error}"
-    return False, f"{'every call would fail' if failure.is_fatal else 'does not respond'}: {reply.error}"
+    return False, f"{'every call would fail' if failure.kind is Kind.FATAL else 'does not respond'}: {reply.error}"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tasks.config.models import Judge
-from tasks.judge.criterion import CriterionJudge, verdict_reply_spec
+from tasks.judge.criterion import CriterionJudge
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
@@ -124,7 +124,7 @@ def decided(calling: Calling, server: FaultServer, **given: Any) -> tuple[Reply,
 
     def work(gateway: Gateway, _: Ledger) -> Awaitable[tuple[Reply, Any]]:
         judge = CriterionJudge(gateway, target, judge_config, judge_config)
-        return judge.call_and_parse(verdict_reply_spec(judge_config), "Is it met?", "a-cell", (0,))
+        return judge.call_and_parse(judge.reply_spec, "Is it met?", "a-cell", (0,))
 
     return calling.inside(work)
 
