@@ -77,8 +77,6 @@ _SMALL_BYTES = 16_000_000
 """Size up to which several tables are loaded in one transaction and texts are stored without FSST, whose symbols would
 take longer to learn than everything else to write.
 """
-_LARGE_BYTES = 200_000_000
-"""Size of the parts from which loading may use all the memory: ten million verdicts do not fit into less."""
 _LARGE_ROWS = 100_000
 """Number of rows from which a model is committed before the next one is computed."""
 
@@ -97,7 +95,7 @@ def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_
         if n_bytes <= _SMALL_BYTES:
             connection.execute("set disabled_compression_methods = 'fsst'")
         # Few transactions: a statement that commits by itself costs more than the work it does.
-        connection.execute(f"set memory_limit = {quoted(memory(n_bytes, to_load=n_bytes < _LARGE_BYTES))}")
+        connection.execute(f"set memory_limit = {quoted(memory(n_bytes))}")
         connection.execute("begin")
         loaded = _load_parts(connection, standing, missing)
         # Merged parts are recorded by their own names.
@@ -106,7 +104,6 @@ def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_
         given = [[table for table, _ in names], [part for _, part in names]]
         connection.execute(f"create or replace table {PARTS} as {held}", given)
         connection.execute("commit")
-        connection.execute(f"set memory_limit = {quoted(memory(n_bytes))}")
         # Rows are committed first: an index on uncommitted rows takes twice as long to build.
         for table in (TABLES[name] for name in loaded):
             (n_rows,) = connection.execute(f"select count(*) from {table.name}").fetchone() or (0,)

@@ -68,19 +68,17 @@ def read_manifest(folder: Path) -> Manifest:
     Raises:
         DamagedManifest: it is damaged, or names a file outside of the table's folder.
     """
-    why: object = None
     try:
         manifest = Manifest(**read_sealed(folder / MANIFEST))
         # Named files are read, and deleted after they are replaced.
-        if not all(map(_IN_FOLDER.fullmatch, [*manifest.merged, *manifest.retired])):
-            why = "it names a file that is not a part in this folder"
+        if all(map(_IN_FOLDER.fullmatch, [*manifest.merged, *manifest.retired])):
+            return manifest
+        why = "it names a file that is not a part in this folder"
     except FileNotFoundError:
         return Manifest()
     except (Unsound, TypeError) as error:
-        why = error
-    if why is not None:
-        raise DamagedManifest(f"{folder / MANIFEST}: is damaged ({why}); `prbench aggregate` rebuilds it")
-    return manifest
+        why = str(error)
+    raise DamagedManifest(f"{folder / MANIFEST}: is damaged ({why}); `prbench aggregate` rebuilds it")
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

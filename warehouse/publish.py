@@ -26,7 +26,7 @@ from warehouse.files import Unsound, is_database_whole, is_whole, note, sync
 from warehouse.listing import FILE, LIST, Listing, Loss, Names, read_list, version_in, write_list
 from warehouse.owner import refuse_if_lost
 from warehouse.parts import MANIFEST, Manifest, PartStore, Standing, names_in, read_manifest, write_manifest
-from warehouse.reader import PARTS, Reader, is_damaged, stamp, what_is_published
+from warehouse.reader import Reader, is_damaged, parts_of, published_parts, stamp
 from warehouse.rows import REMOVALS, decided, engine, quoted, standing_rows, view_parts
 from warehouse.tables import TABLES, StoredTable
 
@@ -79,7 +79,7 @@ def _listed_by(database: Path) -> Listing | None:
     """Return the parts of a database; None if it does not name them."""
     try:
         with Reader(database) as reader:
-            return Listing(frozenset((row["table_name"], row["part"]) for row in reader.rows(f"from {PARTS}")), {})
+            return Listing(frozenset(parts_of(reader)), {})
     except (duckdb.Error, OSError, WarehouseError):
         return None
 
@@ -237,8 +237,8 @@ def _publish(
         standing = store.all_standing()
         gone, everything = gone_from(standing, listing), names_in(standing)
         # Changed contracts or models, or lost parts, require a build from the parts alone.
-        published = None if must_rebuild or gone else what_is_published(database)
-        is_current = published is not None and published.parts == everything
+        published = None if must_rebuild or gone else published_parts(database)
+        is_current = published == everything
         if (is_current and not must_verify) or not set_aside_damaged(store, standing, listing):
             break
     if is_current:
@@ -247,13 +247,14 @@ def _publish(
             write_list(store.root, Listing(frozenset(everything), listing.rows))
         return False
     is_copy, missing = False, everything
-    if published and published.parts < everything:
+    if published and published < everything:
         # Adding the missing parts gives the same rows as a build from all parts if no new part precedes a published
-        # one of its table, and no removal or retraction changes. While an import is retracted, a new response may
+        # one of its table, and no removal or retraction changes. Where an import was retracted, a new response may
         # replace one of it, which changes the verdicts that count.
-        new = everything - published.parts
+        new = everything - published
         tables = {table for table, _ in new}
-        turns = tables & {"retractions", REMOVALS, *(["responses"] if published.has_retractions else [])}
+        has_retractions = any(table == "retractions" for table, _ in published)
+        turns = tables & {"retractions", REMOVALS, *(["responses"] if has_retractions else [])}
         are_new = ([(table, part.name) in new for part in standing[table]] for table in tables)
         is_copy = not turns and all(each == sorted(each) for each in are_new)
         missing = new if is_copy else everything

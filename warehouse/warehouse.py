@@ -13,12 +13,12 @@ from urllib.parse import unquote
 from warehouse.compaction import GRACE_S, LARGE_ROWS, Compaction, clean, compact
 from warehouse.errors import WarehouseOutdated
 from warehouse.files import Unsound, has_damage, note
-from warehouse.listing import FILE, Listing, Loss, Names, begin, read_list, refuse_other_version, write_list
+from warehouse.listing import FILE, Listing, Loss, begin, read_list, refuse_other_version, write_list
 from warehouse.locks import file_lock, is_held, life_sign, processes_at_work
 from warehouse.owner import Owner, Tell, only_machine, why_lost
 from warehouse.parts import PartStore, names_in
 from warehouse.publish import damage_of, listing_of, publish
-from warehouse.reader import DATABASE, Reader, is_damaged, stamp, stamp_of, what_is_published
+from warehouse.reader import DATABASE, Reader, is_damaged, published_parts, stamp, stamp_of
 
 _REST = 20
 """Periodic publishing takes at most one part in this many of the running time."""
@@ -55,7 +55,6 @@ class Warehouse:
         self.store, self.database = PartStore(self.root), self.root / DATABASE
         self._living = self.root / "living"
         self._published_at_s, self._publishing_took_s = time.monotonic(), 0.0
-        self._is_begun = False
 
     def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> str | None:
         """Write rows as one immutable part (see `PartStore.write`); they are read after the next `publish`.
@@ -64,12 +63,9 @@ class Warehouse:
             WarehouseBusy: another machine writes this warehouse.
             WarehouseError: a row does not fit, the disk refuses, or other code wrote this warehouse.
         """
-        if not self._is_begun:
-            refuse_other_version(self.root)
+        refuse_other_version(self.root)
         with self.only_machine():
-            if not self._is_begun:
-                begin(self.root)
-                self._is_begun = True
+            begin(self.root)
             return self.store.write(table_name, rows)
 
     def publish(self) -> bool:
@@ -158,11 +154,8 @@ class Warehouse:
 
         The version that built it is included.
         """
-        return [stamp(), *sorted(f"{table}/{part}" for table, part in self._held() if table not in but)]
-
-    def _held(self) -> Names:
-        published = what_is_published(self.database)
-        return published.parts if published else set()
+        held = published_parts(self.database) or ()
+        return [stamp(), *sorted(f"{table}/{part}" for table, part in held if table not in but)]
 
     def n_parts(self) -> int:
         """Return the number of parts in all tables: many parts make rebuilding and direct reading slow."""
@@ -170,7 +163,7 @@ class Warehouse:
 
     def n_unpublished(self) -> int:
         """Return the number of parts that the next publishing takes in: all if it must rebuild."""
-        there, held = names_in(self.store.all_standing()), self._held()
+        there, held = names_in(self.store.all_standing()), published_parts(self.database) or set()
         return len(there if held - there else there - held)
 
     def compact(self, *, large_rows: int = LARGE_ROWS, grace_s: float = GRACE_S) -> Compaction:
