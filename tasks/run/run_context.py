@@ -15,7 +15,7 @@ from urllib.parse import quote
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm.calls.batches import Batching
-from tasks.llm.calls.gateway import Gateway, Tries, send
+from tasks.llm.calls.gateway import Gateway, send
 from tasks.llm.embedded import weights_path
 from tasks.llm.environment import filled_in, missing_key
 from tasks.llm.ledger.ledger import Ledger
@@ -172,24 +172,22 @@ class RunContext:
         }
         """The purposes and labels whose calls may be for lost rows; without a label, of all models."""
         self.ledger = Ledger(job.warehouse / LEDGER, self.warehouse.why_lost)
-        tries = Tries(limits.attempts, limits.deadline_s)
         self.senders: SenderPool | None = None
         """The processes that make the attempts; None if this process does."""
         calls = job.settings.calls
         if calls.where != "here":
             n_senders = None if calls.senders == "auto" else calls.senders
             self.senders = SenderPool(calls.address, n_senders, [callee.target for callee in callees(job)])
-        self._gateways = {
-            purpose: Gateway(self.limiters[purpose], self.ledger, job.run_id, tries, purpose, self.senders or send)
-            for purpose in STAGES
-        }
-        self._stop_at = job.stop_at
+        self._job = job
         self._noticed: set[str] = set()
 
     def gateway(self, purpose: str, label: str) -> Gateway:
         """Return the gateway of a purpose for the model or judge with a label."""
-        gateway = self._gateways[purpose]
-        return gateway.from_ledger_only() if self.is_held_back(purpose, label) else gateway
+        limits, is_only_ledger = self._job.settings.limits, self.is_held_back(purpose, label)
+        return Gateway(
+            self.limiters[purpose], self.ledger, self._job.run_id, limits.attempts, limits.deadline_s, purpose,
+            self.senders or send, is_only_ledger,
+        )  # fmt: skip
 
     def is_held_back(self, purpose: str, label: str) -> bool:
         """Return whether a call is withheld: its row may be lost to damage, and nobody requested it again."""
@@ -215,11 +213,9 @@ class RunContext:
             lines.append(f"stopped at the budget: {self.budget.line}; finished work is kept")
         report.warnings += [line for line in lines if line not in self._noticed]
         self._noticed.update(report.warnings)
-        if self.senders is not None and (line := self.senders.line):
-            report.notes.append(line)
-        if limiter.too_late and self._stop_at is not None:
+        if limiter.too_late and self._job.stop_at is not None:
             report.is_at_stop_time = True
-            stopped_at = self._stop_at.astimezone(UTC)
+            stopped_at = self._job.stop_at.astimezone(UTC)
             report.warnings.append(f"stopped at {stopped_at:%H:%M} UTC, the stop time; finished work is kept")
 
     async def ready(self) -> None:

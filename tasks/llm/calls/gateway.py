@@ -9,7 +9,6 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
-from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -163,33 +162,23 @@ _LIKELY_REPLY_TOKENS = 500
 
 
 @dataclass(frozen=True)
-class Tries:
-    """The limits of attempts for one reply: their number, and seconds over all of them (None: no limit)."""
-
-    attempts: int = 5
-    deadline_s: float | None = None
-
-
 class Gateway:
     """The maker of calls: each reply is from the ledger or from the model.
 
     The steps of an attempt are: admission by the limiter, a lock on the call among all processes, the call, the ledger.
-    A reply is never returned before it is durable. Spend is recorded under `purpose`: sample, judge or drift.
+    A reply is never returned before it is durable. For one reply there are at most `attempts`, the later ones within
+    `deadline_s` (None: no limit). Spend is recorded under `purpose`: sample, judge or drift. One that `is_only_ledger`
+    makes no calls.
     """
 
-    def __init__(
-        self, limiter: Limiter, ledger: Ledger, run_id: str, tries: Tries | None = None, purpose: str = "unknown",
-        sender: Sender = send,
-    ) -> None:  # fmt: skip
-        self._limiter, self._ledger, self._tries, self._send = limiter, ledger, tries or Tries(), sender
-        self._run_id, self._purpose = run_id, purpose
-        self._is_only_ledger = False
-
-    def from_ledger_only(self) -> "Gateway":
-        """Return the same gateway without calls: all replies are from the ledger."""
-        other = copy(self)
-        other._is_only_ledger = True
-        return other
+    limiter: Limiter
+    ledger: Ledger
+    run_id: str
+    attempts: int = 5
+    deadline_s: float | None = None
+    purpose: str = "unknown"
+    sender: Sender = send
+    is_only_ledger: bool = False
 
     async def complete(self, call: Call) -> Reply:
         """Return the reply to a call. A failure is also a reply, with its status and cause.
@@ -200,25 +189,23 @@ class Gateway:
         stored, failed = self._before(call)
         if stored is not None:
             return stored
-        if self._is_only_ledger:
+        if self.is_only_ledger:
             raise NotCalled(f"{call.target.endpoint_name}: the call may have been made before, and its row was lost")
         if call.is_batched and not failed:
             raise NotCalled(f"{call.target.endpoint_name}: the call is in a batch that has not ended yet")
         if call.is_batched and not call.allows_live:
             return _summed_up(failed, [], len(failed))
-        tried = min(len(failed), self._tries.attempts - 1)
+        tried = min(len(failed), self.attempts - 1)
         return _summed_up(failed, await self._attempts(call, tried), tried)
 
     async def _attempts(self, call: Call, tried: int) -> list[Reply]:
         """Make the remaining attempts after the earlier ones, and return their replies."""
         replies: list[Reply] = []
         started_s = time.monotonic()
-        stop_at_s, deadline_s = (
-            math.inf if s is None else s for s in (self._limiter.stop_at_s, self._tries.deadline_s)
-        )
-        for number in range(tried + 1, self._tries.attempts + 1):
+        stop_at_s, deadline_s = (math.inf if s is None else s for s in (self.limiter.stop_at_s, self.deadline_s))
+        for number in range(tried + 1, self.attempts + 1):
             try:
-                reply = await self._attempt(call, is_last=number == self._tries.attempts)
+                reply = await self._attempt(call, is_last=number == self.attempts)
             except NotCalled:
                 if not replies:
                     raise
@@ -227,14 +214,14 @@ class Gateway:
             requested_s = (reply.failure and reply.failure.retry_after_s) or 0.0
             wait_s = requested_s or backoff_s(number)
             is_too_late = time.time() + wait_s >= stop_at_s or time.monotonic() + wait_s - started_s >= deadline_s
-            if not reply.may_pass or number == self._tries.attempts or is_too_late:
+            if not reply.may_pass or number == self.attempts or is_too_late:
                 break
             if not requested_s:  # the limiter handles a wait that the provider requests, for all calls
                 await asyncio.sleep(wait_s)
         return replies
 
     def _history(self, call: Call, key: str) -> History:
-        return self._ledger.history(key).since(call.not_before_s).after(call.after_attempt)
+        return self.ledger.history(key).since(call.not_before_s).after(call.after_attempt)
 
     def history(self, call: Call) -> History:
         """Return the attempts of a call that the ledger holds."""
@@ -255,7 +242,7 @@ class Gateway:
         return stored, failed
 
     async def _attempt(self, call: Call, *, is_last: bool) -> Reply:
-        last_resort = call.target.last_resort if is_last and self._tries.attempts > 1 else None
+        last_resort = call.target.last_resort if is_last and self.attempts > 1 else None
         parameters = call.parameters(last_resort)
         key = call.key(parameters)
         likely_tokens = most_prompt_tokens(call.messages, parameters) // _BYTES_A_TOKEN + _LIKELY_REPLY_TOKENS
@@ -263,7 +250,7 @@ class Gateway:
         request = AdmissionRequest(call.target.endpoint_name, key, call.priority, most, likely_tokens)
         while (reply := await self._locked_attempt(call, parameters, key, request)) is None:
             # Hold no admission while waiting, so that other calls of this run may start.
-            await self._ledger.call_locks.released(key, self._limiter.stop_at_s)
+            await self.ledger.call_locks.released(key, self.limiter.stop_at_s)
             if (reply := self._history(call, key).reply_for(call.cell)) is not None:
                 break
         return replace(reply, degraded=last_resort is not None)
@@ -272,11 +259,11 @@ class Gateway:
         self, call: Call, parameters: Mapping[str, Any], key: str, request: AdmissionRequest
     ) -> Reply | None:
         """Make an attempt and return its reply, or one that exists by now; None if another process makes the call."""
-        admission = await self._limiter.acquire(request)
+        admission = await self.limiter.acquire(request)
         outcome = Outcome()
         try:
-            self._ledger.refuse_if_broken()
-            with self._ledger.call_locks.holding(key) as is_locked:
+            self.ledger.refuse_if_broken()
+            with self.ledger.call_locks.holding(key) as is_locked:
                 if not is_locked:
                     return None
                 # During the wait, the same call may have been made for another cell or by another process.
@@ -290,17 +277,17 @@ class Gateway:
             outcome = Outcome()
             raise
         finally:
-            self._limiter.release(admission, outcome)
+            self.limiter.release(admission, outcome)
 
     async def _send_and_record(self, call: Call, parameters: Mapping[str, Any], key: str, number: int) -> Reply:
         """Send the request and record the reply."""
-        reply = await self._send(call, parameters)
-        self._limiter.n_instead_of_batch += call.allows_live
+        reply = await self.sender(call, parameters)
+        self.limiter.n_instead_of_batch += call.allows_live
         entry = Entry(
-            key, number, call.cell, self._run_id, call.target.name, call.target.endpoint, as_text(parameters), reply,
-            reply.is_final, purpose=self._purpose,
+            key, number, call.cell, self.run_id, call.target.name, call.target.endpoint, as_text(parameters), reply,
+            reply.is_final, purpose=self.purpose,
         )  # fmt: skip
-        await self._ledger.record(entry)
+        await self.ledger.record(entry)
         return replace(reply, paid=((key, number),))
 
 

@@ -42,13 +42,9 @@ class RemoteSender:
     """A process that makes attempts, on a node."""
 
     def __init__(self, process: Any, node: Node, equipment: Equipment) -> None:
-        self.node = node
-        self.pid = equipment.pid
-        self.lacking = equipment.lacking
-        self.n_calls = 0
-        self._ready_s = time.monotonic()
+        self.node, self.lacking, self._process = node, equipment.lacking, process
+        self.pid, self.n_calls, self._ready_s = equipment.pid, 0, time.monotonic()
         self._heard_at_s = equipment.at_s
-        self._process = process
         self.in_hand: dict[int, asyncio.Future[Reply]] = {}
         self._numbers = itertools.count(1)
         self._attempts: list[tuple[int, Call, Mapping[str, Any]]] = []
@@ -88,15 +84,15 @@ class RemoteSender:
         while True:
             # Waited for twice: the first wait may have passed while this process was stopped. Ray's
             # future is never cancelled: Ray's client (`ray://`) would then print a traceback.
-            batch_of_outcomes: asyncio.Future[Sent] = asyncio.wrap_future(self._process.outcomes.remote().future())
-            batch_of_outcomes.add_done_callback(
+            sent: asyncio.Future[Sent] = asyncio.wrap_future(self._process.outcomes.remote().future())
+            sent.add_done_callback(
                 lambda each: each.cancelled() or each.exception()
             )  # even if no caller waits any more
             for _ in range(2):
-                await asyncio.wait([batch_of_outcomes], timeout=SILENCE_S / 2)
-            if not batch_of_outcomes.done():
+                await asyncio.wait([sent], timeout=SILENCE_S / 2)
+            if not sent.done():
                 raise TimeoutError
-            self._heard_at_s, outcomes = batch_of_outcomes.result()
+            self._heard_at_s, outcomes = sent.result()
             for number, reply in outcomes:
                 outcome = self.in_hand.get(number)
                 if outcome is not None and not outcome.done():
@@ -177,19 +173,6 @@ class SenderPool:
     def states(self) -> list[SenderState]:
         """The state of each sender, by node."""
         return sorted((sender.state for sender in self.senders), key=lambda state: (state.node, state.pid))
-
-    @property
-    def line(self) -> str:
-        """The senders of each node in one line; empty if there are none."""
-        by_node: dict[str, list[SenderState]] = {}
-        for state in self.states:
-            by_node.setdefault(state.node, []).append(state)
-        nodes = (
-            f"{len(states)} on {node} ({sum(each.n_calls for each in states):,} calls, "
-            f"{sum(each.calls_per_s for each in states):.1f}/s)"
-            for node, states in by_node.items()
-        )
-        return f"senders: {', '.join(nodes)}" if by_node else ""
 
     async def close(self) -> None:
         """End all senders, and the local Ray."""

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.llm.calls.gateway import Gateway, Tries
+from tasks.llm.calls.gateway import Gateway
 from tasks.llm.endpoint_health import EndpointHealth
 from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.limiter import AdmissionRequest, Budget, Limiter, ModelStopped, NotCalled, Outcome, TimeIsUp, TokenBucket
@@ -207,7 +207,7 @@ async def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(tmp_path: P
     slow, broken = serve(HttpResponse("x", delay_s=3.0)), serve(replace(failed(503), delay_s=1.8))
     with closing(Ledger(tmp_path)) as ledger:
         stop_at_s = time.time() + 2.0
-        gateway = Gateway(limiter(2, stop_at_s=stop_at_s), ledger, "a-run", Tries(attempts=5))
+        gateway = Gateway(limiter(2, stop_at_s=stop_at_s), ledger, "a-run")
         kept, given_up = await asyncio.gather(gateway.complete(call_to(slow)), gateway.complete(call_to(broken)))
     assert ("x", "provider_error", 1) == (kept.text, given_up.status, given_up.attempts)
     assert (1, 1) == (len(slow.book), len(broken.book))
