@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import astuple, dataclass, field
 from datetime import UTC, datetime
-from itertools import chain
 
 from tasks.llm.endpoint_health import EndpointHealth
 from tasks.llm.replies import Reply
@@ -149,10 +148,9 @@ class TokenBucket:
 
 @dataclass(frozen=True)
 class AdmissionRequest:
-    """A call that is to start: its endpoint, its key, its priority, and its highest possible usage."""
+    """A call that is to start: its endpoint, its priority, and its highest possible usage."""
 
     endpoint: str
-    key: str
     priority: tuple[int, ...] = ()
     most: Usage = UNKNOWN
     likely_tokens: int = 0
@@ -196,7 +194,7 @@ class Outcome:
         return Usage(self.reply.cost_usd, None if prompt is None or completion is None else prompt + completion)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Totals:
     """The sums over all calls of a purpose."""
 
@@ -206,6 +204,12 @@ class Totals:
     cached_tokens: int = 0
     completion_tokens: int = 0
 
+    @classmethod
+    def of(cls, reply: Reply) -> "Totals":
+        """Return the sums over one call."""
+        prompt, cached = reply.prompt_tokens or 0, reply.cached_tokens
+        return cls(1, prompt, 0 if cached is None else prompt, cached or 0, reply.completion_tokens or 0)
+
     @property
     def cached_share(self) -> float | None:
         """The share of the prompt tokens from the provider's cache; None if none was reported."""
@@ -214,17 +218,6 @@ class Totals:
 
     def __add__(self, other: "Totals") -> "Totals":
         return Totals(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
-
-    def add(self, outcome: Outcome) -> None:
-        """Count a call, if one was made."""
-        if (reply := outcome.reply) is None:
-            return
-        self.calls += 1
-        self.prompt_tokens += reply.prompt_tokens or 0
-        self.completion_tokens += reply.completion_tokens or 0
-        if reply.cached_tokens is not None:
-            self.prompt_tokens_with_cache_figure += reply.prompt_tokens or 0
-            self.cached_tokens += reply.cached_tokens
 
 
 class ModelStopped(NotCalled):
@@ -239,8 +232,7 @@ class TimeIsUp(NotCalled):
 class Limiter:
     """The admission of calls by concurrency, requests and tokens per minute, health of endpoints, and budget.
 
-    Calls wait by endpoint and priority; of all open endpoints, the one with the lowest priority number is next. A call
-    waits while another one with its key is in flight, so that no request is made twice at the same time. From
+    Calls wait by endpoint and priority; of all open endpoints, the one with the lowest priority number is next. From
     `stop_at_s` (wall-clock time) no call is admitted, and waiting ones are refused; calls in flight finish. `too_late`
     counts the refused ones, `n_instead_of_batch` live calls that are meant for provider batches.
     """
@@ -259,7 +251,6 @@ class Limiter:
     def __post_init__(self) -> None:
         now_s = time.monotonic()
         self._requests, self._tokens = TokenBucket(self.rpm, now_s), TokenBucket(self.tpm, now_s)
-        self._keys: dict[str, list[Admission]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._clock: asyncio.TimerHandle | None = None
         self._tokens_guessed = self._tokens_used = 0
@@ -300,13 +291,12 @@ class Limiter:
         if failure is None and outcome.used.tokens:
             self._tokens_guessed += request.likely_tokens
             self._tokens_used += outcome.used.tokens
-        self.totals.add(outcome)
+        if reply is not None:
+            self.totals += Totals.of(reply)
         if reply is not None and failure is not None:
             endpoint.failed(failure, now_s, reply.latency_s or 0.0)
         elif reply is not None:
             endpoint.succeeded(now_s, (reply.served_model, reply.served_fingerprint))
-        for waiting in self._keys.pop(request.key):
-            endpoint.push(waiting.request.priority, waiting)
         self.budget.release(request.most, outcome.used)
 
     @property
@@ -319,7 +309,7 @@ class Limiter:
         queued = [item for endpoint in self.endpoints.values() for *_, item in endpoint.waiting]
         for endpoint in self.endpoints.values():
             endpoint.waiting.clear()
-        for waiting in chain(queued, *self._keys.values()):
+        for waiting in queued:
             if not waiting.granted.done():
                 self.too_late += 1
                 stopped_at = datetime.fromtimestamp(self.stop_at_s or 0.0, UTC)
@@ -335,8 +325,6 @@ class Limiter:
                 continue  # its caller no longer waits
             if endpoint.stopped is not None:
                 waiting.granted.set_exception(ModelStopped(f"{endpoint.name}: {endpoint.stopped}"))
-            elif waiting.request.key in self._keys:
-                self._keys[waiting.request.key].append(waiting)
             elif not self._grant(endpoint, waiting):
                 break
 
@@ -354,7 +342,6 @@ class Limiter:
         waiting.tokens = round(request.likely_tokens * ratio)
         self._requests.consume(1, now_s)
         self._tokens.consume(waiting.tokens, now_s)
-        self._keys[request.key] = []
         endpoint.in_hand += 1
         waiting.granted.set_result(None)
         return True

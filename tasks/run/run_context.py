@@ -19,7 +19,7 @@ from tasks.llm.calls.gateway import Gateway, send
 from tasks.llm.embedded import weights_path
 from tasks.llm.environment import filled_in, missing_key
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import Budget, Limiter, Outcome, Totals
+from tasks.llm.limiter import Budget, Limiter, Totals
 from tasks.llm.litellm_setup import warm_up
 from tasks.llm.request import Call, Target, most_reply_tokens, prices_of
 from tasks.llm.senders.cluster import refuse_without_ray
@@ -353,7 +353,7 @@ async def submit_and_collect(
     outcome = await batching.submit_and_collect(calls, job.settings.limits.batch_wait_s)
     limiter.too_late += outcome.too_late
     for reply in outcome.replies:
-        limiter.totals.add(Outcome(reply))
+        limiter.totals += Totals.of(reply)
     report.warnings += outcome.notes
     if outcome.n_failed:
         then = "live calls follow" if any(call.allows_live for call in calls) else "the next run submits them again"

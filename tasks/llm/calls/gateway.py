@@ -247,7 +247,7 @@ class Gateway:
         key = call.key(parameters)
         likely_tokens = most_prompt_tokens(call.messages, parameters) // _BYTES_A_TOKEN + _LIKELY_REPLY_TOKENS
         most = most_of(call, parameters)
-        request = AdmissionRequest(call.target.endpoint_name, key, call.priority, most, likely_tokens)
+        request = AdmissionRequest(call.target.endpoint_name, call.priority, most, likely_tokens)
         while (reply := await self._locked_attempt(call, parameters, key, request)) is None:
             # Hold no admission while waiting, so that other calls of this run may start.
             await self.ledger.call_locks.released(key, self.limiter.stop_at_s)

@@ -87,7 +87,7 @@ def test_a_call_that_is_cancelled_under_way_counts_as_what_was_set_aside(calling
     assert calling.limiter.budget.used_tokens >= 90
 
 
-LIVE = AdmissionRequest("live", "a live call", most=Usage(None, 80))
+LIVE = AdmissionRequest("live", most=Usage(None, 80))
 
 
 def by_the_batch(server: FaultServer) -> list[Call]:
@@ -159,7 +159,7 @@ class Simulation:
         most, turns, share, is_known = move
         limiter = self.limiters[number % 2]
         with suppress(NotCalled):
-            request = AdmissionRequest(f"endpoint-{number % 3}", f"key-{number}", most=Usage(None, most))
+            request = AdmissionRequest(f"endpoint-{number % 3}", most=Usage(None, most))
             admission = await limiter.acquire(request)
             await self.hold(most, turns)
             reply = Reply("ok", prompt_tokens=int(most * share), completion_tokens=0) if is_known else None

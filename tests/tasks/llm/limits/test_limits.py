@@ -83,8 +83,8 @@ def test_tokens_that_were_taken_and_not_used_are_given_back() -> None:
 async def test_a_wrong_guess_holds_no_call_up(tpm: float | None, guessed: int, used: int) -> None:
     limits = limiter(1, tpm=tpm)
     async with asyncio.timeout(60):
-        for key in ("first", "second"):
-            admission = await limits.acquire(AdmissionRequest("a", key, likely_tokens=guessed))
+        for _ in range(2):
+            admission = await limits.acquire(AdmissionRequest("a", likely_tokens=guessed))
             limits.release(admission, Outcome(Reply("ok", prompt_tokens=0, completion_tokens=used)))
 
 
@@ -101,7 +101,7 @@ def test_tokens_a_minute_count_what_was_really_used(calling: Calling, serve: Ser
 @pytest.mark.parametrize(("tpm", "first_go"), [(None, 4), (1_000_000, 1)])
 async def test_where_tokens_are_limited_one_call_goes_until_its_use_is_known(tpm: float | None, first_go: int) -> None:
     limits = limiter(4, tpm=tpm)
-    asks = [asyncio.create_task(limits.acquire(AdmissionRequest("a", f"k{n}", likely_tokens=500))) for n in range(8)]
+    asks = [asyncio.create_task(limits.acquire(AdmissionRequest("a", likely_tokens=500))) for _ in range(8)]
     await turns()
     went = [ask.result() for ask in asks if ask.done()]
     limits.release(went[0], Outcome(Reply("ok", prompt_tokens=100, completion_tokens=900)))
@@ -131,8 +131,8 @@ def test_calls_go_by_priority_and_then_by_coming_also_across_models(calling: Cal
 
 async def test_a_call_that_nobody_waits_for_any_more_takes_no_turn() -> None:
     limits = limiter(1)
-    admission = await limits.acquire(AdmissionRequest("a", "k0"))
-    waiting = [asyncio.create_task(limits.acquire(AdmissionRequest("a", f"k{n}"))) for n in range(1, 5)]
+    admission = await limits.acquire(AdmissionRequest("a"))
+    waiting = [asyncio.create_task(limits.acquire(AdmissionRequest("a"))) for _ in range(1, 5)]
     await asyncio.sleep(0)
     waiting[0].cancel()
     limits.release(admission, FREE)
@@ -143,17 +143,6 @@ async def test_a_call_that_nobody_waits_for_any_more_takes_no_turn() -> None:
         limits.release(each.result(), FREE)
         await turns()
     assert (0, 0) == (limits.endpoints["a"].in_hand, limits.totals.calls)
-
-
-async def test_one_request_is_under_way_once() -> None:
-    limits = limiter(4)
-    admission = await limits.acquire(AdmissionRequest("a", "same"))
-    twin = asyncio.create_task(limits.acquire(AdmissionRequest("a", "same")))
-    other = await asyncio.wait_for(limits.acquire(AdmissionRequest("a", "other")), 1)
-    assert not twin.done()
-    limits.release(admission, FREE)
-    limits.release(await asyncio.wait_for(twin, 1), FREE)
-    limits.release(other, FREE)
 
 
 @pytest.mark.parametrize("failure", [BUSY, LATE], ids=["429", "time-out"])
@@ -186,21 +175,21 @@ async def refused(call: Awaitable[object]) -> float:
 
 async def test_all_that_wait_are_told_when_the_time_is_up_and_what_is_under_way_goes_on() -> None:
     limits = limiter(1, stop_at_s=(stop_at_s := time.time() + 0.3))
-    admission = await limits.acquire(AdmissionRequest("a", "held"))
-    waiting = [limits.acquire(AdmissionRequest(endpoint, key)) for endpoint, key in ("ab", "ab", ("c", "held"))]
+    admission = await limits.acquire(AdmissionRequest("a"))
+    waiting = [limits.acquire(AdmissionRequest(endpoint)) for endpoint in "aac"]
     assert min(await asyncio.gather(*map(refused, waiting))) >= stop_at_s
     assert 3 == limits.too_late
     limits.release(admission, Outcome(Reply("ok", prompt_tokens=1, completion_tokens=1)))
-    await refused(limits.acquire(AdmissionRequest("a", "late")))
+    await refused(limits.acquire(AdmissionRequest("a")))
     assert (1, 4) == (limits.totals.calls, limits.too_late)
 
 
 async def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch: Patch) -> None:
     limits = limiter(1, stop_at_s=time.time() + 3_600)
-    limits.release(await limits.acquire(AdmissionRequest("a", "early")), FREE)
+    limits.release(await limits.acquire(AdmissionRequest("a")), FREE)
     now = time.time
     monkeypatch.setattr(time, "time", lambda: now() + 3_700)
-    await refused(limits.acquire(AdmissionRequest("a", "late")))
+    await refused(limits.acquire(AdmissionRequest("a")))
 
 
 async def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(tmp_path: Path, serve: Serve) -> None:
