@@ -70,13 +70,11 @@ class Budget:
     @property
     def line(self) -> str:
         """A line for people: the usage, and the usage of the first call that the cap refused."""
-        used, most = [], []
-        if self._max_usd is not None:
-            used.append(f"{self.used_usd:.4f} of {self._max_usd:g} USD")
-            most += [f"{self._refused.usd:.4f} USD"] if self._refused.usd else []
-        if self._max_tokens is not None:
-            used.append(f"{self.used_tokens:,} of {self._max_tokens:,} tokens")
-            most += [f"{self._refused.tokens:,} tokens"] if self._refused.tokens else []
+        usd, tokens, next_ = self._max_usd, self._max_tokens, self._refused
+        used = [] if usd is None else [f"{self.used_usd:.4f} of {usd:g} USD"]
+        used += [] if tokens is None else [f"{self.used_tokens:,} of {tokens:,} tokens"]
+        most = [f"{next_.usd:.4f} USD"] if usd is not None and next_.usd else []
+        most += [f"{next_.tokens:,} tokens"] if tokens is not None and next_.tokens else []
         is_first = not (self.used_usd or self.used_tokens)
         advice = ": raise the cap, or set a lower `max_tokens` for the model" if is_first else ""
         refused = f", and the next call could use up to {' and '.join(most)}{advice}" if most else ""

@@ -355,8 +355,8 @@ async def submit_and_collect(
     for reply in outcome.replies:
         limiter.totals += Totals.of(reply)
     report.warnings += outcome.notes
-    if outcome.n_failed:
+    if n_failed := sum(not reply.is_final for reply in outcome.replies):
         then = "live calls follow" if any(call.allows_live for call in calls) else "the next run submits them again"
-        report.warnings.append(f"{outcome.n_failed} calls failed in a batch; {then}")
+        report.warnings.append(f"{n_failed} calls failed in a batch; {then}")
     if outcome.n_submitted:
         report.notes.append(f"{outcome.n_submitted} calls submitted as batches")

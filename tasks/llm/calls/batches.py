@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tasks.console import notice
 from tasks.llm.calls.batch_api import BatchApi, BatchResult, BatchState, NotNow
@@ -27,8 +28,7 @@ _MOST_REQUESTS, _MOST_BYTES = 20_000, 100 << 20
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.5, 60.0
 
 
-@dataclass(frozen=True)
-class SubmittedCall:
+class SubmittedCall(NamedTuple):
     """A call in a batch: its key, its row, and the parameters that are sent with the messages."""
 
     call_key: str
@@ -76,9 +76,7 @@ class Submissions:
         name = uuid.uuid4().hex
         await self._ledger.write(
             ("insert into submissions values (?, ?)", [(name, endpoint)]),
-            ("insert into submitted_calls values (?, ?, ?, ?)", [
-                (name, call.call_key, call.cell, call.parameters) for call in calls
-            ]),
+            ("insert into submitted_calls values (?, ?, ?, ?)", [(name, *call) for call in calls]),
             _state(name, SUBMITTING, None),
         )  # fmt: skip
         return Submission(name, None, tuple(calls))
@@ -100,12 +98,11 @@ def _state(name: str, state: str, batch_id: str | None) -> tuple[str, list[tuple
 class BatchOutcome:
     """The result of submitting and collecting batches: the replies, counts of calls, and notes.
 
-    `too_late` calls were not submitted because the stop time had come; `n_failed` is the number of temporary failures.
+    `too_late` calls were not submitted because the stop time had come.
     """
 
     replies: list[Reply] = field(default_factory=list)
     n_submitted: int = 0
-    n_failed: int = 0
     too_late: int = 0
     notes: list[str] = field(default_factory=list)
 
@@ -270,7 +267,6 @@ class Batching:
             for key in by_key:
                 self._reservations.release(key, NOTHING)
         outcome.replies += [entry.reply for entry in taken]
-        outcome.n_failed += sum(not entry.is_final for entry in taken)
         if by_key or not has_all:
             ended = f"batch {batch_id} ended as {state.status}, {len(by_key)} of {len(submission.calls)} calls"
             outcome.notes.append(f"{ended} have no result{f': {state.error}' if state.error else ''}")

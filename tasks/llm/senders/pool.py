@@ -42,9 +42,13 @@ class RemoteSender:
     """A process that makes attempts, on a node."""
 
     def __init__(self, process: Any, node: Node, equipment: Equipment) -> None:
-        self.node, self.lacking, self._process = node, equipment.lacking, process
-        self.pid, self.n_calls, self._ready_s = equipment.pid, 0, time.monotonic()
+        self.node = node
+        self.pid = equipment.pid
+        self.lacking = equipment.lacking
+        self.n_calls = 0
+        self._ready_s = time.monotonic()
         self._heard_at_s = equipment.at_s
+        self._process = process
         self.in_hand: dict[int, asyncio.Future[Reply]] = {}
         self._numbers = itertools.count(1)
         self._attempts: list[tuple[int, Call, Mapping[str, Any]]] = []
