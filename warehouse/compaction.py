@@ -40,14 +40,12 @@ GRACE_S = 3600.0
 
 @dataclass(frozen=True)
 class Compaction:
-    """The result of compacting a warehouse: parts of all tables, and the database file, which is built again."""
+    """The result of compacting a warehouse: the parts of all tables."""
 
     parts_before: int
     parts_after: int
     bytes_before: int
     bytes_after: int
-    database_bytes_before: int = 0
-    database_bytes_after: int = 0
 
 
 def compact(store: PartStore, *, large_rows: int = LARGE_ROWS, grace_s: float = GRACE_S) -> Compaction:
@@ -207,7 +205,7 @@ _VIEW = "stored_responses"
 
 
 @contextmanager
-def _stored_responses(store: PartStore, error_text: str) -> Iterator[duckdb.DuckDBPyConnection]:
+def _stored_responses(store: PartStore) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a database with a view `stored_responses` of all stored responses (at least one) and a table of removals.
 
     Raises:
@@ -224,7 +222,7 @@ def _stored_responses(store: PartStore, error_text: str) -> Iterator[duckdb.Duck
             connection.execute(f"create or replace temp table {REMOVALS} as {noted}")
             yield connection
         except (OSError, pa.ArrowException, duckdb.Error) as error:
-            raise WarehouseError(f"{store.root}: {error_text}: {cause_of(error, store.root)}") from error
+            raise WarehouseError(f"{store.root}: cannot be read or rewritten: {cause_of(error, store.root)}") from error
 
 
 def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> list[dict[str, Any]]:
@@ -239,7 +237,7 @@ def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> 
     query = sql.template(
         "warehouse/matching_responses", columns=shown, condition=condition, is_removed=is_removed(_VIEW)
     )
-    with _stored_responses(store, "cannot be searched") as connection:
+    with _stored_responses(store) as connection:
         rows = connection.execute(query, list(values)).fetchall()
     return [dict(zip(shown.split(", "), row, strict=True)) for row in rows]
 
@@ -255,7 +253,7 @@ def clean(store: PartStore) -> int:
     if not store.standing(REMOVALS) or not store.standing("responses"):
         return 0
     table, folder = TABLES["responses"], store.root / "responses"
-    with _stored_responses(store, "cannot be rewritten") as connection:
+    with _stored_responses(store) as connection:
         removed = sql.template("warehouse/removed_rows", view=_VIEW, moment=BY_MOMENT, is_removed=is_removed("stored"))
         gone = _positions(connection, removed)
         dirty = [part for part in store.standing(table.name) if part.name in gone]

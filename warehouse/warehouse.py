@@ -5,7 +5,6 @@ import time
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -180,10 +179,9 @@ class Warehouse:
         with self.publishing():
             # A merged damaged part would carry the damage under a valid hash.
             publish(self.store, self.database, must_verify=True)
-            before = self.database.stat().st_size
             done = compact(self.store, large_rows=large_rows, grace_s=grace_s)
             publish(self.store, self.database, must_rebuild=True)
-            return replace(done, database_bytes_before=before, database_bytes_after=self.database.stat().st_size)
+            return done
 
     def clean(self) -> int:
         """Rewrite the parts that hold removed responses, so that nothing reads them any more, and return their number.

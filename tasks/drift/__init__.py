@@ -11,7 +11,7 @@ import sql
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.console import progress
-from tasks.judge.criterion import CriterionToJudge, verdict_columns, verdict_id_of, writing_verdicts
+from tasks.judge.criterion import CriterionToJudge, VerdictRows, verdict_columns, verdict_id_of
 from tasks.judge.judge import judge_criteria
 from tasks.llm.replies import Reply
 from tasks.rules.identity import digest
@@ -243,7 +243,7 @@ async def _judge(
     judge_config = replace(missing.judge_config, judge=missing.judge_config.judge.model_copy(update={"mode": "live"}))
     gateway = context.gateway(_PURPOSE, judge_config.judge.label)
     own_columns = {"set_id": missing.set_id, "judge_vintage": job.night}
-    with writing_verdicts(job, context, wanted, judge_config, report, "control_verdicts", own_columns) as rows:
+    with VerdictRows(job, context, wanted, judge_config, report, "control_verdicts", own_columns) as rows:
         await judge_criteria(gateway, rows, missing.members, conversations, 0, job.night)
 
 

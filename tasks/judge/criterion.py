@@ -6,8 +6,7 @@ by chunk, and decided by the evidence in all of them.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import compress, groupby
@@ -342,20 +341,20 @@ class ResponseJudge:
         self.done(judged)
 
 
-@dataclass(frozen=True)
-class VerdictRows:
-    """Writes verdicts and their evidence as rows.
+class VerdictRows(PartWriter):
+    """Writes verdicts to a table, and their evidence before them.
 
     `own_columns` are those that only the table of these verdicts has; `report` counts the rows.
     """
 
-    job: Job
-    wanted: WantedTasks
-    judge_config: JudgeConfig
-    report: StageReport
-    verdicts: PartWriter
-    evidence: PartWriter
-    own_columns: Mapping[str, Any]
+    def __init__(
+        self, job: Job, context: RunContext, wanted: WantedTasks, judge_config: JudgeConfig, report: StageReport,
+        table_name: str, own_columns: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        self._evidence = PartWriter(context.warehouse, "evidence", context.ledger)
+        super().__init__(context.warehouse, table_name, context.ledger, report, self._evidence)
+        self.job, self.wanted, self.judge_config = job, wanted, judge_config
+        self.report, self.own_columns = report, own_columns
 
     def write(self, judged: JudgedCriterion) -> None:
         """Write a verdict, or the failure that replaces it, and its evidence; count one whose calls were not made."""
@@ -373,24 +372,11 @@ class VerdictRows:
                 "evidence": None if evidence is None else list(evidence),
                 "run_id": self.job.run_id, "created_at": datetime.now(UTC),
             }  # fmt: skip
-            self.evidence.add(evidence_row, chunk_reply)
+            self._evidence.add(evidence_row, chunk_reply)
         row = verdict_columns(
             self.job, self.wanted, self.judge_config, criterion, judged.verdict_id, reply, judged.verdict
         ) | {**judged.decision, **judged.in_call, **self.own_columns}
-        self.verdicts.add(row, reply, criterion.model)
-
-
-@contextmanager
-def writing_verdicts(
-    job: Job, context: RunContext, wanted: WantedTasks, judge_config: JudgeConfig, report: StageReport,
-    table_name: str, own_columns: Mapping[str, Any],
-) -> Iterator[VerdictRows]:  # fmt: skip
-    """Write verdicts to a table while the block lasts, and their evidence before them."""
-    with (
-        PartWriter(context.warehouse, "evidence", context.ledger) as evidence,
-        PartWriter(context.warehouse, table_name, context.ledger, report, evidence) as verdicts,
-    ):
-        yield VerdictRows(job, wanted, judge_config, report, verdicts, evidence, own_columns)
+        self.add(row, reply, criterion.model)
 
 
 def verdict_id_of(judge_config: JudgeConfig, criterion: CriterionToJudge, judge_vintage: str = BASE_VINTAGE) -> str:
@@ -407,13 +393,11 @@ def verdict_columns(
 ) -> dict[str, Any]:  # fmt: skip
     """Return the columns of a verdict, or of a failure."""
     same = ("response_id", "task_id", "criterion_id", "criterion_hash", "model", "trial", "vintage")
+    unknown = ("value", "explanation", "probability", "confidence")
+    not_of_all = ("n_in_call", "position_in_call", "decided_by", "escalated_because")
     return {
-        **wanted.key, **judge_config.columns, **usage_columns(reply),
-        **{name: getattr(criterion, name) for name in same},
-        "verdict_id": identity, "status": verdict.status if verdict else reply.status,
-        "value": verdict.value if verdict else None, "explanation": verdict.explanation if verdict else None,
-        "probability": verdict.probability if verdict else None, "confidence": verdict.confidence if verdict else None,
-        "n_in_call": None, "position_in_call": None, "piece_hash": piece_hash(criterion.piece),
-        "decided_by": None, "escalated_because": None,
+        **wanted.key, **judge_config.columns, **usage_columns(reply), "status": reply.status,
+        **{name: getattr(criterion, name) for name in same}, **dict.fromkeys((*unknown, *not_of_all)),
+        **(asdict(verdict) if verdict else {}), "verdict_id": identity, "piece_hash": piece_hash(criterion.piece),
         "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip

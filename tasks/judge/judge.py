@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import sql
 from tasks.config.job import Job
 from tasks.judge.cascade import CascadeJudge
-from tasks.judge.criterion import CriterionJudge, CriterionToJudge, VerdictRows, by_response, writing_verdicts
+from tasks.judge.criterion import CriterionJudge, CriterionToJudge, VerdictRows, by_response
 from tasks.judge.groups import judge_of
 from tasks.llm.calls.gateway import Gateway
 from tasks.rules.identity import BASE_VINTAGE
@@ -55,7 +55,7 @@ async def judge_responses(
     report = StageReport("judge")
     gateway = context.gateway("judge", judge_config.judge.label)
     own_columns = {"source": "judged", "import_batch": None, "may_hide_failures": False}
-    with writing_verdicts(job, context, wanted, judge_config, report, "verdicts", own_columns) as rows:
+    with VerdictRows(job, context, wanted, judge_config, report, "verdicts", own_columns) as rows:
         await judge_criteria(gateway, rows, criteria, conversations, batch_index)
     return report
 

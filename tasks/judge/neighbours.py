@@ -11,7 +11,7 @@ from typing import NamedTuple
 import sql
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.judge.criterion import CriterionToJudge, by_response, writing_verdicts
+from tasks.judge.criterion import CriterionToJudge, VerdictRows, by_response
 from tasks.judge.groups import judge_of, pieces_of
 from tasks.judge.judge import judge_each_response
 from tasks.rules.errors import UsageError
@@ -116,6 +116,6 @@ async def judge_arrangement(job: Job, context: RunContext, arranged: Arranged) -
     gateway, report = context.gateway(STAGE, label), StageReport(STAGE)
     judge = await judge_of(gateway, live, owner)
     columns = {"arrangement": arranged.arrangement}
-    with writing_verdicts(job, context, wanted, arranged.judge_config, report, "neighbour_verdicts", columns) as rows:
+    with VerdictRows(job, context, wanted, arranged.judge_config, report, "neighbour_verdicts", columns) as rows:
         await judge_each_response(judge, arranged.criteria, arranged.conversations, rows)
     return report

@@ -22,8 +22,7 @@ def usage_columns(reply: Reply) -> dict[str, Any]:
         "served_model", "served_fingerprint", "prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd",
         "latency_s", "attempts", "error",
     )  # fmt: skip
-    prices = ("input_usd_per_mtok", "cached_usd_per_mtok", "output_usd_per_mtok", "price_table")
-    return {name: getattr(reply, name) for name in own} | {name: getattr(reply.prices, name) for name in prices}
+    return {name: getattr(reply, name) for name in own} | vars(reply.prices)
 
 
 NO_CALL = usage_columns(Reply("", attempts=0))
