@@ -33,17 +33,25 @@ def put_empty(building: Path, stamp: str) -> None:
     building.write_bytes(_EMPTY[stamp])
 
 
-def attach(connection: duckdb.DuckDBPyConnection, building: Path) -> None:
-    """Attach a database file, new or existing, as `building`, and use it."""
-    connection.execute(f"attach {quoted(building)} as building (storage_version {quoted(STORAGE_VERSION)})")
-    connection.execute("use building")
+@contextmanager
+def opened(building: Path, n_bytes: int = 0) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a database file, new or existing, for one transaction on parts of `n_bytes`; its name is `building`.
+
+    A statement that commits by itself costs more than the work it does.
+    """
+    with engine(building.with_suffix(".tmp.spill")) as connection:
+        connection.execute(f"set memory_limit = {quoted(memory(n_bytes))}")
+        connection.execute(f"attach {quoted(building)} as building (storage_version {quoted(STORAGE_VERSION)})")
+        connection.execute("use building")
+        connection.execute("begin")
+        yield connection
+        connection.execute("commit")
+        connection.execute("use memory")
+        connection.execute("detach building")
 
 
 def _make(building: Path, stamp: str) -> None:
-    with engine(building.with_suffix(".tmp.spill")) as connection:
-        attach(connection, building)
-        # One transaction: a statement that commits by itself costs more than the work it does.
-        connection.execute("begin")
+    with opened(building) as connection:
         for table in TABLES.values():
             connection.execute(f"create table {table.name} ({definition(table)})")
         connection.execute(sql.read("warehouse/macros"))
@@ -54,9 +62,6 @@ def _make(building: Path, stamp: str) -> None:
         connection.execute(sql.read("warehouse/counts_as_judge"))
         _describe(connection)
         connection.execute(f"create table {STAMP} as select {quoted(stamp)} as stamp")
-        connection.execute("commit")
-        connection.execute("use memory")
-        connection.execute("detach building")
 
 
 def _describe(connection: duckdb.DuckDBPyConnection) -> None:
@@ -89,14 +94,10 @@ def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_
     """
     if not is_copy:
         put_empty(building, stamp)
-    with engine(building.with_suffix(".tmp.spill")) as connection:
-        attach(connection, building)
-        n_bytes = sum(part.path.stat().st_size for parts in standing.values() for part in parts)
+    n_bytes = sum(part.path.stat().st_size for parts in standing.values() for part in parts)
+    with opened(building, n_bytes) as connection:
         if n_bytes <= _SMALL_BYTES:
             connection.execute("set disabled_compression_methods = 'fsst'")
-        # Few transactions: a statement that commits by itself costs more than the work it does.
-        connection.execute(f"set memory_limit = {quoted(memory(n_bytes))}")
-        connection.execute("begin")
         loaded = _load_parts(connection, standing, missing)
         # Merged parts are recorded by their own names.
         names = sorted(names_in(standing))
@@ -114,11 +115,7 @@ def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_
         connection.execute("begin")
         # Models above tables without new rows are up to date.
         compute_models(connection, sql.behind({name for name, is_read in loaded.items() if is_read}))
-        connection.execute("commit")
-        of_kinds = {tuple(kind): n for *kind, n in connection.execute(count_query()).fetchall()}
-        connection.execute("use memory")
-        connection.execute("detach building")
-    return of_kinds
+        return {tuple(kind): n for *kind, n in connection.execute(count_query()).fetchall()}
 
 
 def _load_parts(connection: duckdb.DuckDBPyConnection, standing: Standing, missing: Names) -> dict[str, bool]:
@@ -178,8 +175,8 @@ class Derivation:
         """
         put_empty(self._database, stamp())
         self._given = set(files)
-        self._n_bytes = sum(path.stat().st_size for path in files.values())
-        with self._opened() as connection:
+        self._n_bytes = sum(path.stat().st_size for path in files.values()) // _LIKE_PARQUET
+        with opened(self._database, self._n_bytes) as connection:
             for name, path in files.items():
                 types = {column: kind for column, kind, *_ in connection.execute(f"describe {name}").fetchall()}
                 constant = ", ".join(f'{quoted(same[column])} as "{column}"' for column in types if column in same)
@@ -198,7 +195,7 @@ class Derivation:
         Raises:
             WarehouseError: nothing can be computed from them.
         """
-        with self._opened() as connection:
+        with opened(self._database, self._n_bytes) as connection:
             try:
                 compute_models(connection, sql.leading_to(self._wanted, self._given))
             except duckdb.Error as error:
@@ -208,7 +205,7 @@ class Derivation:
         """Add rows to a stored table, and compute the models above it again."""
         table = TABLES[table_name]
         behind = {model.name for model in sql.behind({table_name}) if model.kind != "step"}
-        with self._opened() as connection:
+        with opened(self._database, self._n_bytes) as connection:
             given = pa.Table.from_pylist(list(rows), schema=table.schema)
             connection.register("given", given)
             connection.execute(f"insert into {table_name} by name from given")
@@ -218,15 +215,3 @@ class Derivation:
     def reader(self) -> Reader:
         """Open the computed database."""
         return Reader(self._database)
-
-    @contextmanager
-    def _opened(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open the file for one transaction."""
-        with engine(self._database.with_suffix(".spill")) as connection:
-            connection.execute(f"set memory_limit = {quoted(memory(self._n_bytes // _LIKE_PARQUET))}")
-            attach(connection, self._database)
-            connection.execute("begin")
-            yield connection
-            connection.execute("commit")
-            connection.execute("use memory")
-            connection.execute("detach building")

@@ -122,7 +122,7 @@ class RemoteSender:
             self._process.start.remote(attempts, cancelled, self._heard_at_s)
 
 
-LOOK_AT_NODES_EVERY_S = 10.0
+LOOK_AT_NODES_EVERY_S = 2.0
 START_S = 180.0
 """Time limit for the start of a sender: it imports LiteLLM, which takes a minute on a busy node."""
 WITHOUT_NODES_S = 120.0
@@ -140,7 +140,7 @@ class SenderPool:
         self._tasks: set[asyncio.Task[None]] = set()
         self._n_on: Counter[str] = Counter()
         self._refused: dict[str, str] = {}
-        self._changed, self._is_short = asyncio.Event(), asyncio.Event()
+        self._changed = asyncio.Event()
         self._deaths_on: Counter[str] = Counter()
         self._error: PipelineError | None = None
         self.senders: list[RemoteSender] = []
@@ -225,7 +225,6 @@ class SenderPool:
         cluster = await asyncio.shield(opening)
         missed_since_s: float | None = None
         while True:
-            self._is_short.clear()
             nodes = await asyncio.to_thread(cluster.nodes)
             usable = [node for node in nodes if node.node_id not in self._refused]
             if nodes and not usable:
@@ -235,9 +234,7 @@ class SenderPool:
                 for _ in range(n_senders - self._n_on[node.node_id]):
                     self._n_on[node.node_id] += 1
                     self._run(self._have_sender(cluster, node))
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_AT_NODES_EVERY_S):
-                    await self._is_short.wait()
+            await asyncio.sleep(LOOK_AT_NODES_EVERY_S)
 
     def _missed_since_s(self, known_s: float | None) -> float:
         """Return the time since when there are no nodes; print a notice at first, and end the run after some time."""
@@ -270,7 +267,6 @@ class SenderPool:
             cluster.end(process)
             self._n_on[node.node_id] -= 1
             self._changed.set()
-            self._is_short.set()
 
     def _died(self, node: Node, sender: RemoteSender | None, cause: str) -> None:
         self._deaths_on[node.node_id] += 1
