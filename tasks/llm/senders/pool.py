@@ -122,7 +122,7 @@ class RemoteSender:
             self._process.start.remote(attempts, cancelled, self._heard_at_s)
 
 
-LOOK_AT_NODES_EVERY_S = 2.0
+LOOK_AT_NODES_EVERY_S = 0.5
 START_S = 180.0
 """Time limit for the start of a sender: it imports LiteLLM, which takes a minute on a busy node."""
 WITHOUT_NODES_S = 120.0
