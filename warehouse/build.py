@@ -24,13 +24,13 @@ _EMPTY: dict[str, bytes] = {}
 """The last empty database of this process, by its stamp: building it takes as long as publishing some thousand rows."""
 
 
-def put_empty(building: Path, stamp: str) -> None:
-    """Write an empty database with this stamp."""
-    if stamp not in _EMPTY:
-        _make(building, stamp)
+def put_empty(building: Path) -> None:
+    """Write an empty database."""
+    if (now := stamp()) not in _EMPTY:
+        _make(building, now)
         _EMPTY.clear()
-        _EMPTY[stamp] = building.read_bytes()
-    building.write_bytes(_EMPTY[stamp])
+        _EMPTY[now] = building.read_bytes()
+    building.write_bytes(_EMPTY[now])
 
 
 @contextmanager
@@ -86,14 +86,14 @@ _LARGE_ROWS = 100_000
 """Number of rows from which a model is committed before the next one is computed."""
 
 
-def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_copy: bool) -> dict[Kind, int]:
+def build(standing: Standing, building: Path, missing: Names) -> dict[Kind, int]:
     """Load the missing parts into a database file, compute its models, and return the number of rows of each kind.
 
-    The file is new, or with `is_copy` a copy of the last database, whose definitions and descriptions come from the
-    same contracts and models.
+    The file is new, or a copy of the last database, whose definitions and descriptions come from the same contracts and
+    models.
     """
-    if not is_copy:
-        put_empty(building, stamp)
+    if not building.exists():
+        put_empty(building)
     n_bytes = sum(part.path.stat().st_size for parts in standing.values() for part in parts)
     with opened(building, n_bytes) as connection:
         if n_bytes <= _SMALL_BYTES:
@@ -173,7 +173,7 @@ class Derivation:
         Raises:
             WarehouseError: a file contains something other than rows of its table.
         """
-        put_empty(self._database, stamp())
+        put_empty(self._database)
         self._given = set(files)
         self._n_bytes = sum(path.stat().st_size for path in files.values()) // _LIKE_PARQUET
         with opened(self._database, self._n_bytes) as connection:

@@ -26,7 +26,7 @@ from warehouse.files import Unsound, is_database_whole, is_whole, note, sync
 from warehouse.listing import FILE, LIST, Listing, Loss, Names, read_list, version_in, write_list
 from warehouse.owner import refuse_if_lost
 from warehouse.parts import MANIFEST, Manifest, PartStore, Standing, names_in, read_manifest, write_manifest
-from warehouse.reader import Reader, is_damaged, parts_of, published_parts, stamp
+from warehouse.reader import Reader, is_damaged, parts_of, published_parts
 from warehouse.rows import REMOVALS, decided, engine, quoted, standing_rows, view_parts
 from warehouse.tables import TABLES, StoredTable
 
@@ -214,6 +214,9 @@ def publish(store: PartStore, database: Path, *, must_rebuild: bool = False, mus
         WarehouseError: the database cannot be built; the published one stays as it is.
     """
     listing = listing_of(store, database)
+    if must_verify and is_damaged(database):
+        note(store.root.parent, f"{database}: was damaged; it is rebuilt from the parts", is_mended=True)
+        must_rebuild = True
     try:
         for table_name, why in manifests_damaged(store, listing) if must_verify else ():
             root, folder = store.root.parent, store.root / table_name
@@ -222,9 +225,8 @@ def publish(store: PartStore, database: Path, *, must_rebuild: bool = False, mus
             write_manifest(folder, manifest_of_files(folder))
         return _publish(store, database, listing, must_rebuild=must_rebuild, must_verify=must_verify)
     except (duckdb.Error, OSError) as error:
-        if isinstance(error, duckdb.Error) and not must_rebuild and is_damaged(database):
-            note(store.root.parent, f"{database}: was damaged; it is rebuilt from the parts", is_mended=True)
-            return publish(store, database, must_rebuild=True)
+        if isinstance(error, duckdb.Error) and not must_verify and is_damaged(database):
+            return publish(store, database, must_rebuild=must_rebuild, must_verify=True)
         raise WarehouseError(f"{database}: cannot be published: {cause_of(error, database)}") from error
     finally:
         _remove_leftovers(store, database)
@@ -246,7 +248,7 @@ def _publish(
         if listing and (listing.parts != everything or not (store.root / LIST).exists()):
             write_list(store.root, Listing(frozenset(everything), listing.rows))
         return False
-    is_copy, missing = False, everything
+    base: Names = set()
     if published and published < everything:
         # Adding the missing parts gives the same rows as a build from all parts if no new part precedes a published
         # one of its table, and no removal or retraction changes. Where an import was retracted, a new response may
@@ -256,28 +258,28 @@ def _publish(
         has_retractions = any(table == "retractions" for table, _ in published)
         turns = tables & {"retractions", REMOVALS, *(["responses"] if has_retractions else [])}
         are_new = ([(table, part.name) in new for part in standing[table]] for table in tables)
-        is_copy = not turns and all(each == sorted(each) for each in are_new)
-        missing = new if is_copy else everything
+        base = published if not turns and all(each == sorted(each) for each in are_new) else set()
     if gone:
         restore_rows(store, database, standing, gone)
         standing = store.all_standing()
-        missing = names_in(standing)
-    _swap_in(store, database, standing, missing, gone, listing, is_copy=is_copy)
+    _swap_in(store, database, standing, base, gone, listing)
     return True
 
 
 def _swap_in(
-    store: PartStore, database: Path, standing: Standing, missing: Names, gone: Names, listing: Listing | None,
-    *, is_copy: bool,
-) -> None:  # fmt: skip
-    """Build the database beside the old one, note what it was built from, and swap it in."""
+    store: PartStore, database: Path, standing: Standing, base: Names, gone: Names, listing: Listing | None
+) -> None:
+    """Build the database beside the old one, note what it was built from, and swap it in.
+
+    It begins as a copy of the old one if the parts in that (`base`) are part of it.
+    """
     from warehouse.blocks import fill_up  # importing NumPy takes long for commands that only read
 
     building = database.with_name(f".{database.name}.{uuid.uuid4().hex}.tmp")
     everything = names_in(standing)
-    if is_copy:
+    if base:
         shutil.copyfile(database, building)
-    n_rows = build(standing, building, missing, stamp(), is_copy=is_copy)
+    n_rows = build(standing, building, everything - base)
     fill_up(building)
     sync(building)
     # Tables with lost parts, and kinds with earlier losses, are expected to have as many rows as before.

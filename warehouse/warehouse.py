@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from warehouse.compaction import GRACE_S, LARGE_ROWS, Compaction, clean, compact
 from warehouse.errors import WarehouseOutdated
-from warehouse.files import Unsound, has_damage, note
+from warehouse.files import Unsound, has_damage
 from warehouse.listing import FILE, Listing, Loss, begin, read_list, refuse_other_version, write_list
 from warehouse.locks import file_lock, is_held, life_sign, processes_at_work
 from warehouse.owner import Owner, Tell, only_machine, why_lost
@@ -87,10 +87,7 @@ class Warehouse:
         self._published_at_s = time.monotonic()
         with self.publishing():
             begin(self.root)
-            must_rebuild = is_damaged(self.database)
-            if must_rebuild:
-                note(self.root, f"{self.database}: was damaged; it is rebuilt from the parts", is_mended=True)
-            return publish(self.store, self.database, must_rebuild=must_rebuild, must_verify=True)
+            return publish(self.store, self.database, must_verify=True)
 
     def renew_if_damaged(self) -> None:
         """Rebuild a damaged database, for commands that read it before they verify anything."""

@@ -16,6 +16,7 @@ from tasks.judge.judge import judge_criteria
 from tasks.llm.replies import Reply
 from tasks.rules.identity import digest
 from tasks.rules.statistics.control import METHOD, ControlNight, Drifted, limits
+from tasks.run.calls import run_all
 from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.missing_work import PASSING, Conversation, WantedTasks, conversations_of, wanted_tasks
 from tasks.run.run_context import RunContext, open_run_context
@@ -177,9 +178,7 @@ async def judge_control_set(job: Job) -> StageReport:
         with progress(report.stage, totals, is_quiet=job.is_quiet):
             async with open_run_context(job) as context:
                 await context.ready()
-                async with asyncio.TaskGroup() as group:
-                    for each in missing:
-                        group.create_task(_judge(job, wanted, context, each, conversations, report))
+                await run_all(_judge(job, wanted, context, each, conversations, report) for each in missing)
                 context.add_notices(report)
     for each in missing:
         warehouse.write("control_verdicts", _lost_rows(job, wanted, each))
@@ -241,10 +240,9 @@ async def _judge(
 ) -> None:  # fmt: skip
     assert job.night is not None
     judge_config = replace(missing.judge_config, judge=missing.judge_config.judge.model_copy(update={"mode": "live"}))
-    gateway = context.gateway(_PURPOSE, judge_config.judge.label)
     own_columns = {"set_id": missing.set_id, "judge_vintage": job.night}
     with VerdictRows(job, context, wanted, judge_config, report, "control_verdicts", own_columns) as rows:
-        await judge_criteria(gateway, rows, missing.members, conversations, 0, job.night)
+        await judge_criteria(rows, missing.members, conversations, 0, job.night)
 
 
 def _lost_rows(job: Job, wanted: WantedTasks, missing: _Missing) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ from tasks.rules.evidence import REMINDER, NoRoom, evidence_format, evidence_pro
 from tasks.rules.groups import GROUP_REMINDER, group_format, parse_only
 from tasks.rules.identity import BASE_VINTAGE, piece_hash, verdict_id
 from tasks.rules.verdict import Verdict, confidence_of, parse_verdict, reminder, reply_format
-from tasks.run.calls import Parsed, ReplySpec, call_and_parse, call_with, sum_usage
+from tasks.run.calls import Parsed, ReplySpec, call_and_parse, call_with, run_all, sum_usage
 from tasks.run.judge_configs import JudgeConfig
 from tasks.run.missing_work import Conversation, WantedTasks
 from tasks.run.run_context import RunContext
@@ -229,9 +229,7 @@ class ResponseJudge:
 
         if not criteria or (first := await outcome(criteria[0])) == CONTEXT_LENGTH:
             return list(criteria), []
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(outcome(each)) for each in criteria[1:]]
-        outcomes = [first, *(task.result() for task in tasks)]
+        outcomes = [first, *await run_all(outcome(each) for each in criteria[1:])]
         refused = [each for each, ended in zip(criteria, outcomes, strict=True) if ended == CONTEXT_LENGTH]
         return refused, [each for each, ended in zip(criteria, outcomes, strict=True) if ended is None]
 
@@ -355,6 +353,7 @@ class VerdictRows(PartWriter):
         super().__init__(context.warehouse, table_name, context.ledger, report, self._evidence)
         self.job, self.wanted, self.judge_config = job, wanted, judge_config
         self.report, self.own_columns = report, own_columns
+        self.gateway = context.gateway(report.stage, judge_config.judge.label)
 
     def write(self, judged: JudgedCriterion) -> None:
         """Write a verdict, or the failure that replaces it, and its evidence; count one whose calls were not made."""

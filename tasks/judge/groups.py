@@ -22,7 +22,7 @@ from tasks.rules.conversation import Message, decision_input, group_prompt
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, Verdict, VerdictError
-from tasks.run.calls import sum_usage
+from tasks.run.calls import run_all, sum_usage
 from tasks.run.judge_configs import JudgeConfig, judge_target
 from tasks.run.missing_work import Conversation
 
@@ -57,9 +57,7 @@ class GroupJudge(CriterionJudge):
         """
         first, *others = pieces_of(criteria)
         await self._judge_piece(first, messages, priority, done)
-        async with asyncio.TaskGroup() as group:
-            for piece in others:
-                group.create_task(self._judge_piece(piece, messages, priority, done))
+        await run_all(self._judge_piece(piece, messages, priority, done) for piece in others)
 
     def whole_calls(
         self, criteria: Sequence[CriterionToJudge], conversations: Mapping[str, Conversation]

@@ -1,6 +1,5 @@
 """Judging call by call, by a cascade of two judges, and by provider batches."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 
 import sql
@@ -8,9 +7,9 @@ from tasks.config.job import Job
 from tasks.judge.cascade import CascadeJudge
 from tasks.judge.criterion import CriterionJudge, CriterionToJudge, VerdictRows, by_response
 from tasks.judge.groups import judge_of
-from tasks.llm.calls.gateway import Gateway
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.run import missing_work
+from tasks.run.calls import run_all
 from tasks.run.judge_configs import JudgeConfig, judge_configs, judge_target
 from tasks.run.missing_work import Conversation, MissingVerdicts, WantedTasks
 from tasks.run.run_context import RunContext, submit_and_collect
@@ -53,23 +52,22 @@ async def judge_responses(
         job, context, judge_config, response_ids, retry_failed=retry_failed
     )
     report = StageReport("judge")
-    gateway = context.gateway("judge", judge_config.judge.label)
     own_columns = {"source": "judged", "import_batch": None, "may_hide_failures": False}
     with VerdictRows(job, context, wanted, judge_config, report, "verdicts", own_columns) as rows:
-        await judge_criteria(gateway, rows, criteria, conversations, batch_index)
+        await judge_criteria(rows, criteria, conversations, batch_index)
     return report
 
 
 async def judge_criteria(
-    gateway: Gateway, rows: VerdictRows, criteria: Sequence[CriterionToJudge],
-    conversations: Mapping[str, Conversation], batch_index: int, vintage: str = BASE_VINTAGE,
+    rows: VerdictRows, criteria: Sequence[CriterionToJudge], conversations: Mapping[str, Conversation],
+    batch_index: int, vintage: str = BASE_VINTAGE,
 ) -> None:  # fmt: skip
     """Judge criteria, given in the order of their responses, by a judge or a cascade, and write the verdicts.
 
-    The criteria of one response go out together. `place` is the batch's among all: earlier ones, and in them earlier
-    responses, go first, so that calls about one conversation follow each other. `vintage` is that of `CriterionJudge`.
+    The criteria of one response go out together. Earlier batches by `batch_index`, and in them earlier responses, go
+    first, so that calls about one conversation follow each other. `vintage` is that of `CriterionJudge`.
     """
-    judge_config, cascade = rows.judge_config, rows.judge_config.cascade
+    gateway, judge_config, cascade = rows.gateway, rows.judge_config, rows.judge_config.cascade
     judge: CriterionJudge | CascadeJudge
     if cascade is None:
         judge = await judge_of(gateway, judge_config, judge_config, vintage)
@@ -84,10 +82,10 @@ async def judge_each_response(
     conversations: Mapping[str, Conversation], rows: VerdictRows, batch_index: int = 0,
 ) -> None:  # fmt: skip
     """Have a judge decide criteria, those of one response together, and write the verdicts."""
-    async with asyncio.TaskGroup() as group:
-        for number, of_response in enumerate(by_response(criteria)):
-            messages = conversations[of_response[0].task_id].messages
-            group.create_task(judge.judge_response(of_response, messages, (batch_index, number), rows.write))
+    await run_all(
+        judge.judge_response(each, conversations[each[0].task_id].messages, (batch_index, number), rows.write)
+        for number, each in enumerate(by_response(criteria))
+    )
 
 
 async def judge_by_provider_batches(

@@ -113,9 +113,8 @@ async def judge_arrangement(job: Job, context: RunContext, arranged: Arranged) -
     own = {"label": f"{label} ({arranged.arrangement})", "mode": "live"}
     owner = replace(arranged.judge_config, judge=arranged.judge_config.judge.model_copy(update=own))
     live = replace(arranged.judge_config, judge=arranged.judge_config.judge.model_copy(update={"mode": "live"}))
-    gateway, report = context.gateway(STAGE, label), StageReport(STAGE)
-    judge = await judge_of(gateway, live, owner)
-    columns = {"arrangement": arranged.arrangement}
+    report, columns = StageReport(STAGE), {"arrangement": arranged.arrangement}
     with VerdictRows(job, context, wanted, arranged.judge_config, report, "neighbour_verdicts", columns) as rows:
+        judge = await judge_of(rows.gateway, live, owner)
         await judge_each_response(judge, arranged.criteria, arranged.conversations, rows)
     return report

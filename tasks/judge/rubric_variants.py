@@ -17,6 +17,7 @@ from tasks.rules.text.characters import one_line
 from tasks.rules.variants import AUGMENTED, EXAMPLES_REMOVED, read_augmented, without_examples
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run import missing_work
+from tasks.run.calls import run_all
 from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import Conversation, UnwordedCriterion, WantedTasks
 from tasks.run.run_context import RunContext, open_run_context
@@ -85,9 +86,7 @@ async def _augment(
             row = _row(job, wanted, AUGMENTED, criterion, text, usage_columns(reply) | identity, reply.status)
             writer.add(row, reply, AUGMENTED)
 
-        async with asyncio.TaskGroup() as group:
-            for index, criterion in enumerate(missing):
-                group.create_task(report.counted(one(index, criterion)))
+        await run_all(report.counted(one(index, criterion)) for index, criterion in enumerate(missing))
 
 
 def _row(

@@ -1,7 +1,7 @@
 """Calls and the reading of their replies, with a reminder if one cannot be read; analyses, one call and row each."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -25,6 +25,7 @@ from tasks.run.writing import PartWriter, StageReport, usage_columns
 from warehouse import Reader
 
 Parsed = TypeVar("Parsed")
+Result = TypeVar("Result")
 Parsed_co = TypeVar("Parsed_co", covariant=True)
 _QUOTED_CHARS = 300
 
@@ -71,6 +72,13 @@ def call_with(
     messages, shape = [{"role": "user", "content": prompt}], reply_spec.shape if wants_shape else None
     is_batched = caller.mode == "batch"
     return Call(target, messages, cell, shape, trial, vintage, priority, is_batched, caller.allow_live)
+
+
+async def run_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """Run some work at the same time, and return the results in order; if one fails, the others are cancelled."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(each) for each in work]
+    return [task.result() for task in tasks]
 
 
 def _read(reply: Reply, reply_spec: ReplySpec[Parsed]) -> tuple[Reply, Parsed | None]:
@@ -208,13 +216,10 @@ async def analyse_items(
 
         async def first_alone(of_group: Sequence[Item], group_number: int) -> None:
             await report.counted(one(of_group[0], group_number))
-            async with asyncio.TaskGroup() as others:
-                for item in of_group[1:]:
-                    others.create_task(report.counted(one(item, group_number)))
+            await run_all(report.counted(one(item, group_number)) for item in of_group[1:])
 
-        async with asyncio.TaskGroup() as groups:
-            for group_number, (_, of_group) in enumerate(groupby(items, key=lambda item: item.group)):
-                groups.create_task(first_alone(list(of_group), group_number))
+        groups = groupby(items, key=lambda item: item.group)
+        await run_all(first_alone(list(of_group), number) for number, (_, of_group) in enumerate(groups))
     return report
 
 

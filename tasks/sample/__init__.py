@@ -1,6 +1,5 @@
 """Sample: get a model's response to each conversation without one."""
 
-import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +10,7 @@ from tasks.llm.request import Call
 from tasks.rules.conversation import NOTHING_SHOWN, final_text
 from tasks.rules.identity import response_id
 from tasks.rules.text.characters import count_alphanumeric
+from tasks.run.calls import run_all
 from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import conversations_of, messages_to, missing_responses, wanted_tasks
 from tasks.run.run_context import RunContext
@@ -67,7 +67,5 @@ async def sample_cells(job: Job, context: RunContext, model_label: str, cells: S
             }  # fmt: skip
             writer.add(row, reply, model_label)
 
-        async with asyncio.TaskGroup() as group:
-            for index, cell in enumerate(cells):
-                group.create_task(report.counted(one(index, cell)))
+        await run_all(report.counted(one(index, cell)) for index, cell in enumerate(cells))
     return report
