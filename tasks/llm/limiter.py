@@ -13,6 +13,7 @@ from tasks.llm.request import NOTHING, UNKNOWN, Usage
 
 _WINDOW_S = 60.0
 _BURST_S = 1.0
+_UNLIMITED = 1e15
 
 
 class NotCalled(Exception):
@@ -116,22 +117,19 @@ class TokenBucket:
     """A bucket that refills evenly. It may go below zero, and is then closed until it has refilled.
 
     So a request larger than the bucket is granted, with a longer pause after it. Within any minute, only the last grant
-    may exceed the limit.
+    may exceed the limit. Without a limit it refills faster than anything is taken.
     """
 
     def __init__(self, per_minute: float | None, now_s: float) -> None:
         # A full bucket allows a burst in addition to the refill; their sum stays below the limit.
-        self._rate = None if per_minute is None else per_minute / (_WINDOW_S + _BURST_S)
-        self._most = 0.0 if self._rate is None else max(1.0, self._rate * _BURST_S)
+        self._rate = (_UNLIMITED if per_minute is None else per_minute) / (_WINDOW_S + _BURST_S)
+        self._most = max(1.0, self._rate * _BURST_S)
         self._level, self._at_s = self._most, now_s
 
     def wait_s(self, now_s: float) -> float:
         """Return the seconds until the bucket is open."""
-        if self._rate is None:
-            return 0.0
         self._refill(now_s)
-        least = min(1.0, self._most)
-        return max(0.0, (least - self._level) / self._rate)
+        return max(0.0, (1.0 - self._level) / self._rate)
 
     def consume(self, amount: float, now_s: float) -> None:
         """Take an amount; a negative amount returns an unused part of an advance."""
@@ -139,9 +137,8 @@ class TokenBucket:
         self._level = min(self._most, self._level - amount)
 
     def _refill(self, now_s: float) -> None:
-        if self._rate is not None:
-            self._level = min(self._most, self._level + (now_s - self._at_s) * self._rate)
-            self._at_s = now_s
+        self._level = min(self._most, self._level + (now_s - self._at_s) * self._rate)
+        self._at_s = now_s
 
 
 @dataclass(frozen=True)
