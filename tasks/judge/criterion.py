@@ -132,9 +132,9 @@ class CriterionJudge:
         is_batched = call.is_batched and not (is_live and call.allows_live)
         return await call_and_parse(self.gateway, replace(call, is_batched=is_batched), reply_spec)
 
-    def unjudged(self, row: CriterionToJudge, **in_call: int) -> JudgedCriterion:
+    def unjudged(self, row: CriterionToJudge, *earlier: Reply, **in_call: int) -> JudgedCriterion:
         """Return a criterion under the identity of its verdict, before it is judged; `in_call` as in the class."""
-        return JudgedCriterion(row, self.verdict_id(row), in_call=in_call)
+        return JudgedCriterion(row, self.verdict_id(row), list(earlier), in_call=in_call)
 
     def are_whole(self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message]) -> list[bool]:
         """Return for each criterion of a response whether the judge's prompt can hold the whole response."""

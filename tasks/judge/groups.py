@@ -30,6 +30,8 @@ _MOST_REPLIES = 2
 """A piece is called for once more if an entry cannot be read."""
 _TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens")
 _NANO = 1_000_000_000
+_ALONE = {"n_in_call": 1, "position_in_call": 1}
+"""The position of a criterion whose piece is too long for one call: a group of its own."""
 Done = Callable[[JudgedCriterion], None]
 
 
@@ -107,7 +109,7 @@ class GroupJudge(CriterionJudge):
     ) -> None:
         call, failure, is_called = await asyncio.to_thread(self._call, piece, messages), None, True
         if call is None:
-            alone = [self._alone(row) for row in piece if row.is_missing]
+            alone = [self.unjudged(row, **_ALONE) for row in piece if row.is_missing]
             await ResponseJudge(self, messages, priority, done).judge(alone)
             return
         entries, further = self._state(call, piece)
@@ -124,7 +126,7 @@ class GroupJudge(CriterionJudge):
             if not row.is_missing:
                 continue
             if falls_back and isinstance(entry.entry, VerdictError):
-                alone.append(self._alone(row, *entry.replies))
+                alone.append(self.unjudged(row, *entry.replies, **_ALONE))
             else:
                 done(self._judged(row, position, len(piece), entry, failure, is_called=is_called))
         if alone:
@@ -141,12 +143,6 @@ class GroupJudge(CriterionJudge):
             judged.reply = entry.summed(failure or entry.replies[-1])
             if judged.reply.status in {OK, EMPTY}:
                 judged.reply = replace(judged.reply, status=PARSE_ERROR, error=one_line(str(entry.entry)))
-        return judged
-
-    def _alone(self, row: CriterionToJudge, *earlier: Reply) -> JudgedCriterion:
-        """Return a criterion of a piece that is too long for one call as a group of its own, after earlier replies."""
-        judged = self.unjudged(row, n_in_call=1, position_in_call=1)
-        judged.earlier_replies += earlier
         return judged
 
     def entries_of(self, call: Call, history: History, piece: Sequence[CriterionToJudge]) -> list[PieceEntry]:
