@@ -135,4 +135,4 @@ def _items_of_field(
         )  # fmt: skip
 
 
-ANNOTATION = Analysis("annotate", "annotator", "task_annotations", "annotation_id", _items)
+ANNOTATION = Analysis("annotate", "annotator", "task_annotations", "annotation_id", "annotator", _items)

@@ -117,7 +117,7 @@ def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
         items.append(Item(
             row_id=digest("capability", common, given, conversation.conversation_id), group=row["task_id"],
             columns={**common, **given, "phrase": None}, reply_spec=reply_spec,
-            make_prompt=partial(prompt_on, template, conversation.messages, row["title"]),
+            prompt=partial(prompt_on, template, conversation.messages, row["title"]),
         ))  # fmt: skip
     return items
 
@@ -139,14 +139,14 @@ def embedding_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Anal
     phrases = sorted({row["phrase"] for row in stored_phrases(job, reader, wanted.key)})
     return [
         Item(row_id=digest("embedding", common, phrase), group=phrase, reply_spec=vector_reply_spec(),
-             columns={**common, "phrase": phrase, "vector": None}, make_prompt=partial(str, phrase))
+             columns={**common, "phrase": phrase, "vector": None}, prompt=partial(str, phrase))
         for phrase in phrases
     ]  # fmt: skip
 
 
-PHRASES = Analysis("capabilities", "capability_model", "criterion_capabilities", "capability_id", phrase_items, "model")
+PHRASES = Analysis("capabilities", "capability_model", "criterion_capabilities", "capability_id", "model", phrase_items)
 EMBEDDINGS = Analysis(
-    "capabilities", "capability_embedding", "phrase_embeddings", "embedding_id", embedding_items, "model"
+    "capabilities", "capability_embedding", "phrase_embeddings", "embedding_id", "model", embedding_items
 )
 
 
@@ -161,7 +161,7 @@ def name_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) 
     return naming_of(job, reader, wanted.key, analyst)[1]
 
 
-NAMES = Analysis("capabilities", "capability_model", "capability_names", "name_id", name_items, "model")
+NAMES = Analysis("capabilities", "capability_model", "capability_names", "name_id", "model", name_items)
 
 
 def naming_of(
@@ -247,5 +247,5 @@ def _item(
         row_id=digest("capability name", common, node["node_id"], phrases, attempt, taken),
         group=f"{node['node_id']} {attempt}", reply_spec=text_reply_spec(analyst, NAME),
         columns={**common, "node_id": node["node_id"], "attempt": attempt, "name": None},
-        make_prompt=partial(naming_prompt, template, phrases, taken),
+        prompt=partial(naming_prompt, template, phrases, taken),
     )  # fmt: skip

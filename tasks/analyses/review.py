@@ -123,12 +123,12 @@ def _items_of_task(
                 **common, "task_id": row["task_id"], "criterion_id": row["criterion_id"],
                 "criterion_hash": row["criterion_hash"], "review_trial": trial, "findings": None,
             },
-            make_prompt=partial(rubric_prompt, template, conversation.messages, listed, index),
+            prompt=partial(rubric_prompt, template, conversation.messages, listed, index),
         )
         for trial in range(1, trials + 1)
         for index, row in enumerate(rubric)
     ]  # fmt: skip
 
 
-REVIEW = Analysis("review", "reviewer", "model_reviews", "review_id", review_items)
+REVIEW = Analysis("review", "reviewer", "model_reviews", "review_id", "reviewer", review_items)
 """The analysis that `prbench review` makes."""

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
 from itertools import groupby
 from typing import Any, Generic, TypeVar
 
@@ -117,21 +116,16 @@ class Item:
     """A task, criterion or phrase that an analyst is called for.
 
     `row_id` is the key of its row, a hash of all that the row depends on. `columns` are those of the row that are known
-    before the call, with NULL for what a reply says. The prompts of a `group` begin alike: its first call goes alone,
-    so that the provider has the beginning in its cache when the others follow.
+    before the call, with NULL for what a reply says; `prompt` gives the text that is sent. The prompts of a `group` begin
+    alike: its first call goes alone, so that the provider has the beginning in its cache when the others follow.
     """
 
     row_id: str
     group: str
     columns: Columns
     reply_spec: ReplySpec[Columns]
-    make_prompt: Callable[[], str]
+    prompt: Callable[[], str]
     trial: int = 1
-
-    @cached_property
-    def prompt(self) -> str:
-        """The text that is sent."""
-        return self.make_prompt()
 
 
 @dataclass(frozen=True)
@@ -147,13 +141,8 @@ class Analysis:
     callee: str
     table: str
     key: str
+    by: str
     items_of: Callable[[Job, WantedTasks, Reader, Analyst], Sequence[Item]]
-    other_by: str | None = None
-
-    @property
-    def by(self) -> str:
-        """The column with the analyst's label; its default name is `callee`."""
-        return self.other_by or self.callee
 
     def analysts(self, job: Job) -> tuple[Analyst, ...]:
         """Return the configured analysts."""
@@ -224,4 +213,4 @@ async def analyse_items(
 
 
 def _call(analyst: Analyst, target: Target, item: Item, priority: tuple[int, ...]) -> Call:
-    return call_with(analyst, target, item.reply_spec, item.prompt, item.row_id, item.trial, priority=priority)
+    return call_with(analyst, target, item.reply_spec, item.prompt(), item.row_id, item.trial, priority=priority)

@@ -7,7 +7,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -275,12 +274,7 @@ class StoppingPlan:
     judge_config: JudgeConfig
     score_name: str
     comparisons: tuple[PlannedComparison, ...]
-    facts: str
-
-    @cached_property
-    def stopping_id(self) -> str:
-        """The hash of all that the comparisons rest on."""
-        return hashlib.sha256(self.facts.encode()).hexdigest()
+    stopping_id: str
 
     def progress(self, reader: Reader) -> list[Progress]:
         """Return the progress of each comparison, by stored data; a decision is final."""
@@ -323,7 +317,8 @@ def stopping_plan(
     )
     compared = [[vars(each.first), vars(each.second), each.order] for each in comparisons]
     facts = [METHOD, key, judged[0].columns, score, stopping.model_dump(mode="json"), job.trials, compared]
-    return StoppingPlan(judged[0], score, comparisons, json.dumps(facts, sort_keys=True))
+    stopping_id = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    return StoppingPlan(judged[0], score, comparisons, stopping_id)
 
 
 def left_out_of(progress: Sequence[Progress]) -> dict[str, frozenset[str]]:
