@@ -168,23 +168,12 @@ class Outcome:
     is_lost: bool = False
 
     @property
-    def is_uncalled(self) -> bool:
-        """True if no call was made."""
-        return self.reply is None and not self.is_lost
-
-    @property
-    def is_free(self) -> bool:
-        """True if nothing was used: no call was made, or the server rejected it before work."""
-        failure = None if self.reply is None else self.reply.failure
-        return self.is_uncalled if failure is None else failure.is_unpaid
-
-    @property
     def used(self) -> Usage:
-        """The usage of the call; None if unknown."""
-        if self.is_free:
-            return NOTHING
+        """The usage of the call, None if unknown; nothing if it was not made, or the server rejected it before work."""
         if self.reply is None:
-            return UNKNOWN
+            return UNKNOWN if self.is_lost else NOTHING
+        if self.reply.failure is not None and self.reply.failure.is_unpaid:
+            return NOTHING
         prompt, completion = self.reply.prompt_tokens, self.reply.completion_tokens
         return Usage(self.reply.cost_usd, None if prompt is None or completion is None else prompt + completion)
 
@@ -278,7 +267,7 @@ class Limiter:
         request, endpoint = admission.request, self.endpoints[admission.request.endpoint]
         endpoint.in_hand -= 1
         now_s = time.monotonic()
-        if outcome.is_uncalled:
+        if outcome == Outcome():  # no call was made
             self._requests.consume(-1, now_s)
         if outcome.used.tokens is not None:
             self._tokens.consume(outcome.used.tokens - admission.tokens, now_s)
@@ -294,11 +283,6 @@ class Limiter:
             endpoint.succeeded(now_s, (reply.served_model, reply.served_fingerprint))
         self.budget.release(request.most, outcome.used)
 
-    @property
-    def is_time_up(self) -> bool:
-        """True if the stop time has come."""
-        return self.stop_at_s is not None and time.time() >= self.stop_at_s
-
     def _refuse_all(self) -> None:
         """Refuse all waiting calls, because the stop time has come."""
         queued = [item for endpoint in self.endpoints.values() for *_, item in endpoint.waiting]
@@ -312,7 +296,7 @@ class Limiter:
 
     def _dispatch(self) -> None:
         """Admit all calls that may start, and set a timer for the next time when one may."""
-        if self.is_time_up:
+        if self.stop_at_s is not None and time.time() >= self.stop_at_s:
             self._refuse_all()
         while (endpoint := self._next_endpoint()) is not None:
             waiting: Admission = endpoint.pop()

@@ -116,8 +116,8 @@ class Item:
     """A task, criterion or phrase that an analyst is called for.
 
     `row_id` is the key of its row, a hash of all that the row depends on. `columns` are those of the row that are known
-    before the call, with NULL for what a reply says; `prompt` gives the text that is sent. The prompts of a `group` begin
-    alike: its first call goes alone, so that the provider has the beginning in its cache when the others follow.
+    before the call, with NULL for what a reply says. `prompt` gives the text that is sent. The prompts of a `group`
+    begin alike: its first call goes alone, so that the provider has the beginning in its cache when the others follow.
     """
 
     row_id: str
