@@ -1,9 +1,9 @@
 """Judging by a cascade: a first judge, and a second one for the criteria that the cascade's rule escalates."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tasks.judge.criterion import CriterionJudge, CriterionToJudge, JudgedCriterion
+from tasks.judge.criterion import CriterionJudge, CriterionToJudge, Done, JudgedCriterion
 from tasks.rules.cascades.rules import When, reasons_to_escalate
 from tasks.rules.conversation import Message
 from tasks.run.calls import sum_usage
@@ -22,9 +22,8 @@ class CascadeJudge:
     when: When
 
     async def judge_response(
-        self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...],
-        done: Callable[[JudgedCriterion], None],
-    ) -> None:  # fmt: skip
+        self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...], done: Done
+    ) -> None:
         """Judge the criteria of one response by the first judge, then the escalated ones by the second judge.
 
         The calls of one judge follow each other, so that its provider has the conversation cached.

@@ -25,7 +25,7 @@ from tasks.rules.identity import BASE_VINTAGE, piece_hash, verdict_id
 from tasks.rules.verdict import Verdict, confidence_of, parse_verdict, reminder, reply_format
 from tasks.run.calls import Parsed, ReplySpec, call_and_parse, call_with, run_all, sum_usage
 from tasks.run.judge_configs import JudgeConfig
-from tasks.run.missing_work import Conversation, WantedTasks
+from tasks.run.missing_work import WantedTasks
 from tasks.run.run_context import RunContext
 from tasks.run.writing import PartWriter, StageReport, usage_columns
 
@@ -81,6 +81,10 @@ class JudgedCriterion:
     verdict: Verdict | None = None
     decision: Mapping[str, Any] = field(default_factory=dict)
     in_call: Mapping[str, int] = field(default_factory=dict)
+
+
+Done = Callable[[JudgedCriterion], None]
+WholeCall = tuple[Call | None, int]
 
 
 def by_response(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:
@@ -148,20 +152,15 @@ class CriterionJudge:
             return group_prompt(self.judge_config.template, messages, text, [criterion.criterion_text])
         return judge_prompt(self.judge_config.template, messages, text, criterion.criterion_text)
 
-    def whole_calls(
-        self, criteria: Sequence[CriterionToJudge], conversations: Mapping[str, Conversation]
-    ) -> Iterator[tuple[Call | None, int]]:
-        """Yield the calls for the criteria that one prompt with the whole response decides; each with their number."""
-        for of_response in by_response(criteria):
-            messages = conversations[of_response[0].task_id].messages
-            for each in compress(of_response, self.are_whole(of_response, messages)):
-                prompt = self.prompt(messages, each.response_text, each)
-                yield self.call(self.reply_spec, prompt, self.verdict_id(each)), 1
+    def whole_calls(self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message]) -> Iterator[WholeCall]:
+        """Yield the calls for criteria of a response that one prompt with all of it decides; each with their number."""
+        for each in compress(criteria, self.are_whole(criteria, messages)):
+            prompt = self.prompt(messages, each.response_text, each)
+            yield self.call(self.reply_spec, prompt, self.verdict_id(each)), 1
 
     async def judge_response(
-        self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...],
-        done: Callable[[JudgedCriterion], None],
-    ) -> None:  # fmt: skip
+        self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...], done: Done
+    ) -> None:
         """Judge criteria of one response, and hand on each as soon as it is decided, has failed, or is not called."""
         await ResponseJudge(self, messages, priority, done).judge([self.unjudged(row) for row in criteria])
 
@@ -179,7 +178,7 @@ class ResponseJudge:
     by: CriterionJudge
     messages: Sequence[Message]
     priority: tuple[int, ...]
-    done: Callable[[JudgedCriterion], None]
+    done: Done
 
     async def judge(self, criteria: Sequence[JudgedCriterion]) -> None:
         """Judge with the whole response where it fits into the judge's context, else chunk by chunk."""

@@ -6,12 +6,12 @@ shared by the criteria that no earlier one had decided.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from tasks.judge.context_fit import context_fit_of
-from tasks.judge.criterion import CriterionJudge, CriterionToJudge, JudgedCriterion, ResponseJudge, by_response
+from tasks.judge.criterion import CriterionJudge, CriterionToJudge, Done, JudgedCriterion, ResponseJudge, WholeCall
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.entries import Entry, History
 from tasks.llm.limiter import NotCalled
@@ -24,7 +24,6 @@ from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, Verdict, VerdictError
 from tasks.run.calls import run_all, sum_usage
 from tasks.run.judge_configs import JudgeConfig, judge_target
-from tasks.run.missing_work import Conversation
 
 _MOST_REPLIES = 2
 """A piece is called for once more if an entry cannot be read."""
@@ -32,7 +31,6 @@ _TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tok
 _NANO = 1_000_000_000
 _ALONE = {"n_in_call": 1, "position_in_call": 1}
 """The position of a criterion whose piece is too long for one call: a group of its own."""
-Done = Callable[[JudgedCriterion], None]
 
 
 @dataclass
@@ -61,19 +59,15 @@ class GroupJudge(CriterionJudge):
         await self._judge_piece(first, messages, priority, done)
         await run_all(self._judge_piece(piece, messages, priority, done) for piece in others)
 
-    def whole_calls(
-        self, criteria: Sequence[CriterionToJudge], conversations: Mapping[str, Conversation]
-    ) -> Iterator[tuple[Call | None, int]]:
+    def whole_calls(self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message]) -> Iterator[WholeCall]:
         """Yield the calls for pieces that fit into the judge's context, with the number of their missing criteria.
 
         None stands for a call that the ledger decides, or whose further attempt is live.
         """
-        for of_response in by_response(criteria):
-            messages = conversations[of_response[0].task_id].messages
-            for piece in pieces_of(of_response):
-                if (call := self._call(piece, messages)) is not None:
-                    _, further = self._state(call, piece)
-                    yield further if further and further.is_batched else None, sum(row.is_missing for row in piece)
+        for piece in pieces_of(criteria):
+            if (call := self._call(piece, messages)) is not None:
+                _, further = self._state(call, piece)
+                yield further if further and further.is_batched else None, sum(row.is_missing for row in piece)
 
     def _call(self, piece: Sequence[CriterionToJudge], messages: Sequence[Message]) -> Call | None:
         """Return the call for a piece; None if it does not fit into the judge's context."""

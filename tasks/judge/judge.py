@@ -101,7 +101,11 @@ async def judge_by_provider_batches(
     judge = await judge_of(gateway, judge_config, judge_config)
     _, missing, conversations = criteria_to_judge(job, context, judge_config, response_ids, retry_failed=retry_failed)
     is_held_back = context.is_held_back("judge", judge_config.judge.label)
-    whole = [] if is_held_back else list(judge.whole_calls(missing, conversations))
+    whole = [
+        each
+        for of_response in ([] if is_held_back else by_response(missing))
+        for each in judge.whole_calls(of_response, conversations[of_response[0].task_id].messages)
+    ]
     calls = [call for call, _ in whole if call is not None]
     report = StageReport("judge")
     await submit_and_collect(job, context, judge_target(judge_config.judge), calls, report)
