@@ -93,9 +93,8 @@ def refuse_unready(job: Job) -> None:
 
 def provenance(analyst: Analyst, template: str) -> dict[str, str]:
     """Return the columns with the origin of a row."""
-    return {
-        "model": analyst.label, "model_config_hash": target_of(analyst).config_hash, "template_hash": template,
-    }  # fmt: skip
+    config_hash = target_of(analyst).config_hash
+    return {"model": analyst.label, "model_config_hash": config_hash, "template_hash": template}
 
 
 def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
