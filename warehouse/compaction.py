@@ -56,24 +56,22 @@ def compact(store: PartStore, *, large_rows: int = LARGE_ROWS, grace_s: float = 
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses; all stays as it is.
     """
-    before: list[Part] = []
-    after: list[Part] = []
+    before = _sizes(store)
     with engine(store.root / ".compaction.spill") as connection:
         for table in TABLES.values():
             folder = store.root / table.name
             try:
-                manifest = read_manifest(folder)
-                _delete_replaced(folder, manifest, grace_s)
-                standing = store.standing(table.name)
-                runs = list(_runs(standing, large_rows))
-                merged = replace_parts(folder, runs, partial(merge, connection, table))
+                _delete_replaced(folder, read_manifest(folder), grace_s)
+                runs = list(_runs(store.standing(table.name), large_rows))
+                replace_parts(folder, runs, partial(merge, connection, table))
             except (OSError, pa.ArrowException, duckdb.Error) as error:
                 raise WarehouseError(f"{folder}: cannot be compacted: {cause_of(error, folder)}") from error
-            replaced = {part.name for run in runs for part in run}
-            before += standing
-            after += [*(part for part in standing if part.name not in replaced), *merged]
-    before_bytes, after_bytes = (sum(part.path.stat().st_size for part in parts) for parts in (before, after))
-    return Compaction(len(before), len(after), before_bytes, after_bytes)
+    after = _sizes(store)
+    return Compaction(len(before), len(after), sum(before), sum(after))
+
+
+def _sizes(store: PartStore) -> list[int]:
+    return [part.path.stat().st_size for parts in store.all_standing().values() for part in parts]
 
 
 def _runs(parts: Sequence[Part], large_rows: int) -> Iterator[list[Part]]:

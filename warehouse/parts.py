@@ -91,16 +91,14 @@ def generation_folder(folder: Path, generation: int) -> Path:
     return folder / f"g{generation:04d}"
 
 
-def replace_parts(
-    folder: Path, runs: Sequence[Sequence[Part]], write: Callable[[Sequence[Part], Path], Part]
-) -> list[Part]:
+def replace_parts(folder: Path, runs: Sequence[Sequence[Part]], write: Callable[[Sequence[Part], Path], Part]) -> None:
     """Write one new part for each run of parts, and switch the table to the new parts by one rename of the manifest.
 
     A kill leaves the old or the new parts. The old files stay for the grace period, and compaction deletes them. The
     caller holds the publish lock.
     """
     if not runs:
-        return []
+        return
     manifest = read_manifest(folder)
     manifest.generation += 1
     into = generation_folder(folder, manifest.generation)
@@ -114,7 +112,6 @@ def replace_parts(
         replaces = {name for old in run for name in (old.name, *old.replaces)}
         manifest.merged[part.name] = {"generation": manifest.generation, "replaces": sorted(replaces)}
     write_manifest(folder, manifest)
-    return [part for _, part in written]
 
 
 class PartStore:
