@@ -194,9 +194,10 @@ class Gateway:
         if call.is_batched and not failed:
             raise NotCalled(f"{call.target.endpoint_name}: the call is in a batch that has not ended yet")
         if call.is_batched and not call.allows_live:
-            return _summed_up(failed, [], len(failed))
+            return _summed_up(failed, len(failed))
         tried = min(len(failed), self.attempts - 1)
-        return _summed_up(failed, await self._attempts(call, tried), tried)
+        replies = await self._attempts(call, tried)
+        return _summed_up([*failed, *replies], tried + len(replies))
 
     async def _attempts(self, call: Call, tried: int) -> list[Reply]:
         """Make the remaining attempts after the earlier ones, and return their replies."""
@@ -227,7 +228,7 @@ class Gateway:
         """Return the attempts of a call that the ledger holds."""
         return self._history(call, call.key(call.parameters()))
 
-    def _before(self, call: Call) -> tuple[Reply | None, Sequence[Entry]]:
+    def _before(self, call: Call) -> tuple[Reply | None, list[Reply]]:
         """Return the reply in the ledger, if there is one, and the failed attempts.
 
         A reply with the last resort counts only if it was made for this cell.
@@ -237,8 +238,8 @@ class Gateway:
         if stored is None and last_resort is not None:
             resort = self._history(call, call.key(call.parameters(last_resort)))
             if resort.has_attempt_for(call.cell) and (last := resort.reply_for(call.cell)) is not None:
-                cost_usd = total_usd([*(entry.reply for entry in failed), last])
-                stored = replace(last, degraded=True, cost_usd=cost_usd, attempts=len(failed) + last.attempts)
+                n_attempts = len(failed) + last.attempts
+                stored = replace(last, degraded=True, cost_usd=total_usd([*failed, last]), attempts=n_attempts)
         return stored, failed
 
     async def _attempt(self, call: Call, *, is_last: bool) -> Reply:
@@ -291,12 +292,10 @@ class Gateway:
         return replace(reply, paid=((key, number),))
 
 
-def _summed_up(failed: Sequence[Entry], replies: Sequence[Reply], tried: int) -> Reply:
-    """Return the last reply, with the cost of all attempts and their keys in the ledger."""
-    last = replies[-1] if replies else failed[-1].reply
-    paid = [(entry.call_key, entry.attempt) for entry in failed] + [p for each in replies for p in each.paid]
-    cost_usd = total_usd([*(entry.reply for entry in failed), *replies])
-    return replace(last, attempts=tried + len(replies), cost_usd=cost_usd, paid=tuple(paid))
+def _summed_up(replies: Sequence[Reply], n_attempts: int) -> Reply:
+    """Return the last reply, with the cost of all and their keys in the ledger."""
+    paid = tuple(one for each in replies for one in each.paid)
+    return replace(replies[-1], attempts=n_attempts, cost_usd=total_usd(replies), paid=paid)
 
 
 def backoff_s(attempt: int) -> float:

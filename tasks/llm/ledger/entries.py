@@ -158,9 +158,10 @@ class History:
         """The number of the next attempt."""
         return max([self.spent, *(entry.attempt for entry in self.entries)]) + 1
 
-    def failed_for(self, cell: str) -> tuple[Entry, ...]:
+    def failed_for(self, cell: str) -> list[Reply]:
         """Return the temporary failures for a row that is not written yet."""
-        return tuple(entry for entry in self._open if entry.cell == cell and not entry.is_final)
+        failed = [entry for entry in self._open if entry.cell == cell and not entry.is_final]
+        return [replace(entry.reply, paid=((entry.call_key, entry.attempt),)) for entry in failed]
 
     def has_attempt_for(self, cell: str) -> bool:
         """Return whether an attempt was made for a row that is not written yet."""
