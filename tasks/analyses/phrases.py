@@ -8,7 +8,7 @@ from itertools import chain, count, groupby
 from typing import Any
 
 import sql
-from tasks.analyses import assembled, json_shape
+from tasks.analyses import assembled, json_shape, provenance
 from tasks.config.job import Job
 from tasks.config.models import Analyst
 from tasks.llm.replies import OK
@@ -91,12 +91,6 @@ def refuse_unready(job: Job) -> None:
         )
 
 
-def provenance(analyst: Analyst, template: str) -> dict[str, str]:
-    """Return the columns with the origin of a row."""
-    config_hash = target_of(analyst).config_hash
-    return {"model": analyst.label, "model_config_hash": config_hash, "template_hash": template}
-
-
 def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
     """Return an item for each criterion of the wanted tasks: the request for its phrase.
 
@@ -104,7 +98,7 @@ def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
         PipelineError: a task has no assembled conversation.
     """
     template = load_analysis_template(PHRASE_TEMPLATE)
-    common = {**wanted.key, **provenance(analyst, template_hash(template))}
+    common = {**wanted.key, **provenance("model", analyst, template_hash(template))}
     columns = "task_id, criterion_id, content_hash as criterion_hash, title"
     rows = reader.select("criteria", columns, order="task_id, position", **wanted.key, task_id=list(wanted.task_ids))
     conversations = assembled(reader, wanted)
@@ -134,7 +128,7 @@ def stored_phrases(job: Job, reader: Reader, key: Mapping[str, str]) -> list[dic
 
 def embedding_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
     """Return an item for each distinct phrase: the request for its vector."""
-    common = {**wanted.key, **provenance(analyst, "")}
+    common = {**wanted.key, **provenance("model", analyst, "")}
     phrases = sorted({row["phrase"] for row in stored_phrases(job, reader, wanted.key)})
     return [
         Item(row_id=digest("embedding", common, phrase), group=phrase, reply_spec=vector_reply_spec(),
@@ -174,7 +168,7 @@ def naming_of(
     nodes = reader.rows(sql.read("queries/capabilities/node_phrases"), {**key, **phrase_identity(job)})
     stored = {row["name_id"]: row for row in reader.select("capability_names", **key)}
     template = load_analysis_template(NAME_TEMPLATE)
-    common = {**key, **provenance(analyst, template_hash(template))}
+    common = {**key, **provenance("model", analyst, template_hash(template))}
     names: dict[str, str | None] = {}
     items: list[Item] = []
     for _, of_tree in groupby(nodes, key=lambda node: node["tree_id"]):
