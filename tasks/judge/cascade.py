@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from tasks.judge.criterion import CriterionJudge, CriterionToJudge, Done, JudgedCriterion
 from tasks.rules.cascades.rules import When, reasons_to_escalate
-from tasks.rules.conversation import Message
 from tasks.run.calls import sum_usage
 
 
@@ -21,9 +20,7 @@ class CascadeJudge:
     then: CriterionJudge
     when: When
 
-    async def judge_response(
-        self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...], done: Done
-    ) -> None:
+    async def judge_response(self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done) -> None:
         """Judge the criteria of one response by the first judge, then the escalated ones by the second judge.
 
         The calls of one judge follow each other, so that its provider has the conversation cached.
@@ -32,7 +29,7 @@ class CascadeJudge:
         async def judged_by(judge: CriterionJudge, some: Sequence[CriterionToJudge]) -> dict[str, JudgedCriterion]:
             outcomes: list[JudgedCriterion] = []
             if some:
-                await judge.judge_response(some, messages, priority, outcomes.append)
+                await judge.judge_response(some, priority, outcomes.append)
             return {each.criterion.criterion_id: each for each in outcomes}
 
         first = [await judged_by(judge, criteria) for judge in self.first]

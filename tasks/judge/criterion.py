@@ -34,7 +34,7 @@ Evidence = tuple[str, ...]
 
 @dataclass(frozen=True)
 class CriterionToJudge:
-    """A criterion of one response, which a judge decides.
+    """A criterion of one response to a conversation (`messages`), which a judge decides.
 
     For a judge of groups `piece` holds the hashes of the criteria that are decided in the same call, in order;
     `call_index` numbers the pieces of a rubric. A criterion of a piece that is not `is_missing` has its verdict.
@@ -56,11 +56,13 @@ class CriterionToJudge:
     piece: tuple[str, ...]
     call_index: int | None
     is_missing: bool
+    messages: Sequence[Message]
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Self:
+    def of(cls, row: Mapping[str, Any], messages: Sequence[Message]) -> Self:
         """Return the criterion in a row, which may have further columns."""
-        return cls(**{each.name: row[each.name] for each in fields(cls)} | {"piece": tuple(row["piece"] or ())})
+        given = {**row, "messages": messages, "piece": tuple(row["piece"] or ())}
+        return cls(**{each.name: given[each.name] for each in fields(cls)})
 
 
 @dataclass
@@ -140,29 +142,26 @@ class CriterionJudge:
         """Return a criterion under the identity of its verdict, before it is judged; `in_call` as in the class."""
         return JudgedCriterion(row, self.verdict_id(row), list(earlier), in_call=in_call)
 
-    def are_whole(self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message]) -> list[bool]:
+    def are_whole(self, criteria: Sequence[CriterionToJudge]) -> list[bool]:
         """Return for each criterion of a response whether the judge's prompt can hold the whole response."""
         texts = [each.criterion_text for each in criteria]
-        text = criteria[0].response_text
+        messages, text = criteria[0].messages, criteria[0].response_text
         return [True] * len(texts) if self.fit is None else self.fit.is_whole(messages, text, texts)
 
-    def prompt(self, messages: Sequence[Message], text: str, criterion: CriterionToJudge) -> str:
+    def prompt(self, text: str, criterion: CriterionToJudge) -> str:
         """Return the judge's prompt on a criterion; `text` is the response, or the evidence in its chunks."""
         if self.judge_config.judge.piece_size is not None:
-            return group_prompt(self.judge_config.template, messages, text, [criterion.criterion_text])
-        return judge_prompt(self.judge_config.template, messages, text, criterion.criterion_text)
+            return group_prompt(self.judge_config.template, criterion.messages, text, [criterion.criterion_text])
+        return judge_prompt(self.judge_config.template, criterion.messages, text, criterion.criterion_text)
 
-    def whole_calls(self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message]) -> Iterator[WholeCall]:
+    def whole_calls(self, criteria: Sequence[CriterionToJudge]) -> Iterator[WholeCall]:
         """Yield the calls for criteria of a response that one prompt with all of it decides; each with their number."""
-        for each in compress(criteria, self.are_whole(criteria, messages)):
-            prompt = self.prompt(messages, each.response_text, each)
-            yield self.call(self.reply_spec, prompt, self.verdict_id(each)), 1
+        for each in compress(criteria, self.are_whole(criteria)):
+            yield self.call(self.reply_spec, self.prompt(each.response_text, each), self.verdict_id(each)), 1
 
-    async def judge_response(
-        self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...], done: Done
-    ) -> None:
+    async def judge_response(self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done) -> None:
         """Judge criteria of one response, and hand on each as soon as it is decided, has failed, or is not called."""
-        await ResponseJudge(self, messages, priority, done).judge([self.unjudged(row) for row in criteria])
+        await ResponseJudge(self, priority, done).judge([self.unjudged(row) for row in criteria])
 
 
 _NOT_CALLED = "not called"
@@ -176,27 +175,27 @@ class ResponseJudge:
     """Judges criteria of one response, whole or by the evidence in its chunks; each finished one is given to `done`."""
 
     by: CriterionJudge
-    messages: Sequence[Message]
     priority: tuple[int, ...]
     done: Done
 
     async def judge(self, criteria: Sequence[JudgedCriterion]) -> None:
         """Judge with the whole response where it fits into the judge's context, else chunk by chunk."""
-        are_whole = await asyncio.to_thread(self.by.are_whole, [each.criterion for each in criteria], self.messages)
-        whole, text = list(compress(criteria, are_whole)), criteria[0].criterion.response_text
+        are_whole = await asyncio.to_thread(self.by.are_whole, [each.criterion for each in criteria])
+        whole, of = list(compress(criteria, are_whole)), criteria[0].criterion
+        text = of.response_text
         refused, _ = await self._each(whole, partial(self._judge_criterion, text=text))
         if (fit := self.by.fit) is not None:
             long = [each for each, is_whole in zip(criteria, are_whole, strict=True) if not is_whole]
             await self._judge_in_chunks(long, text, fit)
             if refused:
-                await self._judge_in_chunks(refused, text, fit.after_refusal(self.messages, text))
+                await self._judge_in_chunks(refused, text, fit.after_refusal(of.messages, text))
 
     async def _judge_criterion(self, judged: JudgedCriterion, text: str) -> str | None:
         """Judge one criterion: fill the template, make the call, read the reply, and hand on the verdict to be stored.
 
         `text` is the response, or the evidence in its chunks. Return `CONTEXT_LENGTH` if it is too long for the judge.
         """
-        prompt, is_live = self.by.prompt(self.messages, text, judged.criterion), bool(judged.evidence)
+        prompt, is_live = self.by.prompt(text, judged.criterion), bool(judged.evidence)
         reply, verdict = await self.by.call_and_parse(
             self.by.reply_spec, prompt, judged.verdict_id, self.priority, is_live=is_live
         )
@@ -242,10 +241,11 @@ class ResponseJudge:
         def step(judged: JudgedCriterion) -> int:
             return fit.step_of(judged.criterion.criterion_text)
 
+        messages = criteria[0].criterion.messages if criteria else ()
         for step_tokens, same_chunks in groupby(sorted(criteria, key=step), key=step):
             refused, going = list[JudgedCriterion](), list(same_chunks)
             try:
-                chunks = await asyncio.to_thread(fit.chunks_of, self.messages, text, step_tokens)
+                chunks = await asyncio.to_thread(fit.chunks_of, messages, text, step_tokens)
             except NoRoom as reason:
                 for each in going:
                     self._fail(each, str(reason))
@@ -258,7 +258,7 @@ class ResponseJudge:
             if refused:
                 for each in refused:
                     each.evidence.clear()
-                await self._judge_in_chunks(refused, text, fit.after_refusal(self.messages, text))
+                await self._judge_in_chunks(refused, text, fit.after_refusal(messages, text))
 
     async def _search(self, judged: JudgedCriterion, chunk: Chunk, fit: ContextFit) -> str | None:
         """Search a chunk for evidence on a criterion; return None, or the status of the failure.
@@ -266,7 +266,7 @@ class ResponseJudge:
         Any failure but `CONTEXT_LENGTH` ends the criterion.
         """
         prompt = evidence_prompt(
-            fit.evidence_template, self.messages, judged.criterion.criterion_text,
+            fit.evidence_template, judged.criterion.messages, judged.criterion.criterion_text,
             text=chunk.text, number=chunk.number, n_chunks=chunk.n_chunks, round_=chunk.round_,
         )  # fmt: skip
         priority = (*self.priority, chunk.round_, chunk.number)
@@ -294,18 +294,18 @@ class ResponseJudge:
         round_, is_open = 1, True
         while is_open:
             notes = self._shown(judged, n_chunks, round_)
-            if not fit.holds(self.by.prompt(self.messages, notes, judged.criterion)):
+            if not fit.holds(self.by.prompt(notes, judged.criterion)):
                 round_ += 1
                 is_open = await self._condense(judged, fit, notes, step_tokens, n_chunks, round_)
             elif is_open := await self._judge_criterion(judged, notes) == CONTEXT_LENGTH:
-                fit = fit.after_refusal(self.messages, notes)
+                fit = fit.after_refusal(judged.criterion.messages, notes)
 
     async def _condense(
         self, judged: JudgedCriterion, fit: ContextFit, notes: str, step_tokens: int, n_chunks: int, round_: int
     ) -> bool:
         """Search the evidence itself; return False if the criterion has failed by that."""
         try:
-            chunks = await asyncio.to_thread(fit.chunks_of, self.messages, notes, step_tokens, round_)
+            chunks = await asyncio.to_thread(fit.chunks_of, judged.criterion.messages, notes, step_tokens, round_)
         except NoRoom as reason:
             self._fail(judged, str(reason))
             return False

@@ -18,7 +18,7 @@ from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, Paid, Reply
 from tasks.llm.request import Call
 from tasks.rules import groups
-from tasks.rules.conversation import Message, decision_input, group_prompt
+from tasks.rules.conversation import decision_input, group_prompt
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, Verdict, VerdictError
@@ -48,31 +48,29 @@ class PieceEntry:
 class GroupJudge(CriterionJudge):
     """A judge that decides the criteria of a piece of a rubric in one call."""
 
-    async def judge_response(
-        self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...], done: Done
-    ) -> None:
+    async def judge_response(self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done) -> None:
         """Judge the pieces of one response, each given whole, and hand on each missing criterion as it ends.
 
         The first piece goes alone, so that the provider has what they share in its cache.
         """
         first, *others = pieces_of(criteria)
-        await self._judge_piece(first, messages, priority, done)
-        await run_all(self._judge_piece(piece, messages, priority, done) for piece in others)
+        await self._judge_piece(first, priority, done)
+        await run_all(self._judge_piece(piece, priority, done) for piece in others)
 
-    def whole_calls(self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message]) -> Iterator[WholeCall]:
+    def whole_calls(self, criteria: Sequence[CriterionToJudge]) -> Iterator[WholeCall]:
         """Yield the calls for pieces that fit into the judge's context, with the number of their missing criteria.
 
         None stands for a call that the ledger decides, or whose further attempt is live.
         """
         for piece in pieces_of(criteria):
-            if (call := self._call(piece, messages)) is not None:
+            if (call := self._call(piece)) is not None:
                 _, further = self._state(call, piece)
                 yield further if further and further.is_batched else None, sum(row.is_missing for row in piece)
 
-    def _call(self, piece: Sequence[CriterionToJudge], messages: Sequence[Message]) -> Call | None:
+    def _call(self, piece: Sequence[CriterionToJudge]) -> Call | None:
         """Return the call for a piece; None if it does not fit into the judge's context."""
         config, texts, response = self.judge_config, [row.criterion_text for row in piece], piece[0].response_text
-        cell, target = self.verdict_id(piece[0]), self.target
+        cell, target, messages = self.verdict_id(piece[0]), self.target, piece[0].messages
         if config.judge.is_decision_model:
             text, questions = decision_input(config.template, messages, response, texts)
             content, wanted = [{"role": "user", "content": text}], groups.questions_on(questions, config.grading)
@@ -98,13 +96,11 @@ class GroupJudge(CriterionJudge):
         is_batched = call.is_batched and not (replies and call.allows_live)
         return entries, replace(call, after_attempt=last, is_batched=is_batched)
 
-    async def _judge_piece(
-        self, piece: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...], done: Done
-    ) -> None:
-        call, failure, is_called = await asyncio.to_thread(self._call, piece, messages), None, True
+    async def _judge_piece(self, piece: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done) -> None:
+        call, failure, is_called = await asyncio.to_thread(self._call, piece), None, True
         if call is None:
             alone = [self.unjudged(row, **_ALONE) for row in piece if row.is_missing]
-            await ResponseJudge(self, messages, priority, done).judge(alone)
+            await ResponseJudge(self, priority, done).judge(alone)
             return
         entries, further = self._state(call, piece)
         try:
@@ -124,7 +120,7 @@ class GroupJudge(CriterionJudge):
             else:
                 done(self._judged(row, position, len(piece), entry, failure, is_called=is_called))
         if alone:
-            await ResponseJudge(self, messages, priority, done).judge(alone)
+            await ResponseJudge(self, priority, done).judge(alone)
 
     def _judged(
         self, row: CriterionToJudge, position: int, n_in_call: int, entry: PieceEntry, failure: Reply | None, *,

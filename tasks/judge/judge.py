@@ -1,6 +1,6 @@
 """Judging call by call, by a cascade of two judges, and by provider batches."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import sql
 from tasks.config.job import Job
@@ -11,7 +11,7 @@ from tasks.rules.identity import BASE_VINTAGE
 from tasks.run import missing_work
 from tasks.run.calls import run_all
 from tasks.run.judge_configs import JudgeConfig, judge_configs, judge_target
-from tasks.run.missing_work import Conversation, MissingVerdicts, WantedTasks
+from tasks.run.missing_work import MissingVerdicts, WantedTasks
 from tasks.run.run_context import RunContext, submit_and_collect
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
@@ -29,15 +29,15 @@ def plan_verdicts(job: Job, *, retry_failed: bool) -> list[tuple[JudgeConfig, li
 
 def criteria_to_judge(
     job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: Sequence[str], *, retry_failed: bool
-) -> tuple[WantedTasks, list[CriterionToJudge], dict[str, Conversation]]:
-    """Return the wanted tasks, the undecided criteria of some responses, and their tasks' conversations."""
+) -> tuple[WantedTasks, list[CriterionToJudge]]:
+    """Return the wanted tasks, and the undecided criteria of some responses."""
     with context.warehouse.reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
         # Responses in the order given, criteria in the rubric's.
         values = {**missing_work.undecided(judge_config, retry_failed), "responses": list(response_ids)}
         rows = reader.rows(sql.read("queries/run/missing_verdicts"), values)
         conversations = missing_work.conversations_of(reader, wanted, (row["task_id"] for row in rows))
-        return wanted, [CriterionToJudge.of(row) for row in rows], conversations
+        return wanted, [CriterionToJudge.of(row, conversations[row["task_id"]].messages) for row in rows]
 
 
 async def judge_responses(
@@ -48,20 +48,17 @@ async def judge_responses(
 
     `batch_index` is the batch's number among all; see `judge_criteria` for the order of the calls.
     """
-    wanted, criteria, conversations = criteria_to_judge(
-        job, context, judge_config, response_ids, retry_failed=retry_failed
-    )
+    wanted, criteria = criteria_to_judge(job, context, judge_config, response_ids, retry_failed=retry_failed)
     report = StageReport("judge")
     own_columns = {"source": "judged", "import_batch": None, "may_hide_failures": False}
     with VerdictRows(job, context, wanted, judge_config, report, "verdicts", own_columns) as rows:
-        await judge_criteria(rows, criteria, conversations, batch_index)
+        await judge_criteria(rows, criteria, batch_index)
     return report
 
 
 async def judge_criteria(
-    rows: VerdictRows, criteria: Sequence[CriterionToJudge], conversations: Mapping[str, Conversation],
-    batch_index: int, vintage: str = BASE_VINTAGE,
-) -> None:  # fmt: skip
+    rows: VerdictRows, criteria: Sequence[CriterionToJudge], batch_index: int, vintage: str = BASE_VINTAGE
+) -> None:
     """Judge criteria, given in the order of their responses, by a judge or a cascade, and write the verdicts.
 
     The criteria of one response go out together. Earlier batches by `batch_index`, and in them earlier responses, go
@@ -74,16 +71,15 @@ async def judge_criteria(
     else:
         *first, then = [await judge_of(gateway, each, judge_config, vintage) for each in (*cascade.first, cascade.then)]
         judge = CascadeJudge(first, then, cascade.when)
-    await judge_each_response(judge, criteria, conversations, rows, batch_index)
+    await judge_each_response(judge, criteria, rows, batch_index)
 
 
 async def judge_each_response(
-    judge: CriterionJudge | CascadeJudge, criteria: Sequence[CriterionToJudge],
-    conversations: Mapping[str, Conversation], rows: VerdictRows, batch_index: int = 0,
-) -> None:  # fmt: skip
+    judge: CriterionJudge | CascadeJudge, criteria: Sequence[CriterionToJudge], rows: VerdictRows, batch_index: int = 0
+) -> None:
     """Have a judge decide criteria, those of one response together, and write the verdicts."""
     await run_all(
-        judge.judge_response(each, conversations[each[0].task_id].messages, (batch_index, number), rows.write)
+        judge.judge_response(each, (batch_index, number), rows.write)
         for number, each in enumerate(by_response(criteria))
     )
 
@@ -99,12 +95,12 @@ async def judge_by_provider_batches(
     """
     gateway = context.gateway("judge", judge_config.judge.label)
     judge = await judge_of(gateway, judge_config, judge_config)
-    _, missing, conversations = criteria_to_judge(job, context, judge_config, response_ids, retry_failed=retry_failed)
+    _, missing = criteria_to_judge(job, context, judge_config, response_ids, retry_failed=retry_failed)
     is_held_back = context.is_held_back("judge", judge_config.judge.label)
     whole = [
         each
         for of_response in ([] if is_held_back else by_response(missing))
-        for each in judge.whole_calls(of_response, conversations[of_response[0].task_id].messages)
+        for each in judge.whole_calls(of_response)
     ]
     calls = [call for call, _ in whole if call is not None]
     report = StageReport("judge")
