@@ -11,7 +11,7 @@ from warehouse.errors import WarehouseError
 from warehouse.files import Unsound, note, read_sealed, write_sealed
 from warehouse.tables import TABLES
 
-FILE, LIST = "warehouse.json", "list.json"
+DATABASE, FILE, LIST = "prbench.duckdb", "warehouse.json", "list.json"
 VERSION = 4
 """The version that this code writes; version 4 is that of November 2026. It does not cover the published database."""
 Names = set[tuple[str, str]]

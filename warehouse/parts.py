@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from warehouse.errors import DamagedManifest, WarehouseError, cause_of
 from warehouse.files import HASH_HEX, Unsound, is_whole, read_sealed, sync, write_named, write_sealed
-from warehouse.listing import Names
+from warehouse.listing import DATABASE, Names
 from warehouse.tables import TABLES
 
 MANIFEST = "manifest.json"
@@ -115,14 +115,14 @@ def replace_parts(folder: Path, runs: Sequence[Sequence[Part]], write: Callable[
 
 
 class PartStore:
-    """The parts of every stored table below `root`, one folder a table.
+    """The parts of every stored table in the folder of a warehouse, one folder a table, and its database's path.
 
     A part's name is `<milliseconds>-<content hash>.parquet`: sorted names are the order of writing, and the same
     content is not written twice. Compaction replaces many parts by merged ones.
     """
 
     def __init__(self, root: Path) -> None:
-        self.root = root / "parts"
+        self.root, self.database = root / "parts", root / DATABASE
 
     def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> str | None:
         """Write rows as one part and return its name; None when there are no rows.

@@ -16,7 +16,6 @@ from warehouse.listing import Names
 from warehouse.rows import memory, quieten, quoted
 from warehouse.tables import TABLES
 
-DATABASE = "prbench.duckdb"
 PARTS = "published_parts"
 """The table of a database with the names of the parts that it contains."""
 STAMP = "published_from"

@@ -12,12 +12,12 @@ from urllib.parse import unquote
 from warehouse.compaction import GRACE_S, LARGE_ROWS, Compaction, clean, compact
 from warehouse.errors import WarehouseOutdated
 from warehouse.files import Unsound, has_damage
-from warehouse.listing import FILE, Listing, Loss, begin, read_list, refuse_other_version, write_list
+from warehouse.listing import DATABASE, FILE, Listing, Loss, begin, read_list, refuse_other_version, write_list
 from warehouse.locks import file_lock, is_held, life_sign, processes_at_work
 from warehouse.owner import Owner, Tell, only_machine, why_lost
 from warehouse.parts import PartStore, names_in
 from warehouse.publish import damage_of, listing_of, publish
-from warehouse.reader import DATABASE, Reader, is_damaged, published_parts, stamp, stamp_of
+from warehouse.reader import Reader, is_damaged, published_parts, stamp, stamp_of
 
 _REST = 20
 """Periodic publishing takes at most one part in this many of the running time."""
@@ -51,7 +51,8 @@ class Warehouse:
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
-        self.store, self.database = PartStore(self.root), self.root / DATABASE
+        self.store = PartStore(self.root)
+        self.database = self.store.database
         self._living = self.root / "living"
         self._published_at_s, self._publishing_took_s = time.monotonic(), 0.0
 
@@ -72,7 +73,7 @@ class Warehouse:
         refuse_other_version(self.root)
         self._published_at_s = time.monotonic()
         with self.publishing():
-            is_new = publish(self.store, self.database)
+            is_new = publish(self.store)
         self._publishing_took_s = time.monotonic() - self._published_at_s
         return is_new
 
@@ -87,7 +88,7 @@ class Warehouse:
         self._published_at_s = time.monotonic()
         with self.publishing():
             begin(self.root)
-            return publish(self.store, self.database, must_verify=True)
+            return publish(self.store, must_verify=True)
 
     def renew_if_damaged(self) -> None:
         """Rebuild a damaged database, for commands that read it before they verify anything."""
@@ -96,7 +97,7 @@ class Warehouse:
 
     def damage(self) -> list[str]:
         """Return the damage and the missing files, in words; nothing is changed."""
-        damage = damage_of(self.store, self.database)
+        damage = damage_of(self.store)
         return [*damage, f"{self.database}: is damaged"] if is_damaged(self.database) else damage
 
     def losses(self) -> list[Loss]:
@@ -114,7 +115,7 @@ class Warehouse:
     def accept_losses(self) -> None:
         """Accept the losses, so that calls for the missing rows can be repeated."""
         with self.publishing():
-            listing = listing_of(self.store, self.database)
+            listing = listing_of(self.store)
             if listing and listing.losses:
                 rows = {kind: (n, n) for kind, (n, _) in listing.rows.items()}
                 write_list(self.store.root, Listing(listing.parts, rows))
@@ -175,9 +176,9 @@ class Warehouse:
         self.clean()  # finishes a removal that was killed
         with self.publishing():
             # A merged damaged part would carry the damage under a valid hash.
-            publish(self.store, self.database, must_verify=True)
+            publish(self.store, must_verify=True)
             done = compact(self.store, large_rows=large_rows, grace_s=grace_s)
-            publish(self.store, self.database, must_rebuild=True)
+            publish(self.store, must_rebuild=True)
             return done
 
     def clean(self) -> int:
