@@ -141,23 +141,19 @@ class TokenBucket:
         self._at_s = now_s
 
 
-@dataclass(frozen=True)
-class AdmissionRequest:
-    """A call that is to start: its endpoint, its priority, and its highest possible usage."""
+@dataclass(eq=False)
+class Admission:
+    """Permission to make one call, once it is `granted`: its endpoint, its priority, and its highest possible usage.
+
+    `tokens` are counted per minute until its usage is known.
+    """
 
     endpoint: str
     priority: tuple[int, ...] = ()
     most: Usage = UNKNOWN
     likely_tokens: int = 0
-
-
-@dataclass
-class Admission:
-    """Permission to make one call, once it is `granted`; `tokens` count per minute until its usage is known."""
-
-    request: AdmissionRequest
-    granted: "asyncio.Future[None]"
     tokens: int = 0
+    granted: "asyncio.Future[None]" = field(init=False)
 
 
 @dataclass(frozen=True)
@@ -240,8 +236,8 @@ class Limiter:
         self._tokens_guessed = self._tokens_used = 0
         self.budget.when_released.append(self._dispatch)
 
-    async def acquire(self, request: AdmissionRequest) -> Admission:
-        """Wait for the admission of a call.
+    async def acquire(self, admission: Admission) -> Admission:
+        """Wait until a call may start, and return its admission.
 
         Raises:
             NotCalled: its model was stopped, the budget is spent, or the time is up.
@@ -249,10 +245,10 @@ class Limiter:
         if self._clock is None and self.stop_at_s is not None:
             wait_s = max(0.0, self.stop_at_s - time.time())
             self._clock = asyncio.get_running_loop().call_later(wait_s, self._refuse_all)
-        new = EndpointHealth(request.endpoint, self.concurrency, self.outage_s, time.monotonic())
-        endpoint = self.endpoints.setdefault(request.endpoint, new)
-        admission = Admission(request, asyncio.get_running_loop().create_future())
-        endpoint.push(request.priority, admission)
+        new = EndpointHealth(admission.endpoint, self.concurrency, self.outage_s, time.monotonic())
+        endpoint = self.endpoints.setdefault(admission.endpoint, new)
+        admission.granted = asyncio.get_running_loop().create_future()
+        endpoint.push(admission.priority, admission)
         self._dispatch()
         try:
             await admission.granted
@@ -264,7 +260,7 @@ class Limiter:
 
     def release(self, admission: Admission, outcome: Outcome) -> None:
         """Return an admission, and update limits and health from the call's outcome."""
-        request, endpoint = admission.request, self.endpoints[admission.request.endpoint]
+        endpoint = self.endpoints[admission.endpoint]
         endpoint.in_hand -= 1
         now_s = time.monotonic()
         if outcome == Outcome():  # no call was made
@@ -273,7 +269,7 @@ class Limiter:
             self._tokens.consume(outcome.used.tokens - admission.tokens, now_s)
         reply, failure = outcome.reply, None if outcome.reply is None else outcome.reply.failure
         if failure is None and outcome.used.tokens:
-            self._tokens_guessed += request.likely_tokens
+            self._tokens_guessed += admission.likely_tokens
             self._tokens_used += outcome.used.tokens
         if reply is not None:
             self.totals += Totals.of(reply)
@@ -281,7 +277,7 @@ class Limiter:
             endpoint.failed(failure, now_s, reply.latency_s or 0.0)
         elif reply is not None:
             endpoint.succeeded(now_s, (reply.served_model, reply.served_fingerprint))
-        self.budget.release(request.most, outcome.used)
+        self.budget.release(admission.most, outcome.used)
 
     def _refuse_all(self) -> None:
         """Refuse all waiting calls, because the stop time has come."""
@@ -308,17 +304,16 @@ class Limiter:
                 break
 
     def _grant(self, endpoint: EndpointHealth, waiting: Admission) -> bool:
-        request = waiting.request
         try:
-            if not self.budget.reserve(request.most):
-                endpoint.push(request.priority, waiting)
+            if not self.budget.reserve(waiting.most):
+                endpoint.push(waiting.priority, waiting)
                 return False
         except BudgetSpent as error:
             waiting.granted.set_exception(error)
             return True
         now_s = time.monotonic()
         ratio = self._tokens_used / self._tokens_guessed if self._tokens_guessed and self._tokens_used else 1.0
-        waiting.tokens = round(request.likely_tokens * ratio)
+        waiting.tokens = round(waiting.likely_tokens * ratio)
         self._requests.consume(1, now_s)
         self._tokens.consume(waiting.tokens, now_s)
         endpoint.in_hand += 1

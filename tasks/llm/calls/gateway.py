@@ -17,7 +17,7 @@ from tasks.llm import embedded
 from tasks.llm.environment import filled_in, filled_in_secrets, key_state
 from tasks.llm.ledger.entries import ADD_SPEND, Entry, History, as_text, spend_of, total_usd
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import AdmissionRequest, Limiter, NotCalled, Outcome
+from tasks.llm.limiter import Admission, Limiter, NotCalled, Outcome
 from tasks.llm.litellm_setup import litellm, make_known, spare_work
 from tasks.llm.replies import Kind, Reply, failure_of, from_result, logprobs_in
 from tasks.llm.request import DECISIONS, EMBEDDING, RESPONSES, Call, Target, most_of, most_prompt_tokens, prices_of
@@ -246,21 +246,18 @@ class Gateway:
         last_resort = call.target.last_resort if is_last and self.attempts > 1 else None
         parameters = call.parameters(last_resort)
         key = call.key(parameters)
-        likely_tokens = most_prompt_tokens(call.messages, parameters) // _BYTES_A_TOKEN + _LIKELY_REPLY_TOKENS
-        most = most_of(call, parameters)
-        request = AdmissionRequest(call.target.endpoint_name, call.priority, most, likely_tokens)
-        while (reply := await self._locked_attempt(call, parameters, key, request)) is None:
+        while (reply := await self._locked_attempt(call, parameters, key)) is None:
             # Hold no admission while waiting, so that other calls of this run may start.
             await self.ledger.call_locks.released(key, self.limiter.stop_at_s)
             if (reply := self._history(call, key).reply_for(call.cell)) is not None:
                 break
         return replace(reply, degraded=last_resort is not None)
 
-    async def _locked_attempt(
-        self, call: Call, parameters: Mapping[str, Any], key: str, request: AdmissionRequest
-    ) -> Reply | None:
-        """Make an attempt and return its reply, or one that exists by now; None if another process makes the call."""
-        admission = await self.limiter.acquire(request)
+    async def _locked_attempt(self, call: Call, parameters: Mapping[str, Any], key: str) -> Reply | None:
+        """Make an attempt and return its reply, or one that exists by now; None if the call is being made elsewhere."""
+        likely_tokens = most_prompt_tokens(call.messages, parameters) // _BYTES_A_TOKEN + _LIKELY_REPLY_TOKENS
+        wanted = Admission(call.target.endpoint_name, call.priority, most_of(call, parameters), likely_tokens)
+        admission = await self.limiter.acquire(wanted)
         outcome = Outcome()
         try:
             self.ledger.refuse_if_broken()

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.endpoint_health import EndpointHealth
 from tasks.llm.ledger.ledger import Ledger, spend_in
-from tasks.llm.limiter import AdmissionRequest, Budget, Limiter, ModelStopped, NotCalled, Outcome, TimeIsUp, TokenBucket
+from tasks.llm.limiter import Admission, Budget, Limiter, ModelStopped, NotCalled, Outcome, TimeIsUp, TokenBucket
 from tasks.llm.replies import Failure, Kind, Reply
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
@@ -84,7 +84,7 @@ async def test_a_wrong_guess_holds_no_call_up(tpm: float | None, guessed: int, u
     limits = limiter(1, tpm=tpm)
     async with asyncio.timeout(60):
         for _ in range(2):
-            admission = await limits.acquire(AdmissionRequest("a", likely_tokens=guessed))
+            admission = await limits.acquire(Admission("a", likely_tokens=guessed))
             limits.release(admission, Outcome(Reply("ok", prompt_tokens=0, completion_tokens=used)))
 
 
@@ -101,7 +101,7 @@ def test_tokens_a_minute_count_what_was_really_used(calling: Calling, serve: Ser
 @pytest.mark.parametrize(("tpm", "first_go"), [(None, 4), (1_000_000, 1)])
 async def test_where_tokens_are_limited_one_call_goes_until_its_use_is_known(tpm: float | None, first_go: int) -> None:
     limits = limiter(4, tpm=tpm)
-    asks = [asyncio.create_task(limits.acquire(AdmissionRequest("a", likely_tokens=500))) for _ in range(8)]
+    asks = [asyncio.create_task(limits.acquire(Admission("a", likely_tokens=500))) for _ in range(8)]
     await turns()
     went = [ask.result() for ask in asks if ask.done()]
     limits.release(went[0], Outcome(Reply("ok", prompt_tokens=100, completion_tokens=900)))
@@ -131,8 +131,8 @@ def test_calls_go_by_priority_and_then_by_coming_also_across_models(calling: Cal
 
 async def test_a_call_that_nobody_waits_for_any_more_takes_no_turn() -> None:
     limits = limiter(1)
-    admission = await limits.acquire(AdmissionRequest("a"))
-    waiting = [asyncio.create_task(limits.acquire(AdmissionRequest("a"))) for _ in range(1, 5)]
+    admission = await limits.acquire(Admission("a"))
+    waiting = [asyncio.create_task(limits.acquire(Admission("a"))) for _ in range(1, 5)]
     await asyncio.sleep(0)
     waiting[0].cancel()
     limits.release(admission, FREE)
@@ -175,21 +175,21 @@ async def refused(call: Awaitable[object]) -> float:
 
 async def test_all_that_wait_are_told_when_the_time_is_up_and_what_is_under_way_goes_on() -> None:
     limits = limiter(1, stop_at_s=(stop_at_s := time.time() + 0.3))
-    admission = await limits.acquire(AdmissionRequest("a"))
-    waiting = [limits.acquire(AdmissionRequest(endpoint)) for endpoint in "aac"]
+    admission = await limits.acquire(Admission("a"))
+    waiting = [limits.acquire(Admission(endpoint)) for endpoint in "aac"]
     assert min(await asyncio.gather(*map(refused, waiting))) >= stop_at_s
     assert 3 == limits.too_late
     limits.release(admission, Outcome(Reply("ok", prompt_tokens=1, completion_tokens=1)))
-    await refused(limits.acquire(AdmissionRequest("a")))
+    await refused(limits.acquire(Admission("a")))
     assert (1, 4) == (limits.totals.calls, limits.too_late)
 
 
 async def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch: Patch) -> None:
     limits = limiter(1, stop_at_s=time.time() + 3_600)
-    limits.release(await limits.acquire(AdmissionRequest("a")), FREE)
+    limits.release(await limits.acquire(Admission("a")), FREE)
     now = time.time
     monkeypatch.setattr(time, "time", lambda: now() + 3_700)
-    await refused(limits.acquire(AdmissionRequest("a")))
+    await refused(limits.acquire(Admission("a")))
 
 
 async def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(tmp_path: Path, serve: Serve) -> None:
