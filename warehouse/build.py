@@ -13,7 +13,7 @@ from warehouse.columns import COLUMNS
 from warehouse.errors import WarehouseError, first_line
 from warehouse.listing import Kind, Names, count_query
 from warehouse.parts import Standing, names_in
-from warehouse.reader import PARTS, STAMP, Reader, stamp
+from warehouse.reader import PARTS, STAMP, stamp
 from warehouse.rows import ARRIVED, definition, engine, holds, in_order, load, memory, quoted
 from warehouse.tables import TABLES
 
@@ -159,12 +159,9 @@ _LIKE_PARQUET = 5
 class Derivation:
     """A database file with given rows and the models of `sql/` that the wanted models depend on."""
 
-    def __init__(self, database: Path, wanted: Collection[str]) -> None:
-        self._database, self._wanted = database, set(wanted)
-        self._given: set[str] = set()
-        self._n_bytes = 0
-
-    def load_files(self, files: Mapping[str, Path], same: Mapping[str, str]) -> None:
+    def __init__(
+        self, database: Path, wanted: Collection[str], files: Mapping[str, Path], same: Mapping[str, str]
+    ) -> None:
         """Load the rows of JSON Lines files, one file a table.
 
         A file may also replace a model that is built as a table; that model is then not computed. A column that a file
@@ -173,8 +170,8 @@ class Derivation:
         Raises:
             WarehouseError: a file contains something other than rows of its table.
         """
-        put_empty(self._database)
-        self._given = set(files)
+        self._database, self._wanted, self._given = database, set(wanted), set(files)
+        put_empty(database)
         self._n_bytes = sum(path.stat().st_size for path in files.values()) // _LIKE_PARQUET
         with opened(self._database, self._n_bytes) as connection:
             for name, path in files.items():
@@ -211,7 +208,3 @@ class Derivation:
             connection.execute(f"insert into {table_name} by name from given")
             connection.unregister("given")
             compute_models(connection, [each for each in sql.leading_to(self._wanted) if each.name in behind])
-
-    def reader(self) -> Reader:
-        """Open the computed database."""
-        return Reader(self._database)
