@@ -15,7 +15,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -106,9 +106,8 @@ def _delete_replaced(folder: Path, manifest: Manifest, grace_s: float) -> None:
         sync(parent)
     kept = {path: moment_s for path, moment_s in manifest.retired.items() if path not in due}
     merged = {name: part | {"replaces": []} for name, part in manifest.merged.items()}
-    if (kept, merged) != (manifest.retired, manifest.merged):
-        manifest.retired, manifest.merged = kept, merged
-        write_manifest(folder, manifest)
+    if (new := replace(manifest, retired=kept, merged=merged)) != manifest:
+        write_manifest(folder, new)
     # No other compaction is running, so files without a name in the manifest are leftovers.
     named = {generation_folder(folder, part["generation"]) / name for name, part in merged.items()}
     named |= {folder / path for path in kept}

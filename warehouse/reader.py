@@ -75,9 +75,8 @@ class Reader:
 
     def value(self, query: str, parameters: Parameters = None) -> Any:
         """Return the first value of a query's first row; None where there is no row."""
-        with self._run(query, parameters) as cursor:
-            row = cursor.fetchone()
-            return row[0] if row else None
+        _, rows = self.table(query, parameters)
+        return rows[0][0] if rows else None
 
     def arrays(self, query: str, parameters: Parameters = None) -> dict[str, Any]:
         """Return the columns of a query as NumPy arrays, by name."""

@@ -116,9 +116,8 @@ def _items_of_field(
         "<<most_secondary>>": str(most),
     }
     read = partial(read_labels, labels=labels, most_secondary=most, omits_think_tag=annotator.omits_think_tag)
-    reply_spec: ReplySpec[Columns] = ReplySpec(
-        read, reply_format(labels, most, is_listed=vocabulary.is_listed), REMINDER
-    )
+    shape = reply_format(labels, most, is_listed=vocabulary.is_listed)
+    reply_spec: ReplySpec[Columns] = ReplySpec(read, shape, REMINDER)
     origin = provenance("annotator", annotator, template_hash(template, *begin.values()))
     for (task_id, conversation), trial in product(conversations.items(), range(1, annotator.trials + 1)):
         known = {

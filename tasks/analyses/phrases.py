@@ -149,14 +149,6 @@ MOST_PHRASES = 40
 """Number of a node's phrases in a request: the most frequent ones, and others evenly spread over the rest."""
 
 
-def name_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
-    """Return the requests for names that follow from the stored data."""
-    return naming_of(job, reader, wanted.key, analyst)[1]
-
-
-NAMES = Analysis("capabilities", "capability_model", "capability_names", "name_id", "model", name_items)
-
-
 def naming_of(
     job: Job, reader: Reader, key: Mapping[str, str], analyst: Analyst
 ) -> tuple[dict[str, str | None], list[Item]]:
@@ -242,3 +234,10 @@ def _item(
         columns={**common, "node_id": node["node_id"], "attempt": attempt, "name": None},
         prompt=partial(naming_prompt, template, phrases, taken),
     )  # fmt: skip
+
+
+NAMES = Analysis(
+    "capabilities", "capability_model", "capability_names", "name_id", "model",
+    lambda job, wanted, reader, analyst: naming_of(job, reader, wanted.key, analyst)[1],
+)  # fmt: skip
+"""The requests for names that follow from the stored data."""

@@ -127,11 +127,9 @@ def sender_states(warehouse: Warehouse) -> list[dict[str, Any]]:
     """Return the senders of all runs in progress: `run_id`, and what `SenderState` has."""
     rows = []
     for run_id in warehouse.living_runs():
-        try:
+        with suppress(FileNotFoundError):  # a run without senders, or one that ends at this instant
             states = json.loads(_file(warehouse.root, run_id).read_text(encoding="utf-8"))
-        except FileNotFoundError:  # a run without senders, or one that ends at this instant
-            continue
-        rows += [{"run_id": run_id, **state} for state in states]
+            rows += [{"run_id": run_id, **state} for state in states]
     return rows
 
 
