@@ -281,14 +281,12 @@ class Limiter:
 
     def _refuse_all(self) -> None:
         """Refuse all waiting calls, because the stop time has come."""
-        queued = [item for endpoint in self.endpoints.values() for *_, item in endpoint.waiting]
+        stopped_at = datetime.fromtimestamp(self.stop_at_s or 0.0, UTC)
         for endpoint in self.endpoints.values():
-            endpoint.waiting.clear()
-        for waiting in queued:
-            if not waiting.granted.done():
-                self.too_late += 1
-                stopped_at = datetime.fromtimestamp(self.stop_at_s or 0.0, UTC)
-                waiting.granted.set_exception(TimeIsUp(f"no call begins after the stop time, {stopped_at:%H:%M} UTC"))
+            while endpoint.waiting:
+                if not (granted := endpoint.pop().granted).done():
+                    self.too_late += 1
+                    granted.set_exception(TimeIsUp(f"no call begins after the stop time, {stopped_at:%H:%M} UTC"))
 
     def _dispatch(self) -> None:
         """Admit all calls that may start, and set a timer for the next time when one may."""
