@@ -273,10 +273,10 @@ class Limiter:
             self._tokens_used += outcome.used.tokens
         if reply is not None:
             self.totals += Totals.of(reply)
-        if reply is not None and failure is not None:
-            endpoint.failed(failure, now_s, reply.latency_s or 0.0)
-        elif reply is not None:
-            endpoint.succeeded(now_s, (reply.served_model, reply.served_fingerprint))
+            if failure is not None:
+                endpoint.failed(failure, now_s, reply.latency_s or 0.0)
+            else:
+                endpoint.succeeded(now_s, (reply.served_model, reply.served_fingerprint))
         self.budget.release(admission.most, outcome.used)
 
     def _refuse_all(self) -> None:
