@@ -52,11 +52,11 @@ class PartWriter:
         self._rows.append(row)
         if row["status"] not in DECIDED_STATUSES:
             self._paid += reply.paid
+        if len(self._rows) >= _PART_ROWS or time.monotonic() - self._since_s > _PART_AGE_S:
+            self.flush()
         if self._report is not None:
             self._report.count(row["status"], row["cost_usd"])
             advance(self._report.stage, label, succeeded=row["status"] in DECIDED_STATUSES)
-        if len(self._rows) >= _PART_ROWS or time.monotonic() - self._since_s > _PART_AGE_S:
-            self.flush()
 
     def flush(self) -> None:
         """Write the collected rows."""

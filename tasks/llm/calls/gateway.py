@@ -91,9 +91,9 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
             cause = failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
             return replace(failure.reply, latency_s=time.monotonic() - started_s, error=cause)
     reply = from_result(parameters.get("api"), completion, exchange.body).priced(prices)
-    stated = (getattr(completion, "_hidden_params", None) or {}).get("response_cost")
-    if reply.cost_usd is not None and is_priced_by_litellm and stated is not None:  # LiteLLM knows tiers and fees
-        reply = replace(reply, cost_usd=float(stated))
+    if reply.cost_usd is not None and is_priced_by_litellm:  # LiteLLM knows tiers and fees
+        stated = (getattr(completion, "_hidden_params", None) or {}).get("response_cost")
+        reply = reply if stated is None else replace(reply, cost_usd=float(stated))
     return replace(reply, latency_s=time.monotonic() - started_s)
 
 
