@@ -12,7 +12,7 @@ from tasks.run import missing_work
 from tasks.run.calls import run_all
 from tasks.run.judge_configs import JudgeConfig, judge_configs, judge_target
 from tasks.run.missing_work import MissingVerdicts, WantedTasks
-from tasks.run.run_context import RunContext, submit_and_collect
+from tasks.run.run_context import RunContext
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
@@ -104,7 +104,7 @@ async def judge_by_provider_batches(
     ]
     calls = [call for call, _ in whole if call is not None]
     report = StageReport("judge")
-    await submit_and_collect(job, context, judge_target(judge_config.judge), calls, report)
+    await context.submit_and_collect(judge_target(judge_config.judge), calls, report)
     n_missing = sum(each.is_missing for each in missing)
     n_long = 0 if is_held_back else n_missing - sum(n_criteria for _, n_criteria in whole)
     if n_long and judge_config.judge.allow_live:

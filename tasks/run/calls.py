@@ -19,7 +19,7 @@ from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import PASSING, WantedTasks, wanted_tasks
-from tasks.run.run_context import RunContext, submit_and_collect
+from tasks.run.run_context import RunContext
 from tasks.run.writing import PartWriter, StageReport, usage_columns
 from warehouse import Reader
 
@@ -191,7 +191,7 @@ async def analyse_items(
     analyst = next(each for each in analysis.analysts(job) if each.label == label)
     target = target_of(analyst)
     if analyst.mode == "batch" and not context.is_held_back(analysis.stage, label):
-        await submit_and_collect(job, context, target, [_call(analyst, target, item, (0,)) for item in items], report)
+        await context.submit_and_collect(target, [_call(analyst, target, item, (0,)) for item in items], report)
     with PartWriter(context.warehouse, analysis.table, context.ledger, report) as writer:
 
         async def one(item: Item, group_number: int) -> None:

@@ -6,7 +6,7 @@ A job with `stopping` wants less: tasks that none of its undecided comparisons n
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -71,10 +71,9 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
         if unknown := sorted(set(job.named_tasks) - set(admitted)):
             raise UsageError(f"--task {unknown[0]}: not an admitted task of the chosen splits; see the table `tasks`")
         admitted = [task_id for task_id in admitted if task_id in job.named_tasks]
-    task_ids = tuple(admitted)[: job.limit]
-    plan = stopping_plan(job, benchmark, data.revision, task_ids, reader)
-    left_out = {} if plan is None else left_out_of(plan.progress(reader))
-    return WantedTasks(benchmark, data.revision, data.splits, task_ids, left_out)
+    wanted = WantedTasks(benchmark, data.revision, data.splits, tuple(admitted)[: job.limit])
+    plan = stopping_plan(job, wanted, reader)
+    return wanted if plan is None else replace(wanted, left_out=left_out_of(plan.progress(reader)))
 
 
 def missing_splits(job: Job, reader: Reader) -> list[str]:
@@ -286,16 +285,13 @@ class StoppingPlan:
         ]
 
 
-def stopping_plan(
-    job: Job, benchmark: Benchmark, revision: str, task_ids: Sequence[str], reader: Reader
-) -> StoppingPlan | None:
+def stopping_plan(job: Job, wanted: WantedTasks, reader: Reader) -> StoppingPlan | None:
     """Return the comparisons of a job on its wanted tasks; None if it has none, or no judge was chosen."""
-    stopping, judged = job.settings.stopping, judge_configs(job, benchmark)
-    if stopping is None or not judged or not task_ids:
+    stopping, judged = job.settings.stopping, judge_configs(job, wanted.benchmark)
+    if stopping is None or not judged or not wanted.task_ids:
         return None
-    key = {"benchmark": benchmark.name, "dataset_revision": revision}
-    score = benchmark.primary_score.score_name
-    fields = fields_of(key, task_ids, reader)
+    key, score = wanted.key, wanted.benchmark.primary_score.score_name
+    fields = fields_of(key, wanted.task_ids, reader)
     models = job.compared_models or job.settings.models
     sides = {model.label: ComparedModel(model.label, model_hash(model), job.vintage_of(model)) for model in models}
     if stopping.pairs == EARLIER_NIGHTS:

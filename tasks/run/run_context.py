@@ -216,6 +216,27 @@ class RunContext:
             stopped_at = self._job.stop_at.astimezone(UTC)
             report.warnings.append(f"stopped at {stopped_at:%H:%M} UTC, the stop time; finished work is kept")
 
+    async def submit_and_collect(self, target: Target, calls: Sequence[Call], report: StageReport) -> None:
+        """Submit the calls that no batch has yet, and collect the batches that have ended, for the stage of a report.
+
+        The replies are in the ledger then. Calls of a batch that goes on when the waiting ends stay missing until a later
+        run.
+        """
+        limiter = self.limiters[report.stage]
+        run_id, wait_s = self._job.run_id, self._job.settings.limits.batch_wait_s
+        limits = limiter.stop_at_s, limiter.outage_s
+        batching = Batching(target, self.ledger, self.budget, run_id, report.stage, *limits)
+        outcome = await batching.submit_and_collect(calls, wait_s)
+        limiter.too_late += outcome.too_late
+        for reply in outcome.replies:
+            limiter.totals += Totals.of(reply)
+        report.warnings += outcome.notes
+        if n_failed := sum(not reply.is_final for reply in outcome.replies):
+            then = "live calls follow" if any(call.allows_live for call in calls) else "the next run submits them again"
+            report.warnings.append(f"{n_failed} calls failed in a batch; {then}")
+        if outcome.n_submitted:
+            report.notes.append(f"{outcome.n_submitted} calls submitted as batches")
+
     async def ready(self) -> None:
         """Load and start everything that the first calls would wait for."""
         await asyncio.gather(asyncio.to_thread(warm_up), *([self.senders.ready()] if self.senders else []))
@@ -334,27 +355,3 @@ def refuse_uninstalled(job: Job) -> None:
     """
     if any(callee.target.is_embedded for callee in callees(job, ())):
         weights_path()
-
-
-async def submit_and_collect(
-    job: Job, context: RunContext, target: Target, calls: Sequence[Call], report: StageReport
-) -> None:
-    """Submit the calls that no batch has yet, and collect the batches that have ended, for the stage of a report.
-
-    The replies are in the ledger then. Calls of a batch that goes on when the waiting ends stay missing until a later
-    run.
-    """
-    limiter = context.limiters[report.stage]
-    batching = Batching(
-        target, context.ledger, context.budget, job.run_id, report.stage, limiter.stop_at_s, limiter.outage_s
-    )
-    outcome = await batching.submit_and_collect(calls, job.settings.limits.batch_wait_s)
-    limiter.too_late += outcome.too_late
-    for reply in outcome.replies:
-        limiter.totals += Totals.of(reply)
-    report.warnings += outcome.notes
-    if n_failed := sum(not reply.is_final for reply in outcome.replies):
-        then = "live calls follow" if any(call.allows_live for call in calls) else "the next run submits them again"
-        report.warnings.append(f"{n_failed} calls failed in a batch; {then}")
-    if outcome.n_submitted:
-        report.notes.append(f"{outcome.n_submitted} calls submitted as batches")
