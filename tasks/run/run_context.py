@@ -219,8 +219,8 @@ class RunContext:
     async def submit_and_collect(self, target: Target, calls: Sequence[Call], report: StageReport) -> None:
         """Submit the calls that no batch has yet, and collect the batches that have ended, for the stage of a report.
 
-        The replies are in the ledger then. Calls of a batch that goes on when the waiting ends stay missing until a later
-        run.
+        The replies are in the ledger then. Calls of a batch that goes on when the waiting ends stay missing until a
+        later run.
         """
         limiter = self.limiters[report.stage]
         run_id, wait_s = self._job.run_id, self._job.settings.limits.batch_wait_s
