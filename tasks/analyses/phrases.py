@@ -149,9 +149,7 @@ MOST_PHRASES = 40
 """Number of a node's phrases in a request: the most frequent ones, and others evenly spread over the rest."""
 
 
-def naming_of(
-    job: Job, reader: Reader, key: Mapping[str, str], analyst: Analyst
-) -> tuple[dict[str, str | None], list[Item]]:
+def naming_of(job: Job, reader: Reader, key: Mapping[str, str]) -> tuple[dict[str, str | None], list[Item]]:
     """Return the names of current tree nodes (None where a request failed), and all requests so far.
 
     Requests are made in rounds. Each round requests names for nodes without a unique name; of nodes with the same
@@ -159,7 +157,7 @@ def naming_of(
     """
     nodes = reader.rows(sql.read("queries/capabilities/node_phrases"), {**key, **phrase_identity(job)})
     stored = {row["name_id"]: row for row in reader.select("capability_names", **key)}
-    template = load_analysis_template(NAME_TEMPLATE)
+    template, analyst = load_analysis_template(NAME_TEMPLATE), job.settings.capability_model[0]
     common = {**key, **provenance("model", analyst, template_hash(template))}
     names: dict[str, str | None] = {}
     items: list[Item] = []
@@ -238,6 +236,6 @@ def _item(
 
 NAMES = Analysis(
     "capabilities", "capability_model", "capability_names", "name_id", "model",
-    lambda job, wanted, reader, analyst: naming_of(job, reader, wanted.key, analyst)[1],
+    lambda job, wanted, reader, _: naming_of(job, reader, wanted.key)[1],
 )  # fmt: skip
 """The requests for names that follow from the stored data."""

@@ -262,7 +262,7 @@ def _sizes(members: Sequence[Row]) -> Row:
 def nodes_to_name(job: Job, reader: Reader) -> list[Row]:
     """Return the nodes whose stored name is out of date, with the current name."""
     key = wanted_tasks(job, reader).key
-    names, _ = naming_of(job, reader, key, job.settings.capability_model[0])
+    names, _ = naming_of(job, reader, key)
     return [
         {**row, "name": names[row["node_id"]]}
         for row in reader.select("capability_nodes", **key)

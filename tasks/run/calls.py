@@ -180,9 +180,8 @@ class Analysis:
 
 
 async def analyse_items(
-    job: Job, context: RunContext, analysis: Analysis, label: str, row_ids: Collection[str], *,
-    retry_failed: bool = False,
-) -> StageReport:  # fmt: skip
+    job: Job, context: RunContext, analysis: Analysis, label: str, row_ids: Collection[str], *, retry_failed: bool
+) -> StageReport:
     """Call an analyst for its missing items with these ids, and write their rows, failed ones too."""
     report = StageReport(analysis.stage)
     with context.warehouse.reader() as reader:

@@ -83,10 +83,12 @@ def missing_splits(job: Job, reader: Reader) -> list[str]:
     return [split for split in job.data.splits if split not in stored]
 
 
-def missing_responses(
-    job: Job, wanted: WantedTasks, reader: Reader, model: Model, *, retry_failed: bool
-) -> list[tuple[str, int]]:
-    """Return the (task, trial) cells of a model that have no response, or a failed one that is to be tried again.
+Cell = tuple[str, int]
+"""(task id, trial)"""
+
+
+def missing_responses(job: Job, wanted: WantedTasks, reader: Reader, model: Model, *, retry_failed: bool) -> list[Cell]:
+    """Return the cells of a model that have no response, or a failed one that is to be tried again.
 
     An imported response of the same label, trial and vintage fills its cell; a model that has no others misses none.
     """

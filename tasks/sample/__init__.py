@@ -12,13 +12,10 @@ from tasks.rules.identity import response_id
 from tasks.rules.text.characters import count_alphanumeric
 from tasks.run.calls import run_all
 from tasks.run.judge_configs import target_of
-from tasks.run.missing_work import conversations_of, messages_to, missing_responses, wanted_tasks
+from tasks.run.missing_work import Cell, conversations_of, messages_to, missing_responses, wanted_tasks
 from tasks.run.run_context import RunContext
 from tasks.run.writing import PartWriter, StageReport, usage_columns
 from warehouse import Warehouse
-
-Cell = tuple[str, int]
-"""(task id, trial)"""
 
 
 def plan_samples(job: Job, *, retry_failed: bool) -> dict[str, list[Cell]]:
