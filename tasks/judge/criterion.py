@@ -23,7 +23,7 @@ from tasks.rules.evidence import REMINDER, NoRoom, evidence_format, evidence_pro
 from tasks.rules.groups import GROUP_REMINDER, group_format, parse_only
 from tasks.rules.identity import BASE_VINTAGE, piece_hash, verdict_id
 from tasks.rules.verdict import Verdict, confidence_of, parse_verdict, reminder, reply_format
-from tasks.run.calls import Parsed, ReplySpec, call_and_parse, call_with, run_all, sum_usage
+from tasks.run.calls import ReplySpec, call_and_parse, call_with, run_all, sum_usage
 from tasks.run.judge_configs import JudgeConfig
 from tasks.run.missing_work import WantedTasks
 from tasks.run.run_context import RunContext
@@ -121,22 +121,14 @@ class CriterionJudge:
         """Return the identity of the judge's verdict on a criterion."""
         return verdict_id_of(self.owner, row, self.vintage)
 
-    def call(self, reply_spec: ReplySpec[object], prompt: str, cell: str, priority: tuple[int, ...] = ()) -> Call:
-        """Return the call of the judge with a prompt."""
+    def call(
+        self, reply_spec: ReplySpec[object], prompt: str, cell: str, priority: tuple[int, ...] = (), *,
+        is_live: bool = False,
+    ) -> Call:  # fmt: skip
+        """Return the call of the judge with a prompt; one that `is_live` is in no batch if the judge allows that."""
         judge, trial = self.judge_config.judge, self.judge_config.judge_trial
-        return call_with(judge, self.target, reply_spec, prompt, cell, trial, self.vintage, priority)
-
-    async def call_and_parse(
-        self, reply_spec: ReplySpec[Parsed], prompt: str, cell: str, priority: tuple[int, ...], *, is_live: bool = False
-    ) -> tuple[Reply, Parsed | None]:
-        """Call the judge, and once more if its reply cannot be read; return the last reply, and what was read or None.
-
-        Raises:
-            NotCalled: the call was not made.
-        """
-        call = self.call(reply_spec, prompt, cell, priority)
-        is_batched = call.is_batched and not (is_live and call.allows_live)
-        return await call_and_parse(self.gateway, replace(call, is_batched=is_batched), reply_spec)
+        call = call_with(judge, self.target, reply_spec, prompt, cell, trial, self.vintage, priority)
+        return replace(call, is_batched=call.is_batched and not (is_live and call.allows_live))
 
     def unjudged(self, row: CriterionToJudge, *earlier: Reply, **in_call: int) -> JudgedCriterion:
         """Return a criterion under the identity of its verdict, before it is judged; `in_call` as in the class."""
@@ -196,9 +188,8 @@ class ResponseJudge:
         `text` is the response, or the evidence in its chunks. Return `CONTEXT_LENGTH` if it is too long for the judge.
         """
         prompt, is_live = self.by.prompt(text, judged.criterion), bool(judged.evidence)
-        reply, verdict = await self.by.call_and_parse(
-            self.by.reply_spec, prompt, judged.verdict_id, self.priority, is_live=is_live
-        )
+        call = self.by.call(self.by.reply_spec, prompt, judged.verdict_id, self.priority, is_live=is_live)
+        reply, verdict = await call_and_parse(self.by.gateway, call, self.by.reply_spec)
         if reply.status == CONTEXT_LENGTH and self.by.fit is not None:
             judged.earlier_replies.append(reply)
             return CONTEXT_LENGTH
@@ -275,7 +266,8 @@ class ResponseJudge:
             partial(parse_evidence, omits_think_tag=judge.omits_think_tag),
             evidence_format(is_bounded=judge.explanation_chars is not None), REMINDER,
         )  # fmt: skip
-        reply, evidence = await self.by.call_and_parse(reply_spec, prompt, judged.verdict_id, priority, is_live=True)
+        call = self.by.call(reply_spec, prompt, judged.verdict_id, priority, is_live=True)
+        reply, evidence = await call_and_parse(self.by.gateway, call, reply_spec)
         judged.searches.append((chunk, reply, evidence))
         if evidence is None and reply.status != CONTEXT_LENGTH:
             self._finish(judged, replace(reply, error=f"{chunk.name}: {reply.error}"), None)
