@@ -26,11 +26,11 @@ from tasks.judge.rubric_variants import derive
 from tasks.maintain.upkeep import tidy
 from tasks.plan.plan import former_template_notices
 from tasks.run.judge_configs import JudgeConfig
-from tasks.run.missing_work import MissingVerdicts
+from tasks.run.missing_work import Cell, MissingVerdicts
 from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.stages import STAGES
 from tasks.run.writing import StageReport
-from tasks.sample import Cell, plan_samples, sample_cells
+from tasks.sample import plan_samples, sample_cells
 
 _BATCHES_AT_ONCE = 4
 _PUBLISH_LEAST_S, _PUBLISH_MOST_S = 30.0, 300.0

@@ -63,7 +63,7 @@ def _has_calls(job: Job, retry_failed: bool) -> bool:
 def _plan(job: Job) -> tuple[WantedTasks, StoppingPlan | None, list[Progress]]:
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
-        plan = stopping_plan(job, wanted.benchmark, wanted.dataset_revision, wanted.task_ids, reader)
+        plan = stopping_plan(job, wanted, reader)
         return wanted, plan, plan.progress(reader) if plan else []
 
 

@@ -7,11 +7,11 @@ from warehouse.build import Derivation
 from warehouse.columns import COLUMNS
 from warehouse.errors import WarehouseBusy, WarehouseError, WarehouseOutdated, nothing_in, refusal_of_disk
 from warehouse.files import pop_notices, sync, write_atomically
-from warehouse.listing import FILE, refuse_other_version
+from warehouse.listing import DATABASE, FILE, refuse_other_version
 from warehouse.locks import file_lock
 from warehouse.owner import refuse_if_lost
 from warehouse.publish import DAMAGED, lines_on
-from warehouse.reader import DATABASE, Reader, reporting_damage
+from warehouse.reader import Reader, reporting_damage
 from warehouse.rows import is_removed, quoted, rests_on_response
 from warehouse.samples import sample_path
 from warehouse.tables import DECIDED_STATUSES, TABLES, StoredTable

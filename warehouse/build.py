@@ -13,7 +13,7 @@ from warehouse.columns import COLUMNS
 from warehouse.errors import WarehouseError, first_line
 from warehouse.listing import Kind, Names, count_query
 from warehouse.parts import Standing, names_in
-from warehouse.reader import PARTS, STAMP, Reader, stamp
+from warehouse.reader import PARTS, STAMP, stamp
 from warehouse.rows import ARRIVED, definition, engine, holds, in_order, load, memory, quoted
 from warehouse.tables import TABLES
 
@@ -24,26 +24,34 @@ _EMPTY: dict[str, bytes] = {}
 """The last empty database of this process, by its stamp: building it takes as long as publishing some thousand rows."""
 
 
-def put_empty(building: Path, stamp: str) -> None:
-    """Write an empty database with this stamp."""
-    if stamp not in _EMPTY:
-        _make(building, stamp)
+def put_empty(building: Path) -> None:
+    """Write an empty database."""
+    if (now := stamp()) not in _EMPTY:
+        _make(building, now)
         _EMPTY.clear()
-        _EMPTY[stamp] = building.read_bytes()
-    building.write_bytes(_EMPTY[stamp])
+        _EMPTY[now] = building.read_bytes()
+    building.write_bytes(_EMPTY[now])
 
 
-def attach(connection: duckdb.DuckDBPyConnection, building: Path) -> None:
-    """Attach a database file, new or existing, as `building`, and use it."""
-    connection.execute(f"attach {quoted(building)} as building (storage_version {quoted(STORAGE_VERSION)})")
-    connection.execute("use building")
+@contextmanager
+def opened(building: Path, n_bytes: int = 0) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a database file, new or existing, for one transaction on parts of `n_bytes`; its name is `building`.
+
+    A statement that commits by itself costs more than the work it does.
+    """
+    with engine(building.with_suffix(".tmp.spill")) as connection:
+        connection.execute(f"set memory_limit = {quoted(memory(n_bytes))}")
+        connection.execute(f"attach {quoted(building)} as building (storage_version {quoted(STORAGE_VERSION)})")
+        connection.execute("use building")
+        connection.execute("begin")
+        yield connection
+        connection.execute("commit")
+        connection.execute("use memory")
+        connection.execute("detach building")
 
 
 def _make(building: Path, stamp: str) -> None:
-    with engine(building.with_suffix(".tmp.spill")) as connection:
-        attach(connection, building)
-        # One transaction: a statement that commits by itself costs more than the work it does.
-        connection.execute("begin")
+    with opened(building) as connection:
         for table in TABLES.values():
             connection.execute(f"create table {table.name} ({definition(table)})")
         connection.execute(sql.read("warehouse/macros"))
@@ -54,9 +62,6 @@ def _make(building: Path, stamp: str) -> None:
         connection.execute(sql.read("warehouse/counts_as_judge"))
         _describe(connection)
         connection.execute(f"create table {STAMP} as select {quoted(stamp)} as stamp")
-        connection.execute("commit")
-        connection.execute("use memory")
-        connection.execute("detach building")
 
 
 def _describe(connection: duckdb.DuckDBPyConnection) -> None:
@@ -77,28 +82,22 @@ _SMALL_BYTES = 16_000_000
 """Size up to which several tables are loaded in one transaction and texts are stored without FSST, whose symbols would
 take longer to learn than everything else to write.
 """
-_LARGE_BYTES = 200_000_000
-"""Size of the parts from which loading may use all the memory: ten million verdicts do not fit into less."""
 _LARGE_ROWS = 100_000
 """Number of rows from which a model is committed before the next one is computed."""
 
 
-def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_copy: bool) -> dict[Kind, int]:
+def build(standing: Standing, building: Path, missing: Names) -> dict[Kind, int]:
     """Load the missing parts into a database file, compute its models, and return the number of rows of each kind.
 
-    The file is new, or with `is_copy` a copy of the last database, whose definitions and descriptions come from the
-    same contracts and models.
+    The file is new, or a copy of the last database, whose definitions and descriptions come from the same contracts and
+    models.
     """
-    if not is_copy:
-        put_empty(building, stamp)
-    with engine(building.with_suffix(".tmp.spill")) as connection:
-        attach(connection, building)
-        n_bytes = sum(part.path.stat().st_size for parts in standing.values() for part in parts)
+    if not building.exists():
+        put_empty(building)
+    n_bytes = sum(part.path.stat().st_size for parts in standing.values() for part in parts)
+    with opened(building, n_bytes) as connection:
         if n_bytes <= _SMALL_BYTES:
             connection.execute("set disabled_compression_methods = 'fsst'")
-        # Few transactions: a statement that commits by itself costs more than the work it does.
-        connection.execute(f"set memory_limit = {quoted(memory(n_bytes, to_load=n_bytes < _LARGE_BYTES))}")
-        connection.execute("begin")
         loaded = _load_parts(connection, standing, missing)
         # Merged parts are recorded by their own names.
         names = sorted(names_in(standing))
@@ -106,7 +105,6 @@ def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_
         given = [[table for table, _ in names], [part for _, part in names]]
         connection.execute(f"create or replace table {PARTS} as {held}", given)
         connection.execute("commit")
-        connection.execute(f"set memory_limit = {quoted(memory(n_bytes))}")
         # Rows are committed first: an index on uncommitted rows takes twice as long to build.
         for table in (TABLES[name] for name in loaded):
             (n_rows,) = connection.execute(f"select count(*) from {table.name}").fetchone() or (0,)
@@ -117,11 +115,7 @@ def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_
         connection.execute("begin")
         # Models above tables without new rows are up to date.
         compute_models(connection, sql.behind({name for name, is_read in loaded.items() if is_read}))
-        connection.execute("commit")
-        of_kinds = {tuple(kind): n for *kind, n in connection.execute(count_query()).fetchall()}
-        connection.execute("use memory")
-        connection.execute("detach building")
-    return of_kinds
+        return {tuple(kind): n for *kind, n in connection.execute(count_query()).fetchall()}
 
 
 def _load_parts(connection: duckdb.DuckDBPyConnection, standing: Standing, missing: Names) -> dict[str, bool]:
@@ -165,12 +159,9 @@ _LIKE_PARQUET = 5
 class Derivation:
     """A database file with given rows and the models of `sql/` that the wanted models depend on."""
 
-    def __init__(self, database: Path, wanted: Collection[str]) -> None:
-        self._database, self._wanted = database, set(wanted)
-        self._given: set[str] = set()
-        self._n_bytes = 0
-
-    def load_files(self, files: Mapping[str, Path], same: Mapping[str, str]) -> None:
+    def __init__(
+        self, database: Path, wanted: Collection[str], files: Mapping[str, Path], same: Mapping[str, str]
+    ) -> None:
         """Load the rows of JSON Lines files, one file a table.
 
         A file may also replace a model that is built as a table; that model is then not computed. A column that a file
@@ -179,10 +170,10 @@ class Derivation:
         Raises:
             WarehouseError: a file contains something other than rows of its table.
         """
-        put_empty(self._database, stamp())
-        self._given = set(files)
-        self._n_bytes = sum(path.stat().st_size for path in files.values())
-        with self._opened() as connection:
+        self._database, self._wanted, self._given = database, set(wanted), set(files)
+        put_empty(database)
+        self._n_bytes = sum(path.stat().st_size for path in files.values()) // _LIKE_PARQUET
+        with opened(self._database, self._n_bytes) as connection:
             for name, path in files.items():
                 types = {column: kind for column, kind, *_ in connection.execute(f"describe {name}").fetchall()}
                 constant = ", ".join(f'{quoted(same[column])} as "{column}"' for column in types if column in same)
@@ -201,7 +192,7 @@ class Derivation:
         Raises:
             WarehouseError: nothing can be computed from them.
         """
-        with self._opened() as connection:
+        with opened(self._database, self._n_bytes) as connection:
             try:
                 compute_models(connection, sql.leading_to(self._wanted, self._given))
             except duckdb.Error as error:
@@ -211,25 +202,9 @@ class Derivation:
         """Add rows to a stored table, and compute the models above it again."""
         table = TABLES[table_name]
         behind = {model.name for model in sql.behind({table_name}) if model.kind != "step"}
-        with self._opened() as connection:
+        with opened(self._database, self._n_bytes) as connection:
             given = pa.Table.from_pylist(list(rows), schema=table.schema)
             connection.register("given", given)
             connection.execute(f"insert into {table_name} by name from given")
             connection.unregister("given")
             compute_models(connection, [each for each in sql.leading_to(self._wanted) if each.name in behind])
-
-    def reader(self) -> Reader:
-        """Open the computed database."""
-        return Reader(self._database)
-
-    @contextmanager
-    def _opened(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open the file for one transaction."""
-        with engine(self._database.with_suffix(".spill")) as connection:
-            connection.execute(f"set memory_limit = {quoted(memory(self._n_bytes // _LIKE_PARQUET))}")
-            attach(connection, self._database)
-            connection.execute("begin")
-            yield connection
-            connection.execute("commit")
-            connection.execute("use memory")
-            connection.execute("detach building")

@@ -15,7 +15,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,14 +40,12 @@ GRACE_S = 3600.0
 
 @dataclass(frozen=True)
 class Compaction:
-    """The result of compacting a warehouse: parts of all tables, and the database file, which is built again."""
+    """The result of compacting a warehouse: the parts of all tables."""
 
     parts_before: int
     parts_after: int
     bytes_before: int
     bytes_after: int
-    database_bytes_before: int = 0
-    database_bytes_after: int = 0
 
 
 def compact(store: PartStore, *, large_rows: int = LARGE_ROWS, grace_s: float = GRACE_S) -> Compaction:
@@ -58,24 +56,22 @@ def compact(store: PartStore, *, large_rows: int = LARGE_ROWS, grace_s: float = 
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses; all stays as it is.
     """
-    before: list[Part] = []
-    after: list[Part] = []
+    before = _sizes(store)
     with engine(store.root / ".compaction.spill") as connection:
         for table in TABLES.values():
             folder = store.root / table.name
             try:
-                manifest = read_manifest(folder)
-                _delete_replaced(folder, manifest, grace_s)
-                standing = store.standing(table.name)
-                runs = list(_runs(standing, large_rows))
-                merged = replace_parts(folder, runs, partial(merge, connection, table))
+                _delete_replaced(folder, read_manifest(folder), grace_s)
+                runs = list(_runs(store.standing(table.name), large_rows))
+                replace_parts(folder, runs, partial(merge, connection, table))
             except (OSError, pa.ArrowException, duckdb.Error) as error:
                 raise WarehouseError(f"{folder}: cannot be compacted: {cause_of(error, folder)}") from error
-            replaced = {part.name for run in runs for part in run}
-            before += standing
-            after += [*(part for part in standing if part.name not in replaced), *merged]
-    before_bytes, after_bytes = (sum(part.path.stat().st_size for part in parts) for parts in (before, after))
-    return Compaction(len(before), len(after), before_bytes, after_bytes)
+    after = _sizes(store)
+    return Compaction(len(before), len(after), sum(before), sum(after))
+
+
+def _sizes(store: PartStore) -> list[int]:
+    return [part.path.stat().st_size for parts in store.all_standing().values() for part in parts]
 
 
 def _runs(parts: Sequence[Part], large_rows: int) -> Iterator[list[Part]]:
@@ -110,9 +106,8 @@ def _delete_replaced(folder: Path, manifest: Manifest, grace_s: float) -> None:
         sync(parent)
     kept = {path: moment_s for path, moment_s in manifest.retired.items() if path not in due}
     merged = {name: part | {"replaces": []} for name, part in manifest.merged.items()}
-    if (kept, merged) != (manifest.retired, manifest.merged):
-        manifest.retired, manifest.merged = kept, merged
-        write_manifest(folder, manifest)
+    if (new := replace(manifest, retired=kept, merged=merged)) != manifest:
+        write_manifest(folder, new)
     # No other compaction is running, so files without a name in the manifest are leftovers.
     named = {generation_folder(folder, part["generation"]) / name for name, part in merged.items()}
     named |= {folder / path for path in kept}
@@ -207,7 +202,7 @@ _VIEW = "stored_responses"
 
 
 @contextmanager
-def _stored_responses(store: PartStore, error_text: str) -> Iterator[duckdb.DuckDBPyConnection]:
+def _stored_responses(store: PartStore) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a database with a view `stored_responses` of all stored responses (at least one) and a table of removals.
 
     Raises:
@@ -224,7 +219,7 @@ def _stored_responses(store: PartStore, error_text: str) -> Iterator[duckdb.Duck
             connection.execute(f"create or replace temp table {REMOVALS} as {noted}")
             yield connection
         except (OSError, pa.ArrowException, duckdb.Error) as error:
-            raise WarehouseError(f"{store.root}: {error_text}: {cause_of(error, store.root)}") from error
+            raise WarehouseError(f"{store.root}: cannot be read or rewritten: {cause_of(error, store.root)}") from error
 
 
 def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> list[dict[str, Any]]:
@@ -239,7 +234,7 @@ def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> 
     query = sql.template(
         "warehouse/matching_responses", columns=shown, condition=condition, is_removed=is_removed(_VIEW)
     )
-    with _stored_responses(store, "cannot be searched") as connection:
+    with _stored_responses(store) as connection:
         rows = connection.execute(query, list(values)).fetchall()
     return [dict(zip(shown.split(", "), row, strict=True)) for row in rows]
 
@@ -255,7 +250,7 @@ def clean(store: PartStore) -> int:
     if not store.standing(REMOVALS) or not store.standing("responses"):
         return 0
     table, folder = TABLES["responses"], store.root / "responses"
-    with _stored_responses(store, "cannot be rewritten") as connection:
+    with _stored_responses(store) as connection:
         removed = sql.template("warehouse/removed_rows", view=_VIEW, moment=BY_MOMENT, is_removed=is_removed("stored"))
         gone = _positions(connection, removed)
         dirty = [part for part in store.standing(table.name) if part.name in gone]

@@ -4,7 +4,6 @@
 not listed was written later; its rows are also in the ledger or still with its writer.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,15 +11,14 @@ from warehouse.errors import WarehouseError
 from warehouse.files import Unsound, note, read_sealed, write_sealed
 from warehouse.tables import TABLES
 
-FILE, LIST = "warehouse.json", "list.json"
+DATABASE, FILE, LIST = "prbench.duckdb", "warehouse.json", "list.json"
 VERSION = 4
 """The version that this code writes; version 4 is that of November 2026. It does not cover the published database."""
 Names = set[tuple[str, str]]
 """Pairs of a table and the name of a part."""
 
 
-@dataclass(frozen=True)
-class Loss:
+class Loss(NamedTuple):
     """Lost rows of one kind; `n_rows` is their number."""
 
     table: str
@@ -34,8 +32,7 @@ class Loss:
     @property
     def line(self) -> str:
         """The loss in words."""
-        named = (("benchmark", self.benchmark), ("model", self.model), ("judge", self.judge),
-                 ("vintage", self.vintage), ("import", self.import_batch))  # fmt: skip
+        named = zip(("benchmark", "model", "judge", "vintage", "import"), self[1:], strict=False)
         of = ", ".join(f"{name} {value}" for name, value in named if value is not None)
         return f"{self.n_rows} rows of {self.table}" + (f" ({of})" if of else "") + " are lost"
 
@@ -118,16 +115,12 @@ def refuse_other_version(root: Path) -> int | None:
         )
     if version is None and parts.is_dir() and any(parts.iterdir()):
         version = 1
-    if version is not None and version > VERSION:
-        raise WarehouseError(
-            f"{root}: this warehouse was written by a newer prbench (version {version}, this one knows {VERSION}); "
-            "upgrade prbench"
-        )
-    if version is not None and version < VERSION:
-        raise WarehouseError(
-            f"{root}: this warehouse was written by an older prbench (version {version}, this one reads {VERSION}); "
-            "upgrade it as CHANGELOG.md says (0.2.0, Upgrade), or choose another folder with --warehouse"
-        )
+    if version is not None and version != VERSION:
+        age, remedy = "a newer", "upgrade prbench"
+        if version < VERSION:
+            age, remedy = "an older", "upgrade it as CHANGELOG.md says (0.2.0, Upgrade), or choose another --warehouse"
+        other = f"{age} prbench (version {version}, this one reads {VERSION})"
+        raise WarehouseError(f"{root}: this warehouse was written by {other}; {remedy}")
     return version
 
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from warehouse.errors import DamagedManifest, WarehouseError, cause_of
 from warehouse.files import HASH_HEX, Unsound, is_whole, read_sealed, sync, write_named, write_sealed
-from warehouse.listing import Names
+from warehouse.listing import DATABASE, Names
 from warehouse.tables import TABLES
 
 MANIFEST = "manifest.json"
@@ -68,19 +68,17 @@ def read_manifest(folder: Path) -> Manifest:
     Raises:
         DamagedManifest: it is damaged, or names a file outside of the table's folder.
     """
-    why: object = None
     try:
         manifest = Manifest(**read_sealed(folder / MANIFEST))
         # Named files are read, and deleted after they are replaced.
-        if not all(map(_IN_FOLDER.fullmatch, [*manifest.merged, *manifest.retired])):
-            why = "it names a file that is not a part in this folder"
+        if all(map(_IN_FOLDER.fullmatch, [*manifest.merged, *manifest.retired])):
+            return manifest
+        why = "it names a file that is not a part in this folder"
     except FileNotFoundError:
         return Manifest()
     except (Unsound, TypeError) as error:
-        why = error
-    if why is not None:
-        raise DamagedManifest(f"{folder / MANIFEST}: is damaged ({why}); `prbench aggregate` rebuilds it")
-    return manifest
+        why = str(error)
+    raise DamagedManifest(f"{folder / MANIFEST}: is damaged ({why}); `prbench aggregate` rebuilds it")
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -93,16 +91,14 @@ def generation_folder(folder: Path, generation: int) -> Path:
     return folder / f"g{generation:04d}"
 
 
-def replace_parts(
-    folder: Path, runs: Sequence[Sequence[Part]], write: Callable[[Sequence[Part], Path], Part]
-) -> list[Part]:
+def replace_parts(folder: Path, runs: Sequence[Sequence[Part]], write: Callable[[Sequence[Part], Path], Part]) -> None:
     """Write one new part for each run of parts, and switch the table to the new parts by one rename of the manifest.
 
     A kill leaves the old or the new parts. The old files stay for the grace period, and compaction deletes them. The
     caller holds the publish lock.
     """
     if not runs:
-        return []
+        return
     manifest = read_manifest(folder)
     manifest.generation += 1
     into = generation_folder(folder, manifest.generation)
@@ -116,18 +112,17 @@ def replace_parts(
         replaces = {name for old in run for name in (old.name, *old.replaces)}
         manifest.merged[part.name] = {"generation": manifest.generation, "replaces": sorted(replaces)}
     write_manifest(folder, manifest)
-    return [part for _, part in written]
 
 
 class PartStore:
-    """The parts of every stored table below `root`, one folder a table.
+    """The parts of every stored table in the folder of a warehouse, one folder a table, and its database's path.
 
     A part's name is `<milliseconds>-<content hash>.parquet`: sorted names are the order of writing, and the same
     content is not written twice. Compaction replaces many parts by merged ones.
     """
 
     def __init__(self, root: Path) -> None:
-        self.root = root / "parts"
+        self.root, self.database = root / "parts", root / DATABASE
 
     def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> str | None:
         """Write rows as one part and return its name; None when there are no rows.

@@ -26,7 +26,7 @@ from warehouse.files import Unsound, is_database_whole, is_whole, note, sync
 from warehouse.listing import FILE, LIST, Listing, Loss, Names, read_list, version_in, write_list
 from warehouse.owner import refuse_if_lost
 from warehouse.parts import MANIFEST, Manifest, PartStore, Standing, names_in, read_manifest, write_manifest
-from warehouse.reader import PARTS, Reader, is_damaged, stamp, what_is_published
+from warehouse.reader import Reader, is_damaged, parts_of, published_parts
 from warehouse.rows import REMOVALS, decided, engine, quoted, standing_rows, view_parts
 from warehouse.tables import TABLES, StoredTable
 
@@ -63,7 +63,7 @@ def aside(root: Path, path: Path, sub: str = "") -> str:
     return str(to.relative_to(root))
 
 
-def listing_of(store: PartStore, database: Path) -> Listing | None:
+def listing_of(store: PartStore) -> Listing | None:
     """Return the expected parts: by their list, or by the last database if the list is missing or damaged."""
     try:
         listing = read_list(store.root)
@@ -72,14 +72,14 @@ def listing_of(store: PartStore, database: Path) -> Listing | None:
         to = aside(store.root.parent, path)
         note(store.root.parent, f"{path}: was damaged ({error}), is now {to}; it is written again", is_mended=True)
         listing = None
-    return listing or _listed_by(database)
+    return listing or _listed_by(store.database)
 
 
 def _listed_by(database: Path) -> Listing | None:
     """Return the parts of a database; None if it does not name them."""
     try:
         with Reader(database) as reader:
-            return Listing(frozenset((row["table_name"], row["part"]) for row in reader.rows(f"from {PARTS}")), {})
+            return Listing(frozenset(parts_of(reader)), {})
     except (duckdb.Error, OSError, WarehouseError):
         return None
 
@@ -142,11 +142,12 @@ def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | N
     return has_damage
 
 
-def restore_rows(store: PartStore, database: Path, standing: Standing, gone: Names) -> None:
+def restore_rows(store: PartStore, standing: Standing, gone: Names) -> None:
     """Write the rows of lost parts as new parts, as far as the last database has them.
 
     The database is used only if every block of it is whole.
     """
+    database = store.database
     last = _listed_by(database) if is_database_whole(database) else None
     with engine(database.with_name(f".{database.name}.restoring.tmp.spill")) as connection:
         if last is not None:
@@ -185,13 +186,13 @@ def _lost_rows(
                 yield pa.Table.from_batches([batch]).select(list(table.columns)).cast(table.schema), is_decided
 
 
-def damage_of(store: PartStore, database: Path) -> list[str]:
+def damage_of(store: PartStore) -> list[str]:
     """Return the damage and the missing files, in words; nothing is changed."""
     damage, listing, standing, version = [], None, {}, store.root.parent / FILE
     if store.root.is_dir() and version_in(version) is None:
         damage.append(f"{version}: is damaged or missing")
     try:
-        listing = read_list(store.root) or _listed_by(database)
+        listing = read_list(store.root) or _listed_by(store.database)
     except Unsound as error:
         damage.append(f"{store.root / LIST}: is damaged ({error})")
     if damaged := dict(manifests_damaged(store, listing)):
@@ -202,8 +203,8 @@ def damage_of(store: PartStore, database: Path) -> list[str]:
     return damage + [f"{store.root / table / name}: is missing" for table, name in sorted(gone_from(standing, listing))]
 
 
-def publish(store: PartStore, database: Path, *, must_rebuild: bool = False, must_verify: bool = False) -> bool:
-    """Bring `database` up to date with the parts, and return whether that changed it.
+def publish(store: PartStore, *, must_rebuild: bool = False, must_verify: bool = False) -> bool:
+    """Bring the database up to date with the parts, and return whether that changed it.
 
     With `must_rebuild` it is built from the parts even where adding to it would do. Every part is verified before it is
     read; with `must_verify`, all current parts and the manifests are verified. Damaged files are set aside, and their
@@ -213,32 +214,32 @@ def publish(store: PartStore, database: Path, *, must_rebuild: bool = False, mus
     Raises:
         WarehouseError: the database cannot be built; the published one stays as it is.
     """
-    listing = listing_of(store, database)
+    listing, database = listing_of(store), store.database
+    if must_verify and is_damaged(database):
+        note(store.root.parent, f"{database}: was damaged; it is rebuilt from the parts", is_mended=True)
+        must_rebuild = True
     try:
         for table_name, why in manifests_damaged(store, listing) if must_verify else ():
             root, folder = store.root.parent, store.root / table_name
             now = f"; it is now {aside(root, folder / MANIFEST, table_name)}" if (folder / MANIFEST).exists() else ""
             note(root, f"{why}{now}, and was rebuilt from the parts that are there")
             write_manifest(folder, manifest_of_files(folder))
-        return _publish(store, database, listing, must_rebuild=must_rebuild, must_verify=must_verify)
+        return _publish(store, listing, must_rebuild=must_rebuild, must_verify=must_verify)
     except (duckdb.Error, OSError) as error:
-        if isinstance(error, duckdb.Error) and not must_rebuild and is_damaged(database):
-            note(store.root.parent, f"{database}: was damaged; it is rebuilt from the parts", is_mended=True)
-            return publish(store, database, must_rebuild=True)
+        if isinstance(error, duckdb.Error) and not must_verify and is_damaged(database):
+            return publish(store, must_rebuild=must_rebuild, must_verify=True)
         raise WarehouseError(f"{database}: cannot be published: {cause_of(error, database)}") from error
     finally:
-        _remove_leftovers(store, database)
+        _remove_leftovers(store)
 
 
-def _publish(
-    store: PartStore, database: Path, listing: Listing | None, *, must_rebuild: bool, must_verify: bool
-) -> bool:
+def _publish(store: PartStore, listing: Listing | None, *, must_rebuild: bool, must_verify: bool) -> bool:
     while True:
         standing = store.all_standing()
         gone, everything = gone_from(standing, listing), names_in(standing)
         # Changed contracts or models, or lost parts, require a build from the parts alone.
-        published = None if must_rebuild or gone else what_is_published(database)
-        is_current = published is not None and published.parts == everything
+        published = None if must_rebuild or gone else published_parts(store.database)
+        is_current = published == everything
         if (is_current and not must_verify) or not set_aside_damaged(store, standing, listing):
             break
     if is_current:
@@ -246,37 +247,37 @@ def _publish(
         if listing and (listing.parts != everything or not (store.root / LIST).exists()):
             write_list(store.root, Listing(frozenset(everything), listing.rows))
         return False
-    is_copy, missing = False, everything
-    if published and published.parts < everything:
+    base: Names = set()
+    if published and published < everything:
         # Adding the missing parts gives the same rows as a build from all parts if no new part precedes a published
-        # one of its table, and no removal or retraction changes. While an import is retracted, a new response may
+        # one of its table, and no removal or retraction changes. Where an import was retracted, a new response may
         # replace one of it, which changes the verdicts that count.
-        new = everything - published.parts
+        new = everything - published
         tables = {table for table, _ in new}
-        turns = tables & {"retractions", REMOVALS, *(["responses"] if published.has_retractions else [])}
+        has_retractions = any(table == "retractions" for table, _ in published)
+        turns = tables & {"retractions", REMOVALS, *(["responses"] if has_retractions else [])}
         are_new = ([(table, part.name) in new for part in standing[table]] for table in tables)
-        is_copy = not turns and all(each == sorted(each) for each in are_new)
-        missing = new if is_copy else everything
+        base = published if not turns and all(each == sorted(each) for each in are_new) else set()
     if gone:
-        restore_rows(store, database, standing, gone)
+        restore_rows(store, standing, gone)
         standing = store.all_standing()
-        missing = names_in(standing)
-    _swap_in(store, database, standing, missing, gone, listing, is_copy=is_copy)
+    _swap_in(store, standing, base, gone, listing)
     return True
 
 
-def _swap_in(
-    store: PartStore, database: Path, standing: Standing, missing: Names, gone: Names, listing: Listing | None,
-    *, is_copy: bool,
-) -> None:  # fmt: skip
-    """Build the database beside the old one, note what it was built from, and swap it in."""
+def _swap_in(store: PartStore, standing: Standing, base: Names, gone: Names, listing: Listing | None) -> None:
+    """Build the database beside the old one, note what it was built from, and swap it in.
+
+    It begins as a copy of the old one if the parts in that (`base`) are part of it.
+    """
     from warehouse.blocks import fill_up  # importing NumPy takes long for commands that only read
 
+    database = store.database
     building = database.with_name(f".{database.name}.{uuid.uuid4().hex}.tmp")
     everything = names_in(standing)
-    if is_copy:
+    if base:
         shutil.copyfile(database, building)
-    n_rows = build(standing, building, missing, stamp(), is_copy=is_copy)
+    n_rows = build(standing, building, everything - base)
     fill_up(building)
     sync(building)
     # Tables with lost parts, and kinds with earlier losses, are expected to have as many rows as before.
@@ -291,9 +292,9 @@ def _swap_in(
     sync(database.parent)
 
 
-def _remove_leftovers(store: PartStore, database: Path) -> None:
+def _remove_leftovers(store: PartStore) -> None:
     """Remove leftovers of unfinished publishing (the lock excludes other builders) and of old writes."""
-    for leftover in database.parent.glob(f".{database.name}.*.tmp*"):
+    for leftover in store.database.parent.glob(f".{store.database.name}.*.tmp*"):
         shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
     for leftover in store.root.glob("*/.*.tmp"):
         with suppress(FileNotFoundError):  # its writer renamed it since it was listed

@@ -5,7 +5,7 @@ import contextlib
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import duckdb
 
@@ -13,10 +13,9 @@ import sql
 from warehouse.errors import WarehouseError, cause_of, nothing_in
 from warehouse.files import is_database_whole
 from warehouse.listing import Names
-from warehouse.rows import RETRACTED, memory, quieten, quoted
+from warehouse.rows import memory, quieten, quoted
 from warehouse.tables import TABLES
 
-DATABASE = "prbench.duckdb"
 PARTS = "published_parts"
 """The table of a database with the names of the parts that it contains."""
 STAMP = "published_from"
@@ -76,9 +75,8 @@ class Reader:
 
     def value(self, query: str, parameters: Parameters = None) -> Any:
         """Return the first value of a query's first row; None where there is no row."""
-        with self._run(query, parameters) as cursor:
-            row = cursor.fetchone()
-            return row[0] if row else None
+        _, rows = self.table(query, parameters)
+        return rows[0][0] if rows else None
 
     def arrays(self, query: str, parameters: Parameters = None) -> dict[str, Any]:
         """Return the columns of a query as NumPy arrays, by name."""
@@ -109,15 +107,12 @@ class Reader:
             return
         self._is_open = False
         self._connection.close()
-        is_kept = not self._is_own and len(_IDLE) < _MOST_IDLE
-        try:
-            self._base.execute("detach published")
-        except duckdb.Error:
-            is_kept = False  # the file is closed with the database that it is attached to
-        if is_kept:
-            _IDLE.append(self._base)
-        else:
-            self._base.close()
+        if not self._is_own and len(_IDLE) < _MOST_IDLE:
+            with contextlib.suppress(duckdb.Error):
+                self._base.execute("detach published")
+                _IDLE.append(self._base)
+                return
+        self._base.close()
 
     def __enter__(self) -> Self:
         return self
@@ -164,21 +159,16 @@ def _close_idle() -> None:
         _IDLE.pop().close()
 
 
-class Published(NamedTuple):
-    """The content of a database, as recorded in it: its parts, and whether an import is retracted."""
-
-    parts: Names
-    has_retractions: bool
+def parts_of(reader: Reader) -> Names:
+    """Return the parts that a database contains, as recorded in it."""
+    return {(row["table_name"], row["part"]) for row in reader.rows(f"from {PARTS}")}
 
 
-def what_is_published(database: Path) -> Published | None:
-    """Return the content of a database, as recorded in it; None if it is missing or must be rebuilt from the parts."""
-    if not database.exists():
-        return None
+def published_parts(database: Path) -> Names | None:
+    """Return the parts of a database; None if it is missing or must be rebuilt from the parts."""
     with contextlib.suppress(WarehouseError, duckdb.Error), Reader(database) as reader:
         if stamp_of(reader) == stamp():
-            parts = {(row["table_name"], row["part"]) for row in reader.rows(f"from {PARTS}")}
-            return Published(parts, bool(reader.rows(RETRACTED)))
+            return parts_of(reader)
     return None
 
 

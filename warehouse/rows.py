@@ -22,17 +22,14 @@ from warehouse.tables import DECIDED_STATUSES, TABLES, StoredTable
 
 _MEMORY_BYTES = 1_200_000_000
 _MEMORY_OF_SIZE = 0.6
-_MEMORY_TO_LOAD = 2 / 3
-"""A share of the memory that is enough to load few rows fast; DuckDB would use all of its limit."""
 
 
-def memory(n_bytes: int = 0, *, to_load: bool = False) -> str:
+def memory(n_bytes: int = 0) -> str:
     """Return the memory limit for work on parts of `n_bytes` in total; other work runs beside it.
 
     Larger data spills to disk, but joins of more than 30 million verdicts (2 GB) need more memory even for that.
     """
-    most = max(_MEMORY_BYTES, round(_MEMORY_OF_SIZE * n_bytes))
-    return f"{round(most * (_MEMORY_TO_LOAD if to_load else 1) / 1e6)}MB"
+    return f"{round(max(_MEMORY_BYTES, _MEMORY_OF_SIZE * n_bytes) / 1e6)}MB"
 
 
 @contextmanager

@@ -5,20 +5,19 @@ import time
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from warehouse.compaction import GRACE_S, LARGE_ROWS, Compaction, clean, compact
 from warehouse.errors import WarehouseOutdated
-from warehouse.files import Unsound, has_damage, note
-from warehouse.listing import FILE, Listing, Loss, Names, begin, read_list, refuse_other_version, write_list
+from warehouse.files import Unsound, has_damage
+from warehouse.listing import DATABASE, FILE, Listing, Loss, begin, read_list, refuse_other_version, write_list
 from warehouse.locks import file_lock, is_held, life_sign, processes_at_work
 from warehouse.owner import Owner, Tell, only_machine, why_lost
 from warehouse.parts import PartStore, names_in
 from warehouse.publish import damage_of, listing_of, publish
-from warehouse.reader import DATABASE, Reader, is_damaged, stamp, stamp_of, what_is_published
+from warehouse.reader import Reader, is_damaged, published_parts, stamp, stamp_of
 
 _REST = 20
 """Periodic publishing takes at most one part in this many of the running time."""
@@ -52,10 +51,10 @@ class Warehouse:
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
-        self.store, self.database = PartStore(self.root), self.root / DATABASE
+        self.store = PartStore(self.root)
+        self.database = self.store.database
         self._living = self.root / "living"
         self._published_at_s, self._publishing_took_s = time.monotonic(), 0.0
-        self._is_begun = False
 
     def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> str | None:
         """Write rows as one immutable part (see `PartStore.write`); they are read after the next `publish`.
@@ -64,12 +63,9 @@ class Warehouse:
             WarehouseBusy: another machine writes this warehouse.
             WarehouseError: a row does not fit, the disk refuses, or other code wrote this warehouse.
         """
-        if not self._is_begun:
-            refuse_other_version(self.root)
+        refuse_other_version(self.root)
         with self.only_machine():
-            if not self._is_begun:
-                begin(self.root)
-                self._is_begun = True
+            begin(self.root)
             return self.store.write(table_name, rows)
 
     def publish(self) -> bool:
@@ -77,7 +73,7 @@ class Warehouse:
         refuse_other_version(self.root)
         self._published_at_s = time.monotonic()
         with self.publishing():
-            is_new = publish(self.store, self.database)
+            is_new = publish(self.store)
         self._publishing_took_s = time.monotonic() - self._published_at_s
         return is_new
 
@@ -92,10 +88,7 @@ class Warehouse:
         self._published_at_s = time.monotonic()
         with self.publishing():
             begin(self.root)
-            must_rebuild = is_damaged(self.database)
-            if must_rebuild:
-                note(self.root, f"{self.database}: was damaged; it is rebuilt from the parts", is_mended=True)
-            return publish(self.store, self.database, must_rebuild=must_rebuild, must_verify=True)
+            return publish(self.store, must_verify=True)
 
     def renew_if_damaged(self) -> None:
         """Rebuild a damaged database, for commands that read it before they verify anything."""
@@ -104,7 +97,7 @@ class Warehouse:
 
     def damage(self) -> list[str]:
         """Return the damage and the missing files, in words; nothing is changed."""
-        damage = damage_of(self.store, self.database)
+        damage = damage_of(self.store)
         return [*damage, f"{self.database}: is damaged"] if is_damaged(self.database) else damage
 
     def losses(self) -> list[Loss]:
@@ -122,7 +115,7 @@ class Warehouse:
     def accept_losses(self) -> None:
         """Accept the losses, so that calls for the missing rows can be repeated."""
         with self.publishing():
-            listing = listing_of(self.store, self.database)
+            listing = listing_of(self.store)
             if listing and listing.losses:
                 rows = {kind: (n, n) for kind, (n, _) in listing.rows.items()}
                 write_list(self.store.root, Listing(listing.parts, rows))
@@ -158,11 +151,8 @@ class Warehouse:
 
         The version that built it is included.
         """
-        return [stamp(), *sorted(f"{table}/{part}" for table, part in self._held() if table not in but)]
-
-    def _held(self) -> Names:
-        published = what_is_published(self.database)
-        return published.parts if published else set()
+        held = published_parts(self.database) or ()
+        return [stamp(), *sorted(f"{table}/{part}" for table, part in held if table not in but)]
 
     def n_parts(self) -> int:
         """Return the number of parts in all tables: many parts make rebuilding and direct reading slow."""
@@ -170,7 +160,7 @@ class Warehouse:
 
     def n_unpublished(self) -> int:
         """Return the number of parts that the next publishing takes in: all if it must rebuild."""
-        there, held = names_in(self.store.all_standing()), self._held()
+        there, held = names_in(self.store.all_standing()), published_parts(self.database) or set()
         return len(there if held - there else there - held)
 
     def compact(self, *, large_rows: int = LARGE_ROWS, grace_s: float = GRACE_S) -> Compaction:
@@ -186,11 +176,10 @@ class Warehouse:
         self.clean()  # finishes a removal that was killed
         with self.publishing():
             # A merged damaged part would carry the damage under a valid hash.
-            publish(self.store, self.database, must_verify=True)
-            before = self.database.stat().st_size
+            publish(self.store, must_verify=True)
             done = compact(self.store, large_rows=large_rows, grace_s=grace_s)
-            publish(self.store, self.database, must_rebuild=True)
-            return replace(done, database_bytes_before=before, database_bytes_after=self.database.stat().st_size)
+            publish(self.store, must_rebuild=True)
+            return done
 
     def clean(self) -> int:
         """Rewrite the parts that hold removed responses, so that nothing reads them any more, and return their number.

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from tasks.config.models import Analyst
 from tasks.rules.errors import PipelineError
+from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import Conversation, WantedTasks, conversations_of
 from warehouse import Reader
 
@@ -18,6 +20,11 @@ def assembled(reader: Reader, wanted: WantedTasks) -> Mapping[str, Conversation]
     if len(conversations) < len(wanted.task_ids):
         raise PipelineError("the conversations are not assembled; run `prbench assemble` first, it makes no call")
     return conversations
+
+
+def provenance(by: str, analyst: Analyst, template: str) -> dict[str, str]:
+    """Return the columns with the origin of a row: who made it (the column `by`), and the hash of the template."""
+    return {by: analyst.label, f"{by}_config_hash": target_of(analyst).config_hash, "template_hash": template}
 
 
 def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:

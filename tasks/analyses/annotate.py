@@ -5,7 +5,7 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from tasks.analyses import assembled, json_shape
+from tasks.analyses import assembled, json_shape, provenance
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Vocabulary
 from tasks.config.job import Job
@@ -17,7 +17,6 @@ from tasks.rules.identity import digest, template_hash
 from tasks.rules.text.characters import did_you_mean, storable
 from tasks.rules.verdict import VerdictError, json_object
 from tasks.run.calls import Analysis, Columns, Item, ReplySpec
-from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import Conversation, WantedTasks
 from warehouse import Reader
 
@@ -117,16 +116,12 @@ def _items_of_field(
         "<<most_secondary>>": str(most),
     }
     read = partial(read_labels, labels=labels, most_secondary=most, omits_think_tag=annotator.omits_think_tag)
-    reply_spec: ReplySpec[Columns] = ReplySpec(
-        read, reply_format(labels, most, is_listed=vocabulary.is_listed), REMINDER
-    )
-    provenance = {
-        "annotator": annotator.label, "annotator_config_hash": target_of(annotator).config_hash,
-        "template_hash": template_hash(template, *begin.values()),
-    }  # fmt: skip
+    shape = reply_format(labels, most, is_listed=vocabulary.is_listed)
+    reply_spec: ReplySpec[Columns] = ReplySpec(read, shape, REMINDER)
+    origin = provenance("annotator", annotator, template_hash(template, *begin.values()))
     for (task_id, conversation), trial in product(conversations.items(), range(1, annotator.trials + 1)):
         known = {
-            **key, "task_id": task_id, "conversation_id": conversation.conversation_id, "kind": kind, **provenance,
+            **key, "task_id": task_id, "conversation_id": conversation.conversation_id, "kind": kind, **origin,
             "trial": trial,
         }  # fmt: skip
         yield Item(
@@ -135,4 +130,4 @@ def _items_of_field(
         )  # fmt: skip
 
 
-ANNOTATION = Analysis("annotate", "annotator", "task_annotations", "annotation_id", _items)
+ANNOTATION = Analysis("annotate", "annotator", "task_annotations", "annotation_id", "annotator", _items)

@@ -8,7 +8,7 @@ from itertools import chain, count, groupby
 from typing import Any
 
 import sql
-from tasks.analyses import assembled, json_shape
+from tasks.analyses import assembled, json_shape, provenance
 from tasks.config.job import Job
 from tasks.config.models import Analyst
 from tasks.llm.replies import OK
@@ -91,13 +91,6 @@ def refuse_unready(job: Job) -> None:
         )
 
 
-def provenance(analyst: Analyst, template: str) -> dict[str, str]:
-    """Return the columns with the origin of a row."""
-    return {
-        "model": analyst.label, "model_config_hash": target_of(analyst).config_hash, "template_hash": template,
-    }  # fmt: skip
-
-
 def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
     """Return an item for each criterion of the wanted tasks: the request for its phrase.
 
@@ -105,7 +98,7 @@ def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
         PipelineError: a task has no assembled conversation.
     """
     template = load_analysis_template(PHRASE_TEMPLATE)
-    common = {**wanted.key, **provenance(analyst, template_hash(template))}
+    common = {**wanted.key, **provenance("model", analyst, template_hash(template))}
     columns = "task_id, criterion_id, content_hash as criterion_hash, title"
     rows = reader.select("criteria", columns, order="task_id, position", **wanted.key, task_id=list(wanted.task_ids))
     conversations = assembled(reader, wanted)
@@ -117,7 +110,7 @@ def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
         items.append(Item(
             row_id=digest("capability", common, given, conversation.conversation_id), group=row["task_id"],
             columns={**common, **given, "phrase": None}, reply_spec=reply_spec,
-            make_prompt=partial(prompt_on, template, conversation.messages, row["title"]),
+            prompt=partial(prompt_on, template, conversation.messages, row["title"]),
         ))  # fmt: skip
     return items
 
@@ -135,18 +128,18 @@ def stored_phrases(job: Job, reader: Reader, key: Mapping[str, str]) -> list[dic
 
 def embedding_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
     """Return an item for each distinct phrase: the request for its vector."""
-    common = {**wanted.key, **provenance(analyst, "")}
+    common = {**wanted.key, **provenance("model", analyst, "")}
     phrases = sorted({row["phrase"] for row in stored_phrases(job, reader, wanted.key)})
     return [
         Item(row_id=digest("embedding", common, phrase), group=phrase, reply_spec=vector_reply_spec(),
-             columns={**common, "phrase": phrase, "vector": None}, make_prompt=partial(str, phrase))
+             columns={**common, "phrase": phrase, "vector": None}, prompt=partial(str, phrase))
         for phrase in phrases
     ]  # fmt: skip
 
 
-PHRASES = Analysis("capabilities", "capability_model", "criterion_capabilities", "capability_id", phrase_items, "model")
+PHRASES = Analysis("capabilities", "capability_model", "criterion_capabilities", "capability_id", "model", phrase_items)
 EMBEDDINGS = Analysis(
-    "capabilities", "capability_embedding", "phrase_embeddings", "embedding_id", embedding_items, "model"
+    "capabilities", "capability_embedding", "phrase_embeddings", "embedding_id", "model", embedding_items
 )
 
 
@@ -156,17 +149,7 @@ MOST_PHRASES = 40
 """Number of a node's phrases in a request: the most frequent ones, and others evenly spread over the rest."""
 
 
-def name_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
-    """Return the requests for names that follow from the stored data."""
-    return naming_of(job, reader, wanted.key, analyst)[1]
-
-
-NAMES = Analysis("capabilities", "capability_model", "capability_names", "name_id", name_items, "model")
-
-
-def naming_of(
-    job: Job, reader: Reader, key: Mapping[str, str], analyst: Analyst
-) -> tuple[dict[str, str | None], list[Item]]:
+def naming_of(job: Job, reader: Reader, key: Mapping[str, str]) -> tuple[dict[str, str | None], list[Item]]:
     """Return the names of current tree nodes (None where a request failed), and all requests so far.
 
     Requests are made in rounds. Each round requests names for nodes without a unique name; of nodes with the same
@@ -174,8 +157,8 @@ def naming_of(
     """
     nodes = reader.rows(sql.read("queries/capabilities/node_phrases"), {**key, **phrase_identity(job)})
     stored = {row["name_id"]: row for row in reader.select("capability_names", **key)}
-    template = load_analysis_template(NAME_TEMPLATE)
-    common = {**key, **provenance(analyst, template_hash(template))}
+    template, analyst = load_analysis_template(NAME_TEMPLATE), job.settings.capability_model[0]
+    common = {**key, **provenance("model", analyst, template_hash(template))}
     names: dict[str, str | None] = {}
     items: list[Item] = []
     for _, of_tree in groupby(nodes, key=lambda node: node["tree_id"]):
@@ -247,5 +230,12 @@ def _item(
         row_id=digest("capability name", common, node["node_id"], phrases, attempt, taken),
         group=f"{node['node_id']} {attempt}", reply_spec=text_reply_spec(analyst, NAME),
         columns={**common, "node_id": node["node_id"], "attempt": attempt, "name": None},
-        make_prompt=partial(naming_prompt, template, phrases, taken),
+        prompt=partial(naming_prompt, template, phrases, taken),
     )  # fmt: skip
+
+
+NAMES = Analysis(
+    "capabilities", "capability_model", "capability_names", "name_id", "model",
+    lambda job, wanted, reader, _: naming_of(job, reader, wanted.key)[1],
+)  # fmt: skip
+"""The requests for names that follow from the stored data."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tasks.analyses import assembled, json_shape, object_of
+from tasks.analyses import assembled, json_shape, object_of, provenance
 from tasks.config.job import Job
 from tasks.config.models import Analyst
 from tasks.prompts import load_analysis_template
@@ -19,7 +19,6 @@ from tasks.rules.identity import digest, template_hash
 from tasks.rules.text.characters import storable
 from tasks.rules.verdict import VerdictError, json_object
 from tasks.run.calls import Analysis, Item, ReplySpec
-from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import Conversation, WantedTasks
 from warehouse import Reader
 
@@ -92,10 +91,7 @@ def review_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
         rubrics[row["task_id"]].append(row)
     conversations = assembled(reader, wanted)
     template = load_analysis_template(TEMPLATE)
-    common = {
-        **wanted.key, "reviewer": analyst.label, "reviewer_config_hash": target_of(analyst).config_hash,
-        "template_hash": template_hash(template),
-    }  # fmt: skip
+    common = {**wanted.key, **provenance("reviewer", analyst, template_hash(template))}
     reply_spec = ReplySpec(partial(_columns, omits_think_tag=analyst.omits_think_tag), reply_shape(), REMINDER)
     return [
         item
@@ -123,12 +119,12 @@ def _items_of_task(
                 **common, "task_id": row["task_id"], "criterion_id": row["criterion_id"],
                 "criterion_hash": row["criterion_hash"], "review_trial": trial, "findings": None,
             },
-            make_prompt=partial(rubric_prompt, template, conversation.messages, listed, index),
+            prompt=partial(rubric_prompt, template, conversation.messages, listed, index),
         )
         for trial in range(1, trials + 1)
         for index, row in enumerate(rubric)
     ]  # fmt: skip
 
 
-REVIEW = Analysis("review", "reviewer", "model_reviews", "review_id", review_items)
+REVIEW = Analysis("review", "reviewer", "model_reviews", "review_id", "reviewer", review_items)
 """The analysis that `prbench review` makes."""

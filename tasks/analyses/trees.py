@@ -62,14 +62,6 @@ class Tree:
     parents: tuple[int, ...]
     leaves: Ints
 
-    @property
-    def levels(self) -> tuple[int, ...]:
-        """The number of steps from the root to each node."""
-        levels: list[int] = []
-        for parent in self.parents:
-            levels.append(0 if parent < 0 else levels[parent] + 1)
-        return tuple(levels)
-
     def members(self, node: int) -> Ints:
         """Return the items under a node."""
         under = {node}
@@ -190,10 +182,9 @@ Row = dict[str, Any]
 
 
 class TreeToGrow(NamedTuple):
-    """A field without a tree of its current phrases: the id of the missing tree, its criteria, and their vectors."""
+    """A field without a tree of its current phrases: the missing tree's own row, its criteria, and their vectors."""
 
-    field: str
-    tree_id: str
+    row: Row
     members: list[Row]
     vectors: list[list[float]] | None
 
@@ -202,9 +193,9 @@ def trees_to_grow(job: Job, reader: Reader) -> Iterator[TreeToGrow]:
     """Yield the trees that are missing; a phrase without a vector is left out."""
     key = wanted_tasks(job, reader).key
     stored = {row["field"]: row["tree_id"] for row in reader.select("capability_trees", **key)}
-    embedding = next(iter(job.settings.capability_embedding), None)
-    vectors = None if embedding is None else _vectors(reader, key, embedding)
-    by = TFIDF if embedding is None else target_of(embedding).config_hash
+    vectors, label, by = None, TFIDF, TFIDF
+    for embedding in job.settings.capability_embedding:  # one at most
+        vectors, label, by = _vectors(reader, key, embedding), embedding.label, target_of(embedding).config_hash
     for field, rows in groupby(stored_phrases(job, reader, key), key=lambda row: row["field"]):
         members = [row for row in rows if vectors is None or row["phrase"] in vectors]
         content = [[row[name] for name in (*_CRITERION, "phrase")] for row in members]
@@ -212,20 +203,18 @@ def trees_to_grow(job: Job, reader: Reader) -> Iterator[TreeToGrow]:
         tree_id = digest("tree", METHOD, by, field, content)[:16]
         if members and stored.get(field) != tree_id:
             of_members = None if vectors is None else [vectors[row["phrase"]] for row in members]
-            yield TreeToGrow(field, tree_id, members, of_members)
+            row = {**key, "field": field, "tree_id": tree_id, "vectors": label, "method": METHOD, **_sizes(members)}
+            yield TreeToGrow(row, members, of_members)
 
 
 def grow(job: Job) -> StageReport:
     """Build the trees of fields whose phrases have changed."""
     report, warehouse = StageReport("capabilities"), Warehouse(job.warehouse)
-    embedding = next(iter(job.settings.capability_embedding), None)
-    named = {"vectors": TFIDF if embedding is None else embedding.label, "method": METHOD}
     with warehouse.reader() as reader:
-        key, missing = wanted_tasks(job, reader).key, list(trees_to_grow(job, reader))
-    for field, tree_id, members, vectors in missing:
-        tree = build_tree([row["phrase"] for row in members], vectors)
-        _store(warehouse, {**key, "field": field, "tree_id": tree_id}, tree, members, named)
-        report.notes.append(f"{field}: a tree of {len(members)} criteria")
+        missing = list(trees_to_grow(job, reader))
+    for row, members, vectors in missing:
+        _store(warehouse, row, build_tree([member["phrase"] for member in members], vectors), members)
+        report.notes.append(f"{row['field']}: a tree of {len(members)} criteria")
     warehouse.publish()
     return report
 
@@ -242,20 +231,20 @@ def _vectors(reader: Reader, key: Mapping[str, str], embedding: Analyst) -> dict
     return {row["phrase"]: row["vector"] for row in rows}
 
 
-def _store(warehouse: Warehouse, common: Row, tree: Tree, members: Sequence[Row], named: Mapping[str, str]) -> None:
+def _store(warehouse: Warehouse, row_of_tree: Row, tree: Tree, members: Sequence[Row]) -> None:
     nodes: list[Row] = []
     of_nodes: list[Row] = []
-    created = {"created_at": datetime.now(UTC)}
-    for node, (parent, level) in enumerate(zip(tree.parents, tree.levels, strict=True)):
+    created, field = {"created_at": datetime.now(UTC)}, row_of_tree["field"]
+    in_tree = {name: row_of_tree[name] for name in ("benchmark", "dataset_revision", "tree_id")}
+    for node, parent in enumerate(tree.parents):
         under = [members[index] for index in tree.members(node)]
         content = sorted([row[name] for name in _CRITERION] for row in under)
-        node_id, is_leaf = digest("node", common["field"], content)[:16], node not in tree.parents
+        node_id, is_leaf = digest("node", field, content)[:16], node not in tree.parents
+        above: Row = {"node_id": None, "level": -1} if parent < 0 else nodes[parent]
         nodes.append({
-            **common, "node_id": node_id, "parent_id": None if parent < 0 else nodes[parent]["node_id"],
-            "level": level, "position": node, "is_leaf": is_leaf, "name": common["field"] if parent < 0 else None,
-            **_sizes(under), **created,
+            **in_tree, "field": field, "node_id": node_id, "parent_id": above["node_id"], "level": above["level"] + 1,
+            "position": node, "is_leaf": is_leaf, "name": field if parent < 0 else None, **_sizes(under), **created,
         })  # fmt: skip
-        in_tree = {name: value for name, value in common.items() if name != "field"}
         of_nodes += [
             {**in_tree, **{name: row[name] for name in _CRITERION}, "node_id": node_id, "is_leaf": is_leaf}
             for row in under
@@ -263,7 +252,7 @@ def _store(warehouse: Warehouse, common: Row, tree: Tree, members: Sequence[Row]
     warehouse.write("capability_members", of_nodes)
     warehouse.write("capability_node_rows", nodes)
     # Last, because it says which tree is current.
-    warehouse.write("capability_trees", [{**common, **named, **_sizes(members), **created}])
+    warehouse.write("capability_trees", [{**row_of_tree, **created}])
 
 
 def _sizes(members: Sequence[Row]) -> Row:
@@ -273,7 +262,7 @@ def _sizes(members: Sequence[Row]) -> Row:
 def nodes_to_name(job: Job, reader: Reader) -> list[Row]:
     """Return the nodes whose stored name is out of date, with the current name."""
     key = wanted_tasks(job, reader).key
-    names, _ = naming_of(job, reader, key, job.settings.capability_model[0])
+    names, _ = naming_of(job, reader, key)
     return [
         {**row, "name": names[row["node_id"]]}
         for row in reader.select("capability_nodes", **key)

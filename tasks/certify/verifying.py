@@ -215,16 +215,16 @@ def _recomputed(
 ) -> tuple[dict[str, BoardComparison], list[str]]:
     benchmark, revision = manifest["benchmark"], manifest["dataset_revision"]
     (work := folder / "recomputed").mkdir()
-    derivation = Derivation(work / "figures.duckdb", certifying.MODELS)
     same = {"benchmark": benchmark, "dataset_revision": revision}
-    derivation.load_files({name: folder / certifying.member_of(name) for name in certifying.ROWS}, same)
-    with derivation.reader() as reader:
+    files = {name: folder / certifying.member_of(name) for name in certifying.ROWS}
+    derivation = Derivation(database := work / "figures.duckdb", certifying.MODELS, files, same)
+    with Reader(database) as reader:
         notes = _refuse_odd(reader, manifest)
     derivation.compute()
-    with derivation.reader() as reader:
+    with Reader(database) as reader:
         intervals = [*SCORE.fresh(reader), *TRIALS.fresh(reader)]
     derivation.add("measures", intervals)
-    with derivation.reader() as reader:
+    with Reader(database) as reader:
         certifying.write_rows(reader, certifying.LEADERBOARDS, work, benchmark, revision)
     compared = {
         name: compare(name, *(each / certifying.member_of(name) for each in (folder, work)), is_same_sql=is_same_sql)

@@ -11,11 +11,12 @@ import sql
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.console import progress
-from tasks.judge.criterion import CriterionToJudge, verdict_columns, verdict_id_of, writing_verdicts
+from tasks.judge.criterion import CriterionToJudge, VerdictRows, verdict_columns, verdict_id_of
 from tasks.judge.judge import judge_criteria
 from tasks.llm.replies import Reply
 from tasks.rules.identity import digest
 from tasks.rules.statistics.control import METHOD, ControlNight, Drifted, limits
+from tasks.run.calls import run_all
 from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.missing_work import PASSING, Conversation, WantedTasks, conversations_of, wanted_tasks
 from tasks.run.run_context import RunContext, open_run_context
@@ -171,15 +172,13 @@ async def judge_control_set(job: Job) -> StageReport:
         return report
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
-        wanted, missing, conversations = await asyncio.to_thread(_plan, job, job.night, reader)
+        wanted, missing = await asyncio.to_thread(_plan, job, job.night, reader)
     totals = Counter(member.model for each in missing for member in each.members if member.is_missing)
     if totals:
         with progress(report.stage, totals, is_quiet=job.is_quiet):
             async with open_run_context(job) as context:
                 await context.ready()
-                async with asyncio.TaskGroup() as group:
-                    for each in missing:
-                        group.create_task(_judge(job, wanted, context, each, conversations, report))
+                await run_all(_judge(job, wanted, context, each, report) for each in missing)
                 context.add_notices(report)
     for each in missing:
         warehouse.write("control_verdicts", _lost_rows(job, wanted, each))
@@ -195,12 +194,12 @@ def lacks_verdicts(job: Job, reader: Reader) -> bool:
     """Return whether a night lacks a control set, or verdicts on one; temporary failures count as missing."""
     if job.night is None or job.settings.drift.verdicts == 0:
         return False
-    wanted, missing, _ = _plan(job, job.night, reader)
+    wanted, missing = _plan(job, job.night, reader)
     return lacks_control_set(job, wanted, reader) or any(each.members or each.newly_lost for each in missing)
 
 
-def _plan(job: Job, night: str, reader: Reader) -> tuple[WantedTasks, list[_Missing], dict[str, Conversation]]:
-    """Return the wanted tasks, the missing part of each control set, and the conversations of the members to judge."""
+def _plan(job: Job, night: str, reader: Reader) -> tuple[WantedTasks, list[_Missing]]:
+    """Return the wanted tasks, and the missing part of each control set."""
     wanted, sets = wanted_tasks(job, reader), []
     for judge_config, set_id in control_sets(job, wanted, reader):
         if set_id is not None:
@@ -210,7 +209,7 @@ def _plan(job: Job, night: str, reader: Reader) -> tuple[WantedTasks, list[_Miss
             }  # fmt: skip
             sets.append((set_id, judge_config, reader.rows(sql.read("queries/drift/members"), parameters)))
     conversations = conversations_of(reader, wanted, (row["task_id"] for _, _, rows in sets for row in rows))
-    return wanted, [_missing(*each, conversations) for each in sets], conversations
+    return wanted, [_missing(*each, conversations) for each in sets]
 
 
 def _missing(
@@ -218,13 +217,14 @@ def _missing(
 ) -> _Missing:
     there, lost, newly_lost = list[CriterionToJudge](), 0, list[CriterionToJudge]()
     for row in rows:
-        criterion = CriterionToJudge.of(row)
+        conversation = conversations.get(row["task_id"])
+        criterion = CriterionToJudge.of(row, () if conversation is None else conversation.messages)
         if not criterion.is_missing:
             there.append(criterion)
             continue
         is_there = row["has_same_prompt"] and row["criterion_text"] is not None and row["response_text"] is not None
         # The identity of the first verdict includes the whole response that its judge read.
-        if is_there and row["task_id"] in conversations and verdict_id_of(judge_config, criterion) == row["verdict_id"]:
+        if is_there and conversation is not None and verdict_id_of(judge_config, criterion) == row["verdict_id"]:
             there.append(criterion)
         else:
             lost += 1
@@ -235,16 +235,12 @@ def _missing(
     return _Missing(set_id, judge_config, members, newly_lost, lost)
 
 
-async def _judge(
-    job: Job, wanted: WantedTasks, context: RunContext, missing: _Missing, conversations: Mapping[str, Conversation],
-    report: StageReport,
-) -> None:  # fmt: skip
+async def _judge(job: Job, wanted: WantedTasks, context: RunContext, missing: _Missing, report: StageReport) -> None:
     assert job.night is not None
     judge_config = replace(missing.judge_config, judge=missing.judge_config.judge.model_copy(update={"mode": "live"}))
-    gateway = context.gateway(_PURPOSE, judge_config.judge.label)
     own_columns = {"set_id": missing.set_id, "judge_vintage": job.night}
-    with writing_verdicts(job, context, wanted, judge_config, report, "control_verdicts", own_columns) as rows:
-        await judge_criteria(gateway, rows, missing.members, conversations, 0, job.night)
+    with VerdictRows(job, context, wanted, judge_config, report, "control_verdicts", own_columns) as rows:
+        await judge_criteria(rows, missing.members, 0, job.night)
 
 
 def _lost_rows(job: Job, wanted: WantedTasks, missing: _Missing) -> list[dict[str, Any]]:

@@ -1,12 +1,10 @@
 """Judging by a cascade: a first judge, and a second one for the criteria that the cascade's rule escalates."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tasks.judge.criterion import CriterionJudge, CriterionToJudge, JudgedCriterion
-from tasks.judge.groups import GroupJudge
+from tasks.judge.criterion import CriterionJudge, CriterionToJudge, Done, JudgedCriterion
 from tasks.rules.cascades.rules import When, reasons_to_escalate
-from tasks.rules.conversation import Message
 from tasks.run.calls import sum_usage
 
 
@@ -18,25 +16,20 @@ class CascadeJudge:
     that one of the judges has made for itself is taken from the ledger.
     """
 
-    first: Sequence[CriterionJudge | GroupJudge]
-    then: CriterionJudge | GroupJudge
+    first: Sequence[CriterionJudge]
+    then: CriterionJudge
     when: When
 
-    async def judge_response(
-        self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...],
-        done: Callable[[JudgedCriterion], None],
-    ) -> None:  # fmt: skip
+    async def judge_response(self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done) -> None:
         """Judge the criteria of one response by the first judge, then the escalated ones by the second judge.
 
         The calls of one judge follow each other, so that its provider has the conversation cached.
         """
 
-        async def judged_by(
-            judge: CriterionJudge | GroupJudge, some: Sequence[CriterionToJudge]
-        ) -> dict[str, JudgedCriterion]:
+        async def judged_by(judge: CriterionJudge, some: Sequence[CriterionToJudge]) -> dict[str, JudgedCriterion]:
             outcomes: list[JudgedCriterion] = []
             if some:
-                await judge.judge_response(some, messages, priority, outcomes.append)
+                await judge.judge_response(some, priority, outcomes.append)
             return {each.criterion.criterion_id: each for each in outcomes}
 
         first = [await judged_by(judge, criteria) for judge in self.first]

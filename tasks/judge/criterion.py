@@ -6,16 +6,14 @@ by chunk, and decided by the evidence in all of them.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import compress, groupby
 from typing import Any, Self
 
 from tasks.config.job import Job
-from tasks.console import advance
-from tasks.judge.context_fit import Chunk, ContextFit, context_fit_of
+from tasks.judge.context_fit import Chunk, ContextFit
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import CONTEXT_LENGTH, OK, Reply
@@ -25,9 +23,9 @@ from tasks.rules.evidence import REMINDER, NoRoom, evidence_format, evidence_pro
 from tasks.rules.groups import GROUP_REMINDER, group_format, parse_only
 from tasks.rules.identity import BASE_VINTAGE, piece_hash, verdict_id
 from tasks.rules.verdict import Verdict, confidence_of, parse_verdict, reminder, reply_format
-from tasks.run.calls import Parsed, ReplySpec, call_and_parse, sum_usage
-from tasks.run.judge_configs import JudgeConfig, judge_target
-from tasks.run.missing_work import Conversation, WantedTasks
+from tasks.run.calls import ReplySpec, call_and_parse, call_with, run_all, sum_usage
+from tasks.run.judge_configs import JudgeConfig
+from tasks.run.missing_work import WantedTasks
 from tasks.run.run_context import RunContext
 from tasks.run.writing import PartWriter, StageReport, usage_columns
 
@@ -36,7 +34,7 @@ Evidence = tuple[str, ...]
 
 @dataclass(frozen=True)
 class CriterionToJudge:
-    """A criterion of one response, which a judge decides.
+    """A criterion of one response to a conversation (`messages`), which a judge decides.
 
     For a judge of groups `piece` holds the hashes of the criteria that are decided in the same call, in order;
     `call_index` numbers the pieces of a rubric. A criterion of a piece that is not `is_missing` has its verdict.
@@ -58,11 +56,13 @@ class CriterionToJudge:
     piece: tuple[str, ...]
     call_index: int | None
     is_missing: bool
+    messages: Sequence[Message]
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Self:
+    def of(cls, row: Mapping[str, Any], messages: Sequence[Message]) -> Self:
         """Return the criterion in a row, which may have further columns."""
-        return cls(**{each.name: row[each.name] for each in fields(cls)} | {"piece": tuple(row["piece"] or ())})
+        given = {**row, "messages": messages, "piece": tuple(row["piece"] or ())}
+        return cls(**{each.name: given[each.name] for each in fields(cls)})
 
 
 @dataclass
@@ -85,13 +85,8 @@ class JudgedCriterion:
     in_call: Mapping[str, int] = field(default_factory=dict)
 
 
-def verdict_reply_spec(judge_config: JudgeConfig) -> ReplySpec[Verdict]:
-    """Return what a judge's reply must look like: a verdict on a criterion."""
-    grading, judge = judge_config.grading, judge_config.judge
-    is_group = judge.piece_size is not None
-    shape = (group_format if is_group else reply_format)(judge.explanation_chars, grading)
-    read = partial(parse_only if is_group else parse_verdict, grading=grading, omits_think_tag=judge.omits_think_tag)
-    return ReplySpec(read, shape, GROUP_REMINDER if is_group else reminder(grading))
+Done = Callable[[JudgedCriterion], None]
+WholeCall = tuple[Call | None, int]
 
 
 def by_response(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:
@@ -113,71 +108,52 @@ class CriterionJudge:
     fit: ContextFit | None = None
     vintage: str = BASE_VINTAGE
 
-    @classmethod
-    async def of(
-        cls, gateway: Gateway, judge_config: JudgeConfig, owner: JudgeConfig, vintage: str = BASE_VINTAGE
-    ) -> Self:
-        """Return the judge of a configuration, with the limit of its context."""
-        target = judge_target(judge_config.judge)
-        fit = await asyncio.to_thread(context_fit_of, judge_config, target)
-        return cls(gateway, target, judge_config, owner, fit, vintage)
+    @property
+    def reply_spec(self) -> ReplySpec[Verdict]:
+        """What the judge's reply must look like: a verdict on a criterion."""
+        grading, judge = self.judge_config.grading, self.judge_config.judge
+        is_group, omits_tag = judge.piece_size is not None, judge.omits_think_tag
+        shape = (group_format if is_group else reply_format)(judge.explanation_chars, grading)
+        read = partial(parse_only if is_group else parse_verdict, grading=grading, omits_think_tag=omits_tag)
+        return ReplySpec(read, shape, GROUP_REMINDER if is_group else reminder(grading))
 
-    def call(self, reply_spec: ReplySpec[object], prompt: str, cell: str, priority: tuple[int, ...] = ()) -> Call:
-        """Return the call of the judge with a prompt."""
-        judge, messages = self.judge_config.judge, [{"role": "user", "content": prompt}]
-        wants_shape = self.target.can_follow_schema if judge.structured_output is None else judge.structured_output
-        return Call(
-            self.target, messages, cell, reply_spec.shape if wants_shape else None, self.judge_config.judge_trial,
-            self.vintage, priority, judge.mode == "batch", judge.allow_live,
-        )  # fmt: skip
+    def verdict_id(self, row: CriterionToJudge) -> str:
+        """Return the identity of the judge's verdict on a criterion."""
+        return verdict_id_of(self.owner, row, self.vintage)
 
-    async def call_and_parse(
-        self, reply_spec: ReplySpec[Parsed], prompt: str, cell: str, priority: tuple[int, ...], *, is_live: bool = False
-    ) -> tuple[Reply, Parsed | None]:
-        """Call the judge, and once more if its reply cannot be read; return the last reply, and what was read or None.
+    def call(
+        self, reply_spec: ReplySpec[object], prompt: str, cell: str, priority: tuple[int, ...] = (), *,
+        is_live: bool = False,
+    ) -> Call:  # fmt: skip
+        """Return the call of the judge with a prompt; one that `is_live` is in no batch if the judge allows that."""
+        judge, trial = self.judge_config.judge, self.judge_config.judge_trial
+        call = call_with(judge, self.target, reply_spec, prompt, cell, trial, self.vintage, priority)
+        return replace(call, is_batched=call.is_batched and not (is_live and call.allows_live))
 
-        Raises:
-            NotCalled: the call was not made.
-        """
-        call = self.call(reply_spec, prompt, cell, priority)
-        is_batched = call.is_batched and not (is_live and call.allows_live)
-        return await call_and_parse(self.gateway, replace(call, is_batched=is_batched), reply_spec)
-
-    def unjudged(self, row: CriterionToJudge, **in_call: int) -> JudgedCriterion:
+    def unjudged(self, row: CriterionToJudge, *earlier: Reply, **in_call: int) -> JudgedCriterion:
         """Return a criterion under the identity of its verdict, before it is judged; `in_call` as in the class."""
-        return JudgedCriterion(row, verdict_id_of(self.owner, row, self.vintage), in_call=in_call)
+        return JudgedCriterion(row, self.verdict_id(row), list(earlier), in_call=in_call)
 
-    def are_whole(self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message]) -> list[bool]:
+    def are_whole(self, criteria: Sequence[CriterionToJudge]) -> list[bool]:
         """Return for each criterion of a response whether the judge's prompt can hold the whole response."""
         texts = [each.criterion_text for each in criteria]
-        text = criteria[0].response_text
+        messages, text = criteria[0].messages, criteria[0].response_text
         return [True] * len(texts) if self.fit is None else self.fit.is_whole(messages, text, texts)
 
-    def prompt(self, messages: Sequence[Message], text: str, criterion: CriterionToJudge) -> str:
+    def prompt(self, text: str, criterion: CriterionToJudge) -> str:
         """Return the judge's prompt on a criterion; `text` is the response, or the evidence in its chunks."""
         if self.judge_config.judge.piece_size is not None:
-            return group_prompt(self.judge_config.template, messages, text, [criterion.criterion_text])
-        return judge_prompt(self.judge_config.template, messages, text, criterion.criterion_text)
+            return group_prompt(self.judge_config.template, criterion.messages, text, [criterion.criterion_text])
+        return judge_prompt(self.judge_config.template, criterion.messages, text, criterion.criterion_text)
 
-    def whole_calls(
-        self, criteria: Sequence[CriterionToJudge], conversations: Mapping[str, Conversation]
-    ) -> Iterator[tuple[Call | None, int]]:
-        """Yield the calls for the criteria that one prompt with the whole response decides; each with their number."""
-        reply_spec = verdict_reply_spec(self.judge_config)
-        for of_response in by_response(criteria):
-            messages = conversations[of_response[0].task_id].messages
-            for each in compress(of_response, self.are_whole(of_response, messages)):
-                prompt = self.prompt(messages, each.response_text, each)
-                yield self.call(reply_spec, prompt, verdict_id_of(self.owner, each, self.vintage)), 1
+    def whole_calls(self, criteria: Sequence[CriterionToJudge]) -> Iterator[WholeCall]:
+        """Yield the calls for criteria of a response that one prompt with all of it decides; each with their number."""
+        for each in compress(criteria, self.are_whole(criteria)):
+            yield self.call(self.reply_spec, self.prompt(each.response_text, each), self.verdict_id(each)), 1
 
-    async def judge_response(
-        self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...],
-        done: Callable[[JudgedCriterion], None],
-    ) -> None:  # fmt: skip
+    async def judge_response(self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done) -> None:
         """Judge criteria of one response, and hand on each as soon as it is decided, has failed, or is not called."""
-        judged = [self.unjudged(row) for row in criteria]
-        of_response = ResponseJudge(self, self.fit, messages, criteria[0].response_text, priority, done)
-        await of_response.judge(judged)
+        await ResponseJudge(self, priority, done).judge([self.unjudged(row) for row in criteria])
 
 
 _NOT_CALLED = "not called"
@@ -188,40 +164,33 @@ _WORTH_A_ROUND = 0.75
 
 @dataclass(frozen=True)
 class ResponseJudge:
-    """Judges criteria of one response, whole or by the evidence in its chunks; each finished one is given to `done`.
-
-    Without `fit` the response is always judged whole.
-    """
+    """Judges criteria of one response, whole or by the evidence in its chunks; each finished one is given to `done`."""
 
     by: CriterionJudge
-    fit: ContextFit | None
-    messages: Sequence[Message]
-    text: str
     priority: tuple[int, ...]
-    done: Callable[[JudgedCriterion], None]
+    done: Done
 
     async def judge(self, criteria: Sequence[JudgedCriterion]) -> None:
         """Judge with the whole response where it fits into the judge's context, else chunk by chunk."""
-        are_whole = await asyncio.to_thread(self.by.are_whole, [each.criterion for each in criteria], self.messages)
-        whole = list(compress(criteria, are_whole))
-        refused, _ = await self._each(whole, partial(self._judge_criterion, text=self.text))
-        if self.fit is not None:
+        are_whole = await asyncio.to_thread(self.by.are_whole, [each.criterion for each in criteria])
+        whole, of = list(compress(criteria, are_whole)), criteria[0].criterion
+        text = of.response_text
+        refused, _ = await self._each(whole, partial(self._judge_criterion, text=text))
+        if (fit := self.by.fit) is not None:
             long = [each for each, is_whole in zip(criteria, are_whole, strict=True) if not is_whole]
-            await self._judge_in_chunks(long, self.fit)
+            await self._judge_in_chunks(long, text, fit)
             if refused:
-                await self._judge_in_chunks(refused, self.fit.after_refusal(self.messages, self.text))
+                await self._judge_in_chunks(refused, text, fit.after_refusal(of.messages, text))
 
     async def _judge_criterion(self, judged: JudgedCriterion, text: str) -> str | None:
         """Judge one criterion: fill the template, make the call, read the reply, and hand on the verdict to be stored.
 
         `text` is the response, or the evidence in its chunks. Return `CONTEXT_LENGTH` if it is too long for the judge.
         """
-        prompt = self.by.prompt(self.messages, text, judged.criterion)
-        reply_spec, is_live = verdict_reply_spec(self.by.judge_config), bool(judged.evidence)
-        reply, verdict = await self.by.call_and_parse(
-            reply_spec, prompt, judged.verdict_id, self.priority, is_live=is_live
-        )
-        if reply.status == CONTEXT_LENGTH and self.fit is not None:
+        prompt, is_live = self.by.prompt(text, judged.criterion), bool(judged.evidence)
+        call = self.by.call(self.by.reply_spec, prompt, judged.verdict_id, self.priority, is_live=is_live)
+        reply, verdict = await call_and_parse(self.by.gateway, call, self.by.reply_spec)
+        if reply.status == CONTEXT_LENGTH and self.by.fit is not None:
             judged.earlier_replies.append(reply)
             return CONTEXT_LENGTH
         if verdict is not None and reply.logprobs:
@@ -249,13 +218,11 @@ class ResponseJudge:
 
         if not criteria or (first := await outcome(criteria[0])) == CONTEXT_LENGTH:
             return list(criteria), []
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(outcome(each)) for each in criteria[1:]]
-        outcomes = [first, *(task.result() for task in tasks)]
+        outcomes = [first, *await run_all(outcome(each) for each in criteria[1:])]
         refused = [each for each, ended in zip(criteria, outcomes, strict=True) if ended == CONTEXT_LENGTH]
         return refused, [each for each, ended in zip(criteria, outcomes, strict=True) if ended is None]
 
-    async def _judge_in_chunks(self, criteria: Sequence[JudgedCriterion], fit: ContextFit) -> None:
+    async def _judge_in_chunks(self, criteria: Sequence[JudgedCriterion], text: str, fit: ContextFit) -> None:
         """Decide criteria by the evidence in chunks; use smaller chunks if one is too long for the judge.
 
         Criteria of about the same length, usually all of them, share their chunks. Chunks are searched one after the
@@ -265,10 +232,11 @@ class ResponseJudge:
         def step(judged: JudgedCriterion) -> int:
             return fit.step_of(judged.criterion.criterion_text)
 
+        messages = criteria[0].criterion.messages if criteria else ()
         for step_tokens, same_chunks in groupby(sorted(criteria, key=step), key=step):
             refused, going = list[JudgedCriterion](), list(same_chunks)
             try:
-                chunks = await asyncio.to_thread(fit.chunks_of, self.messages, self.text, step_tokens)
+                chunks = await asyncio.to_thread(fit.chunks_of, messages, text, step_tokens)
             except NoRoom as reason:
                 for each in going:
                     self._fail(each, str(reason))
@@ -281,7 +249,7 @@ class ResponseJudge:
             if refused:
                 for each in refused:
                     each.evidence.clear()
-                await self._judge_in_chunks(refused, fit.after_refusal(self.messages, self.text))
+                await self._judge_in_chunks(refused, text, fit.after_refusal(messages, text))
 
     async def _search(self, judged: JudgedCriterion, chunk: Chunk, fit: ContextFit) -> str | None:
         """Search a chunk for evidence on a criterion; return None, or the status of the failure.
@@ -289,7 +257,7 @@ class ResponseJudge:
         Any failure but `CONTEXT_LENGTH` ends the criterion.
         """
         prompt = evidence_prompt(
-            fit.evidence_template, self.messages, judged.criterion.criterion_text,
+            fit.evidence_template, judged.criterion.messages, judged.criterion.criterion_text,
             text=chunk.text, number=chunk.number, n_chunks=chunk.n_chunks, round_=chunk.round_,
         )  # fmt: skip
         priority = (*self.priority, chunk.round_, chunk.number)
@@ -298,7 +266,8 @@ class ResponseJudge:
             partial(parse_evidence, omits_think_tag=judge.omits_think_tag),
             evidence_format(is_bounded=judge.explanation_chars is not None), REMINDER,
         )  # fmt: skip
-        reply, evidence = await self.by.call_and_parse(reply_spec, prompt, judged.verdict_id, priority, is_live=True)
+        call = self.by.call(reply_spec, prompt, judged.verdict_id, priority, is_live=True)
+        reply, evidence = await call_and_parse(self.by.gateway, call, reply_spec)
         judged.searches.append((chunk, reply, evidence))
         if evidence is None and reply.status != CONTEXT_LENGTH:
             self._finish(judged, replace(reply, error=f"{chunk.name}: {reply.error}"), None)
@@ -317,18 +286,18 @@ class ResponseJudge:
         round_, is_open = 1, True
         while is_open:
             notes = self._shown(judged, n_chunks, round_)
-            if not fit.holds(self.by.prompt(self.messages, notes, judged.criterion)):
+            if not fit.holds(self.by.prompt(notes, judged.criterion)):
                 round_ += 1
                 is_open = await self._condense(judged, fit, notes, step_tokens, n_chunks, round_)
             elif is_open := await self._judge_criterion(judged, notes) == CONTEXT_LENGTH:
-                fit = fit.after_refusal(self.messages, notes)
+                fit = fit.after_refusal(judged.criterion.messages, notes)
 
     async def _condense(
         self, judged: JudgedCriterion, fit: ContextFit, notes: str, step_tokens: int, n_chunks: int, round_: int
     ) -> bool:
         """Search the evidence itself; return False if the criterion has failed by that."""
         try:
-            chunks = await asyncio.to_thread(fit.chunks_of, self.messages, notes, step_tokens, round_)
+            chunks = await asyncio.to_thread(fit.chunks_of, judged.criterion.messages, notes, step_tokens, round_)
         except NoRoom as reason:
             self._fail(judged, str(reason))
             return False
@@ -361,27 +330,28 @@ class ResponseJudge:
         self.done(judged)
 
 
-@dataclass(frozen=True)
-class VerdictRows:
-    """Writes verdicts and their evidence as rows.
+class VerdictRows(PartWriter):
+    """Writes verdicts to a table, and their evidence before them.
 
     `own_columns` are those that only the table of these verdicts has; `report` counts the rows.
     """
 
-    job: Job
-    wanted: WantedTasks
-    judge_config: JudgeConfig
-    report: StageReport
-    verdicts: PartWriter
-    evidence: PartWriter
-    own_columns: Mapping[str, Any]
+    def __init__(
+        self, job: Job, context: RunContext, wanted: WantedTasks, judge_config: JudgeConfig, report: StageReport,
+        table_name: str, own_columns: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        self._evidence = PartWriter(context.warehouse, "evidence", context.ledger)
+        super().__init__(context.warehouse, table_name, context.ledger, report, self._evidence)
+        self.job, self.wanted, self.judge_config = job, wanted, judge_config
+        self.report, self.own_columns = report, own_columns
+        self.gateway = context.gateway(report.stage, judge_config.judge.label)
 
     def write(self, judged: JudgedCriterion) -> None:
         """Write a verdict, or the failure that replaces it, and its evidence; count one whose calls were not made."""
         if judged.reply is None:
             self.report.skipped += 1
             return
-        criterion, reply, is_failure = judged.criterion, judged.reply, judged.verdict is None
+        criterion, reply = judged.criterion, judged.reply
         for chunk, chunk_reply, evidence in judged.searches:
             evidence_row = {
                 **self.wanted.key, **usage_columns(chunk_reply), "response_id": criterion.response_id,
@@ -392,26 +362,11 @@ class VerdictRows:
                 "evidence": None if evidence is None else list(evidence),
                 "run_id": self.job.run_id, "created_at": datetime.now(UTC),
             }  # fmt: skip
-            self.evidence.add(evidence_row, chunk_reply, is_failure=evidence is None)
+            self._evidence.add(evidence_row, chunk_reply)
         row = verdict_columns(
             self.job, self.wanted, self.judge_config, criterion, judged.verdict_id, reply, judged.verdict
         ) | {**judged.decision, **judged.in_call, **self.own_columns}
-        self.verdicts.add(row, reply, is_failure=is_failure)
-        self.report.count(row["status"], row["cost_usd"], is_failure=is_failure)
-        advance(self.report.stage, criterion.model, succeeded=not is_failure)
-
-
-@contextmanager
-def writing_verdicts(
-    job: Job, context: RunContext, wanted: WantedTasks, judge_config: JudgeConfig, report: StageReport,
-    table_name: str, own_columns: Mapping[str, Any],
-) -> Iterator[VerdictRows]:  # fmt: skip
-    """Write verdicts to a table while the block lasts, and their evidence before them."""
-    with (
-        PartWriter(context.warehouse, "evidence", context.ledger) as evidence,
-        PartWriter(context.warehouse, table_name, context.ledger, evidence) as verdicts,
-    ):
-        yield VerdictRows(job, wanted, judge_config, report, verdicts, evidence, own_columns)
+        self.add(row, reply, criterion.model)
 
 
 def verdict_id_of(judge_config: JudgeConfig, criterion: CriterionToJudge, judge_vintage: str = BASE_VINTAGE) -> str:
@@ -428,13 +383,11 @@ def verdict_columns(
 ) -> dict[str, Any]:  # fmt: skip
     """Return the columns of a verdict, or of a failure."""
     same = ("response_id", "task_id", "criterion_id", "criterion_hash", "model", "trial", "vintage")
+    unknown = ("value", "explanation", "probability", "confidence")
+    not_of_all = ("n_in_call", "position_in_call", "decided_by", "escalated_because")
     return {
-        **wanted.key, **judge_config.columns, **usage_columns(reply),
-        **{name: getattr(criterion, name) for name in same},
-        "verdict_id": identity, "status": verdict.status if verdict else reply.status,
-        "value": verdict.value if verdict else None, "explanation": verdict.explanation if verdict else None,
-        "probability": verdict.probability if verdict else None, "confidence": verdict.confidence if verdict else None,
-        "n_in_call": None, "position_in_call": None, "piece_hash": piece_hash(criterion.piece),
-        "decided_by": None, "escalated_because": None,
+        **wanted.key, **judge_config.columns, **usage_columns(reply), "status": reply.status,
+        **{name: getattr(criterion, name) for name in same}, **dict.fromkeys((*unknown, *not_of_all)),
+        **(asdict(verdict) if verdict else {}), "verdict_id": identity, "piece_hash": piece_hash(criterion.piece),
         "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip

@@ -6,37 +6,31 @@ shared by the criteria that no earlier one had decided.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from tasks.judge.criterion import (
-    CriterionJudge,
-    CriterionToJudge,
-    JudgedCriterion,
-    ResponseJudge,
-    by_response,
-    verdict_id_of,
-    verdict_reply_spec,
-)
+from tasks.judge.context_fit import context_fit_of
+from tasks.judge.criterion import CriterionJudge, CriterionToJudge, Done, JudgedCriterion, ResponseJudge, WholeCall
+from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.entries import Entry, History
 from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, Paid, Reply
 from tasks.llm.request import Call
 from tasks.rules import groups
-from tasks.rules.conversation import Message, decision_input, group_prompt
+from tasks.rules.conversation import decision_input, group_prompt
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, Verdict, VerdictError
-from tasks.run.calls import sum_usage
-from tasks.run.judge_configs import JudgeConfig
-from tasks.run.missing_work import Conversation
+from tasks.run.calls import run_all, sum_usage
+from tasks.run.judge_configs import JudgeConfig, judge_target
 
 _MOST_REPLIES = 2
 """A piece is called for once more if an entry cannot be read."""
 _TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens")
 _NANO = 1_000_000_000
-Done = Callable[[JudgedCriterion], None]
+_ALONE = {"n_in_call": 1, "position_in_call": 1}
+"""The position of a criterion whose piece is too long for one call: a group of its own."""
 
 
 @dataclass
@@ -51,69 +45,46 @@ class PieceEntry:
         return replace(sum_usage(self.replies, deciding, with_tokens=True), prices=deciding.prices)
 
 
-@dataclass(frozen=True)
-class GroupJudge:
-    """A judge that decides the criteria of a piece of a rubric in one call; `by` has its configuration."""
+class GroupJudge(CriterionJudge):
+    """A judge that decides the criteria of a piece of a rubric in one call."""
 
-    by: CriterionJudge
-
-    @property
-    def judge_config(self) -> JudgeConfig:
-        """The judge's configuration."""
-        return self.by.judge_config
-
-    async def judge_response(
-        self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...], done: Done
-    ) -> None:
+    async def judge_response(self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done) -> None:
         """Judge the pieces of one response, each given whole, and hand on each missing criterion as it ends.
 
         The first piece goes alone, so that the provider has what they share in its cache.
         """
         first, *others = pieces_of(criteria)
-        await self._judge_piece(first, messages, priority, done)
-        async with asyncio.TaskGroup() as group:
-            for piece in others:
-                group.create_task(self._judge_piece(piece, messages, priority, done))
+        await self._judge_piece(first, priority, done)
+        await run_all(self._judge_piece(piece, priority, done) for piece in others)
 
-    def whole_calls(
-        self, criteria: Sequence[CriterionToJudge], conversations: Mapping[str, Conversation]
-    ) -> Iterator[tuple[Call | None, int]]:
+    def whole_calls(self, criteria: Sequence[CriterionToJudge]) -> Iterator[WholeCall]:
         """Yield the calls for pieces that fit into the judge's context, with the number of their missing criteria.
 
         None stands for a call that the ledger decides, or whose further attempt is live.
         """
-        for of_response in by_response(criteria):
-            messages = conversations[of_response[0].task_id].messages
-            for piece in pieces_of(of_response):
-                if (call := self._call(piece, messages)) is not None:
-                    _, further = self._state(call, piece)
-                    yield further if further and further.is_batched else None, sum(row.is_missing for row in piece)
+        for piece in pieces_of(criteria):
+            if (call := self._call(piece)) is not None:
+                _, further = self._state(call, piece)
+                yield further if further and further.is_batched else None, sum(row.is_missing for row in piece)
 
-    def _call(self, piece: Sequence[CriterionToJudge], messages: Sequence[Message]) -> Call | None:
+    def _call(self, piece: Sequence[CriterionToJudge]) -> Call | None:
         """Return the call for a piece; None if it does not fit into the judge's context."""
-        by, texts = self.by, [row.criterion_text for row in piece]
-        template, grading, response = by.judge_config.template, by.judge_config.grading, piece[0].response_text
-        cell = verdict_id_of(by.owner, piece[0], by.vintage)
-        if by.judge_config.judge.is_decision_model:
-            text, questions = decision_input(template, messages, response, texts)
-            content = [{"role": "user", "content": text}]
-            wanted = groups.questions_on(questions, grading)
-            return Call(
-                by.target, content, cell, trial=by.judge_config.judge_trial, vintage=by.vintage, questions=wanted
-            )
-        prompt = group_prompt(template, messages, response, texts)
-        if by.fit is not None and not by.fit.holds(prompt):
+        config, texts, response = self.judge_config, [row.criterion_text for row in piece], piece[0].response_text
+        cell, target, messages = self.verdict_id(piece[0]), self.target, piece[0].messages
+        if config.judge.is_decision_model:
+            text, questions = decision_input(config.template, messages, response, texts)
+            content, wanted = [{"role": "user", "content": text}], groups.questions_on(questions, config.grading)
+            return Call(target, content, cell, trial=config.judge_trial, vintage=self.vintage, questions=wanted)
+        prompt = group_prompt(config.template, messages, response, texts)
+        if self.fit is not None and not self.fit.holds(prompt):
             return None
-        call = by.call(verdict_reply_spec(by.judge_config), prompt, cell)
-        most_tokens = by.target.parameters.get("max_tokens")
-        if most_tokens is None:
-            return call
-        parameters = {**by.target.parameters, "max_tokens": most_tokens * len(piece)}
-        return replace(call, target=replace(by.target, parameters=parameters))
+        if most_tokens := target.parameters.get("max_tokens"):
+            target = replace(target, parameters={**target.parameters, "max_tokens": most_tokens * len(piece)})
+        return replace(self.call(self.reply_spec, prompt, cell), target=target)
 
     def _state(self, call: Call, piece: Sequence[CriterionToJudge]) -> tuple[list[PieceEntry], Call | None]:
         """Return what a call has given so far, and its next attempt; None if it is decided or had enough attempts."""
-        history = self.by.gateway.history(call)
+        history = self.gateway.history(call)
         replies = [entry for entry in history.entries if entry.reply.status == OK]
         entries = self.entries_of(call, history, piece)
         is_decided = not any(
@@ -125,17 +96,16 @@ class GroupJudge:
         is_batched = call.is_batched and not (replies and call.allows_live)
         return entries, replace(call, after_attempt=last, is_batched=is_batched)
 
-    async def _judge_piece(
-        self, piece: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...], done: Done
-    ) -> None:
-        call, failure, is_called = await asyncio.to_thread(self._call, piece, messages), None, True
+    async def _judge_piece(self, piece: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done) -> None:
+        call, failure, is_called = await asyncio.to_thread(self._call, piece), None, True
         if call is None:
-            await self._judge_alone([self._alone(row) for row in piece if row.is_missing], messages, priority, done)
+            alone = [self.unjudged(row, **_ALONE) for row in piece if row.is_missing]
+            await ResponseJudge(self, priority, done).judge(alone)
             return
         entries, further = self._state(call, piece)
         try:
             while failure is None and further is not None:
-                reply = await self.by.gateway.complete(replace(further, priority=priority))
+                reply = await self.gateway.complete(replace(further, priority=priority))
                 failure = None if reply.status == OK else reply
                 entries, further = self._state(call, piece)
         except NotCalled:
@@ -146,17 +116,17 @@ class GroupJudge:
             if not row.is_missing:
                 continue
             if falls_back and isinstance(entry.entry, VerdictError):
-                alone.append(self._alone(row, *entry.replies))
+                alone.append(self.unjudged(row, *entry.replies, **_ALONE))
             else:
                 done(self._judged(row, position, len(piece), entry, failure, is_called=is_called))
         if alone:
-            await self._judge_alone(alone, messages, priority, done)
+            await ResponseJudge(self, priority, done).judge(alone)
 
     def _judged(
         self, row: CriterionToJudge, position: int, n_in_call: int, entry: PieceEntry, failure: Reply | None, *,
         is_called: bool,
     ) -> JudgedCriterion:  # fmt: skip
-        judged = self.by.unjudged(row, n_in_call=n_in_call, position_in_call=position)
+        judged = self.unjudged(row, n_in_call=n_in_call, position_in_call=position)
         if isinstance(entry.entry, Verdict):
             judged.verdict, judged.reply = entry.entry, entry.summed(entry.replies[-1])
         elif is_called:
@@ -165,25 +135,13 @@ class GroupJudge:
                 judged.reply = replace(judged.reply, status=PARSE_ERROR, error=one_line(str(entry.entry)))
         return judged
 
-    async def _judge_alone(
-        self, alone: Sequence[JudgedCriterion], messages: Sequence[Message], priority: tuple[int, ...], done: Done
-    ) -> None:
-        text = alone[0].criterion.response_text
-        await ResponseJudge(self.by, self.by.fit, messages, text, priority, done).judge(alone)
-
-    def _alone(self, row: CriterionToJudge, *earlier: Reply) -> JudgedCriterion:
-        """Return a criterion of a piece that is too long for one call as a group of its own, after earlier replies."""
-        judged = self.by.unjudged(row, n_in_call=1, position_in_call=1)
-        judged.earlier_replies += earlier
-        return judged
-
     def entries_of(self, call: Call, history: History, piece: Sequence[CriterionToJudge]) -> list[PieceEntry]:
         """Return what a call's attempts gave for each criterion of its piece, with its share of tokens and cost.
 
         Calls for a control set are made for its members alone.
         """
         n_criteria = len(piece)
-        is_sharing = [row.is_missing or self.by.vintage == BASE_VINTAGE for row in piece]
+        is_sharing = [row.is_missing or self.vintage == BASE_VINTAGE for row in piece]
         entries = [PieceEntry(VerdictError("the reply is empty")) for _ in piece]
         paid: tuple[Paid, ...] = ()
         for attempt in history.entries:
@@ -207,9 +165,18 @@ class GroupJudge:
             return [error] * n_criteria
 
 
-def judge_of(by: CriterionJudge) -> CriterionJudge | GroupJudge:
-    """Return a judge as its configuration wants it: for each criterion by itself, or for the pieces of a rubric."""
-    return by if by.judge_config.judge.piece_size is None else GroupJudge(by)
+async def judge_of(
+    gateway: Gateway, judge_config: JudgeConfig, owner: JudgeConfig, vintage: str = BASE_VINTAGE
+) -> CriterionJudge:
+    """Return the judge of a configuration, with the limit of its context.
+
+    It decides each criterion by itself, or the pieces of a rubric.
+    """
+    kind = CriterionJudge if judge_config.judge.piece_size is None else GroupJudge
+    target = judge_target(judge_config.judge)
+    return kind(
+        gateway, target, judge_config, owner, await asyncio.to_thread(context_fit_of, judge_config, target), vintage
+    )
 
 
 def pieces_of(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:

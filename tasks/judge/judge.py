@@ -1,19 +1,18 @@
 """Judging call by call, by a cascade of two judges, and by provider batches."""
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import sql
 from tasks.config.job import Job
 from tasks.judge.cascade import CascadeJudge
-from tasks.judge.criterion import CriterionJudge, CriterionToJudge, VerdictRows, by_response, writing_verdicts
-from tasks.judge.groups import GroupJudge, judge_of
-from tasks.llm.calls.gateway import Gateway
+from tasks.judge.criterion import CriterionJudge, CriterionToJudge, VerdictRows, by_response
+from tasks.judge.groups import judge_of
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.run import missing_work
+from tasks.run.calls import run_all
 from tasks.run.judge_configs import JudgeConfig, judge_configs, judge_target
-from tasks.run.missing_work import Conversation, MissingVerdicts, WantedTasks
-from tasks.run.run_context import RunContext, submit_and_collect
+from tasks.run.missing_work import MissingVerdicts, WantedTasks
+from tasks.run.run_context import RunContext
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
@@ -30,15 +29,15 @@ def plan_verdicts(job: Job, *, retry_failed: bool) -> list[tuple[JudgeConfig, li
 
 def criteria_to_judge(
     job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: Sequence[str], *, retry_failed: bool
-) -> tuple[WantedTasks, list[CriterionToJudge], dict[str, Conversation]]:
-    """Return the wanted tasks, the undecided criteria of some responses, and their tasks' conversations."""
+) -> tuple[WantedTasks, list[CriterionToJudge]]:
+    """Return the wanted tasks, and the undecided criteria of some responses."""
     with context.warehouse.reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
         # Responses in the order given, criteria in the rubric's.
         values = {**missing_work.undecided(judge_config, retry_failed), "responses": list(response_ids)}
         rows = reader.rows(sql.read("queries/run/missing_verdicts"), values)
         conversations = missing_work.conversations_of(reader, wanted, (row["task_id"] for row in rows))
-        return wanted, [CriterionToJudge.of(row) for row in rows], conversations
+        return wanted, [CriterionToJudge.of(row, conversations[row["task_id"]].messages) for row in rows]
 
 
 async def judge_responses(
@@ -49,46 +48,40 @@ async def judge_responses(
 
     `batch_index` is the batch's number among all; see `judge_criteria` for the order of the calls.
     """
-    wanted, criteria, conversations = criteria_to_judge(
-        job, context, judge_config, response_ids, retry_failed=retry_failed
-    )
+    wanted, criteria = criteria_to_judge(job, context, judge_config, response_ids, retry_failed=retry_failed)
     report = StageReport("judge")
-    gateway = context.gateway("judge", judge_config.judge.label)
     own_columns = {"source": "judged", "import_batch": None, "may_hide_failures": False}
-    with writing_verdicts(job, context, wanted, judge_config, report, "verdicts", own_columns) as rows:
-        await judge_criteria(gateway, rows, criteria, conversations, batch_index)
+    with VerdictRows(job, context, wanted, judge_config, report, "verdicts", own_columns) as rows:
+        await judge_criteria(rows, criteria, batch_index)
     return report
 
 
 async def judge_criteria(
-    gateway: Gateway, rows: VerdictRows, criteria: Sequence[CriterionToJudge],
-    conversations: Mapping[str, Conversation], batch_index: int, vintage: str = BASE_VINTAGE,
-) -> None:  # fmt: skip
+    rows: VerdictRows, criteria: Sequence[CriterionToJudge], batch_index: int, vintage: str = BASE_VINTAGE
+) -> None:
     """Judge criteria, given in the order of their responses, by a judge or a cascade, and write the verdicts.
 
-    The criteria of one response go out together. `place` is the batch's among all: earlier ones, and in them earlier
-    responses, go first, so that calls about one conversation follow each other. `vintage` is that of `CriterionJudge`.
+    The criteria of one response go out together. Earlier batches by `batch_index`, and in them earlier responses, go
+    first, so that calls about one conversation follow each other. `vintage` is that of `CriterionJudge`.
     """
-    judge_config, cascade = rows.judge_config, rows.judge_config.cascade
-    judge: CriterionJudge | GroupJudge | CascadeJudge
+    gateway, judge_config, cascade = rows.gateway, rows.judge_config, rows.judge_config.cascade
+    judge: CriterionJudge | CascadeJudge
     if cascade is None:
-        judge = judge_of(await CriterionJudge.of(gateway, judge_config, judge_config, vintage))
+        judge = await judge_of(gateway, judge_config, judge_config, vintage)
     else:
-        first = [judge_of(await CriterionJudge.of(gateway, each, judge_config, vintage)) for each in cascade.first]
-        then = judge_of(await CriterionJudge.of(gateway, cascade.then, judge_config, vintage))
+        *first, then = [await judge_of(gateway, each, judge_config, vintage) for each in (*cascade.first, cascade.then)]
         judge = CascadeJudge(first, then, cascade.when)
-    await judge_each_response(judge, criteria, conversations, rows, batch_index)
+    await judge_each_response(judge, criteria, rows, batch_index)
 
 
 async def judge_each_response(
-    judge: CriterionJudge | GroupJudge | CascadeJudge, criteria: Sequence[CriterionToJudge],
-    conversations: Mapping[str, Conversation], rows: VerdictRows, batch_index: int = 0,
-) -> None:  # fmt: skip
+    judge: CriterionJudge | CascadeJudge, criteria: Sequence[CriterionToJudge], rows: VerdictRows, batch_index: int = 0
+) -> None:
     """Have a judge decide criteria, those of one response together, and write the verdicts."""
-    async with asyncio.TaskGroup() as group:
-        for number, of_response in enumerate(by_response(criteria)):
-            messages = conversations[of_response[0].task_id].messages
-            group.create_task(judge.judge_response(of_response, messages, (batch_index, number), rows.write))
+    await run_all(
+        judge.judge_response(each, (batch_index, number), rows.write)
+        for number, each in enumerate(by_response(criteria))
+    )
 
 
 async def judge_by_provider_batches(
@@ -101,13 +94,17 @@ async def judge_by_provider_batches(
     others, which no batch can hold; `judge_responses` makes them if the judge allows live calls.
     """
     gateway = context.gateway("judge", judge_config.judge.label)
-    judge = judge_of(await CriterionJudge.of(gateway, judge_config, judge_config))
-    _, missing, conversations = criteria_to_judge(job, context, judge_config, response_ids, retry_failed=retry_failed)
+    judge = await judge_of(gateway, judge_config, judge_config)
+    _, missing = criteria_to_judge(job, context, judge_config, response_ids, retry_failed=retry_failed)
     is_held_back = context.is_held_back("judge", judge_config.judge.label)
-    whole = [] if is_held_back else list(judge.whole_calls(missing, conversations))
+    whole = [
+        each
+        for of_response in ([] if is_held_back else by_response(missing))
+        for each in judge.whole_calls(of_response)
+    ]
     calls = [call for call, _ in whole if call is not None]
     report = StageReport("judge")
-    await submit_and_collect(job, context, judge_target(judge_config.judge), calls, report)
+    await context.submit_and_collect(judge_target(judge_config.judge), calls, report)
     n_missing = sum(each.is_missing for each in missing)
     n_long = 0 if is_held_back else n_missing - sum(n_criteria for _, n_criteria in whole)
     if n_long and judge_config.judge.allow_live:

@@ -11,14 +11,13 @@ from typing import NamedTuple
 import sql
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.judge.criterion import CriterionJudge, CriterionToJudge, by_response, writing_verdicts
+from tasks.judge.criterion import CriterionToJudge, VerdictRows, by_response
 from tasks.judge.groups import judge_of, pieces_of
 from tasks.judge.judge import judge_each_response
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.run import missing_work
 from tasks.run.judge_configs import JudgeConfig, judge_configs
-from tasks.run.missing_work import Conversation
 from tasks.run.run_context import RunContext
 from tasks.run.writing import StageReport
 from warehouse import Reader
@@ -33,7 +32,6 @@ class Arranged(NamedTuple):
     judge_config: JudgeConfig
     arrangement: str
     criteria: list[CriterionToJudge]
-    conversations: dict[str, Conversation]
 
     @property
     def n_calls(self) -> int:
@@ -67,8 +65,8 @@ def missing(job: Job, reader: Reader, *, retry_failed: bool = False) -> list[Arr
         rows = reader.rows(sql.read("queries/run/missing_verdicts"), {
             **missing_work.undecided(judge_config, retry_failed=False), "responses": sampled, "judge_trial": 0,
         })  # fmt: skip
-        criteria = [CriterionToJudge.of(row) for row in rows]
         conversations = missing_work.conversations_of(reader, wanted, (row["task_id"] for row in rows))
+        criteria = [CriterionToJudge.of(row, conversations[row["task_id"]].messages) for row in rows]
         done = {
             (row["arrangement"], row["response_id"], row["criterion_id"], row["criterion_hash"])
             for row in reader.select(
@@ -85,7 +83,7 @@ def missing(job: Job, reader: Reader, *, retry_failed: bool = False) -> list[Arr
             pieces = [piece for of in by_response(arranged) for piece in pieces_of(of)]
             lacking = [each for piece in pieces if any(one.is_missing for one in piece) for each in piece]
             if lacking:
-                plans.append(Arranged(judge_config, name, lacking, conversations))
+                plans.append(Arranged(judge_config, name, lacking))
     return plans
 
 
@@ -113,9 +111,8 @@ async def judge_arrangement(job: Job, context: RunContext, arranged: Arranged) -
     own = {"label": f"{label} ({arranged.arrangement})", "mode": "live"}
     owner = replace(arranged.judge_config, judge=arranged.judge_config.judge.model_copy(update=own))
     live = replace(arranged.judge_config, judge=arranged.judge_config.judge.model_copy(update={"mode": "live"}))
-    gateway, report = context.gateway(STAGE, label), StageReport(STAGE)
-    judge = judge_of(await CriterionJudge.of(gateway, live, owner))
-    columns = {"arrangement": arranged.arrangement}
-    with writing_verdicts(job, context, wanted, arranged.judge_config, report, "neighbour_verdicts", columns) as rows:
-        await judge_each_response(judge, arranged.criteria, arranged.conversations, rows)
+    report, columns = StageReport(STAGE), {"arrangement": arranged.arrangement}
+    with VerdictRows(job, context, wanted, arranged.judge_config, report, "neighbour_verdicts", columns) as rows:
+        judge = await judge_of(rows.gateway, live, owner)
+        await judge_each_response(judge, arranged.criteria, rows)
     return report

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tasks.config.job import Job
-from tasks.console import advance, progress
-from tasks.llm.limiter import NotCalled
+from tasks.console import progress
 from tasks.llm.replies import OK
 from tasks.llm.request import Call
 from tasks.prompts import load_template
@@ -18,6 +17,7 @@ from tasks.rules.text.characters import one_line
 from tasks.rules.variants import AUGMENTED, EXAMPLES_REMOVED, read_augmented, without_examples
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run import missing_work
+from tasks.run.calls import run_all
 from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import Conversation, UnwordedCriterion, WantedTasks
 from tasks.run.run_context import RunContext, open_run_context
@@ -71,17 +71,12 @@ async def _augment(
         "model": writer_model.label, "model_config_hash": target.config_hash, "template_hash": template_hash(template),
     }  # fmt: skip
     gateway = context.gateway(report.stage, writer_model.label)
-    with PartWriter(context.warehouse, "criterion_variants", context.ledger) as writer:
+    with PartWriter(context.warehouse, "criterion_variants", context.ledger, report) as writer:
 
         async def one(index: int, criterion: UnwordedCriterion) -> None:
             prompt = prompt_on(template, conversations[criterion.task_id].messages, criterion.criterion_text)
             call = Call(target, [{"role": "user", "content": prompt}], criterion.criterion_id, priority=(index,))
-            try:
-                reply = await gateway.complete(call)
-            except NotCalled:
-                report.skipped += 1
-                return
-            text = None
+            reply, text = await gateway.complete(call), None
             try:
                 if reply.status == OK:
                     words, omits_tag = reply.text or "", writer_model.omits_think_tag
@@ -89,13 +84,9 @@ async def _augment(
             except VerdictError as error:
                 reply = replace(reply, status=PARSE_ERROR, error=one_line(str(error)))
             row = _row(job, wanted, AUGMENTED, criterion, text, usage_columns(reply) | identity, reply.status)
-            writer.add(row, reply, is_failure=text is None)
-            report.count(reply.status, reply.cost_usd, is_failure=text is None)
-            advance(report.stage, AUGMENTED, succeeded=text is not None)
+            writer.add(row, reply, AUGMENTED)
 
-        async with asyncio.TaskGroup() as group:
-            for index, criterion in enumerate(missing):
-                group.create_task(one(index, criterion))
+        await run_all(report.counted(one(index, criterion)) for index, criterion in enumerate(missing))
 
 
 def _row(

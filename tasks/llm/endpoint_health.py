@@ -29,13 +29,9 @@ class EndpointHealth:
         self.limit = float(concurrency)
         self._outage_s = outage_s
         self._silent_since_s = now_s
-        self._last_reply_s = float("-inf")
-        self._cut_at_s = float("-inf")
-        self._failures = 0
         self._pause_s = FIRST_PAUSE_S
-        self.closed_until_s = float("-inf")
-        self._n_replies = self._bad_requests = 0
-        self.in_hand = 0
+        self._last_reply_s = self._cut_at_s = self.closed_until_s = float("-inf")
+        self._failures = self._n_replies = self._bad_requests = self.in_hand = 0
         self.stopped: str | None = None
         self.waiting: list[Any] = []
         self._numbers = itertools.count()
@@ -83,8 +79,10 @@ class EndpointHealth:
             self._n_replies += failure.kind is not Kind.BAD_REQUEST
             if self._n_replies == 0 and self._bad_requests >= _BAD_REQUESTS_UNTIL_STOP:
                 self._stop(f"its first {self._bad_requests} calls were all bad requests, the last: {failure.error}")
-        if failure.retry_after_s is not None and failure.passes:
-            self._wait_as_requested(failure, failure.retry_after_s, now_s)
+        if (wait_s := failure.retry_after_s) is not None and failure.passes:
+            if wait_s > _LONGEST_REQUESTED_WAIT_S:
+                self._stop(f"it asks for a wait of {wait_s:.0f} s: {failure.error}")
+            self.closed_until_s = max(self.closed_until_s, now_s + wait_s)
 
     def _is_there(self, now_s: float) -> None:
         self._failures, self._pause_s, self._last_reply_s = 0, FIRST_PAUSE_S, now_s
@@ -108,11 +106,6 @@ class EndpointHealth:
         elif self._is_open and self.closed_until_s <= now_s:
             self.closed_until_s = now_s + self._pause_s
             self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)
-
-    def _wait_as_requested(self, failure: Failure, wait_s: float, now_s: float) -> None:
-        if wait_s > _LONGEST_REQUESTED_WAIT_S:
-            self._stop(f"it asks for a wait of {wait_s:.0f} s: {failure.error}")
-        self.closed_until_s = max(self.closed_until_s, now_s + wait_s)
 
     def _stop(self, reason: str) -> None:
         self.stopped = self.stopped or reason

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import astuple, dataclass, field
 from datetime import UTC, datetime
-from itertools import chain
 
 from tasks.llm.endpoint_health import EndpointHealth
 from tasks.llm.replies import Reply
@@ -14,6 +13,7 @@ from tasks.llm.request import NOTHING, UNKNOWN, Usage
 
 _WINDOW_S = 60.0
 _BURST_S = 1.0
+_UNLIMITED = 1e15
 
 
 class NotCalled(Exception):
@@ -71,13 +71,11 @@ class Budget:
     @property
     def line(self) -> str:
         """A line for people: the usage, and the usage of the first call that the cap refused."""
-        used, most = [], []
-        if self._max_usd is not None:
-            used.append(f"{self.used_usd:.4f} of {self._max_usd:g} USD")
-            most += [f"{self._refused.usd:.4f} USD"] if self._refused.usd else []
-        if self._max_tokens is not None:
-            used.append(f"{self.used_tokens:,} of {self._max_tokens:,} tokens")
-            most += [f"{self._refused.tokens:,} tokens"] if self._refused.tokens else []
+        usd, tokens, next_ = self._max_usd, self._max_tokens, self._refused
+        used = [] if usd is None else [f"{self.used_usd:.4f} of {usd:g} USD"]
+        used += [] if tokens is None else [f"{self.used_tokens:,} of {tokens:,} tokens"]
+        most = [f"{next_.usd:.4f} USD"] if usd is not None and next_.usd else []
+        most += [f"{next_.tokens:,} tokens"] if tokens is not None and next_.tokens else []
         is_first = not (self.used_usd or self.used_tokens)
         advice = ": raise the cap, or set a lower `max_tokens` for the model" if is_first else ""
         refused = f", and the next call could use up to {' and '.join(most)}{advice}" if most else ""
@@ -119,22 +117,19 @@ class TokenBucket:
     """A bucket that refills evenly. It may go below zero, and is then closed until it has refilled.
 
     So a request larger than the bucket is granted, with a longer pause after it. Within any minute, only the last grant
-    may exceed the limit.
+    may exceed the limit. Without a limit it refills faster than anything is taken.
     """
 
     def __init__(self, per_minute: float | None, now_s: float) -> None:
         # A full bucket allows a burst in addition to the refill; their sum stays below the limit.
-        self._rate = None if per_minute is None else per_minute / (_WINDOW_S + _BURST_S)
-        self._most = 0.0 if self._rate is None else max(1.0, self._rate * _BURST_S)
+        self._rate = (_UNLIMITED if per_minute is None else per_minute) / (_WINDOW_S + _BURST_S)
+        self._most = max(1.0, self._rate * _BURST_S)
         self._level, self._at_s = self._most, now_s
 
     def wait_s(self, now_s: float) -> float:
         """Return the seconds until the bucket is open."""
-        if self._rate is None:
-            return 0.0
         self._refill(now_s)
-        least = min(1.0, self._most)
-        return max(0.0, (least - self._level) / self._rate)
+        return max(0.0, (1.0 - self._level) / self._rate)
 
     def consume(self, amount: float, now_s: float) -> None:
         """Take an amount; a negative amount returns an unused part of an advance."""
@@ -142,28 +137,23 @@ class TokenBucket:
         self._level = min(self._most, self._level - amount)
 
     def _refill(self, now_s: float) -> None:
-        if self._rate is not None:
-            self._level = min(self._most, self._level + (now_s - self._at_s) * self._rate)
-            self._at_s = now_s
+        self._level = min(self._most, self._level + (now_s - self._at_s) * self._rate)
+        self._at_s = now_s
 
 
-@dataclass(frozen=True)
-class AdmissionRequest:
-    """A call that is to start: its endpoint, its key, its priority, and its highest possible usage."""
+@dataclass(eq=False)
+class Admission:
+    """Permission to make one call, once it is `granted`: its endpoint, its priority, and its highest possible usage.
+
+    `tokens` are counted per minute until its usage is known.
+    """
 
     endpoint: str
-    key: str
     priority: tuple[int, ...] = ()
     most: Usage = UNKNOWN
     likely_tokens: int = 0
-
-
-@dataclass(frozen=True)
-class Admission:
-    """Permission to make one call; `tokens` count against the limit per minute until its usage is known."""
-
-    request: AdmissionRequest
     tokens: int = 0
+    granted: "asyncio.Future[None]" = field(init=False)
 
 
 @dataclass(frozen=True)
@@ -174,28 +164,17 @@ class Outcome:
     is_lost: bool = False
 
     @property
-    def is_uncalled(self) -> bool:
-        """True if no call was made."""
-        return self.reply is None and not self.is_lost
-
-    @property
-    def is_free(self) -> bool:
-        """True if nothing was used: no call was made, or the server rejected it before work."""
-        failure = None if self.reply is None else self.reply.failure
-        return self.is_uncalled if failure is None else failure.is_unpaid
-
-    @property
     def used(self) -> Usage:
-        """The usage of the call; None if unknown."""
-        if self.is_free:
-            return NOTHING
+        """The usage of the call, None if unknown; nothing if it was not made, or the server rejected it before work."""
         if self.reply is None:
-            return UNKNOWN
+            return UNKNOWN if self.is_lost else NOTHING
+        if self.reply.failure is not None and self.reply.failure.is_unpaid:
+            return NOTHING
         prompt, completion = self.reply.prompt_tokens, self.reply.completion_tokens
         return Usage(self.reply.cost_usd, None if prompt is None or completion is None else prompt + completion)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Totals:
     """The sums over all calls of a purpose."""
 
@@ -205,6 +184,12 @@ class Totals:
     cached_tokens: int = 0
     completion_tokens: int = 0
 
+    @classmethod
+    def of(cls, reply: Reply) -> "Totals":
+        """Return the sums over one call."""
+        prompt, cached = reply.prompt_tokens or 0, reply.cached_tokens
+        return cls(1, prompt, 0 if cached is None else prompt, cached or 0, reply.completion_tokens or 0)
+
     @property
     def cached_share(self) -> float | None:
         """The share of the prompt tokens from the provider's cache; None if none was reported."""
@@ -213,17 +198,6 @@ class Totals:
 
     def __add__(self, other: "Totals") -> "Totals":
         return Totals(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
-
-    def add(self, outcome: Outcome) -> None:
-        """Count a call, if one was made."""
-        if (reply := outcome.reply) is None:
-            return
-        self.calls += 1
-        self.prompt_tokens += reply.prompt_tokens or 0
-        self.completion_tokens += reply.completion_tokens or 0
-        if reply.cached_tokens is not None:
-            self.prompt_tokens_with_cache_figure += reply.prompt_tokens or 0
-            self.cached_tokens += reply.cached_tokens
 
 
 class ModelStopped(NotCalled):
@@ -235,17 +209,10 @@ class TimeIsUp(NotCalled):
 
 
 @dataclass
-class _Waiting:
-    request: AdmissionRequest
-    granted: "asyncio.Future[Admission]"
-
-
-@dataclass
 class Limiter:
     """The admission of calls by concurrency, requests and tokens per minute, health of endpoints, and budget.
 
-    Calls wait by endpoint and priority; of all open endpoints, the one with the lowest priority number is next. A call
-    waits while another one with its key is in flight, so that no request is made twice at the same time. From
+    Calls wait by endpoint and priority; of all open endpoints, the one with the lowest priority number is next. From
     `stop_at_s` (wall-clock time) no call is admitted, and waiting ones are refused; calls in flight finish. `too_late`
     counts the refused ones, `n_instead_of_batch` live calls that are meant for provider batches.
     """
@@ -264,14 +231,13 @@ class Limiter:
     def __post_init__(self) -> None:
         now_s = time.monotonic()
         self._requests, self._tokens = TokenBucket(self.rpm, now_s), TokenBucket(self.tpm, now_s)
-        self._keys: dict[str, list[_Waiting]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._clock: asyncio.TimerHandle | None = None
         self._tokens_guessed = self._tokens_used = 0
         self.budget.when_released.append(self._dispatch)
 
-    async def acquire(self, request: AdmissionRequest) -> Admission:
-        """Wait for the admission of a call.
+    async def acquire(self, admission: Admission) -> Admission:
+        """Wait until a call may start, and return its admission.
 
         Raises:
             NotCalled: its model was stopped, the budget is spent, or the time is up.
@@ -279,88 +245,77 @@ class Limiter:
         if self._clock is None and self.stop_at_s is not None:
             wait_s = max(0.0, self.stop_at_s - time.time())
             self._clock = asyncio.get_running_loop().call_later(wait_s, self._refuse_all)
-        new = EndpointHealth(request.endpoint, self.concurrency, self.outage_s, time.monotonic())
-        endpoint = self.endpoints.setdefault(request.endpoint, new)
-        waiting = _Waiting(request, asyncio.get_running_loop().create_future())
-        endpoint.push(request.priority, waiting)
+        new = EndpointHealth(admission.endpoint, self.concurrency, self.outage_s, time.monotonic())
+        endpoint = self.endpoints.setdefault(admission.endpoint, new)
+        admission.granted = asyncio.get_running_loop().create_future()
+        endpoint.push(admission.priority, admission)
         self._dispatch()
         try:
-            return await waiting.granted
+            await admission.granted
         except asyncio.CancelledError:
-            if waiting.granted.done() and not waiting.granted.cancelled() and not waiting.granted.exception():
-                self.release(waiting.granted.result(), Outcome())
+            if admission.granted.done() and not admission.granted.cancelled() and not admission.granted.exception():
+                self.release(admission, Outcome())
             raise
+        return admission
 
     def release(self, admission: Admission, outcome: Outcome) -> None:
         """Return an admission, and update limits and health from the call's outcome."""
-        request, endpoint = admission.request, self.endpoints[admission.request.endpoint]
+        endpoint = self.endpoints[admission.endpoint]
         endpoint.in_hand -= 1
         now_s = time.monotonic()
-        if outcome.is_uncalled:
+        if outcome == Outcome():  # no call was made
             self._requests.consume(-1, now_s)
         if outcome.used.tokens is not None:
             self._tokens.consume(outcome.used.tokens - admission.tokens, now_s)
         reply, failure = outcome.reply, None if outcome.reply is None else outcome.reply.failure
         if failure is None and outcome.used.tokens:
-            self._tokens_guessed += request.likely_tokens
+            self._tokens_guessed += admission.likely_tokens
             self._tokens_used += outcome.used.tokens
-        self.totals.add(outcome)
-        if reply is not None and failure is not None:
-            endpoint.failed(failure, now_s, reply.latency_s or 0.0)
-        elif reply is not None:
-            endpoint.succeeded(now_s, (reply.served_model, reply.served_fingerprint))
-        for waiting in self._keys.pop(request.key):
-            endpoint.push(waiting.request.priority, waiting)
-        self.budget.release(request.most, outcome.used)
-
-    @property
-    def is_time_up(self) -> bool:
-        """True if the stop time has come."""
-        return self.stop_at_s is not None and time.time() >= self.stop_at_s
+        if reply is not None:
+            self.totals += Totals.of(reply)
+            if failure is not None:
+                endpoint.failed(failure, now_s, reply.latency_s or 0.0)
+            else:
+                endpoint.succeeded(now_s, (reply.served_model, reply.served_fingerprint))
+        self.budget.release(admission.most, outcome.used)
 
     def _refuse_all(self) -> None:
         """Refuse all waiting calls, because the stop time has come."""
-        queued = [item for endpoint in self.endpoints.values() for *_, item in endpoint.waiting]
+        stopped_at = datetime.fromtimestamp(self.stop_at_s or 0.0, UTC)
         for endpoint in self.endpoints.values():
-            endpoint.waiting.clear()
-        for waiting in chain(queued, *self._keys.values()):
-            if not waiting.granted.done():
-                self.too_late += 1
-                stopped_at = datetime.fromtimestamp(self.stop_at_s or 0.0, UTC)
-                waiting.granted.set_exception(TimeIsUp(f"no call begins after the stop time, {stopped_at:%H:%M} UTC"))
+            while endpoint.waiting:
+                if not (granted := endpoint.pop().granted).done():
+                    self.too_late += 1
+                    granted.set_exception(TimeIsUp(f"no call begins after the stop time, {stopped_at:%H:%M} UTC"))
 
     def _dispatch(self) -> None:
         """Admit all calls that may start, and set a timer for the next time when one may."""
-        if self.is_time_up:
+        if self.stop_at_s is not None and time.time() >= self.stop_at_s:
             self._refuse_all()
         while (endpoint := self._next_endpoint()) is not None:
-            waiting: _Waiting = endpoint.pop()
+            waiting: Admission = endpoint.pop()
             if waiting.granted.done():
                 continue  # its caller no longer waits
             if endpoint.stopped is not None:
                 waiting.granted.set_exception(ModelStopped(f"{endpoint.name}: {endpoint.stopped}"))
-            elif waiting.request.key in self._keys:
-                self._keys[waiting.request.key].append(waiting)
             elif not self._grant(endpoint, waiting):
                 break
 
-    def _grant(self, endpoint: EndpointHealth, waiting: _Waiting) -> bool:
-        request = waiting.request
+    def _grant(self, endpoint: EndpointHealth, waiting: Admission) -> bool:
         try:
-            if not self.budget.reserve(request.most):
-                endpoint.push(request.priority, waiting)
+            if not self.budget.reserve(waiting.most):
+                endpoint.push(waiting.priority, waiting)
                 return False
         except BudgetSpent as error:
             waiting.granted.set_exception(error)
             return True
         now_s = time.monotonic()
         ratio = self._tokens_used / self._tokens_guessed if self._tokens_guessed and self._tokens_used else 1.0
-        tokens = round(request.likely_tokens * ratio)
+        waiting.tokens = round(waiting.likely_tokens * ratio)
         self._requests.consume(1, now_s)
-        self._tokens.consume(tokens, now_s)
-        self._keys[request.key] = []
+        self._tokens.consume(waiting.tokens, now_s)
         endpoint.in_hand += 1
-        waiting.granted.set_result(Admission(request, tokens))
+        waiting.granted.set_result(None)
         return True
 
     def _next_endpoint(self) -> EndpointHealth | None:

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 from tasks.llm.environment import redacted, safe
-from tasks.llm.request import DECISIONS, EMBEDDING, NO_PRICES, RESPONSES, Prices
+from tasks.llm.request import DECISIONS, EMBEDDING, NO_PRICES, RESPONSES, Prices, cost_usd
 from tasks.llm.transport import Body, Redirected, ReplyTooLarge, is_count
 from tasks.rules.errors import PipelineError, causes_of
 from tasks.rules.text.characters import one_line, storable
@@ -60,6 +60,11 @@ class Reply:
     logprobs: Logprobs | None = None
     failure: "Failure | None" = field(default=None, compare=False)
 
+    def priced(self, prices: Prices) -> "Reply":
+        """Return the reply with its cost by these prices."""
+        cost = cost_usd(prices, self.prompt_tokens, self.cached_tokens, self.completion_tokens)
+        return replace(self, prices=prices, cost_usd=cost)
+
     @property
     def may_pass(self) -> bool:
         """True if the same request may succeed later."""
@@ -68,7 +73,7 @@ class Reply:
     @property
     def is_final(self) -> bool:
         """True if no further attempt is needed; False if the failure is temporary or stops the model."""
-        return not self.may_pass and not (self.failure and self.failure.is_fatal)
+        return not self.may_pass and not (self.failure and self.failure.kind is Kind.FATAL)
 
 
 def from_chat(completion: Any, body: Body) -> Reply:
@@ -120,7 +125,7 @@ def _kept(text: str) -> tuple[str, str | None, str | None]:
     return OK, text, None
 
 
-def from_response(response: Any) -> Reply:
+def from_response(response: Any, _: Body) -> Reply:
     """Return the reply in LiteLLM's result of the responses API, without its cost and time."""
     reason, end = None, getattr(response, "status", None)
     if end == "incomplete":
@@ -147,7 +152,7 @@ def _response_outcome(response: Any, reason: str | None) -> tuple[str, str | Non
     return _kept(text) if text else (EMPTY, None, "the reply has no text")
 
 
-def from_embedding(result: Any) -> Reply:
+def from_embedding(result: Any, _: Body) -> Reply:
     """Return the reply in LiteLLM's result with the vector of one text, without its cost and time; its text is JSON."""
     data = getattr(result, "data", None) or []
     vector = _get(data[0], "embedding") if len(data) == 1 else None
@@ -161,11 +166,8 @@ def from_embedding(result: Any) -> Reply:
 
 def from_result(api: str | None, result: Any, body: Body) -> Reply:
     """Return the reply in the result of a call by its `api`, without its cost and time."""
-    if api == RESPONSES:
-        return from_response(result)
-    if api == EMBEDDING:
-        return from_embedding(result)
-    return (from_decisions if api == DECISIONS else from_chat)(result, body)
+    by_api = {RESPONSES: from_response, EMBEDDING: from_embedding, DECISIONS: from_decisions}
+    return by_api.get(api or "", from_chat)(result, body)
 
 
 def from_decisions(result: Any, body: Body) -> Reply:
@@ -173,12 +175,8 @@ def from_decisions(result: Any, body: Body) -> Reply:
 
     The decisions are those in the received body where they stand there, else those that LiteLLM made of it.
     """
-    usage = getattr(result, "usage", None)
-    own = (
-        result.model_dump_json(include={"answers"})
-        if body.decisions is None
-        else body.decisions.decode(errors="replace")
-    )
+    usage, raw = getattr(result, "usage", None), body.decisions
+    own = result.model_dump_json(include={"answers"}) if raw is None else raw.decode(errors="replace")
     status, text, error = _kept(own)
     counts = _counts(usage if getattr(usage, "input_tokens", None) else None, "input_tokens", "output_tokens")
     return Reply(status, text, served_model=_name(getattr(result, "model", None)), error=error, **counts)
@@ -250,11 +248,6 @@ class Failure:
     def passes(self) -> bool:
         """True if the same request may succeed later."""
         return self.kind in {Kind.DOWN, Kind.BUSY, Kind.LOST}
-
-    @property
-    def is_fatal(self) -> bool:
-        """True if every other request to this model will fail too."""
-        return self.kind is Kind.FATAL
 
 
 _CONTEXT_LENGTH = re.compile(

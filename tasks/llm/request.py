@@ -121,16 +121,11 @@ class Call:
     after_attempt: int = 0
     questions: Sequence[Mapping[str, Any]] = ()
 
-    @property
-    def own_parameters(self) -> dict[str, Any]:
-        """All parameters sent with the messages, unless it is the last resort."""
-        return self.parameters(self.target.parameters)
-
-    def parameters(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all arguments that are sent with the messages, given the model's parameters."""
+    def parameters(self, own: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return all arguments that are sent with the messages, with the model's parameters or others (`own`)."""
         shape = {"response_format": dict(self.response_format)} if self.response_format else {}
         questions = {"questions": list(self.questions)} if self.questions else {}
-        return {**own, **shape, **questions, **self.target.sent_along}
+        return {**(self.target.parameters if own is None else own), **shape, **questions, **self.target.sent_along}
 
     def key(self, parameters: Mapping[str, Any]) -> str:
         """Return the identity of the request with these parameters."""
@@ -160,8 +155,8 @@ _TOKENS_A_DECISION = 16
 
 
 @cache
-def _table_entry(name: str) -> Mapping[str, Any]:
-    table: Mapping[str, Mapping[str, Any]] = litellm().model_cost
+def _table_entry(name: str) -> dict[str, Any]:
+    table: Mapping[str, dict[str, Any]] = litellm().model_cost
     provider, _, bare = name.partition("/")
     of_provider = table.get(bare, {})
     return table.get(name) or (of_provider if of_provider.get("litellm_provider") == provider else {})
@@ -178,9 +173,8 @@ def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
         return _FREE
     entry = _table_entry(target.name)
     if target.parameters.get("api") == DECISIONS:  # a model that also chats has these prices beside those of chats
-        entry = {
-            **entry,
-            **{name.removesuffix(_OF_DECISIONS): entry[name] for name in entry if name.endswith(_OF_DECISIONS)},
+        entry = entry | {
+            name.removesuffix(_OF_DECISIONS): entry[name] for name in entry if name.endswith(_OF_DECISIONS)
         }
     prompt, output = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
     cached = entry.get("cache_read_input_token_cost")

@@ -261,7 +261,7 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
         report.rows = done.parts_before - done.parts_after
         report.notes += [
             f"{done.parts_before} files merged into {done.parts_after} ({_mb(done.bytes_before, done.bytes_after)})",
-            f"database rebuilt ({_mb(done.database_bytes_before, done.database_bytes_after)})",
+            f"database rebuilt ({_mb(warehouse.database.stat().st_size)})",
         ]
         forget_removed(job)  # finishes a removal that was killed
     if (days := job.settings.retention.replies_days) is not None:

@@ -175,7 +175,7 @@ def _analysis_calls(reader: Reader, analysis: Analysis, analyst: Analyst, items:
     target, by = target_of(analyst), analysis.by
     prices = prices_of(target, of_batch=analyst.mode == "batch")
     identity = {by: analyst.label, f"{by}_config_hash": target.config_hash}
-    prompts = [item.prompt for item in items[:: max(1, len(items) // estimate.COUNTED_PROMPTS)]]
+    prompts = [item.prompt() for item in items[:: max(1, len(items) // estimate.COUNTED_PROMPTS)]]
     per_call = estimate.counted_per_call(
         estimate.measured_per_call(reader, analysis.table, **identity), target, prompts
     )

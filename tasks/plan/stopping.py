@@ -101,7 +101,7 @@ def plan_stopping(job: Job) -> tuple[list[ExpectedComparison], list[ExpectedCall
     planned = plan_with_cells(job)
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
-        comparisons = stopping_plan(job, wanted.benchmark, wanted.dataset_revision, wanted.task_ids, reader)
+        comparisons = stopping_plan(job, wanted, reader)
         if comparisons is None:
             return [], []
         history, progress = _history(comparisons, wanted, reader), comparisons.progress(reader)

@@ -1,30 +1,30 @@
 """Calls and the reading of their replies, with a reminder if one cannot be read; analyses, one call and row each."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
 from itertools import groupby
 from typing import Any, Generic, TypeVar
 
 from tasks.config.job import Job
 from tasks.config.models import Analyst
-from tasks.console import advance
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.entries import total_usd
 from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, PROVIDER_ERROR, REDIRECTED, TIMEOUT, TOO_LARGE, Reply
 from tasks.llm.request import NO_PRICES, Call, Target
+from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import PASSING, WantedTasks, wanted_tasks
-from tasks.run.run_context import RunContext, submit_and_collect
+from tasks.run.run_context import RunContext
 from tasks.run.writing import PartWriter, StageReport, usage_columns
 from warehouse import Reader
 
 Parsed = TypeVar("Parsed")
+Result = TypeVar("Result")
 Parsed_co = TypeVar("Parsed_co", covariant=True)
 _QUOTED_CHARS = 300
 
@@ -60,6 +60,24 @@ async def call_and_parse(gateway: Gateway, call: Call, reply_spec: ReplySpec[Par
         return reply, None
     reply, parsed = _read(second, reply_spec)
     return replace(sum_usage([first, reply], reply), paid=first.paid + second.paid), parsed
+
+
+def call_with(
+    caller: Analyst, target: Target, reply_spec: ReplySpec[object], prompt: str, cell: str, trial: int,
+    vintage: str = BASE_VINTAGE, priority: tuple[int, ...] = (),
+) -> Call:  # fmt: skip
+    """Return the call of a judge or another analyst with a prompt."""
+    wants_shape = target.can_follow_schema if caller.structured_output is None else caller.structured_output
+    messages, shape = [{"role": "user", "content": prompt}], reply_spec.shape if wants_shape else None
+    is_batched = caller.mode == "batch"
+    return Call(target, messages, cell, shape, trial, vintage, priority, is_batched, caller.allow_live)
+
+
+async def run_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """Run some work at the same time, and return the results in order; if one fails, the others are cancelled."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(each) for each in work]
+    return [task.result() for task in tasks]
 
 
 def _read(reply: Reply, reply_spec: ReplySpec[Parsed]) -> tuple[Reply, Parsed | None]:
@@ -98,21 +116,16 @@ class Item:
     """A task, criterion or phrase that an analyst is called for.
 
     `row_id` is the key of its row, a hash of all that the row depends on. `columns` are those of the row that are known
-    before the call, with NULL for what a reply says. The prompts of a `group` begin alike: its first call goes alone,
-    so that the provider has the beginning in its cache when the others follow.
+    before the call, with NULL for what a reply says. `prompt` gives the text that is sent. The prompts of a `group`
+    begin alike: its first call goes alone, so that the provider has the beginning in its cache when the others follow.
     """
 
     row_id: str
     group: str
     columns: Columns
     reply_spec: ReplySpec[Columns]
-    make_prompt: Callable[[], str]
+    prompt: Callable[[], str]
     trial: int = 1
-
-    @cached_property
-    def prompt(self) -> str:
-        """The text that is sent."""
-        return self.make_prompt()
 
 
 @dataclass(frozen=True)
@@ -128,13 +141,8 @@ class Analysis:
     callee: str
     table: str
     key: str
+    by: str
     items_of: Callable[[Job, WantedTasks, Reader, Analyst], Sequence[Item]]
-    other_by: str | None = None
-
-    @property
-    def by(self) -> str:
-        """The column with the analyst's label; its default name is `callee`."""
-        return self.other_by or self.callee
 
     def analysts(self, job: Job) -> tuple[Analyst, ...]:
         """Return the configured analysts."""
@@ -172,9 +180,8 @@ class Analysis:
 
 
 async def analyse_items(
-    job: Job, context: RunContext, analysis: Analysis, label: str, row_ids: Collection[str], *,
-    retry_failed: bool = False,
-) -> StageReport:  # fmt: skip
+    job: Job, context: RunContext, analysis: Analysis, label: str, row_ids: Collection[str], *, retry_failed: bool
+) -> StageReport:
     """Call an analyst for its missing items with these ids, and write their rows, failed ones too."""
     report = StageReport(analysis.stage)
     with context.warehouse.reader() as reader:
@@ -183,42 +190,26 @@ async def analyse_items(
     analyst = next(each for each in analysis.analysts(job) if each.label == label)
     target = target_of(analyst)
     if analyst.mode == "batch" and not context.is_held_back(analysis.stage, label):
-        await submit_and_collect(job, context, target, [_call(analyst, target, item, (0,)) for item in items], report)
-    with PartWriter(context.warehouse, analysis.table, context.ledger) as writer:
+        await context.submit_and_collect(target, [_call(analyst, target, item, (0,)) for item in items], report)
+    with PartWriter(context.warehouse, analysis.table, context.ledger, report) as writer:
 
         async def one(item: Item, group_number: int) -> None:
-            try:
-                call = _call(analyst, target, item, (group_number,))
-                reply, parsed = await call_and_parse(context.gateway(analysis.stage, label), call, item.reply_spec)
-            except NotCalled:
-                report.skipped += 1
-                return
-            is_failure = parsed is None
+            call = _call(analyst, target, item, (group_number,))
+            reply, parsed = await call_and_parse(context.gateway(analysis.stage, label), call, item.reply_spec)
             row = {
                 **item.columns, **usage_columns(reply), **(parsed or {}), analysis.key: item.row_id,
-                "status": reply.status if is_failure else OK, "run_id": job.run_id, "created_at": datetime.now(UTC),
+                "status": reply.status if parsed is None else OK, "run_id": job.run_id, "created_at": datetime.now(UTC),
             }  # fmt: skip
-            writer.add(row, reply, is_failure=is_failure)
-            report.count(row["status"], row["cost_usd"], is_failure=is_failure)
-            advance(analysis.stage, label, succeeded=not is_failure)
+            writer.add(row, reply, label)
 
         async def first_alone(of_group: Sequence[Item], group_number: int) -> None:
-            await one(of_group[0], group_number)
-            async with asyncio.TaskGroup() as others:
-                for item in of_group[1:]:
-                    others.create_task(one(item, group_number))
+            await report.counted(one(of_group[0], group_number))
+            await run_all(report.counted(one(item, group_number)) for item in of_group[1:])
 
-        async with asyncio.TaskGroup() as groups:
-            for group_number, (_, of_group) in enumerate(groupby(items, key=lambda item: item.group)):
-                groups.create_task(first_alone(list(of_group), group_number))
+        groups = groupby(items, key=lambda item: item.group)
+        await run_all(first_alone(list(of_group), number) for number, (_, of_group) in enumerate(groups))
     return report
 
 
 def _call(analyst: Analyst, target: Target, item: Item, priority: tuple[int, ...]) -> Call:
-    wants_shape = target.can_follow_schema if analyst.structured_output is None else analyst.structured_output
-    shape = item.reply_spec.shape if wants_shape else None
-    messages = [{"role": "user", "content": item.prompt}]
-    return Call(
-        target, messages, item.row_id, shape, item.trial, priority=priority, is_batched=analyst.mode == "batch",
-        allows_live=analyst.allow_live,
-    )  # fmt: skip
+    return call_with(analyst, target, item.reply_spec, item.prompt(), item.row_id, item.trial, priority=priority)

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any
 
 import sql
 from tasks.config.job import Job
@@ -74,17 +75,6 @@ _Due = dict[tuple[str, int], tuple[int, int]]
 """By model and trial: how many responses and verdicts are due."""
 
 
-class _Counted(NamedTuple):
-    """The responses that count for a model label: their configuration hashes, and their vintage."""
-
-    config_hashes: tuple[str, ...]
-    vintage: str
-
-    def holds(self, row: _Row) -> bool:
-        """Return whether a row of figures is on such responses."""
-        return row["model_config_hash"] in self.config_hashes and row["vintage"] == self.vintage
-
-
 class _Matrix:
     """The coverage matrix: the wanted cells of each model and judge configuration, and their state."""
 
@@ -96,19 +86,18 @@ class _Matrix:
         self._vintages = list(dict.fromkeys((job.night, job.vintage))) if of_night else job.vintages
         tasks = reader.select("tasks", task_id=list(self._wanted.task_ids), **self._wanted.key)
         self._n_criteria = {row["task_id"]: row["n_criteria"] for row in tasks}
-        self._models = self._counted()
+        self._models = self._counting_models()
 
     def covered(self) -> list[CoverageCell]:
         """Return the cells of responses, then those of verdicts under each judge configuration."""
-        responses = self._rows("response_coverage", tasks=list(self._wanted.task_ids))
+        responses = self._stored(None, self._wanted.task_ids)
         due = self._due(responses)
         cells = self._cells(due, None, responses)
         configured = [judge_config.columns for judge_config in judge_configs(self._job, self._wanted.benchmark)]
         # Stored ones that are not configured, unless judges are named and theirs is not among them.
         of_others = {"is_any_source": self._only_stored, "judges": list(self._job.named_judges or ())}
         for each in configured + self._rows("stored_judge_configs", **of_others):
-            verdicts = self._rows("verdict_coverage", tasks=list(self._wanted.task_ids), **each)
-            of_judge = self._cells(due, each, verdicts)
+            of_judge = self._cells(due, each, self._stored(each, self._wanted.task_ids))
             # Verdicts that were made elsewhere are shown, not wanted.
             cells += [cell for cell in of_judge if each in configured or cell.missing < cell.wanted]
         return cells
@@ -117,21 +106,29 @@ class _Matrix:
         of = {**self._wanted.key, "vintages": self._vintages, **given}
         return self._reader.rows(sql.read(f"queries/run/{query}"), of)
 
-    def _counted(self) -> dict[str, _Counted]:
+    def _counting_models(self) -> dict[str, tuple[str, set[str]]]:
+        """Return by model label the vintage of its responses that count, and their configuration hashes."""
         job, hashes = self._job, model_hashes(self._job)
-        counted = {
-            model.label: _Counted((hashes[model.label], IMPORTED), job.vintage_of(model))
-            for model in job.settings.models
-        }
-        if self._only_stored:
-            stored = sorted(self._rows("stored_models"), key=lambda row: self._vintages.index(row["vintage"]))
-            for row in stored:
-                if job.named_models is None or row["model"] in job.named_models:
-                    counted.setdefault(row["model"], _Counted((row["model_config_hash"],), row["vintage"]))
-            return counted
-        for label in imported_models(job, self._wanted, self._reader):
-            counted.setdefault(label, _Counted((IMPORTED,), job.vintage))
-        return counted
+        models = {each.label: (job.vintage_of(each), {hashes[each.label], IMPORTED}) for each in job.settings.models}
+        if not self._only_stored:
+            others = dict.fromkeys(imported_models(job, self._wanted, self._reader), (job.vintage, {IMPORTED}))
+            return others | models
+        stored = sorted(self._rows("stored_models"), key=lambda row: self._vintages.index(row["vintage"]))
+        for row in stored:
+            if job.named_models is None or row["model"] in job.named_models:
+                models.setdefault(row["model"], (row["vintage"], {row["model_config_hash"]}))
+        return models
+
+    def _stored(self, judge_config: _Row | None, task_ids: Iterable[str]) -> list[dict[str, Any]]:
+        """Return the numbers of the responses that count, or of their verdicts under a judge configuration."""
+        query, given = "response_coverage" if judge_config is None else "verdict_coverage", judge_config or {}
+        return [
+            row
+            for row in self._rows(query, tasks=sorted(task_ids), **given)
+            if row["status"] != "not_judged" and row["model"] in self._models
+            and row["vintage"] == self._models[row["model"]][0]
+            and row["model_config_hash"] in self._models[row["model"]][1]
+        ]  # fmt: skip
 
     def _due(self, responses: Iterable[_Row]) -> _Due:
         """Return how many responses and verdicts are due, by model and trial: those of all wanted tasks.
@@ -142,50 +139,41 @@ class _Matrix:
         job, size = self._job, (len(self._n_criteria), sum(self._n_criteria.values()))
         sampled = [model.label for model in job.settings.models if not model.is_imported]
         due: _Due = {(label, trial): size for label in sampled for trial in job.trials}
-        is_any_trial, there = self._only_stored and job.named_trials is None, Counter[tuple[str, int, str]]()
+        is_any_trial, there = self._only_stored and job.named_trials is None, _Due()
         for row in responses:
-            counted, trial = self._models.get(row["model"]), row["trial"]
-            is_wanted = (self._only_stored or row["source"] == IMPORTED) and (is_any_trial or trial in job.trials)
-            if is_wanted and counted is not None and counted.vintage == row["vintage"]:
-                there[row["model"], trial, "n"] += row["n"]
-                there[row["model"], trial, "n_criteria"] += row["n_criteria"]
-        for label, trial in sorted({(label, trial) for label, trial, _ in there}):
-            due.setdefault((label, trial), (there[label, trial, "n"], there[label, trial, "n_criteria"]))
-        for model in job.settings.models:
-            for trial in job.trials:
-                due.setdefault((model.label, trial), (0, 0))
+            is_wanted = is_any_trial or row["trial"] in job.trials
+            if is_wanted and (self._only_stored or row["source"] == IMPORTED):
+                key = row["model"], row["trial"]
+                n, n_criteria = there.get(key, (0, 0))
+                there[key] = n + row["n"], n_criteria + row["n_criteria"]
+        none = {(model.label, trial): (0, 0) for model in job.settings.models for trial in job.trials}
+        for key, n_due in chain(sorted(there.items()), none.items()):
+            due.setdefault(key, n_due)
         return due
 
     def _cells(self, due: _Due, judge_config: _Row | None, rows: Iterable[_Row]) -> list[CoverageCell]:
         """Return the cells of responses, or those of verdicts under a judge configuration."""
-        judge, judge_trial = (
-            (None, None) if judge_config is None else (judge_config["judge"], judge_config["judge_trial"])
-        )
-        sizes = dict.fromkeys(self._n_criteria, 1) if judge_config is None else self._n_criteria
-        of = 0 if judge_config is None else 1
+        of = judge_config or {}
+        sizes = self._n_criteria if of else dict.fromkeys(self._n_criteria, 1)
         cells = {
             (model, trial): CoverageCell(
-                model, self._models[model].vintage, trial, judge, judge_trial, sum(sizes.values()), n_due[of]
+                model, self._models[model][0], trial, of.get("judge"), of.get("judge_trial"), sum(sizes.values()),
+                n_due[1 if of else 0],
             )
             for (model, trial), n_due in due.items()
-        }
+        }  # fmt: skip
         for row in rows:
             cell = cells.get((row["model"], row["trial"]))
-            if cell is None or not self._models[cell.model].holds(row) or row["status"] == "not_judged":
-                continue
-            if row["status"] in {OK, *DECIDED}:
+            if cell is not None and row["status"] in {OK, *DECIDED}:
                 cell.done += row["n"]
-            else:
+            elif cell is not None:
                 cell.failures[row["status"]] += row["n"]
         # Empty cells that no comparison needs count as skipped, not as wanted.
         for model, tasks in self._wanted.left_out.items():
-            query = "response_coverage" if judge_config is None else "verdict_coverage"
-            there = Counter[int]()
-            for row in self._rows(query, tasks=sorted(tasks), **(judge_config or {})):
-                if row["model"] == model and self._models[model].holds(row) and row["status"] != "not_judged":
-                    there[row["trial"]] += row["n"]
+            there = [row for row in self._stored(judge_config, tasks) if row["model"] == model]
             for cell in (cell for cell in cells.values() if cell.model == model):
-                cell.skipped = sum(sizes[task_id] for task_id in tasks) - there[cell.trial]
+                n_stored = sum(row["n"] for row in there if row["trial"] == cell.trial)
+                cell.skipped = sum(sizes[task_id] for task_id in tasks) - n_stored
                 cell.wanted -= cell.skipped
                 cell.due -= cell.skipped
         return list(cells.values())

@@ -42,16 +42,13 @@ def judge_target(judge: Judge) -> Target:
 
     A cascade's is that of its second judge, under an identity of its own: that of both judges and of its rule.
     """
-    rubric = None if judge.rubric == ORIGINAL else judge.rubric
+    has_threshold = judge.is_decision_model and judge.grading != TERNARY
     own: dict[str, Any] = {
-        "explanation_chars": judge.explanation_chars,
-        "structured_output": judge.structured_output,
-        "rubric": rubric,
-    }
-    if judge.piece_size is not None:
-        own["criteria_per_call"] = judge.criteria_per_call
-    if judge.is_decision_model and judge.grading != TERNARY:
-        own["threshold"] = judge.least_probability
+        "explanation_chars": judge.explanation_chars, "structured_output": judge.structured_output,
+        "rubric": None if judge.rubric == ORIGINAL else judge.rubric,
+        "criteria_per_call": None if judge.piece_size is None else judge.criteria_per_call,
+        "threshold": judge.least_probability if has_threshold else None,
+    }  # fmt: skip
     target = target_of(judge)
     identity = {**target.identity, **{name: value for name, value in own.items() if value is not None}}
     if judge.cascade is not None:

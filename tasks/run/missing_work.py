@@ -6,8 +6,7 @@ A job with `stopping` wants less: tasks that none of its undecided comparisons n
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -72,10 +71,9 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
         if unknown := sorted(set(job.named_tasks) - set(admitted)):
             raise UsageError(f"--task {unknown[0]}: not an admitted task of the chosen splits; see the table `tasks`")
         admitted = [task_id for task_id in admitted if task_id in job.named_tasks]
-    task_ids = tuple(admitted)[: job.limit]
-    plan = stopping_plan(job, benchmark, data.revision, task_ids, reader)
-    left_out = {} if plan is None else left_out_of(plan.progress(reader))
-    return WantedTasks(benchmark, data.revision, data.splits, task_ids, left_out)
+    wanted = WantedTasks(benchmark, data.revision, data.splits, tuple(admitted)[: job.limit])
+    plan = stopping_plan(job, wanted, reader)
+    return wanted if plan is None else replace(wanted, left_out=left_out_of(plan.progress(reader)))
 
 
 def missing_splits(job: Job, reader: Reader) -> list[str]:
@@ -85,10 +83,12 @@ def missing_splits(job: Job, reader: Reader) -> list[str]:
     return [split for split in job.data.splits if split not in stored]
 
 
-def missing_responses(
-    job: Job, wanted: WantedTasks, reader: Reader, model: Model, *, retry_failed: bool
-) -> list[tuple[str, int]]:
-    """Return the (task, trial) cells of a model that have no response, or a failed one that is to be tried again.
+Cell = tuple[str, int]
+"""(task id, trial)"""
+
+
+def missing_responses(job: Job, wanted: WantedTasks, reader: Reader, model: Model, *, retry_failed: bool) -> list[Cell]:
+    """Return the cells of a model that have no response, or a failed one that is to be tried again.
 
     An imported response of the same label, trial and vintage fills its cell; a model that has no others misses none.
     """
@@ -275,12 +275,7 @@ class StoppingPlan:
     judge_config: JudgeConfig
     score_name: str
     comparisons: tuple[PlannedComparison, ...]
-    facts: str
-
-    @cached_property
-    def stopping_id(self) -> str:
-        """The hash of all that the comparisons rest on."""
-        return hashlib.sha256(self.facts.encode()).hexdigest()
+    stopping_id: str
 
     def progress(self, reader: Reader) -> list[Progress]:
         """Return the progress of each comparison, by stored data; a decision is final."""
@@ -292,16 +287,13 @@ class StoppingPlan:
         ]
 
 
-def stopping_plan(
-    job: Job, benchmark: Benchmark, revision: str, task_ids: Sequence[str], reader: Reader
-) -> StoppingPlan | None:
+def stopping_plan(job: Job, wanted: WantedTasks, reader: Reader) -> StoppingPlan | None:
     """Return the comparisons of a job on its wanted tasks; None if it has none, or no judge was chosen."""
-    stopping, judged = job.settings.stopping, judge_configs(job, benchmark)
-    if stopping is None or not judged or not task_ids:
+    stopping, judged = job.settings.stopping, judge_configs(job, wanted.benchmark)
+    if stopping is None or not judged or not wanted.task_ids:
         return None
-    key = {"benchmark": benchmark.name, "dataset_revision": revision}
-    score = benchmark.primary_score.score_name
-    fields = fields_of(key, task_ids, reader)
+    key, score = wanted.key, wanted.benchmark.primary_score.score_name
+    fields = fields_of(key, wanted.task_ids, reader)
     models = job.compared_models or job.settings.models
     sides = {model.label: ComparedModel(model.label, model_hash(model), job.vintage_of(model)) for model in models}
     if stopping.pairs == EARLIER_NIGHTS:
@@ -323,7 +315,8 @@ def stopping_plan(
     )
     compared = [[vars(each.first), vars(each.second), each.order] for each in comparisons]
     facts = [METHOD, key, judged[0].columns, score, stopping.model_dump(mode="json"), job.trials, compared]
-    return StoppingPlan(judged[0], score, comparisons, json.dumps(facts, sort_keys=True))
+    stopping_id = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    return StoppingPlan(judged[0], score, comparisons, stopping_id)
 
 
 def left_out_of(progress: Sequence[Progress]) -> dict[str, frozenset[str]]:

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import asdict
 from datetime import UTC
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -16,11 +15,11 @@ from urllib.parse import quote
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm.calls.batches import Batching
-from tasks.llm.calls.gateway import Gateway, Tries, send
+from tasks.llm.calls.gateway import Gateway, send
 from tasks.llm.embedded import weights_path
 from tasks.llm.environment import filled_in, missing_key
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import Budget, Limiter, Outcome, Totals
+from tasks.llm.limiter import Budget, Limiter, Totals
 from tasks.llm.litellm_setup import warm_up
 from tasks.llm.request import Call, Target, most_reply_tokens, prices_of
 from tasks.llm.senders.cluster import refuse_without_ray
@@ -71,15 +70,6 @@ def callees(job: Job, kinds: Collection[str] = ANALYST_KINDS) -> Iterator[Callee
             yield Callee(kind, analyst.label, target_of(analyst), analyst.mode == "batch")
 
 
-def has_calls(job: Job, kinds: Collection[str] = CALLED_KINDS, *, retry_failed: bool = False) -> bool:
-    """Return whether a job is known to have calls to make to some kinds of models."""
-    try:
-        chosen = [each for each in callees(job, kinds) if each.kind in kinds]
-        return bool(_called(job, chosen, kinds, retry_failed=retry_failed))
-    except WarehouseError:
-        return False
-
-
 def _called(job: Job, chosen: Collection[Callee], kinds: Collection[str], *, retry_failed: bool) -> list[Callee]:
     """Return the chosen callees with calls to make; before the data set is ingested, all of them."""
     warehouse = Warehouse(job.warehouse)
@@ -114,24 +104,21 @@ def _called(job: Job, chosen: Collection[Callee], kinds: Collection[str], *, ret
 @asynccontextmanager
 async def states_written(job: Job, pool: SenderPool) -> AsyncIterator[None]:
     """Write the states of the senders to a file every few seconds, while the block runs."""
-    file, is_over = _file(job.warehouse, job.run_id), asyncio.Event()
+    file = _file(job.warehouse, job.run_id)
 
     async def write() -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
-        while not is_over.is_set():
-            content = json.dumps([asdict(state) for state in pool.states]).encode()
-            await asyncio.to_thread(write_atomically, file, content)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(is_over.wait(), 5.0)
+        while True:
+            write_atomically(file, json.dumps([asdict(state) for state in pool.states]).encode())
+            await asyncio.sleep(5.0)
 
     writing = asyncio.create_task(write())
     try:
         yield
     finally:
-        is_over.set()
-        try:
-            await writing
-        except OSError as error:
+        writing.cancel()
+        (error,) = await asyncio.gather(writing, return_exceptions=True)
+        if isinstance(error, OSError):
             notice(f"`prbench status` did not show the senders of this run: {error}")
         file.unlink(missing_ok=True)
 
@@ -140,11 +127,9 @@ def sender_states(warehouse: Warehouse) -> list[dict[str, Any]]:
     """Return the senders of all runs in progress: `run_id`, and what `SenderState` has."""
     rows = []
     for run_id in warehouse.living_runs():
-        try:
+        with suppress(FileNotFoundError):  # a run without senders, or one that ends at this instant
             states = json.loads(_file(warehouse.root, run_id).read_text(encoding="utf-8"))
-        except FileNotFoundError:  # a run without senders, or one that ends at this instant
-            continue
-        rows += [{"run_id": run_id, **state} for state in states]
+            rows += [{"run_id": run_id, **state} for state in states]
     return rows
 
 
@@ -185,24 +170,22 @@ class RunContext:
         }
         """The purposes and labels whose calls may be for lost rows; without a label, of all models."""
         self.ledger = Ledger(job.warehouse / LEDGER, self.warehouse.why_lost)
-        tries = Tries(limits.attempts, limits.deadline_s, stop_at_s)
         self.senders: SenderPool | None = None
         """The processes that make the attempts; None if this process does."""
         calls = job.settings.calls
         if calls.where != "here":
             n_senders = None if calls.senders == "auto" else calls.senders
             self.senders = SenderPool(calls.address, n_senders, [callee.target for callee in callees(job)])
-        self._gateways = {
-            purpose: Gateway(self.limiters[purpose], self.ledger, job.run_id, tries, purpose, self.senders or send)
-            for purpose in STAGES
-        }
-        self._stop_at = job.stop_at
+        self._job = job
         self._noticed: set[str] = set()
 
     def gateway(self, purpose: str, label: str) -> Gateway:
         """Return the gateway of a purpose for the model or judge with a label."""
-        gateway = self._gateways[purpose]
-        return gateway.from_ledger_only() if self.is_held_back(purpose, label) else gateway
+        limits, is_only_ledger = self._job.settings.limits, self.is_held_back(purpose, label)
+        return Gateway(
+            self.limiters[purpose], self.ledger, self._job.run_id, limits.attempts, limits.deadline_s, purpose,
+            self.senders or send, is_only_ledger,
+        )  # fmt: skip
 
     def is_held_back(self, purpose: str, label: str) -> bool:
         """Return whether a call is withheld: its row may be lost to damage, and nobody requested it again."""
@@ -228,12 +211,31 @@ class RunContext:
             lines.append(f"stopped at the budget: {self.budget.line}; finished work is kept")
         report.warnings += [line for line in lines if line not in self._noticed]
         self._noticed.update(report.warnings)
-        if self.senders is not None and (line := self.senders.line):
-            report.notes.append(line)
-        if limiter.too_late and self._stop_at is not None:
+        if limiter.too_late and self._job.stop_at is not None:
             report.is_at_stop_time = True
-            stopped_at = self._stop_at.astimezone(UTC)
+            stopped_at = self._job.stop_at.astimezone(UTC)
             report.warnings.append(f"stopped at {stopped_at:%H:%M} UTC, the stop time; finished work is kept")
+
+    async def submit_and_collect(self, target: Target, calls: Sequence[Call], report: StageReport) -> None:
+        """Submit the calls that no batch has yet, and collect the batches that have ended, for the stage of a report.
+
+        The replies are in the ledger then. Calls of a batch that goes on when the waiting ends stay missing until a
+        later run.
+        """
+        limiter = self.limiters[report.stage]
+        run_id, wait_s = self._job.run_id, self._job.settings.limits.batch_wait_s
+        limits = limiter.stop_at_s, limiter.outage_s
+        batching = Batching(target, self.ledger, self.budget, run_id, report.stage, *limits)
+        outcome = await batching.submit_and_collect(calls, wait_s)
+        limiter.too_late += outcome.too_late
+        for reply in outcome.replies:
+            limiter.totals += Totals.of(reply)
+        report.warnings += outcome.notes
+        if n_failed := sum(not reply.is_final for reply in outcome.replies):
+            then = "live calls follow" if any(call.allows_live for call in calls) else "the next run submits them again"
+            report.warnings.append(f"{n_failed} calls failed in a batch; {then}")
+        if outcome.n_submitted:
+            report.notes.append(f"{outcome.n_submitted} calls submitted as batches")
 
     async def ready(self) -> None:
         """Load and start everything that the first calls would wait for."""
@@ -294,8 +296,6 @@ async def open_run_context(
         await (await opening).close()
         raise
     try:
-        if context.senders is not None and await asyncio.to_thread(has_calls, job, kinds, retry_failed=retry_failed):
-            context.senders.start()  # while the work is planned
         async with states_written(job, context.senders) if context.senders else nullcontext():
             yield context
     finally:
@@ -320,26 +320,18 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS, *, retry_fai
     for callee in here:
         for text in (callee.target.api_base or "", *callee.target.headers.values()):
             filled_in(text)
-    keys = [(each, missing_key(each.target)) for each in here if each.kind in kinds]
-    lacking = [(each, key) for each, key in keys if key]
+    lacking = [each for each in here if each.kind in kinds and missing_key(each.target)]
     # A database that cannot be read yet does not show the missing calls; the run makes it readable, and checks again.
     with suppress(WarehouseError):
-        called = _called(job, [each for each, _ in lacking], kinds, retry_failed=retry_failed) if lacking else []
-        for callee, key in lacking:
-            if callee in called:
-                raise UsageError(f"{callee}: {key} is not set; export the key of the provider")
-    limits, problems = job.settings.limits, _unsendable(job, kinds)
+        for callee in _called(job, lacking, kinds, retry_failed=retry_failed) if lacking else ():
+            raise UsageError(f"{callee}: {missing_key(callee.target)} is not set; export the key of the provider")
+    called = (callee for callee in callees(job, kinds) if callee.kind in kinds)
+    problems = [f"{callee}: {callee.target.refused_as}" for callee in called if callee.target.refused_as]
+    limits = job.settings.limits
     if limits.max_usd is not None or limits.max_tokens is not None:
-        problems = chain(problems, unbounded(job, kinds, in_usd=limits.max_usd is not None))
-    for problem in problems:
-        raise UsageError(problem)
-
-
-def _unsendable(job: Job, kinds: Collection[str]) -> Iterator[str]:
-    """Yield the reasons why calls of a kind cannot be sent to a model, a line for each model."""
-    for callee in callees(job, kinds):
-        if callee.kind in kinds and (reason := callee.target.refused_as) is not None:
-            yield f"{callee}: {reason}"
+        problems += unbounded(job, kinds, in_usd=limits.max_usd is not None)
+    if problems:
+        raise UsageError(problems[0])
 
 
 def unbounded(job: Job, kinds: Collection[str] = CALLED_KINDS, *, in_usd: bool = True) -> Iterator[str]:
@@ -363,27 +355,3 @@ def refuse_uninstalled(job: Job) -> None:
     """
     if any(callee.target.is_embedded for callee in callees(job, ())):
         weights_path()
-
-
-async def submit_and_collect(
-    job: Job, context: RunContext, target: Target, calls: Sequence[Call], report: StageReport
-) -> None:
-    """Submit the calls that no batch has yet, and collect the batches that have ended, for the stage of a report.
-
-    The replies are in the ledger then. Calls of a batch that goes on when the waiting ends stay missing until a later
-    run.
-    """
-    limiter = context.limiters[report.stage]
-    batching = Batching(
-        target, context.ledger, context.budget, job.run_id, stop_at_s=limiter.stop_at_s, outage_s=limiter.outage_s
-    )
-    outcome = await batching.submit_and_collect(calls, job.settings.limits.batch_wait_s)
-    limiter.too_late += outcome.too_late
-    for reply in outcome.replies:
-        limiter.totals.add(Outcome(reply))
-    report.warnings += outcome.notes
-    if outcome.n_failed:
-        then = "live calls follow" if any(call.allows_live for call in calls) else "the next run submits them again"
-        report.warnings.append(f"{outcome.n_failed} calls failed in a batch; {then}")
-    if outcome.n_submitted:
-        report.notes.append(f"{outcome.n_submitted} calls submitted as batches")

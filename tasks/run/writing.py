@@ -2,13 +2,15 @@
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from tasks.console import advance
 from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import Reply
-from warehouse import Warehouse
+from warehouse import DECIDED_STATUSES, Warehouse
 
 _PART_ROWS = 2_000
 _PART_AGE_S = 60.0
@@ -20,8 +22,7 @@ def usage_columns(reply: Reply) -> dict[str, Any]:
         "served_model", "served_fingerprint", "prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd",
         "latency_s", "attempts", "error",
     )  # fmt: skip
-    prices = ("input_usd_per_mtok", "cached_usd_per_mtok", "output_usd_per_mtok", "price_table")
-    return {name: getattr(reply, name) for name in own} | {name: getattr(reply.prices, name) for name in prices}
+    return {name: getattr(reply, name) for name in own} | vars(reply.prices)
 
 
 NO_CALL = usage_columns(Reply("", attempts=0))
@@ -32,28 +33,30 @@ class PartWriter:
     """Collects finished rows of one table and writes them as parts: when there are many, when they get old, at the end.
 
     The end also comes when the block is left by an interruption. When a failed row is on disk, its calls
-    are spent: a later try does not use them. The rows of `first` are always written before, so that no row is on disk
-    without those that it depends on.
+    are spent: a later try does not use them. `report` counts the rows. The rows of `first` are always written before,
+    so that no row is on disk without those that it depends on.
     """
 
     def __init__(
-        self, warehouse: Warehouse, table_name: str, ledger: Ledger, first: "PartWriter | None" = None
-    ) -> None:
-        self._warehouse = warehouse
-        self._table_name = table_name
-        self._ledger = ledger
-        self._first = first
+        self, warehouse: Warehouse, table_name: str, ledger: Ledger, report: "StageReport | None" = None,
+        first: "PartWriter | None" = None,
+    ) -> None:  # fmt: skip
+        self._warehouse, self._table_name, self._ledger = warehouse, table_name, ledger
+        self._report, self._first = report, first
         self._rows: list[Mapping[str, Any]] = []
         self._paid: list[tuple[str, int]] = []
         self._since_s = time.monotonic()
 
-    def add(self, row: Mapping[str, Any], reply: Reply, *, is_failure: bool) -> None:
-        """Add a finished row with the reply that it was made from."""
+    def add(self, row: Mapping[str, Any], reply: Reply, label: str = "") -> None:
+        """Add a finished row with the reply that it was made from; `label` is that of its progress."""
         self._rows.append(row)
-        if is_failure:
+        if row["status"] not in DECIDED_STATUSES:
             self._paid += reply.paid
         if len(self._rows) >= _PART_ROWS or time.monotonic() - self._since_s > _PART_AGE_S:
             self.flush()
+        if self._report is not None:
+            self._report.count(row["status"], row["cost_usd"])
+            advance(self._report.stage, label, succeeded=row["status"] in DECIDED_STATUSES)
 
     def flush(self) -> None:
         """Write the collected rows."""
@@ -100,12 +103,17 @@ class StageReport:
     has_failed: bool = False
     skipped: int = 0
 
-    def count(self, status: str, cost_usd: float | None, *, is_failure: bool) -> None:
+    def count(self, status: str, cost_usd: float | None) -> None:
         """Count one finished row."""
-        self.rows += 1
-        if is_failure:
-            self.failures[status] += 1
-        self.cost_usd = None if self.cost_usd is None or cost_usd is None else self.cost_usd + cost_usd
+        failures = Counter(() if status in DECIDED_STATUSES else (status,))
+        self.add(StageReport(self.stage, 1, failures, cost_usd))
+
+    async def counted(self, work: Awaitable[None]) -> None:
+        """Wait for the work on a cell, and count it as skipped if its call is not made."""
+        try:
+            await work
+        except NotCalled:
+            self.skipped += 1
 
     def add(self, other: "StageReport") -> None:
         """Add the report of a part of the same stage."""

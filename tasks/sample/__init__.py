@@ -1,26 +1,21 @@
 """Sample: get a model's response to each conversation without one."""
 
-import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from tasks.config.job import Job
-from tasks.console import advance
-from tasks.llm.limiter import NotCalled
-from tasks.llm.replies import EMPTY, OK
+from tasks.llm.replies import EMPTY
 from tasks.llm.request import Call
 from tasks.rules.conversation import NOTHING_SHOWN, final_text
 from tasks.rules.identity import response_id
 from tasks.rules.text.characters import count_alphanumeric
+from tasks.run.calls import run_all
 from tasks.run.judge_configs import target_of
-from tasks.run.missing_work import conversations_of, messages_to, missing_responses, wanted_tasks
+from tasks.run.missing_work import Cell, conversations_of, messages_to, missing_responses, wanted_tasks
 from tasks.run.run_context import RunContext
 from tasks.run.writing import PartWriter, StageReport, usage_columns
 from warehouse import Warehouse
-
-Cell = tuple[str, int]
-"""(task id, trial)"""
 
 
 def plan_samples(job: Job, *, retry_failed: bool) -> dict[str, list[Cell]]:
@@ -43,7 +38,7 @@ async def sample_cells(job: Job, context: RunContext, model_label: str, cells: S
         conversations = conversations_of(reader, wanted, (task_id for task_id, _ in cells))
         removed = {row["response_id"]: row["created_at"].timestamp() for row in reader.rows("from removals")}
     report = StageReport("sample")
-    with PartWriter(context.warehouse, "responses", context.ledger) as writer:
+    with PartWriter(context.warehouse, "responses", context.ledger, report) as writer:
 
         async def one(index: int, cell: Cell) -> None:
             conversation = conversations[cell[0]]
@@ -57,11 +52,7 @@ async def sample_cells(job: Job, context: RunContext, model_label: str, cells: S
                 target, messages, identity, trial=cell[1], vintage=columns["vintage"], priority=(index,),
                 not_before_s=removed.get(identity),
             )  # fmt: skip
-            try:
-                reply = await gateway.complete(call)
-            except NotCalled:
-                report.skipped += 1
-                return
+            reply = await gateway.complete(call)
             text = None if reply.text is None else final_text(reply.text, omits_think_tag=model.omits_think_tag)
             status, error = (EMPTY, NOTHING_SHOWN) if text == "" else (reply.status, reply.error)
             row = {
@@ -71,11 +62,7 @@ async def sample_cells(job: Job, context: RunContext, model_label: str, cells: S
                 "reasoning_tokens": reply.reasoning_tokens, "error": error, "run_id": job.run_id,
                 "created_at": datetime.now(UTC),
             }  # fmt: skip
-            writer.add(row, reply, is_failure=status != OK)
-            report.count(status, reply.cost_usd, is_failure=status != OK)
-            advance("sample", model_label, succeeded=status == OK)
+            writer.add(row, reply, model_label)
 
-        async with asyncio.TaskGroup() as group:
-            for index, cell in enumerate(cells):
-                group.create_task(one(index, cell))
+        await run_all(report.counted(one(index, cell)) for index, cell in enumerate(cells))
     return report

@@ -37,9 +37,9 @@ def seen(monkeypatch: Patch, quick: None) -> list[bool]:
 def watched(monkeypatch: Patch) -> list[bool]:
     copies: list[bool] = []
 
-    def noting(*arguments: Any, is_copy: bool) -> Any:
-        copies.append(is_copy)
-        return build(*arguments, is_copy=is_copy)
+    def noting(standing: Any, building: Path, missing: Any) -> Any:
+        copies.append(building.exists())
+        return build(standing, building, missing)
 
     monkeypatch.setattr("warehouse.publish.build", noting)
     return copies

@@ -37,10 +37,10 @@ REFUSED = {
 }  # fmt: skip
 
 
-NEWER = "a newer prbench (version 9, this one knows 4); upgrade prbench"
+NEWER = "a newer prbench (version 9, this one reads 4); upgrade prbench"
 OLDER = (
     "an older prbench (version {}, this one reads 4); upgrade it as CHANGELOG.md says (0.2.0, Upgrade), or choose "
-    "another folder with --warehouse"
+    "another --warehouse"
 )
 
 

@@ -9,7 +9,8 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tasks.console import notice
 from tasks.llm.calls.batch_api import BatchApi, BatchResult, BatchState, NotNow
@@ -18,7 +19,7 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Budget, BudgetSpent, Outcome, Reservations
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.replies import Reply, failure_of, failure_of_status, from_chat
-from tasks.llm.request import NOTHING, Call, Target, Usage, cost_usd, most_of, prices_of
+from tasks.llm.request import NOTHING, Call, Target, most_of, prices_of
 from tasks.llm.transport import whole
 from tasks.rules.errors import PipelineError
 
@@ -27,8 +28,7 @@ _MOST_REQUESTS, _MOST_BYTES = 20_000, 100 << 20
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.5, 60.0
 
 
-@dataclass(frozen=True)
-class SubmittedCall:
+class SubmittedCall(NamedTuple):
     """A call in a batch: its key, its row, and the parameters that are sent with the messages."""
 
     call_key: str
@@ -76,9 +76,7 @@ class Submissions:
         name = uuid.uuid4().hex
         await self._ledger.write(
             ("insert into submissions values (?, ?)", [(name, endpoint)]),
-            ("insert into submitted_calls values (?, ?, ?, ?)", [
-                (name, call.call_key, call.cell, call.parameters) for call in calls
-            ]),
+            ("insert into submitted_calls values (?, ?, ?, ?)", [(name, *call) for call in calls]),
             _state(name, SUBMITTING, None),
         )  # fmt: skip
         return Submission(name, None, tuple(calls))
@@ -100,14 +98,11 @@ def _state(name: str, state: str, batch_id: str | None) -> tuple[str, list[tuple
 class BatchOutcome:
     """The result of submitting and collecting batches: the replies, counts of calls, and notes.
 
-    `waiting` calls are still with the provider, `too_late` ones were not submitted because the stop time had come, and
-    `n_failed` is the number of temporary failures.
+    `too_late` calls were not submitted because the stop time had come.
     """
 
     replies: list[Reply] = field(default_factory=list)
-    waiting: int = 0
     n_submitted: int = 0
-    n_failed: int = 0
     too_late: int = 0
     notes: list[str] = field(default_factory=list)
 
@@ -120,7 +115,7 @@ class Batching:
     """
 
     def __init__(
-        self, target: Target, ledger: Ledger, budget: Budget, run_id: str, purpose: str = "judge",
+        self, target: Target, ledger: Ledger, budget: Budget, run_id: str, purpose: str,
         stop_at_s: float | None = None, outage_s: float = 60.0,
     ) -> None:  # fmt: skip
         self._target, self._ledger, self._budget, self._stop_at_s = target, ledger, budget, stop_at_s
@@ -150,7 +145,7 @@ class Batching:
         if held_back:
             outcome.notes.append(f"{len(held_back)} calls were not submitted, because they could exceed the budget")
             with suppress(BudgetSpent):  # the budget is spent if one of them could never fit
-                for most in (most_of(call, call.own_parameters) for call in held_back):
+                for most in (most_of(call, call.parameters()) for call in held_back):
                     if self._budget.reserve(most):
                         self._budget.release(most, NOTHING)
         return outcome
@@ -165,7 +160,6 @@ class Batching:
         while True:
             open_ = self._submissions.open(self._target.endpoint_name)
             running = {each.name: note for each in open_ if (note := await self._poll(each, outcome)) is not None}
-            outcome.waiting = sum(len(each.calls) for each in open_ if each.name in running)
             if not running:
                 self._reservations.count_as_used()  # results collected by other processes, or missing in a batch
             left_s, may_submit = until_s - time.monotonic(), bool(held_back) and not self._budget.is_spent
@@ -217,7 +211,7 @@ class Batching:
         away = {call.call_key for open_ in self._submissions.open(self._target.endpoint_name) for call in open_.calls}
         lines: dict[str, tuple[SubmittedCall, str]] = {}
         for call in calls:
-            parameters = call.own_parameters
+            parameters = call.parameters()
             key = call.key(parameters)
             history = self._ledger.history(key).after(call.after_attempt)
             is_tried = history.reply_for(call.cell) or history.failed_for(call.cell)
@@ -266,26 +260,24 @@ class Batching:
         if has_all:  # lines without an id belong to the calls without a line
             unnamed = [each for each in results if not each.custom_id]
             taken += [self._entry(by_key.pop(key), each) for key, each in zip(list(by_key), unnamed, strict=False)]
-        await self._submissions.ended(submission, [entry for entry, _ in taken])
-        for entry, used in taken:
-            self._reservations.release(entry.call_key, used)
+        await self._submissions.ended(submission, taken)
+        for entry in taken:
+            self._reservations.release(entry.call_key, Outcome(entry.reply).used)
         if not has_all:  # the batch was cut short before the other calls
             for key in by_key:
                 self._reservations.release(key, NOTHING)
-        outcome.replies += [entry.reply for entry, _ in taken]
-        outcome.n_failed += sum(not entry.is_final for entry, _ in taken)
+        outcome.replies += [entry.reply for entry in taken]
         if by_key or not has_all:
             ended = f"batch {batch_id} ended as {state.status}, {len(by_key)} of {len(submission.calls)} calls"
             outcome.notes.append(f"{ended} have no result{f': {state.error}' if state.error else ''}")
 
-    def _entry(self, call: SubmittedCall, result: BatchResult) -> tuple[Entry, Usage]:
-        """Return the ledger entry of a result, and its usage."""
-        outcome = Outcome(reply := _read(self._target, result))
+    def _entry(self, call: SubmittedCall, result: BatchResult) -> Entry:
+        """Return the ledger entry of a result."""
+        reply = _read(self._target, result)
         return Entry(
             call.call_key, self._ledger.history(call.call_key).next_attempt, call.cell, self._run_id,
-            self._target.name, self._target.endpoint, call.parameters, reply, reply.is_final,
-            purpose=self._purpose, is_unpaid=outcome.is_free,
-        ), outcome.used  # fmt: skip
+            self._target.name, self._target.endpoint, call.parameters, reply, reply.is_final, purpose=self._purpose,
+        )  # fmt: skip
 
     def _left_s(self, wait_s: float) -> float:
         return wait_s if self._stop_at_s is None else min(wait_s, self._stop_at_s - time.time())
@@ -319,6 +311,4 @@ def _read(target: Target, result: BatchResult) -> Reply:
         reply = from_chat(litellm().ModelResponse(**content), body)
     except Exception as error:  # noqa: BLE001 - a body that is not a completion becomes a failure with the cause
         return failure_of(error).reply
-    prices = prices_of(target, of_batch=True)
-    cost = cost_usd(prices, reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens)
-    return replace(reply, prices=prices, cost_usd=cost)
+    return reply.priced(prices_of(target, of_batch=True))

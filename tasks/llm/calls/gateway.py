@@ -9,7 +9,6 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
-from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,20 +17,10 @@ from tasks.llm import embedded
 from tasks.llm.environment import filled_in, filled_in_secrets, key_state
 from tasks.llm.ledger.entries import ADD_SPEND, Entry, History, as_text, spend_of, total_usd
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import AdmissionRequest, Limiter, NotCalled, Outcome
+from tasks.llm.limiter import Admission, Limiter, NotCalled, Outcome
 from tasks.llm.litellm_setup import litellm, make_known, spare_work
 from tasks.llm.replies import Kind, Reply, failure_of, from_result, logprobs_in
-from tasks.llm.request import (
-    DECISIONS,
-    EMBEDDING,
-    RESPONSES,
-    Call,
-    Target,
-    cost_usd,
-    most_of,
-    most_prompt_tokens,
-    prices_of,
-)
+from tasks.llm.request import DECISIONS, EMBEDDING, RESPONSES, Call, Target, most_of, most_prompt_tokens, prices_of
 from tasks.llm.transport import watched
 from tasks.rules.errors import PipelineError
 
@@ -101,12 +90,11 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
                 failure = replace(failure, error=f"{failure.error}; check the key: {key_state(target)}")
             cause = failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
             return replace(failure.reply, latency_s=time.monotonic() - started_s, error=cause)
-    reply = from_result(parameters.get("api"), completion, exchange.body)
-    cost = cost_usd(prices, reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens)
-    if cost is not None and is_priced_by_litellm:  # LiteLLM knows tiers and fees
+    reply = from_result(parameters.get("api"), completion, exchange.body).priced(prices)
+    if reply.cost_usd is not None and is_priced_by_litellm:  # LiteLLM knows tiers and fees
         stated = (getattr(completion, "_hidden_params", None) or {}).get("response_cost")
-        cost = cost if stated is None else float(stated)
-    return replace(reply, cost_usd=cost, prices=prices, latency_s=time.monotonic() - started_s)
+        reply = reply if stated is None else replace(reply, cost_usd=float(stated))
+    return replace(reply, latency_s=time.monotonic() - started_s)
 
 
 async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mapping[str, Any]) -> Any:
@@ -174,37 +162,23 @@ _LIKELY_REPLY_TOKENS = 500
 
 
 @dataclass(frozen=True)
-class Tries:
-    """The limits of attempts for one reply: their number, and seconds over all of them (None: no limit).
-
-    No attempt begins after `stop_at_s`, a moment of wall-clock time.
-    """
-
-    attempts: int = 5
-    deadline_s: float | None = None
-    stop_at_s: float | None = None
-
-
 class Gateway:
     """The maker of calls: each reply is from the ledger or from the model.
 
     The steps of an attempt are: admission by the limiter, a lock on the call among all processes, the call, the ledger.
-    A reply is never returned before it is durable. Spend is recorded under `purpose`: sample, judge or drift.
+    A reply is never returned before it is durable. For one reply there are at most `attempts`, the later ones within
+    `deadline_s` (None: no limit). Spend is recorded under `purpose`: sample, judge or drift. One that `is_only_ledger`
+    makes no calls.
     """
 
-    def __init__(
-        self, limiter: Limiter, ledger: Ledger, run_id: str, tries: Tries | None = None, purpose: str = "unknown",
-        sender: Sender = send,
-    ) -> None:  # fmt: skip
-        self._limiter, self._ledger, self._tries, self._send = limiter, ledger, tries or Tries(), sender
-        self._run_id, self._purpose = run_id, purpose
-        self._is_only_ledger = False
-
-    def from_ledger_only(self) -> "Gateway":
-        """Return the same gateway without calls: all replies are from the ledger."""
-        other = copy(self)
-        other._is_only_ledger = True
-        return other
+    limiter: Limiter
+    ledger: Ledger
+    run_id: str
+    attempts: int = 5
+    deadline_s: float | None = None
+    purpose: str = "unknown"
+    sender: Sender = send
+    is_only_ledger: bool = False
 
     async def complete(self, call: Call) -> Reply:
         """Return the reply to a call. A failure is also a reply, with its status and cause.
@@ -215,23 +189,24 @@ class Gateway:
         stored, failed = self._before(call)
         if stored is not None:
             return stored
-        if self._is_only_ledger:
+        if self.is_only_ledger:
             raise NotCalled(f"{call.target.endpoint_name}: the call may have been made before, and its row was lost")
         if call.is_batched and not failed:
             raise NotCalled(f"{call.target.endpoint_name}: the call is in a batch that has not ended yet")
         if call.is_batched and not call.allows_live:
-            return _summed_up(failed, [], len(failed))
-        tried = min(len(failed), self._tries.attempts - 1)
-        return _summed_up(failed, await self._attempts(call, tried), tried)
+            return _summed_up(failed, len(failed))
+        tried = min(len(failed), self.attempts - 1)
+        replies = await self._attempts(call, tried)
+        return _summed_up([*failed, *replies], tried + len(replies))
 
     async def _attempts(self, call: Call, tried: int) -> list[Reply]:
         """Make the remaining attempts after the earlier ones, and return their replies."""
         replies: list[Reply] = []
         started_s = time.monotonic()
-        stop_at_s, deadline_s = (math.inf if s is None else s for s in (self._tries.stop_at_s, self._tries.deadline_s))
-        for number in range(tried + 1, self._tries.attempts + 1):
+        stop_at_s, deadline_s = (math.inf if s is None else s for s in (self.limiter.stop_at_s, self.deadline_s))
+        for number in range(tried + 1, self.attempts + 1):
             try:
-                reply = await self._attempt(call, is_last=number == self._tries.attempts)
+                reply = await self._attempt(call, is_last=number == self.attempts)
             except NotCalled:
                 if not replies:
                     raise
@@ -240,57 +215,53 @@ class Gateway:
             requested_s = (reply.failure and reply.failure.retry_after_s) or 0.0
             wait_s = requested_s or backoff_s(number)
             is_too_late = time.time() + wait_s >= stop_at_s or time.monotonic() + wait_s - started_s >= deadline_s
-            if not reply.may_pass or number == self._tries.attempts or is_too_late:
+            if not reply.may_pass or number == self.attempts or is_too_late:
                 break
             if not requested_s:  # the limiter handles a wait that the provider requests, for all calls
                 await asyncio.sleep(wait_s)
         return replies
 
     def _history(self, call: Call, key: str) -> History:
-        return self._ledger.history(key).since(call.not_before_s).after(call.after_attempt)
+        return self.ledger.history(key).since(call.not_before_s).after(call.after_attempt)
 
     def history(self, call: Call) -> History:
         """Return the attempts of a call that the ledger holds."""
-        return self._history(call, call.key(call.own_parameters))
+        return self._history(call, call.key(call.parameters()))
 
-    def _before(self, call: Call) -> tuple[Reply | None, Sequence[Entry]]:
+    def _before(self, call: Call) -> tuple[Reply | None, list[Reply]]:
         """Return the reply in the ledger, if there is one, and the failed attempts.
 
         A reply with the last resort counts only if it was made for this cell.
         """
-        target = call.target
-        history = self._history(call, call.key(call.parameters(target.parameters)))
+        history, last_resort = self.history(call), call.target.last_resort
         stored, failed = history.reply_for(call.cell), history.failed_for(call.cell)
-        if stored is None and target.last_resort is not None:
-            resort = self._history(call, call.key(call.parameters(target.last_resort)))
+        if stored is None and last_resort is not None:
+            resort = self._history(call, call.key(call.parameters(last_resort)))
             if resort.has_attempt_for(call.cell) and (last := resort.reply_for(call.cell)) is not None:
-                cost_usd = total_usd([*(entry.reply for entry in failed), last])
-                stored = replace(last, degraded=True, cost_usd=cost_usd, attempts=len(failed) + last.attempts)
+                n_attempts = len(failed) + last.attempts
+                stored = replace(last, degraded=True, cost_usd=total_usd([*failed, last]), attempts=n_attempts)
         return stored, failed
 
     async def _attempt(self, call: Call, *, is_last: bool) -> Reply:
-        last_resort = call.target.last_resort if is_last and self._tries.attempts > 1 else None
-        parameters = call.parameters(call.target.parameters if last_resort is None else last_resort)
+        last_resort = call.target.last_resort if is_last and self.attempts > 1 else None
+        parameters = call.parameters(last_resort)
         key = call.key(parameters)
-        likely_tokens = most_prompt_tokens(call.messages, parameters) // _BYTES_A_TOKEN + _LIKELY_REPLY_TOKENS
-        most = most_of(call, parameters)
-        request = AdmissionRequest(call.target.endpoint_name, key, call.priority, most, likely_tokens)
-        while (reply := await self._locked_attempt(call, parameters, key, request)) is None:
+        while (reply := await self._locked_attempt(call, parameters, key)) is None:
             # Hold no admission while waiting, so that other calls of this run may start.
-            await self._ledger.call_locks.released(key, self._tries.stop_at_s)
+            await self.ledger.call_locks.released(key, self.limiter.stop_at_s)
             if (reply := self._history(call, key).reply_for(call.cell)) is not None:
                 break
         return replace(reply, degraded=last_resort is not None)
 
-    async def _locked_attempt(
-        self, call: Call, parameters: Mapping[str, Any], key: str, request: AdmissionRequest
-    ) -> Reply | None:
-        """Make an attempt and return its reply, or one that exists by now; None if another process makes the call."""
-        admission = await self._limiter.acquire(request)
+    async def _locked_attempt(self, call: Call, parameters: Mapping[str, Any], key: str) -> Reply | None:
+        """Make an attempt and return its reply, or one that exists by now; None if the call is being made elsewhere."""
+        likely_tokens = most_prompt_tokens(call.messages, parameters) // _BYTES_A_TOKEN + _LIKELY_REPLY_TOKENS
+        wanted = Admission(call.target.endpoint_name, call.priority, most_of(call, parameters), likely_tokens)
+        admission = await self.limiter.acquire(wanted)
         outcome = Outcome()
         try:
-            self._ledger.refuse_if_broken()
-            with self._ledger.call_locks.holding(key) as is_locked:
+            self.ledger.refuse_if_broken()
+            with self.ledger.call_locks.holding(key) as is_locked:
                 if not is_locked:
                     return None
                 # During the wait, the same call may have been made for another cell or by another process.
@@ -304,26 +275,24 @@ class Gateway:
             outcome = Outcome()
             raise
         finally:
-            self._limiter.release(admission, outcome)
+            self.limiter.release(admission, outcome)
 
     async def _send_and_record(self, call: Call, parameters: Mapping[str, Any], key: str, number: int) -> Reply:
         """Send the request and record the reply."""
-        reply = await self._send(call, parameters)
-        self._limiter.n_instead_of_batch += call.allows_live
+        reply = await self.sender(call, parameters)
+        self.limiter.n_instead_of_batch += call.allows_live
         entry = Entry(
-            key, number, call.cell, self._run_id, call.target.name, call.target.endpoint, as_text(parameters), reply,
-            reply.is_final, purpose=self._purpose, is_unpaid=reply.failure is not None and reply.failure.is_unpaid,
+            key, number, call.cell, self.run_id, call.target.name, call.target.endpoint, as_text(parameters), reply,
+            reply.is_final, purpose=self.purpose,
         )  # fmt: skip
-        await self._ledger.record(entry)
+        await self.ledger.record(entry)
         return replace(reply, paid=((key, number),))
 
 
-def _summed_up(failed: Sequence[Entry], replies: Sequence[Reply], tried: int) -> Reply:
-    """Return the last reply, with the cost of all attempts and their keys in the ledger."""
-    last = replies[-1] if replies else failed[-1].reply
-    paid = [(entry.call_key, entry.attempt) for entry in failed] + [p for each in replies for p in each.paid]
-    cost_usd = total_usd([*(entry.reply for entry in failed), *replies])
-    return replace(last, attempts=tried + len(replies), cost_usd=cost_usd, paid=tuple(paid))
+def _summed_up(replies: Sequence[Reply], n_attempts: int) -> Reply:
+    """Return the last reply, with the cost of all and their keys in the ledger."""
+    paid = tuple(one for each in replies for one in each.paid)
+    return replace(replies[-1], attempts=n_attempts, cost_usd=total_usd(replies), paid=paid)
 
 
 def backoff_s(attempt: int) -> float:
@@ -370,4 +339,4 @@ def _probed(reply: Reply) -> Probed:
     # check.
     if failure.kind in {Kind.BAD_REQUEST, Kind.DECLINED} and "UnsupportedParams" not in failure.error:
         return True, f"accepts the key, but not a call of 1 token: {reply.error}"
-    return False, f"{'every call would fail' if failure.is_fatal else 'does not respond'}: {reply.error}"
+    return False, f"{'every call would fail' if failure.kind is Kind.FATAL else 'does not respond'}: {reply.error}"

@@ -63,8 +63,7 @@ class Entry:
     """A finished attempt: the request's identity, the sent parameters, and the result.
 
     `cell` is the row that it was made for; `is_final` is false for a temporary failure, which does not end the call.
-    `purpose` (sample, judge or drift) and `is_unpaid` (the server rejected it before work) are only for the spend, and
-    not stored with the entry.
+    `purpose` (sample, judge or drift) is only for the spend, and not stored with the entry.
     """
 
     call_key: str
@@ -78,7 +77,6 @@ class Entry:
     is_final: bool
     finished_at_s: float = field(default_factory=time.time)
     purpose: str = "unknown"
-    is_unpaid: bool = False
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -147,11 +145,8 @@ class History:
 
     def since(self, moment_s: float | None) -> "History":
         """Return the history after a moment; of earlier entries it keeps only the number of the last attempt."""
-        if moment_s is None:
-            return self
-        entries = tuple(entry for entry in self.entries if entry.finished_at_s > moment_s)
-        before = [entry.attempt for entry in self.entries if entry.finished_at_s <= moment_s]
-        return History(entries, max([self.spent, *before]), self.late - set(before))
+        before = [each.attempt for each in self.entries if moment_s is not None and each.finished_at_s <= moment_s]
+        return self.after(max(before, default=0))
 
     def after(self, attempt: int) -> "History":
         """Return the entries after an attempt."""
@@ -163,9 +158,10 @@ class History:
         """The number of the next attempt."""
         return max([self.spent, *(entry.attempt for entry in self.entries)]) + 1
 
-    def failed_for(self, cell: str) -> tuple[Entry, ...]:
+    def failed_for(self, cell: str) -> list[Reply]:
         """Return the temporary failures for a row that is not written yet."""
-        return tuple(entry for entry in self._open if entry.cell == cell and not entry.is_final)
+        failed = [entry for entry in self._open if entry.cell == cell and not entry.is_final]
+        return [replace(entry.reply, paid=((entry.call_key, entry.attempt),)) for entry in failed]
 
     def has_attempt_for(self, cell: str) -> bool:
         """Return whether an attempt was made for a row that is not written yet."""
@@ -181,12 +177,10 @@ class History:
             return None
         best = max(final, key=lambda entry: (entry.reply.status == OK, entry.attempt))
         reply = replace(best.reply, attempts=len(self._open), paid=((best.call_key, best.attempt),))
-        if best.cell != cell:
-            free = 0.0 if reply.cost_usd is not None else None
-            return replace(
-                reply, prompt_tokens=0, cached_tokens=0, completion_tokens=0, reasoning_tokens=0, cost_usd=free
-            )
-        return replace(reply, cost_usd=total_usd([entry.reply for entry in self._open if entry.cell == cell]))
+        if best.cell == cell:
+            return replace(reply, cost_usd=total_usd([entry.reply for entry in self._open if entry.cell == cell]))
+        free = None if reply.cost_usd is None else 0.0
+        return replace(reply, prompt_tokens=0, cached_tokens=0, completion_tokens=0, reasoning_tokens=0, cost_usd=free)
 
 
 def total_usd(replies: Sequence[Reply]) -> float | None:
@@ -201,11 +195,11 @@ def spend_of(entry: Entry) -> tuple[Any, ...]:
     An attempt is failed unless it returned a text, and unpriced if its cost is unknown: without a price, or without a
     report of its usage. An attempt that the server rejected before work cost nothing.
     """
-    reply = entry.reply
+    reply, is_unpaid = entry.reply, entry.reply.failure is not None and entry.reply.failure.is_unpaid
     day = datetime.fromtimestamp(entry.finished_at_s, UTC).date().isoformat()
     return (
         entry.run_id, day, entry.purpose, entry.model, 1, int(reply.status != OK),
-        int(reply.cost_usd is None and not entry.is_unpaid),
+        int(reply.cost_usd is None and not is_unpaid),
         reply.prompt_tokens or 0, reply.cached_tokens or 0, reply.completion_tokens or 0, reply.cost_usd or 0.0,
     )  # fmt: skip
 
@@ -218,6 +212,6 @@ def recorded(entries: Sequence[Entry]) -> tuple[Statement, ...]:
         for entry in entries
         if entry.reply.logprobs is not None
     ]
-    kept = [("insert or replace into logprobs values (?, ?, ?)", logprobs)] if logprobs else []
     insert = f"insert or replace into calls values ({', '.join('?' * len(COLUMNS))}, ?)"
-    return (insert, calls), (ADD_SPEND, [spend_of(entry) for entry in entries]), *kept
+    keep = "insert or replace into logprobs values (?, ?, ?)"
+    return (insert, calls), (ADD_SPEND, [spend_of(entry) for entry in entries]), (keep, logprobs)

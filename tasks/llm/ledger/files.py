@@ -114,10 +114,17 @@ def writer_of(path: Path) -> sqlite3.Connection:
     Raises:
         PipelineError: the disk refuses, or the file is of another version.
     """
-    try:
+    with refusing(path, "opened", _REMEDY):
         return _connected(path)
+
+
+@contextlib.contextmanager
+def refusing(path: Path, deed: str, remedy: str) -> Iterator[None]:
+    """Turn an error of the disk, or of a damaged file, into one line with its cause and a remedy."""
+    try:
+        yield
     except (*DAMAGE, OSError) as error:
-        raise refused(path, "opened", error, _REMEDY) from error
+        raise refused(path, deed, error, remedy) from error
 
 
 def is_damage(error: Exception, path: Path) -> bool:
@@ -234,15 +241,13 @@ def _sync(folder: Path) -> None:
 
 def _prepare(path: Path) -> None:
     """Create the ledger's file if it is missing, and repair it if it is damaged."""
-    try:
+    with refusing(path, "opened", _REMEDY):  # errors such as a full disk do not mean damage
         _finish_repair(path)
         if not any(beside(path, part).exists() for part in _FILE_PARTS[:2]):
             with _new_file(path, path):
                 pass
         elif damage := _damage_in(path):
             _repair(path, damage)
-    except (sqlite3.Error, OSError) as error:  # errors such as a full disk do not mean damage
-        raise refused(path, "opened", error, _REMEDY) from error
 
 
 def _damage_in(path: Path) -> str | None:

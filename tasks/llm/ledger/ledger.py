@@ -232,13 +232,12 @@ def spend_in(folder: Path) -> list[dict[str, Any]]:
         how += "&immutable=1"
     keys, counts = ", ".join(SPEND_KEY), [f"cast({name} as integer)" for name in SPEND_COLUMNS[len(SPEND_KEY) : -1]]
     query = f"select {keys}, {', '.join(counts)}, cost_usd from spend order by {keys}"
-    try:
-        address = f"{path.absolute().as_uri()}?{how}"
-        with contextlib.closing(sqlite3.connect(address, uri=True, timeout=30)) as connection:
-            connection.execute("pragma query_only = on")
-            return [dict(zip(SPEND_COLUMNS, row, strict=True)) for row in connection.execute(query).fetchall()]
-    except files.DAMAGE as error:
-        raise files.refused(path, "read", error, "`prbench run` repairs it or sets it aside") from error
+    with (
+        files.refusing(path, "read", "`prbench run` repairs it or sets it aside"),
+        contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, timeout=30)) as connection,
+    ):
+        connection.execute("pragma query_only = on")
+        return [dict(zip(SPEND_COLUMNS, row, strict=True)) for row in connection.execute(query).fetchall()]
 
 
 ROWS_AT_ONCE = 5_000
@@ -314,14 +313,12 @@ def _shrunk(folder: Path, work: Callable[[sqlite3.Connection], int]) -> Pruned:
         if path is None:
             return Pruned(is_in_use=True)
         before_bytes = path.stat().st_size
-        try:
-            with contextlib.closing(files.writer_of(path)) as connection:
-                n_removed = work(connection)
-                # `execute` would free one page: it stops at the first step of a statement without columns.
-                connection.executescript("pragma incremental_vacuum")
-                connection.execute("pragma wal_checkpoint(truncate)").fetchall()
-        except files.DAMAGE as error:
-            raise files.refused(path, "pruned", error, "make room for it and try again") from error
+        refusing = files.refusing(path, "pruned", "make room for it and try again")
+        with refusing, contextlib.closing(files.writer_of(path)) as connection:
+            n_removed = work(connection)
+            # `execute` would free one page: it stops at the first step of a statement without columns.
+            connection.executescript("pragma incremental_vacuum")
+            connection.execute("pragma wal_checkpoint(truncate)").fetchall()
         return Pruned(n_removed, before_bytes - path.stat().st_size)
 
 

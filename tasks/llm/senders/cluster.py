@@ -271,10 +271,7 @@ class SenderProcess:
         guard_logs()
         collect_seldom()
         await asyncio.to_thread(warm_up)
-        lacking: dict[str, list[str]] = {}
-        for target in targets:
-            if missing := missing_variables(target):
-                lacking.setdefault(target.endpoint_name, []).extend(missing)
+        lacking = {each.endpoint_name: missing for each in targets if (missing := missing_variables(each))}
         return Equipment(os.getpid(), versions(), lacking, time.monotonic())
 
     async def start(

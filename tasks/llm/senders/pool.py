@@ -88,15 +88,15 @@ class RemoteSender:
         while True:
             # Waited for twice: the first wait may have passed while this process was stopped. Ray's
             # future is never cancelled: Ray's client (`ray://`) would then print a traceback.
-            batch_of_outcomes: asyncio.Future[Sent] = asyncio.wrap_future(self._process.outcomes.remote().future())
-            batch_of_outcomes.add_done_callback(
+            sent: asyncio.Future[Sent] = asyncio.wrap_future(self._process.outcomes.remote().future())
+            sent.add_done_callback(
                 lambda each: each.cancelled() or each.exception()
             )  # even if no caller waits any more
             for _ in range(2):
-                await asyncio.wait([batch_of_outcomes], timeout=SILENCE_S / 2)
-            if not batch_of_outcomes.done():
+                await asyncio.wait([sent], timeout=SILENCE_S / 2)
+            if not sent.done():
                 raise TimeoutError
-            self._heard_at_s, outcomes = batch_of_outcomes.result()
+            self._heard_at_s, outcomes = sent.result()
             for number, reply in outcomes:
                 outcome = self.in_hand.get(number)
                 if outcome is not None and not outcome.done():
@@ -122,7 +122,7 @@ class RemoteSender:
             self._process.start.remote(attempts, cancelled, self._heard_at_s)
 
 
-LOOK_AT_NODES_EVERY_S = 10.0
+LOOK_AT_NODES_EVERY_S = 0.5
 START_S = 180.0
 """Time limit for the start of a sender: it imports LiteLLM, which takes a minute on a busy node."""
 WITHOUT_NODES_S = 120.0
@@ -140,7 +140,7 @@ class SenderPool:
         self._tasks: set[asyncio.Task[None]] = set()
         self._n_on: Counter[str] = Counter()
         self._refused: dict[str, str] = {}
-        self._changed, self._is_short = asyncio.Event(), asyncio.Event()
+        self._changed = asyncio.Event()
         self._deaths_on: Counter[str] = Counter()
         self._error: PipelineError | None = None
         self.senders: list[RemoteSender] = []
@@ -177,19 +177,6 @@ class SenderPool:
     def states(self) -> list[SenderState]:
         """The state of each sender, by node."""
         return sorted((sender.state for sender in self.senders), key=lambda state: (state.node, state.pid))
-
-    @property
-    def line(self) -> str:
-        """The senders of each node in one line; empty if there are none."""
-        by_node: dict[str, list[SenderState]] = {}
-        for state in self.states:
-            by_node.setdefault(state.node, []).append(state)
-        nodes = (
-            f"{len(states)} on {node} ({sum(each.n_calls for each in states):,} calls, "
-            f"{sum(each.calls_per_s for each in states):.1f}/s)"
-            for node, states in by_node.items()
-        )
-        return f"senders: {', '.join(nodes)}" if by_node else ""
 
     async def close(self) -> None:
         """End all senders, and the local Ray."""
@@ -238,7 +225,6 @@ class SenderPool:
         cluster = await asyncio.shield(opening)
         missed_since_s: float | None = None
         while True:
-            self._is_short.clear()
             nodes = await asyncio.to_thread(cluster.nodes)
             usable = [node for node in nodes if node.node_id not in self._refused]
             if nodes and not usable:
@@ -248,9 +234,7 @@ class SenderPool:
                 for _ in range(n_senders - self._n_on[node.node_id]):
                     self._n_on[node.node_id] += 1
                     self._run(self._have_sender(cluster, node))
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_AT_NODES_EVERY_S):
-                    await self._is_short.wait()
+            await asyncio.sleep(LOOK_AT_NODES_EVERY_S)
 
     def _missed_since_s(self, known_s: float | None) -> float:
         """Return the time since when there are no nodes; print a notice at first, and end the run after some time."""
@@ -283,7 +267,6 @@ class SenderPool:
             cluster.end(process)
             self._n_on[node.node_id] -= 1
             self._changed.set()
-            self._is_short.set()
 
     def _died(self, node: Node, sender: RemoteSender | None, cause: str) -> None:
         self._deaths_on[node.node_id] += 1

@@ -277,9 +277,9 @@ def test_a_part_that_fails_is_the_verdict_s_failure_and_the_next_run_asks_for_it
 def test_no_verdict_is_on_disk_before_its_evidence(tmp_path: Path) -> None:
     warehouse, ledger = Warehouse(tmp_path), Ledger(tmp_path / "ledger")
     first = PartWriter(warehouse, "evidence", ledger)
-    writer = PartWriter(warehouse, "verdicts", ledger, first)
-    first.add(row("evidence", verdict_id="v", round=1, chunk_number=1, n_chunks=1), Reply("ok"), is_failure=False)
-    writer.add(row("verdicts", verdict_id="v"), Reply("ok"), is_failure=False)
+    writer = PartWriter(warehouse, "verdicts", ledger, first=first)
+    first.add(row("evidence", verdict_id="v", round=1, chunk_number=1, n_chunks=1), Reply("ok"))
+    writer.add(row("verdicts", verdict_id="v"), Reply("ok"))
     assert [] == warehouse.store.standing("evidence")
     writer.flush()
     assert len(warehouse.store.standing("evidence")) == len(warehouse.store.standing("verdicts")) == 1

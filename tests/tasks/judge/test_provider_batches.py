@@ -203,7 +203,7 @@ def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_it_once(server:
 
     async def both() -> tuple[BatchOutcome, BatchOutcome]:
         ledgers = [Ledger(tmp_path / "ledger") for _ in range(2)]
-        runs = [Batching(target, ledger, Budget(None, None), f"run {n}") for n, ledger in enumerate(ledgers)]
+        runs = [Batching(target, ledger, Budget(None, None), f"run {n}", "judge") for n, ledger in enumerate(ledgers)]
         one, other = await asyncio.gather(*(run.submit_and_collect(calls, 30.0) for run in runs))
         for ledger in ledgers:
             histories = [ledger.history(call.key(call.parameters(target.parameters))) for call in calls]

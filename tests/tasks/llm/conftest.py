@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 from tasks.llm.calls.batches import Batching, BatchOutcome
-from tasks.llm.calls.gateway import Gateway, Tries
+from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.entries import Entry, recorded
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Budget, Limiter
@@ -55,10 +55,9 @@ class Calling:
     async def opened(self) -> AsyncIterator[tuple[Gateway, Ledger]]:
         """A gateway and its ledger, for one run."""
         self.limiter = Limiter(self.concurrency, Budget(self.max_usd, self.max_tokens), **self.limits)
-        tries = Tries(self.attempts, self.deadline_s)
         with closing(Ledger(self.folder)) as ledger:
             async with asyncio.timeout(self.patience_s):
-                yield Gateway(self.limiter, ledger, "a-run", tries), ledger
+                yield Gateway(self.limiter, ledger, "a-run", self.attempts, self.deadline_s), ledger
 
     def inside(self, work: Callable[[Gateway, Ledger], Awaitable[Result]]) -> Result:
         """Do some work with a gateway in one run, and return its result."""
@@ -77,7 +76,7 @@ class Calling:
         """Make calls to one model in provider batches."""
         budget = budget or Budget(None, None)
         with closing(Ledger(self.folder)) as ledger:
-            return await Batching(calls[0].target, ledger, budget, "a-run").submit_and_collect(calls, wait_s)
+            return await Batching(calls[0].target, ledger, budget, "a-run", "judge").submit_and_collect(calls, wait_s)
 
     def spend(self, reply: Reply) -> None:
         """Record that a reply has become a failed row on disk."""

@@ -72,7 +72,7 @@ def test_a_call_costs_its_tokens_at_its_price(of_table: bool, route: str, callin
 
 
 def test_litellm_s_cost_of_a_call_counts_for_its_models(calling: Calling, serve: Serve, monkeypatch: Patch) -> None:
-    monkeypatch.setattr("tasks.llm.calls.gateway.cost_usd", lambda *_: 1.0)
+    monkeypatch.setattr("tasks.llm.replies.cost_usd", lambda *_: 1.0)
     reply = calling(call_to(serve(HttpResponse("x", usage=USAGE)), name="openai/gpt-4o-mini"))
     assert pytest.approx((600 * 0.15 + 400 * 0.075 + 100 * 0.6) / 1e6) == reply.cost_usd
 

@@ -1,6 +1,5 @@
 """A run that must call a model without a key is refused immediately; a run without calls is not."""
 
-import asyncio
 import os
 import subprocess
 import sys
@@ -11,13 +10,11 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tasks.config.settings import Calls
-from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import UsageError
 from tasks.run.judge_configs import target_of
-from tasks.run.run_context import CALLED_KINDS, open_run_context, refuse_unready
+from tasks.run.run_context import CALLED_KINDS, refuse_unready
 from tasks.run.stages import STAGES
-from tests.kit import Patch, admitted, criterion, job_on, response, row, written
+from tests.kit import Patch, admitted, criterion, job_on, response, written
 from warehouse import Warehouse, pop_notices
 
 PROJECT = Path(__file__).parents[3]
@@ -126,24 +123,3 @@ def test_the_env_file_that_is_read_is_the_one_that_litellm_reads(tmp_path: Path)
         cwd=tmp_path, check=True, capture_output=True, text=True,
     )  # fmt: skip
     assert ["Bearer also", "from-the-file from-the-file", "None"] == printed.stdout.splitlines()
-
-
-def test_senders_start_while_work_is_planned_unless_nothing_is_left(job: Job, monkeypatch: Patch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
-    monkeypatch.setattr("tasks.run.run_context.refuse_unready", lambda *_, **__: None)
-    monkeypatch.setattr(SenderPool, "start", lambda _: started.append(True))
-    calls = {"calls": Calls(where="ray", address="local")}
-    on_ray = job.model_copy(update={"settings": job.settings.model_copy(update=calls)})
-    started: list[bool] = []
-
-    async def plan() -> None:
-        async with open_run_context(on_ray):
-            pass
-
-    asyncio.run(plan())
-    assert [True] == started
-    # the only task of the split is not admitted
-    member = row("split_members", split="sample", task_id="t0", position=0)
-    written(job.warehouse, {"split_members": [member]}, job.data.revision).publish()
-    asyncio.run(plan())
-    assert [True] == started

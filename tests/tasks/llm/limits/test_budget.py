@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.llm.limiter import AdmissionRequest, Budget, BudgetSpent, Limiter, NotCalled, Outcome, Reservations
+from tasks.llm.limiter import Admission, Budget, BudgetSpent, Limiter, NotCalled, Outcome, Reservations
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call, Prices, Usage
 from tests.faults.server import FaultServer, HttpResponse
@@ -87,7 +87,7 @@ def test_a_call_that_is_cancelled_under_way_counts_as_what_was_set_aside(calling
     assert calling.limiter.budget.used_tokens >= 90
 
 
-LIVE = AdmissionRequest("live", "a live call", most=Usage(None, 80))
+LIVE = Admission("live", most=Usage(None, 80))
 
 
 def by_the_batch(server: FaultServer) -> list[Call]:
@@ -99,7 +99,7 @@ async def test_an_open_batch_counts_as_used_and_a_live_call_without_room_stops(c
     server, budget = serve(HttpResponse("x")), Budget(None, 150)
     server.polls_until_done = 10**9  # it never ends
     merged = await calling.batched(by_the_batch(server), budget, wait_s=0.0)
-    assert (1, 1, 100) == (merged.n_submitted, merged.waiting, budget.used_tokens)
+    assert (1, 100) == (merged.n_submitted, budget.used_tokens)
     with pytest.raises(NotCalled, match="100 of 150 tokens used"):
         await Limiter(4, budget).acquire(LIVE)
     assert budget.is_spent
@@ -159,7 +159,7 @@ class Simulation:
         most, turns, share, is_known = move
         limiter = self.limiters[number % 2]
         with suppress(NotCalled):
-            request = AdmissionRequest(f"endpoint-{number % 3}", f"key-{number}", most=Usage(None, most))
+            request = Admission(f"endpoint-{number % 3}", most=Usage(None, most))
             admission = await limiter.acquire(request)
             await self.hold(most, turns)
             reply = Reply("ok", prompt_tokens=int(most * share), completion_tokens=0) if is_known else None

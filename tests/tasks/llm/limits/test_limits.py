@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.llm.calls.gateway import Gateway, Tries
+from tasks.llm.calls.gateway import Gateway
 from tasks.llm.endpoint_health import EndpointHealth
 from tasks.llm.ledger.ledger import Ledger, spend_in
-from tasks.llm.limiter import AdmissionRequest, Budget, Limiter, ModelStopped, NotCalled, Outcome, TimeIsUp, TokenBucket
+from tasks.llm.limiter import Admission, Budget, Limiter, ModelStopped, NotCalled, Outcome, TimeIsUp, TokenBucket
 from tasks.llm.replies import Failure, Kind, Reply
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
@@ -83,8 +83,8 @@ def test_tokens_that_were_taken_and_not_used_are_given_back() -> None:
 async def test_a_wrong_guess_holds_no_call_up(tpm: float | None, guessed: int, used: int) -> None:
     limits = limiter(1, tpm=tpm)
     async with asyncio.timeout(60):
-        for key in ("first", "second"):
-            admission = await limits.acquire(AdmissionRequest("a", key, likely_tokens=guessed))
+        for _ in range(2):
+            admission = await limits.acquire(Admission("a", likely_tokens=guessed))
             limits.release(admission, Outcome(Reply("ok", prompt_tokens=0, completion_tokens=used)))
 
 
@@ -101,7 +101,7 @@ def test_tokens_a_minute_count_what_was_really_used(calling: Calling, serve: Ser
 @pytest.mark.parametrize(("tpm", "first_go"), [(None, 4), (1_000_000, 1)])
 async def test_where_tokens_are_limited_one_call_goes_until_its_use_is_known(tpm: float | None, first_go: int) -> None:
     limits = limiter(4, tpm=tpm)
-    asks = [asyncio.create_task(limits.acquire(AdmissionRequest("a", f"k{n}", likely_tokens=500))) for n in range(8)]
+    asks = [asyncio.create_task(limits.acquire(Admission("a", likely_tokens=500))) for _ in range(8)]
     await turns()
     went = [ask.result() for ask in asks if ask.done()]
     limits.release(went[0], Outcome(Reply("ok", prompt_tokens=100, completion_tokens=900)))
@@ -131,8 +131,8 @@ def test_calls_go_by_priority_and_then_by_coming_also_across_models(calling: Cal
 
 async def test_a_call_that_nobody_waits_for_any_more_takes_no_turn() -> None:
     limits = limiter(1)
-    admission = await limits.acquire(AdmissionRequest("a", "k0"))
-    waiting = [asyncio.create_task(limits.acquire(AdmissionRequest("a", f"k{n}"))) for n in range(1, 5)]
+    admission = await limits.acquire(Admission("a"))
+    waiting = [asyncio.create_task(limits.acquire(Admission("a"))) for _ in range(1, 5)]
     await asyncio.sleep(0)
     waiting[0].cancel()
     limits.release(admission, FREE)
@@ -143,17 +143,6 @@ async def test_a_call_that_nobody_waits_for_any_more_takes_no_turn() -> None:
         limits.release(each.result(), FREE)
         await turns()
     assert (0, 0) == (limits.endpoints["a"].in_hand, limits.totals.calls)
-
-
-async def test_one_request_is_under_way_once() -> None:
-    limits = limiter(4)
-    admission = await limits.acquire(AdmissionRequest("a", "same"))
-    twin = asyncio.create_task(limits.acquire(AdmissionRequest("a", "same")))
-    other = await asyncio.wait_for(limits.acquire(AdmissionRequest("a", "other")), 1)
-    assert not twin.done()
-    limits.release(admission, FREE)
-    limits.release(await asyncio.wait_for(twin, 1), FREE)
-    limits.release(other, FREE)
 
 
 @pytest.mark.parametrize("failure", [BUSY, LATE], ids=["429", "time-out"])
@@ -186,28 +175,28 @@ async def refused(call: Awaitable[object]) -> float:
 
 async def test_all_that_wait_are_told_when_the_time_is_up_and_what_is_under_way_goes_on() -> None:
     limits = limiter(1, stop_at_s=(stop_at_s := time.time() + 0.3))
-    admission = await limits.acquire(AdmissionRequest("a", "held"))
-    waiting = [limits.acquire(AdmissionRequest(endpoint, key)) for endpoint, key in ("ab", "ab", ("c", "held"))]
+    admission = await limits.acquire(Admission("a"))
+    waiting = [limits.acquire(Admission(endpoint)) for endpoint in "aac"]
     assert min(await asyncio.gather(*map(refused, waiting))) >= stop_at_s
     assert 3 == limits.too_late
     limits.release(admission, Outcome(Reply("ok", prompt_tokens=1, completion_tokens=1)))
-    await refused(limits.acquire(AdmissionRequest("a", "late")))
+    await refused(limits.acquire(Admission("a")))
     assert (1, 4) == (limits.totals.calls, limits.too_late)
 
 
 async def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch: Patch) -> None:
     limits = limiter(1, stop_at_s=time.time() + 3_600)
-    limits.release(await limits.acquire(AdmissionRequest("a", "early")), FREE)
+    limits.release(await limits.acquire(Admission("a")), FREE)
     now = time.time
     monkeypatch.setattr(time, "time", lambda: now() + 3_700)
-    await refused(limits.acquire(AdmissionRequest("a", "late")))
+    await refused(limits.acquire(Admission("a")))
 
 
 async def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(tmp_path: Path, serve: Serve) -> None:
     slow, broken = serve(HttpResponse("x", delay_s=3.0)), serve(replace(failed(503), delay_s=1.8))
     with closing(Ledger(tmp_path)) as ledger:
         stop_at_s = time.time() + 2.0
-        gateway = Gateway(limiter(2, stop_at_s=stop_at_s), ledger, "a-run", Tries(attempts=5, stop_at_s=stop_at_s))
+        gateway = Gateway(limiter(2, stop_at_s=stop_at_s), ledger, "a-run")
         kept, given_up = await asyncio.gather(gateway.complete(call_to(slow)), gateway.complete(call_to(broken)))
     assert ("x", "provider_error", 1) == (kept.text, given_up.status, given_up.attempts)
     assert (1, 1) == (len(slow.book), len(broken.book))
@@ -218,7 +207,7 @@ async def test_a_wait_for_another_process_ends_when_the_time_is_up(tmp_path: Pat
     call = call_to(serve(HttpResponse("x")))
     with closing(Ledger(tmp_path)) as ledger, closing(Ledger(tmp_path)) as theirs:
         stop_at_s = time.time() + 0.4
-        gateway = Gateway(limiter(1, stop_at_s=stop_at_s), ledger, "a-run", Tries(stop_at_s=stop_at_s))
+        gateway = Gateway(limiter(1, stop_at_s=stop_at_s), ledger, "a-run")
         with theirs.call_locks.holding(call.key(call.parameters({}))):
             assert await refused(gateway.complete(call)) >= stop_at_s
 

@@ -21,7 +21,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tasks.llm.calls.gateway import Gateway, NoSender, Tries
+from tasks.llm.calls.gateway import Gateway, NoSender
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.replies import Kind, Reply
@@ -48,7 +48,7 @@ def with_pool(folder: Path, targets: Sequence[Target], work: Callable[[Gateway, 
     async def run() -> Any:
         ledger, pool = Ledger(folder / "by-senders"), SenderPool(nodes.LOCAL, 2, targets)
         try:
-            gateway = Gateway(Limiter(AT_ONCE, Budget(None, None)), ledger, "a-run", Tries(2), "judge", pool)
+            gateway = Gateway(Limiter(AT_ONCE, Budget(None, None)), ledger, "a-run", 2, None, "judge", pool)
             return await work(gateway, pool)
         finally:
             ledger.close()

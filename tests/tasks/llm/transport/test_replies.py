@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from tasks.config.models import Judge
-from tasks.judge.criterion import CriterionJudge, verdict_reply_spec
+from tasks.judge.criterion import CriterionJudge
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.rules.verdict import reminder
+from tasks.run.calls import call_and_parse
 from tasks.run.judge_configs import JudgeConfig
 from tests.faults.server import FaultServer, HttpResponse
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed
@@ -124,7 +125,7 @@ def decided(calling: Calling, server: FaultServer, **given: Any) -> tuple[Reply,
 
     def work(gateway: Gateway, _: Ledger) -> Awaitable[tuple[Reply, Any]]:
         judge = CriterionJudge(gateway, target, judge_config, judge_config)
-        return judge.call_and_parse(verdict_reply_spec(judge_config), "Is it met?", "a-cell", (0,))
+        return call_and_parse(gateway, judge.call(judge.reply_spec, "Is it met?", "a-cell", (0,)), judge.reply_spec)
 
     return calling.inside(work)
 
