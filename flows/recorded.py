@@ -33,7 +33,6 @@ from flows.run.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, KILLED, RU
 from tasks.config.job import Job
 from tasks.console import Tally, notice
 from tasks.figures.leaderboard import LeaderboardOptions, leaderboard
-from tasks.llm.senders.pool import SenderPool
 from tasks.maintain.upkeep import run_cost
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import BASE_VINTAGE
@@ -319,24 +318,18 @@ async def show_results(job: Job) -> None:
 
 
 @asynccontextmanager
-async def progress_shown(
-    job: Job, stage: str, tallies: Sequence[Tally], senders: SenderPool | None
-) -> AsyncIterator[None]:
-    """Show the progress of a stage that makes calls, and the state of its senders, while the block runs."""
+async def progress_shown(job: Job, stage: str, tallies: Sequence[Tally]) -> AsyncIterator[None]:
+    """Show the progress of a stage that makes calls while the block runs."""
     if not is_recorded() or not any(tally.total for tally in tallies):
         yield
         return
-    bar = table = None
+    bar = None
 
     async def renew() -> None:
-        nonlocal bar, table
+        nonlocal bar
         done, failed, total = (sum(getattr(each, name) for each in tallies) for name in ("done", "failed", "total"))
         text = f"{stage}: {done} of {total}" + (f", {failed} failed" if failed else "")
         bar = await _show(job, "", ProgressArtifact, text, bar, progress=100.0 * done / total)
-        states = senders.states if senders else ()
-        if rows := [vars(each) | {"calls_per_s": round(each.calls_per_s, 1)} for each in states]:
-            text = f"Senders of run {job.run_id}"
-            table = await _show(job, "senders", TableArtifact, text, table, table=rows)
 
     async def watch() -> None:
         while is_recorded():

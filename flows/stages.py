@@ -11,7 +11,7 @@ from prefect.cache_policies import NO_CACHE
 
 from flows import recorded
 from flows.recorded import Batch, batch, is_recorded, may_pass, reported, run_name
-from flows.report import is_up_to_date, link_to, report_of_run
+from flows.report import is_up_to_date, whole_of, write_report
 from flows.run.outcomes import explained
 from tasks.aggregate import aggregate
 from tasks.assemble import assemble
@@ -24,7 +24,6 @@ from tasks.ingest import ingest
 from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_verdicts
 from tasks.judge.rubric_variants import derive
 from tasks.maintain.upkeep import tidy
-from tasks.plan.plan import former_template_notices
 from tasks.run.judge_configs import JudgeConfig
 from tasks.run.missing_work import MissingVerdicts
 from tasks.run.run_context import RunContext, open_run_context
@@ -53,7 +52,7 @@ async def run_batches(
     report = StageReport(stage)
     with progress(stage, totals, is_quiet=job.is_quiet) as tallies:
         opening = open_run_context(job, STAGES[stage].calls, retry_failed=retry_failed)
-        async with opening as context, recorded.progress_shown(job, stage, tallies, context.senders):
+        async with opening as context, recorded.progress_shown(job, stage, tallies):
             if any(totals.values()):
                 await context.ready()
             for each in first:
@@ -175,9 +174,6 @@ async def derive_flow(job: Job, retry_failed: bool = False) -> StageReport:
 async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Judge the criteria without a verdict, in batches of whole responses."""
     missing = await asyncio.to_thread(plan_verdicts, job, retry_failed=retry_failed)
-    if any(responses for _, responses in missing):
-        for line in await asyncio.to_thread(former_template_notices, job):
-            notice(f"judged again by {line}")
     all_batches = [
         (judge_config, some, f"judge {_models(some)} by {judge_config.judge.label} {number}")
         for judge_config, responses in missing
@@ -268,10 +264,10 @@ async def report_flow(job: Job) -> StageReport:
         if is_up_to_date(job):
             return StageReport("report", notes=[f"{job.report_index} is up to date"])
         try:
-            written = report_of_run(job)
+            written = write_report(whole_of(job), is_of_run=True)
         except Exception as error:  # noqa: BLE001 - reported as the failure of this stage; the results are stored
             return StageReport("report", warnings=[f"no report: {explained(error)[1]}"], has_failed=True)
-        links.append(link_to(job, written))
+        links.append(job.report_url or written.index.resolve().as_uri())
         return StageReport("report", notes=[f"{written.index} ({written.n_bytes / 1e6:,.1f} MB)"])
 
     links: list[str] = []

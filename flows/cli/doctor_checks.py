@@ -2,13 +2,10 @@
 
 import asyncio
 import importlib.metadata
-import importlib.util
 import os
 import shutil
 import socket
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -85,7 +82,6 @@ def _of_job(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
     has_cap = job.settings.limits.max_usd is not None or job.settings.limits.max_tokens is not None
     if lines := list(unbounded(job)) if has_cap or may_call else []:
         yield SetupFinding("caps", False if has_cap else None, "; ".join(lines))
-    yield from check_conditions(job)
     yield from check_senders(job)
     yield from check_nights(job)
     yield from check_warehouse(job)
@@ -94,30 +90,6 @@ def _of_job(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
 def _of_machine() -> list[SetupFinding]:
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES)
     return [SetupFinding("Prefect server", *check_server()), SetupFinding("versions", True, versions)]
-
-
-def check_conditions(job: Job) -> Iterator[SetupFinding]:
-    """Yield the findings on conditions: each label must be configured, or be the model of a stored response."""
-    conditions, problems = job.settings.conditions, list[str]()
-    configured = {model.label for model in job.settings.models}
-    others = {label for labels in conditions.values() for label in labels.values()} - configured
-    if others and not Warehouse(job.warehouse).database.exists():
-        detail = f"neither configured nor stored yet: {', '.join(sorted(others))}; import their responses"
-        yield SetupFinding("conditions", None, detail)
-        return
-    if others:
-        # This imports NumPy and SciPy, which most configurations do not need here.
-        from tasks.compare.conditions import unknown_labels
-
-        with Warehouse(job.warehouse).reader() as reader:
-            problems = unknown_labels(reader, job)
-    listed = "; ".join(f"{name}: {', '.join(labels)}" for name, labels in conditions.items())
-    for detail in problems or ([listed] if conditions else []):
-        yield SetupFinding("conditions", not problems, detail)
-
-
-_ON_AWS = {"bedrock", "sagemaker", "sagemaker_chat"}
-"""Providers that LiteLLM calls with boto3, which is not installed with it."""
 
 
 def check_models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
@@ -133,7 +105,6 @@ def check_models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
         yield SetupFinding("models", True, "none is configured, so nothing is sampled; imported responses are judged")
     if not settings.judges:
         yield SetupFinding("judges", True, "none is configured, so nothing is judged; imported verdicts count")
-    yield from _imported(job)
     for label, headers in {endpoint.label: endpoint.headers for _, endpoint in used_as}.items():
         # Literal headers are stored, and not treated as secrets.
         if literal := sorted(name for name, value in headers.items() if not is_reference(value)):
@@ -169,19 +140,6 @@ def _called(job: Job, models: Sequence[tuple[Endpoint, SetupFinding]]) -> Iterat
         yield SetupFinding(finding.subject, is_ok, known + detail)
 
 
-def _imported(job: Job) -> Iterator[SetupFinding]:
-    """Yield a finding for each model that is configured as imported: the number of its imported responses."""
-    labels = [model.label for model in job.settings.models if model.is_imported]
-    warehouse, counts = Warehouse(job.warehouse), Counter[str]()
-    if labels and warehouse.database.exists():
-        query = "select model, count(*) as n from responses where source = 'imported' group by model"
-        with suppress(WarehouseError), warehouse.reader() as reader:
-            counts.update({row["model"]: row["n"] for row in reader.rows(query)})
-    for label in labels:
-        detail = f"{n} imported responses" if (n := counts[label]) else "no response is imported under this label yet"
-        yield SetupFinding(f"model {label}", bool(n) or None, detail)
-
-
 def _finding(check: Callable[[str, Any], SetupFinding], subject: str, checked: Any) -> SetupFinding:
     """Return the finding of a check; an unset variable or an invalid address is a problem."""
     try:
@@ -192,8 +150,6 @@ def _finding(check: Callable[[str, Any], SetupFinding], subject: str, checked: A
 
 def _model(subject: str, endpoint: Endpoint) -> SetupFinding:
     target = target_of(endpoint)
-    if endpoint.name.partition("/")[0] in _ON_AWS and importlib.util.find_spec("boto3") is None:
-        return SetupFinding(subject, False, "boto3 is not installed; run `uv pip install boto3`")
     if (key := missing_key(target)) is not None:
         return SetupFinding(subject, False, f"{key} is not set; export it")
     if (reason := target.refused_as) is not None:

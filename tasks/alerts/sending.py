@@ -21,7 +21,7 @@ from threading import Thread
 from typing import Any, Literal
 from urllib.parse import quote
 
-from tasks.alerts.findings import Alert, Message, NightRun
+from tasks.alerts.findings import Alert, Message, alert_id
 from tasks.config.job import Job
 from tasks.config.operations import Alerts, Email, Receiver
 from tasks.console import rewrite_log_records
@@ -68,7 +68,7 @@ class NotDelivered(Exception):
 
 
 def deliver(
-    settings: Alerts, alerts: Sequence[Alert], night: NightRun, *,
+    settings: Alerts, alerts: Sequence[Alert], job: Job, *,
     delivered: Collection[tuple[str, str]] = (), first_wait_s: float = FIRST_WAIT_S,
 ) -> list[Delivery]:  # fmt: skip
     """Send one message with all alerts to each receiver, in parallel; without an alert no message.
@@ -81,10 +81,10 @@ def deliver(
     due = []
     for number, to in enumerate(settings.to, start=1):
         receiver = f"{to.kind} {number}"
-        new = [alert for alert in alerts if (receiver, night.id_of(alert)) not in delivered]
+        new = {alert_id(job, each): each for each in alerts if (receiver, alert_id(job, each)) not in delivered}
         if new:
-            targets, ids = _sends(to, Message.about(night, new), settings.timeout_s), tuple(map(night.id_of, new))
-            due.append(partial(copy_context().run, _delivery, receiver, targets, settings, ids, first_wait_s))
+            targets = _sends(to, Message.about(job, [*new.values()]), settings.timeout_s)
+            due.append(partial(copy_context().run, _delivery, receiver, targets, settings, tuple(new), first_wait_s))
     with ThreadPoolExecutor(len(settings.to) or None) as pool:
         return list(pool.map(lambda send: send(), due))
 
@@ -255,12 +255,12 @@ def _stored(job: Job, table: str, columns: str, **where: Any) -> list[dict[str, 
 
 def store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery] = ()) -> None:
     """Write deliveries, and alerts that are not stored yet; the next publication shows them."""
-    warehouse, night = Warehouse(job.warehouse), NightRun.of(job)
+    warehouse = Warehouse(job.warehouse)
     known = {row["alert_id"] for row in _stored(job, "alerts", "alert_id")} if alerts else set()
     common = {"run_id": job.run_id, "night": job.night, "created_at": datetime.now(UTC)}
     rows = [
         common | {
-            "alert_id": night.id_of(each), "benchmark": job.settings.benchmark, "kind": each.kind,
+            "alert_id": alert_id(job, each), "benchmark": job.settings.benchmark, "kind": each.kind,
             "subject": each.subject, "detail": each.line, "facts": json.dumps(each.facts, sort_keys=True),
         }
         for each in alerts

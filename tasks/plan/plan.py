@@ -365,17 +365,6 @@ def judged_before(reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig
     return f"{rows[0]['n_verdicts']} verdicts were made with {which}; they are kept together with the new ones"
 
 
-def former_template_notices(job: Job) -> list[str]:
-    """Return a line for each judge whose verdicts are made again because its template has changed."""
-    with Warehouse(job.warehouse).reader() as reader:
-        wanted = missing_work.wanted_tasks(job, reader)
-        of_first_trials = [each for each in judge_configs(job, wanted.benchmark) if each.judge_trial == 1]
-        lines = [
-            (judge_config.judge.label, judged_before(reader, wanted, judge_config)) for judge_config in of_first_trials
-        ]
-    return [f"{label}: {line}" for label, line in lines if line]
-
-
 def _names(benchmark: Benchmark) -> dict[str, str]:
     """Return the names of the shipped judge templates, by their identities."""
     names = {}

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -80,13 +79,6 @@ def test_doctor_names_the_headers_whose_values_stand_in_the_file(file: Path) -> 
     assert finding.is_ok is None
     assert finding.detail.startswith("literal values: X-Team, X-Zone; ")
     assert not any("planted-blue" in finding.detail for finding in findings)
-
-
-def test_doctor_names_the_package_that_a_model_on_aws_needs(file: Path, monkeypatch: Patch) -> None:
-    monkeypatch.setitem(sys.modules, "boto3", None)  # the S3 server of other tests needs it
-    file.write_text("dataset: {source: sample}\nmodels: [{name: bedrock/amazon.nova-lite}]")
-    (finding,) = [each for each in examine(load_job(Arguments(config=file))) if "bedrock" in each.subject]
-    assert (False, "boto3 is not installed; run `uv pip install boto3`") == (finding.is_ok, finding.detail)
 
 
 @pytest.mark.usefixtures("file")

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tasks.alerts import findings
-from tasks.alerts.findings import Alert, Message, NightComparison, NightRun, alerts_of_reports, drifts, drops, escaped
+from tasks.alerts.findings import Alert, Message, alert_id, alerts_of_reports, drifts, drops, escaped
 from tasks.alerts.sending import Delivery, delivered, store
 from tasks.rules.statistics.control import Drifted
 from tasks.run.writing import StageReport
@@ -29,8 +29,8 @@ FELL: dict[str, Any] = {
 }  # fmt: skip
 
 
-def comparison(**changes: Any) -> NightComparison:
-    return NightComparison(**{**FELL, **changes})
+def comparison(**changes: Any) -> dict[str, Any]:
+    return {**FELL, **changes}
 
 
 def stepped_down(p_values: list[float | None], alpha: float) -> set[int]:
@@ -148,11 +148,11 @@ def test_a_control_set_that_could_not_be_judged_is_an_alert_unless_the_night_was
     assert [] == alerts_of_reports([StageReport("drift", rows=20), StageReport("judge"), StageReport("coverage")])
 
 
-def test_a_run_that_is_no_night_is_named_by_its_id_with_its_report_where_that_is_served(tmp_path: Path) -> None:
-    job = job_on("sample", tmp_path, run_id="run-7", report={"url": "https://evals.example.org/"})
-    message = Message.about(NightRun.of(job), [FULL, findings.skipped("another night is at work")])
+def test_a_message_names_the_report_where_that_is_served(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path, report={"url": "https://evals.example.org/"})
+    message = Message.about(job, [FULL, findings.skipped("another night is at work")])
 
-    assert "prbench, run run-7: failure (1), skipped (1)" == message.title
+    assert message.title.endswith(": failure (1), skipped (1)")
     assert ", report https://evals.example.org/prbench/index.html; all are in the table" in message.body
 
 
@@ -199,13 +199,13 @@ def test_alerts_and_what_became_of_them_can_be_queried(tmp_path: Path) -> None:
 def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for_all_nights(tmp_path: Path) -> None:
     quality = alerts_of_reports([StageReport("check", warnings=["x (quarantine): 7 tasks"], is_below_bar=True)])
     job = job_on("sample", tmp_path, run_id="run-1").model_copy(update={"night": "2026-11-22"})
-    sent = [Delivery("webhook 1", "sent", 1, None, 1, (NightRun.of(job).id_of(DROP),))]
+    sent = [Delivery("webhook 1", "sent", 1, None, 1, (alert_id(job, DROP),))]
     for run_id, night in (("run-1", "2026-11-22"), ("run-2", "2026-11-22"), ("run-3", "2026-11-23")):
         again = job.model_copy(update={"run_id": run_id, "night": night})
         store(again, [DROP, replace(DROP, facts={"split": "legal"}), *quality, FULL], sent)
         Warehouse(tmp_path).publish()
 
-    assert {("webhook 1", NightRun.of(job).id_of(DROP))} == delivered(job)
+    assert {("webhook 1", alert_id(job, DROP))} == delivered(job)
     assert [("failure", 3, "run-1"), ("quality", 1, "run-1"), ("score_drop", 4, "run-1")] == values_in(
         tmp_path, "select kind, count(*) as n, min(run_id) as first from alerts group by kind order by kind"
     )

@@ -10,7 +10,7 @@ import pytest
 import requests
 from pydantic import ValidationError
 
-from tasks.alerts.findings import Alert, Message
+from tasks.alerts.findings import Alert, Message, alert_id
 from tasks.alerts.sending import Delivery, deliver, ping
 from tasks.llm.transport import Redirected, watched
 from tests.faults.anything import Plain
@@ -69,9 +69,13 @@ def test_a_url_of_apprise_in_the_environment_is_a_receiver(hook: Hook, monkeypat
 def test_a_receiver_gets_only_alerts_that_it_did_not_get_before_and_none_is_called_without(hook: Hook) -> None:
     settings = alerts_to({"webhook": hook.address}, {"webhook": hook.address})
     assert [] == deliver(settings, [], NIGHT) == deliver(alerts_to(), [DROP], NIGHT) == hook.seen
-    known = {("webhook 1", NIGHT.id_of(DROP)), ("webhook 1", NIGHT.id_of(DRIFT)), ("webhook 2", NIGHT.id_of(DROP))}
+    known = {
+        ("webhook 1", alert_id(NIGHT, DROP)),
+        ("webhook 1", alert_id(NIGHT, DRIFT)),
+        ("webhook 2", alert_id(NIGHT, DROP)),
+    }
 
-    assert [("webhook 2", (NIGHT.id_of(DRIFT),))] == [
+    assert [("webhook 2", (alert_id(NIGHT, DRIFT),))] == [
         (each.receiver, each.alert_ids) for each in deliver(settings, [DROP, DRIFT], NIGHT, delivered=known)
     ]
 
