@@ -24,7 +24,7 @@ from prefect.client.schemas.actions import ArtifactUpdate
 from prefect.client.schemas.filters import FlowRunFilter
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.context import FlowRunContext
-from prefect.exceptions import Abort, ParameterTypeError, Pause, SignatureMismatchError
+from prefect.exceptions import Abort, Pause
 from prefect.runtime import flow_run
 from prefect.states import Crashed
 
@@ -346,21 +346,7 @@ async def progress_shown(job: Job, stage: str, tallies: Sequence[Tally]) -> Asyn
         await renew()
 
 
-# The log of a run
-
-_SAY_ALL = (PipelineError, WarehouseError, ParameterTypeError, SignatureMismatchError)
-"""Errors whose message needs no traceback."""
-
-
-def _one_line(record: logging.LogRecord) -> bool:
-    """Let a log record pass if the run is recorded; an error that a user can cause loses Prefect's traceback."""
-    error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    if isinstance(error, _SAY_ALL):
-        record.msg, record.args, record.exc_info, record.exc_text = " ".join(str(error).split()), (), None, None
-    return not UNRECORDED.is_set()
-
+# The log of a run: nothing is logged once it is no longer recorded
 
 for _log in ("prefect.flow_runs", "prefect.task_runs"):
-    logging.getLogger(_log).addFilter(_one_line)
+    logging.getLogger(_log).addFilter(lambda _: not UNRECORDED.is_set())
