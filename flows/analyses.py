@@ -4,11 +4,10 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 
-from prefect import flow, task
-from prefect.cache_policies import NO_CACHE
+from prefect import flow
 
-from flows.recorded import batch, call, may_pass, reported, run_name
-from flows.stages import ITEMS_A_BATCH, aggregate_flow, in_batches, log_stage, run_batches
+from flows.recorded import batch, call, reported, run_name
+from flows.stages import ITEMS_A_BATCH, aggregate_flow, as_batch, in_batches, log_stage, run_batches
 from tasks.analyses.annotate import ANNOTATION
 from tasks.analyses.node_scores import measure
 from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES, ROUNDS, refuse_unready
@@ -17,9 +16,10 @@ from tasks.analyses.trees import grow, write_names
 from tasks.config.job import Job
 from tasks.judge.neighbours import STAGE, Arranged, judge_arrangement, missing
 from tasks.run.calls import Analysis, Item, analyse_items
-from tasks.run.run_context import RunContext
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
+
+ask_batch, neighbours_batch = as_batch(analyse_items), as_batch(judge_arrangement)
 
 
 @flow(name="review", flow_run_name=run_name, validate_parameters=False)
@@ -77,12 +77,6 @@ async def neighbours_flow(job: Job, retry_failed: bool = False) -> list[StageRep
     return await _measured(job, [report])
 
 
-@task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
-async def neighbours_batch(job: Job, context: RunContext, arranged: Arranged) -> StageReport:
-    """Judge the sample in one arrangement."""
-    return await judge_arrangement(job, context, arranged)
-
-
 async def _measured(job: Job, reports: list[StageReport]) -> list[StageReport]:
     """Return the reports with that of an update of the measures, if there are new rows."""
     return [*reports, await call(aggregate_flow, job)] if any(report.rows for report in reports) else reports
@@ -107,7 +101,7 @@ async def _ask(job: Job, analysis: Analysis, what: str, retry_failed: bool) -> l
     if not any(items.values()):
         return []
     batches = [
-        batch(ask_batch, f"{analysis.stage} {label} {number}", job, analysis, label, some, retry_failed)
+        batch(ask_batch, f"{analysis.stage} {label} {number}", job, analysis, label, some, retry_failed=retry_failed)
         for label, of_analyst in items.items()
         for number, some in enumerate(in_batches([item.row_id for item in of_analyst], ITEMS_A_BATCH), start=1)
     ]
@@ -115,14 +109,6 @@ async def _ask(job: Job, analysis: Analysis, what: str, retry_failed: bool) -> l
     report = await run_batches(job, analysis.stage, what, batches, totals, retry_failed=retry_failed)
     report.is_below_bar |= bool(report.failures)
     return [report]
-
-
-@task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
-async def ask_batch(
-    job: Job, context: RunContext, analysis: Analysis, label: str, row_ids: list[str], retry_failed: bool
-) -> StageReport:
-    """Call an analyst for a batch of items."""
-    return await analyse_items(job, context, analysis, label, row_ids, retry_failed=retry_failed)
 
 
 async def _run_local(job: Job, work: Callable[[Job], StageReport]) -> list[StageReport]:

@@ -14,13 +14,10 @@ from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
-from uuid import UUID
 
 import httpx
-from prefect import Flow, State, Task, get_client, get_run_logger, tags
-from prefect.artifacts import Artifact, LinkArtifact, MarkdownArtifact, ProgressArtifact, TableArtifact
+from prefect import Flow, State, Task, artifacts, get_client, get_run_logger, tags
 from prefect.client.orchestration import PrefectClient
-from prefect.client.schemas.actions import ArtifactUpdate
 from prefect.client.schemas.filters import FlowRunFilter
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.context import FlowRunContext
@@ -28,12 +25,10 @@ from prefect.exceptions import Abort, Pause
 from prefect.runtime import flow_run
 from prefect.states import Crashed
 
-import sql
 from flows.run.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, KILLED, RUNNING, outcome_of
 from tasks.config.job import Job
 from tasks.console import Tally, notice
 from tasks.figures.leaderboard import LeaderboardOptions, leaderboard
-from tasks.maintain.upkeep import run_cost
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.run.run_context import RunContext
@@ -251,26 +246,17 @@ def _miss(error: Exception) -> None:
         notice(f"Prefect's UI does not show a part of this run ({type(error).__name__})")
 
 
-async def _show(
-    job: Job, what: str, kind: type[Artifact], description: str, known: UUID | None = None, **content: Any
-) -> UUID | None:
-    """Show an artifact, instead of one with the id `known`, and return its id.
+async def _show(job: Job, what: str, kind: type[artifacts.Artifact], description: str, **content: Any) -> None:
+    """Show an artifact; a failure changes nothing about the run.
 
-    Prefect keeps the history of artifacts with the same key, which names the warehouse and `what`. Without `what` the
-    artifact has no key, and only the page of its run shows it. A failure changes nothing about the run.
+    Prefect keeps the history of artifacts with the same key, which names the warehouse and `what`.
     """
+    name, path_hash = warehouse_name(job.warehouse), hashlib.sha256(str(job.warehouse).encode()).hexdigest()[:6]
+    readable = re.sub(r"[^a-z0-9]+", "-", f"{name}-{job.settings.benchmark}-{what}".lower()).strip("-")
     try:
-        name, path_hash = warehouse_name(job.warehouse), hashlib.sha256(str(job.warehouse).encode()).hexdigest()[:6]
-        readable = re.sub(r"[^a-z0-9]+", "-", f"{name}-{job.settings.benchmark}-{what}".lower()).strip("-")
-        artifact = kind(key=f"{readable}-{path_hash}" if what else None, description=description, **content)
-        if known is None:
-            return (await artifact.acreate()).id
-        async with get_client() as client:
-            update = ArtifactUpdate(data=await artifact.aformat(), description=description)
-            await client.update_artifact(known, update)
+        await kind(key=f"{readable}-{path_hash}", description=description, **content).acreate()
     except Exception as error:  # noqa: BLE001 - the UI is not the work
         _miss(error)
-    return known
 
 
 async def show_stage(job: Job, report: StageReport, line: str) -> None:
@@ -280,12 +266,12 @@ async def show_stage(job: Job, report: StageReport, line: str) -> None:
     for warning in report.warnings:
         log.warning(warning)
     text = "\n".join([line, *(f"- {warning}" for warning in report.warnings)])
-    await _show(job, report.stage, MarkdownArtifact, f"{report.stage}, run {job.run_id}", markdown=text)
+    await _show(job, report.stage, artifacts.MarkdownArtifact, f"{report.stage}, run {job.run_id}", markdown=text)
 
 
 async def show_link(job: Job, link: str) -> None:
     """Link to the report of a run."""
-    await _show(job, "report-link", LinkArtifact, f"Run {job.run_id}", link=link, link_text="The report")
+    await _show(job, "report-link", artifacts.LinkArtifact, f"Run {job.run_id}", link=link, link_text="The report")
 
 
 _BOARD = (
@@ -296,25 +282,14 @@ _MOST_ROWS = 200
 
 
 async def show_results(job: Job) -> None:
-    """Show tables with the leaderboard, the last checks and the cost of this run's calls, if they have rows."""
-    with Warehouse(job.warehouse).reader() as reader:
-        parameters = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
-        quality = reader.rows(sql.read("queries/check/last_checks"), parameters)
-    board = [
-        {name: row[name] for name in _BOARD} for row in leaderboard(job, LeaderboardOptions()).records[:_MOST_ROWS]
+    """Show a table with the leaderboard, if it has rows."""
+    rows = [{name: row[name] for name in _BOARD} for row in leaderboard(job, LeaderboardOptions()).records[:_MOST_ROWS]]
+    table = [
+        {name: round(v, 4) if isinstance(v, float) else "" if v is None else v for name, v in row.items()}
+        for row in rows
     ]
-    cost = await asyncio.to_thread(run_cost, job, job.run_id)
-    for what, description, rows in (
-        ("leaderboard", f"Leaderboard after run {job.run_id}", board),
-        ("quality", f"Data quality as of run {job.run_id}", quality),
-        ("cost", f"Cost of the calls of run {job.run_id} cost", cost),
-    ):
-        if rows:
-            table = [
-                {name: round(v, 4) if isinstance(v, float) else "" if v is None else v for name, v in row.items()}
-                for row in rows
-            ]
-            await _show(job, what, TableArtifact, description, table=table)
+    if table:
+        await _show(job, "leaderboard", artifacts.TableArtifact, f"Leaderboard after run {job.run_id}", table=table)
 
 
 @asynccontextmanager
@@ -329,7 +304,14 @@ async def progress_shown(job: Job, stage: str, tallies: Sequence[Tally]) -> Asyn
         nonlocal bar
         done, failed, total = (sum(getattr(each, name) for each in tallies) for name in ("done", "failed", "total"))
         text = f"{stage}: {done} of {total}" + (f", {failed} failed" if failed else "")
-        bar = await _show(job, "", ProgressArtifact, text, bar, progress=100.0 * done / total)
+        share = 100.0 * done / total
+        try:
+            if bar is None:  # without a key, only the page of its run shows it
+                bar = await artifacts.acreate_progress_artifact(share, description=text)
+            else:
+                await artifacts.aupdate_progress_artifact(bar, share, description=text)
+        except Exception as error:  # noqa: BLE001 - the UI is not the work
+            _miss(error)
 
     async def watch() -> None:
         while is_recorded():

@@ -24,12 +24,11 @@ from tasks.ingest import ingest
 from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_verdicts
 from tasks.judge.rubric_variants import derive
 from tasks.maintain.upkeep import tidy
-from tasks.run.judge_configs import JudgeConfig
 from tasks.run.missing_work import MissingVerdicts
 from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.stages import STAGES
 from tasks.run.writing import StageReport
-from tasks.sample import Cell, plan_samples, sample_cells
+from tasks.sample import plan_samples, sample_cells
 
 _BATCHES_AT_ONCE = 4
 _PUBLISH_LEAST_S, _PUBLISH_MOST_S = 30.0, 300.0
@@ -37,6 +36,10 @@ _PUBLISH_LEAST_S, _PUBLISH_MOST_S = 30.0, 300.0
 SAMPLES_A_BATCH, VERDICTS_A_BATCH, ITEMS_A_BATCH = 200, 1_000, 1_000
 
 Each = TypeVar("Each")
+as_batch = task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
+"""Makes a Prefect task of a function that works on a batch."""
+sample_batch, judge_batch = as_batch(sample_cells), as_batch(judge_responses)
+provider_batches = task(cache_policy=NO_CACHE)(judge_by_provider_batches)
 
 
 async def run_batches(
@@ -156,12 +159,6 @@ async def sample_flow(job: Job, retry_failed: bool = False) -> StageReport:
     return await run_batches(job, "sample", "responses", batches, totals, retry_failed=retry_failed)
 
 
-@task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
-async def sample_batch(job: Job, context: RunContext, model_label: str, cells: list[Cell]) -> StageReport:
-    """Sample a batch of one model's cells."""
-    return await sample_cells(job, context, model_label, cells)
-
-
 @flow(name="derive", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def derive_flow(job: Job, retry_failed: bool = False) -> StageReport:
@@ -180,37 +177,21 @@ async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
         for number, some in enumerate(in_response_batches(responses), start=1)
     ]
     batches = [
-        batch(judge_batch, name, job, judge_config, _ids(some), retry_failed, batch_index)
+        batch(judge_batch, name, job, judge_config, _ids(some), retry_failed=retry_failed, batch_index=batch_index)
         for batch_index, (judge_config, some, name) in enumerate(all_batches)
     ]
     first = [
-        batch(provider_batches, f"batches of {config.judge.label}", job, config, _ids(responses), retry_failed)
+        batch(
+            provider_batches, f"batches of {config.judge.label}", job, config, _ids(responses),
+            retry_failed=retry_failed,
+        )
         for config, responses in missing
         if config.judge.mode == "batch" and responses
-    ]
+    ]  # fmt: skip
     totals: Counter[str] = Counter()
     for each in (each for _, responses in missing for each in responses):
         totals[each.model] += each.n_criteria
     return await run_batches(job, "judge", "verdicts", batches, totals, first, retry_failed=retry_failed)
-
-
-@task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
-async def judge_batch(
-    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: list[str], retry_failed: bool,
-    batch_index: int,
-) -> StageReport:  # fmt: skip
-    """Judge a batch of responses; `batch_index` is its position among all batches."""
-    return await judge_responses(
-        job, context, judge_config, response_ids, retry_failed=retry_failed, batch_index=batch_index
-    )
-
-
-@task(cache_policy=NO_CACHE)
-async def provider_batches(
-    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: list[str], retry_failed: bool
-) -> StageReport:
-    """Make the calls of a judge through the provider's batch interface."""
-    return await judge_by_provider_batches(job, context, judge_config, response_ids, retry_failed=retry_failed)
 
 
 @flow(name="aggregate", flow_run_name=run_name, validate_parameters=False)

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from tasks.config.job import Job
@@ -20,27 +20,27 @@ Evaluate = Callable[[Job], Awaitable[list[StageReport]]]
 """Samples and judges the missing work of a job."""
 
 
-async def evaluate_in_blocks(job: Job, evaluate: Evaluate, *, retry_failed: bool) -> tuple[list[StageReport], bool]:
-    """Evaluate block by block until every comparison of a job with `stopping` is settled.
+def was_cut_short(reports: Iterable[StageReport]) -> bool:
+    """Return whether the budget, the time or an outage ended the work of a stage."""
+    return any(each.is_at_budget or each.is_at_stop_time or each.skipped for each in reports)
 
-    Returns:
-        The reports, and whether the evaluation is complete: neither the budget, the time nor an outage ended it.
-    """
-    started_s, is_complete = time.monotonic(), True
+
+async def evaluate_in_blocks(job: Job, evaluate: Evaluate, *, retry_failed: bool) -> list[StageReport]:
+    """Evaluate block by block until every comparison of a job with `stopping` is settled, and return the reports."""
+    started_s = time.monotonic()
     reports, passed = list[StageReport](), dict[tuple[str, ...], int]()
     n_looks = n_blocks = 0
     while (block := await asyncio.to_thread(_next, job, passed)) is not None:
         for narrowed in block.jobs(job):
             if await asyncio.to_thread(_has_calls, narrowed, retry_failed):
                 reports += await evaluate(narrowed)
-        is_complete = not any(each.is_at_budget or each.is_at_stop_time or each.skipped for each in reports)
-        if not is_complete:
+        if was_cut_short(reports):
             break
         n_looks += await asyncio.to_thread(_look, job, block, passed)
         n_blocks += 1
     report = await asyncio.to_thread(_concluded, job, n_looks, n_blocks)
     report.seconds = time.monotonic() - started_s
-    return [*reports, report], is_complete
+    return [*reports, report]
 
 
 def has_open_block(job: Job) -> bool:
