@@ -234,7 +234,7 @@ def serve(job: Job, arguments: Arguments, *, port: int, name: str | None = None,
         return 0
     server = PrefectServer(named) if named else own_server(job, port)
     server.use()
-    password = f", the password is in {server.secret_file}" if server.secret_file else ""
+    password = f", the password is in {secret_path(job.warehouse.resolve() / FOLDER)}" if server.secret else ""
     notice(f"Prefect: http://{server.host_and_port}{password}")
     if not server.is_ready():
         raise PipelineError(f"no Prefect server responds at {server.host_and_port}; run again")

@@ -47,7 +47,7 @@ UNRECORDED = threading.Event()
 STOPPED = "Stopped; finished work is kept, and the same run continues from here."
 _KILLED = "The process was killed; the next run does the missing work."
 _LOOK_EVERY_S, _RENEW_EVERY_S = 3.0, 5.0
-_MOST_LINES, _MOST_TAGS, _NAMED = 3, 12, 3
+_MOST_LINES, _NAMED = 3, 3
 _IN_PROGRESS = {"type": {"any_": ["PENDING", "RUNNING", "CANCELLING"]}}
 _CANCELLED = {"type": {"any_": ["CANCELLING", "CANCELLED"]}}
 _results: ContextVar[list[Any] | None] = ContextVar("results", default=None)
@@ -104,11 +104,8 @@ def batch(
 def _give_up(error: BaseException) -> None:
     if not UNRECORDED.is_set():
         UNRECORDED.set()
-        why = type(error).__name__
-        if isinstance(error, httpx.HTTPStatusError):
-            why = f"status {error.response.status_code}"
         notice(
-            f"Prefect's server does not record this run any more ({why}) and may keep showing it as "
+            f"Prefect's server does not record this run any more ({type(error).__name__}) and may keep showing it as "
             "running; the run continues, and `prbench status --runs` shows how it ends"
         )
 
@@ -171,10 +168,7 @@ async def run_recorded(flow: Recordable[..., Result], job: Job, **options: Any) 
     here = asyncio.current_task()
     assert here is not None
     logging.raiseExceptions = False  # Prefect would print every log line that it cannot send
-    labels = (model.label for model in job.settings.models)
-    where, when = warehouse_name(job.warehouse), job.night or job.vintage
-    labels_and_dates = dict.fromkeys([where, job.settings.benchmark, when, *job.settings.dataset.splits, *labels])
-    with tags(*list(labels_and_dates)[:_MOST_TAGS], job.run_id):
+    with tags(warehouse_name(job.warehouse), job.settings.benchmark, job.night or job.vintage, job.run_id):
         watching = asyncio.create_task(_watch(job, here))
         try:
             return await recorded(flow, job, **options)

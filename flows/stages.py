@@ -18,12 +18,12 @@ from tasks.assemble import assemble
 from tasks.check import check
 from tasks.config.job import Job
 from tasks.console import notice, progress
-from tasks.drift import choose_control_set, judge_control_set
+from tasks.drift import judge_control_set
 from tasks.hard_subset.select import select_hard
-from tasks.ingest import ingest
 from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_verdicts
 from tasks.judge.rubric_variants import derive
 from tasks.maintain.upkeep import tidy
+from tasks.plan.plan import ingest_and_check
 from tasks.run.missing_work import MissingVerdicts
 from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.stages import STAGES
@@ -129,13 +129,7 @@ async def log_stage(job: Job, report: StageReport) -> StageReport:
 @reported
 async def ingest_flow(job: Job) -> StageReport:
     """Read the data set and check it; tasks that break an invariant are quarantined."""
-
-    def work() -> StageReport:
-        report = ingest(job)
-        report.add_messages(check(job, ("ingest",), reuse=True))
-        return report
-
-    return await timed(job, asyncio.to_thread(work))
+    return await timed(job, asyncio.to_thread(ingest_and_check, job))
 
 
 @flow(name="assemble", flow_run_name=run_name, validate_parameters=False)
@@ -226,14 +220,7 @@ async def check_flow(job: Job) -> StageReport:
 @reported
 async def drift_flow(job: Job) -> StageReport:
     """Judge the control sets again, and choose one for each judge without one."""
-
-    async def work() -> StageReport:
-        chosen = await asyncio.to_thread(choose_control_set, job)
-        report = await judge_control_set(job)
-        report.add_messages(chosen)
-        return report
-
-    return await timed(job, work())
+    return await timed(job, judge_control_set(job))
 
 
 @flow(name="report", flow_run_name=run_name, validate_parameters=False)
@@ -248,13 +235,11 @@ async def report_flow(job: Job) -> StageReport:
             written = write_report(whole_of(job), is_of_run=True)
         except Exception as error:  # noqa: BLE001 - reported as the failure of this stage; the results are stored
             return StageReport("report", warnings=[f"no report: {explained(error)[1]}"], has_failed=True)
-        links.append(job.report_url or written.index.resolve().as_uri())
         return StageReport("report", notes=[f"{written.index} ({written.n_bytes / 1e6:,.1f} MB)"])
 
-    links: list[str] = []
     report = await timed(job, asyncio.to_thread(work))
-    for link in links if is_recorded() else ():
-        await recorded.show_link(job, link)
+    if is_recorded() and not report.has_failed:
+        await recorded.show_link(job, job.report_url or job.report_index.resolve().as_uri())
     return report
 
 

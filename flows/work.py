@@ -111,15 +111,14 @@ WORK: dict[str, Callable[[Look], bool]] = {
 class Startable(NamedTuple):
     """A flow that a command starts.
 
-    `path` names its module and function, `work` the kinds of work that it does (if empty, it always has work), `calls`
-    the kinds of models that it calls, `loads` says whether it loads the data set, and `covers` names the stage whose
+    `path` names its module and function, `work` the kinds of work that it does (if empty, it always has work; with
+    `data` it loads the data set), `calls` the kinds of models that it calls, and `covers` names the stage whose
     coverage it reports.
     """
 
     path: str
     work: Sequence[str] = ()
     calls: Sequence[str] = ()
-    loads: bool = False
     covers: str = ""
 
 
@@ -127,10 +126,10 @@ _RUN = (
     "data", "turns", "samples", "rewordings", "verdicts", "blocks", "measures", "possible selection", "report",
 )  # fmt: skip
 FLOWS = {
-    "evaluate": Startable("flows.pipeline:evaluate", _RUN, CALLED_KINDS, True, "evaluate"),
-    "night": Startable("flows.pipeline:night", ("night", "controls", *_RUN), CALLED_KINDS, True, "evaluate"),
-    "backfill": Startable("flows.pipeline:backfill", _RUN, CALLED_KINDS, True, "evaluate"),
-    "ingest": Startable("flows.stages:ingest_flow", ("data",), loads=True),
+    "evaluate": Startable("flows.pipeline:evaluate", _RUN, CALLED_KINDS, "evaluate"),
+    "night": Startable("flows.pipeline:night", ("night", "controls", *_RUN), CALLED_KINDS, "evaluate"),
+    "backfill": Startable("flows.pipeline:backfill", _RUN, CALLED_KINDS, "evaluate"),
+    "ingest": Startable("flows.stages:ingest_flow", ("data",)),
     "assemble": Startable("flows.stages:assemble_flow", ("turns",)),
     "sample": Startable("flows.pipeline:sample", ("samples",), STAGES["sample"].calls, covers="sample"),
     "derive": Startable("flows.stages:derive_flow", ("rewordings",), STAGES["derive"].calls),
@@ -160,7 +159,7 @@ def has_work(job: Job, name: str, *, retry_failed: bool = False) -> bool:
 def without_work(job: Job, name: str) -> list[StageReport]:
     """Return the reports of a run without work: its data and coverage may still be below the bar."""
     flow = FLOWS[name]
-    report = StageReport("ingest" if flow.loads else name.replace("_", "-"))
+    report = StageReport("ingest" if "data" in flow.work else name.replace("_", "-"))
     report.notes.append("nothing is missing, no model call made")
     if report.stage == "ingest":
         report.add_messages(check(job, ("ingest",), reuse=True))

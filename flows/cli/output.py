@@ -178,7 +178,7 @@ def run_flow(context: Context, name: str) -> "Execution":
     from flows.execution import execute_flow
     from flows.work import FLOWS
 
-    refuse_early(context, must_be_stored=not FLOWS[name].loads)
+    refuse_early(context, must_be_stored="data" not in FLOWS[name].work)
     return execute_flow(context.job, name, is_verbose=context.is_verbose, **context.repairs)
 
 

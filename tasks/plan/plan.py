@@ -387,8 +387,13 @@ def is_prepared(job: Job) -> bool:
         return len(missing_work.conversations_of(reader, wanted, wanted.task_ids)) == len(wanted.task_ids)
 
 
-def prepare(job: Job) -> list[StageReport]:
-    """Ingest and check the data set, and assemble its conversations; existing rows do not change."""
+def ingest_and_check(job: Job) -> StageReport:
+    """Ingest and check the data set; existing rows do not change."""
     report = ingest(job)
     report.add_messages(check(job, ("ingest",), reuse=True))
-    return [report, assemble(job)]
+    return report
+
+
+def prepare(job: Job) -> list[StageReport]:
+    """Ingest and check the data set, and assemble its conversations."""
+    return [ingest_and_check(job), assemble(job)]
