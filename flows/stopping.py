@@ -114,14 +114,6 @@ def _concluded(job: Job, n_looks: int, n_blocks: int) -> StageReport:
     return report
 
 
-_LOOK = (
-    "model", "vintage", "compared_vintage", "judge", "score_name", "n_tasks", "n_tasks_evaluated", "n_tasks_planned",
-    "mean_difference", "unbiased_difference", "sequence_low", "sequence_high", "comparison_alpha", "least_difference",
-    "decision",
-)  # fmt: skip
-"""Columns of a look that an alert contains."""
-
-
 def last_looks(job: Job) -> list[dict[str, Any]]:
     """Return the last look at each nightly model against its earlier nights; none if nights do not use `stopping`.
 
@@ -136,5 +128,5 @@ def last_looks(job: Job) -> list[dict[str, Any]]:
         return []
     with Warehouse(job.warehouse).reader() as reader:
         of_night = {"stopping_id": plan.stopping_id, "compared_vintage": EARLIER}
-        looks = reader.select("stopping_looks", ", ".join(_LOOK), order="model, block", **of_night)
+        looks = reader.select("stopping_looks", "* exclude (run_id, created_at)", order="model, block", **of_night)
     return list({look["model"]: look for look in looks}.values())
