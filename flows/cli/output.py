@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flows.cli.options import Context
-from flows.run.outcomes import BELOW_BAR
 from tasks.console import exact
 from tasks.rules.text.characters import visible, visible_json
 
@@ -204,16 +203,10 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
 
 
 def explain_exit(execution: "Execution") -> None:
-    """Explain exit code 3, and exit code 1 if no call succeeded."""
+    """Explain exit code 1 if no call succeeded."""
     import sql
     from warehouse import Warehouse
 
-    if execution.outcome == BELOW_BAR and not execution.job.is_quiet:
-        below = [report for report in execution.reports if report.is_below_bar]
-        stages = ", ".join(dict.fromkeys(report.stage for report in below))
-        why = "quality or coverage below the configured minimum, or damaged data"
-        seen = "; see the warnings above" if any(report.warnings for report in below) else ""
-        click.echo(f"exit code 3 ({why}): {stages}{seen}", err=True)
     if execution.has_nothing:
         if stopped := dict.fromkeys(line for report in execution.reports for line in report.stopped):
             cause = "; ".join(stopped) if execution.job.is_quiet else "the models were stopped, see above"
