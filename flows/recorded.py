@@ -9,7 +9,7 @@ import logging
 import re
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
@@ -45,7 +45,6 @@ Batch = Callable[[RunContext], Awaitable[StageReport]]
 UNRECORDED = threading.Event()
 """Set if nothing is recorded: because the user switched it off, or the server was lost."""
 STOPPED = "Stopped; finished work is kept, and the same run continues from here."
-_KILLED = "The process was killed; the next run does the missing work."
 _LOOK_EVERY_S, _RENEW_EVERY_S = 3.0, 5.0
 _MOST_LINES, _NAMED = 3, 3
 _IN_PROGRESS = {"type": {"any_": ["PENDING", "RUNNING", "CANCELLING"]}}
@@ -194,8 +193,8 @@ async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
                 ended = {row["run_id"]: row["outcome"] for row in rows if row["outcome"] != RUNNING}
             for run in shown:  # runs shown as running that have ended: killed, or Prefect's server was lost
                 for outcome in [ended[tag] for tag in run.tags if tag in ended]:
-                    why = _KILLED if outcome == KILLED else f"Ended unrecorded: {outcome}."
-                    await client.set_flow_run_state(run.id, state_of(outcome, why), force=True)
+                    state = state_of(outcome, f"Ended unrecorded: {outcome}. The next run does the missing work.")
+                    await client.set_flow_run_state(run.id, state, force=True)
             while not UNRECORDED.is_set():
                 await asyncio.sleep(_LOOK_EVERY_S)
                 if await _runs(client, {"all_": [job.run_id]}, _CANCELLED):
@@ -287,39 +286,37 @@ async def show_results(job: Job) -> None:
 
 
 @asynccontextmanager
-async def progress_shown(job: Job, stage: str, tallies: Sequence[Tally]) -> AsyncIterator[None]:
+async def progress_shown(stage: str, tallies: Sequence[Tally]) -> AsyncIterator[None]:
     """Show the progress of a stage that makes calls while the block runs."""
     if not is_recorded() or not any(tally.total for tally in tallies):
         yield
         return
-    bar = None
-
-    async def renew() -> None:
-        nonlocal bar
-        done, failed, total = (sum(getattr(each, name) for each in tallies) for name in ("done", "failed", "total"))
-        text = f"{stage}: {done} of {total}" + (f", {failed} failed" if failed else "")
-        share = 100.0 * done / total
-        try:
-            if bar is None:  # without a key, only the page of its run shows it
-                bar = await artifacts.acreate_progress_artifact(share, description=text)
-            else:
-                await artifacts.aupdate_progress_artifact(bar, share, description=text)
-        except Exception as error:  # noqa: BLE001 - the UI is not the work
-            _miss(error)
+    is_over = asyncio.Event()
 
     async def watch() -> None:
-        while is_recorded():
-            await renew()
-            await asyncio.sleep(_RENEW_EVERY_S)
+        bar, is_last = None, False
+        while is_recorded() and not is_last:
+            is_last = is_over.is_set()
+            done, failed, total = (sum(getattr(each, name) for each in tallies) for name in ("done", "failed", "total"))
+            text = f"{stage}: {done} of {total}" + (f", {failed} failed" if failed else "")
+            share = 100.0 * done / total
+            try:
+                if bar is None:  # without a key, only the page of its run shows it
+                    bar = await artifacts.acreate_progress_artifact(share, description=text)
+                else:
+                    await artifacts.aupdate_progress_artifact(bar, share, description=text)
+            except Exception as error:  # noqa: BLE001 - the UI is not the work
+                _miss(error)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(is_over.wait(), _RENEW_EVERY_S)
 
     watching = asyncio.create_task(watch())
     try:
         yield
+        is_over.set()
+        await watching
     finally:
         watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
-    if is_recorded():
-        await renew()
 
 
 # The log of a run: nothing is logged once it is no longer recorded

@@ -55,7 +55,7 @@ async def run_batches(
     report = StageReport(stage)
     with progress(stage, totals, is_quiet=job.is_quiet) as tallies:
         opening = open_run_context(job, STAGES[stage].calls, retry_failed=retry_failed)
-        async with opening as context, recorded.progress_shown(job, stage, tallies):
+        async with opening as context, recorded.progress_shown(stage, tallies):
             if any(totals.values()):
                 await context.ready()
             for each in first:
