@@ -69,15 +69,11 @@ def test_a_url_of_apprise_in_the_environment_is_a_receiver(hook: Hook, monkeypat
 def test_a_receiver_gets_only_alerts_that_it_did_not_get_before_and_none_is_called_without(hook: Hook) -> None:
     settings = alerts_to({"webhook": hook.address}, {"webhook": hook.address})
     assert [] == deliver(settings, [], NIGHT) == deliver(alerts_to(), [DROP], NIGHT) == hook.seen
-    known = {
-        ("webhook 1", alert_id(NIGHT, DROP)),
-        ("webhook 1", alert_id(NIGHT, DRIFT)),
-        ("webhook 2", alert_id(NIGHT, DROP)),
-    }
+    drop, drift = (alert_id(NIGHT, each) for each in (DROP, DRIFT))
+    known = {("webhook 1", drop), ("webhook 1", drift), ("webhook 2", drop)}
+    deliveries = deliver(settings, [DROP, DRIFT], NIGHT, delivered=known)
 
-    assert [("webhook 2", (alert_id(NIGHT, DRIFT),))] == [
-        (each.receiver, each.alert_ids) for each in deliver(settings, [DROP, DRIFT], NIGHT, delivered=known)
-    ]
+    assert [("webhook 2", (drift,))] == [(each.receiver, each.alert_ids) for each in deliveries]
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
