@@ -70,11 +70,9 @@ def run_night(
                 job, "night", is_verbose=is_verbose, replace_lost=replace_lost, retry_failed=retry_failed
             )
             alerts += _alerts_of(execution)
-    except Exception as error:
-        _send(job, [*alerts, failure(f"the night of {job.night} failed: {explained(error)[1]}")])
-        raise
-    except BaseException:
-        _send(job, [*alerts, failure(f"the night of {job.night} was stopped")])
+    except BaseException as error:
+        why = f"failed: {explained(error)[1]}" if isinstance(error, Exception) else "was stopped"
+        _send(job, [*alerts, failure(f"the night of {job.night} {why}")])
         raise
     execution.alerts = [alert.as_json for alert in alerts]
     _send(job, alerts)
@@ -88,7 +86,6 @@ def run_night(
 
 def skip_night(job: Job, why: str) -> Execution:
     """Send an alert that a night does not take place."""
-    notice(f"skipped: {why}")
     alert = skipped(f"the night of {job.night} did not take place: {why}")
     _send(job, [alert])
     return Execution(job, SKIPPED, alerts=[alert.as_json])

@@ -5,7 +5,7 @@ import io
 import json
 import math
 import sys
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,6 @@ from tasks.console import exact
 from tasks.rules.text.characters import visible, visible_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rich.table import Table
 
     from flows.execution import Execution
@@ -232,7 +230,7 @@ def finish(context: Context, execution: "Execution", **more: Any) -> int:
     return execution.exit_code
 
 
-def write(context: Context, job: "Job", work: "Callable[[], list[StageReport]]") -> int:
+def write(context: Context, job: "Job", work: Callable[[], "list[StageReport]"]) -> int:
     """Do work that writes to the warehouse as a run, show its result, and return the exit code."""
     from flows.execution import execute
 
