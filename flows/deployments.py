@@ -370,9 +370,7 @@ def at_this_server(command: str, job: Job) -> str:
 
     Without an address, Prefect would start a server that requires no secret.
     """
-    api = get_current_settings().api
-    secret = api.auth_string.get_secret_value() if api.auth_string else None
     path = secret_path(job.warehouse.resolve() / FOLDER)
-    is_own = secret is not None and path.is_file() and path.read_text() == secret
+    is_own = path.is_file() and path.read_text() == os.environ.get("PREFECT_API_AUTH_STRING")
     given = f'PREFECT_API_AUTH_STRING="$(cat {shlex.quote(str(path))})" ' if is_own else ""
-    return f"PREFECT_API_URL={api.url} {given}prefect {command}"
+    return f"PREFECT_API_URL={get_current_settings().api.url} {given}prefect {command}"

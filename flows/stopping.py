@@ -13,7 +13,7 @@ from tasks.judge.judge import plan_verdicts
 from tasks.run.missing_work import EARLIER, Progress, StoppingPlan, WantedTasks, stopping_plan, wanted_tasks
 from tasks.run.writing import StageReport
 from tasks.sample import plan_samples
-from tasks.stopping import TaskBlock, describe, has_scores, looks_after, next_block, store_scores, unfinished_looks
+from tasks.stopping import TaskBlock, describe, has_scores, looks_after, next_block, store_scores
 from warehouse import Warehouse
 
 Evaluate = Callable[[Job], Awaitable[list[StageReport]]]
@@ -80,9 +80,9 @@ def _look(job: Job, block: TaskBlock, passed: dict[tuple[str, ...], int]) -> int
     wanted, plan, _ = _plan(job)
     assert plan is not None
     with warehouse.reader() as reader:
-        rows = looks_after(job, wanted, plan, block, reader)
-    for comparison in unfinished_looks(block, rows):
-        passed[comparison.key] = block.number
+        looks = looks_after(job, wanted, plan, block, reader)
+    passed |= {key: block.number for key, row in looks.items() if row is None}
+    rows = [row for row in looks.values() if row is not None]
     warehouse.write("stopping_looks", rows)
     warehouse.publish()
     if not job.is_quiet:
