@@ -68,15 +68,14 @@ class NotDelivered(Exception):
 
 
 def deliver(
-    settings: Alerts, alerts: Sequence[Alert], job: Job, *,
-    delivered: Collection[tuple[str, str]] = (), first_wait_s: float = FIRST_WAIT_S,
-) -> list[Delivery]:  # fmt: skip
+    settings: Alerts, alerts: Sequence[Alert], job: Job, *, delivered: Collection[tuple[str, str]] = ()
+) -> list[Delivery]:
     """Send one message with all alerts to each receiver, in parallel; without an alert no message.
 
     Alerts that were `delivered` before (receiver and id) are not sent to that receiver again.
 
     A message may arrive twice, if its receiver accepted it too late or the reply was lost. The wait before the next
-    attempt doubles from `first_wait_s` up to 30 s.
+    attempt doubles from `FIRST_WAIT_S` up to 30 s.
     """
     due = []
     for number, to in enumerate(settings.to, start=1):
@@ -84,29 +83,27 @@ def deliver(
         new = {alert_id(job, each): each for each in alerts if (receiver, alert_id(job, each)) not in delivered}
         if new:
             targets = _sends(to, Message.about(job, [*new.values()]), settings.timeout_s)
-            due.append(partial(copy_context().run, _delivery, receiver, targets, settings, tuple(new), first_wait_s))
+            due.append(partial(copy_context().run, _delivery, receiver, targets, settings, tuple(new)))
     with ThreadPoolExecutor(len(settings.to) or None) as pool:
         return list(pool.map(lambda send: send(), due))
 
 
-def ping(settings: Alerts, *, first_wait_s: float = FIRST_WAIT_S) -> Delivery | None:
+def ping(settings: Alerts) -> Delivery | None:
     """Call the dead-man's switch; None if none is configured."""
     if settings.ping is None:
         return None
-    return _delivery(PING, [partial(_call, settings.ping, settings.timeout_s)], settings, (), first_wait_s)
+    return _delivery(PING, [partial(_call, settings.ping, settings.timeout_s)], settings, ())
 
 
-def _delivery(
-    receiver: str, targets: list[Send], settings: Alerts, alert_ids: tuple[str, ...], first_wait_s: float
-) -> Delivery:
-    counts, errors_of_targets = zip(*(_attempts(target, settings, first_wait_s) for target in targets), strict=True)
+def _delivery(receiver: str, targets: list[Send], settings: Alerts, alert_ids: tuple[str, ...]) -> Delivery:
+    counts, errors_of_targets = zip(*(_attempts(target, settings) for target in targets), strict=True)
     errors = [error for error in errors_of_targets if error is not None]
     some = f"{len(errors)} of {len(targets)} addresses: " if len(targets) > 1 else ""
     error = safe(some + errors[0]) if errors else None
     return Delivery(receiver, "failed" if errors else "sent", max(counts), error, len(alert_ids), alert_ids)
 
 
-def _attempts(send: Send, settings: Alerts, first_wait_s: float) -> tuple[int, str | None]:
+def _attempts(send: Send, settings: Alerts) -> tuple[int, str | None]:
     """Send until success, a permanent error, or the last attempt; return the number of attempts and the last error."""
     for attempt in range(1, settings.attempts + 1):
         outcome: list[Exception | None] = []
@@ -121,7 +118,7 @@ def _attempts(send: Send, settings: Alerts, first_wait_s: float) -> tuple[int, s
             return 0, str(error)
         if not isinstance(error, NotDelivered) or not error.may_pass or attempt == settings.attempts:
             break
-        time.sleep(min(_LONGEST_WAIT_S, first_wait_s * 2 ** (attempt - 1)))
+        time.sleep(min(_LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (attempt - 1)))
     return attempt, None if error is None else str(error)
 
 

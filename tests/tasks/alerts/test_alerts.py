@@ -29,10 +29,6 @@ FELL: dict[str, Any] = {
 }  # fmt: skip
 
 
-def comparison(**changes: Any) -> dict[str, Any]:
-    return {**FELL, **changes}
-
-
 def stepped_down(p_values: list[float | None], alpha: float) -> set[int]:
     """Holm's procedure as he wrote it: from the smallest p-value on, until one is above its share of alpha."""
     left = sorted((value, index) for index, value in enumerate(p_values) if value is not None)
@@ -57,7 +53,7 @@ _FALLS = st.lists(st.tuples(parts(-40, 40), st.none() | parts(0, 1024)), max_siz
 def test_alerts_are_large_falls_that_step_down_rejects(
     falls: list[tuple[float, float | None]], least_drop: float, alpha: float
 ) -> None:
-    comparisons = [comparison(model=str(i), difference=of, p_value=p) for i, (of, p) in enumerate(falls)]
+    comparisons = [FELL | {"model": str(i), "difference": of, "p_value": p} for i, (of, p) in enumerate(falls)]
     rejected = stepped_down([p_value for _, p_value in falls], alpha)
     expected = [str(i) for i, (of, _) in enumerate(falls) if i in rejected and of < 0 and -of >= least_drop]
 
@@ -65,7 +61,7 @@ def test_alerts_are_large_falls_that_step_down_rejects(
 
 
 def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures() -> None:
-    falls = [comparison(), comparison(judge="another-judge", n_tasks=280, p_value=0.00001)]
+    falls = [FELL, FELL | {"judge": "another-judge", "n_tasks": 280, "p_value": 0.00001}]
     alert, other = drops(falls, least_drop=0.01, alpha=0.05, drifted_judges={"another-judge"})
 
     assert (
