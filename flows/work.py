@@ -46,13 +46,10 @@ class Look(NamedTuple):
         """The tasks that the job is about."""
         return wanted_tasks(self.job, self.reader)
 
-    def lacks(self, analysis: Analysis) -> bool:
-        """Return whether analysts have missing items."""
-        return analysis.lacks_items(self.job, self.reader, retry_failed=self.again)
-
     def asks(self, analysis: Analysis) -> bool:
-        """Return whether they have, or analysts are configured in another way than at their last call."""
-        return self.lacks(analysis) or bool(analysis.changed_analysts(self.job, self.reader))
+        """Return whether analysts have missing items, or are configured in another way than at their last call."""
+        is_missing = analysis.lacks_items(self.job, self.reader, retry_failed=self.again)
+        return is_missing or bool(analysis.changed_analysts(self.job, self.reader))
 
 
 def _is_new_night(at: Look) -> bool:
@@ -78,7 +75,7 @@ def _has_capabilities(at: Look) -> bool:
     """
     refuse_unready(at.job)
     return (
-        any(map(at.lacks, (PHRASES, EMBEDDINGS, NAMES)))
+        any(map(at.asks, (PHRASES, EMBEDDINGS, NAMES)))
         or any(trees_to_grow(at.job, at.reader))
         or bool(nodes_to_name(at.job, at.reader))
         or any(stale_analyses(at.reader, at.wanted.key))
