@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Mapping, Sequence
+from itertools import count
 from typing import TypeVar
 
 from prefect import flow, task
@@ -165,15 +166,15 @@ async def derive_flow(job: Job, retry_failed: bool = False) -> StageReport:
 async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Judge the criteria without a verdict, in batches of whole responses."""
     missing = await asyncio.to_thread(plan_verdicts, job, retry_failed=retry_failed)
-    all_batches = [
-        (judge_config, some, f"judge {_models(some)} by {judge_config.judge.label} {number}")
-        for judge_config, responses in missing
-        for number, some in enumerate(in_response_batches(responses), start=1)
-    ]
+    index = count()
     batches = [
-        batch(judge_batch, name, job, judge_config, _ids(some), retry_failed=retry_failed, batch_index=batch_index)
-        for batch_index, (judge_config, some, name) in enumerate(all_batches)
-    ]
+        batch(
+            judge_batch, f"judge {_models(some)} by {config.judge.label} {number}", job, config, _ids(some),
+            retry_failed=retry_failed, batch_index=next(index),
+        )
+        for config, responses in missing
+        for number, some in enumerate(in_response_batches(responses), start=1)
+    ]  # fmt: skip
     first = [
         batch(
             provider_batches, f"batches of {config.judge.label}", job, config, _ids(responses),

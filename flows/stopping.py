@@ -45,8 +45,6 @@ async def evaluate_in_blocks(job: Job, evaluate: Evaluate, *, retry_failed: bool
 
 def has_open_block(job: Job) -> bool:
     """Return whether a comparison of a job with `stopping` is open, or its scores are not stored yet."""
-    if job.settings.stopping is None:
-        return False
     _, plan, progress = _plan(job)
     if _next(job, {}) is not None:
         return True
