@@ -23,9 +23,8 @@ from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.context import FlowRunContext
 from prefect.exceptions import Abort, Pause
 from prefect.runtime import flow_run
-from prefect.states import Crashed
 
-from flows.run.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, KILLED, RUNNING, outcome_of
+from flows.run.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, RUNNING, outcome_of
 from tasks.config.job import Job
 from tasks.console import Tally, notice
 from tasks.figures.leaderboard import LeaderboardOptions, leaderboard
@@ -136,8 +135,6 @@ def reported(work: Work[Arguments, Result]) -> Work[Arguments, Result]:
 
 def state_of(outcome: str, message: str, data: Any = None) -> State[Any]:
     """Return the final state in Prefect of a run with an outcome."""
-    if outcome == KILLED:
-        return Crashed(message=message)
     ending = ENDINGS[outcome]
     return State(type=StateType(ending.state_type), name=ending.state_name, message=message, data=data)
 
@@ -267,10 +264,7 @@ async def show_link(job: Job, link: str) -> None:
     await _show(job, "report-link", artifacts.LinkArtifact, f"Run {job.run_id}", link=link, link_text="The report")
 
 
-_BOARD = (
-    "split", "rank", "model", "judge", "grading", "vintage", "mean_score", "ci_low", "ci_high", "n_tasks",
-    "n_tasks_wanted", "coverage", "cost_usd",
-)  # fmt: skip
+_BOARD = ("split", "rank", "model", "judge", "vintage", "mean_score", "ci_low", "ci_high", "coverage", "cost_usd")
 _MOST_ROWS = 200
 
 

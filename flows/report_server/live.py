@@ -234,7 +234,7 @@ def _ended(run: RunState, now: datetime, index: Path, benchmark: Benchmark) -> d
     ended_at = run.row["ended_at"]
     end = "" if ended_at is None else f" ({_span(now - ended_at)} ago)"
     return _run(run, ended_at, benchmark) | {
-        "outcome": (ENDINGS[run.outcome].state_name if run.outcome in ENDINGS else run.outcome.capitalize()) + end,
+        "outcome": ENDINGS[run.outcome].state_name + end,
         "level": _LEVELS.get(run.outcome, "warn"),
         "report": None if written is None else f"{written:%Y-%m-%d %H:%M} UTC",
     }

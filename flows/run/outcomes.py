@@ -38,6 +38,7 @@ ENDINGS = {
     MISSED: Ending(0, "COMPLETED", "Missed"),
     INTERRUPTED: Ending(130, "CANCELLED", "Cancelled"),
     FAILED: Ending(1, "FAILED", "Failed"),
+    KILLED: Ending(1, "CRASHED", "Crashed"),
 }
 """Outcome -> ending. A night is skipped if another one is in progress, and missed if the next one has begun."""
 
