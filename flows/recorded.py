@@ -270,10 +270,9 @@ _MOST_ROWS = 200
 
 async def show_results(job: Job) -> None:
     """Show a table with the leaderboard, if it has rows."""
-    rows = [{name: row[name] for name in _BOARD} for row in leaderboard(job, LeaderboardOptions()).records[:_MOST_ROWS]]
     table = [
-        {name: round(v, 4) if isinstance(v, float) else "" if v is None else v for name, v in row.items()}
-        for row in rows
+        {name: round(v, 4) if isinstance(v, float) else "" if v is None else v for name in _BOARD for v in [row[name]]}
+        for row in leaderboard(job, LeaderboardOptions()).records[:_MOST_ROWS]
     ]
     if table:
         await _show(job, "leaderboard", artifacts.TableArtifact, f"Leaderboard after run {job.run_id}", table=table)
