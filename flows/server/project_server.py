@@ -61,7 +61,6 @@ class PrefectServer:
     def use(self) -> None:
         """Make Prefect use this server, here and in processes started from now on."""
         if self.secret:
-            _own_urls.add(self.url)
             os.environ |= {"PREFECT_API_URL": self.url, "PREFECT_API_AUTH_STRING": self.secret}
             if "prefect.context" in sys.modules:
                 sys.modules["prefect.context"].refresh_global_settings_context()
@@ -156,6 +155,7 @@ def _running(folder: Path) -> PrefectServer | None:
         url, secret = address["url"], os.pread(file.fileno(), 1024, 0).decode()
     if not secret:
         raise NoServerError(f"{secret_path(folder)} is gone; it is created again two minutes after the last run")
+    _own_urls.add(url)
     return PrefectServer(url, secret)
 
 
@@ -209,6 +209,7 @@ def _started(job: Job, folder: Path, running: BinaryIO, port: int) -> PrefectSer
             # A session of its own, so that Ctrl-C in a terminal does not end it before its users.
             start_new_session=True,
         )  # fmt: skip
+    _own_urls.add(url)
     return PrefectServer(url, secret)
 
 
