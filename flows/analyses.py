@@ -1,15 +1,13 @@
 """The analyses that have commands of their own: labels of tasks, reviews of criteria, and capabilities."""
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Callable
 
-from prefect import flow, task
-from prefect.cache_policies import NO_CACHE
+from prefect import flow
 
-from flows.recorded import batch, call, may_pass, reported, run_name
-from flows.stages import ITEMS_A_BATCH, aggregate_flow, in_batches, log_stage, run_batches
+from flows.recorded import batch, call, reported, run_name
+from flows.stages import ITEMS_A_BATCH, aggregate_flow, as_batch, in_batches, log_stage, run_batches
 from tasks.analyses.annotate import ANNOTATION
 from tasks.analyses.node_scores import measure
 from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES, ROUNDS, refuse_unready
@@ -18,25 +16,24 @@ from tasks.analyses.trees import grow, write_names
 from tasks.config.job import Job
 from tasks.judge.neighbours import STAGE, Arranged, judge_arrangement, missing
 from tasks.run.calls import Analysis, Item, analyse_items
-from tasks.run.run_context import RunContext
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
+
+ask_batch, neighbours_batch = as_batch(analyse_items), as_batch(judge_arrangement)
 
 
 @flow(name="review", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def review_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Have reviewers check the criteria without a review, then update the measures."""
-    report = await _ask_in_batches(job, REVIEW, "reviews", retry_failed=retry_failed)
-    return [report, *([await call(aggregate_flow, job)] if report.rows else [])]
+    return await _measured(job, await _ask(job, REVIEW, "reviews", retry_failed))
 
 
 @flow(name="annotate", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def annotate_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Label the tasks without labels, then measure the agreement of annotators and the leaderboards by label."""
-    report = await _ask_in_batches(job, ANNOTATION, "annotations", retry_failed=retry_failed)
-    return [report, *([await call(aggregate_flow, job)] if report.rows else [])]
+    return await _measured(job, await _ask(job, ANNOTATION, "annotations", retry_failed))
 
 
 @flow(name="capabilities", flow_run_name=run_name, validate_parameters=False)
@@ -46,12 +43,12 @@ async def capabilities_flow(job: Job, retry_failed: bool = False) -> list[StageR
     refuse_unready(job)
     reports: list[StageReport] = []
     for analysis, what in ((PHRASES, "phrases"), (EMBEDDINGS, "vectors")):
-        reports += await _ask_if_missing(job, analysis, what, retry_failed)
+        reports += await _ask(job, analysis, what, retry_failed)
         if any(report.skipped for report in reports):
             return reports  # names for a tree of incomplete data would be wasted calls
     reports += await _run_local(job, grow)
     for _ in range(ROUNDS):
-        named = await _ask_if_missing(job, NAMES, "names", retry_failed)
+        named = await _ask(job, NAMES, "names", retry_failed)
         reports += named
         if not named:
             break
@@ -77,17 +74,19 @@ async def neighbours_flow(job: Job, retry_failed: bool = False) -> list[StageRep
     for each in arranged:
         totals.update(row.model for row in each.criteria if row.is_missing)
     report = await run_batches(job, STAGE, "verdicts", batches, totals, retry_failed=retry_failed)
-    return [report, *([await call(aggregate_flow, job)] if report.rows else [])]
+    return await _measured(job, [report])
 
 
-@task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
-async def neighbours_batch(job: Job, context: RunContext, arranged: Arranged) -> StageReport:
-    """Judge the sample in one arrangement."""
-    return await judge_arrangement(job, context, arranged)
+async def _measured(job: Job, reports: list[StageReport]) -> list[StageReport]:
+    """Return the reports with that of an update of the measures, if there are new rows."""
+    return [*reports, await call(aggregate_flow, job)] if any(report.rows for report in reports) else reports
 
 
-async def _ask_in_batches(job: Job, analysis: Analysis, what: str, *, retry_failed: bool) -> StageReport:
-    """Call the analysts for all missing items, in batches; messages call the rows `what`, a plural."""
+async def _ask(job: Job, analysis: Analysis, what: str, retry_failed: bool) -> list[StageReport]:
+    """Call the analysts for all missing items, in batches, and return the report; no report if nothing is missing.
+
+    Messages call the rows `what`, a plural.
+    """
     warehouse = Warehouse(job.warehouse)
 
     def to_call_for() -> dict[str, list[Item]]:
@@ -100,43 +99,19 @@ async def _ask_in_batches(job: Job, analysis: Analysis, what: str, *, retry_fail
 
     items = await asyncio.to_thread(to_call_for)
     if not any(items.values()):
-        return await log_stage(job, StageReport(analysis.stage, notes=["nothing is missing, no model call made"]))
+        return []
     batches = [
-        batch(ask_batch, f"{analysis.stage} {label} {number}", job, analysis, label, some, retry_failed)
+        batch(ask_batch, f"{analysis.stage} {label} {number}", job, analysis, label, some, retry_failed=retry_failed)
         for label, of_analyst in items.items()
         for number, some in enumerate(in_batches([item.row_id for item in of_analyst], ITEMS_A_BATCH), start=1)
     ]
     totals = {label: len(of_analyst) for label, of_analyst in items.items()}
     report = await run_batches(job, analysis.stage, what, batches, totals, retry_failed=retry_failed)
     report.is_below_bar |= bool(report.failures)
-    return report
-
-
-@task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
-async def ask_batch(
-    job: Job, context: RunContext, analysis: Analysis, label: str, row_ids: list[str], retry_failed: bool
-) -> StageReport:
-    """Call an analyst for a batch of items."""
-    return await analyse_items(job, context, analysis, label, row_ids, retry_failed=retry_failed)
+    return [report]
 
 
 async def _run_local(job: Job, work: Callable[[Job], StageReport]) -> list[StageReport]:
     """Do work without calls and return its report; no report if there was nothing to do."""
-    started_s = time.monotonic()
     report = await asyncio.to_thread(work, job)
-    if not report.notes:
-        return []
-    report.seconds = time.monotonic() - started_s
-    return [await log_stage(job, report)]
-
-
-async def _ask_if_missing(job: Job, analysis: Analysis, what: str, retry_failed: bool) -> list[StageReport]:
-    """Call the analysts for all missing items and return the report; no report if nothing is missing."""
-
-    def is_missing() -> bool:
-        with Warehouse(job.warehouse).reader() as reader:
-            return analysis.lacks_items(job, reader, retry_failed=retry_failed)
-
-    if not await asyncio.to_thread(is_missing):
-        return []
-    return [await _ask_in_batches(job, analysis, what, retry_failed=retry_failed)]
+    return [await log_stage(job, report)] if report.notes else []

@@ -47,7 +47,7 @@ _LOOK_EVERY_S = 1.0
 # Prefect checks these before a run begins.
 NightText = Annotated[str, Field(pattern=NIGHT)]
 StopTime = Annotated[str, Field(pattern=STOP_TIME)]
-NotNegative = Annotated[float, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0)]
 Trial = Annotated[int, Field(ge=1)]
 
 
@@ -62,7 +62,7 @@ def _name() -> str:
 def run(
     config: str | None = None, warehouse: str | None = None, benchmark: str | None = None,
     models: list[str] | None = None, judges: list[str] | None = None, splits: list[str] | None = None,
-    limit: Trial | None = None, stop_at: StopTime | None = None, max_usd: NotNegative | None = None,
+    limit: Trial | None = None, stop_at: StopTime | None = None, max_usd: Positive | None = None,
     retry_failed: bool = False,
 ) -> State[Any]:  # fmt: skip
     """Run the full pipeline; only missing work is done.
@@ -80,16 +80,13 @@ def run(
         max_usd: Cap on the cost of the run in US dollars. Empty: the configured cap.
         retry_failed: Retry permanent failures too.
     """
-    return _done(
-        "evaluate", config, warehouse, retry_failed, benchmark=benchmark, models=tuple(models or ()),
-        judges=tuple(judges or ()), splits=tuple(splits or ()), limit=limit, stop_at=stop_at, max_usd=max_usd,
-    )  # fmt: skip
+    return _done("evaluate", **locals())
 
 
 @flow(name="prbench-nightly", flow_run_name=_name)
 def nightly(
     config: str | None = None, warehouse: str | None = None, benchmark: str | None = None,
-    night: NightText | None = None, stop_at: StopTime | None = None, max_usd: NotNegative | None = None,
+    night: NightText | None = None, stop_at: StopTime | None = None, max_usd: Positive | None = None,
     retry_failed: bool = False,
 ) -> State[Any]:  # fmt: skip
     """Run one night: resample nightly models, judge, compare with the last night, send alerts.
@@ -104,7 +101,7 @@ def nightly(
         max_usd: Cap on the cost of the run in US dollars. Empty: the configured cap.
         retry_failed: Retry permanent failures too.
     """
-    job = _job(config, warehouse, benchmark=benchmark, night=night, stop_at=stop_at, max_usd=max_usd)
+    job = _job(config=config, warehouse=warehouse, benchmark=benchmark, night=night, stop_at=stop_at, max_usd=max_usd)
     scheduled = flow_run.scheduled_start_time or datetime.now(UTC)
     if night is None:
         job = job.model_copy(update={"night": night_of(job.settings.nightly, scheduled)})
@@ -122,7 +119,7 @@ def backfill(
     config: str | None = None, warehouse: str | None = None, benchmark: str | None = None,
     models: list[str] | None = None, judges: list[str] | None = None, trials: list[Trial] | None = None,
     splits: list[str] | None = None, tasks: list[str] | None = None, night: NightText | None = None,
-    stop_at: StopTime | None = None, max_usd: NotNegative | None = None, retry_failed: bool = False,
+    stop_at: StopTime | None = None, max_usd: Positive | None = None, retry_failed: bool = False,
 ) -> State[Any]:  # fmt: skip
     """Fill in missing responses and verdicts of models, judges, trials or splits; nothing else changes.
 
@@ -141,11 +138,7 @@ def backfill(
         max_usd: Cap on the cost of the run in US dollars. Empty: the configured cap.
         retry_failed: Retry permanent failures too.
     """
-    return _done(
-        "backfill", config, warehouse, retry_failed, benchmark=benchmark, models=tuple(models or ()),
-        judges=tuple(judges or ()), splits=tuple(splits or ()), tasks=tuple(tasks or ()),
-        trial_numbers=tuple(trials or ()), night=night, stop_at=stop_at, max_usd=max_usd,
-    )  # fmt: skip
+    return _done("backfill", **locals())
 
 
 @flow(name="prbench-check", flow_run_name=_name)
@@ -158,7 +151,7 @@ def check(config: str | None = None, warehouse: str | None = None, benchmark: st
             beside the configuration file.
         benchmark: Name of the benchmark. Empty: the configured one.
     """
-    return _done("check", config, warehouse, benchmark=benchmark)
+    return _done("check", **locals())
 
 
 @flow(name="prbench-compact", flow_run_name=_name)
@@ -170,7 +163,7 @@ def compact(config: str | None = None, warehouse: str | None = None) -> State[An
         warehouse: Folder of the data. Empty: what the configuration says, else PRBENCH_WAREHOUSE, else warehouse/data
             beside the configuration file.
     """
-    return _done("compact", config, warehouse)
+    return _done("compact", **locals())
 
 
 def _end_with_runner() -> None:
@@ -195,17 +188,19 @@ def _end_with_runner() -> None:
     threading.Thread(target=watch, name="runner", daemon=True).start()
 
 
-def _job(config: str | None, warehouse: str | None, **given: Any) -> Job:
+def _job(**given: Any) -> Job:
+    """Return the job of a flow's parameters; empty ones are not given."""
     _end_with_runner()
-    given |= {name: Path(path) for name, path in (("config", config), ("warehouse", warehouse)) if path}
-    return load_job(Arguments(**given, is_quiet=not os.isatty(2)))
+    given["trial_numbers"] = given.pop("trials", None)
+    types: dict[str, Any] = {"config": Path, "warehouse": Path}
+    types |= dict.fromkeys(("models", "judges", "splits", "tasks", "trial_numbers"), tuple)
+    typed = {name: types[name](value) if name in types else value for name, value in given.items() if value}
+    return load_job(Arguments(**typed, is_quiet=not os.isatty(2)))
 
 
-def _done(
-    flow_name: str, config: str | None, warehouse: str | None, retry_failed: bool = False, **given: Any
-) -> State[Any]:
-    job = _job(config, warehouse, **given)
-    return _state(execute_flow(job, flow_name, is_verbose=False, retry_failed=retry_failed))
+def _done(flow_name: str, retry_failed: bool = False, **given: Any) -> State[Any]:
+    execution = execute_flow(_job(**given), flow_name, is_verbose=False, retry_failed=retry_failed)
+    return _state(execution)
 
 
 def _state(execution: Execution) -> State[Any]:
@@ -239,7 +234,7 @@ def serve(job: Job, arguments: Arguments, *, port: int, name: str | None = None,
         return 0
     server = PrefectServer(named) if named else own_server(job, port)
     server.use()
-    password = f", the password is in {server.secret_file}" if server.secret_file else ""
+    password = f", the password is in {secret_path(job.warehouse.resolve() / FOLDER)}" if server.secret else ""
     notice(f"Prefect: http://{server.host_and_port}{password}")
     if not server.is_ready():
         raise PipelineError(f"no Prefect server responds at {server.host_and_port}; run again")
@@ -319,13 +314,12 @@ async def _deployments(job: Job, arguments: Arguments, name: str | None, **optio
     candidates = [await _named(job, arguments, suffix, **options) for suffix in suffixes]
     owners = [await _owner(deployments) for deployments in candidates]
     ours = _served(candidates[0][0].parameters)
-    for wanted in (ours, None):
-        if wanted in owners:
-            index = owners.index(wanted)
-            if index > 0 and wanted is None:
-                notice(f"{_conflict(job, candidates[0], owners[0])}; these get the name {own}")
-            return candidates[index]
-    raise UsageError(f"{_conflict(job, candidates[-1], owners[-1])}; choose another --name")
+    index = next((owners.index(wanted) for wanted in (ours, None) if wanted in owners), None)
+    if index is None:
+        raise UsageError(f"{_conflict(job, candidates[-1], owners[-1])}; choose another --name")
+    if index > 0 and owners[index] is None:
+        notice(f"{_conflict(job, candidates[0], owners[0])}; these get the name {own}")
+    return candidates[index]
 
 
 def _conflict(job: Job, deployments: list[RunnerDeployment], owner: str | None) -> str:
@@ -343,12 +337,12 @@ async def _named(job: Job, arguments: Arguments, suffix: str, **options: Any) ->
     options["entrypoint_type"] = EntrypointType.MODULE_PATH
     schedule = Cron(job.settings.nightly.cron, timezone=job.settings.nightly.timezone)
     return [
-        await nightly.ato_deployment(f"nightly{suffix}", schedule=schedule, parameters=of_one, **options),
-        await run.ato_deployment(f"run{suffix}", parameters=of_one, **options),
-        await backfill.ato_deployment(f"backfill{suffix}", parameters=of_one, **options),
-        await check.ato_deployment(f"check{suffix}", parameters=of_one, **options),
-        await compact.ato_deployment(f"compact{suffix}", parameters=where, **options),
-    ]
+        await each.ato_deployment(
+            each.name.removeprefix("prbench-") + suffix, schedule=schedule if each is nightly else None,
+            parameters=where if each is compact else of_one, **options,
+        )
+        for each in (nightly, run, backfill, check, compact)
+    ]  # fmt: skip
 
 
 async def _owner(deployments: list[RunnerDeployment]) -> str | None:
@@ -376,9 +370,7 @@ def at_this_server(command: str, job: Job) -> str:
 
     Without an address, Prefect would start a server that requires no secret.
     """
-    api = get_current_settings().api
-    secret = api.auth_string.get_secret_value() if api.auth_string else None
     path = secret_path(job.warehouse.resolve() / FOLDER)
-    is_own = secret is not None and path.is_file() and path.read_text() == secret
+    is_own = path.is_file() and path.read_text() == os.environ.get("PREFECT_API_AUTH_STRING")
     given = f'PREFECT_API_AUTH_STRING="$(cat {shlex.quote(str(path))})" ' if is_own else ""
-    return f"PREFECT_API_URL={api.url} {given}prefect {command}"
+    return f"PREFECT_API_URL={get_current_settings().api.url} {given}prefect {command}"

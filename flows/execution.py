@@ -284,15 +284,13 @@ def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
     config.pop("alerts", None)  # addresses are not stored in full
     selection = config.pop("selection", {})
     narrowed = {name: value for name, value in selection.items() if name in SELECTION}
-    settings = Settings.model_validate(config)
+    settings, own = Settings.model_validate(config), job.settings
     of_run = Job(settings=settings, warehouse=job.warehouse, run_id=row["run_id"], night=row["night"], **narrowed)
     # A revision covers the whole data set, whichever splits are chosen; without a choice the splits are unknown.
-    splits, own = settings.dataset.splits, job.settings
+    splits = settings.dataset.splits
     of_splits = own.dataset.model_copy(update={"splits": splits})
-    if (own.benchmark, own.dataset) == (settings.benchmark, settings.dataset):
-        return of_run.looking_up(lambda: job.data)
-    if splits and (own.benchmark, of_splits) == (settings.benchmark, settings.dataset):
-        return of_run.looking_up(lambda: job.data.model_copy(update={"splits": splits}))
+    if (own.benchmark, of_splits) == (settings.benchmark, settings.dataset) and (splits or not own.dataset.splits):
+        return of_run.looking_up(lambda: job.data.model_copy(update={"splits": splits or job.data.splits}))
     return with_revision(of_run)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -12,17 +11,7 @@ from flows.execution import Execution, execute_flow, is_in_progress, mark_killed
 from flows.run.config import begin_of, night_of, stop_time
 from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME, any_failed, explained
 from flows.stopping import last_looks
-from tasks.alerts.findings import (
-    Alert,
-    NightComparison,
-    NightRun,
-    alerts_of_reports,
-    drifts,
-    drops,
-    failure,
-    skipped,
-    stopping_drops,
-)
+from tasks.alerts.findings import COMPARED, Alert, alerts_of_reports, drifts, drops, failure, skipped, stopping_drops
 from tasks.alerts.sending import Delivery, deliver, delivered, ping, store
 from tasks.compare.differences import compare
 from tasks.compare.pairs import comparison_of
@@ -81,11 +70,9 @@ def run_night(
                 job, "night", is_verbose=is_verbose, replace_lost=replace_lost, retry_failed=retry_failed
             )
             alerts += _alerts_of(execution)
-    except Exception as error:
-        _send(job, [*alerts, failure(f"the night of {job.night} failed: {explained(error)[1]}")])
-        raise
-    except BaseException:
-        _send(job, [*alerts, failure(f"the night of {job.night} was stopped")])
+    except BaseException as error:
+        why = f"failed: {explained(error)[1]}" if isinstance(error, Exception) else "was stopped"
+        _send(job, [*alerts, failure(f"the night of {job.night} {why}")])
         raise
     execution.alerts = [alert.as_json for alert in alerts]
     _send(job, alerts)
@@ -99,7 +86,6 @@ def run_night(
 
 def skip_night(job: Job, why: str) -> Execution:
     """Send an alert that a night does not take place."""
-    notice(f"skipped: {why}")
     alert = skipped(f"the night of {job.night} did not take place: {why}")
     _send(job, [alert])
     return Execution(job, SKIPPED, alerts=[alert.as_json])
@@ -126,7 +112,7 @@ def _alerts_of(execution: Execution) -> list[Alert]:
     job, alerts = execution.job, execution.job.settings.alerts
     judges, looks = drifted(job), last_looks(job)
     drifting, looked_at = {judge.judge for judge in judges}, {look["model"] for look in looks}
-    compared = [each for each in comparisons(job) if each.model not in looked_at]
+    compared = [each for each in comparisons(job) if each["model"] not in looked_at]
     fallen = [
         *stopping_drops(looks, drifted_judges=drifting),
         *drops(compared, least_drop=alerts.least_drop, alpha=alerts.alpha, drifted_judges=drifting),
@@ -150,7 +136,7 @@ def _send(job: Job, alerts: Sequence[Alert]) -> None:
 
 
 def _deliver(job: Job, alerts: Sequence[Alert]) -> list[Delivery]:
-    deliveries = deliver(job.settings.alerts, alerts, NightRun.of(job), delivered=delivered(job))
+    deliveries = deliver(job.settings.alerts, alerts, job, delivered=delivered(job))
     for each in deliveries:
         if each.status == "failed":
             notice(f"could not send an alert to {each.receiver}: {each.error}")
@@ -172,20 +158,20 @@ _JUDGE_COLUMNS = ("model", "model_config_hash", "judge", "judge_config_hash", "t
 """Columns that are equal on both sides of a comparison."""
 
 
-def comparisons(job: Job) -> list[NightComparison]:
+_NAMED_OTHERWISE = {
+    "model": "second_model", "judge": "second_judge", "judge_trial": "second_judge_trial", "n_wanted": "n_tasks_wanted",
+}  # fmt: skip
+"""Figure of an alert -> its name in a comparison."""
+
+
+def comparisons(job: Job) -> list[dict[str, Any]]:
     """Return a comparison of the night with the last one for each model, split and configured judge."""
     models = {model.label for model in job.settings.models if model.resample == "nightly"}
     judges = {judge.label for judge in job.settings.judges}
-    compared: list[NightComparison] = []
     with Warehouse(job.warehouse).reader() as reader:
-        for row in _pairs(job, reader, job.night):
-            if row["model"] not in models or row["judge"] not in judges:
-                continue
-            if row["last_vintage"] is None:
-                notice(f"{row['model']}, judged by {row['judge']}: no earlier night to compare with")
-            else:
-                compared += map(_comparison, _differences(job, reader, row))
-    return compared
+        pairs = [row for row in _pairs(job, reader, job.night) if row["model"] in models and row["judge"] in judges]
+        compared = [each for row in pairs for each in _differences(job, reader, row)]
+    return [{name: each[_NAMED_OTHERWISE.get(name, name)] for name in COMPARED} for each in compared]
 
 
 def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
@@ -202,7 +188,7 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
         columns = f"distinct {', '.join(_JUDGE_COLUMNS)}, vintage, {is_judge}"
         for latest in (row for row in reader.select("leaderboard", columns, **chosen) if row["is_judge"]):
             for row in _pairs(job, reader, latest["vintage"]):
-                if row["last_vintage"] is not None and all(row[name] == latest[name] for name in _JUDGE_COLUMNS):
+                if all(row[name] == latest[name] for name in _JUDGE_COLUMNS):
                     changed += _differences(job, reader, row)
     adjusted = holm([each["p_value"] for each in changed])
     return [
@@ -213,14 +199,10 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
     ]
 
 
-def _key(job: Job) -> dict[str, Any]:
-    return {"benchmark": job.settings.benchmark, "revision": job.data.revision}
-
-
 def _pairs(job: Job, reader: Reader, night: str | None) -> list[dict[str, Any]]:
-    """Return the model runs of a vintage (`night`), each with the earlier vintage that it is compared with."""
-    given = _key(job) | {"night": night}
-    return [given | row for row in reader.rows(sql.read("queries/nightly/pairs"), given)]
+    """Return the model runs of a vintage (`night`) that have an earlier vintage to be compared with."""
+    given = {"benchmark": job.settings.benchmark, "revision": job.data.revision, "night": night}
+    return [given | row for row in reader.rows(sql.read("queries/nightly/pairs"), given) if row["last_vintage"]]
 
 
 def _differences(job: Job, reader: Reader, row: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -234,11 +216,3 @@ def _differences(job: Job, reader: Reader, row: Mapping[str, Any]) -> list[dict[
         notice(f"{row['model']} is not compared with {row['last_vintage']}: {error}")
         return []
     return [each for each in rows if all(each[f"second_{name}"] == row[name] for name in _JUDGE_COLUMNS)]
-
-
-def _comparison(row: Mapping[str, Any]) -> NightComparison:
-    """Return a difference as alerts need it."""
-    renamed = {name: row[f"second_{name}"] for name in ("model", "judge", "judge_trial")}
-    renamed["n_wanted"] = row["n_tasks_wanted"]
-    same = {each.name: row[each.name] for each in fields(NightComparison) if each.name not in renamed}
-    return NightComparison(**renamed, **same)

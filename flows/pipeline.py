@@ -8,7 +8,7 @@ from flows import stages
 from flows.recorded import call, is_recorded, reported, run_name, show_results
 from flows.run.outcomes import explained
 from flows.stages import log_stage
-from flows.stopping import evaluate_in_blocks
+from flows.stopping import evaluate_in_blocks, was_cut_short
 from flows.work import coverage_report
 from tasks.config.job import Job
 from tasks.run.missing_work import imported_models, wanted_rubrics, wanted_tasks
@@ -63,9 +63,8 @@ async def backfill(job: Job, retry_failed: bool = False) -> list[StageReport]:
     labels = dict.fromkeys([*(model.label for model in job.settings.models), *imported])
     async with open_run_context(job, retry_failed=retry_failed):
         reports += await _derive(job, retry_failed)
-        blocks, is_complete = await _in_blocks(job, retry_failed)
-        reports += blocks
-        if is_complete:
+        reports += (blocks := await _in_blocks(job, retry_failed))
+        if not was_cut_short(blocks):
             filled = await asyncio.gather(*(_fill_model(job, label, retry_failed) for label in labels))
             reports += [report for of_model in filled for report in of_model]
         return [*reports, *await _finish(job, reports)]
@@ -94,8 +93,8 @@ async def _fill_model(job: Job, label: str, retry_failed: bool) -> list[StageRep
 async def _run_to_verdicts(job: Job, retry_failed: bool) -> list[StageReport]:
     """Run all stages up to the verdicts, and return their reports."""
     reports = [await call(stages.ingest_flow, job), await call(stages.assemble_flow, job)]
-    blocks, is_complete = await _in_blocks(job, retry_failed)
-    return [*reports, *blocks, *(await _run_calls(job, retry_failed) if is_complete else [])]
+    blocks = await _in_blocks(job, retry_failed)
+    return [*reports, *blocks, *([] if was_cut_short(blocks) else await _run_calls(job, retry_failed))]
 
 
 async def _run_calls(job: Job, retry_failed: bool) -> list[StageReport]:
@@ -107,15 +106,15 @@ async def _run_calls(job: Job, retry_failed: bool) -> list[StageReport]:
     ]
 
 
-async def _in_blocks(job: Job, retry_failed: bool) -> tuple[list[StageReport], bool]:
-    """Evaluate a job with `stopping` in blocks; return the reports, and whether no limit or outage ended it.
+async def _in_blocks(job: Job, retry_failed: bool) -> list[StageReport]:
+    """Evaluate a job with `stopping` in blocks, and return the reports.
 
     Failed work of earlier runs and models that are not compared is done as in any run.
     """
     if job.settings.stopping is None:
-        return [], True
+        return []
     done = await evaluate_in_blocks(job, lambda narrowed: _run_calls(narrowed, retry_failed), retry_failed=retry_failed)
-    await log_stage(job, done[0][-1])
+    await log_stage(job, done[-1])
     return done
 
 

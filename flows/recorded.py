@@ -9,32 +9,25 @@ import logging
 import re
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
-from uuid import UUID
 
 import httpx
-from prefect import Flow, State, Task, get_client, get_run_logger, tags
-from prefect.artifacts import Artifact, LinkArtifact, MarkdownArtifact, ProgressArtifact, TableArtifact
+from prefect import Flow, State, Task, artifacts, get_client, get_run_logger, tags
 from prefect.client.orchestration import PrefectClient
-from prefect.client.schemas.actions import ArtifactUpdate
 from prefect.client.schemas.filters import FlowRunFilter
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.context import FlowRunContext
-from prefect.exceptions import Abort, ParameterTypeError, Pause, SignatureMismatchError
+from prefect.exceptions import Abort, Pause
 from prefect.runtime import flow_run
-from prefect.states import Crashed
 
-import sql
-from flows.run.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, KILLED, RUNNING, outcome_of
+from flows.run.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, RUNNING, outcome_of
 from tasks.config.job import Job
 from tasks.console import Tally, notice
 from tasks.figures.leaderboard import LeaderboardOptions, leaderboard
-from tasks.llm.senders.pool import SenderPool
-from tasks.maintain.upkeep import run_cost
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.run.run_context import RunContext
@@ -51,9 +44,8 @@ Batch = Callable[[RunContext], Awaitable[StageReport]]
 UNRECORDED = threading.Event()
 """Set if nothing is recorded: because the user switched it off, or the server was lost."""
 STOPPED = "Stopped; finished work is kept, and the same run continues from here."
-_KILLED = "The process was killed; the next run does the missing work."
 _LOOK_EVERY_S, _RENEW_EVERY_S = 3.0, 5.0
-_MOST_LINES, _MOST_TAGS, _NAMED = 3, 12, 3
+_MOST_LINES, _NAMED = 3, 3
 _IN_PROGRESS = {"type": {"any_": ["PENDING", "RUNNING", "CANCELLING"]}}
 _CANCELLED = {"type": {"any_": ["CANCELLING", "CANCELLED"]}}
 _results: ContextVar[list[Any] | None] = ContextVar("results", default=None)
@@ -110,11 +102,8 @@ def batch(
 def _give_up(error: BaseException) -> None:
     if not UNRECORDED.is_set():
         UNRECORDED.set()
-        why = type(error).__name__
-        if isinstance(error, httpx.HTTPStatusError):
-            why = f"status {error.response.status_code}"
         notice(
-            f"Prefect's server does not record this run any more ({why}) and may keep showing it as "
+            f"Prefect's server does not record this run any more ({type(error).__name__}) and may keep showing it as "
             "running; the run continues, and `prbench status --runs` shows how it ends"
         )
 
@@ -146,8 +135,6 @@ def reported(work: Work[Arguments, Result]) -> Work[Arguments, Result]:
 
 def state_of(outcome: str, message: str, data: Any = None) -> State[Any]:
     """Return the final state in Prefect of a run with an outcome."""
-    if outcome == KILLED:
-        return Crashed(message=message)
     ending = ENDINGS[outcome]
     return State(type=StateType(ending.state_type), name=ending.state_name, message=message, data=data)
 
@@ -177,10 +164,7 @@ async def run_recorded(flow: Recordable[..., Result], job: Job, **options: Any) 
     here = asyncio.current_task()
     assert here is not None
     logging.raiseExceptions = False  # Prefect would print every log line that it cannot send
-    labels = (model.label for model in job.settings.models)
-    where, when = warehouse_name(job.warehouse), job.night or job.vintage
-    labels_and_dates = dict.fromkeys([where, job.settings.benchmark, when, *job.settings.dataset.splits, *labels])
-    with tags(*list(labels_and_dates)[:_MOST_TAGS], job.run_id):
+    with tags(warehouse_name(job.warehouse), job.settings.benchmark, job.night or job.vintage, job.run_id):
         watching = asyncio.create_task(_watch(job, here))
         try:
             return await recorded(flow, job, **options)
@@ -206,8 +190,8 @@ async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
                 ended = {row["run_id"]: row["outcome"] for row in rows if row["outcome"] != RUNNING}
             for run in shown:  # runs shown as running that have ended: killed, or Prefect's server was lost
                 for outcome in [ended[tag] for tag in run.tags if tag in ended]:
-                    why = _KILLED if outcome == KILLED else f"Ended unrecorded: {outcome}."
-                    await client.set_flow_run_state(run.id, state_of(outcome, why), force=True)
+                    state = state_of(outcome, f"Ended unrecorded: {outcome}. The next run does the missing work.")
+                    await client.set_flow_run_state(run.id, state, force=True)
             while not UNRECORDED.is_set():
                 await asyncio.sleep(_LOOK_EVERY_S)
                 if await _runs(client, {"all_": [job.run_id]}, _CANCELLED):
@@ -252,26 +236,17 @@ def _miss(error: Exception) -> None:
         notice(f"Prefect's UI does not show a part of this run ({type(error).__name__})")
 
 
-async def _show(
-    job: Job, what: str, kind: type[Artifact], description: str, known: UUID | None = None, **content: Any
-) -> UUID | None:
-    """Show an artifact, instead of one with the id `known`, and return its id.
+async def _show(job: Job, what: str, kind: type[artifacts.Artifact], description: str, **content: Any) -> None:
+    """Show an artifact; a failure changes nothing about the run.
 
-    Prefect keeps the history of artifacts with the same key, which names the warehouse and `what`. Without `what` the
-    artifact has no key, and only the page of its run shows it. A failure changes nothing about the run.
+    Prefect keeps the history of artifacts with the same key, which names the warehouse and `what`.
     """
+    name, path_hash = warehouse_name(job.warehouse), hashlib.sha256(str(job.warehouse).encode()).hexdigest()[:6]
+    readable = re.sub(r"[^a-z0-9]+", "-", f"{name}-{job.settings.benchmark}-{what}".lower()).strip("-")
     try:
-        name, path_hash = warehouse_name(job.warehouse), hashlib.sha256(str(job.warehouse).encode()).hexdigest()[:6]
-        readable = re.sub(r"[^a-z0-9]+", "-", f"{name}-{job.settings.benchmark}-{what}".lower()).strip("-")
-        artifact = kind(key=f"{readable}-{path_hash}" if what else None, description=description, **content)
-        if known is None:
-            return (await artifact.acreate()).id
-        async with get_client() as client:
-            update = ArtifactUpdate(data=await artifact.aformat(), description=description)
-            await client.update_artifact(known, update)
+        await kind(key=f"{readable}-{path_hash}", description=description, **content).acreate()
     except Exception as error:  # noqa: BLE001 - the UI is not the work
         _miss(error)
-    return known
 
 
 async def show_stage(job: Job, report: StageReport, line: str) -> None:
@@ -281,93 +256,63 @@ async def show_stage(job: Job, report: StageReport, line: str) -> None:
     for warning in report.warnings:
         log.warning(warning)
     text = "\n".join([line, *(f"- {warning}" for warning in report.warnings)])
-    await _show(job, report.stage, MarkdownArtifact, f"{report.stage}, run {job.run_id}", markdown=text)
+    await _show(job, report.stage, artifacts.MarkdownArtifact, f"{report.stage}, run {job.run_id}", markdown=text)
 
 
 async def show_link(job: Job, link: str) -> None:
     """Link to the report of a run."""
-    await _show(job, "report-link", LinkArtifact, f"Run {job.run_id}", link=link, link_text="The report")
+    await _show(job, "report-link", artifacts.LinkArtifact, f"Run {job.run_id}", link=link, link_text="The report")
 
 
-_BOARD = (
-    "split", "rank", "model", "judge", "grading", "vintage", "mean_score", "ci_low", "ci_high", "n_tasks",
-    "n_tasks_wanted", "coverage", "cost_usd",
-)  # fmt: skip
+_BOARD = ("split", "rank", "model", "judge", "vintage", "mean_score", "ci_low", "ci_high", "coverage", "cost_usd")
 _MOST_ROWS = 200
 
 
 async def show_results(job: Job) -> None:
-    """Show tables with the leaderboard, the last checks and the cost of this run's calls, if they have rows."""
-    with Warehouse(job.warehouse).reader() as reader:
-        parameters = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
-        quality = reader.rows(sql.read("queries/check/last_checks"), parameters)
-    board = [
-        {name: row[name] for name in _BOARD} for row in leaderboard(job, LeaderboardOptions()).records[:_MOST_ROWS]
+    """Show a table with the leaderboard, if it has rows."""
+    table = [
+        {name: round(v, 4) if isinstance(v, float) else "" if v is None else v for name in _BOARD for v in [row[name]]}
+        for row in leaderboard(job, LeaderboardOptions()).records[:_MOST_ROWS]
     ]
-    cost = await asyncio.to_thread(run_cost, job, job.run_id)
-    for what, description, rows in (
-        ("leaderboard", f"Leaderboard after run {job.run_id}", board),
-        ("quality", f"Data quality as of run {job.run_id}", quality),
-        ("cost", f"Cost of the calls of run {job.run_id} cost", cost),
-    ):
-        if rows:
-            table = [
-                {name: round(v, 4) if isinstance(v, float) else "" if v is None else v for name, v in row.items()}
-                for row in rows
-            ]
-            await _show(job, what, TableArtifact, description, table=table)
+    if table:
+        await _show(job, "leaderboard", artifacts.TableArtifact, f"Leaderboard after run {job.run_id}", table=table)
 
 
 @asynccontextmanager
-async def progress_shown(
-    job: Job, stage: str, tallies: Sequence[Tally], senders: SenderPool | None
-) -> AsyncIterator[None]:
-    """Show the progress of a stage that makes calls, and the state of its senders, while the block runs."""
+async def progress_shown(stage: str, tallies: Sequence[Tally]) -> AsyncIterator[None]:
+    """Show the progress of a stage that makes calls while the block runs."""
     if not is_recorded() or not any(tally.total for tally in tallies):
         yield
         return
-    bar = table = None
-
-    async def renew() -> None:
-        nonlocal bar, table
-        done, failed, total = (sum(getattr(each, name) for each in tallies) for name in ("done", "failed", "total"))
-        text = f"{stage}: {done} of {total}" + (f", {failed} failed" if failed else "")
-        bar = await _show(job, "", ProgressArtifact, text, bar, progress=100.0 * done / total)
-        states = senders.states if senders else ()
-        if rows := [vars(each) | {"calls_per_s": round(each.calls_per_s, 1)} for each in states]:
-            text = f"Senders of run {job.run_id}"
-            table = await _show(job, "senders", TableArtifact, text, table, table=rows)
+    is_over = asyncio.Event()
 
     async def watch() -> None:
-        while is_recorded():
-            await renew()
-            await asyncio.sleep(_RENEW_EVERY_S)
+        bar, is_last = None, False
+        while is_recorded() and not is_last:
+            is_last = is_over.is_set()
+            done, failed, total = (sum(getattr(each, name) for each in tallies) for name in ("done", "failed", "total"))
+            text = f"{stage}: {done} of {total}" + (f", {failed} failed" if failed else "")
+            share = 100.0 * done / total
+            try:
+                if bar is None:  # without a key, only the page of its run shows it
+                    bar = await artifacts.acreate_progress_artifact(share, description=text)
+                else:
+                    await artifacts.aupdate_progress_artifact(bar, share, description=text)
+            except Exception as error:  # noqa: BLE001 - the UI is not the work
+                _miss(error)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(is_over.wait(), _RENEW_EVERY_S)
 
     watching = asyncio.create_task(watch())
     try:
         yield
+        is_over.set()
+        await watching
     finally:
         watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
-    if is_recorded():
-        await renew()
 
 
-# The log of a run
-
-_SAY_ALL = (PipelineError, WarehouseError, ParameterTypeError, SignatureMismatchError)
-"""Errors whose message needs no traceback."""
-
-
-def _one_line(record: logging.LogRecord) -> bool:
-    """Let a log record pass if the run is recorded; an error that a user can cause loses Prefect's traceback."""
-    error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    if isinstance(error, _SAY_ALL):
-        record.msg, record.args, record.exc_info, record.exc_text = " ".join(str(error).split()), (), None, None
-    return not UNRECORDED.is_set()
-
+# The log of a run: nothing is logged once it is no longer recorded
 
 for _log in ("prefect.flow_runs", "prefect.task_runs"):
-    logging.getLogger(_log).addFilter(_one_line)
+    logging.getLogger(_log).addFilter(lambda _: not UNRECORDED.is_set())

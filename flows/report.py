@@ -24,7 +24,7 @@ _ALL = "all"
 
 
 def write_report(
-    job: Job, folder: Path | None = None, vintage: str | None = None, basis: str | None = None
+    job: Job, folder: Path | None = None, vintage: str | None = None, *, is_of_run: bool = False
 ) -> "Written":
     """Write the report of the published data, after waiting for other writers of the folder.
 
@@ -33,7 +33,7 @@ def write_report(
         folder: the report folder, in which each benchmark has a folder of its name; None: the configured one.
         vintage: the vintage to show; None: the latest of each model; `all`. The shown vintage, or the latest ones, are
             compared with the ones before.
-        basis: hash of the inputs of the report, stored next to it.
+        is_of_run: this is the report at the end of a run, on everything stored: the hash of its inputs is stored.
 
     Raises:
         UsageError: the folder holds something else.
@@ -53,9 +53,10 @@ def write_report(
         _publish_spend(job)
         if folder is None:
             forget_basis(job)
+        basis = basis_of(job)  # data published after this moment may be missing in the report
         changed = changes(job, None if vintage == _ALL else vintage)
         written = build(job, folder or job.report_folder, vintage, changed)
-        if basis is not None:
+        if is_of_run:
             note_basis(job, basis)
         return written
 
@@ -68,23 +69,6 @@ def _publish_spend(job: Job) -> None:
             warehouse.publish()
     except PipelineError as error:
         notice(f"costs are as of the last finished run: {error}")
-
-
-def report_of_run(job: Job) -> "Written":
-    """Write the report at the end of a run, on everything stored, even if the run covered a part of it.
-
-    Raises:
-        UsageError: the folder holds something else.
-    """
-    whole = whole_of(job)
-    _publish_spend(job)
-    # Data published after this moment may be missing in the report.
-    return write_report(whole, basis=basis_of(whole))
-
-
-def link_to(job: Job, written: "Written") -> str:
-    """Return the address of the benchmark's report: the configured one, else that of the file."""
-    return job.report_url or written.index.resolve().as_uri()
 
 
 _WRITERS = (Path(tasks.__file__).parent / "report", Path(tasks.__file__).parent / "benchmarks", sql.FOLDER / "report")

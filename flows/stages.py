@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Mapping, Sequence
+from itertools import count
 from typing import TypeVar
 
 from prefect import flow, task
@@ -11,22 +12,20 @@ from prefect.cache_policies import NO_CACHE
 
 from flows import recorded
 from flows.recorded import Batch, batch, is_recorded, may_pass, reported, run_name
-from flows.report import is_up_to_date, link_to, report_of_run
+from flows.report import is_up_to_date, whole_of, write_report
 from flows.run.outcomes import explained
 from tasks.aggregate import aggregate
 from tasks.assemble import assemble
 from tasks.check import check
 from tasks.config.job import Job
 from tasks.console import notice, progress
-from tasks.drift import choose_control_set, judge_control_set
+from tasks.drift import judge_control_set
 from tasks.hard_subset.select import select_hard
-from tasks.ingest import ingest
 from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_verdicts
 from tasks.judge.rubric_variants import derive
 from tasks.maintain.upkeep import tidy
-from tasks.plan.plan import former_template_notices
-from tasks.run.judge_configs import JudgeConfig
-from tasks.run.missing_work import Cell, MissingVerdicts
+from tasks.plan.plan import ingest_and_check
+from tasks.run.missing_work import MissingVerdicts
 from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.stages import STAGES
 from tasks.run.writing import StageReport
@@ -38,6 +37,10 @@ _PUBLISH_LEAST_S, _PUBLISH_MOST_S = 30.0, 300.0
 SAMPLES_A_BATCH, VERDICTS_A_BATCH, ITEMS_A_BATCH = 200, 1_000, 1_000
 
 Each = TypeVar("Each")
+as_batch = task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
+"""Makes a Prefect task of a function that works on a batch."""
+sample_batch, judge_batch = as_batch(sample_cells), as_batch(judge_responses)
+provider_batches = task(cache_policy=NO_CACHE)(judge_by_provider_batches)
 
 
 async def run_batches(
@@ -53,7 +56,7 @@ async def run_batches(
     report = StageReport(stage)
     with progress(stage, totals, is_quiet=job.is_quiet) as tallies:
         opening = open_run_context(job, STAGES[stage].calls, retry_failed=retry_failed)
-        async with opening as context, recorded.progress_shown(job, stage, tallies, context.senders):
+        async with opening as context, recorded.progress_shown(stage, tallies):
             if any(totals.values()):
                 await context.ready()
             for each in first:
@@ -127,13 +130,7 @@ async def log_stage(job: Job, report: StageReport) -> StageReport:
 @reported
 async def ingest_flow(job: Job) -> StageReport:
     """Read the data set and check it; tasks that break an invariant are quarantined."""
-
-    def work() -> StageReport:
-        report = ingest(job)
-        report.add_messages(check(job, ("ingest",), reuse=True))
-        return report
-
-    return await timed(job, asyncio.to_thread(work))
+    return await timed(job, asyncio.to_thread(ingest_and_check, job))
 
 
 @flow(name="assemble", flow_run_name=run_name, validate_parameters=False)
@@ -157,12 +154,6 @@ async def sample_flow(job: Job, retry_failed: bool = False) -> StageReport:
     return await run_batches(job, "sample", "responses", batches, totals, retry_failed=retry_failed)
 
 
-@task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
-async def sample_batch(job: Job, context: RunContext, model_label: str, cells: list[Cell]) -> StageReport:
-    """Sample a batch of one model's cells."""
-    return await sample_cells(job, context, model_label, cells)
-
-
 @flow(name="derive", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def derive_flow(job: Job, retry_failed: bool = False) -> StageReport:
@@ -175,46 +166,27 @@ async def derive_flow(job: Job, retry_failed: bool = False) -> StageReport:
 async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Judge the criteria without a verdict, in batches of whole responses."""
     missing = await asyncio.to_thread(plan_verdicts, job, retry_failed=retry_failed)
-    if any(responses for _, responses in missing):
-        for line in await asyncio.to_thread(former_template_notices, job):
-            notice(f"judged again by {line}")
-    all_batches = [
-        (judge_config, some, f"judge {_models(some)} by {judge_config.judge.label} {number}")
-        for judge_config, responses in missing
-        for number, some in enumerate(in_response_batches(responses), start=1)
-    ]
+    index = count()
     batches = [
-        batch(judge_batch, name, job, judge_config, _ids(some), retry_failed, batch_index)
-        for batch_index, (judge_config, some, name) in enumerate(all_batches)
-    ]
+        batch(
+            judge_batch, f"judge {_models(some)} by {config.judge.label} {number}", job, config, _ids(some),
+            retry_failed=retry_failed, batch_index=next(index),
+        )
+        for config, responses in missing
+        for number, some in enumerate(in_response_batches(responses), start=1)
+    ]  # fmt: skip
     first = [
-        batch(provider_batches, f"batches of {config.judge.label}", job, config, _ids(responses), retry_failed)
+        batch(
+            provider_batches, f"batches of {config.judge.label}", job, config, _ids(responses),
+            retry_failed=retry_failed,
+        )
         for config, responses in missing
         if config.judge.mode == "batch" and responses
-    ]
+    ]  # fmt: skip
     totals: Counter[str] = Counter()
     for each in (each for _, responses in missing for each in responses):
         totals[each.model] += each.n_criteria
     return await run_batches(job, "judge", "verdicts", batches, totals, first, retry_failed=retry_failed)
-
-
-@task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
-async def judge_batch(
-    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: list[str], retry_failed: bool,
-    batch_index: int,
-) -> StageReport:  # fmt: skip
-    """Judge a batch of responses; `batch_index` is its position among all batches."""
-    return await judge_responses(
-        job, context, judge_config, response_ids, retry_failed=retry_failed, batch_index=batch_index
-    )
-
-
-@task(cache_policy=NO_CACHE)
-async def provider_batches(
-    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: list[str], retry_failed: bool
-) -> StageReport:
-    """Make the calls of a judge through the provider's batch interface."""
-    return await judge_by_provider_batches(job, context, judge_config, response_ids, retry_failed=retry_failed)
 
 
 @flow(name="aggregate", flow_run_name=run_name, validate_parameters=False)
@@ -249,14 +221,7 @@ async def check_flow(job: Job) -> StageReport:
 @reported
 async def drift_flow(job: Job) -> StageReport:
     """Judge the control sets again, and choose one for each judge without one."""
-
-    async def work() -> StageReport:
-        chosen = await asyncio.to_thread(choose_control_set, job)
-        report = await judge_control_set(job)
-        report.add_messages(chosen)
-        return report
-
-    return await timed(job, work())
+    return await timed(job, judge_control_set(job))
 
 
 @flow(name="report", flow_run_name=run_name, validate_parameters=False)
@@ -268,16 +233,14 @@ async def report_flow(job: Job) -> StageReport:
         if is_up_to_date(job):
             return StageReport("report", notes=[f"{job.report_index} is up to date"])
         try:
-            written = report_of_run(job)
+            written = write_report(whole_of(job), is_of_run=True)
         except Exception as error:  # noqa: BLE001 - reported as the failure of this stage; the results are stored
             return StageReport("report", warnings=[f"no report: {explained(error)[1]}"], has_failed=True)
-        links.append(link_to(job, written))
         return StageReport("report", notes=[f"{written.index} ({written.n_bytes / 1e6:,.1f} MB)"])
 
-    links: list[str] = []
     report = await timed(job, asyncio.to_thread(work))
-    for link in links if is_recorded() else ():
-        await recorded.show_link(job, link)
+    if is_recorded() and not report.has_failed:
+        await recorded.show_link(job, job.report_url or job.report_index.resolve().as_uri())
     return report
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from tasks.config.job import Job
@@ -13,40 +13,38 @@ from tasks.judge.judge import plan_verdicts
 from tasks.run.missing_work import EARLIER, Progress, StoppingPlan, WantedTasks, stopping_plan, wanted_tasks
 from tasks.run.writing import StageReport
 from tasks.sample import plan_samples
-from tasks.stopping import TaskBlock, describe, has_scores, looks_after, next_block, store_scores, unfinished_looks
+from tasks.stopping import TaskBlock, describe, has_scores, looks_after, next_block, store_scores
 from warehouse import Warehouse
 
 Evaluate = Callable[[Job], Awaitable[list[StageReport]]]
 """Samples and judges the missing work of a job."""
 
 
-async def evaluate_in_blocks(job: Job, evaluate: Evaluate, *, retry_failed: bool) -> tuple[list[StageReport], bool]:
-    """Evaluate block by block until every comparison of a job with `stopping` is settled.
+def was_cut_short(reports: Iterable[StageReport]) -> bool:
+    """Return whether the budget, the time or an outage ended the work of a stage."""
+    return any(each.is_at_budget or each.is_at_stop_time or each.skipped for each in reports)
 
-    Returns:
-        The reports, and whether the evaluation is complete: neither the budget, the time nor an outage ended it.
-    """
-    started_s, is_complete = time.monotonic(), True
+
+async def evaluate_in_blocks(job: Job, evaluate: Evaluate, *, retry_failed: bool) -> list[StageReport]:
+    """Evaluate block by block until every comparison of a job with `stopping` is settled, and return the reports."""
+    started_s = time.monotonic()
     reports, passed = list[StageReport](), dict[tuple[str, ...], int]()
     n_looks = n_blocks = 0
     while (block := await asyncio.to_thread(_next, job, passed)) is not None:
         for narrowed in block.jobs(job):
             if await asyncio.to_thread(_has_calls, narrowed, retry_failed):
                 reports += await evaluate(narrowed)
-        is_complete = not any(each.is_at_budget or each.is_at_stop_time or each.skipped for each in reports)
-        if not is_complete:
+        if was_cut_short(reports):
             break
         n_looks += await asyncio.to_thread(_look, job, block, passed)
         n_blocks += 1
     report = await asyncio.to_thread(_concluded, job, n_looks, n_blocks)
     report.seconds = time.monotonic() - started_s
-    return [*reports, report], is_complete
+    return [*reports, report]
 
 
 def has_open_block(job: Job) -> bool:
     """Return whether a comparison of a job with `stopping` is open, or its scores are not stored yet."""
-    if job.settings.stopping is None:
-        return False
     _, plan, progress = _plan(job)
     if _next(job, {}) is not None:
         return True
@@ -80,9 +78,9 @@ def _look(job: Job, block: TaskBlock, passed: dict[tuple[str, ...], int]) -> int
     wanted, plan, _ = _plan(job)
     assert plan is not None
     with warehouse.reader() as reader:
-        rows = looks_after(job, wanted, plan, block, reader)
-    for comparison in unfinished_looks(block, rows):
-        passed[comparison.key] = block.number
+        looks = looks_after(job, wanted, plan, block, reader)
+    passed |= {key: block.number for key, row in looks.items() if row is None}
+    rows = [row for row in looks.values() if row is not None]
     warehouse.write("stopping_looks", rows)
     warehouse.publish()
     if not job.is_quiet:
@@ -114,14 +112,6 @@ def _concluded(job: Job, n_looks: int, n_blocks: int) -> StageReport:
     return report
 
 
-_LOOK = (
-    "model", "vintage", "compared_vintage", "judge", "score_name", "n_tasks", "n_tasks_evaluated", "n_tasks_planned",
-    "mean_difference", "unbiased_difference", "sequence_low", "sequence_high", "comparison_alpha", "least_difference",
-    "decision",
-)  # fmt: skip
-"""Columns of a look that an alert contains."""
-
-
 def last_looks(job: Job) -> list[dict[str, Any]]:
     """Return the last look at each nightly model against its earlier nights; none if nights do not use `stopping`.
 
@@ -136,5 +126,5 @@ def last_looks(job: Job) -> list[dict[str, Any]]:
         return []
     with Warehouse(job.warehouse).reader() as reader:
         of_night = {"stopping_id": plan.stopping_id, "compared_vintage": EARLIER}
-        looks = reader.select("stopping_looks", ", ".join(_LOOK), order="model, block", **of_night)
+        looks = reader.select("stopping_looks", "* exclude (run_id, created_at)", order="model, block", **of_night)
     return list({look["model"]: look for look in looks}.values())

@@ -46,13 +46,10 @@ class Look(NamedTuple):
         """The tasks that the job is about."""
         return wanted_tasks(self.job, self.reader)
 
-    def lacks(self, analysis: Analysis) -> bool:
-        """Return whether analysts have missing items."""
-        return analysis.lacks_items(self.job, self.reader, retry_failed=self.again)
-
     def asks(self, analysis: Analysis) -> bool:
-        """Return whether they have, or analysts are configured in another way than at their last call."""
-        return self.lacks(analysis) or bool(analysis.changed_analysts(self.job, self.reader))
+        """Return whether analysts have missing items, or are configured in another way than at their last call."""
+        is_missing = analysis.lacks_items(self.job, self.reader, retry_failed=self.again)
+        return is_missing or bool(analysis.changed_analysts(self.job, self.reader))
 
 
 def _is_new_night(at: Look) -> bool:
@@ -78,7 +75,7 @@ def _has_capabilities(at: Look) -> bool:
     """
     refuse_unready(at.job)
     return (
-        any(map(at.lacks, (PHRASES, EMBEDDINGS, NAMES)))
+        any(map(at.asks, (PHRASES, EMBEDDINGS, NAMES)))
         or any(trees_to_grow(at.job, at.reader))
         or bool(nodes_to_name(at.job, at.reader))
         or any(stale_analyses(at.reader, at.wanted.key))
@@ -111,15 +108,14 @@ WORK: dict[str, Callable[[Look], bool]] = {
 class Startable(NamedTuple):
     """A flow that a command starts.
 
-    `path` names its module and function, `work` the kinds of work that it does (if empty, it always has work), `calls`
-    the kinds of models that it calls, `loads` says whether it loads the data set, and `covers` names the stage whose
+    `path` names its module and function, `work` the kinds of work that it does (if empty, it always has work; with
+    `data` it loads the data set), `calls` the kinds of models that it calls, and `covers` names the stage whose
     coverage it reports.
     """
 
     path: str
     work: Sequence[str] = ()
     calls: Sequence[str] = ()
-    loads: bool = False
     covers: str = ""
 
 
@@ -127,10 +123,10 @@ _RUN = (
     "data", "turns", "samples", "rewordings", "verdicts", "blocks", "measures", "possible selection", "report",
 )  # fmt: skip
 FLOWS = {
-    "evaluate": Startable("flows.pipeline:evaluate", _RUN, CALLED_KINDS, True, "evaluate"),
-    "night": Startable("flows.pipeline:night", ("night", "controls", *_RUN), CALLED_KINDS, True, "evaluate"),
-    "backfill": Startable("flows.pipeline:backfill", _RUN, CALLED_KINDS, True, "evaluate"),
-    "ingest": Startable("flows.stages:ingest_flow", ("data",), loads=True),
+    "evaluate": Startable("flows.pipeline:evaluate", _RUN, CALLED_KINDS, "evaluate"),
+    "night": Startable("flows.pipeline:night", ("night", "controls", *_RUN), CALLED_KINDS, "evaluate"),
+    "backfill": Startable("flows.pipeline:backfill", _RUN, CALLED_KINDS, "evaluate"),
+    "ingest": Startable("flows.stages:ingest_flow", ("data",)),
     "assemble": Startable("flows.stages:assemble_flow", ("turns",)),
     "sample": Startable("flows.pipeline:sample", ("samples",), STAGES["sample"].calls, covers="sample"),
     "derive": Startable("flows.stages:derive_flow", ("rewordings",), STAGES["derive"].calls),
@@ -160,7 +156,7 @@ def has_work(job: Job, name: str, *, retry_failed: bool = False) -> bool:
 def without_work(job: Job, name: str) -> list[StageReport]:
     """Return the reports of a run without work: its data and coverage may still be below the bar."""
     flow = FLOWS[name]
-    report = StageReport("ingest" if flow.loads else name.replace("_", "-"))
+    report = StageReport("ingest" if "data" in flow.work else name.replace("_", "-"))
     report.notes.append("nothing is missing, no model call made")
     if report.stage == "ingest":
         report.add_messages(check(job, ("ingest",), reuse=True))

@@ -2,13 +2,10 @@
 
 import asyncio
 import importlib.metadata
-import importlib.util
 import os
 import shutil
 import socket
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -21,19 +18,17 @@ from cronsim import CronSim
 from flows.run.validation import ConfigurationError
 from flows.server.project_server import check_server
 from tasks.config.job import Job
-from tasks.config.models import Endpoint
 from tasks.config.operations import Receiver
 from tasks.console import notice
 from tasks.llm.calls.gateway import probe
-from tasks.llm.embedded import is_embedded, weights_hash
+from tasks.llm.embedded import weights_hash
 from tasks.llm.environment import filled_in, filled_in_secrets, key_state, missing_key
+from tasks.llm.request import Target
 from tasks.llm.senders.pool import inspect as inspect_nodes
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.rules.text.secrecy import is_reference
-from tasks.run.judge_configs import target_of
 from tasks.run.run_context import LEDGER, callees, unbounded
-from tasks.run.stages import ANALYST_KINDS
 from warehouse import Warehouse, WarehouseError, WarehouseOutdated, lines_on, refuse_other_version
 
 _CONNECT_S = 3.0
@@ -85,7 +80,6 @@ def _of_job(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
     has_cap = job.settings.limits.max_usd is not None or job.settings.limits.max_tokens is not None
     if lines := list(unbounded(job)) if has_cap or may_call else []:
         yield SetupFinding("caps", False if has_cap else None, "; ".join(lines))
-    yield from check_conditions(job)
     yield from check_senders(job)
     yield from check_nights(job)
     yield from check_warehouse(job)
@@ -96,54 +90,25 @@ def _of_machine() -> list[SetupFinding]:
     return [SetupFinding("Prefect server", *check_server()), SetupFinding("versions", True, versions)]
 
 
-def check_conditions(job: Job) -> Iterator[SetupFinding]:
-    """Yield the findings on conditions: each label must be configured, or be the model of a stored response."""
-    conditions, problems = job.settings.conditions, list[str]()
-    configured = {model.label for model in job.settings.models}
-    others = {label for labels in conditions.values() for label in labels.values()} - configured
-    if others and not Warehouse(job.warehouse).database.exists():
-        detail = f"neither configured nor stored yet: {', '.join(sorted(others))}; import their responses"
-        yield SetupFinding("conditions", None, detail)
-        return
-    if others:
-        # This imports NumPy and SciPy, which most configurations do not need here.
-        from tasks.compare.conditions import unknown_labels
-
-        with Warehouse(job.warehouse).reader() as reader:
-            problems = unknown_labels(reader, job)
-    listed = "; ".join(f"{name}: {', '.join(labels)}" for name, labels in conditions.items())
-    for detail in problems or ([listed] if conditions else []):
-        yield SetupFinding("conditions", not problems, detail)
-
-
-_ON_AWS = {"bedrock", "sagemaker", "sagemaker_chat"}
-"""Providers that LiteLLM calls with boto3, which is not installed with it."""
-
-
 def check_models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
     """Yield the findings on models: their keys, their servers, and with `may_call` one call to each."""
     settings = job.settings
-    used_as: list[tuple[str, Endpoint]] = [
-        *(("model", model) for model in settings.models if not model.is_imported),
-        *(("judge", judge) for judge in settings.called_judges),
-        *([] if settings.rubric_writer is None else [("rubric writer", settings.rubric_writer)]),
-        *((kind.replace("_", " "), each) for kind in ANALYST_KINDS for each in getattr(settings, kind)),
-    ]
+    called = list(callees(job))
     if not settings.models:
         yield SetupFinding("models", True, "none is configured, so nothing is sampled; imported responses are judged")
     if not settings.judges:
         yield SetupFinding("judges", True, "none is configured, so nothing is judged; imported verdicts count")
-    yield from _imported(job)
-    for label, headers in {endpoint.label: endpoint.headers for _, endpoint in used_as}.items():
+    for label, headers in {each.label: each.target.headers for each in called}.items():
         # Literal headers are stored, and not treated as secrets.
         if literal := sorted(name for name, value in headers.items() if not is_reference(value)):
             detail = f"literal values: {', '.join(literal)}; write ${{NAME}} for a secret"
             yield SetupFinding(f"headers of {label}", None, detail)
-    routes: dict[str, tuple[Endpoint, SetupFinding]] = {}
-    for kind, endpoint in used_as:
-        route = str((endpoint.name, endpoint.api_base, endpoint.headers))
+    routes: dict[str, tuple[Target, SetupFinding]] = {}
+    for each in called:
+        target = each.target
+        route = str((target.name, target.api_base, target.headers))
         if route not in routes:
-            routes[route] = endpoint, _finding(_model, f"{kind} {endpoint.name}", endpoint)
+            routes[route] = target, _finding(_model, f"{each.kind.replace('_', ' ')} {target.name}", target)
     # The keys for calls from a cluster are there.
     is_here = settings.calls.where == "here" or settings.calls.address == "local"
     yield from (
@@ -151,35 +116,21 @@ def check_models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
     )
 
 
-def _called(job: Job, models: Sequence[tuple[Endpoint, SetupFinding]]) -> Iterator[SetupFinding]:
+def _called(job: Job, models: Sequence[tuple[Target, SetupFinding]]) -> Iterator[SetupFinding]:
     """Call each model that passed and is not embedded, and yield the findings on all models with the results."""
-    called = [endpoint for endpoint, finding in models if finding.is_ok is not False and not is_embedded(endpoint.name)]
+    called = [target for target, finding in models if finding.is_ok is not False and not target.is_embedded]
     if called:
         notice(f"calling {counted(len(called), 'model')}, 1 call of 1 token each (--no-call leaves them out)")
     # A ledger must not be opened by two machines.
     ledger, is_elsewhere = job.warehouse / LEDGER, Warehouse(job.warehouse).elsewhere()
-    targets = [target_of(endpoint) for endpoint in called]
-    probed = iter(asyncio.run(probe(targets, ledger if ledger.is_dir() and not is_elsewhere else None, job.run_id)))
-    for endpoint, finding in models:
-        if endpoint not in called:
+    probed = iter(asyncio.run(probe(called, ledger if ledger.is_dir() and not is_elsewhere else None, job.run_id)))
+    for target, finding in models:
+        if target not in called:
             yield finding
             continue
         is_ok, detail = next(probed)
-        known = "" if key_state(target_of(endpoint)) in detail else f"{finding.detail}; "
+        known = "" if key_state(target) in detail else f"{finding.detail}; "
         yield SetupFinding(finding.subject, is_ok, known + detail)
-
-
-def _imported(job: Job) -> Iterator[SetupFinding]:
-    """Yield a finding for each model that is configured as imported: the number of its imported responses."""
-    labels = [model.label for model in job.settings.models if model.is_imported]
-    warehouse, counts = Warehouse(job.warehouse), Counter[str]()
-    if labels and warehouse.database.exists():
-        query = "select model, count(*) as n from responses where source = 'imported' group by model"
-        with suppress(WarehouseError), warehouse.reader() as reader:
-            counts.update({row["model"]: row["n"] for row in reader.rows(query)})
-    for label in labels:
-        detail = f"{n} imported responses" if (n := counts[label]) else "no response is imported under this label yet"
-        yield SetupFinding(f"model {label}", bool(n) or None, detail)
 
 
 def _finding(check: Callable[[str, Any], SetupFinding], subject: str, checked: Any) -> SetupFinding:
@@ -190,20 +141,17 @@ def _finding(check: Callable[[str, Any], SetupFinding], subject: str, checked: A
         return SetupFinding(subject, False, str(error))
 
 
-def _model(subject: str, endpoint: Endpoint) -> SetupFinding:
-    target = target_of(endpoint)
-    if endpoint.name.partition("/")[0] in _ON_AWS and importlib.util.find_spec("boto3") is None:
-        return SetupFinding(subject, False, "boto3 is not installed; run `uv pip install boto3`")
+def _model(subject: str, target: Target) -> SetupFinding:
     if (key := missing_key(target)) is not None:
         return SetupFinding(subject, False, f"{key} is not set; export it")
     if (reason := target.refused_as) is not None:
         return SetupFinding(subject, False, reason)
     if target.is_embedded:
         return SetupFinding(subject, True, f"embedded, weights {weights_hash()}")
-    for value in endpoint.headers.values():
+    for value in target.headers.values():
         filled_in(value)
-    filled_in_secrets(endpoint.parameters)
-    reached = _address(subject, endpoint.api_base) if endpoint.api_base else SetupFinding(subject, True, "")
+    filled_in_secrets(target.parameters)
+    reached = _address(subject, target.api_base) if target.api_base else SetupFinding(subject, True, "")
     detail = "; ".join(filter(None, [reached.detail, key_state(target) if reached.is_ok else ""]))
     return replace(reached, detail=detail)
 

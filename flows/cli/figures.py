@@ -25,8 +25,8 @@ After = Callable[[Mapping[str, Any]], Sequence[str]]
 
 def show_parts(
     context: Context, job: "Job", parts: Mapping[str, str], given: Mapping[str, Any], *, nothing: str = "",
-    vintage: str | None = None, check: "Callable[[Scope], None] | None" = None, after: After | None = None,
-    **narrowed: Any,
+    vintage: str | None = None, steps: Any = ({}, {}), check: "Callable[[Scope], None] | None" = None,
+    after: After | None = None,
 ) -> int:  # fmt: skip
     """Show figures on stored data, as tables or as JSON, or a sentence if they have no rows.
 
@@ -34,12 +34,12 @@ def show_parts(
         context: the command's context.
         job: the job whose benchmark, data-set revision, splits, models and judges are shown.
         parts: name in the JSON -> figure; a single figure has the empty name, and its rows are the JSON.
-        given: parameters, passed to each figure that has them.
+        given: parameters, passed to each figure that has them; `is_hard` and `score` narrow all figures.
         nothing: the sentence if no figure has a row; empty: the first figure's sentence.
-        vintage: the vintage to show; None: the latest of each model.
+        vintage: the default of --vintage; None: the latest of each model.
+        steps: views that replace those of the same names (`tasks.figures.scope.Scope`).
         check: refuses names that are not stored.
         after: returns the lines below all figures, from the rows by part.
-        narrowed: further arguments of `open_scope`.
 
     Returns:
         The exit code.
@@ -53,7 +53,10 @@ def show_parts(
 
     figures = {key: figure_of(name) for key, name in parts.items()}
     with Warehouse(job.warehouse).reader() as reader:
-        scope = open_scope(job, reader, vintage, **narrowed)
+        scope = open_scope(
+            job, reader, context.arguments.vintage or vintage, is_hard=given.get("is_hard", False),
+            score=given.get("score"), steps=steps,
+        )  # fmt: skip
         if check is not None:
             check(scope)
         rows_by_part = {
@@ -357,10 +360,8 @@ def leaderboard(
     if is_debiased:
         if by not in {None, "category"}:
             raise UsageError(f"--by {by}: --debiased knows --by category only")
-        return show_parts(
-            context, context.stored_job(), {"": "debiased_categories" if by else "debiased_scores"}, {},
-            vintage=context.arguments.vintage, score=score, is_hard=is_hard,
-        )  # fmt: skip
+        parts = {"": "debiased_categories" if by else "debiased_scores"}
+        return show_parts(context, context.stored_job(), parts, {"is_hard": is_hard, "score": score})
     if output is not None:
         from tasks.exports.board_files import refuse_other_suffix, write_board
 

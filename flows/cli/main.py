@@ -10,29 +10,8 @@ from collections.abc import Sequence
 
 import click
 
-from flows.cli.exchange import export, import_
-from flows.cli.figures import benchmarks, figure, figures, leaderboard
-from flows.cli.operate import backup, certify, check, compact, doctor, publish, remove, report, restore, serve, verify
+from flows.cli import exchange, figures, operate, plan, run, shown, sql
 from flows.cli.options import Group
-from flows.cli.plan import plan, status
-from flows.cli.run import (
-    aggregate,
-    annotate,
-    assemble,
-    backfill,
-    capabilities,
-    derive,
-    ingest,
-    judge,
-    neighbours,
-    nightly,
-    review,
-    run,
-    sample,
-    select_hard,
-)
-from flows.cli.shown import cascade, conditions, criteria, diff, judges, lengths, reviews, weaknesses
-from flows.cli.sql import sql
 from flows.run.outcomes import explained
 from tasks.console import shown_visibly
 
@@ -41,14 +20,21 @@ _MOST_OPEN_FILES = 10_240
 EXIT_DAMAGED = 3
 """The exit code of a command that did its work and found damaged data."""
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Most used": (run, plan, status, leaderboard, diff, report, sql, doctor, serve, export, import_),
-    "Run": (nightly, backfill, ingest, assemble, sample, derive, judge, aggregate, select_hard),
-    "Look": (figures, figure, benchmarks),
-    "Compare": (conditions, judges, cascade, criteria, lengths),
-    "Analyse": (annotate, capabilities, weaknesses, review, reviews, neighbours),
-    "Keep": (publish, certify, verify, remove, compact, backup, restore),
-    "Operate": (check,),
-}
+    "Most used": (
+        run.run, plan.plan, plan.status, figures.leaderboard, shown.diff, operate.report, sql.sql, operate.doctor,
+        operate.serve, exchange.export, exchange.import_,
+    ),
+    "Run": (
+        run.nightly, run.backfill, run.ingest, run.assemble, run.sample, run.derive, run.judge, run.aggregate,
+        run.select_hard,
+    ),
+    "Look": (figures.figures, figures.figure, figures.benchmarks),
+    "Compare": (shown.conditions, shown.judges, shown.cascade, shown.criteria, shown.lengths),
+    "Analyse": (run.annotate, run.capabilities, shown.weaknesses, run.review, shown.reviews, run.neighbours),
+    "Keep": (operate.publish, operate.certify, operate.verify, operate.remove, operate.compact, operate.backup,
+             operate.restore),
+    "Operate": (operate.check,),
+}  # fmt: skip
 """All commands: the most used ones first, the others by purpose."""
 
 

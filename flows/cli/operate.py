@@ -45,16 +45,14 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
     job = stored if given.splits else of_all_splits(stored)
     index = (out or job.report_folder) / job.settings.benchmark / "index.html"
     warehouse = Warehouse(job.warehouse)
+    n_bytes = None
     # A run in progress writes the report at its own end.
-    if is_live and (warehouse.living_runs() or not warehouse.database.exists()):
-        if context.as_json:
-            show_json({"index": str(index), "bytes": None})
-    else:
-        written = write_report(job, out, given.vintage)
-        if context.as_json:
-            show_json({"index": str(written.index), "bytes": written.n_bytes})
-        elif not given.is_quiet:
-            click.echo(f"Report: {written.index} ({written.n_bytes / 1e6:,.1f} MB)")
+    if not is_live or (warehouse.database.exists() and not warehouse.living_runs()):
+        n_bytes = write_report(job, out, given.vintage).n_bytes
+    if context.as_json:
+        show_json({"index": str(index), "bytes": n_bytes})
+    elif n_bytes is not None and not given.is_quiet:
+        click.echo(f"Report: {index} ({n_bytes / 1e6:,.1f} MB)")
     if is_served:
         from flows.report_server.server import serve_report
 

@@ -5,7 +5,7 @@ import io
 import json
 import math
 import sys
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,13 +13,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flows.cli.options import Context
-from flows.run.outcomes import BELOW_BAR
 from tasks.console import exact
 from tasks.rules.text.characters import visible, visible_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rich.table import Table
 
     from flows.execution import Execution
@@ -178,7 +175,7 @@ def run_flow(context: Context, name: str) -> "Execution":
     from flows.execution import execute_flow
     from flows.work import FLOWS
 
-    refuse_early(context, must_be_stored=not FLOWS[name].loads)
+    refuse_early(context, must_be_stored="data" not in FLOWS[name].work)
     return execute_flow(context.job, name, is_verbose=context.is_verbose, **context.repairs)
 
 
@@ -204,16 +201,10 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
 
 
 def explain_exit(execution: "Execution") -> None:
-    """Explain exit code 3, and exit code 1 if no call succeeded."""
+    """Explain exit code 1 if no call succeeded."""
     import sql
     from warehouse import Warehouse
 
-    if execution.outcome == BELOW_BAR and not execution.job.is_quiet:
-        below = [report for report in execution.reports if report.is_below_bar]
-        stages = ", ".join(dict.fromkeys(report.stage for report in below))
-        why = "quality or coverage below the configured minimum, or damaged data"
-        seen = "; see the warnings above" if any(report.warnings for report in below) else ""
-        click.echo(f"exit code 3 ({why}): {stages}{seen}", err=True)
     if execution.has_nothing:
         if stopped := dict.fromkeys(line for report in execution.reports for line in report.stopped):
             cause = "; ".join(stopped) if execution.job.is_quiet else "the models were stopped, see above"
@@ -239,7 +230,7 @@ def finish(context: Context, execution: "Execution", **more: Any) -> int:
     return execution.exit_code
 
 
-def write(context: Context, job: "Job", work: "Callable[[], list[StageReport]]") -> int:
+def write(context: Context, job: "Job", work: Callable[[], "list[StageReport]"]) -> int:
     """Do work that writes to the warehouse as a run, show its result, and return the exit code."""
     from flows.execution import execute
 

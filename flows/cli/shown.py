@@ -1,13 +1,11 @@
 """The commands that show figures; their options are the figures' parameters.
 
-A command is a declaration: `@shows` names the figures and the shared options, click's decorators its own options, and
-the docstring is the help. An own option is passed to every figure with a parameter of its name. The function returns
-the request for figures, and refuses options that do not apply.
+A command names its shared options in `@command`, its own ones with click's decorators, and its help in the docstring.
+The function refuses options that do not apply, and shows figures; all its options are passed to every figure with a
+parameter of that name.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import wraps
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,69 +16,13 @@ from flows.cli.options import SHOWS, Context, command
 from tasks.rules.errors import UsageError
 
 if TYPE_CHECKING:
-    from tasks.config.job import Job
     from tasks.figures.scope import Scope
 
 _NUMBER: dict[str, Any] = {"show_default": True, "metavar": "N"}
 
 
-@dataclass(frozen=True)
-class FigureRequest:
-    """A command's request for figures.
-
-    Attributes:
-        job: the job whose benchmark, data-set revision, splits, models and judges are shown.
-        instead: figures that replace the command's usual ones.
-        given: parameters of the figures beside the command's own options.
-        vintage: the default of --vintage; None: the latest of each model.
-        steps: views that replace those of the same names (`tasks.figures.scope.Scope`).
-        check: refuses names that are not stored.
-        after: returns the lines below the figures, from their rows.
-    """
-
-    job: "Job"
-    instead: Mapping[str, str] | None = None
-    given: Mapping[str, Any] = field(default_factory=dict)
-    vintage: str | None = None
-    steps: Any = ({}, {})
-    check: "Callable[[Scope], None] | None" = None
-    after: Callable[[Mapping[str, Any]], list[str]] | None = None
-
-
-def shows(
-    figures: Mapping[str, str], *options: str, nothing: str, texts: Mapping[str, str] | None = None
-) -> Callable[[Callable[..., FigureRequest]], click.Command]:
-    """Make a function a command that shows figures.
-
-    Args:
-        figures: name in the JSON -> figure; a single figure has the empty name, and its rows are the JSON.
-        options: names of shared options.
-        nothing: the sentence if no figure has a row.
-        texts: help of shared options with a special meaning here.
-    """
-
-    def decorate(function: Callable[..., FigureRequest]) -> click.Command:
-        @command(*options, output=SHOWS, texts=texts)
-        @wraps(function)
-        def shown(context: Context, is_hard: bool = False, score: str | None = None, **own: Any) -> int:
-            request = function(context, **own)
-            narrowed = {"is_hard": is_hard, "score": score, "steps": request.steps}
-            return show_parts(
-                context, request.job, request.instead or figures, {**own, **request.given},
-                nothing="" if request.instead else nothing, vintage=context.arguments.vintage or request.vintage,
-                check=request.check, after=request.after, **narrowed,
-            )  # fmt: skip
-
-        return shown
-
-    return decorate
-
-
-@shows(
-    {"": "length_correlations"}, "split", "model", "judge", "vintage-only", "hard", "score",
-    nothing="No model has a complete task in this selection yet.",
-)  # fmt: skip
-def lengths(context: Context) -> FigureRequest:
+@command("split", "model", "judge", "vintage-only", "hard", "score", output=SHOWS)
+def lengths(context: Context, **own: Any) -> int:
     """Show the correlation between response length and score.
 
     It is Spearman's rank correlation, over the tasks of each model and over the models, with its interval (figure 7 of
@@ -90,13 +32,16 @@ def lengths(context: Context) -> FigureRequest:
       prbench lengths
       prbench lengths --hard --model gpt-5-high
     """
-    return FigureRequest(context.stored_job(), vintage="all")
+    return show_parts(
+        context, context.stored_job(), {"": "length_correlations"}, own, vintage="all",
+        nothing="No model has a complete task in this selection yet.",
+    )  # fmt: skip
 
 
-@shows({"": "criteria"}, "judge", "vintage-only", nothing="There is no such criterion.")
+@command("judge", "vintage-only", output=SHOWS)
 @click.argument("which", metavar="KIND", type=click.Choice(["never-met", "always-met", "disagreed", "suspect"]))
 @click.option("-n", "n_criteria", type=click.IntRange(min=1), default=20, help="Number of criteria to show.", **_NUMBER)
-def criteria(context: Context, **_: Any) -> FigureRequest:
+def criteria(context: Context, **own: Any) -> int:
     """Find criteria worth a second look.
 
     `never-met` criteria are met by no complete response, and `always-met` ones by every one. `disagreed` ones are those
@@ -108,19 +53,15 @@ def criteria(context: Context, **_: Any) -> FigureRequest:
       prbench criteria never-met -n 50 --json
       prbench criteria disagreed
     """
-    return FigureRequest(context.stored_job())
+    return show_parts(context, context.stored_job(), {"": "criteria"}, own, nothing="There is no such criterion.")
 
 
-@shows(
-    {"pairs": "judge_agreement", "sets": "judge_reliability", "leniency": "judge_leniency"},
-    "grader",
-    nothing="No criterion has two graders' decisions yet.",
-)
+@command("grader", output=SHOWS)
 @click.option("--by", "breakdown", type=click.Choice(["category", "severity", "field", "model", "length"]),
               help="Break the agreement down.")  # fmt: skip
 @click.option("--people", multiple=True, metavar="GRADER",
               help="Compare all other graders with this person; several people are pooled (repeatable).")  # fmt: skip
-def judges(context: Context, breakdown: str | None, graders: tuple[str, ...], people: tuple[str, ...]) -> FigureRequest:
+def judges(context: Context, breakdown: str | None, graders: tuple[str, ...], people: tuple[str, ...]) -> int:
     """Compare judges with each other and with people.
 
     A grader is a judge, a person whose labels were imported, one repetition of a judge, or a majority of several.
@@ -139,19 +80,19 @@ def judges(context: Context, breakdown: str | None, graders: tuple[str, ...], pe
     job = context.stored_job(checked=())
     refuse_unknown_graders(job, judge=graders, people=people)
     given = {"breakdown": breakdown or "all", "graders": list(graders), "people": list(people)}
-    by_label = {"pairs": "judge_agreement"} if breakdown else None
-    if by_label and breakdown in {"category", "severity"}:
-        by_label["sets"] = "judge_reliability"
-    return FigureRequest(job, {"": "people_agreement"} if people else by_label, given)
+    parts = {"": "people_agreement"} if people else {"pairs": "judge_agreement"}
+    if not people and breakdown in {None, "category", "severity"}:
+        parts["sets"] = "judge_reliability"
+    if not (people or breakdown):
+        parts["leniency"] = "judge_leniency"
+    nothing = "" if people or breakdown else "No criterion has two graders' decisions yet."
+    return show_parts(context, job, parts, given, nothing=nothing)
 
 
-@shows({
-    "agreement": "review_agreement", "reviewers": "reviewer_agreement", "checks": "review_checks",
-    "failures": "review_failures", "predictions": "review_predictions", "criteria": "review_objections",
-}, nothing="No criterion has been reviewed yet.")  # fmt: skip
+@command(output=SHOWS)
 @click.option("-n", "n_criteria", type=click.IntRange(min=1), default=10,
               help="Number of criteria with objections to show.", **_NUMBER)  # fmt: skip
-def reviews(context: Context, **_: Any) -> FigureRequest:
+def reviews(context: Context, **own: Any) -> int:
     """Show the reviews of the rubrics by people and models.
 
     People's reviews come from `prbench import reviews`, models' from `prbench review`.
@@ -171,18 +112,19 @@ def reviews(context: Context, **_: Any) -> FigureRequest:
     job = context.stored_job(checked=())
     paper = load_benchmark(job.settings.benchmark).review_reference
     lines = [f"The benchmark's paper: {paper.value:.3f} ({paper.source})"] if paper else []
-    return FigureRequest(job, after=lambda _: lines)
+    parts = {
+        "agreement": "review_agreement", "reviewers": "reviewer_agreement", "checks": "review_checks",
+        "failures": "review_failures", "predictions": "review_predictions", "criteria": "review_objections",
+    }  # fmt: skip
+    return show_parts(context, job, parts, own, nothing="No criterion has been reviewed yet.", after=lambda _: lines)
 
 
-@shows(
-    {"weaknesses": "weaknesses", "examples": "weakness_examples", "compared": "weakness_candidates"}, "judge",
-    nothing="No weakness is known.",
-)  # fmt: skip
+@command("judge", output=SHOWS)
 @click.argument("model", metavar="MODEL")
 @click.option("--than", metavar="MODEL", help="Compare with this model.  [default: the model's own other criteria]")
 @click.option("-n", "n_examples", type=click.IntRange(min=0), default=2,
               help="Number of example criteria to show for each weakness.", **_NUMBER)  # fmt: skip
-def weaknesses(context: Context, model: str, than: str | None, **_: Any) -> FigureRequest:
+def weaknesses(context: Context, model: str, than: str | None, n_examples: int) -> int:
     """Show the capabilities in which a model is weak.
 
     `prbench capabilities` finds them on one half of the tasks and confirms them on the other; only confirmed ones are
@@ -209,14 +151,13 @@ def weaknesses(context: Context, model: str, than: str | None, **_: Any) -> Figu
         raise UsageError(f"{unknown[0]}: no such model; models with capability scores: {', '.join(known)}")
     # People's labels count here too.
     judges = job.named_judges or tuple(row["judge"] for row in judge_rows)
-    return FigureRequest(job.model_copy(update={"named_judges": judges}))
+    parts = {"weaknesses": "weaknesses", "examples": "weakness_examples", "compared": "weakness_candidates"}
+    given = {"model": model, "than": than, "n_examples": n_examples}
+    narrowed = job.model_copy(update={"named_judges": judges})
+    return show_parts(context, narrowed, parts, given, nothing="No weakness is known.")
 
 
-@shows({
-    "differences": "conditions", "categories": "condition_categories", "changes": "condition_changes",
-    "criteria": "condition_criteria", "responses": "condition_responses",
-}, "split", "model", "judge", "vintage", "hard", "score",
-nothing="No two conditions of a model have been judged in this selection yet.", texts={
+@command("split", "model", "judge", "vintage", "hard", "score", output=SHOWS, texts={
     "score": "Score to use.  [default: the benchmark's primary score, and by category its score for single categories]",
     "model": "Only this model: the name that its conditions share, or a label (repeatable).",
     "vintage": "Only this vintage, or `all`.  [default: the latest of each model]",
@@ -224,7 +165,7 @@ nothing="No two conditions of a model have been judged in this selection yet.", 
 @click.option("--flips", "n_criteria", type=click.IntRange(min=0), default=3,
               help="Number of criteria to show that gain most points, and that lose most, for each comparison.",
               **_NUMBER)  # fmt: skip
-def conditions(context: Context, **_: Any) -> FigureRequest:
+def conditions(context: Context, **own: Any) -> int:
     """Compare a model with and without tools or effort.
 
     `conditions` in the configuration lists the labels that are one model, and names the baseline. Each other condition
@@ -245,17 +186,20 @@ def conditions(context: Context, **_: Any) -> FigureRequest:
         definitions = definitions_of(reader, job)
         steps = current_steps(reader, job.settings.benchmark, definitions)
     named = labels_of(definitions, job.named_models or ())
-    return FigureRequest(
-        job.model_copy(update={"named_models": named or None}), steps=steps,
+    parts = {
+        "differences": "conditions", "categories": "condition_categories", "changes": "condition_changes",
+        "criteria": "condition_criteria", "responses": "condition_responses",
+    }  # fmt: skip
+    return show_parts(
+        context, job.model_copy(update={"named_models": named or None}), parts, own, steps=steps,
+        nothing="No two conditions of a model have been judged in this selection yet.",
         after=lambda rows: not_compared(definitions, job.named_models or (), rows["differences"]),
     )  # fmt: skip
 
 
-@shows(
-    {"comparisons": "diff", "categories": "diff_categories", "tasks": "diff_tasks", "flips": "diff_flips"},
-    "split", "model", "judge", "vintage", "hard", "score", nothing="There is nothing to compare.",
-    texts={"vintage": "Only this vintage, unless vintages are compared."},
-)  # fmt: skip
+@command("split", "model", "judge", "vintage", "hard", "score", output=SHOWS, texts={
+    "vintage": "Only this vintage, unless vintages are compared.",
+})  # fmt: skip
 @click.argument("names", nargs=-1, metavar="A B [C]...")
 @click.option("--of", type=click.Choice(["model", "judge", "template", "run", "vintage", "revision"]),
               help="Kind of the names.  [default: the kind for which all names exist]")  # fmt: skip
@@ -263,7 +207,7 @@ def conditions(context: Context, **_: Any) -> FigureRequest:
               **_NUMBER)  # fmt: skip
 @click.option("--debiased", "is_debiased", is_flag=True, help="Also show the difference of models corrected by "
               "people's labels on a part of the verdicts.")  # fmt: skip
-def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: bool, **_: Any) -> FigureRequest:
+def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: bool, **own: Any) -> int:
     """Compare models, judges, templates, runs, vintages, revisions.
 
     A is compared with each of the others, on the tasks that are complete on both sides. A difference is the second
@@ -280,11 +224,14 @@ def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: 
         raise click.UsageError("give at least two names to compare, such as two models")
     if not is_debiased:
         # Compared revisions need not include the configured one.
-        return FigureRequest(context.job if of == "revision" else context.stored_job(checked=("split",)))
+        job = context.job if of == "revision" else context.stored_job(checked=("split",))
+        parts = {"comparisons": "diff", "categories": "diff_categories", "tasks": "diff_tasks", "flips": "diff_flips"}
+        given = {**own, "names": names, "of": of}
+        return show_parts(context, job, parts, given, nothing="There is nothing to compare.")
     # Only models are compared by labels.
     are_flips_given = click.get_current_context().get_parameter_source("n_flips") is ParameterSource.COMMANDLINE
-    given = {"--of": of not in {None, "model"}, "--flips": are_flips_given, "--model": context.arguments.models}
-    if option := next((option for option, is_given in given.items() if is_given), None):
+    others = {"--of": of not in {None, "model"}, "--flips": are_flips_given, "--model": context.arguments.models}
+    if option := next((option for option, is_given in others.items() if is_given), None):
         raise click.UsageError(f"{option} does not apply to --debiased, which compares models; leave it out")
 
     def check(scope: "Scope") -> None:
@@ -294,17 +241,17 @@ def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: 
             why = f"--debiased compares models; no such model; known: {', '.join(known) or 'none'}"
             raise UsageError(f"{unknown[0]}: {why}")
 
-    job, chosen = context.stored_job(checked=("split", "judge")), {"first": names[0], "others": list(names[1:])}
-    return FigureRequest(job, {"": "debiased_differences"}, chosen, check=check)
+    job, given = context.stored_job(checked=("split", "judge")), {**own, "first": names[0], "others": list(names[1:])}
+    return show_parts(context, job, {"": "debiased_differences"}, given, check=check)
 
 
-@shows({"rules": "cascade"}, "split", nothing="No rule was evaluated.")
+@command("split", output=SHOWS)
 @click.argument("cheap", metavar="CHEAP")
 @click.argument("strong", metavar="STRONG")
 @click.option("--bound", metavar="MEASURE=NUMBER", help="Pick the cheapest rule whose agreement, kappa or ranking "
               "(Kendall's tau) with STRONG is at least this, by the low end of its interval.")  # fmt: skip
 @click.option("--all", "is_all", is_flag=True, help="Show all rules, not only those that no other rule beats.")
-def cascade(context: Context, bound: str | None, **_: Any) -> FigureRequest:
+def cascade(context: Context, bound: str | None, **own: Any) -> int:
     """Evaluate rules for a cheap judge with a strong one behind it.
 
     From stored verdicts of both judges, imported ones too, `prbench cascade` computes for each rule its cost and the
@@ -336,4 +283,5 @@ def cascade(context: Context, bound: str | None, **_: Any) -> FigureRequest:
         return [f"{kept} Under `judges:` in prbench.yaml, {where}:", shown]
 
     job = context.stored_job(checked=("split",))
-    return FigureRequest(job, given={"splits": list(context.arguments.splits)}, after=after)
+    given = {**own, "bound": bound, "splits": list(context.arguments.splits)}
+    return show_parts(context, job, {"rules": "cascade"}, given, nothing="No rule was evaluated.", after=after)

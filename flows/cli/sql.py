@@ -1,10 +1,9 @@
 """The command `sql`: queries, the description of the tables, the cookbook, and how to open the database."""
 
-import difflib
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain, count
@@ -114,6 +113,7 @@ def _run(database: Path, query: str, file_format: str, output: Path | None) -> N
 
 def _describe(database: Path, name: str, file_format: str, output: Path | None) -> None:
     from sql import read, template
+    from tasks.run.stored_data import near
     from warehouse import quoted
 
     if not name:
@@ -124,7 +124,7 @@ def _describe(database: Path, name: str, file_format: str, output: Path | None) 
     matches = {row[0].lower(): row for row in run_sql(database, read("queries/look/tables_and_views")).rows}
     if name.lower() not in matches:
         listed = [listed for listed, _ in known_names() if listed in matches]
-        raise UsageError(f"there is no table or view {name}; {nearest(name, listed, also=matches)}")
+        raise UsageError(f"there is no table or view {name}; {near(name.lower(), listed)}")
     table, _, meaning = matches[name.lower()]
     if file_format == "table" and output is None:
         click.echo(f"{table}: {meaning or ''}")
@@ -133,6 +133,7 @@ def _describe(database: Path, name: str, file_format: str, output: Path | None) 
 
 def _cookbook(context: Context, name: str, file_format: str, output: Path | None) -> None:
     from sql.cookbook import recipes
+    from tasks.run.stored_data import near
 
     known = {recipe.name: recipe for recipe in recipes()}
     if not name:
@@ -141,7 +142,7 @@ def _cookbook(context: Context, name: str, file_format: str, output: Path | None
         show(["name", "question"], [(recipe.name, recipe.title) for recipe in known.values()], file_format, output)
         return
     if name not in known:
-        raise click.UsageError(f"there is no recipe {name}; {nearest(name, known)}")
+        raise click.UsageError(f"there is no recipe {name}; {near(name, known)}")
     if file_format == "table" and output is None:
         click.echo(known[name].title)
     _run(_database(context), known[name].query, file_format, output)
@@ -217,13 +218,6 @@ def known_names() -> list[tuple[str, str]]:
     named = [(name, "mart") for name in sorted(marts)] + [(name, "stored") for name in sorted(TABLES)]
     first = {name: index for index, name in enumerate(_FIRST)}
     return sorted(named, key=lambda each: (first.get(each[0], len(first)), each[0].endswith("measures")))
-
-
-def nearest(name: str, listed: Iterable[str], *, also: Iterable[str] = ()) -> str:
-    """Return a hint for an unknown name: the nearest of all names, else those of a list."""
-    listed = list(listed)
-    near = difflib.get_close_matches(name.lower(), list(dict.fromkeys([*listed, *also])))
-    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(listed)}"
 
 
 def run_sql(database: Path, query: str) -> ResultTable:

@@ -19,7 +19,7 @@ from tasks.figures.queries import SAMPLING
 from tasks.figures.scope import task_address
 from tasks.figures.shown.comparisons import CATEGORIES, DIFF, FLIPS, TASKS
 from tasks.report.rendering.page_figures import PageFigure, served
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import PipelineError
 from warehouse import Reader, Warehouse, WarehouseError
 
 KINDS: dict[Kind, tuple[str, str]] = {
@@ -43,8 +43,6 @@ _LABELS = {*_SIDES, "where", "split"}
 _ALL = ("", "all")
 CHANGES = {"": "all", "lost": "lower the score", "gained": "raise the score"}
 """The choices of flipped criteria to list."""
-_MOST_FLIPS = 300
-"""The number of flipped criteria listed at first; a link leads to all."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +59,13 @@ class Field:
 class ComparePage:
     """The content of the page: the form's fields, and figures or the reason why there are none.
 
-    `about` names the difference that the figures below the first one explain. If not all flips are shown, `all_flips`
-    is the address of a page that lists them, with their number.
+    `about` names the difference that the figures below the first one explain.
     """
 
     kind: Kind
     fields: Sequence[Field] = ()
     figures: Sequence[PageFigure] = ()
     about: str = ""
-    all_flips: tuple[str, int] | None = None
     trouble: str | None = None
 
 
@@ -79,8 +75,8 @@ def compare_page(job: Job, given: Mapping[str, str], folder: Path) -> ComparePag
     Args:
         job: the job whose benchmark is compared, on its splits unless the address names one.
         given: the parameters in the address: the kind of comparison (`of`), the `first` and the `second` side, the
-            model, judge, vintage and split that stay the same, the index of the difference to explain (`show`), the
-            flips to list (`change`), and whether to list all of them (`whole`).
+            model, judge, vintage and split that stay the same, the index of the difference to explain (`show`), and
+            the flips to list (`change`).
         folder: the folder of the benchmark's report; its task pages are linked, if they exist.
     """
     kind: Kind = next((kind for kind in KINDS if kind == given.get("of")), "model")
@@ -92,7 +88,7 @@ def compare_page(job: Job, given: Mapping[str, str], folder: Path) -> ComparePag
                 return ComparePage(kind, fields)
             has_pages = (folder / "task.html").is_file()
             return ComparePage(kind, fields, **_figures(job, reader, kind, given, has_pages=has_pages))
-    except (PipelineError, UsageError, WarehouseError) as error:
+    except (PipelineError, WarehouseError) as error:
         return ComparePage(kind, fields, trouble=str(error))
 
 
@@ -150,7 +146,7 @@ def _options(reader: Reader, name: str, groups: _Groups) -> dict[str, str]:
 
 
 def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, has_pages: bool) -> dict[str, Any]:
-    """Return the arguments of a `ComparePage`: its figures, `about` and `all_flips`."""
+    """Return the arguments of a `ComparePage`: its figures and `about`."""
     names, vintage = [given[side] for side in _SIDES], given.get("vintage") if kind != "vintage" else None
     narrowed = _narrowed(job, {name: value for name, value in given.items() if name != kind})
     result = compare(reader, comparison_of(narrowed, names, kind, score=None, is_hard=False, vintage=vintage or None))
@@ -160,8 +156,7 @@ def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, 
     differences = [row | {"address": _link(given, show=str(n))} for n, row in enumerate(rows_of(result))]
     chosen = differences[index] = with_verdicts(differences[index], detail["verdicts"][0])
     sign = {"lost": -1, "gained": 1}.get(given.get("change", ""), 0)
-    listed = [flip for flip in detail["flips"] if sign * flip["effect"] >= 0]
-    flips = listed if given.get("whole") == "yes" else listed[:_MOST_FLIPS]
+    flips = [flip for flip in detail["flips"] if sign * flip["effect"] >= 0]
     first, second = ({name: chosen[f"{side}_{name}"] for name in SAMPLING} for side in _SIDES)
     for flip in flips:
         flip["address"] = task_address(
@@ -179,7 +174,6 @@ def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, 
         "figures": [served(figure, rows, benchmark) for figure, rows in parts],
         "about": f"From {chosen['first']} to {chosen['second']} on "
         + ", ".join(chosen[name] for name in ("split", "where") if chosen[name]),
-        "all_flips": (_link(given, show=str(index), whole="yes"), len(listed)) if len(flips) < len(listed) else None,
     }
 
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from tasks.figures.shown.overview import LEADERBOARD
 from tasks.maintain.upkeep import run_cost
 from tasks.measures import SCORE
 from tasks.report.rendering.page_figures import PageFigure, served
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import PipelineError
 from tasks.rules.text.numbers import counted, coverage_text, rank_notes
 from tasks.run.coverage import CoverageCell, coverage
 from warehouse import Reader, Warehouse, WarehouseError
@@ -102,45 +103,39 @@ class LiveView:
         self._job = job
         self._warehouse = Warehouse(job.warehouse)
         self._lock = threading.Lock()
-        self._stamp: tuple[int, ...] = ()
-        self._states: Sequence[RunState] = ()
-        self._published = Live(datetime.now(UTC))
+        self._published = lru_cache(1)(self._read)
 
     def now(self) -> Live:
         """Return the current state; `trouble` names what cannot be read."""
         with self._lock:
             at, living = datetime.now(UTC), self._warehouse.living_runs()
-            begun = [RunState(run_id) for run_id in living]
+            begun = {run_id: RunState(run_id) for run_id in living}
             try:
                 stat = self._warehouse.database.stat()
             except FileNotFoundError:
-                return Live(at, in_progress=begun)
+                return Live(at, in_progress=[*begun.values()])
             published_at = datetime.fromtimestamp(stat.st_mtime, UTC)
             try:
-                self._renew((stat.st_ino, stat.st_mtime_ns, stat.st_size))
-                runs = [self._as_now(each, living) for each in self._states]
-                known = {run.run_id for run in runs}
-                runs += [self._as_now(run, living) for run in begun if run.run_id not in known]
-            except (PipelineError, WarehouseError, UsageError) as error:
-                return Live(at, published_at, begun, trouble=str(error))
+                published, states = self._published((stat.st_ino, stat.st_mtime_ns, stat.st_size))
+                runs = [self._as_now(each, living) for each in (begun | states).values()]
+            except (PipelineError, WarehouseError) as error:
+                return Live(at, published_at, [*begun.values()], trouble=str(error))
             ended = [run for run in runs if not run.is_living]
             last = max(ended, key=lambda run: run.row["ended_at"] or run.row["started_at"] or at, default=None)
             in_progress = [run for run in runs if run.is_living]
-            return replace(self._published, at=at, published_at=published_at, in_progress=in_progress, last=last)
+            return replace(published, at=at, published_at=published_at, in_progress=in_progress, last=last)
 
-    def _renew(self, stamp: tuple[int, ...]) -> None:
-        """Read the published state, if it has changed."""
-        if self._stamp == stamp:
-            return
+    def _read(self, _stamp: tuple[int, ...]) -> tuple[Live, dict[str, RunState]]:
+        """Return what is published, and the states of runs by their ids."""
         with self._warehouse.reader() as reader:
-            states = [self._state(row) for row in reader.rows(sql.read("queries/look/live_runs"))]
+            states = {row["run_id"]: self._state(row) for row in reader.rows(sql.read("queries/look/live_runs"))}
             alerts = reader.select("alerts", order="created_at desc, alert_id", benchmark=self._job.settings.benchmark)
             published = Live(datetime.now(UTC), alerts=alerts)
             try:
                 published = replace(published, ranking=ranking_so_far(self._job, reader))
-            except (PipelineError, UsageError) as error:
+            except PipelineError as error:
                 published = replace(published, trouble=f"The ranking is not known: {error}")
-        self._stamp, self._states, self._published = stamp, states, published
+        return published, states
 
     def _state(self, row: Row) -> RunState:
         """Return the published state of a run."""
@@ -152,7 +147,7 @@ class LiveView:
             return replace(state, cells=[cell for cell in coverage(job) if cell.due and cell.judge in judges])
         except ValueError:
             return replace(state, trouble="another version of prbench wrote its record")
-        except (PipelineError, UsageError) as error:
+        except PipelineError as error:
             return replace(state, trouble=str(error))
 
     def _as_now(self, run: RunState, living: Sequence[str]) -> RunState:
@@ -239,7 +234,7 @@ def _ended(run: RunState, now: datetime, index: Path, benchmark: Benchmark) -> d
     ended_at = run.row["ended_at"]
     end = "" if ended_at is None else f" ({_span(now - ended_at)} ago)"
     return _run(run, ended_at, benchmark) | {
-        "outcome": (ENDINGS[run.outcome].state_name if run.outcome in ENDINGS else run.outcome.capitalize()) + end,
+        "outcome": ENDINGS[run.outcome].state_name + end,
         "level": _LEVELS.get(run.outcome, "warn"),
         "report": None if written is None else f"{written:%Y-%m-%d %H:%M} UTC",
     }

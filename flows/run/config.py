@@ -36,11 +36,7 @@ def load_job(arguments: Arguments) -> Job:
         refuse_no_night(arguments.night)
     file = config_file(arguments.config)
     document, where = read_document(file)
-    problems: list[str] = []
-    try:
-        document = of_benchmark(document, where, arguments.benchmark)
-    except ConfigurationError as error:
-        document, problems = _without_own(document), [*error.problems]
+    document, problems = of_benchmark(document, where, arguments.benchmark)
     _refuse_other_split(document, arguments.splits)
     settings, further = sound_settings(_narrowed(document, arguments))
     problems, job = [*problems, *further], None
@@ -161,18 +157,20 @@ class _UniqueKeys(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> dict[str, Any]:
-    """Return the document with a benchmark's own settings instead of the shared ones.
+def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> tuple[dict[str, Any], list[str]]:
+    """Return the document with a benchmark's own settings instead of the shared ones, and the problems of own settings.
 
-    `wanted` is the benchmark; None: the one that the document names.
+    With a problem, the document has no own settings. `wanted` is the benchmark; None: the one that the document names.
 
     Raises:
         UsageError: there is no such benchmark, or the document has no data set for it.
     """
     if wanted is not None:
         load_benchmark(wanted)  # report a mistyped name before a missing data set
-    common = _without_own(document)
-    own = _own_settings(document, common, where)
+    common = {key: value for key, value in document.items() if key != _OWN}
+    own, problems = _own_settings(document, common, where)
+    if problems:
+        return common, problems
     configured = str(common.get("benchmark", Settings.model_fields["benchmark"].default))
     dataset = common.get("dataset")
     # Every benchmark has a sample, but a data set belongs to one benchmark.
@@ -184,16 +182,13 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
         )
     chosen = wanted or configured
     named = {} if wanted is None and chosen not in own else {"benchmark": chosen}
-    return {**common, **own.get(chosen, {}), **named}
+    return {**common, **own.get(chosen, {}), **named}, []
 
 
-def _without_own(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document without the settings for single benchmarks."""
-    return {key: value for key, value in document.items() if key != _OWN}
-
-
-def _own_settings(document: dict[str, Any], common: dict[str, Any], where: str) -> dict[str, dict[str, Any]]:
-    """Return the settings for single benchmarks. All are checked, so that mistakes show before the night."""
+def _own_settings(
+    document: dict[str, Any], common: dict[str, Any], where: str
+) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """Return the settings for single benchmarks, and their problems. All are checked before the night."""
     own = document.get(_OWN) or {}
     if not isinstance(own, dict) or not all(isinstance(settings, dict) for settings in own.values()):
         raise UsageError(f"{where}: {_OWN}: must map each benchmark to its settings; see prbench.example.yaml")
@@ -210,9 +205,7 @@ def _own_settings(document: dict[str, Any], common: dict[str, Any], where: str) 
             # Problems of the shared settings are reported with the chosen benchmark.
             further = sound_settings({**common, **settings})[1]
             problems += [f"{_OWN}.{name}: {problem}" for problem in further if problem not in in_common]
-    if problems:
-        raise ConfigurationError(where, [*in_common, *problems])
-    return own
+    return own, problems
 
 
 # The folder of the data

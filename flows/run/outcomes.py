@@ -38,6 +38,7 @@ ENDINGS = {
     MISSED: Ending(0, "COMPLETED", "Missed"),
     INTERRUPTED: Ending(130, "CANCELLED", "Cancelled"),
     FAILED: Ending(1, "FAILED", "Failed"),
+    KILLED: Ending(1, "CRASHED", "Crashed"),
 }
 """Outcome -> ending. A night is skipped if another one is in progress, and missed if the next one has begun."""
 
@@ -74,9 +75,6 @@ def outcome_of(reports: Sequence["StageReport"]) -> str:
     return BELOW_BAR if is_below else DONE
 
 
-_OUT_OF_FILES = "too many files are open: raise the limit of `ulimit -n`, or lower `limits.concurrency`"
-
-
 def explained(error: BaseException) -> tuple[int, str]:
     """Return the exit code of an error, and one line about the problem, its location and what to do."""
     from tasks.llm.environment import safe
@@ -91,11 +89,4 @@ def explained(error: BaseException) -> tuple[int, str]:
         line = f"{error.filename}: {why or f'{error.strerror}; check the path and its permissions'}"
     elif isinstance(error, PipelineError | WarehouseError):
         code, line = getattr(error, "exit_code", 1), str(error)
-    return code, f"{line}; {_OUT_OF_FILES}" if _is_out_of_files(error) else line
-
-
-def _is_out_of_files(error: BaseException | None) -> bool:
-    """Return whether an error is due to too many open files; DuckDB reports this only as a text."""
-    if error is None:
-        return False
-    return "Too many open files" in str(error) or _is_out_of_files(error.__cause__ or error.__context__)
+    return code, line

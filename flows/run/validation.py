@@ -91,22 +91,11 @@ def _unstoppable(settings: Settings) -> list[str]:
 
 
 def _without(document: dict[str, Any], errors: Sequence[ErrorDetails]) -> dict[str, Any]:
-    """Return a document without broken list elements, unknown keys and broken keys of the first level."""
-    broken = set[tuple[int | str, ...]]()
-    for location, is_unknown in ((problem["loc"], problem["type"] == _UNKNOWN_KEY) for problem in errors):
-        is_element = len(location) > 1 and isinstance(location[1], int)
-        broken.add(location[: 2 if is_unknown or is_element else 1])
+    """Return a document without its broken parts, and without `stopping` if that depends on one."""
+    broken = {problem["loc"][0] for problem in errors if problem["loc"]}
+    broken |= {"stopping"} if broken & {"models", "judges"} else set()
     # The data set is the only required key.
-    sound: dict[str, Any] = {"dataset": {"source": "sample"}}
-    for key, value in document.items():
-        if (key,) in broken:
-            continue
-        sound[key] = value
-        if isinstance(value, list):
-            sound[key] = [each for index, each in enumerate(value) if (key, index) not in broken]
-        elif isinstance(value, dict):
-            sound[key] = {inner: each for inner, each in value.items() if (key, inner) not in broken}
-    return sound
+    return {"dataset": {"source": "sample"}} | {key: part for key, part in document.items() if key not in broken}
 
 
 def _in_words(key: str, problem: ErrorDetails) -> str:

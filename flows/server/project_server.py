@@ -48,11 +48,10 @@ class NoServerError(UsageError):
 
 @dataclass(frozen=True)
 class PrefectServer:
-    """The address of a Prefect server; for the project's own also its secret, and the file with the secret."""
+    """The address of a Prefect server; for the project's own also its secret."""
 
     url: str
     secret: str = field(default="", repr=False)
-    secret_file: Path | None = None
 
     @property
     def host_and_port(self) -> str:
@@ -157,7 +156,7 @@ def _running(folder: Path) -> PrefectServer | None:
     if not secret:
         raise NoServerError(f"{secret_path(folder)} is gone; it is created again two minutes after the last run")
     _own_urls.add(url)
-    return PrefectServer(url, secret, secret_path(folder))
+    return PrefectServer(url, secret)
 
 
 def _address(folder: Path, *, is_locked: bool) -> dict[str, str]:
@@ -211,7 +210,7 @@ def _started(job: Job, folder: Path, running: BinaryIO, port: int) -> PrefectSer
             start_new_session=True,
         )  # fmt: skip
     _own_urls.add(url)
-    return PrefectServer(url, secret, secret_path(folder))
+    return PrefectServer(url, secret)
 
 
 def secret_path(folder: Path) -> Path:

@@ -67,33 +67,19 @@ def _plain(value: Any) -> Any:
     return redacted(storable(str(value)))
 
 
-@dataclass(frozen=True)
-class NightComparison:
-    """A nightly model compared with its last night, on a split, under a judge.
+COMPARED = (
+    "model", "judge", "judge_trial", "split", "score", "first_vintage", "second_vintage", "first_mean", "second_mean",
+    "difference", "ci_low", "ci_high", "p_value", "n_tasks", "n_wanted",
+)  # fmt: skip
+"""The figures of a nightly model compared with its last night, on a split, under a judge.
 
-    The difference is second minus first, so a drop is negative; `p_value` is two-sided and not corrected. `n_tasks` of
-    the `n_wanted` tasks are compared.
-    """
-
-    model: str
-    judge: str
-    judge_trial: int
-    split: str
-    score: str
-    first_vintage: str
-    second_vintage: str
-    first_mean: float
-    second_mean: float
-    difference: float
-    ci_low: float | None
-    ci_high: float | None
-    p_value: float | None
-    n_tasks: int
-    n_wanted: int
+The difference is second minus first, so a drop is negative; `p_value` is two-sided and not corrected. `n_tasks` of the
+`n_wanted` tasks are compared.
+"""
 
 
 def drops(
-    comparisons: Sequence[NightComparison], *, least_drop: float, alpha: float, drifted_judges: Collection[str] = ()
+    comparisons: Sequence[Mapping[str, Any]], *, least_drop: float, alpha: float, drifted_judges: Collection[str] = ()
 ) -> list[Alert]:
     """Return an alert for each comparison of a night in which a model dropped significantly, by at least `least_drop`.
 
@@ -101,25 +87,26 @@ def drops(
     with a probability of at most alpha. If the judge drifted in the same night, the alert says so.
 
     Args:
+        comparisons: each with the figures of `COMPARED`.
         least_drop: in the unit of the score.
         alpha: the level of the test.
         drifted_judges: the labels of judges outside their control limits.
     """
-    adjusted = holm([each.p_value for each in comparisons])
+    adjusted = holm([each["p_value"] for each in comparisons])
     alerts = []
     for each, p_adjusted in zip(comparisons, adjusted, strict=True):
-        fall = -each.difference
+        fall = -each["difference"]
         if p_adjusted is None or not is_significant(p_adjusted, alpha) or fall <= 0 or fall < least_drop:
             continue
-        share = "" if each.n_tasks == each.n_wanted else f" of {each.n_wanted}"
-        ci = "" if each.ci_low is None else f"95 % interval {each.ci_low:+.3f} to {each.ci_high:+.3f}, "
+        share = "" if each["n_tasks"] == each["n_wanted"] else f" of {each['n_wanted']}"
+        ci = "" if each["ci_low"] is None else f"95 % interval {each['ci_low']:+.3f} to {each['ci_high']:+.3f}, "
         p_value = "below 0.0001" if p_adjusted < 0.0001 else f"{p_adjusted:.4f}"
         line = (
-            f"{each.model} fell by {fall:.3f} on {each.split} ({each.score}, judged by {each.judge}): "
-            f"{each.second_mean:.3f} in {each.second_vintage}, {each.first_mean:.3f} in {each.first_vintage}; "
-            f"{ci}corrected p {p_value}, {each.n_tasks}{share} tasks"
+            f"{each['model']} fell by {fall:.3f} on {each['split']} ({each['score']}, judged by {each['judge']}): "
+            f"{each['second_mean']:.3f} in {each['second_vintage']}, {each['first_mean']:.3f} in "
+            f"{each['first_vintage']}; {ci}corrected p {p_value}, {each['n_tasks']}{share} tasks"
         )
-        alerts.append(_drop({**asdict(each), "p_adjusted": p_adjusted}, line, drifted_judges))
+        alerts.append(_drop({**each, "p_adjusted": p_adjusted}, line, drifted_judges))
     return alerts
 
 
@@ -215,54 +202,34 @@ _CALLS_EVERYBODY = re.compile(r"@(?=(?:here|channel|everyone|all)\b)", re.IGNORE
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
-@dataclass(frozen=True, slots=True)
-class NightRun:
-    """The run that a message is about, and the location of its results.
+def alert_id(job: Job, alert: Alert) -> str:
+    """Return the id of an alert of a job's night, the same for an equal finding of a repeated night.
 
-    `night` is None for a run that is not a night. `report` is the address of the report, if one is configured.
+    A failed or skipped run is new each time. Data quality is the same every night until the data changes.
     """
-
-    night: str | None
-    run_id: str
-    benchmark: str
-    warehouse: str
-    report: str | None = None
-
-    @classmethod
-    def of(cls, job: Job) -> Self:
-        """Return the night of a job."""
-        settings = job.settings
-        return cls(job.night, job.run_id, settings.benchmark, str(job.warehouse), job.report_url)
-
-    def id_of(self, alert: Alert) -> str:
-        """Return the id of an alert, the same for an equal finding of a repeated night.
-
-        A failed or skipped run is new each time. Data quality is the same every night until the data changes.
-        """
-        of = {"failure": self.run_id, "skipped": self.run_id, "quality": ""}.get(alert.kind, self.night or self.run_id)
-        facts = json.dumps(alert.facts, sort_keys=True)
-        return digest("alert", of, self.benchmark, alert.kind, alert.subject, alert.line, facts)
+    of = {"failure": job.run_id, "skipped": job.run_id, "quality": ""}.get(alert.kind, job.night or job.run_id)
+    facts = json.dumps(alert.facts, sort_keys=True)
+    return digest("alert", of, job.settings.benchmark, alert.kind, alert.subject, alert.line, facts)
 
 
 @dataclass(frozen=True)
 class Message:
-    """The alerts of a night, in the order of their kinds."""
+    """The alerts of a job's night, in the order of their kinds."""
 
-    night: NightRun
+    job: Job
     alerts: tuple[Alert, ...]
 
     @classmethod
-    def about(cls, night: NightRun, alerts: Sequence[Alert]) -> Self:
+    def about(cls, job: Job, alerts: Sequence[Alert]) -> Self:
         """Return the message with these alerts."""
-        return cls(night, tuple(sorted(alerts, key=lambda alert: KINDS.index(alert.kind))))
+        return cls(job, tuple(sorted(alerts, key=lambda alert: KINDS.index(alert.kind))))
 
     @property
     def title(self) -> str:
         """One line with the night, and the number of alerts of each kind."""
-        about = f"night {self.night.night}" if self.night.night else f"run {self.night.run_id}"
         counts = Counter(alert.kind for alert in self.alerts)
         kinds = ", ".join(f"{_words(kind)} ({count})" for kind, count in counts.items())
-        return one_line(visible(f"{self.night.benchmark}, {about}: {kinds}"))
+        return one_line(visible(f"{self.job.settings.benchmark}, night {self.job.night}: {kinds}"))
 
     @property
     def body(self) -> str:
@@ -277,7 +244,11 @@ class Message:
     @property
     def as_json(self) -> dict[str, Any]:
         """The message for machines, without title and body."""
-        return asdict(self.night) | {"alerts": [alert.as_json for alert in self.alerts]}
+        return {
+            "night": self.job.night, "run_id": self.job.run_id, "benchmark": self.job.settings.benchmark,
+            "warehouse": str(self.job.warehouse), "report": self.job.report_url,
+            "alerts": [alert.as_json for alert in self.alerts],
+        }  # fmt: skip
 
     def _text(self, shown: Callable[[str], str]) -> str:
         paragraphs = [shown(f"{_words(alert.kind)}: {alert.line}") for alert in self.alerts]
@@ -285,8 +256,8 @@ class Message:
         # Chat servers accept at least 16,000 characters.
         n_fit = sum(end <= 15_000 for end in ends)
         rest = [f"and {len(paragraphs) - n_fit} more"] if n_fit < len(paragraphs) else []
-        report = f", report {self.night.report}" if self.night.report else ""
-        where = f"run {self.night.run_id}, warehouse {self.night.warehouse}{report}; all are in the table `alerts`"
+        report = f", report {self.job.report_url}" if self.job.report_url else ""
+        where = f"run {self.job.run_id}, warehouse {self.job.warehouse}{report}; all are in the table `alerts`"
         return "\n\n".join([*paragraphs[:n_fit], *rest, shown(where)])
 
 

@@ -21,7 +21,7 @@ from threading import Thread
 from typing import Any, Literal
 from urllib.parse import quote
 
-from tasks.alerts.findings import Alert, Message, NightRun
+from tasks.alerts.findings import Alert, Message, alert_id
 from tasks.config.job import Job
 from tasks.config.operations import Alerts, Email, Receiver
 from tasks.console import rewrite_log_records
@@ -68,45 +68,42 @@ class NotDelivered(Exception):
 
 
 def deliver(
-    settings: Alerts, alerts: Sequence[Alert], night: NightRun, *,
-    delivered: Collection[tuple[str, str]] = (), first_wait_s: float = FIRST_WAIT_S,
-) -> list[Delivery]:  # fmt: skip
+    settings: Alerts, alerts: Sequence[Alert], job: Job, *, delivered: Collection[tuple[str, str]] = ()
+) -> list[Delivery]:
     """Send one message with all alerts to each receiver, in parallel; without an alert no message.
 
     Alerts that were `delivered` before (receiver and id) are not sent to that receiver again.
 
     A message may arrive twice, if its receiver accepted it too late or the reply was lost. The wait before the next
-    attempt doubles from `first_wait_s` up to 30 s.
+    attempt doubles from `FIRST_WAIT_S` up to 30 s.
     """
     due = []
     for number, to in enumerate(settings.to, start=1):
         receiver = f"{to.kind} {number}"
-        new = [alert for alert in alerts if (receiver, night.id_of(alert)) not in delivered]
+        new = {alert_id(job, each): each for each in alerts if (receiver, alert_id(job, each)) not in delivered}
         if new:
-            targets, ids = _sends(to, Message.about(night, new), settings.timeout_s), tuple(map(night.id_of, new))
-            due.append(partial(copy_context().run, _delivery, receiver, targets, settings, ids, first_wait_s))
+            targets = _sends(to, Message.about(job, [*new.values()]), settings.timeout_s)
+            due.append(partial(copy_context().run, _delivery, receiver, targets, settings, tuple(new)))
     with ThreadPoolExecutor(len(settings.to) or None) as pool:
         return list(pool.map(lambda send: send(), due))
 
 
-def ping(settings: Alerts, *, first_wait_s: float = FIRST_WAIT_S) -> Delivery | None:
+def ping(settings: Alerts) -> Delivery | None:
     """Call the dead-man's switch; None if none is configured."""
     if settings.ping is None:
         return None
-    return _delivery(PING, [partial(_call, settings.ping, settings.timeout_s)], settings, (), first_wait_s)
+    return _delivery(PING, [partial(_call, settings.ping, settings.timeout_s)], settings, ())
 
 
-def _delivery(
-    receiver: str, targets: list[Send], settings: Alerts, alert_ids: tuple[str, ...], first_wait_s: float
-) -> Delivery:
-    counts, errors_of_targets = zip(*(_attempts(target, settings, first_wait_s) for target in targets), strict=True)
+def _delivery(receiver: str, targets: list[Send], settings: Alerts, alert_ids: tuple[str, ...]) -> Delivery:
+    counts, errors_of_targets = zip(*(_attempts(target, settings) for target in targets), strict=True)
     errors = [error for error in errors_of_targets if error is not None]
     some = f"{len(errors)} of {len(targets)} addresses: " if len(targets) > 1 else ""
     error = safe(some + errors[0]) if errors else None
     return Delivery(receiver, "failed" if errors else "sent", max(counts), error, len(alert_ids), alert_ids)
 
 
-def _attempts(send: Send, settings: Alerts, first_wait_s: float) -> tuple[int, str | None]:
+def _attempts(send: Send, settings: Alerts) -> tuple[int, str | None]:
     """Send until success, a permanent error, or the last attempt; return the number of attempts and the last error."""
     for attempt in range(1, settings.attempts + 1):
         outcome: list[Exception | None] = []
@@ -121,7 +118,7 @@ def _attempts(send: Send, settings: Alerts, first_wait_s: float) -> tuple[int, s
             return 0, str(error)
         if not isinstance(error, NotDelivered) or not error.may_pass or attempt == settings.attempts:
             break
-        time.sleep(min(_LONGEST_WAIT_S, first_wait_s * 2 ** (attempt - 1)))
+        time.sleep(min(_LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (attempt - 1)))
     return attempt, None if error is None else str(error)
 
 
@@ -255,12 +252,12 @@ def _stored(job: Job, table: str, columns: str, **where: Any) -> list[dict[str, 
 
 def store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery] = ()) -> None:
     """Write deliveries, and alerts that are not stored yet; the next publication shows them."""
-    warehouse, night = Warehouse(job.warehouse), NightRun.of(job)
+    warehouse = Warehouse(job.warehouse)
     known = {row["alert_id"] for row in _stored(job, "alerts", "alert_id")} if alerts else set()
     common = {"run_id": job.run_id, "night": job.night, "created_at": datetime.now(UTC)}
     rows = [
         common | {
-            "alert_id": night.id_of(each), "benchmark": job.settings.benchmark, "kind": each.kind,
+            "alert_id": alert_id(job, each), "benchmark": job.settings.benchmark, "kind": each.kind,
             "subject": each.subject, "detail": each.line, "facts": json.dumps(each.facts, sort_keys=True),
         }
         for each in alerts

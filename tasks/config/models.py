@@ -104,10 +104,7 @@ class Endpoint(Strict):
         named = {name for name, value in self.headers.items() if is_secret_name(name) or _SCHEME.match(value)}
         paths += [f"headers.{name}" for name in sorted(named) if not is_reference(self.headers[name])]
         for path in filter(None, paths):
-            name = (
-                f"header `{path.partition('.')[2]}`" if path.startswith("headers.") else f"`{path.rpartition('.')[2]}`"
-            )
-            yield f"{name} is a secret ({path}); put it in the environment and write ${{NAME}} here"
+            yield f"`{path}` is a secret; put it in the environment and write ${{NAME}} here"
         yield from secrets_in(self.api_base or "", "api_base")
         if self.name.startswith("aiohttp_openai/"):
             # Its client neither refuses redirects nor bounds bodies.

@@ -1,6 +1,5 @@
 """Text for terminals and logs. `printing` is separate, because `--help` should not wait for the import of Rich."""
 
-import contextlib
 import logging
 import sys
 import time
@@ -64,7 +63,7 @@ class Shown:
             self.exact.flush()
 
 
-@contextlib.contextmanager
+@contextmanager
 def shown_visibly() -> Iterator[None]:
     """Make control characters on the standard streams visible, until the block ends."""
     before = sys.stdout, sys.stderr
@@ -98,6 +97,7 @@ class Tally:
     what: str
     label: str
     total: int
+    is_quiet: bool = False
     done: int = 0
     failed: int = 0
     printed_at_s: float = field(default_factory=time.monotonic)
@@ -108,11 +108,11 @@ class Tally:
         return f"{self.what} {self.label}".rstrip()
 
 
-class _Screen:
+class _Screen(ExitStack):
     """The display of tallies: bars on a terminal; elsewhere a line from time to time, and one at the end."""
 
     def __init__(self) -> None:
-        self._ending = ExitStack()
+        super().__init__()
         self._bars: Any = None
         self._numbers: dict[str, Any] = {}
         if sys.stderr.isatty():
@@ -122,9 +122,9 @@ class _Screen:
 
             columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
             failures = TextColumn("{task.fields[failures]}")
-            self._bars = self._ending.enter_context(Progress(*columns, failures, console=VisibleConsole(stderr=True)))
+            self._bars = self.enter_context(Progress(*columns, failures, console=VisibleConsole(stderr=True)))
             # Other output passes through Rich, which would obey control characters.
-            self._ending.enter_context(shown_visibly())
+            self.enter_context(shown_visibly())
 
     def show(self, tally: Tally) -> None:
         failures = f"{tally.failed} failed" if tally.failed else ""
@@ -138,14 +138,17 @@ class _Screen:
             tally.printed_at_s = time.monotonic()
             notice(", ".join(filter(None, (f"{tally.name}: {tally.done} of {tally.total}", failures))))
 
-    def close(self) -> None:
-        self._ending.close()
-
 
 _tallies: dict[tuple[str, str], Tally] = {}
 _screens: list[_Screen] = []
 """The only screen, shared by all work: a terminal has room for one set of bars."""
-_shown: set[tuple[str, str]] = set()
+
+
+def _show(tally: Tally) -> None:
+    if not tally.is_quiet:
+        if not _screens:
+            _screens.append(_Screen())
+        _screens[0].show(tally)
 
 
 def advance(what: str, label: str = "", *, succeeded: bool) -> None:
@@ -154,28 +157,22 @@ def advance(what: str, label: str = "", *, succeeded: bool) -> None:
     if tally is not None:
         tally.done += 1
         tally.failed += not succeeded
-        if (what, label) in _shown:
-            _screens[0].show(tally)
+        _show(tally)
 
 
 @contextmanager
 def progress(what: str, totals: Mapping[str, int], *, is_quiet: bool = False) -> Iterator[list[Tally]]:
     """Count and show the units that `advance` reports for a stage, until the block ends; `totals` are by model."""
-    tallies = {(what, label): Tally(what, label, total) for label, total in totals.items() if total}
+    tallies = {(what, label): Tally(what, label, total, is_quiet) for label, total in totals.items() if total}
     _tallies.update(tallies)
-    if not is_quiet and tallies:
-        if not _screens:
-            _screens.append(_Screen())
-        _shown.update(tallies)
-        for tally in tallies.values():
-            _screens[0].show(tally)
+    for tally in tallies.values():
+        _show(tally)
     try:
         yield list(tallies.values())
     finally:
         for key in tallies:
             del _tallies[key]
-        _shown.difference_update(tallies)
-        if _screens and not _shown:
+        if _screens and all(tally.is_quiet for tally in _tallies.values()):
             _screens.pop().close()
 
 

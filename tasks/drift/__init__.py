@@ -72,14 +72,6 @@ def choose_control_set(job: Job) -> StageReport:
     return report
 
 
-def lacks_control_set(job: Job, wanted: WantedTasks, reader: Reader) -> bool:
-    """Return whether a configured judge has no control set, and decided verdicts to choose one from."""
-    return any(
-        set_id is None and _chosen(job, wanted, reader, judge_config, job.settings.drift.verdicts)
-        for judge_config, set_id in control_sets(job, wanted, reader)
-    )
-
-
 def _chosen(
     job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, number: int
 ) -> list[dict[str, Any]]:
@@ -163,14 +155,16 @@ class _Missing:
 async def judge_control_set(job: Job) -> StageReport:
     """Judge the members of the control sets that a night lacks, publish the verdicts, and report judges that drifted.
 
+    Judges without a control set get one before.
+
     The calls have the night as their vintage, so that no earlier reply is used for them; the verdicts are stored
     separately, and no score includes them. The calls are live, even if the judge uses provider batches. Outside a
-    night, or without a control set, it does nothing.
+    night it does nothing.
     """
     report = StageReport(_PURPOSE)
     if job.night is None or job.settings.drift.verdicts == 0:
         return report
-    warehouse = Warehouse(job.warehouse)
+    warehouse, chosen = Warehouse(job.warehouse), await asyncio.to_thread(choose_control_set, job)
     with warehouse.reader() as reader:
         wanted, missing = await asyncio.to_thread(_plan, job, job.night, reader)
     totals = Counter(member.model for each in missing for member in each.members if member.is_missing)
@@ -187,6 +181,7 @@ async def judge_control_set(job: Job) -> StageReport:
         warehouse.write("control_limits", changed_limits(job, wanted, reader))
     await asyncio.to_thread(warehouse.publish)
     _report_missing(job, report, missing)
+    report.add_messages(chosen)
     return report
 
 
@@ -195,7 +190,9 @@ def lacks_verdicts(job: Job, reader: Reader) -> bool:
     if job.night is None or job.settings.drift.verdicts == 0:
         return False
     wanted, missing = _plan(job, job.night, reader)
-    return lacks_control_set(job, wanted, reader) or any(each.members or each.newly_lost for each in missing)
+    new = (each for each, set_id in control_sets(job, wanted, reader) if set_id is None)
+    can_choose = any(_chosen(job, wanted, reader, each, job.settings.drift.verdicts) for each in new)
+    return can_choose or any(each.members or each.newly_lost for each in missing)
 
 
 def _plan(job: Job, night: str, reader: Reader) -> tuple[WantedTasks, list[_Missing]]:

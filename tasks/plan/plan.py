@@ -29,7 +29,6 @@ from tasks.plan.estimate import PerCall, Planned
 from tasks.prompts import FOLDER
 from tasks.rules.cascades.rules import reasons_to_escalate
 from tasks.rules.conversation import GROUP, missing_placeholders
-from tasks.rules.errors import PipelineError
 from tasks.rules.variants import AUGMENTED
 from tasks.run import missing_work
 from tasks.run.calls import Analysis, Item
@@ -79,10 +78,10 @@ class JudgeCalls(NamedTuple):
 
 
 def plan(job: Job) -> list[Planned]:
-    """Return the calls that `run` would make, by model and judge.
+    """Return the calls that `run` would make, by model and judge; the job has to be prepared (`prepare`).
 
     Raises:
-        PipelineError: the data set is not ingested, or its conversations are not assembled.
+        PipelineError: the data set is not ingested.
     """
     return [planned for planned, _ in plan_with_cells(job)]
 
@@ -92,8 +91,6 @@ def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
     with Warehouse(job.warehouse).reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
         conversations = missing_work.conversations_of(reader, wanted, wanted.task_ids)
-        if len(conversations) < len(wanted.task_ids):
-            raise PipelineError("the conversations are not assembled; run `prbench assemble` first, it makes no call")
         rows: list[tuple[Planned, Cells]] = []
         to_come: dict[str, list[str]] = {label: [] for label in missing_work.imported_models(job, wanted, reader)}
         for model in job.settings.models:
@@ -143,7 +140,7 @@ def plan_analyses(job: Job) -> list[Planned]:
     """Return the calls of the configured analyses; each has its own command and is not made by `run`.
 
     Raises:
-        PipelineError: the data set is not ingested, or its conversations are not assembled.
+        PipelineError: the data set is not ingested.
     """
     with Warehouse(job.warehouse).reader() as reader:
         missing = {analysis: analysis.missing(job, reader) for analysis in ANALYSES}
@@ -365,17 +362,6 @@ def judged_before(reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig
     return f"{rows[0]['n_verdicts']} verdicts were made with {which}; they are kept together with the new ones"
 
 
-def former_template_notices(job: Job) -> list[str]:
-    """Return a line for each judge whose verdicts are made again because its template has changed."""
-    with Warehouse(job.warehouse).reader() as reader:
-        wanted = missing_work.wanted_tasks(job, reader)
-        of_first_trials = [each for each in judge_configs(job, wanted.benchmark) if each.judge_trial == 1]
-        lines = [
-            (judge_config.judge.label, judged_before(reader, wanted, judge_config)) for judge_config in of_first_trials
-        ]
-    return [f"{label}: {line}" for label, line in lines if line]
-
-
 def _names(benchmark: Benchmark) -> dict[str, str]:
     """Return the names of the shipped judge templates, by their identities."""
     names = {}
@@ -398,8 +384,13 @@ def is_prepared(job: Job) -> bool:
         return len(missing_work.conversations_of(reader, wanted, wanted.task_ids)) == len(wanted.task_ids)
 
 
-def prepare(job: Job) -> list[StageReport]:
-    """Ingest and check the data set, and assemble its conversations; existing rows do not change."""
+def ingest_and_check(job: Job) -> StageReport:
+    """Ingest and check the data set; existing rows do not change."""
     report = ingest(job)
     report.add_messages(check(job, ("ingest",), reuse=True))
-    return [report, assemble(job)]
+    return report
+
+
+def prepare(job: Job) -> list[StageReport]:
+    """Ingest and check the data set, and assemble its conversations."""
+    return [ingest_and_check(job), assemble(job)]

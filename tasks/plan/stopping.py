@@ -94,7 +94,7 @@ def plan_stopping(job: Job) -> tuple[list[ExpectedComparison], list[ExpectedCall
 
     Raises:
         UsageError: the configuration has no `stopping`.
-        PipelineError: the data set is not ingested, or its conversations are not assembled.
+        PipelineError: the data set is not ingested.
     """
     if job.settings.stopping is None:
         raise UsageError("--stopping: the configuration has no `stopping`; see prbench.example.yaml")

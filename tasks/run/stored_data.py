@@ -96,7 +96,7 @@ def nothing_of_vintage(job: Job, option: str, label: str) -> str | None:
         query = "select distinct benchmark, dataset_revision as revision from responses where vintage = ? order by all"
         elsewhere = [f"{row['benchmark']} {row['revision'][:_SHOWN]}" for row in reader.rows(query, [label])]
     here = f"{key['benchmark']} {key['dataset_revision'][:_SHOWN]} has no responses of this vintage"
-    there = f"stored for {'; '.join(elsewhere)}" if elsewhere else _near(label, known)
+    there = f"stored for {'; '.join(elsewhere)}" if elsewhere else near(label, known)
     return f"--{option} {label}: {here}; {there}"
 
 
@@ -135,7 +135,7 @@ def _refuse_unknown(job: Job, reader: Reader, named: Mapping[str, Sequence[str]]
 def _refuse_others(option: str, names: Sequence[str], known: Sequence[str]) -> None:
     for name in names:
         if name not in known:
-            raise UsageError(f"--{option} {name}: not found; {_near(name, known)}")
+            raise UsageError(f"--{option} {name}: not found; {near(name, known)}")
 
 
 _STORED = {
@@ -149,7 +149,7 @@ def _names(reader: Reader, option: str, key: Mapping[str, str]) -> list[str]:
     return [row[option] for row in reader.select(_STORED[option], f"distinct {option}", **key)]
 
 
-def _near(name: str, known: Iterable[str]) -> str:
+def near(name: str, known: Iterable[str]) -> str:
     """Return a hint for an unknown name: the nearest known ones, else some of all known ones."""
     listed = sorted(set(known))
     if near := get_close_matches(name, listed):

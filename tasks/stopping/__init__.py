@@ -5,7 +5,7 @@ in `tasks/rules/stopping.py`.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -85,11 +85,11 @@ Values = dict[tuple[str, str], dict[str, float]]
 
 def looks_after(
     job: Job, wanted: WantedTasks, plan: StoppingPlan, block: TaskBlock, reader: Reader
-) -> list[dict[str, Any]]:
-    """Return a block's rows of `stopping_looks`, without comparisons that still lack a side."""
+) -> dict[tuple[str, ...], dict[str, Any] | None]:
+    """Return a block's rows of `stopping_looks`, by comparison; None for one that still lacks a side."""
     values = _values_of(wanted, plan, block.comparisons, reader)
     fields = fields_of(wanted.key, wanted.task_ids, reader)
-    rows = []
+    rows: dict[tuple[str, ...], dict[str, Any] | None] = dict.fromkeys(each.key for each in block.comparisons)
     for comparison in block.comparisons:
         tasks = comparison.order[: comparison.rule.ends[block.number - 1]]
         first, second = _sides_of(values, comparison, tasks)
@@ -98,14 +98,8 @@ def looks_after(
         here = {model.label for model in job.settings.models}
         if is_evaluated or comparison.labels <= here:
             row = _row(wanted, plan, comparison, block.number, first - second, _strata_of(fields, tasks))
-            rows.append(row | {"run_id": job.run_id, "created_at": datetime.now(UTC)})
+            rows[comparison.key] = row | {"run_id": job.run_id, "created_at": datetime.now(UTC)}
     return rows
-
-
-def unfinished_looks(block: TaskBlock, rows: Sequence[Mapping[str, Any]]) -> Iterator[PlannedComparison]:
-    """Return the comparisons of a block without a look."""
-    seen = {(row["model"], row["vintage"], row["compared_model"], row["compared_vintage"]) for row in rows}
-    return (each for each in block.comparisons if each.key not in seen)
 
 
 def _values_of(

@@ -12,7 +12,6 @@ import pytest
 
 from tests.faults.server import FaultServer, HttpResponse, Request, well_behaved
 from tests.flows.conftest import CONCURRENCY, N_CRITERIA, N_TASKS, Command, settings
-from tests.flows.prefect_server import artifacts_of
 from tests.kit import Patch, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_spec("ray") is None, reason="Ray (an extra) is not installed")]
@@ -25,7 +24,8 @@ def hanging(request: Request, number: int) -> HttpResponse:
 
 
 @pytest.mark.long
-def test_a_run_on_senders_goes_on(command: Command, provider: FaultServer, prefect_api: str) -> None:
+@pytest.mark.usefixtures("prefect_api")
+def test_a_run_on_senders_goes_on(command: Command, provider: FaultServer) -> None:
     provider.behaviour = hanging
     command.configure(**settings(provider, trials=1, calls=CALLS))
     run = command.start("run", "--warehouse", "data")
@@ -47,8 +47,6 @@ def test_a_run_on_senders_goes_on(command: Command, provider: FaultServer, prefe
     done = command.json("run", "--warehouse", "data")
     assert 2 * N_CRITERIA == len(provider.book) - n_calls
     assert 2 * N_CRITERIA == sum(stage["rows"] for stage in done["stages"] if stage["stage"] == "judge")
-    (table,) = artifacts_of(prefect_api, "senders", done["run_id"])
-    assert re.search(r'"n_calls": [1-9]', table)
     stored = command.sql("select (select count(*) from responses) as r, (select count(value) from verdicts) as v")
     assert [{"r": 2 * N_TASKS, "v": 2 * N_CRITERIA}] == stored
 

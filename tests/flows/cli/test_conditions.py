@@ -1,6 +1,5 @@
 """`prbench conditions`: the output for people and for programs, and what is refused."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -66,18 +65,3 @@ def test_a_condition_without_verdicts_is_named(file: Path, warehouse: Path, run:
 
     result = run.json("conditions", *options)
     assert [note for note in result["notes"] if note.startswith("gpt, later (new): no verdicts in this selection")]
-
-
-def test_doctor_says_which_labels_are_nowhere(file: Path, warehouse: Path, tmp_path: Path, run: Run) -> None:
-    def finding(*options: str) -> tuple[str, str]:
-        run("doctor", "--json", *options, code=(0, 1, 2))
-        (one,) = [each for each in json.loads(run.out) if each["what"] == "conditions"]
-        return one["state"], one["detail"]
-
-    options = configured(file, warehouse)
-    assert "gpt: baseline, web search; other: low, same" == finding(*options)[1]
-    state, detail = finding(*options, "--warehouse", str(tmp_path / "empty"))
-    assert ("unknown", "neither configured nor stored yet") == (state, detail.partition(":")[0])
-    state, detail = finding(*configured(file, warehouse, {"gpt": {"baseline": "plain", "web": "serach"}}))
-    assert "PROBLEM" == state
-    assert detail.startswith("conditions.gpt.web: 'serach' is neither a configured model nor one with stored")

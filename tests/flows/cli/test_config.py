@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -80,13 +79,6 @@ def test_doctor_names_the_headers_whose_values_stand_in_the_file(file: Path) -> 
     assert finding.is_ok is None
     assert finding.detail.startswith("literal values: X-Team, X-Zone; ")
     assert not any("planted-blue" in finding.detail for finding in findings)
-
-
-def test_doctor_names_the_package_that_a_model_on_aws_needs(file: Path, monkeypatch: Patch) -> None:
-    monkeypatch.setitem(sys.modules, "boto3", None)  # installed for the S3 server of other tests
-    file.write_text("dataset: {source: sample}\nmodels: [{name: bedrock/amazon.nova-lite}]")
-    (finding,) = [each for each in examine(load_job(Arguments(config=file))) if "bedrock" in each.subject]
-    assert (False, "boto3 is not installed; run `uv pip install boto3`") == (finding.is_ok, finding.detail)
 
 
 @pytest.mark.usefixtures("file")
@@ -221,7 +213,7 @@ def problems(file: Path, run: Run, *options: str, code: int = 2) -> list[tuple[s
 @pytest.mark.parametrize(("broken", "message"), [
     ("judges: [{name: openai/y, template: no.txt}]", "judge openai/y: template: no.txt is neither a file"),
     ("judges: [{name: openai/y}]\ncapabilities: {model: {name: openai/x, trials: 2}}", "capabilities: `model.trials`"),
-    ("judges: [{name: openai/y}, {name: openai/z, tials: 1}]", "judges[1].tials: there is no such key (did you"),
+    ("judges: [{name: openai/y}]\nlimits: {tials: 1}", "limits.tials: there is no such key (did you"),
     ("judges: [{name: openai/y}]\nbenchmarks: {prbench: {trials: 0}}", "benchmarks.prbench: trials: must be"),
 ])  # fmt: skip
 def test_a_broken_configuration_hides_no_missing_file_or_key(file: Path, run: Run, broken: str, message: str) -> None:
@@ -241,13 +233,13 @@ def test_findings_on_defaults_are_left_out_for_a_broken_configuration(file: Path
 def test_all_problems_of_a_configuration_are_reported_together(file: Path) -> None:
     file.write_text(
         "dataset: {source: sample}\nmodels: [{name: a, label: x}, {name: b, label: x}]\ntrials: 0\n"
-        "judges: [{name: a, rubric: augmented, template: no.txt}, {name: a}, {name: b, tials: 1}]\n"
+        "judges: [{name: a, rubric: augmented, template: no.txt}, {name: a}]\nlimits: {tials: 1}\n"
         "quality: {nope: warn, verdict_value: quarantine}\n"
     )
     broken = ("models: label 'x' is used twice", "trials: must be greater")
     for part in (
         *broken, "rubric_writer: judge a has `rubric: augmented`", "judges: label 'a' is used twice",
-        "judge a: template: no.txt is neither", "judges[2].tials: there is no such key (did you mean `trials`?)",
+        "judge a: template: no.txt is neither", "limits.tials: there is no such key (did you mean `trials`?)",
         "quality.nope: there is no such check; known are", "quality.verdict_value: checks",
     ):  # fmt: skip
         assert part in refusal(Arguments(config=file))

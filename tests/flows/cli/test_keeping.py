@@ -8,15 +8,12 @@ from typing import Any
 import pytest
 
 from flows.cli.doctor_checks import examine
-from flows.cli.output import explain_exit
-from flows.execution import Execution
 from tasks.config.job import Job
 from tasks.llm.ledger.ledger import spend_in
 from tasks.maintain.upkeep import latest_runs, spent
-from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer, HttpResponse
 from tests.flows.conftest import Run
-from tests.kit import Patch, Printed, at, call_entry, job_on, recorded, response, row, written
+from tests.kit import Patch, at, call_entry, job_on, recorded, response, row, written
 from tests.tasks.llm.conftest import failed
 from warehouse import Warehouse
 from warehouse.files import write_sealed
@@ -92,20 +89,6 @@ def test_a_run_in_progress_a_killed_one_and_a_finished_one_are_distinguished(fol
 
 
 # as commands
-
-
-def test_a_run_with_exit_code_3_says_which_stages_caused_it(job: Job, capsys: Printed) -> None:
-    loud = job.model_copy(update={"is_quiet": False})
-    warned = StageReport("ingest", is_below_bar=True, warnings=["a task is left out"])
-    covered = StageReport("coverage", is_below_bar=True)
-    reports = [warned, StageReport("judge"), covered]
-    why = "quality or coverage below the configured minimum, or damaged data"
-    for given, line in ((reports, "ingest, coverage; see the warnings above"), ([covered], "coverage")):
-        explain_exit(Execution(loud, "below_bar", given))
-        assert f"exit code 3 ({why}): {line}\n" == capsys.readouterr().err
-    explain_exit(Execution(loud, "done", [StageReport("ingest")]))
-    explain_exit(Execution(job, "below_bar", reports))
-    assert "" == capsys.readouterr().err
 
 
 # doctor

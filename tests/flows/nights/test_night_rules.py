@@ -53,7 +53,7 @@ def test_a_night_after_its_stop_is_skipped_with_an_alert(tmp_path: Path, capsys:
     (alert,) = rows_in(tmp_path, "select kind, detail from alerts")
     assert "skipped" == alert["kind"]
     assert "its stop time 01:01 has passed" in alert["detail"]
-    assert "skipped: its stop time" in capsys.readouterr().err
+    assert "did not take place: its stop time" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -76,7 +76,7 @@ def test_the_live_page_renews_itself_and_keeps_what_is_open(browser: Browser, wo
 
 def test_nothing_that_anybody_wrote_acts(browser: Browser, hostile_job: Job, hostile_site: Path) -> None:
     first, second = (model.label for model in hostile_job.settings.models[:2])
-    address = f"compare.html?of=model&first={quote(first)}&second={quote(second)}&whole=yes"
+    address = f"compare.html?of=model&first={quote(first)}&second={quote(second)}"
     with visiting_server(browser, hostile_job, hostile_site, color_scheme="dark") as visit:
         for name in (address, "compare.html?of=run", "live.html"):
             visit.open(name)

@@ -9,15 +9,21 @@ from typing import Any
 import pytest
 import trustme
 
-from tasks.alerts.findings import Alert, NightRun
+from tasks.alerts import sending
+from tasks.alerts.findings import Alert
 from tasks.config.operations import Alerts
+from tests.kit import job_on
 from tests.tasks.alerts.servers import Hook
 
-NIGHT = NightRun("2026-11-22", "a-run", "prbench", "warehouse/data")
+NIGHT = job_on("sample", Path("warehouse/data")).model_copy(update={"night": "2026-11-22"})
 DROP = Alert("score_drop", "a-model", "a-model fell by 0.043 on finance", {"difference": -0.043, "split": "finance"})
 DRIFT = Alert("judge_drift", "a-judge", "a-judge decided 80.0% as the first time", {"agreement": 0.8})
-WAIT_S = 0.01
-"""Seconds before the second attempt."""
+
+
+@pytest.fixture(autouse=True)
+def _short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wait before the second attempt."""
+    monkeypatch.setattr(sending, "FIRST_WAIT_S", 0.01)
 
 
 def alerts_to(*receivers: dict[str, Any], **settings: Any) -> Alerts:

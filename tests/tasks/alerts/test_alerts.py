@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tasks.alerts import findings
-from tasks.alerts.findings import Alert, Message, NightComparison, NightRun, alerts_of_reports, drifts, drops, escaped
+from tasks.alerts.findings import Alert, Message, alert_id, alerts_of_reports, drifts, drops, escaped
 from tasks.alerts.sending import Delivery, delivered, store
 from tasks.rules.statistics.control import Drifted
 from tasks.run.writing import StageReport
@@ -27,10 +27,6 @@ FELL: dict[str, Any] = {
     "first_mean": 0.512, "second_mean": 0.469, "difference": -0.043, "ci_low": -0.062, "ci_high": -0.024,
     "p_value": 0.0002, "n_tasks": 300, "n_wanted": 300,
 }  # fmt: skip
-
-
-def comparison(**changes: Any) -> NightComparison:
-    return NightComparison(**{**FELL, **changes})
 
 
 def stepped_down(p_values: list[float | None], alpha: float) -> set[int]:
@@ -57,7 +53,7 @@ _FALLS = st.lists(st.tuples(parts(-40, 40), st.none() | parts(0, 1024)), max_siz
 def test_alerts_are_large_falls_that_step_down_rejects(
     falls: list[tuple[float, float | None]], least_drop: float, alpha: float
 ) -> None:
-    comparisons = [comparison(model=str(i), difference=of, p_value=p) for i, (of, p) in enumerate(falls)]
+    comparisons = [FELL | {"model": str(i), "difference": of, "p_value": p} for i, (of, p) in enumerate(falls)]
     rejected = stepped_down([p_value for _, p_value in falls], alpha)
     expected = [str(i) for i, (of, _) in enumerate(falls) if i in rejected and of < 0 and -of >= least_drop]
 
@@ -65,7 +61,7 @@ def test_alerts_are_large_falls_that_step_down_rejects(
 
 
 def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures() -> None:
-    falls = [comparison(), comparison(judge="another-judge", n_tasks=280, p_value=0.00001)]
+    falls = [FELL, FELL | {"judge": "another-judge", "n_tasks": 280, "p_value": 0.00001}]
     alert, other = drops(falls, least_drop=0.01, alpha=0.05, drifted_judges={"another-judge"})
 
     assert (
@@ -148,11 +144,10 @@ def test_a_control_set_that_could_not_be_judged_is_an_alert_unless_the_night_was
     assert [] == alerts_of_reports([StageReport("drift", rows=20), StageReport("judge"), StageReport("coverage")])
 
 
-def test_a_run_that_is_no_night_is_named_by_its_id_with_its_report_where_that_is_served(tmp_path: Path) -> None:
-    job = job_on("sample", tmp_path, run_id="run-7", report={"url": "https://evals.example.org/"})
-    message = Message.about(NightRun.of(job), [FULL, findings.skipped("another night is at work")])
+def test_a_message_names_the_report_where_that_is_served(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path, report={"url": "https://evals.example.org/"})
+    message = Message.about(job, [FULL])
 
-    assert "prbench, run run-7: failure (1), skipped (1)" == message.title
     assert ", report https://evals.example.org/prbench/index.html; all are in the table" in message.body
 
 
@@ -199,13 +194,13 @@ def test_alerts_and_what_became_of_them_can_be_queried(tmp_path: Path) -> None:
 def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for_all_nights(tmp_path: Path) -> None:
     quality = alerts_of_reports([StageReport("check", warnings=["x (quarantine): 7 tasks"], is_below_bar=True)])
     job = job_on("sample", tmp_path, run_id="run-1").model_copy(update={"night": "2026-11-22"})
-    sent = [Delivery("webhook 1", "sent", 1, None, 1, (NightRun.of(job).id_of(DROP),))]
+    sent = [Delivery("webhook 1", "sent", 1, None, 1, (alert_id(job, DROP),))]
     for run_id, night in (("run-1", "2026-11-22"), ("run-2", "2026-11-22"), ("run-3", "2026-11-23")):
         again = job.model_copy(update={"run_id": run_id, "night": night})
         store(again, [DROP, replace(DROP, facts={"split": "legal"}), *quality, FULL], sent)
         Warehouse(tmp_path).publish()
 
-    assert {("webhook 1", NightRun.of(job).id_of(DROP))} == delivered(job)
+    assert {("webhook 1", alert_id(job, DROP))} == delivered(job)
     assert [("failure", 3, "run-1"), ("quality", 1, "run-1"), ("score_drop", 4, "run-1")] == values_in(
         tmp_path, "select kind, count(*) as n, min(run_id) as first from alerts group by kind order by kind"
     )

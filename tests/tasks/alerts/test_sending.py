@@ -10,12 +10,12 @@ import pytest
 import requests
 from pydantic import ValidationError
 
-from tasks.alerts.findings import Alert, Message
+from tasks.alerts.findings import Alert, Message, alert_id
 from tasks.alerts.sending import Delivery, deliver, ping
 from tasks.llm.transport import Redirected, watched
 from tests.faults.anything import Plain
 from tests.kit import Patch
-from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT, WAIT_S, Trust, alerts_to
+from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT, Trust, alerts_to
 from tests.tasks.alerts.servers import PASSWORD, USER, Hook, Mailbox, dripping, serving_mail
 
 UNTRUSTED, MISMATCH = "unable to get local issuer certificate", "certificate is not valid for 'localhost'"
@@ -24,7 +24,7 @@ INVALID = "its address is invalid or does not begin with http:// or https://"
 
 def sent_to(address: str, kind: str = "webhook", **settings: Any) -> Delivery:
     """Send one alert to a webhook and return the delivery."""
-    [delivery] = deliver(alerts_to({kind: address}, **settings), [DROP], NIGHT, first_wait_s=WAIT_S)
+    [delivery] = deliver(alerts_to({kind: address}, **settings), [DROP], NIGHT)
     return delivery
 
 
@@ -69,11 +69,11 @@ def test_a_url_of_apprise_in_the_environment_is_a_receiver(hook: Hook, monkeypat
 def test_a_receiver_gets_only_alerts_that_it_did_not_get_before_and_none_is_called_without(hook: Hook) -> None:
     settings = alerts_to({"webhook": hook.address}, {"webhook": hook.address})
     assert [] == deliver(settings, [], NIGHT) == deliver(alerts_to(), [DROP], NIGHT) == hook.seen
-    known = {("webhook 1", NIGHT.id_of(DROP)), ("webhook 1", NIGHT.id_of(DRIFT)), ("webhook 2", NIGHT.id_of(DROP))}
+    drop, drift = (alert_id(NIGHT, each) for each in (DROP, DRIFT))
+    known = {("webhook 1", drop), ("webhook 1", drift), ("webhook 2", drop)}
+    deliveries = deliver(settings, [DROP, DRIFT], NIGHT, delivered=known)
 
-    assert [("webhook 2", (NIGHT.id_of(DRIFT),))] == [
-        (each.receiver, each.alert_ids) for each in deliver(settings, [DROP, DRIFT], NIGHT, delivered=known)
-    ]
+    assert [("webhook 2", (drift,))] == [(each.receiver, each.alert_ids) for each in deliveries]
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -87,7 +87,7 @@ def test_no_redirect_is_followed(hook: Hook, status: int, kind: str, monkeypatch
     monkeypatch.setenv("ADDRESS", urls.get(kind, hook.address))
     with Hook() as elsewhere:
         hook.plan = [Plain(status, {"Location": elsewhere.address})]
-        pinged = ping(alerts_to(ping=hook.address), first_wait_s=WAIT_S) if kind == "ping" else None
+        pinged = ping(alerts_to(ping=hook.address)) if kind == "ping" else None
         delivery = pinged or sent_to("${ADDRESS}", kind.partition(" ")[0])
 
         assert [] == elsewhere.seen
@@ -123,7 +123,7 @@ def test_all_are_called_at_the_same_time_and_one_that_fails_stops_nobody(hook: H
     with Hook() as other:
         hook.meeting = other.meeting = threading.Barrier(2)
         settings = alerts_to(*({"webhook": to} for to in (hook.address, "http://127.0.0.1:1/", other.address)))
-        deliveries = deliver(settings, [DROP], NIGHT, first_wait_s=WAIT_S)
+        deliveries = deliver(settings, [DROP], NIGHT)
 
     assert [("webhook 1", "sent"), ("webhook 2", "failed"), ("webhook 3", "sent")] == [
         (delivery.receiver, delivery.status) for delivery in deliveries
@@ -173,7 +173,7 @@ def mailed(port: int, *, alerts: tuple[Alert, ...] = (DROP, DRIFT), timeout_s: f
     """Send alerts by mail and return the delivery; the connection is encrypted only if `security` says so."""
     given = {"to": ["evals@example.org"], "sender": "prbench@example.org", "host": "127.0.0.1", "port": port}
     settings = alerts_to({"email": {**given, "security": "none", **email}}, timeout_s=timeout_s)
-    [delivery] = deliver(settings, alerts, NIGHT, first_wait_s=WAIT_S)
+    [delivery] = deliver(settings, alerts, NIGHT)
     return delivery
 
 
@@ -266,7 +266,7 @@ def test_what_may_pass_is_tried_again_and_the_cause_shows_nothing_of_the_address
 def test_the_dead_mans_switch_is_called_until_it_succeeds(hook: Hook) -> None:
     hook.plan = [Plain(502)]
 
-    assert Delivery("ping", "sent", 2, None, 0) == ping(alerts_to(ping=hook.address), first_wait_s=WAIT_S)
+    assert Delivery("ping", "sent", 2, None, 0) == ping(alerts_to(ping=hook.address))
     assert [("GET", b"")] * 2 == [(call.method, call.body) for call in hook.seen]
     assert ping(alerts_to()) is None
 

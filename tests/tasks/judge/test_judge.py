@@ -10,7 +10,7 @@ import pytest
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.llm.replies import MOST_TEXT_BYTES
-from tasks.plan.plan import former_template_notices, plan
+from tasks.plan.plan import plan
 from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.writing import StageReport
 from tests.faults.server import Behaviour, FaultServer, HttpResponse, Request, is_judge_request, well_behaved
@@ -75,7 +75,6 @@ def test_the_plan_says_what_another_template_rejudges_and_how_to_keep_the_last(a
         f"{n_criteria} verdicts were made with template binary_v1 (`template: binary_v1` goes on with it); they "
         "are kept together with the new ones"
     )
-    assert [f"judge: {planned.judged_before}"] == former_template_notices(at("default"))
     kept = plan(at("binary_v1"))[-1]
     assert (0, "") == (kept.calls, kept.judged_before)
 
