@@ -312,7 +312,7 @@ def verify(context: Context, target: str, digest: str | None, texts: tuple[Path,
                 [
                     each.leaderboard, *(each.row.get(name) for name in _ABOUT), each.column or "row",
                     # With all digits that may differ.
-                    *(f"{value:.10g}" if isinstance(value, float) else value for value in each.values),
+                    *(f"{n:.10g}" if isinstance(n, float) else n for n in (each.certified, each.recomputed)),
                 ]
                 for each in verification.differences[:_MOST_SHOWN]
             ]  # fmt: skip

@@ -31,17 +31,15 @@ class _Megabytes(Callback):  # type: ignore[misc]  # fsspec ships without types
 
     def __init__(self, what: str, label: str) -> None:
         super().__init__()
-        self._what, self._label, self._n_bytes = what, label, 0
+        self._what, self._label = what, label
 
     def branched(self, path_1: str, path_2: str, **kwargs: Any) -> Callback:
-        of_one_file = Callback()
-        of_one_file.relative_update = self._add
-        return of_one_file
+        return self
 
-    def _add(self, n_bytes: int = 1) -> None:
-        before, self._n_bytes = self._n_bytes, self._n_bytes + n_bytes
-        for _ in range(before // _MEGABYTE, self._n_bytes // _MEGABYTE):
+    def relative_update(self, inc: int = 1) -> None:
+        for _ in range(self.value // _MEGABYTE, (self.value + inc) // _MEGABYTE):
             advance(self._what, self._label, succeeded=True)
+        self.value += inc
 
 
 @contextmanager

@@ -5,6 +5,7 @@ The file is a bundle as a ZIP archive that ends with its digest, the SHA-256 of 
 
 import hashlib
 import json
+import os
 import platform
 import re
 import shutil
@@ -16,10 +17,10 @@ from importlib.metadata import version
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO
+from typing import Any
 
 import sql
-from tasks.bundles.bundle import MANIFEST, Bundle, Damaged, file_at, read_bundle, verify_bundle, write_bundle
+from tasks.bundles.bundle import MANIFEST, Bundle, Damaged, file_at, hash_of, read_bundle, verify_bundle, write_bundle
 from tasks.bundles.stores import Folder
 from tasks.config.job import Job
 from tasks.dataset.foreign_files import ZIP_ERRORS, FileTooLarge, member_chunks, refuse_bomb
@@ -45,7 +46,6 @@ _LIBRARIES = ("prbench-pipeline", "duckdb", "numpy", "scipy")
 _NAME = re.compile(r"manifest\.json|(rows|figures)/[a-z_]+\.jsonl|sql/[a-z_.]+\.sql")
 """Allowed names of members: others could lead out of the folder, or be files that a library reads."""
 _DIGEST_HEX = 64
-_AT_A_TIME = 1 << 20
 
 
 def _time(column: str) -> str:
@@ -148,14 +148,9 @@ def certify(job: Job, file: Path) -> Certificate:
         with Warehouse(job.warehouse).reader(folder / "spill") as reader:
             benchmark, revision = job.settings.benchmark, job.data.revision
             if not reader.select("leaderboard", "1", benchmark=benchmark, dataset_revision=revision):
-                raise PipelineError(
-                    f"no model has a verdict on {benchmark} {revision[:12]} yet, so there are no figures; run "
-                    "`prbench judge`"
-                )
+                raise PipelineError(f"no model has a verdict on {benchmark} {revision[:12]} yet; run `prbench judge`")
             if SCORE.stale(reader):
-                raise PipelineError(
-                    "figures have no interval for their present values yet; run `prbench aggregate` first"
-                )
+                raise PipelineError("figures lack the interval of their present values; run `prbench aggregate` first")
             if file.exists():
                 raise UsageError(f"{file}: exists already; name a new file")
             if not file.parent.is_dir():
@@ -214,22 +209,13 @@ def write_archive(path: Path, folder: Path, members: Iterable[str]) -> str:
             info.create_system, info.external_attr = 3, 0o644 << 16
             info.file_size = (folder / name).stat().st_size
             with archive.open(info, "w") as member, (folder / name).open("rb") as content:
-                shutil.copyfileobj(content, member, _AT_A_TIME)
+                shutil.copyfileobj(content, member)
         archive.comment = b"0" * _DIGEST_HEX
-    with path.open("r+b") as file:
-        digest = _hash_before_digest(file, path.stat().st_size)
-        file.seek(-_DIGEST_HEX, 2)
+    os.truncate(path, path.stat().st_size - _DIGEST_HEX)
+    digest = hash_of(path)
+    with path.open("ab") as file:
         file.write(digest.encode())
     return digest
-
-
-def _hash_before_digest(file: BinaryIO, n_bytes: int) -> str:
-    """Return the SHA-256 of all bytes of a file except the digest at its end."""
-    hasher, left = hashlib.sha256(), n_bytes - _DIGEST_HEX
-    while left > 0 and (chunk := file.read(min(_AT_A_TIME, left))):
-        hasher.update(chunk)
-        left -= len(chunk)
-    return hasher.hexdigest()
 
 
 def verified_digest(path: Path, published: str | None) -> str:
@@ -239,18 +225,12 @@ def verified_digest(path: Path, published: str | None) -> str:
         Refused: a digest is different.
         OSError: the file cannot be read.
     """
-    with path.open("rb") as file:
-        actual = _hash_before_digest(file, path.stat().st_size)
-        stated = file.read(_DIGEST_HEX + 1)
-    if stated != actual.encode():
-        raise Refused(
-            f"{path}: is damaged or not a certificate: its bytes do not have the digest at its end; get it again"
-        )
+    content = path.read_bytes()
+    actual = hashlib.sha256(content[:-_DIGEST_HEX]).hexdigest()
+    if content[-_DIGEST_HEX:] != actual.encode():
+        raise Refused(f"{path}: its bytes do not have the digest at its end; get it again")
     if published is not None and published.strip().lower() != actual:
-        raise Refused(
-            f"{path}: is not the published certificate: its digest is {actual}, not {published.strip()}; "
-            "get it from the source of the digest"
-        )
+        raise Refused(f"{path}: is not the published certificate: its digest is {actual}, not {published.strip()}")
     return actual
 
 

@@ -178,12 +178,11 @@ def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
             return _of_tables(str(path), {name: reader.select(name, **key) for name in _STORED})
     if (path / "manifest.json").is_file():
         tables: dict[str, list[Row]] = {name: [] for name in _STORED}
-        with opened_export(path) as export:
-            for name, file in (
-                (table.name, file) for table in export.tables for file in table.files if table.name in tables
-            ):
-                of_data = (row for row in read_rows(export.folder / file) if row["benchmark"] == benchmark)
-                tables[name] += [row for row in of_data if row["dataset_revision"] == revision]
+        with opened_export(path) as (folder, exported):
+            for table in (each for each in exported if each.name in tables):
+                rows = (row for file in table.files for row in read_rows(folder / file))
+                key = benchmark, revision
+                tables[table.name] += [row for row in rows if (row["benchmark"], row["dataset_revision"]) == key]
         return _of_tables(str(path), tables)
     adapter = load_benchmark(benchmark)
     is_rows = path.suffix in SUFFIXES and path.is_file()

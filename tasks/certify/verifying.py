@@ -42,11 +42,6 @@ class FigureDifference:
     certified: Any
     recomputed: Any
 
-    @property
-    def values(self) -> tuple[Any, Any]:
-        """Both values, the certified one first."""
-        return self.certified, self.recomputed
-
 
 @dataclass(frozen=True)
 class BoardComparison:

@@ -69,9 +69,8 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
         chosen = {
-            "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "vintage": vintage,
-            "task_ids": list(wanted.task_ids), "models": list(job.named_models or ()),
-            "judges": list(job.named_judges or ()),
+            **wanted.key, "vintage": vintage, "task_ids": list(wanted.task_ids),
+            "models": list(job.named_models or ()), "judges": list(job.named_judges or ()),
         }  # fmt: skip
         model_runs = reader.rows(sql.read("queries/exports/inspect_model_runs"), chosen)
         if not model_runs:
@@ -109,8 +108,7 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
                 summaries.append(_summary_of(sample))
                 n_scored += sample["scores"].get(primary, {"reason": "failed"})["reason"] is None
             figures = reader.rows(sql.read("queries/exports/inspect_results"), {
-                "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "splits": list(wanted.splits),
-                "model_run": model_run["model_run_id"],
+                **wanted.key, "splits": list(wanted.splits), "model_run": model_run["model_run_id"],
             })  # fmt: skip
             _put(log, "summaries.json", summaries)
             # The times of the first response and the last verdict, and the usage of all samples.

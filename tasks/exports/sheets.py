@@ -156,23 +156,21 @@ def export_sampled_labelling(
             of_latest, usable = False, _usable(job, reader, wanted, file)
         ids = [each["response_id"] for each in usable if each["model"] in purpose.models]
         population = label_sampling.population_of(job, reader, wanted, purpose, ids, of_latest=of_latest)
-        sampled = label_sampling.draw(population, wanted, purpose, n_rows, seed)
-        sheet, draws = label_sampling.sheet_rows(job, wanted, purpose, population, sampled, seed)
-        widths = label_sampling.expected_widths(reader, wanted, purpose, population, len(sampled.indices))
-        sampled_rows = [population.rows[index] for index in sampled.indices]
-        chosen = {(row["response_id"], row["criterion_id"]) for row in sampled_rows}
+        sheet, draws = label_sampling.draw(job, wanted, purpose, population, n_rows, seed)
+        widths = label_sampling.expected_widths(reader, wanted, purpose, population, sheet["n_drawn"])
+        chosen = {(row["response_id"], row["criterion_id"]) for row in draws if not row["is_known"]}
         of_responses = _rows(reader, wanted, sorted({response_id for response_id, _ in chosen}))
         rows = [row for row in of_responses if (row["response_id"], row["criterion"]) in chosen]
         conversations = complete_conversations(reader, wanted, {row["task"] for row in rows})
-        is_stored = bool(reader.rows("select 1 from label_sheets where sheet_id = ?", [sampled.sheet_id]))
+        is_stored = bool(reader.rows("select 1 from label_sheets where sheet_id = ?", [sheet["sheet_id"]]))
     if not is_stored:
         warehouse.write("label_sheets", [sheet])
         warehouse.write("label_draws", draws)
         warehouse.publish()
     how = _write(file, wanted, rows, conversations)
-    notes = [f"{sheet['design']}, in {file}", f"fill in {how}", _forecast(widths, population, len(sampled.indices))]
+    notes = [f"{sheet['design']}, in {file}", f"fill in {how}", _forecast(widths, population, sheet["n_drawn"])]
     return LabellingReport(
-        "export", rows=len(rows), notes=notes, sheet_id=sampled.sheet_id,
+        "export", rows=len(rows), notes=notes, sheet_id=sheet["sheet_id"],
         expected_widths=[each._asdict() for each in widths],
     )  # fmt: skip
 
@@ -187,10 +185,10 @@ def _forecast(widths: Sequence[label_sampling.Width], population: label_sampling
             f"only {counted(population.n_tasks, 'task')} of a model can be labelled, so there will be no figure: it "
             f"needs {FEWEST_LABELLED_TASKS}"
         )
-    n_models = len(set(population.models.tolist()))
+    n_models = population.n_models
     return (
         f"each model needs {FEWEST_LABELS} labels in {FEWEST_LABELLED_TASKS} tasks; {counted(n_models, 'model')} "
-        f"need{'s' * (n_models == 1)} about {label_sampling.n_needed(population)}; with {n_rows}"
+        f"need{'s' * (n_models == 1)} about {population.n_needed}; with {n_rows}"
         f"{'' if then.is_enough else ' (too few)'} the interval is about {then.width:.2f} wide"
     )
 
@@ -198,8 +196,8 @@ def _forecast(widths: Sequence[label_sampling.Width], population: label_sampling
 def _usable(job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any_vintage: bool = False) -> list[Row]:
     """Return the responses that people can label."""
     usable = reader.rows(sql.read("queries/exports/labelling_responses"), {
-        "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "is_any_vintage": is_any_vintage,
-        "vintage": job.vintage, "night": job.night, "task_ids": list(wanted.task_ids),
+        **wanted.key, "is_any_vintage": is_any_vintage, "vintage": job.vintage, "night": job.night,
+        "task_ids": list(wanted.task_ids),
         "nightly_models": [each.label for each in job.settings.models if job.vintage_of(each) != job.vintage],
         "models": None if job.named_models is None else list(job.named_models),
         "trials": None if job.named_trials is None else list(job.named_trials),
@@ -215,10 +213,7 @@ def _usable(job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any
 
 def _rows(reader: Reader, wanted: WantedTasks, response_ids: Sequence[str]) -> list[Row]:
     """Return the criteria of some responses, in the order of the responses."""
-    positions = {response_id: position for position, response_id in enumerate(response_ids)}
-    given = {"benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "response_ids": [*response_ids]}
-    rows = reader.rows(sql.read("queries/exports/labelling_rows"), given)
-    return sorted(rows, key=lambda row: positions[row["response_id"]])
+    return reader.rows(sql.read("queries/exports/labelling_rows"), {**wanted.key, "response_ids": [*response_ids]})
 
 
 def _write(file: Path, wanted: WantedTasks, rows: Iterable[Row], conversations: Mapping[str, Conversation]) -> str:
@@ -287,13 +282,11 @@ def export_review(
         UsageError: the file exists already, there is no criterion, or there are more strata than criteria to sample.
         PipelineError: the file cannot be written.
     """
-    if is_file := target.suffix == SUFFIX:
-        refuse_target(target)
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
-        given = {**wanted.key, "task_ids": list(wanted.task_ids)}
-        population = reader.rows(sql.read("queries/exports/review_population"), given)
+        key = {**wanted.key, "task_ids": list(wanted.task_ids)}
+        population = reader.rows(sql.read("queries/exports/review_population"), key)
         if not population:
             raise UsageError("no admitted task with a criterion in the chosen splits; see `prbench check`")
         design, sampled = _sample(population, n_criteria, n_tasks, by, seed)
@@ -303,7 +296,7 @@ def export_review(
         chosen = [population[each.position] for each in sampled]
         conversations = complete_conversations(reader, wanted, {row["task"] for row in chosen})
         is_stored = bool(reader.rows("select 1 from review_samples where sample_id = ? limit 1", [sample_id]))
-    file = target if is_file else target / f"review-{sample_id[:8]}{SUFFIX}"
+    file = target if target.suffix == SUFFIX else target / f"review-{sample_id[:8]}{SUFFIX}"
     refuse_target(file)
     if not is_stored:
         common = {

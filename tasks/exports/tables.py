@@ -19,7 +19,7 @@ from tasks.bundles import bundle as bundles
 from tasks.bundles.stores import Folder, Store, kept_as, work_folder
 from tasks.config.job import Job
 from tasks.dataset.source import parquet_batches
-from tasks.rules.errors import PipelineError, UsageError, disk_errors
+from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
 from warehouse import (
@@ -40,12 +40,8 @@ NOT_EXPORTED = ("retractions", "removals")
 ROWS_A_FILE = 500_000
 _MEMORY = "1GB"
 _GROUP = 20_000
-_OWN = {
-    # The canary stays with the data set: its users can ingest it, and nobody else should have it with texts.
-    "split_members": "select * replace (null::varchar as canary) from split_members",
-    # Unfinished runs are not exported.
-    "runs": "select * from runs where outcome <> 'running'",
-}
+# The canary stays with the data set: its users can ingest it, and nobody else should have it with texts.
+_OWN = {"split_members": "select * replace (null::varchar as canary)"}
 
 
 def refuse_filled(target: Path | Store) -> None:
@@ -103,6 +99,20 @@ def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def query_of(reader: Reader, name: str, benchmark: str | None, revision: str | None) -> tuple[str, dict[str, str]]:
+    """Return the query for the exported rows of a table or view, up to a last condition, and the types of its columns.
+
+    A benchmark and a revision narrow tables that have these columns.
+    """
+    query = f"{_OWN.get(name, 'select *')} from {name} where "
+    columns = {row["column_name"]: row["column_type"] for row in reader.rows(f"describe {query} true")}
+    for column, wanted in (("benchmark", benchmark), ("dataset_revision", revision)):
+        if wanted is not None and column in columns:
+            query += f"{column} = {quoted(wanted)} and "
+    # Unfinished runs are not exported.
+    return query + ("outcome <> 'running' and " if name == "runs" else ""), columns
+
+
 def write_tables(
     reader: Reader, folder: Path, names: Sequence[str], benchmark: str | None = None,
     *, revision: str | None = None, rows_a_file: int = ROWS_A_FILE, root: str | None = None,
@@ -116,18 +126,13 @@ def write_tables(
     reader.value(f"set memory_limit = {quoted(_MEMORY)}")
     tables, files = [], {}
     for name in names:
-        query = _OWN.get(name, f"select * from {name}")
-        columns = {row["column_name"]: row["column_type"] for row in reader.rows(f"describe {query}")}
-        for column, wanted in (("benchmark", benchmark), ("dataset_revision", revision)):
-            if wanted is not None and column in columns:
-                query += f" {'and' if ' where ' in query else 'where'} {column} = {quoted(wanted)}"
-        pieces = [query]
+        query, columns = query_of(reader, name, benchmark, revision)
+        pieces = [f"{query} true"]
         # Stored tables are written in pieces, by row numbers; a view is written as one file.
         if name in TABLES:
-            and_ = "and" if " where " in query else "where"
             starts = range(0, reader.value(f"select coalesce(max(rowid) + 1, 0) from {name}"), rows_a_file)
-            own = [f"{query} {and_} rowid between {start} and {start + rows_a_file - 1}" for start in starts]
-            pieces = own or ([] if root is None else [query])
+            own = [f"{query} rowid between {start} and {start + rows_a_file - 1}" for start in starts]
+            pieces = own or ([] if root is None else pieces)
         paths, n_rows = [], 0
         for number, piece in enumerate(pieces):
             one = f"{name}{f'-{number}' if len(pieces) > 1 else ''}.parquet"
@@ -186,18 +191,8 @@ def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
 
 
 _ROWS_AT_ONCE = 10_000
-_REPLACED = {
-    "intervals", "agreement_measures", "reliability_measures", "condition_tests", "prediction_measures",
-    "debiased_measures",
-}  # fmt: skip
-"""Tables of old exports (November) that `measures` replaced: `prbench aggregate` computes their content."""
-
-
-class Export(NamedTuple):
-    """A whole export: its folder, and those of its tables that other warehouses also store."""
-
-    folder: Path
-    tables: Sequence[Exported]
+Export = tuple[Path, Sequence[Exported]]
+"""A whole export: its folder, and those of its tables that warehouses store."""
 
 
 @contextmanager
@@ -212,13 +207,13 @@ def opened_export(source: Path | Store, *, is_quiet: bool = True) -> Iterator[Ex
     location = bundles.published_in(Folder(source) if isinstance(source, Path) else source)
     bundle = bundles.read_bundle(location, "export", "publication")
     listed = bundles.checked(list[Exported], bundle.meta.get("tables"), str(location))
-    tables = [each for each in listed if not each.is_derived and each.name not in _REPLACED]
+    tables = [each for each in listed if not each.is_derived]
     names = {name for table in tables for name in table.files}
     if unlisted := names - {file.name for file in bundle.files}:
         raise bundles.Damaged(f"{location}: {min(unlisted)} is of a table and not among the files; export again")
     of_tables = replace(bundle, files=tuple(file for file in bundle.files if file.name in names))
     with bundles.verified(location, of_tables, is_quiet=is_quiet) as folder:
-        yield Export(folder, tables)
+        yield folder, tables
 
 
 def import_tables(job: Job, export: Export) -> StageReport:
@@ -357,8 +352,6 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder 
     }  # fmt: skip
     target = location.below(name)
     bundle = bundles.write_bundle(target, "publication", files | tables.files, meta, is_quiet=job.is_quiet)
-    if not bundles.is_complete(target, *_KINDS):
-        raise PipelineError(f"{target}: files are missing; another process removed them, so publish again")
     # Readers see the earlier publication or this one.
     pointer = {"publication": name, "content": content, "published_at": published_at.isoformat()}
     bundles.write_bundle(location, "publication", {}, pointer, name=bundles.POINTER)

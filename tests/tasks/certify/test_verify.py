@@ -297,5 +297,5 @@ def test_what_was_changed_left_out_or_added_alone_differs(
 ) -> None:
     (only,) = verify(forged(certificate, tmp_path / "other.zip", change)).differences
 
-    actual = (only.leaderboard, only.column, only.values[0], only.row["model"])
+    actual = (only.leaderboard, only.column, only.certified, only.row["model"])
     assert ("leaderboard", column, certified, model) == actual
