@@ -161,9 +161,7 @@ def _own(
 ) -> Expectation:
     """Return a check that is not one of `CHECKS`: the benchmark declares its table and expectation."""
     if table not in _TABLES or severity not in ("critical", "warning"):
-        raise ValueError(
-            f"invariants: {check}: `table` is {' or '.join(_TABLES)}, and `severity` is critical or warning"
-        )
+        raise ValueError(f"invariants: {check}: `table` is {' or '.join(_TABLES)}, `severity` is critical or warning")
     return expect("ingest", table, check, meaning, expectation, severity=severity, **arguments)
 
 

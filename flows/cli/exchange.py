@@ -41,11 +41,11 @@ def import_(context: Context, retract: str | None) -> int:
     if retract is None:
         click.echo(here.get_help())
         return 0
-    from tasks.imports.files import refuse_retraction
+    from tasks.imports.files import refuse_early
     from tasks.imports.files import retract as retract_batch
 
     job = context.job
-    refuse_retraction(job, retract)
+    refuse_early(job, [])
     return write(context, job, lambda: [retract_batch(job, retract)])
 
 

@@ -54,9 +54,7 @@ def in_one_line(address: str) -> Iterator[None]:
         raise UsageError(f"{address}: the library for this store is not installed; {how}") from error
     except Exception as error:  # every library has its own errors
         what = safe(" ".join(str(error).split())) or "no reason given"
-        raise PipelineError(
-            f"{address}: {type(error).__name__}: {what}; check the address, the network and the keys"
-        ) from error
+        raise PipelineError(f"{address}: {type(error).__name__}: {what}; check address, network and keys") from error
 
 
 @dataclass(frozen=True)
@@ -260,10 +258,8 @@ def open_location(given: str) -> Path | Store:
         return Path(given)
     scheme = scheme.lower()
     if _KEYS.match(rest) and scheme not in _LOCAL:
-        raise UsageError(
-            f"{scheme}://...: an address must hold no keys and no parameters; set keys where the library of "
-            f"{scheme}:// looks for them (environment, profile or role)"
-        )
+        where = "environment, profile or role"
+        raise UsageError(f"{scheme}://...: an address must hold no keys and no parameters; keys come from {where}")
     if scheme in _LOCAL:
         return Path(fsspec.filesystem(scheme)._strip_protocol(given))
     if scheme not in fsspec.available_protocols():

@@ -5,6 +5,7 @@ The file is a bundle as a ZIP archive that ends with its digest, the SHA-256 of 
 
 import hashlib
 import json
+import mmap
 import os
 import platform
 import re
@@ -224,11 +225,14 @@ def verified_digest(path: Path, published: str | None) -> str:
     Raises:
         Refused: a digest is different.
         OSError: the file cannot be read.
+        ValueError: it is empty.
     """
-    content = path.read_bytes()
-    actual = hashlib.sha256(content[:-_DIGEST_HEX]).hexdigest()
-    if content[-_DIGEST_HEX:] != actual.encode():
-        raise Refused(f"{path}: its bytes do not have the digest at its end; get it again")
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        with memoryview(content)[:-_DIGEST_HEX] as before:
+            actual = hashlib.sha256(before).hexdigest()
+        stated = content[-_DIGEST_HEX:]
+    if stated != actual.encode():
+        raise Refused(f"{path}: is damaged or not a certificate: its digest is another one; get it again")
     if published is not None and published.strip().lower() != actual:
         raise Refused(f"{path}: is not the published certificate: its digest is {actual}, not {published.strip()}")
     return actual

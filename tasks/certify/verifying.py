@@ -162,12 +162,12 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
     """Recompute the figures of a certificate and compare them; with `texts`, compare these with its hashes too.
 
     Raises:
-        UsageError: the file does not exist.
+        UsageError: the file does not exist, or is empty.
         Refused: its bytes do not have its digest, or not the published one.
         Damaged: its content is not that of a certificate.
     """
-    if not file.is_file():
-        raise UsageError(f"{file}: is not a file; check the path")
+    if not file.is_file() or not file.stat().st_size:
+        raise UsageError(f"{file}: is not a file, or is empty; check the path")
     actual = certifying.verified_digest(file, digest)
     with TemporaryDirectory(prefix="prbench-") as temporary:
         folder = Path(temporary)

@@ -6,7 +6,7 @@ Prompts may be in a separate file.
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from io import TextIOWrapper
 from pathlib import Path
@@ -113,12 +113,9 @@ def json_rows(where: object, lines: Iterable[str]) -> Iterator[Row]:
             except KeyTwice as error:
                 raise SourceError(f"{where}:{number}: {error} in the row; keep one of the two") from error
             except (ValueError, RecursionError) as error:
-                raise SourceError(
-                    f"{where}:{number}: not a JSON object ({error}); correct or remove the line"
-                ) from error
+                raise SourceError(f"{where}:{number}: not a JSON object ({error}); correct the line") from error
             if not isinstance(row, dict):
-                kind = type(row).__name__
-                raise SourceError(f"{where}:{number}: not a JSON object but {kind}; correct or remove the line")
+                raise SourceError(f"{where}:{number}: not a JSON object but {type(row).__name__}; correct the line")
             yield row
 
 
@@ -162,33 +159,16 @@ _REVISION_HEX = 40
 
 @dataclass(frozen=True)
 class Source:
-    """A readable data set: its pinned revision, and the source of the rows of each split.
+    """A readable data set: its pinned revision, and a function that returns the rows of a split, in their order.
 
-    `files` are local, `hub_files` are in the hub's repository at the commit. `prompts` is a file with the prompts of
-    rows that lack them, matched by one of the `id_columns`.
+    `files` are those of this machine, by split.
     """
 
     name: str
     revision: str
     splits: tuple[str, ...]
+    rows: Callable[[str], Sequence[Row]]
     files: Mapping[str, Path] = field(default_factory=dict)
-    commit: str = ""
-    hub_files: Mapping[str, str] = field(default_factory=dict)
-    prompts: Path | None = None
-    id_columns: tuple[str, ...] = ()
-
-    def rows(self, split: str) -> Sequence[Row]:
-        """Return all rows of a split, in the data set's order."""
-        if split in self.files:
-            rows = read_rows(self.files[split])
-            if self.prompts is None:
-                return list(rows)
-            return list(with_prompts(rows, read_prompts(self.prompts), self.id_columns))
-        from tasks.dataset.hub import fetch, load_split  # importing `datasets` takes seconds
-
-        if split in self.hub_files:
-            return list(read_rows(fetch(self.name, self.commit, self.hub_files[split])))
-        return load_split(self.name, self.commit, split)
 
 
 def with_revision(job: Job) -> Job:
@@ -224,16 +204,7 @@ def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
 def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
     """Return the source that a configuration names, with all its splits; for the hub, with the configured ones."""
     if dataset.source == "hub":
-        from tasks.dataset.hub import resolve_revision
-
-        assert dataset.revision is not None
-        name = dataset.id or benchmark.default_dataset_id
-        commit = resolve_revision(name, dataset.revision)
-        for file in dataset.files.values():
-            kind_of(Path(file))
-        # A choice of the repository's files is a separate data set, because files may differ in their rubrics.
-        revision = digest(commit, *sorted(dataset.files.values())) if dataset.files else commit
-        return Source(name, revision, dataset.splits or tuple(dataset.files), commit=commit, hub_files=dataset.files)
+        return _at_hub(dataset, benchmark)
     path = sample_of(benchmark.name) if dataset.source == "sample" else from_home(dataset.source, "dataset.source")
     if path is None:
         raise UsageError(f"dataset.source: there is no sample of {benchmark.name}; name a file, a folder or `hub`")
@@ -245,7 +216,29 @@ def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
         # An error in the middle of a file lacks the file's name.
         where, why = error.filename or path, error.strerror or error
         raise SourceError(f"dataset.source: {where}: {why}; check the path and its permissions") from error
-    return Source(str(path), revision, tuple(files), files, prompts=prompts, id_columns=benchmark.id_columns)
+
+    def rows(split: str) -> Sequence[Row]:
+        rows = read_rows(files[split])
+        return list(rows if prompts is None else with_prompts(rows, read_prompts(prompts), benchmark.id_columns))
+
+    return Source(str(path), revision, tuple(files), rows, files)
+
+
+def _at_hub(dataset: Dataset, benchmark: Benchmark) -> Source:
+    from tasks.dataset.hub import fetch, load_split, resolve_revision
+
+    assert dataset.revision is not None
+    name, files = dataset.id or benchmark.default_dataset_id, dataset.files
+    commit = resolve_revision(name, dataset.revision)
+    for file in files.values():
+        kind_of(Path(file))
+    # A choice of the repository's files is a separate data set, because files may differ in their rubrics.
+    revision = digest(commit, *sorted(files.values())) if files else commit
+
+    def rows(split: str) -> Sequence[Row]:
+        return list(read_rows(fetch(name, commit, files[split]))) if files else load_split(name, commit, split)
+
+    return Source(name, revision, dataset.splits or tuple(files), rows)
 
 
 def sample_of(benchmark: str) -> Path | None:

@@ -101,10 +101,8 @@ def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence
         pair = (" ".join(words[:cut]), " ".join(words[cut:]))
         if set(pair) <= set(models) and pair[0] != pair[1]:
             return Purpose(pair, True, primary, "all", "", " and ".join(pair))
-    raise UsageError(
-        f"--for {named!r}: neither `{LEADERBOARD}`, nor two models with usable responses ({', '.join(models)}), nor a "
-        f"category ({', '.join(categories)})"
-    )
+    known = f"nor two models with usable responses ({', '.join(models)}), nor a category ({', '.join(categories)})"
+    raise UsageError(f"--for {named!r}: neither `{LEADERBOARD}`, {known}")
 
 
 def population_of(
@@ -125,8 +123,7 @@ def population_of(
     )
     judge_config = first_judge_config(job, wanted.benchmark, judge_configs)
     if judge_config is None:
-        raise UsageError("--for: no judge has a verdict on these responses that labels could correct; run `prbench "
-                         "judge`, or leave --for out")  # fmt: skip
+        raise UsageError("--for: no judge has a verdict on these responses; run `prbench judge`, or leave --for out")
     rows = reader.rows(sql.read("queries/exports/drawn_population"), {
         **wanted.key, "response_ids": list(response_ids), "judging_id": judge_config["judging_id"],
         "steps": judge_config["steps"], "score": purpose.score, "breakdown": purpose.breakdown,
@@ -136,9 +133,7 @@ def population_of(
         raise UsageError(f"--for {purpose.named}: no criterion of these responses counts for it")
     lacking = {*purpose.models} - {row["model"] for row in rows}
     if purpose.is_difference and lacking:
-        raise UsageError(
-            f"--for {purpose.named}: {judge_config['judge']} has no verdict on {min(lacking)}; run `prbench judge`"
-        )
+        raise UsageError(f"--for: {judge_config['judge']} has no verdict on {min(lacking)}; run `prbench judge`")
     numbers = dict.fromkeys(("worth", "label_value", "judge_value", "disagreement", "n_others"), pl.Float64)
     frame = pl.DataFrame(rows, schema_overrides=numbers, infer_schema_length=None)
     # The contribution of each verdict to its model's mean: 1 / tasks for a task, 1 / trials for a trial.

@@ -203,11 +203,7 @@ def _usable(job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any
         "trials": None if job.named_trials is None else list(job.named_trials),
     })  # fmt: skip
     if not usable:
-        vintages = " or ".join(job.vintages)
-        raise UsageError(
-            f"{file}: no usable response of vintage {vintages}; see `prbench status`, "
-            "or choose another one with --vintage or --night"
-        )
+        raise UsageError(f"{file}: no usable response of vintage {' or '.join(job.vintages)}; see `prbench status`")
     return usable
 
 
@@ -333,8 +329,7 @@ def _sample(
     strata = [" / ".join(row[label] or "(none)" for label in by) or "all" for row in population]
     if n_criteria < (n_strata := len(set(strata))):
         raise UsageError(
-            f"-n {n_criteria}: by {' and '.join(by)} there are {n_strata} strata, and each needs a criterion; "
-            f"use -n {n_strata} or more"
+            f"-n {n_criteria}: by {' and '.join(by)} there are {n_strata} strata; use -n {n_strata} or more"
         )
     keys = [digest(row["task"], row["criterion"]) for row in population]
     sampled = stratified_sample(keys, strata, n_criteria, seed)

@@ -61,9 +61,7 @@ def convert(files: Sequence[Path], folder: Path | None = None, *, is_quiet: bool
     """
     for file in files:
         if any(find_spec(name) is None for name in _LIBRARIES.get(file.suffix.lower(), ())):
-            raise UsageError(
-                f"{file}: PDF and DOCX files need more libraries; install them with {install_extra('documents')}"
-            )
+            raise UsageError(f"{file}: PDF and DOCX files need more libraries: {install_extra('documents')}")
     done: dict[Path, Converted] = {}
     with progress("convert", {"": len(files)}, is_quiet=is_quiet), ThreadPoolExecutor(os.cpu_count()) as pool:
         for file, converted in zip(files, pool.map(lambda file: _converted(file, folder), files), strict=True):

@@ -97,10 +97,8 @@ def batch_of(file: Path, *options: str | None) -> str:
     """Return the identity of an import: the hash of the file and of the given options.
 
     Raises:
-        UsageError: the file does not exist, or its ending is unknown.
         OSError: it cannot be read.
     """
-    refuse_unreadable(file)
     with open_regular(file) as opened:
         content = hashlib.sha256(opened.read())
     if any(option is not None for option in options):
@@ -334,16 +332,6 @@ def retraction_row(job: Job, batch: str, *, is_retracted: bool) -> dict[str, Any
     return {
         "import_batch": batch, "is_retracted": is_retracted, "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip
-
-
-def refuse_retraction(job: Job, batch: str) -> None:
-    """Refuse to retract from an empty warehouse, before one is created.
-
-    Raises:
-        UsageError: no row was ever stored.
-    """
-    if refuse_other_version(job.warehouse) is None:
-        raise UsageError(f"--retract {batch}: no such batch; nothing is stored in {job.warehouse}")
 
 
 def retract(job: Job, batch: str) -> StageReport:

@@ -94,10 +94,8 @@ class Criteria:
             if len(of_category) == 1:
                 return of_category[0]
             if given.get("occurrence") in {None, ""}:
-                raise ImportRefused(
-                    f"{where}: task {task_id} has the criterion {named[:80]!r} twice; give its id, its `category` or "
-                    "its `occurrence`"
-                )
+                problem = f"task {task_id} has the criterion {named[:80]!r} twice"
+                raise ImportRefused(f"{where}: {problem}; give its id, its `category` or its `occurrence`")
             # It counts all criteria with this text, and is also used if the category matches none of them.
             occurrence = files.number_of(where, given, "occurrence")
             wordings = wordings[occurrence - 1 : occurrence]
@@ -136,21 +134,13 @@ class StoredResponses:
                 candidates = candidates or self._by_cell.get((task_id, label, trial, vintage), [])
         about = f"{model} to task {task_id}, trial {trial}, in vintage {cell or self._job.vintage_named(model)}"
         if not candidates:
-            raise ImportRefused(
-                f"{where}: no usable response of {about}; import it first (`prbench import responses`), or name its "
-                "vintage (`--vintage`, or a column `vintage`)"
-            )
+            raise ImportRefused(f"{where}: no usable response of {about}; import it first, or name its vintage")
         if len(candidates) > 1:
-            raise ImportRefused(
-                f"{where}: {len(candidates)} responses of {about}; import responses under a label of their own"
-            )
+            raise ImportRefused(f"{where}: {len(candidates)} responses of {about}; import one under another label")
         shown = as_text(given.get("response"))
         if shown is not None and not is_blank(shown) and not shows(shown, candidates[0]["text"]):
-            raise ImportRefused(
-                f"{where}: `response` is not the stored response of {about}, so the verdict is on another text; "
-                "name the vintage that was graded (if only the program that saved the file changed the text, "
-                "remove the column `response`)"
-            )
+            advice = "name the vintage that was graded, or remove the column if a program changed the text"
+            raise ImportRefused(f"{where}: `response` is not the stored response of {about}; {advice}")
         return candidates[0]
 
 
@@ -247,9 +237,8 @@ def _verdict_row(
         criterion = shorten(as_text(given.get("criterion")) or "", 60, placeholder=" …")
         text = " and ".join(map(repr, stated)) or "missing (--skip-empty leaves such rows out)"
         allowed = "true or false, yes or no, or 1 or 0" if grading == BINARY else f"0, 0.5 or 1, or {', '.join(WORDS)}"
-        raise ImportRefused(
-            f"{where}, {response['model']} on {criterion!r}: the decision is {text}; a {grading} verdict is {allowed}"
-        )
+        subject = f"{response['model']} on {criterion!r}"
+        raise ImportRefused(f"{where}, {subject}: the decision is {text}; a {grading} verdict is {allowed}")
     return verdict_cell(job, response, wording, judge or IMPORTED, judge_trial, grading) | {
         "import_batch": batch, "status": _STATUS[value], "value": value,
         "explanation": as_text(given.get("explanation")), "confidence": confidence,
@@ -293,11 +282,8 @@ def as_value(raw: Any, words: Mapping[str, float] = _WORDS) -> float | None:
 
 def _are_of_a_sheet(reader: Reader, rows: Sequence[Row]) -> bool:
     """Return whether one sheet contains all of these verdicts."""
-    cells = {_cell(row) for row in rows}
-    by_sheet: dict[str, set[tuple[str, ...]]] = defaultdict(set)
-    for row in reader.rows(sql.read("queries/imports/drawn_verdicts"), {"responses": sorted({c[0] for c in cells})}):
-        by_sheet[row["sheet_id"]].add(_cell(row))
-    return any(cells <= of_sheet for of_sheet in by_sheet.values())
+    cells = sorted(map(list, {_cell(row) for row in rows}))
+    return bool(reader.rows(sql.read("queries/imports/sheets_of_verdicts"), {"cells": cells}))
 
 
 def _cell(row: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -321,11 +307,8 @@ def _label_tables(
     tables = {"labellers": [{"benchmark": benchmark, "judge": judge, **now} for benchmark, judge in people]}
     if not is_random_sample:
         return tables
-    if rows and _are_of_a_sheet(reader, rows):
-        raise ImportRefused(
-            f"{file}: `prbench export labelling --for` drew these rows, and their probabilities are stored; leave "
-            "--random-sample out"
-        )
+    if _are_of_a_sheet(reader, rows):
+        raise ImportRefused(f"{file}: is a sheet whose probabilities are stored; leave --random-sample out")
     of_model: dict[tuple[str, ...], dict[tuple[str, str, str], Row]] = defaultdict(dict)
     for row in rows:
         key = tuple(row[name] for name in ("benchmark", "dataset_revision", "model", "vintage"))

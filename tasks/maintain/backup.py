@@ -140,10 +140,7 @@ def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
     parts = [copies.keep(warehouse.root, path) for path in listed]
     copied = zip(listed, parts, strict=True)
     if damaged := [path for path, copy in copied if not is_named_after(path.name, copy.sha256)]:
-        raise Damaged(
-            f"{damaged[0]}: is damaged; `prbench aggregate` sets it aside and restores its rows, then back up again; "
-            "the last backup is unchanged"
-        )
+        raise Damaged(f"{damaged[0]}: is damaged; run `prbench aggregate`, then back up again")
     return [*ledger, *kept, *parts]
 
 

@@ -103,9 +103,7 @@ def import_results(
         if imported.unfit and not skip_unknown:
             raise ImportRefused(f"{some(imported.unfit, 1)} (--skip-unknown skips such rows)")
         if not imported.cells["responses"].given:
-            raise ImportRefused(
-                f"{source.path}: has no response to a task of this data set; check --benchmark and what is ingested"
-            )
+            raise ImportRefused(f"{source.path}: has no response to a task of this data set; check --benchmark")
         logs.append(imported)
     reports = [_stored(job, imported) for imported in logs]
     # The first line counts the imported rows; notes and means have lines of their own.

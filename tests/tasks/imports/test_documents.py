@@ -51,7 +51,7 @@ def test_without_the_extra_one_line_says_what_to_install(
     monkeypatch.setitem(sys.modules, library, None)
     (tmp_path / "b.md").write_text("Text needs no library.", encoding="utf-8")
 
-    advice = "PDF and DOCX files need more libraries; install them with `uv sync --extra documents`$"
+    advice = "PDF and DOCX files need more libraries: `uv sync --extra documents`$"
     with pytest.raises(UsageError, match=f"^{tmp_path / name}: {advice}"):
         convert([tmp_path / "no-such.md", tmp_path / name], is_quiet=True)
     assert ["Text needs no library."] == [each.text for each in convert([tmp_path / "b.md"], is_quiet=True).values()]
