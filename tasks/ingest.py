@@ -14,7 +14,7 @@ A bad row is stored, and a check refuses it. Parsing refuses only rows that cann
 left to the checks, so a refused task is in the database with the reason (`quarantine`).
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -51,17 +51,13 @@ def ingest(job: Job) -> StageReport:
     # Every task once, in order of appearance, with the number of rows of its id in a split (or of its contents).
     # The hard splits repeat tasks of the full ones, so an id may be in two splits with the same content.
     first: dict[str, Task] = {}
-    contents: dict[str, set[str]] = defaultdict(set)
-    most: Counter[str] = Counter()
+    everything = [task for of_split in by_split.values() for task in of_split]
+    n_rows = Counter(task_id for task_id, _ in {(task.task_id, task.content_hash) for task in everything})
     for of_split in by_split.values():
-        most |= Counter(task.task_id for task in of_split)
-        for task in of_split:
-            first.setdefault(task.task_id, task)
-            contents[task.task_id].add(task.content_hash)
-    tasks = list(first.values())
+        n_rows |= Counter(task.task_id for task in of_split)
+    tasks = [task for task in everything if first.setdefault(task.task_id, task) is task]
     for name, rows in _reference_rows(benchmark).items():
         warehouse.write(name, rows)
-    n_rows = {task_id: max(most[task_id], len(of_task)) for task_id, of_task in contents.items()}
     warehouse.write("task_rows", [_task_row(key, task, n_rows[task.task_id]) for task in tasks])
     for name, rows_of in _ROWS_OF_TASK.items():
         warehouse.write(name, [{**key, "task_id": task.task_id, **row} for task in tasks for row in rows_of(task)])

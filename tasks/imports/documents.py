@@ -37,14 +37,12 @@ class Converted(NamedTuple):
 
     Attributes:
         text: The Markdown; only white space if the document has no text.
-        n_pages: Pages of a PDF; 0 for other documents, which have none until they are printed.
         n_pages_without_text: Pages of a PDF that are empty or have only pictures.
         n_unreadable: Characters whose font does not identify them; each is U+FFFD in the text.
         lacks_formulas: True if formulas were left out, because they are not text.
     """
 
     text: str
-    n_pages: int = 0
     n_pages_without_text: int = 0
     n_unreadable: int = 0
     lacks_formulas: bool = False
