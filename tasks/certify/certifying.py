@@ -12,7 +12,7 @@ import re
 import shutil
 import struct
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from operator import attrgetter
@@ -32,7 +32,7 @@ from warehouse import TABLES, Reader, Warehouse, quoted
 
 INTERVALS = {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.95}
 """The methods of this version's intervals, as stated in the manifest."""
-_OF_DATA_SET = "benchmark = $benchmark and dataset_revision = $revision"
+_OF_DATA_SET = "benchmark = $benchmark and dataset_revision = $dataset_revision"
 _ORDERS = {"responses": "response_id", "verdicts": "task_id, criterion_id, response_id, verdict_id"}
 """The order of the rows of large tables; others are sorted by all columns, which would take too long here."""
 RUNS = "runs"
@@ -90,19 +90,19 @@ def rows_of(path: Path) -> Iterator[Any]:
         yield from map(json.loads, file)
 
 
-def write_rows(reader: Reader, names: Sequence[str], folder: Path, benchmark: str, revision: str) -> dict[str, int]:
-    """Write tables as members into a folder, and return the number of rows of each."""
-    given, n_rows = {"benchmark": benchmark, "revision": revision}, {}
+def write_rows(reader: Reader, names: Sequence[str], folder: Path, key: Mapping[str, str]) -> dict[str, int]:
+    """Write tables of a data set as members into a folder, and return the number of rows of each."""
+    n_rows = {}
     for name in names:
         path, query = folder / member_of(name), query_of(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        used = {key: value for key, value in given.items() if f"${key}" in query}
+        used = {column: value for column, value in key.items() if f"${column}" in query}
         n_rows[name] = int(reader.value(f"copy ({query}) to {quoted(path)} (format json)", used))
     return n_rows
 
 
 def query_of(name: str) -> str:
-    """Return the query for the certified rows of a table; its parameters are `$benchmark` and `$revision`."""
+    """Return the query for the certified rows of a table; its parameters are the key of a data set."""
     condition = "benchmark = $benchmark" if _COLUMNS.get(name) == "* exclude (benchmark)" else _OF_DATA_SET
     columns = _COLUMNS.get(name, "* exclude (benchmark, dataset_revision)")
     if name == RUNS:
@@ -147,28 +147,26 @@ def certify(job: Job, file: Path) -> Certificate:
     with TemporaryDirectory(prefix="prbench-") as temporary:
         folder = Path(temporary)
         with Warehouse(job.warehouse).reader(folder / "spill") as reader:
-            benchmark, revision = job.settings.benchmark, job.data.revision
-            if not reader.select("leaderboard", "1", benchmark=benchmark, dataset_revision=revision):
-                raise PipelineError(f"no model has a verdict on {benchmark} {revision[:12]} yet; run `prbench judge`")
+            key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
+            if not reader.select("leaderboard", "1", **key):
+                raise PipelineError(f"no model has a verdict on {' '.join(key.values())} yet; run `prbench judge`")
             if SCORE.stale(reader):
                 raise PipelineError("figures lack the interval of their present values; run `prbench aggregate` first")
             if file.exists():
                 raise UsageError(f"{file}: exists already; name a new file")
             if not file.parent.is_dir():
                 raise UsageError(f"{file.parent}: no such folder; check the path")
-            n_rows = write_rows(reader, (*ROWS, RUNS, *LEADERBOARDS), folder, benchmark, revision)
-            digest = _write(file, folder, n_rows, _about(reader, job))
-    return Certificate(str(file), file.stat().st_size, digest, benchmark, revision, n_rows)
+            n_rows = write_rows(reader, (*ROWS, RUNS, *LEADERBOARDS), folder, key)
+            digest = _write(file, folder, n_rows, _about(reader, job, key))
+    return Certificate(str(file), file.stat().st_size, digest, **key, n_rows=n_rows)
 
 
-def _about(reader: Reader, job: Job) -> dict[str, Any]:
+def _about(reader: Reader, job: Job, key: Mapping[str, str]) -> dict[str, Any]:
     """Return the further entries of the manifest; they change only with the rows."""
-    given = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
     times = " union all ".join(f"select created_at from {name} where {_OF_DATA_SET}" for name in _TABLES_OF_RUNS)
     latest = f"select max(created_at) as created_at from ({times})"
     return {
-        "benchmark": job.settings.benchmark, "dataset_revision": job.data.revision,
-        "rows_until": reader.value(f"select {_time('created_at')} from ({latest}) as latest", given),
+        **key, "rows_until": reader.value(f"select {_time('created_at')} from ({latest}) as latest", key),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
         # As a run stores it, without secrets.
         "configuration": job.settings.model_dump(mode="json"),

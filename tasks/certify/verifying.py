@@ -208,11 +208,10 @@ def verify_files(source: Path | Store) -> StageReport:
 def _recomputed(
     folder: Path, manifest: Mapping[str, Any], *, is_same_sql: bool
 ) -> tuple[dict[str, BoardComparison], list[str]]:
-    benchmark, revision = manifest["benchmark"], manifest["dataset_revision"]
+    key = {"benchmark": manifest["benchmark"], "dataset_revision": manifest["dataset_revision"]}
     (work := folder / "recomputed").mkdir()
     derivation = Derivation(work / "figures.duckdb", certifying.MODELS)
-    same = {"benchmark": benchmark, "dataset_revision": revision}
-    derivation.load_files({name: folder / certifying.member_of(name) for name in certifying.ROWS}, same)
+    derivation.load_files({name: folder / certifying.member_of(name) for name in certifying.ROWS}, key)
     with derivation.reader() as reader:
         notes = _refuse_odd(reader, manifest)
     derivation.compute()
@@ -220,7 +219,7 @@ def _recomputed(
         intervals = [*SCORE.fresh(reader), *TRIALS.fresh(reader)]
     derivation.add("measures", intervals)
     with derivation.reader() as reader:
-        certifying.write_rows(reader, certifying.LEADERBOARDS, work, benchmark, revision)
+        certifying.write_rows(reader, certifying.LEADERBOARDS, work, key)
     compared = {
         name: compare(name, *(each / certifying.member_of(name) for each in (folder, work)), is_same_sql=is_same_sql)
         for name in certifying.LEADERBOARDS

@@ -68,20 +68,19 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
     Raises:
         PipelineError: an expectation failed whose policy is `fail`.
     """
-    benchmark, data = load_benchmark(job.settings.benchmark), job.data
+    benchmark = load_benchmark(job.settings.benchmark)
     everything = expectations_of(benchmark)
     policies = policies_of(job, everything)
     expectations = [each for each in everything if each.suite in suites]
     if not expectations:
         return StageReport("check")
     warehouse = Warehouse(job.warehouse)
-    key = {"benchmark": benchmark.name, "dataset_revision": data.revision}
+    key = {"benchmark": benchmark.name, "dataset_revision": job.data.revision}
     with warehouse.reader() as reader:
         known = _known_findings(reader, key, expectations, policies) if reuse else None
         if known is not None:
             return _report(job, known, policies)
-        parameters = {"benchmark": benchmark.name, "revision": data.revision}
-        findings = run_suite(expectations, lambda table: reader.frame(sql.read(f"checks/{table}"), parameters))
+        findings = run_suite(expectations, lambda table: reader.frame(sql.read(f"checks/{table}"), key))
     common = {**key, "run_id": job.run_id, "created_at": datetime.now(UTC)}
     # One row for each task and check, with all findings.
     refused: dict[tuple[str, str], list[str]] = defaultdict(list)

@@ -114,8 +114,8 @@ def query_of(reader: Reader, name: str, benchmark: str | None, revision: str | N
 
 
 def write_tables(
-    reader: Reader, folder: Path, names: Sequence[str], benchmark: str | None = None,
-    *, revision: str | None = None, rows_a_file: int = ROWS_A_FILE, root: str | None = None,
+    reader: Reader, folder: Path, names: Sequence[str], benchmark: str | None = None, revision: str | None = None,
+    *, root: str | None = None,
 ) -> TableFiles:  # fmt: skip
     """Write tables and views to a folder, whole or of one benchmark, or of one revision of its data set.
 
@@ -130,8 +130,8 @@ def write_tables(
         pieces = [f"{query} true"]
         # Stored tables are written in pieces, by row numbers; a view is written as one file.
         if name in TABLES:
-            starts = range(0, reader.value(f"select coalesce(max(rowid) + 1, 0) from {name}"), rows_a_file)
-            own = [f"{query} rowid between {start} and {start + rows_a_file - 1}" for start in starts]
+            starts = range(0, reader.value(f"select coalesce(max(rowid) + 1, 0) from {name}"), ROWS_A_FILE)
+            own = [f"{query} rowid between {start} and {start + ROWS_A_FILE - 1}" for start in starts]
             pieces = own or ([] if root is None else pieces)
         paths, n_rows = [], 0
         for number, piece in enumerate(pieces):
@@ -150,9 +150,8 @@ def write_tables(
 
 
 def export_tables(
-    job: Job, target: Path | Store, names: Sequence[str] = (), benchmark: str | None = None,
-    *, rows_a_file: int = ROWS_A_FILE,
-) -> StageReport:  # fmt: skip
+    job: Job, target: Path | Store, names: Sequence[str] = (), benchmark: str | None = None
+) -> StageReport:
     """Write tables to a folder, or a prefix of a store, that is empty or does not exist.
 
     Without names, all stored tables are written, whole or of one benchmark. Views and computed tables may be named too;
@@ -168,7 +167,7 @@ def export_tables(
         location = Folder(target) if isinstance(target, Path) else target
         here = nullcontext(target) if isinstance(target, Path) else TemporaryDirectory(prefix="prbench-")
         with disk_errors(target), here as folder:
-            written = write_tables(reader, Path(folder), chosen, benchmark, rows_a_file=rows_a_file)
+            written = write_tables(reader, Path(folder), chosen, benchmark)
             meta = {"canaries": "left out", **written.meta}
             bundles.write_bundle(location, "export", written.files, meta, is_quiet=job.is_quiet)
     filled = sum(1 for table in written.tables if table.n_rows)

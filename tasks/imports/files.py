@@ -217,7 +217,7 @@ def vintage_in(row: Given) -> str | None:
     return None if is_blank(text) else text
 
 
-_CONTENT = {
+CONTENT = {
     "responses": ("text", "model {model}, trial {trial}"), "verdicts": ("value", "judge {judge}, value {value:g}"),
 }  # fmt: skip
 """The column of a table that is NULL for a failure, and a format that names a row of the table."""
@@ -226,7 +226,7 @@ _CONTENT = {
 def stored_cells(reader: Reader, table: str) -> dict[str, Row]:
     """Return the imported rows of a table by id, with their batch."""
     identity = f"{table[:-1]}_id"
-    rows = reader.select(table, f"{identity}, {_CONTENT[table][0]}, import_batch", order=identity, source="imported")
+    rows = reader.select(table, f"{identity}, {CONTENT[table][0]}, import_batch", order=identity, source="imported")
     return {row[identity]: row for row in rows}
 
 
@@ -255,7 +255,7 @@ class Cells:
         Raises:
             ImportRefused: a different row with this id exists.
         """
-        kind, (column, named) = self._table[:-1], _CONTENT[self._table]
+        kind, (column, named) = self._table[:-1], CONTENT[self._table]
         identity, content = row[f"{kind}_id"], row[column]
         self.given.add(identity)
         before = self._known.get(identity)

@@ -144,7 +144,7 @@ class StoredResponses:
         return candidates[0]
 
 
-_STATUS = {value: status for status, value in VALUES.items()}
+STATUS = {value: status for status, value in VALUES.items()}
 SHEET_COLUMN = "how_to_fill_in"
 """The column that identifies a sheet for human graders, or for reviewers of criteria."""
 _WORDS = {
@@ -240,7 +240,7 @@ def _verdict_row(
         subject = f"{response['model']} on {criterion!r}"
         raise ImportRefused(f"{where}, {subject}: the decision is {text}; a {grading} verdict is {allowed}")
     return verdict_cell(job, response, wording, judge or IMPORTED, judge_trial, grading) | {
-        "import_batch": batch, "status": _STATUS[value], "value": value,
+        "import_batch": batch, "status": STATUS[value], "value": value,
         "explanation": as_text(given.get("explanation")), "confidence": confidence,
     }  # fmt: skip
 
@@ -277,7 +277,7 @@ def as_value(raw: Any, words: Mapping[str, float] = _WORDS) -> float | None:
         status = status_of(raw)
         return words.get(re.sub("[ _-]+", " ", raw.strip().lower())) if status is None else VALUES[status]
     value = as_number(raw)
-    return value if value in _STATUS else None
+    return value if value in STATUS else None
 
 
 def _are_of_a_sheet(reader: Reader, rows: Sequence[Row]) -> bool:

@@ -17,11 +17,11 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
-from tasks.imports.files import Cells, ImportRefused, NotHere, Row, key_of, store, stored_cells
+from tasks.imports.files import CONTENT, Cells, ImportRefused, NotHere, Row, key_of, store, stored_cells
 from tasks.imports.responses import content_columns, response_cell
 from tasks.imports.results.formats import AUTO, format_of
 from tasks.imports.results.records import Decision, Grading, Log, LoggedResponse, LogSource
-from tasks.imports.verdicts import Criteria, Wording, verdict_cell
+from tasks.imports.verdicts import STATUS, Criteria, Wording, verdict_cell
 from tasks.llm.replies import EMPTY, PROVIDER_ERROR
 from tasks.rules.conversation import Message
 from tasks.rules.errors import UsageError
@@ -32,9 +32,6 @@ from tasks.rules.verdict import BINARY, TERNARY, VALUES
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
-_STATUS = {value: status for status, value in VALUES.items()}
-_TABLES = {"responses": "text", "verdicts": "value"}
-"""The tables of a log's rows -> the column that is NULL for a failure."""
 _STYLES = (
     "supported are a list of objects with criterion and decision, a mapping of criterion to decision, a list `grades` "
     "in the order of the rubric, and marks in an explanation"
@@ -86,7 +83,7 @@ def import_results(
     benchmark, key = load_benchmark(job.settings.benchmark), key_of(job)
     with Warehouse(job.warehouse).reader() as reader:
         tasks, criteria = Tasks(reader, key), Criteria(job, reader)
-        known = {table: stored_cells(reader, table) for table in _TABLES}
+        known = {table: stored_cells(reader, table) for table in CONTENT}
     logs: list[ImportedLog] = []
     for source in map(LogSource, files):
         try:
@@ -118,7 +115,7 @@ def _stored(job: Job, imported: ImportedLog) -> StageReport:
     tables = {table: cells.new.values() for table, cells in imported.cells.items()}
     report = store(job, imported.batch, tables, sum(len(cells.given) for cells in imported.cells.values()))
     report.notes[0] = f"{report.notes[0]}, from {imported.log.title}"
-    for table, column in _TABLES.items():
+    for table, (column, _) in CONTENT.items():
         if failed := Counter(row["status"] for row in tables[table] if row[column] is None):
             report.notes.append(f"failed {table}: {', '.join(f'{n} {status}' for status, n in sorted(failed.items()))}")
     return report
@@ -417,7 +414,7 @@ def _add_grading(
         cell = verdict_cell(job, response, wording, judge, grading.judge_trial, imported.grading)
         row = cell | {
             "may_hide_failures": grading.may_hide_failures, "import_batch": imported.batch, "value": value,
-            "status": decision.status if value is None else _STATUS[value],
+            "status": decision.status if value is None else STATUS[value],
             "explanation": as_text(decision.explanation),
             "error": one_line(decision.error) if value is None and decision.error else None,
         }  # fmt: skip
