@@ -195,10 +195,8 @@ def import_verdicts(
         judges = {row["judge"] for row in known_judges if row["import_batch"] != batch}
         judges -= {row["judge"] for row in reader.select("labellers", "judge", **named)}
         judges |= {judge.label for judge in job.settings.judges}
-        of_judge: dict[str, list[Row]] = defaultdict(list)
-        for row in rows.values():
-            of_judge[row["judge"]].append(row)
-        people = {judge for judge, own in of_judge.items() if judge not in judges and _are_of_a_sheet(reader, own)}
+        new = {row["judge"] for row in rows.values()} - judges
+        people = {judge for judge in new if _are_of_a_sheet(reader, [r for r in rows.values() if r["judge"] == judge])}
         of_people = [row for i, row in rows.items() if i in of_sheet or row["judge"] in people]
         labels = _label_tables(job, reader, file, batch, of_people, is_random_sample=is_random_sample)
     for row in of_people:

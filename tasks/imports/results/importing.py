@@ -102,11 +102,11 @@ def import_results(
         if not imported.cells["responses"].given:
             raise ImportRefused(f"{source.path}: has no response to a task of this data set; check --benchmark")
         logs.append(imported)
-    reports = [_stored(job, imported) for imported in logs]
     # The first line counts the imported rows; notes and means have lines of their own.
     lines: list[StageReport] = []
-    for report, imported in zip(reports, logs, strict=True):
-        lines += [report, *(StageReport(report.stage, notes=[note]) for note in _notes(job, benchmark, imported))]
+    for imported in logs:
+        lines.append(_stored(job, imported))
+        lines += (StageReport("import", notes=[note]) for note in _notes(job, benchmark, imported))
     return lines
 
 
@@ -123,12 +123,9 @@ def _stored(job: Job, imported: ImportedLog) -> StageReport:
 
 def _notes(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterator[str]:
     """Yield notes on an imported log."""
-    gradings = [grading for logged in imported.log.responses for grading in logged.gradings]
-    hidden = {each.may_hide_failures for each in gradings}
-    hidden |= {each.usage.get("may_hide_failures") for grading in gradings for each in grading.decisions}
-    if True in hidden:
-        yield f"{imported.log.title} may store a failed judge call as a decision, so its verdicts are marked"
     counts = imported.counts
+    if counts["may hide failures"]:
+        yield f"{imported.log.title} may store a failed judge call as a decision, so its verdicts are marked"
     for n, text in (
         (imported.cells["verdicts"].n_hidden,
          "decisions left out, because a failure of the call is stored and the tool may hide failures"),
@@ -418,5 +415,6 @@ def _add_grading(
             "explanation": as_text(decision.explanation),
             "error": one_line(decision.error) if value is None and decision.error else None,
         }  # fmt: skip
-        imported.cells["verdicts"].put(logged.where, row | _present(decision.usage, cell))
+        stored = imported.cells["verdicts"].put(logged.where, row | _present(decision.usage, cell))
+        imported.counts["may hide failures"] += bool(stored["may_hide_failures"])
     return True
