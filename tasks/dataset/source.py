@@ -19,7 +19,7 @@ from tasks.config.settings import Dataset
 from tasks.dataset.foreign_files import MOST_BYTES, FileTooLarge, open_regular, refuse_bomb
 from tasks.rules.errors import PipelineError, UsageError, from_home
 from tasks.rules.identity import digest
-from tasks.rules.text.json_text import KeyTwice, read_json
+from tasks.rules.text.json_text import read_json
 from warehouse import sample_path
 
 if TYPE_CHECKING:
@@ -110,8 +110,6 @@ def json_rows(where: object, lines: Iterable[str]) -> Iterator[Row]:
         if line.strip():
             try:
                 row = read_json(line)
-            except KeyTwice as error:
-                raise SourceError(f"{where}:{number}: {error} in the row; keep one of the two") from error
             except (ValueError, RecursionError) as error:
                 raise SourceError(f"{where}:{number}: not a JSON object ({error}); correct the line") from error
             if not isinstance(row, dict):

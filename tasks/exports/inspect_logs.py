@@ -134,10 +134,8 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
 
 
 def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> None:
-    """Write a member; a float that is not a number as `NaN`, as Inspect marks a sample without a score."""
-    member = ZipInfo(name, (1980, 1, 1, 0, 0, 0))  # a zip needs a time
-    member.compress_type = ZIP_DEFLATED
-    log.writestr(member, json.dumps(document, ensure_ascii=False))
+    """Write a member without a time; a float that is not a number as `NaN`, as Inspect marks an unscored sample."""
+    log.writestr(ZipInfo(name), json.dumps(document, ensure_ascii=False), ZIP_DEFLATED)
 
 
 def _samples(reader: Reader, wanted: WantedTasks, model_run: Row) -> Iterator[Document]:
@@ -296,8 +294,6 @@ def explanation_of(criteria: Sequence[Row]) -> str:
         "Criterion": [_text(row["title"]) for row in criteria],
         "Explanation": [_text(row["explanation"] or row["error"] or "") for row in criteria],
     }
-    if not any(columns["Explanation"]):
-        del columns["Explanation"]
     cells = [list(columns), ["---"] * len(columns), *zip(*columns.values(), strict=True)]
     return "\n".join([f"{len(criteria)} criteria: {line}", "", *(f"| {' | '.join(row)} |" for row in cells)])
 
