@@ -61,17 +61,16 @@ def readable(conversations: Mapping[str, Conversation]) -> dict[str, str]:
 
 
 def write_sheet(
-    file: Path, columns: Sequence[str], how: str, by_people: Sequence[str], rows: Iterable[Row],
-    conversations: Mapping[str, Conversation],
-) -> None:  # fmt: skip
+    file: Path, columns: Sequence[str], how: str, rows: Iterable[Row], conversations: Mapping[str, Conversation]
+) -> None:
     """Write rows as CSV, each with its task's conversation, instructions, and empty cells for people.
 
     Raises:
         PipelineError: the file cannot be written.
     """
-    texts, empty = readable(conversations), {SHEET_COLUMN: how, **dict.fromkeys(by_people)}
-    given = ({**row, **empty, "conversation": texts[row["task"]]} for row in rows)
-    cells = [{name: "" if row.get(name) is None else str(row[name]) for name in columns} for row in given]
+    texts = readable(conversations)
+    given = ({**row, SHEET_COLUMN: how, "conversation": texts[row["task"]]} for row in rows)
+    cells = [{name: row.get(name) for name in columns} for row in given]
     # All cells are quoted, because some spreadsheets separate cells by semicolons; without a byte order mark they
     # assume another encoding.
     content = as_csv(columns, cells, must_quote=True).encode("utf-8-sig")
@@ -217,7 +216,7 @@ def _write(file: Path, wanted: WantedTasks, rows: Iterable[Row], conversations: 
     decision, entered = _DECISIONS[wanted.benchmark.grading]
     how = f"judge: your name; {decision}: {entered}; explanation: if you like"
     columns = [decision if name == "criteria_met" else name for name in LABELLING_COLUMNS]
-    write_sheet(file, columns, how, ("judge", decision, "explanation"), rows, conversations)
+    write_sheet(file, columns, how, rows, conversations)
     return how
 
 
@@ -245,12 +244,11 @@ REVIEW_COLUMNS = (
     "sample", "task", "criterion", "criterion_hash", "reviewer", "decision", "reason", "better_wording",
     SHEET_COLUMN, "title", "describes", "severity", "category", "conversation", "field", "topic",
 )  # fmt: skip
-"""The columns that identify a row, those that a reviewer fills in (`_BY_REVIEWERS`), and those to read.
+"""The columns that identify a row, those that a reviewer fills in (reviewer to better_wording), and those to read.
 
 The weight is left out: experts do not review the number. Its severity and sign are included, because a criterion with a
 negative weight is right if it describes a mistake.
 """
-_BY_REVIEWERS = ("reviewer", "decision", "reason", "better_wording")
 HOW = (
     "reviewer: your name; decision: agree or disagree that the criterion is well-constructed, accurate and relevant to "
     "the task; reason: why (needed to disagree); better_wording: how it should read, if you like"
@@ -309,7 +307,7 @@ def export_review(
         row | {"sample": sample_id, "describes": row["weight"] and f"something {'un' * (row['weight'] < 0)}desired"}
         for row in chosen
     ]
-    write_sheet(file, REVIEW_COLUMNS, HOW, _BY_REVIEWERS, cells, conversations)
+    write_sheet(file, REVIEW_COLUMNS, HOW, cells, conversations)
     n_of = len({row["task"] for row in chosen})
     notes = [f"{len(chosen)} of {len(population)} criteria ({n_of} tasks) in {file}", design, f"fill in {HOW}"]
     return StageReport("export", rows=len(chosen), notes=notes)

@@ -122,7 +122,6 @@ def write_tables(
     With a `root` each table has its own folder below it, with at least one file, so that one pattern names all its
     files.
     """
-    created_at = datetime.now(UTC).isoformat()
     reader.value(f"set memory_limit = {quoted(_MEMORY)}")
     tables, files = [], {}
     for name in names:
@@ -143,9 +142,7 @@ def write_tables(
             paths.append(path.relative_to(folder).as_posix())
             files[bundles.file_at(path, paths[-1])] = path
         tables.append(Exported(name, name not in TABLES, columns, n_rows, tuple(paths)))
-    stored_benchmarks = reader.rows("select distinct benchmark from task_rows order by benchmark")
-    benchmarks = tuple(row["benchmark"] for row in stored_benchmarks if benchmark in {None, row["benchmark"]})
-    meta = {"made_at": created_at, "benchmarks": benchmarks, "tables": [asdict(table) for table in tables]}
+    meta = {"made_at": datetime.now(UTC).isoformat(), "tables": [asdict(table) for table in tables]}
     return TableFiles(tuple(tables), files, meta)
 
 
@@ -168,8 +165,7 @@ def export_tables(
         here = nullcontext(target) if isinstance(target, Path) else TemporaryDirectory(prefix="prbench-")
         with disk_errors(target), here as folder:
             written = write_tables(reader, Path(folder), chosen, benchmark)
-            meta = {"canaries": "left out", **written.meta}
-            bundles.write_bundle(location, "export", written.files, meta, is_quiet=job.is_quiet)
+            bundles.write_bundle(location, "export", written.files, written.meta, is_quiet=job.is_quiet)
     filled = sum(1 for table in written.tables if table.n_rows)
     size = f"{written.n_bytes() / 1e6:.1f} MB"
     note = f"{counted(written.n_rows, 'row')} of {counted(filled, 'table')} in {target} ({size})"
@@ -345,11 +341,8 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder 
         public = [*(name for name in TABLES if name not in NOT_EXPORTED), *sql.schema()["marts"]]
         tables = write_tables(reader, stage, public, root="tables/")
         state_of = reader.value("select max(coalesce(ended_at, started_at)) from runs")
-    meta = {
-        "canaries": "in the database only", "content": content, "state_of": state_of and state_of.isoformat(),
-        "warehouse_version": refuse_other_version(warehouse.root), **tables.meta,
-    }  # fmt: skip
-    target = location.below(name)
+    meta = {"state_of": state_of and state_of.isoformat(), "warehouse_version": refuse_other_version(warehouse.root)}
+    target, meta = location.below(name), tables.meta | meta
     bundle = bundles.write_bundle(target, "publication", files | tables.files, meta, is_quiet=job.is_quiet)
     # Readers see the earlier publication or this one.
     pointer = {"publication": name, "content": content, "published_at": published_at.isoformat()}
