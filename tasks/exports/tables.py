@@ -288,10 +288,6 @@ def _positions(path: Path, table: StoredTable, given: set[str]) -> str:
     )
 
 
-_KINDS: tuple[bundles.Kind, ...] = ("publication", "export")
-"""The kinds in manifests of publications; those of November are `export`."""
-
-
 def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> StageReport:
     """Publish the current state of the database, unless the latest publication has the same state.
 
@@ -332,7 +328,7 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder 
     files = {bundles.file_at(path, name): path for name, path in sorted(paths.items())}
     content = hashlib.sha256(json.dumps({file.name: file.sha256 for file in files}).encode()).hexdigest()
     latest = bundles.read_pointer(location)
-    if latest and latest.content == content and bundles.is_complete(location.below(latest.publication), *_KINDS):
+    if latest and latest.content == content and bundles.is_complete(location.below(latest.publication)):
         report.notes.append(f"unchanged since {latest.published_at[:16]} UTC; nothing was published")
         return
     published_at = datetime.now(UTC)

@@ -54,8 +54,8 @@ def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> list[LoggedR
     """Return the responses of runs, in the order of their parts, with trials that are unique over all parts of a run.
 
     A response with the same content as one of another part is that response (of several, the one at the same position);
-    one with other content is another trial. If a judge decided differently on the same response, that is another
-    repetition of the judge.
+    one with other content, or with the same in its own part, is another trial. If a judge decided differently on the
+    same response, that is another repetition of the judge.
     """
     trials: dict[Hashable, _Numbers] = defaultdict(_Numbers)
     repetitions: dict[Hashable, _Numbers] = defaultdict(_Numbers)
@@ -255,7 +255,7 @@ def read_simple(source: LogSource) -> Log:
         responses = [_of_example(f"{source.path}: row {n}", row) for n, row in enumerate(source.rows, start=1)]
     else:
         responses = list(_of_report(source.path, source.text))
-    return Log("simple-evals", records.numbered(responses))
+    return Log("simple-evals", with_trials(("", each) for each in responses))
 
 
 def _of_example(where: str, example: Mapping[str, Any]) -> LoggedResponse:
@@ -316,7 +316,7 @@ def read_m42(source: LogSource) -> Log:
         ImportRefused: the judge's decisions do not match the rubric, or are not the text of a Python list.
     """
     responses = [_of_row(f"{source.path}: row {n}", row) for n, row in enumerate(source.rows, start=1)]
-    return Log("m42", records.numbered(responses))
+    return Log("m42", with_trials(("", each) for each in responses))
 
 
 def _of_row(where: str, row: Mapping[str, Any]) -> LoggedResponse:
