@@ -6,7 +6,7 @@ from responses
 inner join tasks using (benchmark, dataset_revision, task_id)
 inner join criteria using (benchmark, dataset_revision, task_id)
 where responses.benchmark = $benchmark
-    and responses.dataset_revision = $revision
+    and responses.dataset_revision = $dataset_revision
     and responses.model = $model
     and responses.vintage = $vintage
     and responses.status = 'ok'

@@ -50,11 +50,8 @@ def refuse_filled(target: Path | Store) -> None:
     Raises:
         UsageError: it is not.
     """
-    if isinstance(target, Store):
-        if target.files():
-            raise UsageError(f"{target}: is not empty; name a new prefix")
-    elif target.exists() and (not target.is_dir() or content_of(target)):
-        raise UsageError(f"{target}: is not an empty folder; name a new one")
+    if target.files() if isinstance(target, Store) else target.is_file() or content_of(target):
+        raise UsageError(f"{target}: is not an empty folder or prefix; name a new one")
 
 
 @dataclass(frozen=True)

@@ -299,28 +299,27 @@ def _label_tables(
     Raises:
         ImportRefused: every row is of one sampled sheet, whose probabilities are stored.
     """
-    now = {"import_batch": batch, "created_at": datetime.now(UTC)}
-    stored = {(row["benchmark"], row["judge"]) for row in reader.select("labellers", import_batch=batch)}
-    people = sorted({(row["benchmark"], row["judge"]) for row in rows} - stored)
-    tables = {"labellers": [{"benchmark": benchmark, "judge": judge, **now} for benchmark, judge in people]}
+    key, now = files.key_of(job), {"import_batch": batch, "created_at": datetime.now(UTC)}
+    stored = {row["judge"] for row in reader.select("labellers", import_batch=batch)}
+    people = sorted({row["judge"] for row in rows} - stored)
+    tables = {"labellers": [{"benchmark": key["benchmark"], "judge": judge, **now} for judge in people]}
     if not is_random_sample:
         return tables
     if _are_of_a_sheet(reader, rows):
         raise ImportRefused(f"{file}: is a sheet whose probabilities are stored; leave --random-sample out")
-    of_model: dict[tuple[str, ...], dict[tuple[str, str, str], Row]] = defaultdict(dict)
+    of_model: dict[tuple[str, str], dict[tuple[str, str, str], Row]] = defaultdict(dict)
     for row in rows:
-        key = tuple(row[name] for name in ("benchmark", "dataset_revision", "model", "vintage"))
-        of_model[key][_cell(row)] = row
+        of_model[row["model"], row["vintage"]][_cell(row)] = row
     sheets: list[Row] = []
     draws: list[Row] = []
-    for key, cells in sorted(of_model.items()):
-        given = dict(zip(("benchmark", "revision", "model", "vintage"), key, strict=True))
+    for (model, vintage), cells in sorted(of_model.items()):
+        given = {**key, "model": model, "vintage": vintage}
         responses = reader.rows(sql.read("queries/imports/responses_of_model"), given)
         n_population = sum(row["n_criteria"] for row in responses)
-        sheet = {"benchmark": key[0], "dataset_revision": key[1], "sheet_id": digest("stated sample", batch, *key)}
+        sheet = {**key, "sheet_id": digest("stated sample", batch, *given.values())}
         sheets.append({
             **sheet, "design": f"stated to be a simple random sample of {len(cells)} of {n_population} verdicts on "
-            f"{given['model']} in vintage {given['vintage']}",
+            f"{model} in vintage {vintage}",
             "covered_breakdown": "all", "covered_label": "", "n_population": n_population, "n_drawn": len(cells),
             "covered_responses": [row["response_id"] for row in responses], "seed": None, "run_id": job.run_id, **now,
         })  # fmt: skip
