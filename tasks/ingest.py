@@ -20,12 +20,11 @@ from dataclasses import asdict
 from typing import Any
 
 from tasks.benchmarks import load_benchmark
-from tasks.benchmarks.base import Benchmark, RowError
+from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.dataset.source import Source, SourceError, source_of
+from tasks.dataset.source import Source, SourceError, source_of, tasks_of
 from tasks.rules.records import Task
-from tasks.rules.text.characters import one_line
-from tasks.rules.text.numbers import counted, some
+from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
@@ -47,7 +46,7 @@ def ingest(job: Job) -> StageReport:
             stored = reader.select("split_members", "distinct split", **key)
         if {row["split"] for row in stored} >= set(source.splits):
             return _stored(warehouse, key, source)
-    by_split = {split: _parse(benchmark, source, split) for split in source.splits}
+    by_split = {split: tasks_of(source, split, benchmark) for split in source.splits}
     # Every task once, in order of appearance, with the number of rows of its id in a split (or of its contents).
     # The hard splits repeat tasks of the full ones, so an id may be in two splits with the same content.
     first: dict[str, Task] = {}
@@ -69,30 +68,6 @@ def ingest(job: Job) -> StageReport:
     ])  # fmt: skip
     warehouse.publish()
     return _stored(warehouse, key, source)
-
-
-def _parse(benchmark: Benchmark, source: Source, split: str) -> list[Task]:
-    rows = source.rows(split)
-    where = str(source.files.get(split, f"{source.name}@{source.revision[:12]}, split {split}"))
-    if not rows:
-        raise SourceError(f"{where}: there is no row")
-    missing = benchmark.missing_columns({column for row in rows for column in row})
-    if missing:
-        apart = "; prompts in a file of their own, with lines `id<TAB>prompt`, are named by `dataset.prompts`"
-        advice = apart if "prompt" in missing and source.files else ""
-        raise SourceError(
-            f"{where}: lacks the column {some(missing, 5)}; {benchmark.name} rows have {len(benchmark.columns)}{advice}"
-        )
-    tasks = []
-    for number, row in enumerate(rows, start=1):
-        try:
-            tasks.append(benchmark.parse_row(row))
-        except RowError as error:
-            raise SourceError(f"{where}: row {number}: {error}; correct or remove the row") from error
-        except Exception as error:
-            what = one_line(f"{type(error).__name__}: {error}")
-            raise SourceError(f"{where}: row {number}: {benchmark.name}.parse_row cannot read it ({what})") from error
-    return tasks
 
 
 def _task_row(key: dict[str, str], task: Task, n_rows: int) -> dict[str, Any]:

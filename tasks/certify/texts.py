@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tasks.benchmarks import load_benchmark
-from tasks.benchmarks.base import Benchmark, RowError
+from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_text
 from tasks.certify.certifying import member_of, rows_of
 from tasks.config.settings import Dataset
-from tasks.dataset.source import SUFFIXES, SourceError, open_source, read_rows
+from tasks.dataset.source import SUFFIXES, open_source, read_rows, tasks_of
 from tasks.exports.tables import opened_export
 from tasks.imports.files import given_rows, in_known_shape, number_of, refuse_unreadable, required_text, vintage_in
 from tasks.rules.conversation import build_messages
@@ -195,12 +195,8 @@ def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
 def _of_data_set(path: Path, benchmark: Benchmark) -> Iterator[Given]:
     source = open_source(Dataset(source=str(path)), benchmark)
     for split in source.splits:
-        for number, row in enumerate(source.rows(split), start=1):
+        for number, task in enumerate(tasks_of(source, split, benchmark), start=1):
             where = f"{source.files[split]}: row {number}"
-            try:
-                task = benchmark.parse_row(row)
-            except RowError as error:
-                raise SourceError(f"{where}: {error}; correct or remove the row") from error
             yield Given((CONVERSATION, task.task_id), task.conversation_id, where)
             for each in task.criteria:
                 value = (each.criterion_id, each.content_hash, each.category, each.weight, each.severity)

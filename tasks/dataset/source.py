@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.benchmarks import folder_of, load_benchmark
-from tasks.benchmarks.base import Benchmark
+from tasks.benchmarks.base import Benchmark, RowError
 from tasks.config.job import DataRevision, Job
 from tasks.config.settings import Dataset
 from tasks.dataset.foreign_files import MOST_BYTES, FileTooLarge, open_regular, refuse_bomb
 from tasks.rules.errors import PipelineError, UsageError, from_home
 from tasks.rules.identity import digest
+from tasks.rules.records import Task
+from tasks.rules.text.characters import one_line
 from tasks.rules.text.json_text import read_json
+from tasks.rules.text.numbers import some
 from warehouse import sample_path
 
 if TYPE_CHECKING:
@@ -167,6 +170,35 @@ class Source:
     splits: tuple[str, ...]
     rows: Callable[[str], Sequence[Row]]
     files: Mapping[str, Path] = field(default_factory=dict)
+
+
+def tasks_of(source: Source, split: str, benchmark: Benchmark) -> list[Task]:
+    """Return the tasks in the rows of a split.
+
+    Raises:
+        SourceError: there is no row, a column is missing, or a row cannot become a task.
+    """
+    rows = source.rows(split)
+    where = str(source.files.get(split, f"{source.name}@{source.revision[:12]}, split {split}"))
+    if not rows:
+        raise SourceError(f"{where}: there is no row")
+    missing = benchmark.missing_columns({column for row in rows for column in row})
+    if missing:
+        apart = "; prompts in a file of their own, with lines `id<TAB>prompt`, are named by `dataset.prompts`"
+        advice = apart if "prompt" in missing and source.files else ""
+        raise SourceError(
+            f"{where}: lacks the column {some(missing, 5)}; {benchmark.name} rows have {len(benchmark.columns)}{advice}"
+        )
+    tasks = []
+    for number, row in enumerate(rows, start=1):
+        try:
+            tasks.append(benchmark.parse_row(row))
+        except RowError as error:
+            raise SourceError(f"{where}: row {number}: {error}; correct or remove the row") from error
+        except Exception as error:
+            what = one_line(f"{type(error).__name__}: {error}")
+            raise SourceError(f"{where}: row {number}: {benchmark.name}.parse_row cannot read it ({what})") from error
+    return tasks
 
 
 def with_revision(job: Job) -> Job:
