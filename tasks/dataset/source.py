@@ -131,20 +131,18 @@ def read_prompts(path: Path) -> dict[str, str]:
     """
     prompts: dict[str, str] = {}
     try:
-        # Only line feeds end a line: a prompt may have other characters that Python treats as line ends.
         with TextIOWrapper(open_regular(path), encoding="utf-8-sig") as file:
-            lines = file.read().split("\n")
+            for number, line in enumerate(file, start=1):
+                if not line.strip():
+                    continue
+                task_id, tab, prompt = line.rstrip("\n").partition("\t")
+                if not tab:
+                    raise SourceError(f"{path}:{number}: no tab between the id and the prompt; correct the line")
+                if task_id in prompts:
+                    raise SourceError(f"{path}:{number}: id {task_id!r} appears twice; keep one of the lines")
+                prompts[task_id] = prompt
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path}: cannot be read ({error}); give a UTF-8 file of `id<TAB>prompt` lines") from error
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        task_id, tab, prompt = line.rstrip("\r").partition("\t")
-        if not tab:
-            raise SourceError(f"{path}:{number}: no tab between the id and the prompt; correct the line")
-        if task_id in prompts:
-            raise SourceError(f"{path}:{number}: id {task_id!r} appears twice; keep one of the lines")
-        prompts[task_id] = prompt
     return prompts
 
 
