@@ -179,7 +179,9 @@ def draw(
         "n_population": len(free), "n_drawn": len(sampled), "seed": seed,
         "import_batch": None, "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip
-    drawn = verdicts.with_columns(probability=probabilities).filter(pl.col("key").is_in(sampled) | pl.col("is_known"))
+    drawn = verdicts.with_columns(probability=pl.Series(probabilities)).filter(
+        pl.col("key").is_in(sampled) | pl.col("is_known")
+    )
     columns = ("response_id", "criterion_id", "criterion_hash", "probability", "is_known")
     of_sheet = {**wanted.key, "sheet_id": sheet_id}
     return sheet, [of_sheet | row for row in drawn.select(*columns, task_id="task").to_dicts()]
@@ -210,7 +212,7 @@ def expected_widths(
     has_figures = len(known) == len(groups)
     expected = [Width(0, float(np.mean(known)) if has_figures else None, has_figures)]
     for n in sorted({*AFTER, n_rows}):
-        labelled = population.free.with_columns(probability=population.probabilities(n))
+        labelled = population.free.with_columns(probability=pl.Series(population.probabilities(n)))
         widths = [_width(population, labelled, group, now.get(" ".join(group))) for group in groups]
         is_enough = n >= population.n_needed and population.n_tasks >= FEWEST_LABELLED_TASKS
         expected.append(Width(n, float(np.mean(widths)), has_figures or is_enough))
