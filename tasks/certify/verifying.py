@@ -167,7 +167,7 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
         Damaged: its content is not that of a certificate.
     """
     if not file.is_file() or not file.stat().st_size:
-        raise UsageError(f"{file}: is not a file, or is empty; check the path")
+        raise UsageError(f"{file}: is not a file; check the path")
     actual = certifying.verified_digest(file, digest)
     with TemporaryDirectory(prefix="prbench-") as temporary:
         folder = Path(temporary)

@@ -51,7 +51,7 @@ def refuse_filled(target: Path | Store) -> None:
         UsageError: it is not.
     """
     if target.files() if isinstance(target, Store) else target.is_file() or content_of(target):
-        raise UsageError(f"{target}: is not an empty folder or prefix; name a new one")
+        raise UsageError(f"{target}: is not an empty folder; name a new one")
 
 
 @dataclass(frozen=True)

@@ -215,7 +215,7 @@ def test_a_handmade_archive_is_refused_in_one_line(
 
 
 def test_what_is_no_certificate_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is not a file, or is empty; check the path"):
+    with pytest.raises(UsageError, match="is not a file; check the path"):
         verify(tmp_path / "nosuch.zip")
     with pytest.raises(Damaged, match="cannot be read as a certificate"):
         verify(certificates.zipped({"a": b"b"}, tmp_path / "other.zip"))
