@@ -95,10 +95,7 @@ class Ids:
         outcome = f"{len(self.differing)} differ" if self.differing else "all equal"
         lines = [f"ids: of {counts} recomputed; {outcome}"]
         if self.n_unchecked:
-            lines.append(
-                f"ids: of {self.n_unchecked} verdicts not recomputed, so the judge of these may be another one; that "
-                "needs the texts of their responses (--texts)"
-            )
+            lines.append(f"ids: of {self.n_unchecked} verdicts not recomputed: that needs their responses (--texts)")
         return lines
 
 

@@ -180,10 +180,7 @@ def _forecast(widths: Sequence[label_sampling.Width], population: label_sampling
     if now is not None:
         return f"the interval is {now:.3f} wide now, and with {n_rows} more labels about {then.width:.3f}"
     if population.n_tasks < FEWEST_LABELLED_TASKS:
-        return (
-            f"only {counted(population.n_tasks, 'task')} of a model can be labelled, so there will be no figure: it "
-            f"needs {FEWEST_LABELLED_TASKS}"
-        )
+        return f"only {population.n_tasks} tasks of a model can be labelled; a figure needs {FEWEST_LABELLED_TASKS}"
     n_models = population.n_models
     return (
         f"each model needs {FEWEST_LABELS} labels in {FEWEST_LABELLED_TASKS} tasks; {counted(n_models, 'model')} "

@@ -299,11 +299,8 @@ def store(
     configured = {model.label for model in job.settings.models}
     labels = list(dict.fromkeys(row["model"] for row in tables.get("responses", ()) if row["model"] not in configured))
     if configured and labels:
-        listed = ", ".join(f"{{label: {label}, source: imported}}" for label in labels)
-        report.warnings.append(
-            f"{', '.join(labels)}: not among the configured models, so no run judges these responses; to have them "
-            f"judged, add {listed} to `models`, or run with {' '.join(f'--model {label}' for label in labels)}"
-        )
+        how = f"run with --model, or add them to `models` (as {{label: {labels[0]}, source: imported}})"
+        report.warnings.append(f"{', '.join(labels)}: not configured, so no run judges these responses; {how}")
     return report
 
 

@@ -32,10 +32,7 @@ from tasks.rules.verdict import BINARY, TERNARY, VALUES
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
-_STYLES = (
-    "supported are a list of objects with criterion and decision, a mapping of criterion to decision, a list `grades` "
-    "in the order of the rubric, and marks in an explanation"
-)
+_STYLES = "supported are a list of objects, a mapping of criterion to decision, a list `grades`, and marks in a text"
 
 
 class Scored(NamedTuple):
