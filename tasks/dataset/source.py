@@ -17,7 +17,7 @@ from tasks.benchmarks.base import Benchmark, RowError
 from tasks.config.job import DataRevision, Job
 from tasks.config.settings import Dataset
 from tasks.dataset.foreign_files import MOST_BYTES, FileTooLarge, open_regular, refuse_bomb
-from tasks.rules.errors import PipelineError, UsageError, from_home
+from tasks.rules.errors import PipelineError, UsageError, disk_errors, from_home
 from tasks.rules.identity import digest
 from tasks.rules.records import Task
 from tasks.rules.text.characters import one_line
@@ -236,14 +236,10 @@ def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
     path = sample_of(benchmark.name) if dataset.source == "sample" else from_home(dataset.source, "dataset.source")
     if path is None:
         raise UsageError(f"dataset.source: there is no sample of {benchmark.name}; name a file, a folder or `hub`")
-    try:
+    with disk_errors(path, "check the path and its permissions"):
         files = {"sample": path} if dataset.source == "sample" else _files_by_split(path, dataset.splits)
         prompts = _prompts(dataset, path)
         revision = _content_revision(files if prompts is None else {**files, prompts.name: prompts})
-    except OSError as error:
-        # An error in the middle of a file lacks the file's name.
-        where, why = error.filename or path, error.strerror or error
-        raise SourceError(f"dataset.source: {where}: {why}; check the path and its permissions") from error
 
     def rows(split: str) -> Sequence[Row]:
         rows = read_rows(files[split])
