@@ -68,12 +68,10 @@ order by worded.task_id, position;
 
 -- name: sheets_of_verdicts
 -- One row: a sheet for people that drew all of some verdicts.
-select label_draws.sheet_id
+select sheet_id
 from label_draws
-inner join label_sheets using (sheet_id)
-where label_sheets.import_batch is null
-    and not label_draws.is_known
-    and [label_draws.response_id, label_draws.criterion_id, label_draws.criterion_hash]
-    in (select unnest($cells::varchar[][]))
-group by label_draws.sheet_id
+where not is_known
+    and sheet_id in (select sheet_id from label_sheets where import_batch is null)
+    and [response_id, criterion_id, criterion_hash] in (select unnest($cells::varchar[][]))
+group by sheet_id
 having count(*) = len($cells::varchar[][]);

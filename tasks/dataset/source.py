@@ -185,7 +185,7 @@ def tasks_of(source: Source, split: str, benchmark: Benchmark) -> list[Task]:
         apart = "; prompts in a file of their own, with lines `id<TAB>prompt`, are named by `dataset.prompts`"
         advice = apart if "prompt" in missing and source.files else ""
         raise SourceError(
-            f"{where}: lacks the column {some(missing, 5)}; {benchmark.name} rows have {len(benchmark.columns)}{advice}"
+            f"{where}: lacks the column {some(missing, 5)}; see `prbench benchmarks {benchmark.name}`{advice}"
         )
     tasks = []
     for number, row in enumerate(rows, start=1):

@@ -99,8 +99,7 @@ def test_an_export_of_november_is_imported_without_its_former_tables_and_columns
     rewritten(copy, tables=listed["tables"], files=files)
     report = imported(empty, copy)
 
-    unknown = ["intervals: not imported: unknown table"]
-    assert (unknown, []) == (report.warnings, rows_in(empty, "from measures"))
+    assert (["intervals: not imported: unknown table"], []) == (report.warnings, rows_in(empty, "from measures"))
     assert [(13, None)] == values_in(empty, "select count(*), any_value(expert) from tasks")
 
 

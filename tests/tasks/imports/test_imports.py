@@ -127,12 +127,7 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_line(shared: Job, tmp_path
     name, content, reason = UNREADABLE[case]
     if content is not None:
         (tmp_path / name).write_bytes(content)
-
-    def bring_in(job: Job, file: Path) -> object:
-        refuse_early(job, [file])
-        return import_responses(job, file, model="ada")
-
-    refuse(shared, bring_in, tmp_path / name, reason)
+    refuse(shared, lambda job, f: (refuse_early(job, [f]), import_responses(job, f, "ada")), tmp_path / name, reason)
 
 
 AS_WRITTEN = ["007", "1e5", "true", "null", "NaN", "2026-11-03", " a ", 'a "b" c', "a\r\nb", "x\u2028y", "A\x00."]
