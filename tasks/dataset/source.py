@@ -184,9 +184,7 @@ def tasks_of(source: Source, split: str, benchmark: Benchmark) -> list[Task]:
     if missing:
         apart = "; prompts in a file of their own, with lines `id<TAB>prompt`, are named by `dataset.prompts`"
         advice = apart if "prompt" in missing and source.files else ""
-        raise SourceError(
-            f"{where}: lacks the column {some(missing, 5)}; see `prbench benchmarks {benchmark.name}`{advice}"
-        )
+        raise SourceError(f"{where}: lacks the column {some(missing, 5)}; all {benchmark.name} rows have it{advice}")
     tasks = []
     for number, row in enumerate(rows, start=1):
         try:
