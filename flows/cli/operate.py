@@ -259,15 +259,15 @@ def certify(context: Context, file: Path) -> int:
 
     certificate = certified(context.stored_job(checked=()), file)
     if context.as_json:
-        show_json(vars(certificate))
+        show_json(certificate)
     elif not context.arguments.is_quiet:
-        n_rows = certificate.n_rows
+        n_rows = certificate["n_rows"]
         n_figures = sum(n for name, n in n_rows.items() if name.endswith("leaderboard"))
         click.echo(
             f"certify: {n_rows['verdicts']} verdicts on {n_rows['responses']} responses, and {n_figures} "
-            f"leaderboard rows, in {certificate.file} ({certificate.n_bytes / 1e6:.1f} MB)"
+            f"leaderboard rows, in {certificate['file']} ({certificate['n_bytes'] / 1e6:.1f} MB)"
         )
-        click.echo(f"digest: {certificate.digest}")
+        click.echo(f"digest: {certificate['digest']}")
     return 0
 
 

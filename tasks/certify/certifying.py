@@ -13,7 +13,6 @@ import shutil
 import struct
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from operator import attrgetter
 from pathlib import Path
@@ -125,20 +124,10 @@ def model_texts() -> dict[str, str]:
     return {f"{SQL}/{model.name}.sql": model.query + "\n" for model in sql.leading_to(MODELS, ROWS)}
 
 
-@dataclass(frozen=True)
-class Certificate:
-    """A written certificate: its file and size, its digest, and the number of rows of each table in it."""
-
-    file: str
-    n_bytes: int
-    digest: str
-    benchmark: str
-    dataset_revision: str
-    n_rows: dict[str, int]
-
-
-def certify(job: Job, file: Path) -> Certificate:
+def certify(job: Job, file: Path) -> dict[str, Any]:
     """Write the certificate of the published figures of a job's data set.
+
+    Return its `file`, `n_bytes` and `digest`, the key of the data set, and `n_rows` of each table in it.
 
     Raises:
         UsageError: the file exists already, or its folder does not.
@@ -158,7 +147,7 @@ def certify(job: Job, file: Path) -> Certificate:
                 raise UsageError(f"{file.parent}: no such folder; check the path")
             n_rows = write_rows(reader, (*ROWS, RUNS, *LEADERBOARDS), folder, key)
             digest = _write(file, folder, n_rows, _about(reader, job, key))
-    return Certificate(str(file), file.stat().st_size, digest, **key, n_rows=n_rows)
+    return {"file": str(file), "n_bytes": file.stat().st_size, "digest": digest, **key, "n_rows": n_rows}
 
 
 def _about(reader: Reader, job: Job, key: Mapping[str, str]) -> dict[str, Any]:

@@ -111,14 +111,13 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
                 **wanted.key, "splits": list(wanted.splits), "model_run": model_run["model_run_id"],
             })  # fmt: skip
             _put(log, "summaries.json", summaries)
+            kinds = ("model_usage", "role_usage")
+            usages = {kind: _usages(item for each in summaries for item in each[kind].items()) for kind in kinds}
             # The times of the first response and the last verdict, and the usage of all samples.
             stats = {
                 "started_at": model_run["first_response_at"].isoformat(),
                 "completed_at": max((each["completed_at"] for each in summaries), default=""),
-                **{
-                    kind: _usages(item for each in summaries for item in each[kind].items())
-                    for kind in ("model_usage", "role_usage")
-                },
+                **usages,
             }
             n_failed = sum(each["error"] is not None for each in summaries)
             results = _results(figures, len(summaries), n_failed, n_scored)

@@ -187,35 +187,27 @@ def draw(
     return sheet, [of_sheet | row for row in drawn.select(*columns, task_id="task").to_dicts()]
 
 
-class Width(NamedTuple):
-    """The expected width of an interval after a number of further labels; with 0, the present width, if there is one.
-
-    `is_enough` states whether this number of labels is expected to give each of the chosen intervals.
-    """
-
-    n_labels: int
-    width: float | None
-    is_enough: bool
-
-
 def expected_widths(
     reader: Reader, wanted: WantedTasks, purpose: Purpose, population: Population, n_rows: int
-) -> list[Width]:
-    """Return the mean width of the chosen intervals now, and as expected after more labels, up to `n_rows`.
+) -> list[Row]:
+    """Return the mean `width` of the chosen intervals now, and as expected after `n_labels` more, up to `n_rows`.
 
-    Labels of earlier sheets count by the current width or, without a figure, by their number.
+    `is_enough` states whether this number of labels is expected to give each of these intervals; with 0, the width is
+    None if one of them is missing. Labels of earlier sheets count by the current width or, without a figure, by their
+    number.
     """
     now = _widths_now(reader, wanted, purpose, population)
     models = [[each] for each in population.verdicts["model"].unique().sort()]
     groups = [list(purpose.models)] if purpose.is_difference else models
     known = [now[name]["width"] for name in map(" ".join, groups) if name in now]
     has_figures = len(known) == len(groups)
-    expected = [Width(0, float(np.mean(known)) if has_figures else None, has_figures)]
+    width = float(np.mean(known)) if has_figures else None
+    expected: list[Row] = [{"n_labels": 0, "width": width, "is_enough": has_figures}]
     for n in sorted({*AFTER, n_rows}):
         labelled = population.free.with_columns(probability=pl.Series(population.probabilities(n)))
         widths = [_width(population, labelled, group, now.get(" ".join(group))) for group in groups]
         is_enough = n >= population.n_needed and population.n_tasks >= FEWEST_LABELLED_TASKS
-        expected.append(Width(n, float(np.mean(widths)), has_figures or is_enough))
+        expected.append({"n_labels": n, "width": float(np.mean(widths)), "is_enough": has_figures or is_enough})
     return expected
 
 

@@ -169,23 +169,22 @@ def export_sampled_labelling(
     how = _write(file, wanted, rows, conversations)
     notes = [f"{sheet['design']}, in {file}", f"fill in {how}", _forecast(widths, population, sheet["n_drawn"])]
     return LabellingReport(
-        "export", rows=len(rows), notes=notes, sheet_id=sheet["sheet_id"],
-        expected_widths=[each._asdict() for each in widths],
+        "export", rows=len(rows), notes=notes, sheet_id=sheet["sheet_id"], expected_widths=widths
     )  # fmt: skip
 
 
-def _forecast(widths: Sequence[label_sampling.Width], population: label_sampling.Population, n_rows: int) -> str:
+def _forecast(widths: Sequence[Row], population: label_sampling.Population, n_rows: int) -> str:
     """Return a line with the number of needed labels and the expected width of the interval."""
-    now, then = widths[0].width, next(each for each in widths if each.n_labels == n_rows)
+    now, then = widths[0]["width"], next(each for each in widths if each["n_labels"] == n_rows)
     if now is not None:
-        return f"the interval is {now:.3f} wide now, and with {n_rows} more labels about {then.width:.3f}"
+        return f"the interval is {now:.3f} wide now, and with {n_rows} more labels about {then['width']:.3f}"
     if population.n_tasks < FEWEST_LABELLED_TASKS:
         return f"only {population.n_tasks} tasks of a model can be labelled; a figure needs {FEWEST_LABELLED_TASKS}"
     n_models = population.n_models
     return (
         f"each model needs {FEWEST_LABELS} labels in {FEWEST_LABELLED_TASKS} tasks; {counted(n_models, 'model')} "
         f"need{'s' * (n_models == 1)} about {population.n_needed}; with {n_rows}"
-        f"{'' if then.is_enough else ' (too few)'} the interval is about {then.width:.2f} wide"
+        f"{'' if then['is_enough'] else ' (too few)'} the interval is about {then['width']:.2f} wide"
     )
 
 

@@ -149,13 +149,12 @@ class ScorePair(NamedTuple):
 
 def _comparison(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterator[str]:
     """Yield one line for each model, judge and score: the log's mean over tasks, ours, and the tasks that differ."""
-    selection: dict[str, Any] = {
-        "response_id": sorted({each.response["response_id"] for each in imported.scored}),
-        "judge": sorted({each.judge for each in imported.scored}), "grading": imported.grading,
-    }  # fmt: skip
-    columns = "response_id, judge, judge_trial, score_name, value"
     with Warehouse(job.warehouse).reader() as reader:
-        rows = reader.select("scores", columns, judge_config_hash=IMPORTED, **selection)
+        rows = reader.select(
+            "scores", judge_config_hash=IMPORTED, grading=imported.grading,
+            response_id=sorted({each.response["response_id"] for each in imported.scored}),
+            judge=sorted({each.judge for each in imported.scored}),
+        )  # fmt: skip
     ours = {(r["response_id"], r["judge"], r["judge_trial"], r["score_name"]): r["value"] for r in rows}
     by_owner: dict[str, list[Sequence[Scored]]] = defaultdict(list)
     # A score of the log is of one grading, or of all gradings of a response; lines on several name the judge.
