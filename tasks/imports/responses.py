@@ -75,17 +75,12 @@ class Offered(NamedTuple):
     document: Path | None
 
 
-class Offer(NamedTuple):
-    """All rows to import; `n_left_out` is the number of files of a folder that are not among them.
+Offer = tuple[Sequence[Offered], Path, str, int]
+"""All rows to import, the folder of all documents, the batch, and the number of a folder's files that are left out.
 
-    All documents are in `folder`. `batch` is the hash of all input: a file and the documents that it names, or a
-    folder's documents with their names and the pattern.
-    """
-
-    rows: Sequence[Offered]
-    folder: Path
-    batch: str
-    n_left_out: int = 0
+The batch is the hash of all input: a file and the documents that it names, or a folder's documents with their names and
+the pattern.
+"""
 
 
 def offer_of(
@@ -111,7 +106,7 @@ def offer_of(
     batch, documents = files.batch_of(source, model), _documents(rows)
     if documents:
         batch = _batch([batch, *(_hash_of(source.parent, file) for file in documents)])
-    return Offer(rows, source.parent, batch)
+    return rows, source.parent, batch, 0
 
 
 def _documents(rows: Sequence[Offered]) -> list[Path]:
@@ -147,7 +142,7 @@ def _of_folder(folder: Path, pattern: str, model: str | None, *, skip_other: boo
         raise ImportRefused(f"{some(others, 1) or folder}: not a document ({kinds}) named like {pattern}; {advice}")
     documents = _documents(rows)
     names = (part for file in documents for part in (file.relative_to(folder).as_posix(), _hash_of(folder, file)))
-    return Offer(rows, folder, _batch([pattern, *names]), len(others))
+    return rows, folder, _batch([pattern, *names]), len(others)
 
 
 def _named(folder: Path, file: Path, parts: Sequence[str], tasks: Collection[str]) -> dict[str, str] | None:
@@ -193,24 +188,24 @@ def import_responses(
         stored = files.stored_cells(reader, "responses")
     conversations = {row["task_id"]: row["conversation_id"] for row in tasks}
     files.refuse_not_ingested(job, conversations)
-    offer = offer_of(source, model, pattern, benchmark, skip_other=skip_other, tasks=conversations)
-    given = list(
-        files.of_what_is_here(offer.rows, lambda row: _cell(job, key, row, conversations), skip_unknown=skip_unknown)
+    rows, folder, batch, n_left_out = offer_of(
+        source, model, pattern, benchmark, skip_other=skip_other, tasks=conversations
     )
+    given = list(files.of_what_is_here(rows, lambda r: _cell(job, key, r, conversations), skip_unknown=skip_unknown))
     # Imported documents are not converted again, because another library version may give another text.
-    same = {identity for identity, row in stored.items() if row["import_batch"] == offer.batch}
+    same = {identity for identity, row in stored.items() if row["import_batch"] == batch}
     new = [(o, cell) for o, cell in given if o.document is None or cell["response_id"] not in same]
-    texts = convert(_documents([offered for offered, _ in new]), offer.folder, is_quiet=job.is_quiet)
-    cells = files.Cells("responses", stored, offer.batch)
+    texts = convert(_documents([offered for offered, _ in new]), folder, is_quiet=job.is_quiet)
+    cells = files.Cells("responses", stored, batch)
     for (where, row, document), cell in new:
         text, cause = as_text(row.get("response")), None
         if document is not None:
             text, cause = texts[document].text, f"{document.name} has no text: it is empty, or has only pictures"
         columns = content_columns(None if text is None or shows_nothing(text) else text, EMPTY, cause)
-        cells.put(where, cell | columns | {"import_batch": offer.batch})
+        cells.put(where, cell | columns | {"import_batch": batch})
     n_given = len({cell["response_id"] for _, cell in given})
-    report = files.store(job, offer.batch, {"responses": cells.new.values()}, n_given)
-    report.notes += _notes(texts, offer.n_left_out, len(offer.rows) - len(given))
+    report = files.store(job, batch, {"responses": cells.new.values()}, n_given)
+    report.notes += _notes(texts, n_left_out, len(rows) - len(given))
     return report
 
 

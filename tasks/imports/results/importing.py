@@ -138,13 +138,8 @@ def _notes(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterator[st
     yield from _comparison(job, benchmark, imported)
 
 
-class ScorePair(NamedTuple):
-    """A response's score in the log and here; None if it has no score."""
-
-    task_id: str
-    theirs: float | None
-    ours: float | None
-    difference: str | None
+ScorePair = tuple[str, float | None, float | None, str | None]
+"""A task, a response's score in the log and here (None if it has no score), and how they differ."""
 
 
 def _comparison(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterator[str]:
@@ -169,7 +164,7 @@ def _comparison(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterat
     for owner, units in by_owner.items():
         for score in benchmark.scores:
             pairs = [_pair(unit, score.score_name, ours) for unit in units]
-            if any(pair.theirs is not None for pair in pairs):
+            if any(theirs is not None for _, theirs, _, _ in pairs):
                 yield f"{owner}: mean {score.score_name} {_outcome(pairs, is_clipped=score.clips_mean)}"
 
 
@@ -190,14 +185,15 @@ def _pair(unit: Sequence[Scored], name: str, scores: Mapping[tuple[str, str, int
         why = ": clipped for each response there"
     is_same = theirs is ours if theirs is None or ours is None else abs(theirs - ours) <= 1e-9
     text = f"{response['task_id']} trial {response['trial']} ({_number(theirs)} and {_number(ours)}{why})"
-    return ScorePair(response["task_id"], theirs, ours, None if is_same else text)
+    return response["task_id"], theirs, ours, None if is_same else text
 
 
 def _outcome(pairs: Sequence[ScorePair], *, is_clipped: bool) -> str:
-    theirs, ours = _by_task((p.task_id, p.theirs) for p in pairs), _by_task((p.task_id, p.ours) for p in pairs)
+    theirs = _by_task((task_id, score) for task_id, score, _, _ in pairs)
+    ours = _by_task((task_id, score) for task_id, _, score, _ in pairs)
     mean = fmean(ours) if ours else None
     outcome = f"equal on {counted(len(ours), 'task')}"
-    if differing := [pair.difference for pair in pairs if pair.difference]:
+    if differing := [difference for *_, difference in pairs if difference]:
         # The paper clips the mean; means are compared before clipping.
         mean = max(mean, 0.0) if is_clipped and mean is not None else mean
         outcome = f"differs on {some(differing, 5)}"
