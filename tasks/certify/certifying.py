@@ -181,10 +181,6 @@ def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, An
     return digest
 
 
-class Refused(PipelineError):
-    """A file is not a certificate, or not the published one."""
-
-
 def write_archive(path: Path, folder: Path, members: Iterable[str]) -> str:
     """Write members from a folder, in the order of their names, and return the digest.
 
@@ -210,7 +206,7 @@ def verified_digest(path: Path, published: str | None) -> str:
     """Return the digest at the end of a file, after checking it against the bytes and the published digest, if given.
 
     Raises:
-        Refused: a digest is different.
+        Damaged: a digest is different.
         OSError: the file cannot be read.
         ValueError: it is empty.
     """
@@ -219,9 +215,9 @@ def verified_digest(path: Path, published: str | None) -> str:
             actual = hashlib.sha256(before).hexdigest()
         stated = content[-_DIGEST_HEX:]
     if stated != actual.encode():
-        raise Refused(f"{path}: is damaged or not a certificate: its digest is another one; get it again")
+        raise Damaged(f"{path}: is damaged or not a certificate: its digest is another one; get it again")
     if published is not None and published.strip().lower() != actual:
-        raise Refused(f"{path}: is not the published certificate: its digest is {actual}, not {published.strip()}")
+        raise Damaged(f"{path}: is not the published certificate: its digest is {actual}, not {published.strip()}")
     return actual
 
 

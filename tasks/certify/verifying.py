@@ -163,8 +163,7 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
 
     Raises:
         UsageError: the file does not exist, or is empty.
-        Refused: its bytes do not have its digest, or not the published one.
-        Damaged: its content is not that of a certificate.
+        Damaged: it does not have its digest or the published one, or its content is not that of a certificate.
     """
     if not file.is_file() or not file.stat().st_size:
         raise UsageError(f"{file}: is not a file; check the path")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tasks.bundles.bundle import Damaged
-from tasks.certify.certifying import LEADERBOARDS, Refused, verified_digest
+from tasks.certify.certifying import LEADERBOARDS, verified_digest
 from tasks.certify.texts import Texts
 from tasks.certify.verifying import verify
 from tasks.config.job import Job
@@ -40,7 +40,7 @@ def test_all_figures_are_recomputed_and_equal_if_the_digest_is_the_published_one
     assert result.is_confirmed
     assert "certificate, 5156 figures in 124 rows of 3 leaderboards recomputed; all equal" in result.lines[0]
     assert result.digest == verify(certificate, digest=result.digest.upper()).digest
-    with pytest.raises(Refused, match="is not the published certificate"):
+    with pytest.raises(Damaged, match="is not the published certificate"):
         verify(certificate, digest="0" * 64)
 
 
@@ -51,7 +51,7 @@ def test_a_flipped_bit_is_found_at_every_single_place(certificate: Path, tmp_pat
         for offset in range(len(content)):
             file.seek(offset)
             file.write(bytes([content[offset] ^ (1 << bits.randrange(8))]))
-            with pytest.raises(Refused):
+            with pytest.raises(Damaged):
                 verified_digest(copy, None)
             file.seek(offset)
             file.write(content[offset : offset + 1])
