@@ -178,8 +178,8 @@ def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
         with opened_export(path) as (folder, exported):
             for table in (each for each in exported if each.name in tables):
                 rows = (row for file in table.files for row in read_rows(folder / file))
-                key = benchmark, revision
-                tables[table.name] += [row for row in rows if (row["benchmark"], row["dataset_revision"]) == key]
+                of_data = (row for row in rows if row["benchmark"] == benchmark)
+                tables[table.name] += [row for row in of_data if row["dataset_revision"] == revision]
         return _of_tables(str(path), tables)
     adapter = load_benchmark(benchmark)
     is_rows = path.suffix in SUFFIXES and path.is_file()

@@ -8,13 +8,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tasks.dataset.source import SourceError
-from tasks.rules.errors import causes_of
+from tasks.rules.errors import PipelineError, causes_of
 
 _ADVICE = (
     "check the id, `revision`, `files`, the network, and access (accept the terms on the hub page, set HF_TOKEN); a "
     "commit that was read before needs no network with HF_HUB_OFFLINE=1; delete a damaged file from the cache"
 )
+
+
+class HubError(PipelineError):
+    """A data set could not be read; one line that names the data set, the reason and the remedy."""
 
 
 def resolve_revision(dataset_id: str, revision: str) -> str:
@@ -23,7 +26,7 @@ def resolve_revision(dataset_id: str, revision: str) -> str:
     A commit is returned unchanged without network access; a branch or tag is looked up at the hub.
 
     Raises:
-        SourceError: the hub does not know it, cannot be reached or refuses access.
+        HubError: the hub does not know it, cannot be reached or refuses access.
     """
     return revision if re.compile(r"[0-9a-f]{40}").fullmatch(revision) else _commit_at_hub(dataset_id, revision)
 
@@ -35,7 +38,7 @@ def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any
     into the cache; under HF_HUB_OFFLINE=1 a commit is then read from there with no network access.
 
     Raises:
-        SourceError: it cannot be read.
+        HubError: it cannot be read.
     """
     import datasets
     from huggingface_hub import constants
@@ -63,7 +66,7 @@ def fetch(dataset_id: str, commit: str, file: str) -> Path:
     """Return the path of an unchanged file of the repository at a commit, from the cache if it was read before.
 
     Raises:
-        SourceError: it cannot be fetched.
+        HubError: it cannot be fetched.
     """
     from huggingface_hub import hf_hub_download
 
@@ -103,10 +106,10 @@ def _explained(dataset_id: str, revision: str) -> Iterator[None]:
         raise _failure(dataset_id, revision, f"{reason}; {_ADVICE}") from error
 
 
-def _failure(dataset_id: str, revision: str, reason: str) -> SourceError:
+def _failure(dataset_id: str, revision: str, reason: str) -> HubError:
     """Return the error for the user: one line, without the token and the hub's user and password."""
     from huggingface_hub import get_token
 
     line = " ".join(re.sub("//[^/@ ]+@", "//", f"Cannot read {dataset_id}@{revision}: {reason}").split())
     token = get_token()
-    return SourceError(line.replace(token, "[HF_TOKEN]") if token else line)
+    return HubError(line.replace(token, "[HF_TOKEN]") if token else line)

@@ -201,8 +201,8 @@ def import_verdicts(
         labels = _label_tables(job, reader, file, batch, of_people, is_random_sample=is_random_sample)
     for row in of_people:
         row["may_hide_failures"] = False  # people make no calls that could fail
-    for name, new in labels.items():
-        Warehouse(job.warehouse).write(name, new)
+    for name, own in labels.items():
+        Warehouse(job.warehouse).write(name, own)
     report = files.store(job, batch, {"verdicts": cells.new.values()}, len(cells.given))
     if skip_empty:
         report.notes.append(f"{len(given) - len(decided)} rows without a decision skipped")

@@ -12,7 +12,7 @@ from typing import Any
 from tasks.benchmarks import load_benchmark
 from tasks.config.settings import Dataset
 from tasks.dataset import hub
-from tasks.dataset.source import SourceError, open_source
+from tasks.dataset.source import open_source
 
 
 def rows_of_file(dataset_id: str, revision: str, file: str) -> list[Any]:
@@ -22,11 +22,11 @@ def rows_of_file(dataset_id: str, revision: str, file: str) -> list[Any]:
 
 
 def outcome(function: str, *arguments: str) -> dict[str, Any]:
-    """Return the result of a call, or the text of its SourceError and the type of the error behind it."""
+    """Return the result of a call, or the text of its HubError and the type of the error behind it."""
     value, error, cause = None, None, None
     try:
         value = rows_of_file(*arguments) if function == "rows_of_file" else getattr(hub, function)(*arguments)
-    except SourceError as failure:
+    except hub.HubError as failure:
         error, cause = str(failure), type(failure.__cause__).__name__
     return {"value": value, "error": error, "cause": cause}
 
