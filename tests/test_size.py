@@ -14,9 +14,9 @@ BUDGETS = {
     "flows/server": 314, "sql": 238, "sql/cookbook": 283, "sql/figures": 1705, "sql/intermediate": 2243,
     "sql/marts": 804, "sql/queries": 1365, "sql/report": 372, "sql/warehouse": 90, "tasks": 130, "tasks/aggregate":
     40, "tasks/alerts": 377, "tasks/analyses": 719, "tasks/benchmarks": 679, "tasks/bundles": 320, "tasks/cascade":
-    178, "tasks/certify": 550, "tasks/check": 132, "tasks/compare": 656, "tasks/config": 566, "tasks/console": 136,
-    "tasks/dataset": 334, "tasks/drift": 201, "tasks/exports": 1069, "tasks/figures": 2832, "tasks/hard_subset":
-    258, "tasks/imports": 1948, "tasks/judge": 885, "tasks/llm": 3076, "tasks/maintain": 323, "tasks/measures": 437,
+    178, "tasks/certify": 540, "tasks/check": 132, "tasks/compare": 656, "tasks/config": 566, "tasks/console": 136,
+    "tasks/dataset": 334, "tasks/drift": 201, "tasks/exports": 1064, "tasks/figures": 2832, "tasks/hard_subset":
+    258, "tasks/imports": 1940, "tasks/judge": 885, "tasks/llm": 3076, "tasks/maintain": 323, "tasks/measures": 437,
     "tasks/plan": 528, "tasks/prompts": 31, "tasks/report": 2859, "tasks/results": 182, "tasks/rules": 2322,
     "tasks/run": 1158, "tasks/sample": 68, "tasks/stopping": 189, "tests": 528, "tests/benchmarks": 1611,
     "tests/expectations": 119, "tests/faults": 1280, "tests/flows": 4374, "tests/golden": 191, "tests/mutants": 246,
