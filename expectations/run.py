@@ -30,11 +30,6 @@ class ExpectationResult:
     n_evaluated: int
     failures: tuple[FailedRow, ...]
 
-    @property
-    def success(self) -> bool:
-        """True if no row failed."""
-        return not self.failures
-
 
 def run_suite(expectations: Sequence[Expectation], frame_of: Callable[[str], Any]) -> list[ExpectationResult]:
     """Check all expectations and return a finding for each, in their order. Each table is read once.

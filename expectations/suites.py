@@ -109,11 +109,9 @@ def weight_class_known(classes: list[str]) -> Iterator[Expectation]:
 
 def criteria_per_task(fewest: int, most: int | None = None) -> Iterator[Expectation]:
     """Yield the expectation that the number of criteria of a rubric is within the bounds."""
-    meaning = f"a task has {fewest} to {most} criteria"
-    if most is None:
-        meaning = f"a task has at least {fewest} criteria" if fewest > 1 else "a task has a criterion"
-    yield _of_rubrics("criteria_per_task", meaning, "ExpectColumnValuesToBeBetween", column="n_criteria",
-                      min_value=fewest, max_value=most)  # fmt: skip
+    number = f"at least {fewest}" if most is None else f"{fewest} to {most}"
+    yield _of_rubrics("criteria_per_task", f"a task has {number} criteria", "ExpectColumnValuesToBeBetween",
+                      column="n_criteria", min_value=fewest, max_value=most)  # fmt: skip
 
 
 def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> Iterator[Expectation]:
@@ -161,9 +159,7 @@ def _own(
 ) -> Expectation:
     """Return a check that is not one of `CHECKS`: the benchmark declares its table and expectation."""
     if table not in _TABLES or severity not in ("critical", "warning"):
-        raise ValueError(
-            f"invariants: {check}: `table` is {' or '.join(_TABLES)}, and `severity` is critical or warning"
-        )
+        raise ValueError(f"invariants: {check}: `table` is {' or '.join(_TABLES)}, `severity` is critical or warning")
     return expect("ingest", table, check, meaning, expectation, severity=severity, **arguments)
 
 

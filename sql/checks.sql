@@ -27,7 +27,7 @@ left join labels
         and labels.field in ('', coalesce(tasks.field, ''))
         and labels.kind = 'category'
         and criteria.category = labels.label
-where criteria.benchmark = $benchmark and criteria.dataset_revision = $revision
+where criteria.benchmark = $benchmark and criteria.dataset_revision = $dataset_revision
 order by criteria.task_id, criteria.position;
 
 -- name: judged_responses
@@ -44,7 +44,7 @@ anti join intermediate.people_who_label as people
         and model_runs.judge = people.judge
         and model_runs.judge_config_hash = people.judge_config_hash
 where judged_criteria.benchmark = $benchmark
-    and judged_criteria.dataset_revision = $revision
+    and judged_criteria.dataset_revision = $dataset_revision
     and judged_criteria.status <> 'no_response'
 group by response_id, model_run_id
 having count(judged_criteria.verdict_id) > 0
@@ -59,7 +59,7 @@ select
     left(text, 1) as first_character,
     coalesce(regexp_extract(text, '[^\s\pZ\x0b\x0c\x1c-\x1f\x85]'), '') as first_visible
 from responses
-where benchmark = $benchmark and dataset_revision = $revision
+where benchmark = $benchmark and dataset_revision = $dataset_revision
 order by response_id;
 
 -- name: rubrics
@@ -67,7 +67,7 @@ order by response_id;
 with positive as (
     select task_id, count(*) as n_positive
     from criteria
-    where benchmark = $benchmark and dataset_revision = $revision and weight > 0
+    where benchmark = $benchmark and dataset_revision = $dataset_revision and weight > 0
     group by task_id
 ),
 
@@ -96,7 +96,7 @@ unknown_labels as (
             and labels.field in ('', coalesce(tasks.field, ''))
             and named.kind = labels.kind
             and named.label = labels.label
-    where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision
+    where tasks.benchmark = $benchmark and tasks.dataset_revision = $dataset_revision
     group by tasks.task_id
 )
 
@@ -116,7 +116,7 @@ select
 from tasks
 left join positive using (task_id)
 left join unknown_labels using (task_id)
-where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision
+where tasks.benchmark = $benchmark and tasks.dataset_revision = $dataset_revision
 order by tasks.task_id;
 
 -- name: verdicts
@@ -136,5 +136,5 @@ left join intermediate.rubric_criteria as criteria
         and verdicts.dataset_revision = criteria.dataset_revision
         and verdicts.task_id = criteria.task_id
         and verdicts.criterion_id = criteria.criterion_id
-where verdicts.benchmark = $benchmark and verdicts.dataset_revision = $revision
+where verdicts.benchmark = $benchmark and verdicts.dataset_revision = $dataset_revision
 order by verdicts.verdict_id;

@@ -14,18 +14,17 @@ A bad row is stored, and a check refuses it. Parsing refuses only rows that cann
 left to the checks, so a refused task is in the database with the reason (`quarantine`).
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 from tasks.benchmarks import load_benchmark
-from tasks.benchmarks.base import Benchmark, RowError
+from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.dataset.source import Source, SourceError, source_of
+from tasks.dataset.source import Source, SourceError, source_of, tasks_of
 from tasks.rules.records import Task
-from tasks.rules.text.characters import one_line
-from tasks.rules.text.numbers import counted, some
+from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
@@ -47,21 +46,17 @@ def ingest(job: Job) -> StageReport:
             stored = reader.select("split_members", "distinct split", **key)
         if {row["split"] for row in stored} >= set(source.splits):
             return _stored(warehouse, key, source)
-    by_split = {split: _parse(benchmark, source, split) for split in source.splits}
+    by_split = {split: tasks_of(source, split, benchmark) for split in source.splits}
     # Every task once, in order of appearance, with the number of rows of its id in a split (or of its contents).
     # The hard splits repeat tasks of the full ones, so an id may be in two splits with the same content.
     first: dict[str, Task] = {}
-    contents: dict[str, set[str]] = defaultdict(set)
-    most: Counter[str] = Counter()
+    everything = [task for of_split in by_split.values() for task in of_split]
+    n_rows = Counter(task_id for task_id, _ in {(task.task_id, task.content_hash) for task in everything})
     for of_split in by_split.values():
-        most |= Counter(task.task_id for task in of_split)
-        for task in of_split:
-            first.setdefault(task.task_id, task)
-            contents[task.task_id].add(task.content_hash)
-    tasks = list(first.values())
+        n_rows |= Counter(task.task_id for task in of_split)
+    tasks = [task for task in everything if first.setdefault(task.task_id, task) is task]
     for name, rows in _reference_rows(benchmark).items():
         warehouse.write(name, rows)
-    n_rows = {task_id: max(most[task_id], len(of_task)) for task_id, of_task in contents.items()}
     warehouse.write("task_rows", [_task_row(key, task, n_rows[task.task_id]) for task in tasks])
     for name, rows_of in _ROWS_OF_TASK.items():
         warehouse.write(name, [{**key, "task_id": task.task_id, **row} for task in tasks for row in rows_of(task)])
@@ -73,30 +68,6 @@ def ingest(job: Job) -> StageReport:
     ])  # fmt: skip
     warehouse.publish()
     return _stored(warehouse, key, source)
-
-
-def _parse(benchmark: Benchmark, source: Source, split: str) -> list[Task]:
-    rows = source.rows(split)
-    where = str(source.files.get(split, f"{source.name}@{source.revision[:12]}, split {split}"))
-    if not rows:
-        raise SourceError(f"{where}: there is no row")
-    missing = benchmark.missing_columns({column for row in rows for column in row})
-    if missing:
-        apart = "; prompts in a file of their own, with lines `id<TAB>prompt`, are named by `dataset.prompts`"
-        advice = apart if "prompt" in missing and source.files else ""
-        raise SourceError(
-            f"{where}: lacks the column {some(missing, 5)}; {benchmark.name} rows have {len(benchmark.columns)}{advice}"
-        )
-    tasks = []
-    for number, row in enumerate(rows, start=1):
-        try:
-            tasks.append(benchmark.parse_row(row))
-        except RowError as error:
-            raise SourceError(f"{where}: row {number}: {error}; correct or remove the row") from error
-        except Exception as error:
-            what = one_line(f"{type(error).__name__}: {error}")
-            raise SourceError(f"{where}: row {number}: {benchmark.name}.parse_row cannot read it ({what})") from error
-    return tasks
 
 
 def _task_row(key: dict[str, str], task: Task, n_rows: int) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """The command `import`: responses, verdicts, results, reviews and warehouses, and retracting an import."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -8,6 +10,10 @@ from click.core import ParameterSource
 from flows.cli.options import WAREHOUSE, Context, Group, command
 from flows.cli.output import refuse_early, report_done, write
 from tasks.rules.verdict import GRADINGS
+
+if TYPE_CHECKING:
+    from tasks.config.job import Job
+    from tasks.run.writing import StageReport
 
 _PATH = click.Path(path_type=Path)
 RESULT_FORMATS = ("prbench", "inspect", "evalscope", "simple-evals", "m42")
@@ -41,12 +47,19 @@ def import_(context: Context, retract: str | None) -> int:
     if retract is None:
         click.echo(here.get_help())
         return 0
-    from tasks.imports.files import refuse_retraction
     from tasks.imports.files import retract as retract_batch
 
-    job = context.job
-    refuse_retraction(job, retract)
-    return write(context, job, lambda: [retract_batch(job, retract)])
+    return _write_import(context, [], lambda job: [retract_batch(job, retract)])
+
+
+def _write_import(
+    context: Context, sources: Sequence[Path], work: Callable[["Job"], list["StageReport"]], **allowed: Any
+) -> int:
+    """Do an import as a run, and show its result; what cannot be read is refused before (see `refuse_early`)."""
+    from tasks.imports.files import refuse_early
+
+    refuse_early(context.job, sources, **allowed)
+    return write(context, context.job, lambda: work(context.job))
 
 
 @command("vintage", "as", "skip-unknown", of=import_, name="responses", texts={
@@ -76,12 +89,11 @@ def import_responses(
       prbench import responses reports/ --pattern '{task}/{model} run {trial}'
       prbench import responses reports/ --as gpt-5-high --skip-other
     """
-    from tasks.imports.files import refuse_early
     from tasks.imports.responses import import_responses as bring_in
 
-    job, leaving_out = context.job, {"skip_other": skip_other, "skip_unknown": skip_unknown}
-    refuse_early(job, [source], may_be_folder=True)
-    return write(context, job, lambda: [bring_in(job, source, as_model, pattern=pattern, **leaving_out)])
+    return _write_import(context, [source], lambda job: [
+        bring_in(job, source, as_model, pattern=pattern, skip_other=skip_other, skip_unknown=skip_unknown)
+    ], may_be_folder=True)  # fmt: skip
 
 
 @command("vintage", "night", "as", "by", "skip-unknown", of=import_, name="verdicts", texts={
@@ -119,12 +131,9 @@ def import_verdicts(
       prbench import verdicts compiled.csv --by people-2 --grading binary
       prbench import verdicts labels.csv --by eva --random-sample
     """
-    from tasks.imports.files import refuse_early
     from tasks.imports.verdicts import import_verdicts as bring_in
 
-    job = context.job
-    refuse_early(job, [file])
-    return write(context, job, lambda: [bring_in(
+    return _write_import(context, [file], lambda job: [bring_in(
         job, file, as_model, task=task, judge=by_label, grading=grading, skip_empty=skip_empty,
         skip_unknown=skip_unknown, is_random_sample=is_random_sample,
     )])  # fmt: skip
@@ -158,14 +167,11 @@ def import_results(
       prbench import results outputs/20261124_101112/
       prbench import results judge_responses.jsonl --as llama --by qwen
     """
-    from tasks.imports.files import refuse_early
     from tasks.imports.results.importing import import_results as bring_in
 
-    job = context.job
-    refuse_early(job, files, kinds=(), may_be_folder=True)
-    return write(context, job, lambda: bring_in(
+    return _write_import(context, files, lambda job: bring_in(
         job, files, format_name=format_name, model=as_model, judge=by_label, skip_unknown=skip_unknown,
-    ))  # fmt: skip
+    ), kinds=(), may_be_folder=True)  # fmt: skip
 
 
 @command("by", "skip-unknown", of=import_, name="reviews", texts={"by": "Reviewer of rows that name none."})
@@ -182,12 +188,9 @@ def import_reviews(context: Context, files: tuple[Path, ...], by_label: str | No
       prbench import reviews from_eva.csv from_ben.csv
       prbench import reviews criteria.csv --by eva
     """
-    from tasks.imports.files import refuse_early
     from tasks.imports.reviews import import_reviews as bring_in
 
-    job = context.job
-    refuse_early(job, files)
-    return write(context, job, lambda: bring_in(job, files, reviewer=by_label, skip_unknown=skip_unknown))
+    return _write_import(context, files, lambda job: bring_in(job, files, reviewer=by_label, skip_unknown=skip_unknown))
 
 
 @command(of=import_, name="warehouse", location=WAREHOUSE)

@@ -257,15 +257,15 @@ def certify(context: Context, file: Path) -> int:
 
     certificate = certified(context.stored_job(checked=()), file)
     if context.as_json:
-        show_json(vars(certificate))
+        show_json(certificate)
     elif not context.arguments.is_quiet:
-        n_rows = certificate.n_rows
+        n_rows = certificate["n_rows"]
         n_figures = sum(n for name, n in n_rows.items() if name.endswith("leaderboard"))
         click.echo(
             f"certify: {n_rows['verdicts']} verdicts on {n_rows['responses']} responses, and {n_figures} "
-            f"leaderboard rows, in {certificate.file} ({certificate.n_bytes / 1e6:.1f} MB)"
+            f"leaderboard rows, in {certificate['file']} ({certificate['n_bytes'] / 1e6:.1f} MB)"
         )
-        click.echo(f"digest: {certificate.digest}")
+        click.echo(f"digest: {certificate['digest']}")
     return 0
 
 
@@ -310,7 +310,7 @@ def verify(context: Context, target: str, digest: str | None, texts: tuple[Path,
                 [
                     each.leaderboard, *(each.row.get(name) for name in _ABOUT), each.column or "row",
                     # With all digits that may differ.
-                    *(f"{value:.10g}" if isinstance(value, float) else value for value in each.values),
+                    *(f"{n:.10g}" if isinstance(n, float) else n for n in (each.certified, each.recomputed)),
                 ]
                 for each in verification.differences[:_MOST_SHOWN]
             ]  # fmt: skip

@@ -28,7 +28,7 @@ inner join chosen_runs using (model_run_id)
 inner join intermediate.judge_configs using (judging_id)
 left join intermediate.hiding_runs using (model_run_id)
 where model_runs.benchmark = $benchmark
-    and model_runs.dataset_revision = $revision
+    and model_runs.dataset_revision = $dataset_revision
     and model_runs.grading <> 'ternary_as_binary'
     and ($models = [] or list_contains($models::varchar[], model_runs.model))
     and counts_as_judge(
@@ -63,7 +63,7 @@ with members as (
     select split, task_id
     from intermediate.task_set_members
     where benchmark = $benchmark
-        and dataset_revision = $revision
+        and dataset_revision = $dataset_revision
         and not is_own_hard
         and ($splits = [] or list_contains($splits::varchar[], split))
 ),
@@ -95,7 +95,7 @@ select responses.response_id, responses.task_id, responses.model, responses.tria
 from responses
 inner join tasks using (benchmark, dataset_revision, task_id)
 where responses.benchmark = $benchmark
-    and responses.dataset_revision = $revision
+    and responses.dataset_revision = $dataset_revision
     and (
         $is_any_vintage
         or responses.vintage = case
@@ -113,7 +113,7 @@ qualify count(*) over (
 order by responses.response_id;
 
 -- name: labelling_rows
--- One row: a criterion of one of some responses.
+-- One row: a criterion of one of some responses, in their order.
 select responses.response_id,
     responses.task_id as task,
     responses.model, responses.trial, responses.vintage,
@@ -125,9 +125,9 @@ from responses
 inner join tasks using (benchmark, dataset_revision, task_id)
 inner join criteria using (benchmark, dataset_revision, task_id)
 where responses.benchmark = $benchmark
-    and responses.dataset_revision = $revision
+    and responses.dataset_revision = $dataset_revision
     and list_contains($response_ids::varchar[], responses.response_id)
-order by responses.response_id, criteria.position;
+order by list_position($response_ids::varchar[], responses.response_id), criteria.position;
 
 -- name: review_population
 -- One row: a criterion that a sheet for reviewers can sample, task by task in
@@ -234,7 +234,7 @@ left join labelled
         and criteria.criterion_id = labelled.criterion_id
         and criteria.content_hash = labelled.criterion_hash
 where responses.benchmark = $benchmark
-    and responses.dataset_revision = $revision
+    and responses.dataset_revision = $dataset_revision
     and list_contains($response_ids::varchar[], responses.response_id)
     and criteria.weight is not null
     and points.breakdown = $breakdown

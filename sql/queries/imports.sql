@@ -6,7 +6,7 @@ from responses
 inner join tasks using (benchmark, dataset_revision, task_id)
 inner join criteria using (benchmark, dataset_revision, task_id)
 where responses.benchmark = $benchmark
-    and responses.dataset_revision = $revision
+    and responses.dataset_revision = $dataset_revision
     and responses.model = $model
     and responses.vintage = $vintage
     and responses.status = 'ok'
@@ -66,12 +66,12 @@ inner join criteria using (benchmark, dataset_revision, task_id, position)
 where benchmark = $benchmark and dataset_revision = $dataset_revision
 order by worded.task_id, position;
 
--- name: drawn_verdicts
--- One row: a verdict on one of some responses that a sheet for people drew.
-select label_draws.sheet_id, label_draws.response_id, label_draws.criterion_id,
-    label_draws.criterion_hash
+-- name: sheets_of_verdicts
+-- One row: a sheet for people that drew all of some verdicts.
+select sheet_id
 from label_draws
-inner join label_sheets using (sheet_id)
-where label_sheets.import_batch is null
-    and not label_draws.is_known
-    and list_contains($responses::varchar[], label_draws.response_id);
+where not is_known
+    and sheet_id in (select sheet_id from label_sheets where import_batch is null)
+    and [response_id, criterion_id, criterion_hash] in (select unnest($cells::varchar[][]))
+group by sheet_id
+having count(*) = len($cells::varchar[][]);

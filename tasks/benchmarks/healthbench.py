@@ -5,16 +5,14 @@ subset repeats rows of the full set, and can be a split of the same data set.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from tasks.benchmarks.base import ANY_FIELD, Benchmark, RowError
+from tasks.benchmarks.base import ANY_FIELD, Benchmark, Row, RowError
 from tasks.benchmarks.rows import as_list, as_mapping, as_text, criterion_from, task_from
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, Label, ScoreDefinition, Task, Turn
 from tasks.rules.text.characters import is_blank
-
-Row = Mapping[str, Any]
 
 AXES = frozenset({
     "accuracy", "completeness", "context_awareness", "communication_quality", "instruction_following",

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from tasks.benchmarks.base import ANY_FIELD, Benchmark, RowError, Vocabulary
+from tasks.benchmarks.base import ANY_FIELD, Benchmark, Row, RowError, Vocabulary
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, band_of, criterion_from, task_from
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, ScoreDefinition, Task, Turn
@@ -62,9 +62,6 @@ SEVERITIES = {
     "critically detrimental": (-5.0, -4.0),
 }
 """Weight class -> lowest and highest weight (paper, section 3); the data contains only the weight."""
-
-
-Row = Mapping[str, Any]
 
 
 def parse_row(row: Row) -> Task:

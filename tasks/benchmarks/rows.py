@@ -4,6 +4,7 @@ The module also builds tasks and criteria from rows.
 """
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -100,13 +101,6 @@ def split_labels(text: str | None, vocabulary: Collection[str]) -> tuple[str, ..
     Known labels are matched first, the longest first, from the beginning of a label; an unknown label extends to the
     next comma, so that it is kept.
     """
-    labels: list[str] = []
-    rest = (text or "").strip()
-    known = sorted(vocabulary, key=len, reverse=True)
-    while rest:
-        label = next((k for k in known if rest == k or rest.startswith((f"{k},", f"{k} ,"))), None)
-        label = rest.split(",", 1)[0].strip() if label is None else label
-        if label:
-            labels.append(label)
-        rest = rest[len(label) :].lstrip().removeprefix(",").lstrip()
-    return tuple(dict.fromkeys(labels))
+    known = (rf"{re.escape(label)}(?= ?,|$)" for label in sorted(vocabulary, key=len, reverse=True))
+    labels = re.findall(rf"\s*({'|'.join([*known, '[^,]+'])})", (text or "").strip())
+    return tuple(dict.fromkeys(stripped for label in labels if (stripped := label.strip())))

@@ -177,14 +177,14 @@ def missing_from(location: Folder | Store, files: Iterable[File]) -> list[str]:
     return [file.name for file in files if there.get(file.name) != file.n_bytes]
 
 
-def is_complete(location: Folder | Store, *kinds: Kind) -> bool:
-    """Return whether a location holds a bundle of one of these kinds, with all files in the right size.
+def is_complete(location: Folder | Store) -> bool:
+    """Return whether a location holds a publication with all files in the right size; those of November are exports.
 
     Raises:
         Damaged: its manifest cannot be used.
     """
-    has_manifest = location.read(manifest_of(kinds[0])) is not None
-    return has_manifest and not missing_from(location, read_bundle(location, *kinds).files)
+    has_manifest = location.read(MANIFEST) is not None
+    return has_manifest and not missing_from(location, read_bundle(location, "publication", "export").files)
 
 
 def verify_bundle(location: Folder | Store, bundle: Bundle) -> None:

@@ -31,17 +31,15 @@ class _Megabytes(Callback):  # type: ignore[misc]  # fsspec ships without types
 
     def __init__(self, what: str, label: str) -> None:
         super().__init__()
-        self._what, self._label, self._n_bytes = what, label, 0
+        self._what, self._label = what, label
 
     def branched(self, path_1: str, path_2: str, **kwargs: Any) -> Callback:
-        of_one_file = Callback()
-        of_one_file.relative_update = self._add
-        return of_one_file
+        return self
 
-    def _add(self, n_bytes: int = 1) -> None:
-        before, self._n_bytes = self._n_bytes, self._n_bytes + n_bytes
-        for _ in range(before // _MEGABYTE, self._n_bytes // _MEGABYTE):
+    def relative_update(self, inc: int = 1) -> None:
+        for _ in range(self.value // _MEGABYTE, (self.value + inc) // _MEGABYTE):
             advance(self._what, self._label, succeeded=True)
+        self.value += inc
 
 
 @contextmanager
@@ -56,9 +54,7 @@ def in_one_line(address: str) -> Iterator[None]:
         raise UsageError(f"{address}: the library for this store is not installed; {how}") from error
     except Exception as error:  # every library has its own errors
         what = safe(" ".join(str(error).split())) or "no reason given"
-        raise PipelineError(
-            f"{address}: {type(error).__name__}: {what}; check the address, the network and the keys"
-        ) from error
+        raise PipelineError(f"{address}: {type(error).__name__}: {what}; check address, network and keys") from error
 
 
 @dataclass(frozen=True)
@@ -262,10 +258,8 @@ def open_location(given: str) -> Path | Store:
         return Path(given)
     scheme = scheme.lower()
     if _KEYS.match(rest) and scheme not in _LOCAL:
-        raise UsageError(
-            f"{scheme}://...: an address must hold no keys and no parameters; set keys where the library of "
-            f"{scheme}:// looks for them (environment, profile or role)"
-        )
+        where = "environment, profile or role"
+        raise UsageError(f"{scheme}://...: an address must hold no keys and no parameters; keys come from {where}")
     if scheme in _LOCAL:
         return Path(fsspec.filesystem(scheme)._strip_protocol(given))
     if scheme not in fsspec.available_protocols():

@@ -5,21 +5,22 @@ The file is a bundle as a ZIP archive that ends with its digest, the SHA-256 of 
 
 import hashlib
 import json
+import mmap
+import os
 import platform
 import re
 import shutil
 import struct
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO
+from typing import Any
 
 import sql
-from tasks.bundles.bundle import MANIFEST, Bundle, Damaged, file_at, read_bundle, verify_bundle, write_bundle
+from tasks.bundles.bundle import MANIFEST, Bundle, Damaged, file_at, hash_of, read_bundle, verify_bundle, write_bundle
 from tasks.bundles.stores import Folder
 from tasks.config.job import Job
 from tasks.dataset.foreign_files import ZIP_ERRORS, FileTooLarge, member_chunks, refuse_bomb
@@ -30,7 +31,7 @@ from warehouse import TABLES, Reader, Warehouse, quoted
 
 INTERVALS = {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.95}
 """The methods of this version's intervals, as stated in the manifest."""
-_OF_DATA_SET = "benchmark = $benchmark and dataset_revision = $revision"
+_OF_DATA_SET = "benchmark = $benchmark and dataset_revision = $dataset_revision"
 _ORDERS = {"responses": "response_id", "verdicts": "task_id, criterion_id, response_id, verdict_id"}
 """The order of the rows of large tables; others are sorted by all columns, which would take too long here."""
 RUNS = "runs"
@@ -45,7 +46,6 @@ _LIBRARIES = ("prbench-pipeline", "duckdb", "numpy", "scipy")
 _NAME = re.compile(r"manifest\.json|(rows|figures)/[a-z_]+\.jsonl|sql/[a-z_.]+\.sql")
 """Allowed names of members: others could lead out of the folder, or be files that a library reads."""
 _DIGEST_HEX = 64
-_AT_A_TIME = 1 << 20
 
 
 def _time(column: str) -> str:
@@ -89,19 +89,19 @@ def rows_of(path: Path) -> Iterator[Any]:
         yield from map(json.loads, file)
 
 
-def write_rows(reader: Reader, names: Sequence[str], folder: Path, benchmark: str, revision: str) -> dict[str, int]:
-    """Write tables as members into a folder, and return the number of rows of each."""
-    given, n_rows = {"benchmark": benchmark, "revision": revision}, {}
+def write_rows(reader: Reader, names: Sequence[str], folder: Path, key: Mapping[str, str]) -> dict[str, int]:
+    """Write tables of a data set as members into a folder, and return the number of rows of each."""
+    n_rows = {}
     for name in names:
         path, query = folder / member_of(name), query_of(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        used = {key: value for key, value in given.items() if f"${key}" in query}
+        used = {column: value for column, value in key.items() if f"${column}" in query}
         n_rows[name] = int(reader.value(f"copy ({query}) to {quoted(path)} (format json)", used))
     return n_rows
 
 
 def query_of(name: str) -> str:
-    """Return the query for the certified rows of a table; its parameters are `$benchmark` and `$revision`."""
+    """Return the query for the certified rows of a table; its parameters are the key of a data set."""
     condition = "benchmark = $benchmark" if _COLUMNS.get(name) == "* exclude (benchmark)" else _OF_DATA_SET
     columns = _COLUMNS.get(name, "* exclude (benchmark, dataset_revision)")
     if name == RUNS:
@@ -124,20 +124,10 @@ def model_texts() -> dict[str, str]:
     return {f"{SQL}/{model.name}.sql": model.query + "\n" for model in sql.leading_to(MODELS, ROWS)}
 
 
-@dataclass(frozen=True)
-class Certificate:
-    """A written certificate: its file and size, its digest, and the number of rows of each table in it."""
-
-    file: str
-    n_bytes: int
-    digest: str
-    benchmark: str
-    dataset_revision: str
-    n_rows: dict[str, int]
-
-
-def certify(job: Job, file: Path) -> Certificate:
+def certify(job: Job, file: Path) -> dict[str, Any]:
     """Write the certificate of the published figures of a job's data set.
+
+    Return its `file`, `n_bytes` and `digest`, the key of the data set, and `n_rows` of each table in it.
 
     Raises:
         UsageError: the file exists already, or its folder does not.
@@ -146,33 +136,26 @@ def certify(job: Job, file: Path) -> Certificate:
     with TemporaryDirectory(prefix="prbench-") as temporary:
         folder = Path(temporary)
         with Warehouse(job.warehouse).reader(folder / "spill") as reader:
-            benchmark, revision = job.settings.benchmark, job.data.revision
-            if not reader.select("leaderboard", "1", benchmark=benchmark, dataset_revision=revision):
-                raise PipelineError(
-                    f"no model has a verdict on {benchmark} {revision[:12]} yet, so there are no figures; run "
-                    "`prbench judge`"
-                )
+            key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
+            if not reader.select("leaderboard", "1", **key):
+                raise PipelineError(f"no model has a verdict on {' '.join(key.values())} yet; run `prbench judge`")
             if SCORE.stale(reader):
-                raise PipelineError(
-                    "figures have no interval for their present values yet; run `prbench aggregate` first"
-                )
+                raise PipelineError("figures lack the interval of their present values; run `prbench aggregate` first")
             if file.exists():
                 raise UsageError(f"{file}: exists already; name a new file")
             if not file.parent.is_dir():
                 raise UsageError(f"{file.parent}: no such folder; check the path")
-            n_rows = write_rows(reader, (*ROWS, RUNS, *LEADERBOARDS), folder, benchmark, revision)
-            digest = _write(file, folder, n_rows, _about(reader, job))
-    return Certificate(str(file), file.stat().st_size, digest, benchmark, revision, n_rows)
+            n_rows = write_rows(reader, (*ROWS, RUNS, *LEADERBOARDS), folder, key)
+            digest = _write(file, folder, n_rows, _about(reader, job, key))
+    return {"file": str(file), "n_bytes": file.stat().st_size, "digest": digest, **key, "n_rows": n_rows}
 
 
-def _about(reader: Reader, job: Job) -> dict[str, Any]:
+def _about(reader: Reader, job: Job, key: Mapping[str, str]) -> dict[str, Any]:
     """Return the further entries of the manifest; they change only with the rows."""
-    given = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
     times = " union all ".join(f"select created_at from {name} where {_OF_DATA_SET}" for name in _TABLES_OF_RUNS)
     latest = f"select max(created_at) as created_at from ({times})"
     return {
-        "benchmark": job.settings.benchmark, "dataset_revision": job.data.revision,
-        "rows_until": reader.value(f"select {_time('created_at')} from ({latest}) as latest", given),
+        **key, "rows_until": reader.value(f"select {_time('created_at')} from ({latest}) as latest", key),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
         # As a run stores it, without secrets.
         "configuration": job.settings.model_dump(mode="json"),
@@ -198,10 +181,6 @@ def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, An
     return digest
 
 
-class Refused(PipelineError):
-    """A file is not a certificate, or not the published one."""
-
-
 def write_archive(path: Path, folder: Path, members: Iterable[str]) -> str:
     """Write members from a folder, in the order of their names, and return the digest.
 
@@ -214,43 +193,31 @@ def write_archive(path: Path, folder: Path, members: Iterable[str]) -> str:
             info.create_system, info.external_attr = 3, 0o644 << 16
             info.file_size = (folder / name).stat().st_size
             with archive.open(info, "w") as member, (folder / name).open("rb") as content:
-                shutil.copyfileobj(content, member, _AT_A_TIME)
+                shutil.copyfileobj(content, member)
         archive.comment = b"0" * _DIGEST_HEX
-    with path.open("r+b") as file:
-        digest = _hash_before_digest(file, path.stat().st_size)
-        file.seek(-_DIGEST_HEX, 2)
+    os.truncate(path, path.stat().st_size - _DIGEST_HEX)
+    digest = hash_of(path)
+    with path.open("ab") as file:
         file.write(digest.encode())
     return digest
-
-
-def _hash_before_digest(file: BinaryIO, n_bytes: int) -> str:
-    """Return the SHA-256 of all bytes of a file except the digest at its end."""
-    hasher, left = hashlib.sha256(), n_bytes - _DIGEST_HEX
-    while left > 0 and (chunk := file.read(min(_AT_A_TIME, left))):
-        hasher.update(chunk)
-        left -= len(chunk)
-    return hasher.hexdigest()
 
 
 def verified_digest(path: Path, published: str | None) -> str:
     """Return the digest at the end of a file, after checking it against the bytes and the published digest, if given.
 
     Raises:
-        Refused: a digest is different.
+        Damaged: a digest is different.
         OSError: the file cannot be read.
+        ValueError: it is empty.
     """
-    with path.open("rb") as file:
-        actual = _hash_before_digest(file, path.stat().st_size)
-        stated = file.read(_DIGEST_HEX + 1)
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        with memoryview(content)[:-_DIGEST_HEX] as before:
+            actual = hashlib.sha256(before).hexdigest()
+        stated = content[-_DIGEST_HEX:]
     if stated != actual.encode():
-        raise Refused(
-            f"{path}: is damaged or not a certificate: its bytes do not have the digest at its end; get it again"
-        )
+        raise Damaged(f"{path}: is damaged or not a certificate: its digest is another one; get it again")
     if published is not None and published.strip().lower() != actual:
-        raise Refused(
-            f"{path}: is not the published certificate: its digest is {actual}, not {published.strip()}; "
-            "get it from the source of the digest"
-        )
+        raise Damaged(f"{path}: is not the published certificate: its digest is {actual}, not {published.strip()}")
     return actual
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tasks.benchmarks import load_benchmark
-from tasks.benchmarks.base import Benchmark, RowError
+from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_text
 from tasks.certify.certifying import member_of, rows_of
 from tasks.config.settings import Dataset
-from tasks.dataset.source import SUFFIXES, SourceError, open_source, read_rows
+from tasks.dataset.source import SUFFIXES, open_source, read_rows, tasks_of
 from tasks.exports.tables import opened_export
 from tasks.imports.files import given_rows, in_known_shape, number_of, refuse_unreadable, required_text, vintage_in
 from tasks.rules.conversation import build_messages
@@ -95,10 +95,7 @@ class Ids:
         outcome = f"{len(self.differing)} differ" if self.differing else "all equal"
         lines = [f"ids: of {counts} recomputed; {outcome}"]
         if self.n_unchecked:
-            lines.append(
-                f"ids: of {self.n_unchecked} verdicts not recomputed, so the judge of these may be another one; that "
-                "needs the texts of their responses (--texts)"
-            )
+            lines.append(f"ids: of {self.n_unchecked} verdicts not recomputed: that needs their responses (--texts)")
         return lines
 
 
@@ -178,12 +175,11 @@ def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
             return _of_tables(str(path), {name: reader.select(name, **key) for name in _STORED})
     if (path / "manifest.json").is_file():
         tables: dict[str, list[Row]] = {name: [] for name in _STORED}
-        with opened_export(path) as export:
-            for name, file in (
-                (table.name, file) for table in export.tables for file in table.files if table.name in tables
-            ):
-                of_data = (row for row in read_rows(export.folder / file) if row["benchmark"] == benchmark)
-                tables[name] += [row for row in of_data if row["dataset_revision"] == revision]
+        with opened_export(path) as (folder, exported):
+            for table in (each for each in exported if each.name in tables):
+                rows = (row for file in table.files for row in read_rows(folder / file))
+                of_data = (row for row in rows if row["benchmark"] == benchmark)
+                tables[table.name] += [row for row in of_data if row["dataset_revision"] == revision]
         return _of_tables(str(path), tables)
     adapter = load_benchmark(benchmark)
     is_rows = path.suffix in SUFFIXES and path.is_file()
@@ -196,12 +192,8 @@ def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
 def _of_data_set(path: Path, benchmark: Benchmark) -> Iterator[Given]:
     source = open_source(Dataset(source=str(path)), benchmark)
     for split in source.splits:
-        for number, row in enumerate(source.rows(split), start=1):
+        for number, task in enumerate(tasks_of(source, split, benchmark), start=1):
             where = f"{source.files[split]}: row {number}"
-            try:
-                task = benchmark.parse_row(row)
-            except RowError as error:
-                raise SourceError(f"{where}: {error}; correct or remove the row") from error
             yield Given((CONVERSATION, task.task_id), task.conversation_id, where)
             for each in task.criteria:
                 value = (each.criterion_id, each.content_hash, each.category, each.weight, each.severity)

@@ -42,11 +42,6 @@ class FigureDifference:
     certified: Any
     recomputed: Any
 
-    @property
-    def values(self) -> tuple[Any, Any]:
-        """Both values, the certified one first."""
-        return self.certified, self.recomputed
-
 
 @dataclass(frozen=True)
 class BoardComparison:
@@ -167,11 +162,10 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
     """Recompute the figures of a certificate and compare them; with `texts`, compare these with its hashes too.
 
     Raises:
-        UsageError: the file does not exist.
-        Refused: its bytes do not have its digest, or not the published one.
-        Damaged: its content is not that of a certificate.
+        UsageError: the file does not exist, or is empty.
+        Damaged: it does not have its digest or the published one, or its content is not that of a certificate.
     """
-    if not file.is_file():
+    if not file.is_file() or not file.stat().st_size:
         raise UsageError(f"{file}: is not a file; check the path")
     actual = certifying.verified_digest(file, digest)
     with TemporaryDirectory(prefix="prbench-") as temporary:
@@ -213,11 +207,10 @@ def verify_files(source: Path | Store) -> StageReport:
 def _recomputed(
     folder: Path, manifest: Mapping[str, Any], *, is_same_sql: bool
 ) -> tuple[dict[str, BoardComparison], list[str]]:
-    benchmark, revision = manifest["benchmark"], manifest["dataset_revision"]
+    key = {"benchmark": manifest["benchmark"], "dataset_revision": manifest["dataset_revision"]}
     (work := folder / "recomputed").mkdir()
-    same = {"benchmark": benchmark, "dataset_revision": revision}
     files = {name: folder / certifying.member_of(name) for name in certifying.ROWS}
-    derivation = Derivation(database := work / "figures.duckdb", certifying.MODELS, files, same)
+    derivation = Derivation(database := work / "figures.duckdb", certifying.MODELS, files, key)
     with Reader(database) as reader:
         notes = _refuse_odd(reader, manifest)
     derivation.compute()
@@ -225,7 +218,7 @@ def _recomputed(
         intervals = [*SCORE.fresh(reader), *TRIALS.fresh(reader)]
     derivation.add("measures", intervals)
     with Reader(database) as reader:
-        certifying.write_rows(reader, certifying.LEADERBOARDS, work, benchmark, revision)
+        certifying.write_rows(reader, certifying.LEADERBOARDS, work, key)
     compared = {
         name: compare(name, *(each / certifying.member_of(name) for each in (folder, work)), is_same_sql=is_same_sql)
         for name in certifying.LEADERBOARDS

@@ -16,11 +16,6 @@ from tasks.rules.text.numbers import counted, some
 from tasks.run.writing import LEFT_OUT, StageReport
 from warehouse import Reader, Warehouse
 
-_DEFAULT_POLICIES = {
-    ("ingest", "critical"): "quarantine", ("sample", "critical"): "fail", ("judge", "critical"): "fail",
-}  # fmt: skip
-"""By suite and severity; everything else only warns."""
-
 
 def expectations_of(benchmark: Benchmark) -> list[Expectation]:
     """Return the expectations of a benchmark's data, responses and verdicts.
@@ -59,7 +54,7 @@ def policies_of(job: Job, expectations: Iterable[Expectation]) -> dict[str, str]
 
 def default_policy(expectation: Expectation) -> str:
     """Return the default policy of an expectation."""
-    return _DEFAULT_POLICIES.get((expectation.suite, expectation.severity), "warn")
+    return "warn" if expectation.severity == "warning" else "quarantine" if expectation.suite == "ingest" else "fail"
 
 
 Policies = Mapping[str, str]
@@ -73,20 +68,19 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
     Raises:
         PipelineError: an expectation failed whose policy is `fail`.
     """
-    benchmark, data = load_benchmark(job.settings.benchmark), job.data
+    benchmark = load_benchmark(job.settings.benchmark)
     everything = expectations_of(benchmark)
     policies = policies_of(job, everything)
     expectations = [each for each in everything if each.suite in suites]
     if not expectations:
         return StageReport("check")
     warehouse = Warehouse(job.warehouse)
-    key = {"benchmark": benchmark.name, "dataset_revision": data.revision}
+    key = {"benchmark": benchmark.name, "dataset_revision": job.data.revision}
     with warehouse.reader() as reader:
         known = _known_findings(reader, key, expectations, policies) if reuse else None
         if known is not None:
             return _report(job, known, policies)
-        parameters = {"benchmark": benchmark.name, "revision": data.revision}
-        findings = run_suite(expectations, lambda table: reader.frame(sql.read(f"checks/{table}"), parameters))
+        findings = run_suite(expectations, lambda table: reader.frame(sql.read(f"checks/{table}"), key))
     common = {**key, "run_id": job.run_id, "created_at": datetime.now(UTC)}
     # One row for each task and check, with all findings.
     refused: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -106,7 +100,7 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
     warehouse.write("checks", [
         common | {
             "suite": of.suite, "check_name": of.check, "expectation": of.text, "table_name": of.table,
-            "severity": policies[of.check], "success": each.success, "n_evaluated": each.n_evaluated,
+            "severity": policies[of.check], "success": not each.failures, "n_evaluated": each.n_evaluated,
             "n_failed": len(each.failures), "failing_keys": [row.key for row in each.failures],
         }
         for each in findings for of in [each.expectation]
@@ -153,7 +147,7 @@ def _known_findings(
 
 def _report(job: Job, findings: list[ExpectationResult], policies: Policies) -> StageReport:
     report = StageReport("check", rows=len(findings))
-    failed = [finding for finding in findings if not finding.success]
+    failed = [finding for finding in findings if finding.failures]
     refused, accepted = set[str](), set(job.settings.quality.accepted)
     n_tasks = next((each.n_evaluated for each in findings if each.expectation.table == "rubrics"), 0)
     fatal = ""

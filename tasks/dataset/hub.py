@@ -46,7 +46,8 @@ def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any
     # The hub is called first even for a commit: `datasets` retries for 23 s if the hub is down, and after a refusal
     # raises an exception without its cause.
     commit = (resolve_revision if constants.is_offline_mode() else _commit_at_hub)(dataset_id, revision)
-    with _explained(dataset_id, commit), _quiet():
+    datasets.disable_progress_bars()
+    with _explained(dataset_id, commit):
         splits = datasets.load_dataset(
             # The prefix prevents that a local folder of the same name is read instead.
             f"hf://datasets/{dataset_id}",
@@ -69,7 +70,7 @@ def fetch(dataset_id: str, commit: str, file: str) -> Path:
     """
     from huggingface_hub import hf_hub_download
 
-    with _explained(dataset_id, commit), _quiet():
+    with _explained(dataset_id, commit):
         return Path(hf_hub_download(dataset_id, file, repo_type="dataset", revision=commit))
 
 
@@ -86,9 +87,13 @@ def _commit_at_hub(dataset_id: str, revision: str) -> str:
 
 @contextmanager
 def _explained(dataset_id: str, revision: str) -> Iterator[None]:
-    """Turn any error into one line, with the original error as its cause."""
+    """Turn any error into one line, with the original error as its cause; the libraries show and log nothing else."""
     from huggingface_hub.errors import HfHubHTTPError
+    from huggingface_hub.utils.tqdm import disable_progress_bars
 
+    disable_progress_bars()
+    for name in ("datasets", "huggingface_hub"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # a broken file is logged as an error, then raised
     try:
         yield
     except Exception as error:
@@ -99,24 +104,6 @@ def _explained(dataset_id: str, revision: str) -> Iterator[None]:
         root = next((link for link in links if isinstance(link, HfHubHTTPError)), root)
         reason = textwrap.shorten(f"{type(root).__name__}: {root}", 400)
         raise _failure(dataset_id, revision, f"{reason}; {_ADVICE}") from error
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Suppress progress bars and log lines of the libraries; the caller reports errors."""
-    import datasets
-    from huggingface_hub.utils.tqdm import disable_progress_bars
-
-    datasets.disable_progress_bars()
-    disable_progress_bars()
-    levels = {logger: logger.level for logger in map(logging.getLogger, ("datasets", "huggingface_hub"))}
-    try:
-        for logger in levels:
-            logger.setLevel(logging.CRITICAL)  # a broken file is logged as an error, then raised
-        yield
-    finally:
-        for logger, level in levels.items():
-            logger.setLevel(level)
 
 
 def _failure(dataset_id: str, revision: str, reason: str) -> HubError:

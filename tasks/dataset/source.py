@@ -6,20 +6,23 @@ Prompts may be in a separate file.
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.benchmarks import folder_of, load_benchmark
-from tasks.benchmarks.base import Benchmark
+from tasks.benchmarks.base import Benchmark, RowError
 from tasks.config.job import DataRevision, Job
 from tasks.config.settings import Dataset
 from tasks.dataset.foreign_files import MOST_BYTES, FileTooLarge, open_regular, refuse_bomb
-from tasks.rules.errors import PipelineError, UsageError, from_home
+from tasks.rules.errors import PipelineError, UsageError, disk_errors, from_home
 from tasks.rules.identity import digest
-from tasks.rules.text.json_text import KeyTwice, read_json
+from tasks.rules.records import Task
+from tasks.rules.text.characters import one_line
+from tasks.rules.text.json_text import read_json
+from tasks.rules.text.numbers import some
 from warehouse import sample_path
 
 if TYPE_CHECKING:
@@ -110,15 +113,10 @@ def json_rows(where: object, lines: Iterable[str]) -> Iterator[Row]:
         if line.strip():
             try:
                 row = read_json(line)
-            except KeyTwice as error:
-                raise SourceError(f"{where}:{number}: {error} in the row; keep one of the two") from error
             except (ValueError, RecursionError) as error:
-                raise SourceError(
-                    f"{where}:{number}: not a JSON object ({error}); correct or remove the line"
-                ) from error
+                raise SourceError(f"{where}:{number}: not a JSON object ({error}); correct the line") from error
             if not isinstance(row, dict):
-                kind = type(row).__name__
-                raise SourceError(f"{where}:{number}: not a JSON object but {kind}; correct or remove the line")
+                raise SourceError(f"{where}:{number}: not a JSON object but {type(row).__name__}; correct the line")
             yield row
 
 
@@ -133,20 +131,18 @@ def read_prompts(path: Path) -> dict[str, str]:
     """
     prompts: dict[str, str] = {}
     try:
-        # Only line feeds end a line: a prompt may have other characters that Python treats as line ends.
         with TextIOWrapper(open_regular(path), encoding="utf-8-sig") as file:
-            lines = file.read().split("\n")
+            for number, line in enumerate(file, start=1):
+                if not line.strip():
+                    continue
+                task_id, tab, prompt = line.rstrip("\n").partition("\t")
+                if not tab:
+                    raise SourceError(f"{path}:{number}: no tab between the id and the prompt; correct the line")
+                if task_id in prompts:
+                    raise SourceError(f"{path}:{number}: id {task_id!r} appears twice; keep one of the lines")
+                prompts[task_id] = prompt
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path}: cannot be read ({error}); give a UTF-8 file of `id<TAB>prompt` lines") from error
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        task_id, tab, prompt = line.rstrip("\r").partition("\t")
-        if not tab:
-            raise SourceError(f"{path}:{number}: no tab between the id and the prompt; correct the line")
-        if task_id in prompts:
-            raise SourceError(f"{path}:{number}: id {task_id!r} appears twice; keep one of the lines")
-        prompts[task_id] = prompt
     return prompts
 
 
@@ -162,33 +158,43 @@ _REVISION_HEX = 40
 
 @dataclass(frozen=True)
 class Source:
-    """A readable data set: its pinned revision, and the source of the rows of each split.
+    """A readable data set: its pinned revision, and a function that returns the rows of a split, in their order.
 
-    `files` are local, `hub_files` are in the hub's repository at the commit. `prompts` is a file with the prompts of
-    rows that lack them, matched by one of the `id_columns`.
+    `files` are those of this machine, by split.
     """
 
     name: str
     revision: str
     splits: tuple[str, ...]
+    rows: Callable[[str], Sequence[Row]]
     files: Mapping[str, Path] = field(default_factory=dict)
-    commit: str = ""
-    hub_files: Mapping[str, str] = field(default_factory=dict)
-    prompts: Path | None = None
-    id_columns: tuple[str, ...] = ()
 
-    def rows(self, split: str) -> Sequence[Row]:
-        """Return all rows of a split, in the data set's order."""
-        if split in self.files:
-            rows = read_rows(self.files[split])
-            if self.prompts is None:
-                return list(rows)
-            return list(with_prompts(rows, read_prompts(self.prompts), self.id_columns))
-        from tasks.dataset.hub import fetch, load_split  # importing `datasets` takes seconds
 
-        if split in self.hub_files:
-            return list(read_rows(fetch(self.name, self.commit, self.hub_files[split])))
-        return load_split(self.name, self.commit, split)
+def tasks_of(source: Source, split: str, benchmark: Benchmark) -> list[Task]:
+    """Return the tasks in the rows of a split.
+
+    Raises:
+        SourceError: there is no row, a column is missing, or a row cannot become a task.
+    """
+    rows = source.rows(split)
+    where = str(source.files.get(split, f"{source.name}@{source.revision[:12]}, split {split}"))
+    if not rows:
+        raise SourceError(f"{where}: there is no row")
+    missing = benchmark.missing_columns({column for row in rows for column in row})
+    if missing:
+        apart = "; prompts in a file of their own, with lines `id<TAB>prompt`, are named by `dataset.prompts`"
+        advice = apart if "prompt" in missing and source.files else ""
+        raise SourceError(f"{where}: lacks the column {some(missing, 5)}; all {benchmark.name} rows have it{advice}")
+    tasks = []
+    for number, row in enumerate(rows, start=1):
+        try:
+            tasks.append(benchmark.parse_row(row))
+        except RowError as error:
+            raise SourceError(f"{where}: row {number}: {error}; correct or remove the row") from error
+        except Exception as error:
+            what = one_line(f"{type(error).__name__}: {error}")
+            raise SourceError(f"{where}: row {number}: {benchmark.name}.parse_row cannot read it ({what})") from error
+    return tasks
 
 
 def with_revision(job: Job) -> Job:
@@ -224,28 +230,37 @@ def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
 def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
     """Return the source that a configuration names, with all its splits; for the hub, with the configured ones."""
     if dataset.source == "hub":
-        from tasks.dataset.hub import resolve_revision
-
-        assert dataset.revision is not None
-        name = dataset.id or benchmark.default_dataset_id
-        commit = resolve_revision(name, dataset.revision)
-        for file in dataset.files.values():
-            kind_of(Path(file))
-        # A choice of the repository's files is a separate data set, because files may differ in their rubrics.
-        revision = digest(commit, *sorted(dataset.files.values())) if dataset.files else commit
-        return Source(name, revision, dataset.splits or tuple(dataset.files), commit=commit, hub_files=dataset.files)
+        return _at_hub(dataset, benchmark)
     path = sample_of(benchmark.name) if dataset.source == "sample" else from_home(dataset.source, "dataset.source")
     if path is None:
         raise UsageError(f"dataset.source: there is no sample of {benchmark.name}; name a file, a folder or `hub`")
-    try:
+    with disk_errors(path, "check the path and its permissions"):
         files = {"sample": path} if dataset.source == "sample" else _files_by_split(path, dataset.splits)
         prompts = _prompts(dataset, path)
         revision = _content_revision(files if prompts is None else {**files, prompts.name: prompts})
-    except OSError as error:
-        # An error in the middle of a file lacks the file's name.
-        where, why = error.filename or path, error.strerror or error
-        raise SourceError(f"dataset.source: {where}: {why}; check the path and its permissions") from error
-    return Source(str(path), revision, tuple(files), files, prompts=prompts, id_columns=benchmark.id_columns)
+
+    def rows(split: str) -> Sequence[Row]:
+        rows = read_rows(files[split])
+        return list(rows if prompts is None else with_prompts(rows, read_prompts(prompts), benchmark.id_columns))
+
+    return Source(str(path), revision, tuple(files), rows, files)
+
+
+def _at_hub(dataset: Dataset, benchmark: Benchmark) -> Source:
+    from tasks.dataset.hub import fetch, load_split, resolve_revision
+
+    assert dataset.revision is not None
+    name, files = dataset.id or benchmark.default_dataset_id, dataset.files
+    commit = resolve_revision(name, dataset.revision)
+    for file in files.values():
+        kind_of(Path(file))
+    # A choice of the repository's files is a separate data set, because files may differ in their rubrics.
+    revision = digest(commit, *sorted(files.values())) if files else commit
+
+    def rows(split: str) -> Sequence[Row]:
+        return list(read_rows(fetch(name, commit, files[split]))) if files else load_split(name, commit, split)
+
+    return Source(name, revision, dataset.splits or tuple(files), rows)
 
 
 def sample_of(benchmark: str) -> Path | None:

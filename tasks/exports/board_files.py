@@ -22,10 +22,8 @@ SUFFIXES = (".csv", ".xlsx")
 _OF_DATA = ("benchmark", "dataset_revision")
 """Columns before a leaderboard's own, because a file must name its benchmark and revision."""
 _MARTS = ("leaderboard", "severity_leaderboard", "breakdown_leaderboard")
-_WIDEST, _CREATED = 60, datetime(2026, 1, 1)
-"""Width of a column in characters; the same time in every file, so that the same rows give the same bytes."""
-
-
+_WIDEST_PIXELS, _CREATED = 800, datetime(2026, 1, 1)
+"""Largest width of a column; the same time in every file, so that the same rows give the same bytes."""
 _OPTIONS = {
     "in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "remove_timezone": True,
     "default_date_format": "yyyy-mm-dd hh:mm:ss",
@@ -104,7 +102,6 @@ def _write_sheet(workbook: Any, name: str, titles: Sequence[str], rows: Sequence
             value = row[column]
             # A text is never a formula, also after it was edited.
             sheet.write(row_number, column, value, marked if isinstance(value, str) and may_run(value) else None)
-        widest = max(len(str(each)) for each in (title, *(row[column] for row in rows)) if each is not None)
-        sheet.set_column(column, column, min(widest + 1, 2 * _WIDEST if name == "columns" else _WIDEST))
+    sheet.autofit(_WIDEST_PIXELS)
     sheet.freeze_panes(1, 0)
     sheet.autofilter(0, 0, len(rows), len(titles) - 1)

@@ -9,8 +9,7 @@ from tempfile import TemporaryDirectory
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.config.settings import Dataset
-from tasks.dataset.source import sample_of, with_revision
+from tasks.dataset.source import sample_of
 from tasks.exports import tables as exported
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.identity import digest
@@ -75,19 +74,15 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     licence, licence_note = _licence_of(job, benchmark)
     with Warehouse(job.warehouse).reader() as reader:
-        requested, key = (
-            exported.chosen_tables(reader, names or USUAL),
-            {"benchmark": benchmark.name, "dataset_revision": data.revision},
-        )
-        columns = {name: reader.table(f"from {name} limit 0")[0] for name in requested}
-        own = {name: {column: value for column, value in key.items() if column in columns[name]} for name in requested}
+        requested = exported.chosen_tables(reader, names or USUAL)
         # `load_dataset` cannot load a table without rows.
-        chosen = [name for name in requested if reader.select(name, "count(*) as n", **own[name])[0]["n"]]
+        queries = [exported.query_of(reader, name, benchmark.name, data.revision)[0] for name in requested]
+        chosen = [name for name, query in zip(requested, queries, strict=True) if reader.rows(f"{query} true limit 1")]
         if not chosen:
             raise UsageError(f"{folder}: no row of {benchmark.name} in these tables; see `prbench status`")
         with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            written = exported.write_tables(reader, folder, chosen, benchmark.name, revision=data.revision, root="")
+            written = exported.write_tables(reader, folder, chosen, benchmark.name, data.revision, root="")
             arrow = {table.name: _copied(folder, written, table, licence) for table in written.tables}
             # This file makes the copies one `DatasetDict`.
             (folder / "dataset_dict.json").write_text(json.dumps({"splits": chosen}), encoding="utf-8")
@@ -145,10 +140,8 @@ def _described(written: exported.TableFiles, arrow_bytes: dict[str, int]) -> Ite
 
 
 def _licence_of(job: Job, benchmark: Benchmark) -> tuple[str, str]:
-    """Return the hub's name for the licence of the tasks at the job's revision, and a note about it."""
-    sample = job.settings.model_copy(update={"dataset": Dataset(source="sample")})
-    is_shipped = sample_of(benchmark.name) == sample_path(benchmark.name)
-    if is_shipped and with_revision(job.model_copy(update={"settings": sample})).data.revision == job.data.revision:
+    """Return the hub's name for the licence of the job's tasks, and a note about it."""
+    if job.settings.dataset.source == "sample" and sample_of(benchmark.name) == sample_path(benchmark.name):
         return _OF_SAMPLES, f"The tasks are this pipeline's own sample for {benchmark.title} ({_OF_SAMPLES})."
     if benchmark.licence is None:
         return _UNKNOWN, f"The licence of {benchmark.title} is not known to this pipeline; ask its publisher."

@@ -69,9 +69,8 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
         chosen = {
-            "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "vintage": vintage,
-            "task_ids": list(wanted.task_ids), "models": list(job.named_models or ()),
-            "judges": list(job.named_judges or ()),
+            **wanted.key, "vintage": vintage, "task_ids": list(wanted.task_ids),
+            "models": list(job.named_models or ()), "judges": list(job.named_judges or ()),
         }  # fmt: skip
         model_runs = reader.rows(sql.read("queries/exports/inspect_model_runs"), chosen)
         if not model_runs:
@@ -109,15 +108,16 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
                 summaries.append(_summary_of(sample))
                 n_scored += sample["scores"].get(primary, {"reason": "failed"})["reason"] is None
             figures = reader.rows(sql.read("queries/exports/inspect_results"), {
-                "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "splits": list(wanted.splits),
-                "model_run": model_run["model_run_id"],
+                **wanted.key, "splits": list(wanted.splits), "model_run": model_run["model_run_id"],
             })  # fmt: skip
             _put(log, "summaries.json", summaries)
+            kinds = ("model_usage", "role_usage")
+            usages = {kind: _usages(item for each in summaries for item in each[kind].items()) for kind in kinds}
             # The times of the first response and the last verdict, and the usage of all samples.
             stats = {
                 "started_at": model_run["first_response_at"].isoformat(),
                 "completed_at": max((each["completed_at"] for each in summaries), default=""),
-                **{kind: _usage_by_name(each[kind] for each in summaries) for kind in ("model_usage", "role_usage")},
+                **usages,
             }
             n_failed = sum(each["error"] is not None for each in summaries)
             results = _results(figures, len(summaries), n_failed, n_scored)
@@ -133,10 +133,8 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
 
 
 def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> None:
-    """Write a member; a float that is not a number as `NaN`, as Inspect marks a sample without a score."""
-    member = ZipInfo(name, (1980, 1, 1, 0, 0, 0))  # a zip needs a time
-    member.compress_type = ZIP_DEFLATED
-    log.writestr(member, json.dumps(document, ensure_ascii=False))
+    """Write a member without a time; a float that is not a number as `NaN`, as Inspect marks an unscored sample."""
+    log.writestr(ZipInfo(name), json.dumps(document, ensure_ascii=False), ZIP_DEFLATED)
 
 
 def _samples(reader: Reader, wanted: WantedTasks, model_run: Row) -> Iterator[Document]:
@@ -225,7 +223,7 @@ def _sample_of(
     }  # fmt: skip
     calls = [row for row in criteria if row["status"] not in {"not_judged", "no_response"}]
     cause = f"{response['status']}: {response['error']}" if response["error"] else str(response["status"])
-    sampled, judged = _usage_of(response), _added(map(_usage_of, calls), [row["cost_usd"] for row in calls])
+    sampled, judged = (model_run["model"], _usage_of(response)), list(map(_usage_of, calls))
     return {
         "id": response["task_id"], "epoch": response["trial"], "input": turns, "target": "",
         "messages": [*turns, *([response_message] if response_message else [])],
@@ -235,13 +233,14 @@ def _sample_of(
                 "message": response_message or {"role": "assistant", "content": ""},
                 "stop_reason": _STOPPED.get(response["status"], "stop" if response_message else "unknown"),
             }],
-            "usage": sampled, "time": response["latency_s"], "error": None if response_message else cause,
+            "usage": _usages([sampled]).get(sampled[0]), "time": response["latency_s"],
+            "error": None if response_message else cause,
         },
         "scores": _scores(criteria, scores) if response_message else {},
         "metadata": {name: response[name] for name in (*_OF_TASK, *_OF_RESPONSE)},
         # Model and judge may have the same name.
-        "model_usage": _usage_by_name([{model_run["model"]: sampled}, {model_run["judge"]: judged}]),
-        "role_usage": {GRADER: judged} if judged else {},
+        "model_usage": _usages([sampled, *((model_run["judge"], usage) for usage in judged)]),
+        "role_usage": _usages((GRADER, usage) for usage in judged),
         "completed_at": max(row["created_at"] for row in (response, *criteria) if row["created_at"]).isoformat(),
         "uuid": uid,
         "error": None if response_message else dict.fromkeys(("message", "traceback", "traceback_ansi"), cause),
@@ -294,8 +293,6 @@ def explanation_of(criteria: Sequence[Row]) -> str:
         "Criterion": [_text(row["title"]) for row in criteria],
         "Explanation": [_text(row["explanation"] or row["error"] or "") for row in criteria],
     }
-    if not any(columns["Explanation"]):
-        del columns["Explanation"]
     cells = [list(columns), ["---"] * len(columns), *zip(*columns.values(), strict=True)]
     return "\n".join([f"{len(criteria)} criteria: {line}", "", *(f"| {' | '.join(row)} |" for row in cells)])
 
@@ -308,42 +305,28 @@ def _text(text: str) -> str:
     return re.sub(r"([\\`*_\[\]|~$])", r"\\\1", " ".join(text.split()))
 
 
-def _usage_of(row: Row) -> Usage | None:
-    """Return the usage of one call, as Inspect's `ModelUsage`; None if the provider reported no tokens.
+def _usage_of(row: Row) -> Usage:
+    """Return the usage of one call, as Inspect's `ModelUsage`; only the cost if the provider reported no tokens.
 
     `input_tokens` excludes tokens from the provider's cache, which are in `input_tokens_cache_read`.
     """
-    prompt, completion = row["prompt_tokens"], row["completion_tokens"]
-    if prompt is None or completion is None:
-        return None
-    cached = row["cached_tokens"]
-    return {
+    prompt, cached, completion = (row[name] for name in ("prompt_tokens", "cached_tokens", "completion_tokens"))
+    return {"total_cost": row["cost_usd"]} | ({} if prompt is None or completion is None else {
         "input_tokens": prompt - (cached or 0), "output_tokens": completion, "total_tokens": prompt + completion,
         "input_tokens_cache_read": cached, "reasoning_tokens": row.get("reasoning_tokens"),
-        "total_cost": row["cost_usd"],
-    }  # fmt: skip
+    })  # fmt: skip
 
 
-def _usage_by_name(usages: Iterable[Mapping[str, Usage | None]]) -> dict[str, Usage]:
-    """Return the sum of the usages of each name."""
-    by_name: dict[str, list[Usage | None]] = defaultdict(list)
-    for each in usages:
-        for name, usage in each.items():
-            by_name[name].append(usage)
-    return {name: sums for name, of_name in by_name.items() if (sums := _added(of_name))}
-
-
-def _added(usages: Iterable[Usage | None], costs: Sequence[float | None] | None = None) -> Usage | None:
-    """Return the sum of the reported usages; None if there are none. An unknown cost makes the sum unknown.
-
-    `costs` are those of all calls, including calls whose tokens were not reported.
-    """
-    known = [usage for usage in usages if usage is not None]
-    if not known:
-        return None
-    counts = {
-        name: [usage[name] for usage in known if usage[name] is not None] for name in known[0].keys() - {"total_cost"}
-    }
-    paid = [usage["total_cost"] for usage in known] if costs is None else costs
-    total = None if None in paid else round(fsum(cost for cost in paid if cost is not None), 12)
-    return {name: sum(values) if values else None for name, values in counts.items()} | {"total_cost": total}
+def _usages(usages: Iterable[tuple[str, Usage]]) -> dict[str, Usage]:
+    """Return the sum of the usages of each name that has tokens; an unknown cost makes the sum unknown."""
+    values: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    for name, usage in usages:
+        for column, value in usage.items():
+            values[name][column].append(value)
+    sums: dict[str, Usage] = {}
+    for name, of_name in values.items():
+        known = {column: [value for value in each if value is not None] for column, each in of_name.items()}
+        counts = {column: sum(each) if each else None for column, each in known.items()}
+        costs = of_name["total_cost"]
+        sums[name] = counts | {"total_cost": None if None in costs else round(fsum(costs), 12)}
+    return {name: usage for name, usage in sums.items() if "total_tokens" in usage}

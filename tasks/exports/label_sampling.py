@@ -1,6 +1,5 @@
 """The sample of verdicts whose labels narrow an interval most, and a forecast of its width."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import sql
 from tasks.config.job import Job
@@ -41,37 +39,46 @@ class Purpose(NamedTuple):
 
 @dataclass(frozen=True)
 class Population:
-    """The verdicts from which a sheet is sampled, with the judge to correct; columns have an entry per verdict."""
+    """The verdicts from which a sheet is sampled, and the judge to correct.
 
-    rows: Sequence[Row]
+    Each row of `verdicts` has the columns of the query, a `key`, the `contribution` to its model's mean, the expected
+    squared `error` of the judge, and `is_known`: true if it has a label.
+    """
+
+    verdicts: pl.DataFrame
     judge: str
-    contributions: Floats
-    errors: Floats
-    is_known: NDArray[np.bool_]
 
     @cached_property
-    def models(self) -> NDArray[np.str_]:
-        """The model of each verdict."""
-        return np.array([row["model"] for row in self.rows])
+    def free(self) -> pl.DataFrame:
+        """The verdicts without a label."""
+        return self.verdicts.filter(~pl.col("is_known"))
+
+    @property
+    def n_models(self) -> int:
+        """The number of models."""
+        return self.verdicts["model"].n_unique()
+
+    def least_of_a_model(self, count: pl.Expr) -> int:
+        """Return a count of verdicts for the model with the fewest."""
+        return int(min(self.verdicts.group_by("model").agg(count.alias("n"))["n"]))
 
     @cached_property
     def n_tasks(self) -> int:
         """The number of tasks that can be labelled, of the model with the fewest."""
-        tasks = {(row["model"], row["task"]) for row in self.rows}
-        return min(Counter(model for model, _ in tasks).values(), default=0)
+        return self.least_of_a_model(pl.col("task").n_unique())
 
     @cached_property
-    def free(self) -> NDArray[np.int64]:
-        """The indices of the verdicts without a label."""
-        return np.flatnonzero(~self.is_known)
+    def n_needed(self) -> int:
+        """The approximate number of further labels after which each model has as many as a figure needs."""
+        return max(0, self.n_models * (FEWEST_LABELS - self.least_of_a_model(pl.col("is_known").sum())))
 
     def probabilities(self, n_wanted: int) -> Floats:
         """Return the probability of sampling each verdict without a label.
 
         Each model gets an equal share of the labels, since each needs as many.
         """
-        size = sampling.sizes(self.contributions[self.free], self.errors[self.free])
-        _, of_model = np.unique(self.models[self.free], return_inverse=True)
+        size = sampling.sizes(self.free["contribution"].to_numpy(), self.free["error"].to_numpy())
+        _, of_model = np.unique(self.free["model"].to_list(), return_inverse=True)
         return sampling.inclusion_probabilities(size / np.bincount(of_model, size)[of_model], n_wanted)
 
 
@@ -94,10 +101,8 @@ def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence
         pair = (" ".join(words[:cut]), " ".join(words[cut:]))
         if set(pair) <= set(models) and pair[0] != pair[1]:
             return Purpose(pair, True, primary, "all", "", " and ".join(pair))
-    raise UsageError(
-        f"--for {named!r}: neither `{LEADERBOARD}`, nor two models with usable responses ({', '.join(models)}), nor a "
-        f"category ({', '.join(categories)})"
-    )
+    known = f"nor two models with usable responses ({', '.join(models)}), nor a category ({', '.join(categories)})"
+    raise UsageError(f"--for {named!r}: neither `{LEADERBOARD}`, {known}")
 
 
 def population_of(
@@ -118,20 +123,17 @@ def population_of(
     )
     judge_config = first_judge_config(job, wanted.benchmark, judge_configs)
     if judge_config is None:
-        raise UsageError("--for: no judge has a verdict on these responses that labels could correct; run `prbench "
-                         "judge`, or leave --for out")  # fmt: skip
+        raise UsageError("--for: no judge has a verdict on these responses; run `prbench judge`, or leave --for out")
     rows = reader.rows(sql.read("queries/exports/drawn_population"), {
-        "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "response_ids": list(response_ids),
-        "judging_id": judge_config["judging_id"], "steps": judge_config["steps"], "score": purpose.score,
-        "breakdown": purpose.breakdown, "label": purpose.label, "of_latest": of_latest,
+        **wanted.key, "response_ids": list(response_ids), "judging_id": judge_config["judging_id"],
+        "steps": judge_config["steps"], "score": purpose.score, "breakdown": purpose.breakdown,
+        "label": purpose.label, "of_latest": of_latest,
     })  # fmt: skip
     if not rows:
         raise UsageError(f"--for {purpose.named}: no criterion of these responses counts for it")
     lacking = {*purpose.models} - {row["model"] for row in rows}
     if purpose.is_difference and lacking:
-        raise UsageError(
-            f"--for {purpose.named}: {judge_config['judge']} has no verdict on {min(lacking)}; run `prbench judge`"
-        )
+        raise UsageError(f"--for: {judge_config['judge']} has no verdict on {min(lacking)}; run `prbench judge`")
     numbers = dict.fromkeys(("worth", "label_value", "judge_value", "disagreement", "n_others"), pl.Float64)
     frame = pl.DataFrame(rows, schema_overrides=numbers, infer_schema_length=None)
     # The contribution of each verdict to its model's mean: 1 / tasks for a task, 1 / trials for a trial.
@@ -144,105 +146,75 @@ def population_of(
     squared = (frame["label_value"] - frame["judge_value"]) ** 2
     of_group = sampling.group_errors(groups[squared.is_not_null().to_numpy()], squared.drop_nulls().to_numpy(), groups)
     errors = sampling.expected_errors(of_group, frame["disagreement"].to_numpy(), frame["n_others"].to_numpy())
-    contributions, is_known = frame.select(share).to_series().to_numpy(), frame["label_value"].is_not_null().to_numpy()
-    return Population(rows, judge_config["judge"], contributions, errors, is_known)
+    key = pl.concat_str("response_id", "criterion_id", "criterion_hash", separator="/")
+    is_known = pl.col("label_value").is_not_null()
+    verdicts = frame.with_columns(key=key, contribution=share, error=pl.Series(errors), is_known=is_known)
+    return Population(verdicts, judge_config["judge"])
 
 
-class SampledSheet(NamedTuple):
-    """A sheet: its id, the indices of the sampled verdicts, and the probability of every verdict."""
-
-    sheet_id: str
-    indices: Sequence[int]
-    probabilities: Floats
-
-
-def draw(population: Population, wanted: WantedTasks, purpose: Purpose, n_rows: int, seed: int) -> SampledSheet:
+def draw(
+    job: Job, wanted: WantedTasks, purpose: Purpose, population: Population, n_rows: int, seed: int
+) -> tuple[Row, list[Row]]:
     """Sample verdicts that have no label yet; the same ones for the same population, number and seed.
+
+    Return the row of `label_sheets` and the rows of `label_draws`: the sampled verdicts and those with a label.
 
     Raises:
         UsageError: all have a label.
     """
-    free = population.free
-    if not len(free):
+    verdicts, free = population.verdicts, population.free
+    if free.is_empty():
         raise UsageError(f"--for {purpose.named}: every verdict has a label already")
-    keys = [_key(population.rows[index]) for index in free.tolist()]
-    probabilities = np.ones(len(population.rows))
-    probabilities[free] = population.probabilities(n_rows)
-    indices = free[sampling.systematic_sample(probabilities[free], keys, seed, population.models[free].tolist())]
-    listed = [f"{_key(row)}/{p!r}" for row, p in zip(population.rows, probabilities.tolist(), strict=True)]
+    of_free = population.probabilities(n_rows)
+    keys = free["key"].to_list()
+    sampled = [keys[index] for index in sampling.systematic_sample(of_free, keys, seed, free["model"].to_list())]
+    probabilities = np.ones(len(verdicts))
+    probabilities[~verdicts["is_known"].to_numpy()] = of_free
+    listed = [f"{key}/{p!r}" for key, p in zip(verdicts["key"], probabilities.tolist(), strict=True)]
     sheet_id = digest("label sheet", *wanted.key.values(), tuple(purpose), n_rows, seed, listed)
-    return SampledSheet(sheet_id, indices.tolist(), probabilities)
-
-
-def _key(row: Row) -> str:
-    return f"{row['response_id']}/{row['criterion_id']}/{row['criterion_hash']}"
-
-
-def sheet_rows(
-    job: Job, wanted: WantedTasks, purpose: Purpose, population: Population, sampled: SampledSheet, seed: int
-) -> tuple[Row, list[Row]]:
-    """Return the row of `label_sheets` and the rows of `label_draws`."""
-    n_known, n_sampled = int(population.is_known.sum()), len(sampled.indices)
-    key = {**wanted.key, "sheet_id": sampled.sheet_id}
     sheet = {
-        **key, "covered_breakdown": purpose.breakdown, "covered_label": purpose.label,
-        "design": f"{n_sampled} verdicts drawn for {purpose.named}, judged by {population.judge}, seed {seed}",
-        "covered_responses": list(dict.fromkeys(row["response_id"] for row in population.rows)),
-        "n_population": len(population.rows) - n_known, "n_drawn": n_sampled, "seed": seed,
+        **wanted.key, "sheet_id": sheet_id, "covered_breakdown": purpose.breakdown, "covered_label": purpose.label,
+        "design": f"{len(sampled)} verdicts drawn for {purpose.named}, judged by {population.judge}, seed {seed}",
+        "covered_responses": verdicts["response_id"].unique(maintain_order=True).to_list(),
+        "n_population": len(free), "n_drawn": len(sampled), "seed": seed,
         "import_batch": None, "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip
-    draws = [
-        {
-            **key, "task_id": row["task"], "response_id": row["response_id"], "criterion_id": row["criterion_id"],
-            "criterion_hash": row["criterion_hash"], "probability": float(sampled.probabilities[index]),
-            "is_known": bool(population.is_known[index]),
-        }
-        for index in sorted({*sampled.indices, *np.flatnonzero(population.is_known).tolist()})
-        for row in [population.rows[index]]
-    ]  # fmt: skip
-    return sheet, draws
-
-
-class Width(NamedTuple):
-    """The expected width of an interval after a number of further labels; with 0, the present width, if there is one.
-
-    `is_enough` states whether this number of labels is expected to give each of the chosen intervals.
-    """
-
-    n_labels: int
-    width: float | None
-    is_enough: bool
+    drawn = verdicts.with_columns(probability=pl.Series(probabilities)).filter(
+        pl.col("key").is_in(sampled) | pl.col("is_known")
+    )
+    columns = ("response_id", "criterion_id", "criterion_hash", "probability", "is_known")
+    of_sheet = {**wanted.key, "sheet_id": sheet_id}
+    return sheet, [of_sheet | row for row in drawn.select(*columns, task_id="task").to_dicts()]
 
 
 def expected_widths(
     reader: Reader, wanted: WantedTasks, purpose: Purpose, population: Population, n_rows: int
-) -> list[Width]:
-    """Return the mean width of the chosen intervals now, and as expected after more labels, up to `n_rows`.
+) -> list[Row]:
+    """Return the mean `width` of the chosen intervals now, and as expected after `n_labels` more, up to `n_rows`.
 
-    Labels of earlier sheets count by the current width or, without a figure, by their number.
+    `is_enough` states whether this number of labels is expected to give each of these intervals; with 0, the width is
+    None if one of them is missing. Labels of earlier sheets count by the current width or, without a figure, by their
+    number.
     """
     now = _widths_now(reader, wanted, purpose, population)
-    models, free = population.models, population.free
-    groups = [list(purpose.models)] if purpose.is_difference else [[each] for each in sorted(set(models.tolist()))]
+    models = [[each] for each in population.verdicts["model"].unique().sort()]
+    groups = [list(purpose.models)] if purpose.is_difference else models
     known = [now[name]["width"] for name in map(" ".join, groups) if name in now]
     has_figures = len(known) == len(groups)
-    expected = [Width(0, float(np.mean(known)) if has_figures else None, has_figures)]
+    width = float(np.mean(known)) if has_figures else None
+    expected: list[Row] = [{"n_labels": 0, "width": width, "is_enough": has_figures}]
     for n in sorted({*AFTER, n_rows}):
-        probabilities = population.probabilities(n)
-        widths = [
-            _width(population, free[of_group], probabilities[of_group], group, now.get(" ".join(group)))
-            for group in groups
-            for of_group in [np.isin(models[free], group)]
-        ]
-        is_enough = n >= n_needed(population) and population.n_tasks >= FEWEST_LABELLED_TASKS
-        expected.append(Width(n, float(np.mean(widths)), has_figures or is_enough))
+        labelled = population.free.with_columns(probability=pl.Series(population.probabilities(n)))
+        widths = [_width(population, labelled, group, now.get(" ".join(group))) for group in groups]
+        is_enough = n >= population.n_needed and population.n_tasks >= FEWEST_LABELLED_TASKS
+        expected.append({"n_labels": n, "width": float(np.mean(widths)), "is_enough": has_figures or is_enough})
     return expected
 
 
 def _widths_now(reader: Reader, wanted: WantedTasks, purpose: Purpose, population: Population) -> dict[str, Row]:
     """Return the widths of the debiased intervals on the largest task set, and the numbers of labels behind them."""
     key = {
-        **wanted.key, "judge": population.judge, "vintage": sorted({row["vintage"] for row in population.rows}),
+        **wanted.key, "judge": population.judge, "vintage": population.verdicts["vintage"].unique().to_list(),
         "score_name": purpose.score, "breakdown": purpose.breakdown,
     }  # fmt: skip
     width = "debiased_ci_high - debiased_ci_low as width, n_tasks, split"
@@ -258,28 +230,19 @@ def _widths_now(reader: Reader, wanted: WantedTasks, purpose: Purpose, populatio
     return {row["model"]: row for row in reversed(rows) if row["width"] is not None}
 
 
-def n_needed(population: Population) -> int:
-    """Return the approximate number of further labels after which each model has as many as a figure needs."""
-    models, of_model = np.unique(population.models, return_inverse=True)
-    n_known = np.bincount(of_model, population.is_known)
-    return max(0, len(models) * (FEWEST_LABELS - int(n_known.min())))
-
-
-def _width(
-    population: Population, indices: NDArray[np.int64], probabilities: Floats, group: Sequence[str],
-    now: Row | None,
-) -> float:  # fmt: skip
-    """Return the expected width of a model's mean, or of a difference of two, with labels of these probabilities."""
-    values: dict[str, float] = {}
-    for row, contribution in zip(population.rows, population.contributions.tolist(), strict=True):
-        if row["model"] in group and row["is_counted"]:
-            sign = -1.0 if len(group) > 1 and row["model"] == group[0] else 1.0
-            values[row["task"]] = values.get(row["task"], 0.0) + sign * contribution * row["judge_value"]
-    of_tasks = len(values) * float(np.var(list(values.values()), ddof=1)) if len(values) > 1 else 0.0
-    added = sampling.label_variance(population.contributions[indices], population.errors[indices], probabilities)
+def _width(population: Population, labelled: pl.DataFrame, group: Sequence[str], now: Row | None) -> float:
+    """Return the expected width of a model's mean, or of a difference of two, with labels of some probabilities."""
+    is_own = pl.col("model").is_in(group)
+    own, labelled = population.verdicts.filter(is_own), labelled.filter(is_own)
+    sign = pl.when((pl.col("model") == group[0]) & (len(group) > 1)).then(-1.0).otherwise(1.0)
+    points = (sign * pl.col("contribution") * pl.col("judge_value")).sum().alias("value")
+    values = own.filter("is_counted").group_by("task", maintain_order=True).agg(points)["value"].to_numpy()
+    of_tasks = len(values) * float(np.var(values, ddof=1)) if len(values) > 1 else 0.0
+    names = ("contribution", "error", "probability")
+    contributions, errors, probabilities = (labelled[name].to_numpy() for name in names)
+    added = sampling.label_variance(contributions, errors, probabilities)
     n_new = float(probabilities.sum())
     if now is None:
-        n_known = int((population.is_known & np.isin(population.models, group)).sum())
-        return sampling.expected_width(of_tasks, [added], [n_new], n_known)
+        return sampling.expected_width(of_tasks, [added], [n_new], int(own["is_known"].sum()))
     before = max(0.0, (now["width"] / 2.0 / 1.96) ** 2 - of_tasks)
     return sampling.expected_width(of_tasks, [before, added], [now["n_labels"], n_new])

@@ -61,17 +61,16 @@ def readable(conversations: Mapping[str, Conversation]) -> dict[str, str]:
 
 
 def write_sheet(
-    file: Path, columns: Sequence[str], how: str, by_people: Sequence[str], rows: Iterable[Row],
-    conversations: Mapping[str, Conversation],
-) -> None:  # fmt: skip
+    file: Path, columns: Sequence[str], how: str, rows: Iterable[Row], conversations: Mapping[str, Conversation]
+) -> None:
     """Write rows as CSV, each with its task's conversation, instructions, and empty cells for people.
 
     Raises:
         PipelineError: the file cannot be written.
     """
-    texts, empty = readable(conversations), {SHEET_COLUMN: how, **dict.fromkeys(by_people)}
-    given = ({**row, **empty, "conversation": texts[row["task"]]} for row in rows)
-    cells = [{name: "" if row.get(name) is None else str(row[name]) for name in columns} for row in given]
+    texts = readable(conversations)
+    given = ({**row, SHEET_COLUMN: how, "conversation": texts[row["task"]]} for row in rows)
+    cells = [{name: row.get(name) for name in columns} for row in given]
     # All cells are quoted, because some spreadsheets separate cells by semicolons; without a byte order mark they
     # assume another encoding.
     content = as_csv(columns, cells, must_quote=True).encode("utf-8-sig")
@@ -156,69 +155,56 @@ def export_sampled_labelling(
             of_latest, usable = False, _usable(job, reader, wanted, file)
         ids = [each["response_id"] for each in usable if each["model"] in purpose.models]
         population = label_sampling.population_of(job, reader, wanted, purpose, ids, of_latest=of_latest)
-        sampled = label_sampling.draw(population, wanted, purpose, n_rows, seed)
-        sheet, draws = label_sampling.sheet_rows(job, wanted, purpose, population, sampled, seed)
-        widths = label_sampling.expected_widths(reader, wanted, purpose, population, len(sampled.indices))
-        sampled_rows = [population.rows[index] for index in sampled.indices]
-        chosen = {(row["response_id"], row["criterion_id"]) for row in sampled_rows}
+        sheet, draws = label_sampling.draw(job, wanted, purpose, population, n_rows, seed)
+        widths = label_sampling.expected_widths(reader, wanted, purpose, population, sheet["n_drawn"])
+        chosen = {(row["response_id"], row["criterion_id"]) for row in draws if not row["is_known"]}
         of_responses = _rows(reader, wanted, sorted({response_id for response_id, _ in chosen}))
         rows = [row for row in of_responses if (row["response_id"], row["criterion"]) in chosen]
         conversations = complete_conversations(reader, wanted, {row["task"] for row in rows})
-        is_stored = bool(reader.rows("select 1 from label_sheets where sheet_id = ?", [sampled.sheet_id]))
+        is_stored = bool(reader.rows("select 1 from label_sheets where sheet_id = ?", [sheet["sheet_id"]]))
     if not is_stored:
         warehouse.write("label_sheets", [sheet])
         warehouse.write("label_draws", draws)
         warehouse.publish()
     how = _write(file, wanted, rows, conversations)
-    notes = [f"{sheet['design']}, in {file}", f"fill in {how}", _forecast(widths, population, len(sampled.indices))]
+    notes = [f"{sheet['design']}, in {file}", f"fill in {how}", _forecast(widths, population, sheet["n_drawn"])]
     return LabellingReport(
-        "export", rows=len(rows), notes=notes, sheet_id=sampled.sheet_id,
-        expected_widths=[each._asdict() for each in widths],
+        "export", rows=len(rows), notes=notes, sheet_id=sheet["sheet_id"], expected_widths=widths
     )  # fmt: skip
 
 
-def _forecast(widths: Sequence[label_sampling.Width], population: label_sampling.Population, n_rows: int) -> str:
+def _forecast(widths: Sequence[Row], population: label_sampling.Population, n_rows: int) -> str:
     """Return a line with the number of needed labels and the expected width of the interval."""
-    now, then = widths[0].width, next(each for each in widths if each.n_labels == n_rows)
+    now, then = widths[0]["width"], next(each for each in widths if each["n_labels"] == n_rows)
     if now is not None:
-        return f"the interval is {now:.3f} wide now, and with {n_rows} more labels about {then.width:.3f}"
+        return f"the interval is {now:.3f} wide now, and with {n_rows} more labels about {then['width']:.3f}"
     if population.n_tasks < FEWEST_LABELLED_TASKS:
-        return (
-            f"only {counted(population.n_tasks, 'task')} of a model can be labelled, so there will be no figure: it "
-            f"needs {FEWEST_LABELLED_TASKS}"
-        )
-    n_models = len(set(population.models.tolist()))
+        return f"only {population.n_tasks} tasks of a model can be labelled; a figure needs {FEWEST_LABELLED_TASKS}"
+    n_models = population.n_models
     return (
         f"each model needs {FEWEST_LABELS} labels in {FEWEST_LABELLED_TASKS} tasks; {counted(n_models, 'model')} "
-        f"need{'s' * (n_models == 1)} about {label_sampling.n_needed(population)}; with {n_rows}"
-        f"{'' if then.is_enough else ' (too few)'} the interval is about {then.width:.2f} wide"
+        f"need{'s' * (n_models == 1)} about {population.n_needed}; with {n_rows}"
+        f"{'' if then['is_enough'] else ' (too few)'} the interval is about {then['width']:.2f} wide"
     )
 
 
 def _usable(job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any_vintage: bool = False) -> list[Row]:
     """Return the responses that people can label."""
     usable = reader.rows(sql.read("queries/exports/labelling_responses"), {
-        "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "is_any_vintage": is_any_vintage,
-        "vintage": job.vintage, "night": job.night, "task_ids": list(wanted.task_ids),
+        **wanted.key, "is_any_vintage": is_any_vintage, "vintage": job.vintage, "night": job.night,
+        "task_ids": list(wanted.task_ids),
         "nightly_models": [each.label for each in job.settings.models if job.vintage_of(each) != job.vintage],
         "models": None if job.named_models is None else list(job.named_models),
         "trials": None if job.named_trials is None else list(job.named_trials),
     })  # fmt: skip
     if not usable:
-        vintages = " or ".join(job.vintages)
-        raise UsageError(
-            f"{file}: no usable response of vintage {vintages}; see `prbench status`, "
-            "or choose another one with --vintage or --night"
-        )
+        raise UsageError(f"{file}: no usable response of vintage {' or '.join(job.vintages)}; see `prbench status`")
     return usable
 
 
 def _rows(reader: Reader, wanted: WantedTasks, response_ids: Sequence[str]) -> list[Row]:
     """Return the criteria of some responses, in the order of the responses."""
-    positions = {response_id: position for position, response_id in enumerate(response_ids)}
-    given = {"benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "response_ids": [*response_ids]}
-    rows = reader.rows(sql.read("queries/exports/labelling_rows"), given)
-    return sorted(rows, key=lambda row: positions[row["response_id"]])
+    return reader.rows(sql.read("queries/exports/labelling_rows"), {**wanted.key, "response_ids": [*response_ids]})
 
 
 def _write(file: Path, wanted: WantedTasks, rows: Iterable[Row], conversations: Mapping[str, Conversation]) -> str:
@@ -226,7 +212,7 @@ def _write(file: Path, wanted: WantedTasks, rows: Iterable[Row], conversations: 
     decision, entered = _DECISIONS[wanted.benchmark.grading]
     how = f"judge: your name; {decision}: {entered}; explanation: if you like"
     columns = [decision if name == "criteria_met" else name for name in LABELLING_COLUMNS]
-    write_sheet(file, columns, how, ("judge", decision, "explanation"), rows, conversations)
+    write_sheet(file, columns, how, rows, conversations)
     return how
 
 
@@ -254,12 +240,11 @@ REVIEW_COLUMNS = (
     "sample", "task", "criterion", "criterion_hash", "reviewer", "decision", "reason", "better_wording",
     SHEET_COLUMN, "title", "describes", "severity", "category", "conversation", "field", "topic",
 )  # fmt: skip
-"""The columns that identify a row, those that a reviewer fills in (`_BY_REVIEWERS`), and those to read.
+"""The columns that identify a row, those that a reviewer fills in (reviewer to better_wording), and those to read.
 
 The weight is left out: experts do not review the number. Its severity and sign are included, because a criterion with a
 negative weight is right if it describes a mistake.
 """
-_BY_REVIEWERS = ("reviewer", "decision", "reason", "better_wording")
 HOW = (
     "reviewer: your name; decision: agree or disagree that the criterion is well-constructed, accurate and relevant to "
     "the task; reason: why (needed to disagree); better_wording: how it should read, if you like"
@@ -287,13 +272,11 @@ def export_review(
         UsageError: the file exists already, there is no criterion, or there are more strata than criteria to sample.
         PipelineError: the file cannot be written.
     """
-    if is_file := target.suffix == SUFFIX:
-        refuse_target(target)
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
-        given = {**wanted.key, "task_ids": list(wanted.task_ids)}
-        population = reader.rows(sql.read("queries/exports/review_population"), given)
+        key = {**wanted.key, "task_ids": list(wanted.task_ids)}
+        population = reader.rows(sql.read("queries/exports/review_population"), key)
         if not population:
             raise UsageError("no admitted task with a criterion in the chosen splits; see `prbench check`")
         design, sampled = _sample(population, n_criteria, n_tasks, by, seed)
@@ -303,7 +286,7 @@ def export_review(
         chosen = [population[each.position] for each in sampled]
         conversations = complete_conversations(reader, wanted, {row["task"] for row in chosen})
         is_stored = bool(reader.rows("select 1 from review_samples where sample_id = ? limit 1", [sample_id]))
-    file = target if is_file else target / f"review-{sample_id[:8]}{SUFFIX}"
+    file = target if target.suffix == SUFFIX else target / f"review-{sample_id[:8]}{SUFFIX}"
     refuse_target(file)
     if not is_stored:
         common = {
@@ -320,7 +303,7 @@ def export_review(
         row | {"sample": sample_id, "describes": row["weight"] and f"something {'un' * (row['weight'] < 0)}desired"}
         for row in chosen
     ]
-    write_sheet(file, REVIEW_COLUMNS, HOW, _BY_REVIEWERS, cells, conversations)
+    write_sheet(file, REVIEW_COLUMNS, HOW, cells, conversations)
     n_of = len({row["task"] for row in chosen})
     notes = [f"{len(chosen)} of {len(population)} criteria ({n_of} tasks) in {file}", design, f"fill in {HOW}"]
     return StageReport("export", rows=len(chosen), notes=notes)
@@ -340,8 +323,7 @@ def _sample(
     strata = [" / ".join(row[label] or "(none)" for label in by) or "all" for row in population]
     if n_criteria < (n_strata := len(set(strata))):
         raise UsageError(
-            f"-n {n_criteria}: by {' and '.join(by)} there are {n_strata} strata, and each needs a criterion; "
-            f"use -n {n_strata} or more"
+            f"-n {n_criteria}: by {' and '.join(by)} there are {n_strata} strata; use -n {n_strata} or more"
         )
     keys = [digest(row["task"], row["criterion"]) for row in population]
     sampled = stratified_sample(keys, strata, n_criteria, seed)

@@ -19,7 +19,7 @@ from tasks.bundles import bundle as bundles
 from tasks.bundles.stores import Folder, Store, kept_as, work_folder
 from tasks.config.job import Job
 from tasks.dataset.source import parquet_batches
-from tasks.rules.errors import PipelineError, UsageError, disk_errors
+from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
 from warehouse import (
@@ -40,12 +40,8 @@ NOT_EXPORTED = ("retractions", "removals")
 ROWS_A_FILE = 500_000
 _MEMORY = "1GB"
 _GROUP = 20_000
-_OWN = {
-    # The canary stays with the data set: its users can ingest it, and nobody else should have it with texts.
-    "split_members": "select * replace (null::varchar as canary) from split_members",
-    # Unfinished runs are not exported.
-    "runs": "select * from runs where outcome <> 'running'",
-}
+# The canary stays with the data set: its users can ingest it, and nobody else should have it with texts.
+_OWN = {"split_members": "select * replace (null::varchar as canary)"}
 
 
 def refuse_filled(target: Path | Store) -> None:
@@ -54,10 +50,7 @@ def refuse_filled(target: Path | Store) -> None:
     Raises:
         UsageError: it is not.
     """
-    if isinstance(target, Store):
-        if target.files():
-            raise UsageError(f"{target}: is not empty; name a new prefix")
-    elif target.exists() and (not target.is_dir() or content_of(target)):
+    if target.files() if isinstance(target, Store) else target.is_file() or content_of(target):
         raise UsageError(f"{target}: is not an empty folder; name a new one")
 
 
@@ -103,31 +96,39 @@ def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def query_of(reader: Reader, name: str, benchmark: str | None, revision: str | None) -> tuple[str, dict[str, str]]:
+    """Return the query for the exported rows of a table or view, up to a last condition, and the types of its columns.
+
+    A benchmark and a revision narrow tables that have these columns.
+    """
+    query = f"{_OWN.get(name, 'select *')} from {name} where "
+    columns = {row["column_name"]: row["column_type"] for row in reader.rows(f"describe {query} true")}
+    for column, wanted in (("benchmark", benchmark), ("dataset_revision", revision)):
+        if wanted is not None and column in columns:
+            query += f"{column} = {quoted(wanted)} and "
+    # Unfinished runs are not exported.
+    return query + ("outcome <> 'running' and " if name == "runs" else ""), columns
+
+
 def write_tables(
-    reader: Reader, folder: Path, names: Sequence[str], benchmark: str | None = None,
-    *, revision: str | None = None, rows_a_file: int = ROWS_A_FILE, root: str | None = None,
+    reader: Reader, folder: Path, names: Sequence[str], benchmark: str | None = None, revision: str | None = None,
+    *, root: str | None = None,
 ) -> TableFiles:  # fmt: skip
     """Write tables and views to a folder, whole or of one benchmark, or of one revision of its data set.
 
     With a `root` each table has its own folder below it, with at least one file, so that one pattern names all its
     files.
     """
-    created_at = datetime.now(UTC).isoformat()
     reader.value(f"set memory_limit = {quoted(_MEMORY)}")
     tables, files = [], {}
     for name in names:
-        query = _OWN.get(name, f"select * from {name}")
-        columns = {row["column_name"]: row["column_type"] for row in reader.rows(f"describe {query}")}
-        for column, wanted in (("benchmark", benchmark), ("dataset_revision", revision)):
-            if wanted is not None and column in columns:
-                query += f" {'and' if ' where ' in query else 'where'} {column} = {quoted(wanted)}"
-        pieces = [query]
+        query, columns = query_of(reader, name, benchmark, revision)
+        pieces = [f"{query} true"]
         # Stored tables are written in pieces, by row numbers; a view is written as one file.
         if name in TABLES:
-            and_ = "and" if " where " in query else "where"
-            starts = range(0, reader.value(f"select coalesce(max(rowid) + 1, 0) from {name}"), rows_a_file)
-            own = [f"{query} {and_} rowid between {start} and {start + rows_a_file - 1}" for start in starts]
-            pieces = own or ([] if root is None else [query])
+            starts = range(0, reader.value(f"select coalesce(max(rowid) + 1, 0) from {name}"), ROWS_A_FILE)
+            own = [f"{query} rowid between {start} and {start + ROWS_A_FILE - 1}" for start in starts]
+            pieces = own or ([] if root is None else pieces)
         paths, n_rows = [], 0
         for number, piece in enumerate(pieces):
             one = f"{name}{f'-{number}' if len(pieces) > 1 else ''}.parquet"
@@ -138,16 +139,13 @@ def write_tables(
             paths.append(path.relative_to(folder).as_posix())
             files[bundles.file_at(path, paths[-1])] = path
         tables.append(Exported(name, name not in TABLES, columns, n_rows, tuple(paths)))
-    stored_benchmarks = reader.rows("select distinct benchmark from task_rows order by benchmark")
-    benchmarks = tuple(row["benchmark"] for row in stored_benchmarks if benchmark in {None, row["benchmark"]})
-    meta = {"made_at": created_at, "benchmarks": benchmarks, "tables": [asdict(table) for table in tables]}
+    meta = {"made_at": datetime.now(UTC).isoformat(), "tables": [asdict(table) for table in tables]}
     return TableFiles(tuple(tables), files, meta)
 
 
 def export_tables(
-    job: Job, target: Path | Store, names: Sequence[str] = (), benchmark: str | None = None,
-    *, rows_a_file: int = ROWS_A_FILE,
-) -> StageReport:  # fmt: skip
+    job: Job, target: Path | Store, names: Sequence[str] = (), benchmark: str | None = None
+) -> StageReport:
     """Write tables to a folder, or a prefix of a store, that is empty or does not exist.
 
     Without names, all stored tables are written, whole or of one benchmark. Views and computed tables may be named too;
@@ -163,9 +161,8 @@ def export_tables(
         location = Folder(target) if isinstance(target, Path) else target
         here = nullcontext(target) if isinstance(target, Path) else TemporaryDirectory(prefix="prbench-")
         with disk_errors(target), here as folder:
-            written = write_tables(reader, Path(folder), chosen, benchmark, rows_a_file=rows_a_file)
-            meta = {"canaries": "left out", **written.meta}
-            bundles.write_bundle(location, "export", written.files, meta, is_quiet=job.is_quiet)
+            written = write_tables(reader, Path(folder), chosen, benchmark)
+            bundles.write_bundle(location, "export", written.files, written.meta, is_quiet=job.is_quiet)
     filled = sum(1 for table in written.tables if table.n_rows)
     size = f"{written.n_bytes() / 1e6:.1f} MB"
     note = f"{counted(written.n_rows, 'row')} of {counted(filled, 'table')} in {target} ({size})"
@@ -186,18 +183,8 @@ def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
 
 
 _ROWS_AT_ONCE = 10_000
-_REPLACED = {
-    "intervals", "agreement_measures", "reliability_measures", "condition_tests", "prediction_measures",
-    "debiased_measures",
-}  # fmt: skip
-"""Tables of old exports (November) that `measures` replaced: `prbench aggregate` computes their content."""
-
-
-class Export(NamedTuple):
-    """A whole export: its folder, and those of its tables that other warehouses also store."""
-
-    folder: Path
-    tables: Sequence[Exported]
+Export = tuple[Path, Sequence[Exported]]
+"""A whole export: its folder, and those of its tables that warehouses store."""
 
 
 @contextmanager
@@ -212,13 +199,13 @@ def opened_export(source: Path | Store, *, is_quiet: bool = True) -> Iterator[Ex
     location = bundles.published_in(Folder(source) if isinstance(source, Path) else source)
     bundle = bundles.read_bundle(location, "export", "publication")
     listed = bundles.checked(list[Exported], bundle.meta.get("tables"), str(location))
-    tables = [each for each in listed if not each.is_derived and each.name not in _REPLACED]
+    tables = [each for each in listed if not each.is_derived]
     names = {name for table in tables for name in table.files}
     if unlisted := names - {file.name for file in bundle.files}:
         raise bundles.Damaged(f"{location}: {min(unlisted)} is of a table and not among the files; export again")
     of_tables = replace(bundle, files=tuple(file for file in bundle.files if file.name in names))
     with bundles.verified(location, of_tables, is_quiet=is_quiet) as folder:
-        yield Export(folder, tables)
+        yield folder, tables
 
 
 def import_tables(job: Job, export: Export) -> StageReport:
@@ -298,10 +285,6 @@ def _positions(path: Path, table: StoredTable, given: set[str]) -> str:
     )
 
 
-_KINDS: tuple[bundles.Kind, ...] = ("publication", "export")
-"""The kinds in manifests of publications; those of November are `export`."""
-
-
 def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> StageReport:
     """Publish the current state of the database, unless the latest publication has the same state.
 
@@ -342,7 +325,7 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder 
     files = {bundles.file_at(path, name): path for name, path in sorted(paths.items())}
     content = hashlib.sha256(json.dumps({file.name: file.sha256 for file in files}).encode()).hexdigest()
     latest = bundles.read_pointer(location)
-    if latest and latest.content == content and bundles.is_complete(location.below(latest.publication), *_KINDS):
+    if latest and latest.content == content and bundles.is_complete(location.below(latest.publication)):
         report.notes.append(f"unchanged since {latest.published_at[:16]} UTC; nothing was published")
         return
     published_at = datetime.now(UTC)
@@ -351,14 +334,9 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder 
         public = [*(name for name in TABLES if name not in NOT_EXPORTED), *sql.schema()["marts"]]
         tables = write_tables(reader, stage, public, root="tables/")
         state_of = reader.value("select max(coalesce(ended_at, started_at)) from runs")
-    meta = {
-        "canaries": "in the database only", "content": content, "state_of": state_of and state_of.isoformat(),
-        "warehouse_version": refuse_other_version(warehouse.root), **tables.meta,
-    }  # fmt: skip
-    target = location.below(name)
+    meta = {"state_of": state_of and state_of.isoformat(), "warehouse_version": refuse_other_version(warehouse.root)}
+    target, meta = location.below(name), tables.meta | meta
     bundle = bundles.write_bundle(target, "publication", files | tables.files, meta, is_quiet=job.is_quiet)
-    if not bundles.is_complete(target, *_KINDS):
-        raise PipelineError(f"{target}: files are missing; another process removed them, so publish again")
     # Readers see the earlier publication or this one.
     pointer = {"publication": name, "content": content, "published_at": published_at.isoformat()}
     bundles.write_bundle(location, "publication", {}, pointer, name=bundles.POINTER)

@@ -37,14 +37,12 @@ class Converted(NamedTuple):
 
     Attributes:
         text: The Markdown; only white space if the document has no text.
-        n_pages: Pages of a PDF; 0 for other documents, which have none until they are printed.
         n_pages_without_text: Pages of a PDF that are empty or have only pictures.
         n_unreadable: Characters whose font does not identify them; each is U+FFFD in the text.
         lacks_formulas: True if formulas were left out, because they are not text.
     """
 
     text: str
-    n_pages: int = 0
     n_pages_without_text: int = 0
     n_unreadable: int = 0
     lacks_formulas: bool = False
@@ -61,9 +59,7 @@ def convert(files: Sequence[Path], folder: Path | None = None, *, is_quiet: bool
     """
     for file in files:
         if any(find_spec(name) is None for name in _LIBRARIES.get(file.suffix.lower(), ())):
-            raise UsageError(
-                f"{file}: PDF and DOCX files need more libraries; install them with {install_extra('documents')}"
-            )
+            raise UsageError(f"{file}: PDF and DOCX files need more libraries: {install_extra('documents')}")
     done: dict[Path, Converted] = {}
     with progress("convert", {"": len(files)}, is_quiet=is_quiet), ThreadPoolExecutor(os.cpu_count()) as pool:
         for file, converted in zip(files, pool.map(lambda file: _converted(file, folder), files), strict=True):

@@ -97,10 +97,8 @@ def batch_of(file: Path, *options: str | None) -> str:
     """Return the identity of an import: the hash of the file and of the given options.
 
     Raises:
-        UsageError: the file does not exist, or its ending is unknown.
         OSError: it cannot be read.
     """
-    refuse_unreadable(file)
     with open_regular(file) as opened:
         content = hashlib.sha256(opened.read())
     if any(option is not None for option in options):
@@ -219,7 +217,7 @@ def vintage_in(row: Given) -> str | None:
     return None if is_blank(text) else text
 
 
-_CONTENT = {
+CONTENT = {
     "responses": ("text", "model {model}, trial {trial}"), "verdicts": ("value", "judge {judge}, value {value:g}"),
 }  # fmt: skip
 """The column of a table that is NULL for a failure, and a format that names a row of the table."""
@@ -228,7 +226,7 @@ _CONTENT = {
 def stored_cells(reader: Reader, table: str) -> dict[str, Row]:
     """Return the imported rows of a table by id, with their batch."""
     identity = f"{table[:-1]}_id"
-    rows = reader.select(table, f"{identity}, {_CONTENT[table][0]}, import_batch", order=identity, source="imported")
+    rows = reader.select(table, f"{identity}, {CONTENT[table][0]}, import_batch", order=identity, source="imported")
     return {row[identity]: row for row in rows}
 
 
@@ -257,7 +255,7 @@ class Cells:
         Raises:
             ImportRefused: a different row with this id exists.
         """
-        kind, (column, named) = self._table[:-1], _CONTENT[self._table]
+        kind, (column, named) = self._table[:-1], CONTENT[self._table]
         identity, content = row[f"{kind}_id"], row[column]
         self.given.add(identity)
         before = self._known.get(identity)
@@ -301,11 +299,8 @@ def store(
     configured = {model.label for model in job.settings.models}
     labels = list(dict.fromkeys(row["model"] for row in tables.get("responses", ()) if row["model"] not in configured))
     if configured and labels:
-        listed = ", ".join(f"{{label: {label}, source: imported}}" for label in labels)
-        report.warnings.append(
-            f"{', '.join(labels)}: not among the configured models, so no run judges these responses; to have them "
-            f"judged, add {listed} to `models`, or run with {' '.join(f'--model {label}' for label in labels)}"
-        )
+        how = f"run with --model, or add them to `models` (as {{label: {labels[0]}, source: imported}})"
+        report.warnings.append(f"{', '.join(labels)}: not configured, so no run judges these responses; {how}")
     return report
 
 
@@ -334,16 +329,6 @@ def retraction_row(job: Job, batch: str, *, is_retracted: bool) -> dict[str, Any
     return {
         "import_batch": batch, "is_retracted": is_retracted, "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip
-
-
-def refuse_retraction(job: Job, batch: str) -> None:
-    """Refuse to retract from an empty warehouse, before one is created.
-
-    Raises:
-        UsageError: no row was ever stored.
-    """
-    if refuse_other_version(job.warehouse) is None:
-        raise UsageError(f"--retract {batch}: no such batch; nothing is stored in {job.warehouse}")
 
 
 def retract(job: Job, batch: str) -> StageReport:

@@ -58,7 +58,7 @@ def to_markdown(file: Path) -> Converted:
     n_unreadable = text.count("\ufffd")
     if n_unreadable > 0.1 * sum(not char.isspace() for char in text):
         raise DocumentRefused("its fonts do not identify their letters; print it to PDF from its source again")
-    return Converted(text, len(pages), pages.count([]), n_unreadable)
+    return Converted(text, pages.count([]), n_unreadable)
 
 
 def _refuse_damaged(pdf: PDF) -> None:

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import NamedTuple
 
 from tasks.benchmarks import load_benchmark
@@ -26,28 +26,12 @@ from warehouse import Warehouse
 FIELDS = ("task", "model", "trial", "vintage")
 
 
-class Pattern(NamedTuple):
-    """A path without its suffix, split into literal texts and names of fields, which alternate; the first is a text."""
-
-    text: str
-    parts: tuple[str, ...]
-
-    def readings(self, path: PurePath) -> list[dict[str, str]]:
-        """Return all readings of a file name: the values of its fields.
-
-        A field is one or more characters within the name of one folder or file. Several readings are possible if the
-                text between two fields also occurs in one of them.
-        """
-        return list(_readings(self.parts, path.with_suffix("").as_posix(), {}))
-
-
-def pattern_of(text: str | None, model: str | None) -> Pattern:
-    """Return the requested pattern, or the default.
+def parts_of(text: str, model: str | None) -> tuple[str, ...]:
+    """Return the parts of a pattern of paths: literal texts and names of fields, which alternate; the first is a text.
 
     Raises:
         UsageError: it lacks the task or the model, or is ambiguous.
     """
-    text = text or ("{model}/{task}" if model is None else "{task}")
     parts = tuple(re.split(r"\{([^{}]*)\}", text))
     literals, names = parts[::2], parts[1::2]
     unknown = [name for name in names if name not in FIELDS]
@@ -60,10 +44,15 @@ def pattern_of(text: str | None, model: str | None) -> Pattern:
     ):
         if is_wrong:
             raise UsageError(f"--pattern {text}: {problem}")
-    return Pattern(text, parts)
+    return parts
 
 
-def _readings(parts: Sequence[str], rest: str, fields: dict[str, str]) -> Iterator[dict[str, str]]:
+def readings_of(rest: str, parts: Sequence[str], fields: dict[str, str]) -> Iterator[dict[str, str]]:
+    """Yield all readings of a file's path without its suffix: the values of the pattern's fields.
+
+    A field is one or more characters within the name of one folder or file. Several readings are possible if the text
+    between two fields also occurs in one of them.
+    """
     if not rest.startswith(parts[0]):
         return
     rest = rest.removeprefix(parts[0])
@@ -75,7 +64,7 @@ def _readings(parts: Sequence[str], rest: str, fields: dict[str, str]) -> Iterat
     for length in range(1, len(rest.partition("/")[0]) + 1):
         value = rest[:length]
         if fields.get(name, value) == value:
-            yield from _readings(parts[2:], rest[length:], fields | {name: value})
+            yield from readings_of(rest[length:], parts[2:], fields | {name: value})
 
 
 class Offered(NamedTuple):
@@ -86,17 +75,12 @@ class Offered(NamedTuple):
     document: Path | None
 
 
-class Offer(NamedTuple):
-    """All rows to import; `n_left_out` is the number of files of a folder that are not among them.
+Offer = tuple[Sequence[Offered], Path, str, int]
+"""All rows to import, the folder of all documents, the batch, and the number of a folder's files that are left out.
 
-    All documents are in `folder`. `batch` is the hash of all input: a file and the documents that it names, or a
-    folder's documents with their names and the pattern.
-    """
-
-    rows: Sequence[Offered]
-    folder: Path
-    batch: str
-    n_left_out: int = 0
+The batch is the hash of all input: a file and the documents that it names, or a folder's documents with their names and
+the pattern.
+"""
 
 
 def offer_of(
@@ -112,7 +96,8 @@ def offer_of(
         ImportRefused: a file of the folder does not match the pattern, or a row names a file that is not a document.
     """
     if source.is_dir():
-        return _of_folder(source, pattern_of(pattern, model), model, skip_other=skip_other, tasks=tasks)
+        pattern = pattern or ("{model}/{task}" if model is None else "{task}")
+        return _of_folder(source, pattern, model, skip_other=skip_other, tasks=tasks)
     if pattern is not None or skip_other:
         option = "--skip-other" if pattern is None else "--pattern"
         raise UsageError(f"{option}: works only with a folder of documents, and {source} is not a folder")
@@ -121,7 +106,7 @@ def offer_of(
     batch, documents = files.batch_of(source, model), _documents(rows)
     if documents:
         batch = _batch([batch, *(_hash_of(source.parent, file) for file in documents)])
-    return Offer(rows, source.parent, batch)
+    return rows, source.parent, batch, 0
 
 
 def _documents(rows: Sequence[Offered]) -> list[Path]:
@@ -146,31 +131,29 @@ def _document(source: Path, where: str, row: Given) -> Path | None:
     return document
 
 
-def _of_folder(folder: Path, pattern: Pattern, model: str | None, *, skip_other: bool, tasks: Collection[str]) -> Offer:
-    named = {file: _named(folder, file, pattern, tasks) for file in files_inside(folder)}
+def _of_folder(folder: Path, pattern: str, model: str | None, *, skip_other: bool, tasks: Collection[str]) -> Offer:
+    parts = parts_of(pattern, model)
+    named = {file: _named(folder, file, parts, tasks) for file in files_inside(folder)}
     rows = [Offered(str(file), {"model": model, **row}, file) for file, row in named.items() if row is not None]
     others = [str(file) for file, row in named.items() if row is None]
     if not rows or (others and not skip_other):
-        raise ImportRefused(
-            f"{some(others, 1) or folder}: not a document ({', '.join(SUFFIXES)}) named like {pattern.text}; give "
-            "--pattern, list the files in a table with a column `file`, or skip other files with --skip-other"
-        )
+        advice = "give --pattern, list the files in a table with a column `file`, or give --skip-other"
+        kinds = ", ".join(SUFFIXES)
+        raise ImportRefused(f"{some(others, 1) or folder}: not a document ({kinds}) named like {pattern}; {advice}")
     documents = _documents(rows)
     names = (part for file in documents for part in (file.relative_to(folder).as_posix(), _hash_of(folder, file)))
-    return Offer(rows, folder, _batch([pattern.text, *names]), len(others))
+    return rows, folder, _batch([pattern, *names]), len(others)
 
 
-def _named(folder: Path, file: Path, pattern: Pattern, tasks: Collection[str]) -> dict[str, str] | None:
+def _named(folder: Path, file: Path, parts: Sequence[str], tasks: Collection[str]) -> dict[str, str] | None:
     """Return the fields in a file's name, if possible with a known task; None if it does not match."""
     if file.suffix.lower() not in SUFFIXES:
         return None
-    readings = pattern.readings(file.relative_to(folder))
+    readings = list(readings_of(file.relative_to(folder).with_suffix("").as_posix(), parts, {}))
     known = [reading for reading in readings if reading["task"] in tasks] or readings
     if len(known) > 1:
         both = " or ".join(f"task {reading['task']!r}" for reading in known[:2])
-        raise ImportRefused(
-            f"{file}: its name fits {both}; list it in a table with a column `file`, or use a pattern with folders"
-        )
+        raise ImportRefused(f"{file}: its name fits {both}; list it in a table with a column `file`")
     return known[0] if known else None
 
 
@@ -199,31 +182,30 @@ def import_responses(
         ImportRefused: a row is of an unknown task or lacks a field, or a different text is stored for it.
         DocumentRefused: a document cannot be converted.
     """
-    files.refuse_unreadable(source, may_be_folder=True)
     benchmark, key = load_benchmark(job.settings.benchmark), files.key_of(job)
     with Warehouse(job.warehouse).reader() as reader:
         tasks = reader.select("tasks", "task_id, conversation_id", **key)
         stored = files.stored_cells(reader, "responses")
     conversations = {row["task_id"]: row["conversation_id"] for row in tasks}
     files.refuse_not_ingested(job, conversations)
-    offer = offer_of(source, model, pattern, benchmark, skip_other=skip_other, tasks=conversations)
-    given = list(
-        files.of_what_is_here(offer.rows, lambda row: _cell(job, key, row, conversations), skip_unknown=skip_unknown)
+    rows, folder, batch, n_left_out = offer_of(
+        source, model, pattern, benchmark, skip_other=skip_other, tasks=conversations
     )
+    given = list(files.of_what_is_here(rows, lambda r: _cell(job, key, r, conversations), skip_unknown=skip_unknown))
     # Imported documents are not converted again, because another library version may give another text.
-    same = {identity for identity, row in stored.items() if row["import_batch"] == offer.batch}
+    same = {identity for identity, row in stored.items() if row["import_batch"] == batch}
     new = [(o, cell) for o, cell in given if o.document is None or cell["response_id"] not in same]
-    texts = convert(_documents([offered for offered, _ in new]), offer.folder, is_quiet=job.is_quiet)
-    cells = files.Cells("responses", stored, offer.batch)
+    texts = convert(_documents([offered for offered, _ in new]), folder, is_quiet=job.is_quiet)
+    cells = files.Cells("responses", stored, batch)
     for (where, row, document), cell in new:
         text, cause = as_text(row.get("response")), None
         if document is not None:
             text, cause = texts[document].text, f"{document.name} has no text: it is empty, or has only pictures"
         columns = content_columns(None if text is None or shows_nothing(text) else text, EMPTY, cause)
-        cells.put(where, cell | columns | {"import_batch": offer.batch})
+        cells.put(where, cell | columns | {"import_batch": batch})
     n_given = len({cell["response_id"] for _, cell in given})
-    report = files.store(job, offer.batch, {"responses": cells.new.values()}, n_given)
-    report.notes += _notes(texts, offer.n_left_out, len(offer.rows) - len(given))
+    report = files.store(job, batch, {"responses": cells.new.values()}, n_given)
+    report.notes += _notes(texts, n_left_out, len(rows) - len(given))
     return report
 
 

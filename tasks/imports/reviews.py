@@ -75,10 +75,8 @@ def _read(known: _Known, batch: str, file: Path, reviewer: str | None, *, skip_u
         review = _review_row(known, batch, where, row, wording)
         before = known.reviews.setdefault(review["review_id"], review)
         if any(review[name] != before[name] for name in ("value", "explanation", "better_wording")):
-            raise ImportRefused(
-                f"{where}: a different review already exists ({review['reviewer']}: {_WORDS[before['value']]}, "
-                f"{files.origin_of(before, batch)}); to replace it, correct the file or retract that batch"
-            )
+            about = f"{review['reviewer']}: {_WORDS[before['value']]}, {files.origin_of(before, batch)}"
+            raise ImportRefused(f"{where}: a different review already exists ({about}); retract it to replace it")
         review_ids.add(review["review_id"])
     notes = []
     if undecided := [row for _, row in given if is_blank(as_text(row.get("decision")))]:
@@ -98,16 +96,10 @@ def _review_row(known: _Known, batch: str, where: str, given: Given, wording: Wo
     hash_given, title = (as_text(given.get("criterion_hash")) or "").strip(), as_text(given.get("title")) or ""
     is_other = hash_given and wording.content_hash not in readings(hash_given)
     if is_other or not (is_blank(title) or shows(title, wording.title)):
-        raise ImportRefused(
-            f"{where}: {subject} has other words in the data set than in the sheet; export a new sheet, and enter "
-            "proposals as `better_wording`"
-        )
+        raise ImportRefused(f"{where}: {subject} has other words in the data set than in the sheet; export it again")
     sample = (as_text(given.get("sample")) or "").strip() or None
     if sample and (sample, wording.task_id, wording.criterion_id) not in known.sampled:
-        raise ImportRefused(
-            f"{where}: {subject} is not in sample {sample[:40]!r}; leave the columns `sample`, `task` and `criterion` "
-            "as they were written"
-        )
+        raise ImportRefused(f"{where}: {subject} is not in sample {sample[:40]!r}; correct what was changed here")
     decision = (as_text(given.get("decision")) or "").strip()
     value = _DECISIONS.get(decision.lower())
     if value is None:

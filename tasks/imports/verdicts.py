@@ -94,10 +94,8 @@ class Criteria:
             if len(of_category) == 1:
                 return of_category[0]
             if given.get("occurrence") in {None, ""}:
-                raise ImportRefused(
-                    f"{where}: task {task_id} has the criterion {named[:80]!r} twice; give its id, its `category` or "
-                    "its `occurrence`"
-                )
+                problem = f"task {task_id} has the criterion {named[:80]!r} twice"
+                raise ImportRefused(f"{where}: {problem}; give its id, its `category` or its `occurrence`")
             # It counts all criteria with this text, and is also used if the category matches none of them.
             occurrence = files.number_of(where, given, "occurrence")
             wordings = wordings[occurrence - 1 : occurrence]
@@ -136,25 +134,17 @@ class StoredResponses:
                 candidates = candidates or self._by_cell.get((task_id, label, trial, vintage), [])
         about = f"{model} to task {task_id}, trial {trial}, in vintage {cell or self._job.vintage_named(model)}"
         if not candidates:
-            raise ImportRefused(
-                f"{where}: no usable response of {about}; import it first (`prbench import responses`), or name its "
-                "vintage (`--vintage`, or a column `vintage`)"
-            )
+            raise ImportRefused(f"{where}: no usable response of {about}; import it first, or name its vintage")
         if len(candidates) > 1:
-            raise ImportRefused(
-                f"{where}: {len(candidates)} responses of {about}; import responses under a label of their own"
-            )
+            raise ImportRefused(f"{where}: {len(candidates)} responses of {about}; import one under another label")
         shown = as_text(given.get("response"))
         if shown is not None and not is_blank(shown) and not shows(shown, candidates[0]["text"]):
-            raise ImportRefused(
-                f"{where}: `response` is not the stored response of {about}, so the verdict is on another text; "
-                "name the vintage that was graded (if only the program that saved the file changed the text, "
-                "remove the column `response`)"
-            )
+            advice = "name the vintage that was graded, or remove the column if a program changed the text"
+            raise ImportRefused(f"{where}: `response` is not the stored response of {about}; {advice}")
         return candidates[0]
 
 
-_STATUS = {value: status for status, value in VALUES.items()}
+STATUS = {value: status for status, value in VALUES.items()}
 SHEET_COLUMN = "how_to_fill_in"
 """The column that identifies a sheet for human graders, or for reviewers of criteria."""
 _WORDS = {
@@ -205,16 +195,14 @@ def import_verdicts(
         judges = {row["judge"] for row in known_judges if row["import_batch"] != batch}
         judges -= {row["judge"] for row in reader.select("labellers", "judge", **named)}
         judges |= {judge.label for judge in job.settings.judges}
-        of_judge: dict[str, list[Row]] = defaultdict(list)
-        for row in rows.values():
-            of_judge[row["judge"]].append(row)
-        people = {judge for judge, own in of_judge.items() if judge not in judges and _are_of_a_sheet(reader, own)}
+        new = {row["judge"] for row in rows.values()} - judges
+        people = {judge for judge in new if _are_of_a_sheet(reader, [r for r in rows.values() if r["judge"] == judge])}
         of_people = [row for i, row in rows.items() if i in of_sheet or row["judge"] in people]
         labels = _label_tables(job, reader, file, batch, of_people, is_random_sample=is_random_sample)
     for row in of_people:
         row["may_hide_failures"] = False  # people make no calls that could fail
-    for name, new in labels.items():
-        Warehouse(job.warehouse).write(name, new)
+    for name, own in labels.items():
+        Warehouse(job.warehouse).write(name, own)
     report = files.store(job, batch, {"verdicts": cells.new.values()}, len(cells.given))
     if skip_empty:
         report.notes.append(f"{len(given) - len(decided)} rows without a decision skipped")
@@ -247,11 +235,10 @@ def _verdict_row(
         criterion = shorten(as_text(given.get("criterion")) or "", 60, placeholder=" …")
         text = " and ".join(map(repr, stated)) or "missing (--skip-empty leaves such rows out)"
         allowed = "true or false, yes or no, or 1 or 0" if grading == BINARY else f"0, 0.5 or 1, or {', '.join(WORDS)}"
-        raise ImportRefused(
-            f"{where}, {response['model']} on {criterion!r}: the decision is {text}; a {grading} verdict is {allowed}"
-        )
+        subject = f"{response['model']} on {criterion!r}"
+        raise ImportRefused(f"{where}, {subject}: the decision is {text}; a {grading} verdict is {allowed}")
     return verdict_cell(job, response, wording, judge or IMPORTED, judge_trial, grading) | {
-        "import_batch": batch, "status": _STATUS[value], "value": value,
+        "import_batch": batch, "status": STATUS[value], "value": value,
         "explanation": as_text(given.get("explanation")), "confidence": confidence,
     }  # fmt: skip
 
@@ -288,16 +275,13 @@ def as_value(raw: Any, words: Mapping[str, float] = _WORDS) -> float | None:
         status = status_of(raw)
         return words.get(re.sub("[ _-]+", " ", raw.strip().lower())) if status is None else VALUES[status]
     value = as_number(raw)
-    return value if value in _STATUS else None
+    return value if value in STATUS else None
 
 
 def _are_of_a_sheet(reader: Reader, rows: Sequence[Row]) -> bool:
     """Return whether one sheet contains all of these verdicts."""
-    cells = {_cell(row) for row in rows}
-    by_sheet: dict[str, set[tuple[str, ...]]] = defaultdict(set)
-    for row in reader.rows(sql.read("queries/imports/drawn_verdicts"), {"responses": sorted({c[0] for c in cells})}):
-        by_sheet[row["sheet_id"]].add(_cell(row))
-    return any(cells <= of_sheet for of_sheet in by_sheet.values())
+    cells = sorted(map(list, {_cell(row) for row in rows}))
+    return bool(reader.rows(sql.read("queries/imports/sheets_of_verdicts"), {"cells": cells}))
 
 
 def _cell(row: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -315,31 +299,27 @@ def _label_tables(
     Raises:
         ImportRefused: every row is of one sampled sheet, whose probabilities are stored.
     """
-    now = {"import_batch": batch, "created_at": datetime.now(UTC)}
-    stored = {(row["benchmark"], row["judge"]) for row in reader.select("labellers", import_batch=batch)}
-    people = sorted({(row["benchmark"], row["judge"]) for row in rows} - stored)
-    tables = {"labellers": [{"benchmark": benchmark, "judge": judge, **now} for benchmark, judge in people]}
+    key, now = files.key_of(job), {"import_batch": batch, "created_at": datetime.now(UTC)}
+    stored = {row["judge"] for row in reader.select("labellers", import_batch=batch)}
+    people = sorted({row["judge"] for row in rows} - stored)
+    tables = {"labellers": [{"benchmark": key["benchmark"], "judge": judge, **now} for judge in people]}
     if not is_random_sample:
         return tables
-    if rows and _are_of_a_sheet(reader, rows):
-        raise ImportRefused(
-            f"{file}: `prbench export labelling --for` drew these rows, and their probabilities are stored; leave "
-            "--random-sample out"
-        )
-    of_model: dict[tuple[str, ...], dict[tuple[str, str, str], Row]] = defaultdict(dict)
+    if _are_of_a_sheet(reader, rows):
+        raise ImportRefused(f"{file}: is a sheet whose probabilities are stored; leave --random-sample out")
+    of_model: dict[tuple[str, str], dict[tuple[str, str, str], Row]] = defaultdict(dict)
     for row in rows:
-        key = tuple(row[name] for name in ("benchmark", "dataset_revision", "model", "vintage"))
-        of_model[key][_cell(row)] = row
+        of_model[row["model"], row["vintage"]][_cell(row)] = row
     sheets: list[Row] = []
     draws: list[Row] = []
-    for key, cells in sorted(of_model.items()):
-        given = dict(zip(("benchmark", "revision", "model", "vintage"), key, strict=True))
+    for (model, vintage), cells in sorted(of_model.items()):
+        given = {**key, "model": model, "vintage": vintage}
         responses = reader.rows(sql.read("queries/imports/responses_of_model"), given)
         n_population = sum(row["n_criteria"] for row in responses)
-        sheet = {"benchmark": key[0], "dataset_revision": key[1], "sheet_id": digest("stated sample", batch, *key)}
+        sheet = {**key, "sheet_id": digest("stated sample", batch, *given.values())}
         sheets.append({
             **sheet, "design": f"stated to be a simple random sample of {len(cells)} of {n_population} verdicts on "
-            f"{given['model']} in vintage {given['vintage']}",
+            f"{model} in vintage {vintage}",
             "covered_breakdown": "all", "covered_label": "", "n_population": n_population, "n_drawn": len(cells),
             "covered_responses": [row["response_id"] for row in responses], "seed": None, "run_id": job.run_id, **now,
         })  # fmt: skip

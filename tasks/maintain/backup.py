@@ -23,7 +23,7 @@ from tasks.llm.ledger.files import readable_path
 from tasks.rules.errors import PipelineError, UsageError, disk_errors
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
-from warehouse import DAMAGED, TABLES, Warehouse, WarehouseError, content_of, refuse_if_lost, refuse_other_version
+from warehouse import DAMAGED, TABLES, Warehouse, content_of, refuse_if_lost, refuse_other_version
 from warehouse import FILE as VERSION_FILE
 from warehouse.files import is_named_after, sync
 from warehouse.locks import file_lock
@@ -32,7 +32,6 @@ _RECORD = "backup.json"
 _FILES = "files/"
 """The folder of all copies; files in it that no manifest names are removed."""
 _LOCK = "backup.lock"
-_LOOKS = 3
 _STAGE = ".restoring"
 """The folder of the copies during a restore; a manifest in it marks them as complete."""
 
@@ -54,17 +53,16 @@ class _Copies:
     last: Mapping[str, File]
     new: dict[str, Path] = field(default_factory=dict)
 
-    def keep(self, root: Path, source: Path, *, may_change: bool = False, name: str = "") -> File:
+    def keep(self, root: Path, source: Path, *, may_change: bool = False) -> File:
         """Keep a file of the warehouse at `root`.
 
         If it `may_change`, earlier copies stay: the last backup needs them until this one is complete.
         """
-        path = name or source.relative_to(root).as_posix()
+        path = source.relative_to(root).as_posix()
         last = self.last.get(path)
         if last is not None and not may_change:
             return last
         staged = self.stage / path
-        staged.unlink(missing_ok=True)
         kept_as(source, staged)
         copy = file_at(staged, f"{_FILES}{path}")
         if last is not None and last.sha256 == copy.sha256:
@@ -126,39 +124,31 @@ def _refuse_others(warehouse: Warehouse, location: Folder | Store) -> None:
 def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
     """Return the files of a warehouse, each with an intact copy.
 
+    Parts that compaction replaces after they were listed are kept for an hour.
+
     Raises:
         PipelineError: one cannot be copied, or is damaged.
-        WarehouseError: parts are merged repeatedly meanwhile.
     """
     source = readable_path(warehouse.root / LEDGER)
     ledger = [_ledger_copy(copies, source)] if source else []
-    for look in range(_LOOKS):
-        with file_lock(warehouse.root / "publish.lock", wait=True):
-            listed = [part.path for table in TABLES for part in warehouse.store.standing(table)]
-            # The small files with the current parts and the version of the warehouse.
-            names = ("parts/*/manifest.json", "parts/list.json", VERSION_FILE)
-            small = sorted(path for name in names for path in warehouse.root.glob(name))
-            kept = [copies.keep(warehouse.root, path, may_change=True) for path in small]
-        try:
-            parts = [copies.keep(warehouse.root, path) for path in listed]
-            break
-        except FileNotFoundError as error:
-            # Compaction replaced parts after they were listed.
-            if look == _LOOKS - 1:
-                raise WarehouseError(f"{error.filename}: was merged meanwhile, as others before; try again") from error
+    with file_lock(warehouse.root / "publish.lock", wait=True):
+        listed = [part.path for table in TABLES for part in warehouse.store.standing(table)]
+        # The small files with the current parts and the version of the warehouse.
+        names = ("parts/*/manifest.json", "parts/list.json", VERSION_FILE)
+        small = sorted(path for name in names for path in warehouse.root.glob(name))
+        kept = [copies.keep(warehouse.root, path, may_change=True) for path in small]
+    parts = [copies.keep(warehouse.root, path) for path in listed]
     copied = zip(listed, parts, strict=True)
     if damaged := [path for path, copy in copied if not is_named_after(path.name, copy.sha256)]:
-        raise Damaged(
-            f"{damaged[0]}: is damaged; `prbench aggregate` sets it aside and restores its rows, then back up again; "
-            "the last backup is unchanged"
-        )
+        raise Damaged(f"{damaged[0]}: is damaged; run `prbench aggregate`, then back up again")
     return [*ledger, *kept, *parts]
 
 
 def _ledger_copy(copies: _Copies, source: Path) -> File:
     """Copy a database that other processes may write to; SQLite's copy is consistent."""
-    copied = copies.stage / "ledger.copy"
-    copied.unlink(missing_ok=True)
+    root = copies.stage / "live"
+    copied = root / LEDGER / source.name
+    copied.parent.mkdir(parents=True)
     try:
         with (
             contextlib.closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, timeout=30)) as live,
@@ -167,7 +157,7 @@ def _ledger_copy(copies: _Copies, source: Path) -> File:
             live.backup(copy)
     except sqlite3.Error as error:
         raise PipelineError(f"{source}: cannot be copied ({error}); `prbench run` repairs what it can") from error
-    return copies.keep(copies.stage, copied, may_change=True, name=f"{LEDGER}/{source.name}")
+    return copies.keep(root, copied, may_change=True)
 
 
 def restore(job: Job, source: Path | Store) -> StageReport:

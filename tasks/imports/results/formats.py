@@ -8,7 +8,7 @@ prediction failed has no row.
 import ast
 import html
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,53 +24,52 @@ from tasks.llm.replies import PROVIDER_ERROR
 from tasks.rules.errors import UsageError
 from tasks.rules.verdict import PARSE_ERROR
 
-_MOST_OF_TASK = 1000
-"""A bound, because each response is compared with all earlier ones."""
 Row = Mapping[str, Any]
+
+
+class _Numbers:
+    """The numbers of contents that several parts of a run may repeat.
+
+    A content that another part has too has the number that it has there (the second one of a part that of the second
+    one there, and so on); another content has the given number, or the next free one if that is taken.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+        self._taken, self._last = set[int](), 0
+        self._n_seen: Counter[Hashable] = Counter()
+
+    def of(self, part: str, content: Hashable, number: int) -> int:
+        """Return the number of a content in a part that gives it this number."""
+        self._n_seen[part, content] += 1
+        key = content, self._n_seen[part, content]
+        if key not in self._numbers:
+            self._numbers[key] = number = self._last + 1 if number in self._taken else number
+            self._taken.add(number)
+            self._last = max(self._last, number)
+        return self._numbers[key]
 
 
 def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> list[LoggedResponse]:
     """Return the responses of runs, in the order of their parts, with trials that are unique over all parts of a run.
 
-    A response with the same content as one of another part is that response (of several, the one with the same number);
-    one with other content is another trial. If a judge decided differently on the same response, that is another
-    repetition of the judge.
+    A response with the same content as one of another part is that response (of several, the one at the same position);
+    one with other content, or with the same in its own part, is another trial. If a judge decided differently on the
+    same response, that is another repetition of the judge.
     """
-    by_task: dict[Hashable, list[LoggedResponse]] = defaultdict(list)
+    trials: dict[Hashable, _Numbers] = defaultdict(_Numbers)
+    repetitions: dict[Hashable, _Numbers] = defaultdict(_Numbers)
     numbered = []
     for run, response in responses:
-        known = by_task[run, response.model, response.task_id, tuple(response.messages or ())]
-        if len(known) == _MOST_OF_TASK:
-            raise ImportRefused(f"{response.where}: over {_MOST_OF_TASK:,} responses to one task; split the folder")
-        known.append(_with_trial(response, known))
-        numbered.append(known[-1])
+        task = run, response.model, response.task_id, tuple(response.messages or ())
+        trial = trials[task].of(response.group, (response.text, response.status), response.trial or 1)
+        gradings = []
+        for each in response.gradings:
+            decisions = tuple((decision.criterion, decision.position, decision.value) for decision in each.decisions)
+            number = repetitions[task, trial, each.judge].of(response.group, decisions, each.judge_trial)
+            gradings.append(replace(each, judge_trial=number))
+        numbered.append(replace(response, trial=trial, gradings=gradings))
     return numbered
-
-
-def _with_trial(response: LoggedResponse, known: Sequence[LoggedResponse]) -> LoggedResponse:
-    elsewhere = [each for each in known if each.group != response.group]
-    if not elsewhere:
-        return response
-    taken = {each.trial for each in known if each.group == response.group}
-    content = response.text, response.status
-    same = [each.trial for each in elsewhere if (each.text, each.status) == content and each.trial not in taken]
-    if not same:
-        return replace(response, trial=1 + max(each.trial or 0 for each in known))
-    trial = response.trial if response.trial in same else same[0]
-    gradings = [grading for each in known if each.trial == trial for grading in each.gradings]
-    n_before = len(gradings)
-    for grading in response.gradings:
-        # The same judge may have the same decisions in another part.
-        decided = {each.judge_trial: _decided(each) for each in gradings if each.judge == grading.judge}
-        again = [number for number, decisions in decided.items() if decisions == _decided(grading)]
-        if grading.judge_trial in decided and grading.judge_trial not in again:
-            grading = replace(grading, judge_trial=again[0] if again else 1 + max(decided))  # noqa: PLW2901
-        gradings.append(grading)
-    return replace(response, trial=trial, gradings=gradings[n_before:])
-
-
-def _decided(grading: Grading) -> tuple[Hashable, ...]:
-    return tuple((each.criterion, each.position, each.value) for each in grading.decisions)
 
 
 _SCORES = {"clipped_score": PRIMARY, "overall_score": PRIMARY, "normalized_score": MIN_NORMALIZED}
@@ -256,7 +255,7 @@ def read_simple(source: LogSource) -> Log:
         responses = [_of_example(f"{source.path}: row {n}", row) for n, row in enumerate(source.rows, start=1)]
     else:
         responses = list(_of_report(source.path, source.text))
-    return Log("simple-evals", records.numbered(responses))
+    return Log("simple-evals", with_trials(("", each) for each in responses))
 
 
 def _of_example(where: str, example: Mapping[str, Any]) -> LoggedResponse:
@@ -317,7 +316,7 @@ def read_m42(source: LogSource) -> Log:
         ImportRefused: the judge's decisions do not match the rubric, or are not the text of a Python list.
     """
     responses = [_of_row(f"{source.path}: row {n}", row) for n, row in enumerate(source.rows, start=1)]
-    return Log("m42", records.numbered(responses))
+    return Log("m42", with_trials(("", each) for each in responses))
 
 
 def _of_row(where: str, row: Mapping[str, Any]) -> LoggedResponse:

@@ -17,11 +17,11 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
-from tasks.imports.files import Cells, ImportRefused, NotHere, Row, key_of, store, stored_cells
+from tasks.imports.files import CONTENT, Cells, ImportRefused, NotHere, Row, key_of, store, stored_cells
 from tasks.imports.responses import content_columns, response_cell
 from tasks.imports.results.formats import AUTO, format_of
 from tasks.imports.results.records import Decision, Grading, Log, LoggedResponse, LogSource
-from tasks.imports.verdicts import Criteria, Wording, verdict_cell
+from tasks.imports.verdicts import STATUS, Criteria, Wording, verdict_cell
 from tasks.llm.replies import EMPTY, PROVIDER_ERROR
 from tasks.rules.conversation import Message
 from tasks.rules.errors import UsageError
@@ -32,13 +32,7 @@ from tasks.rules.verdict import BINARY, TERNARY, VALUES
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
-_STATUS = {value: status for status, value in VALUES.items()}
-_TABLES = {"responses": "text", "verdicts": "value"}
-"""The tables of a log's rows -> the column that is NULL for a failure."""
-_STYLES = (
-    "supported are a list of objects with criterion and decision, a mapping of criterion to decision, a list `grades` "
-    "in the order of the rubric, and marks in an explanation"
-)
+_STYLES = "supported are a list of objects, a mapping of criterion to decision, a list `grades`, and marks in a text"
 
 
 class Scored(NamedTuple):
@@ -86,7 +80,7 @@ def import_results(
     benchmark, key = load_benchmark(job.settings.benchmark), key_of(job)
     with Warehouse(job.warehouse).reader() as reader:
         tasks, criteria = Tasks(reader, key), Criteria(job, reader)
-        known = {table: stored_cells(reader, table) for table in _TABLES}
+        known = {table: stored_cells(reader, table) for table in CONTENT}
     logs: list[ImportedLog] = []
     for source in map(LogSource, files):
         try:
@@ -103,15 +97,13 @@ def import_results(
         if imported.unfit and not skip_unknown:
             raise ImportRefused(f"{some(imported.unfit, 1)} (--skip-unknown skips such rows)")
         if not imported.cells["responses"].given:
-            raise ImportRefused(
-                f"{source.path}: has no response to a task of this data set; check --benchmark and what is ingested"
-            )
+            raise ImportRefused(f"{source.path}: has no response to a task of this data set; check --benchmark")
         logs.append(imported)
-    reports = [_stored(job, imported) for imported in logs]
     # The first line counts the imported rows; notes and means have lines of their own.
     lines: list[StageReport] = []
-    for report, imported in zip(reports, logs, strict=True):
-        lines += [report, *(StageReport(report.stage, notes=[note]) for note in _notes(job, benchmark, imported))]
+    for imported in logs:
+        lines.append(_stored(job, imported))
+        lines += (StageReport("import", notes=[note]) for note in _notes(job, benchmark, imported))
     return lines
 
 
@@ -120,7 +112,7 @@ def _stored(job: Job, imported: ImportedLog) -> StageReport:
     tables = {table: cells.new.values() for table, cells in imported.cells.items()}
     report = store(job, imported.batch, tables, sum(len(cells.given) for cells in imported.cells.values()))
     report.notes[0] = f"{report.notes[0]}, from {imported.log.title}"
-    for table, column in _TABLES.items():
+    for table, (column, _) in CONTENT.items():
         if failed := Counter(row["status"] for row in tables[table] if row[column] is None):
             report.notes.append(f"failed {table}: {', '.join(f'{n} {status}' for status, n in sorted(failed.items()))}")
     return report
@@ -128,12 +120,9 @@ def _stored(job: Job, imported: ImportedLog) -> StageReport:
 
 def _notes(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterator[str]:
     """Yield notes on an imported log."""
-    gradings = [grading for logged in imported.log.responses for grading in logged.gradings]
-    hidden = {each.may_hide_failures for each in gradings}
-    hidden |= {each.usage.get("may_hide_failures") for grading in gradings for each in grading.decisions}
-    if True in hidden:
-        yield f"{imported.log.title} may store a failed judge call as a decision, so its verdicts are marked"
     counts = imported.counts
+    if counts["may hide failures"]:
+        yield f"{imported.log.title} may store a failed judge call as a decision, so its verdicts are marked"
     for n, text in (
         (imported.cells["verdicts"].n_hidden,
          "decisions left out, because a failure of the call is stored and the tool may hide failures"),
@@ -149,24 +138,18 @@ def _notes(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterator[st
     yield from _comparison(job, benchmark, imported)
 
 
-class ScorePair(NamedTuple):
-    """A response's score in the log and here; None if it has no score."""
-
-    task_id: str
-    theirs: float | None
-    ours: float | None
-    difference: str | None
+ScorePair = tuple[str, float | None, float | None, str | None]
+"""A task, a response's score in the log and here (None if it has no score), and how they differ."""
 
 
 def _comparison(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterator[str]:
     """Yield one line for each model, judge and score: the log's mean over tasks, ours, and the tasks that differ."""
-    selection: dict[str, Any] = {
-        "response_id": sorted({each.response["response_id"] for each in imported.scored}),
-        "judge": sorted({each.judge for each in imported.scored}), "grading": imported.grading,
-    }  # fmt: skip
-    columns = "response_id, judge, judge_trial, score_name, value"
     with Warehouse(job.warehouse).reader() as reader:
-        rows = reader.select("scores", columns, judge_config_hash=IMPORTED, **selection)
+        rows = reader.select(
+            "scores", judge_config_hash=IMPORTED, grading=imported.grading,
+            response_id=sorted({each.response["response_id"] for each in imported.scored}),
+            judge=sorted({each.judge for each in imported.scored}),
+        )  # fmt: skip
     ours = {(r["response_id"], r["judge"], r["judge_trial"], r["score_name"]): r["value"] for r in rows}
     by_owner: dict[str, list[Sequence[Scored]]] = defaultdict(list)
     # A score of the log is of one grading, or of all gradings of a response; lines on several name the judge.
@@ -181,7 +164,7 @@ def _comparison(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterat
     for owner, units in by_owner.items():
         for score in benchmark.scores:
             pairs = [_pair(unit, score.score_name, ours) for unit in units]
-            if any(pair.theirs is not None for pair in pairs):
+            if any(theirs is not None for _, theirs, _, _ in pairs):
                 yield f"{owner}: mean {score.score_name} {_outcome(pairs, is_clipped=score.clips_mean)}"
 
 
@@ -202,14 +185,15 @@ def _pair(unit: Sequence[Scored], name: str, scores: Mapping[tuple[str, str, int
         why = ": clipped for each response there"
     is_same = theirs is ours if theirs is None or ours is None else abs(theirs - ours) <= 1e-9
     text = f"{response['task_id']} trial {response['trial']} ({_number(theirs)} and {_number(ours)}{why})"
-    return ScorePair(response["task_id"], theirs, ours, None if is_same else text)
+    return response["task_id"], theirs, ours, None if is_same else text
 
 
 def _outcome(pairs: Sequence[ScorePair], *, is_clipped: bool) -> str:
-    theirs, ours = _by_task((p.task_id, p.theirs) for p in pairs), _by_task((p.task_id, p.ours) for p in pairs)
+    theirs = _by_task((task_id, score) for task_id, score, _, _ in pairs)
+    ours = _by_task((task_id, score) for task_id, _, score, _ in pairs)
     mean = fmean(ours) if ours else None
     outcome = f"equal on {counted(len(ours), 'task')}"
-    if differing := [pair.difference for pair in pairs if pair.difference]:
+    if differing := [difference for *_, difference in pairs if difference]:
         # The paper clips the mean; means are compared before clipping.
         mean = max(mean, 0.0) if is_clipped and mean is not None else mean
         outcome = f"differs on {some(differing, 5)}"
@@ -419,9 +403,10 @@ def _add_grading(
         cell = verdict_cell(job, response, wording, judge, grading.judge_trial, imported.grading)
         row = cell | {
             "may_hide_failures": grading.may_hide_failures, "import_batch": imported.batch, "value": value,
-            "status": decision.status if value is None else _STATUS[value],
+            "status": decision.status if value is None else STATUS[value],
             "explanation": as_text(decision.explanation),
             "error": one_line(decision.error) if value is None and decision.error else None,
         }  # fmt: skip
-        imported.cells["verdicts"].put(logged.where, row | _present(decision.usage, cell))
+        stored = imported.cells["verdicts"].put(logged.where, row | _present(decision.usage, cell))
+        imported.counts["may hide failures"] += bool(stored["may_hide_failures"])
     return True

@@ -5,9 +5,9 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -100,17 +100,6 @@ class Log:
     title: str
     responses: Sequence[LoggedResponse]
     notes: Sequence[str] = ()
-
-
-def numbered(responses: Iterable[LoggedResponse]) -> list[LoggedResponse]:
-    """Return the responses with trials: those without one are counted by model and task, in their order."""
-    seen: dict[tuple[Any, ...], int] = {}
-    numbered = []
-    for response in responses:
-        key = (response.model, response.task_id, tuple(response.messages or ()))
-        seen[key] = seen.get(key, 0) + 1
-        numbered.append(response if response.trial is not None else replace(response, trial=seen[key]))
-    return numbered
 
 
 TRUNCATED, REFUSED = "truncated", "refused"

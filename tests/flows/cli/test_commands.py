@@ -135,7 +135,7 @@ def test_a_wrong_option_configuration_or_benchmark_is_refused(name: str, refused
     (["import", "verdicts", str(SAMPLES)], "is a folder; name a file in it"),
     (["import", "responses", str(PROJECT / "README.md")], "unknown kind of file; use one of .jsonl"),
     (["import", "warehouse", str(SAMPLES)], "not a complete export or publication, manifest.json is"),
-    (["import", "--retract", "nope"], "--retract nope: no such batch; nothing is stored in "),
+    (["import", "--retract", "nope"], "no data set is ingested there; run `prbench ingest`"),
     (["remove", "response", "nope"], "nope: no stored response has this id"),
     (["remove", "response", "--model", "nope"], "no response is stored there, so none can be removed"),
     (["remove", "response"], "name the responses to remove"),

@@ -77,7 +77,7 @@ def test_an_export_in_a_bucket_is_imported_into_another_warehouse(data: Path, tm
     assert count(data) == count(tmp_path / "other")
     assert "verify: export, " in run("verify", "s3://results/shared")
     output = run("export", "s3://results/shared", "--warehouse", data, code=2)
-    assert "prbench: s3://results/shared: is not empty; name a new prefix\n" == output
+    assert "prbench: s3://results/shared: is not an empty folder; name a new one\n" == output
 
 
 def test_publications_are_read_as_the_guide_says(data: Path, tmp_path: Path, run: Run, monkeypatch: Patch) -> None:

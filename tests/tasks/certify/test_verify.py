@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tasks.bundles.bundle import Damaged
-from tasks.certify.certifying import LEADERBOARDS, Refused, verified_digest
+from tasks.certify.certifying import LEADERBOARDS, verified_digest
 from tasks.certify.texts import Texts
 from tasks.certify.verifying import verify
 from tasks.config.job import Job
@@ -41,7 +41,7 @@ def test_all_figures_are_recomputed_and_equal_if_the_digest_is_the_published_one
     assert result.is_confirmed
     assert "certificate, 5156 figures in 124 rows of 3 leaderboards recomputed; all equal" in result.lines[0]
     assert result.digest == verify(certificate, digest=result.digest.upper()).digest
-    with pytest.raises(Refused, match="is not the published certificate"):
+    with pytest.raises(Damaged, match="is not the published certificate"):
         verify(certificate, digest="0" * 64)
 
 
@@ -52,7 +52,7 @@ def test_a_flipped_bit_is_found_at_every_single_place(certificate: Path, tmp_pat
         for offset in range(len(content)):
             file.seek(offset)
             file.write(bytes([content[offset] ^ (1 << bits.randrange(8))]))
-            with pytest.raises(Refused):
+            with pytest.raises(Damaged):
                 verified_digest(copy, None)
             file.seek(offset)
             file.write(content[offset : offset + 1])
@@ -118,7 +118,7 @@ def test_a_renamed_judge_shows_in_the_ids_once_the_texts_are_given(certificate: 
     without, result = verify(other), verify(other, texts=(RESPONSES,))
 
     assert ([], {"responses": 4, "verdicts": 0}) == (without.ids.differing, without.ids.n_checked)
-    assert any(line.startswith("ids: of 46 verdicts not recomputed, so the judge") for line in without.lines)
+    assert any(line.startswith("ids: of 46 verdicts not recomputed: that needs") for line in without.lines)
     assert ([], False) == (result.differences, result.is_confirmed)
     assert 46 == len(result.ids.differing) == result.ids.n_checked["verdicts"]
     assert result.ids.differing[0].startswith("verdict of the honest ")
@@ -298,5 +298,5 @@ def test_what_was_changed_left_out_or_added_alone_differs(
 ) -> None:
     (only,) = verify(forged(certificate, tmp_path / "other.zip", change)).differences
 
-    actual = (only.leaderboard, only.column, only.values[0], only.row["model"])
+    actual = (only.leaderboard, only.column, only.certified, only.row["model"])
     assert ("leaderboard", column, certified, model) == actual

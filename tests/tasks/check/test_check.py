@@ -151,7 +151,7 @@ def test_a_title_of_any_white_space_is_empty_and_one_of_a_letter_is_not(tmp_path
     assert {f"t{title!a}": {"title_not_empty"} for title in WHITE_SPACE} == refused(tmp_path / "warehouse")
 
 
-SAME_RESPONSE = {"benchmark": "prbench", "revision": kit.REVISION}
+SAME_RESPONSE = {"benchmark": "prbench", "dataset_revision": kit.REVISION}
 TASK = admitted(["t"], n_criteria=2) | {"criteria": [criterion("t", 0, 5), criterion("t", 1, 5)]}
 
 

@@ -194,7 +194,7 @@ def test_what_cannot_be_sampled_is_refused_and_a_sheet_is_no_simple_random_sampl
     with pytest.raises(UsageError, match="no judge has a verdict on these responses"):
         export_sampled_labelling(nobody, file, sampled_for="leaderboard", n_rows=5)
     labels = save_sheet(tmp_path / "filled.csv", filled(drawn_sheet(job, file, 10_000)))
-    with pytest.raises(PipelineError, match="their probabilities are stored; leave --random-sample out"):
+    with pytest.raises(PipelineError, match="whose probabilities are stored; leave --random-sample out"):
         import_verdicts(job, labels, is_random_sample=True)
     import_verdicts(job, labels)
     with pytest.raises(UsageError, match="every verdict has a label already"):

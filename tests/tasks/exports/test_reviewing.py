@@ -103,7 +103,7 @@ def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(j
     assert f"review-{sheet_rows(file)[0]['sample'][:8]}" == file.stem
     with pytest.raises(UsageError, match="may be filled in"):
         export_review(job, tmp_path / "sheets", n_criteria=5)
-    with pytest.raises(UsageError, match=r"-n 1: by category there are 2 strata, .* use -n 2 or more"):
+    with pytest.raises(UsageError, match=r"-n 1: by category there are 2 strata; use -n 2 or more"):
         export_review(job, tmp_path / "other.csv", n_criteria=1, by=("category",))
 
 

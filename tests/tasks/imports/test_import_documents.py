@@ -11,7 +11,7 @@ import pytest
 from tasks.config.job import Job
 from tasks.imports import documents
 from tasks.imports.files import retract
-from tasks.imports.responses import import_responses, pattern_of
+from tasks.imports.responses import import_responses, parts_of, readings_of
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import Patch, one_line, values_in, write_jsonl
 from tests.tasks.imports.conftest import ingested
@@ -174,7 +174,7 @@ def test_options_for_folders_are_refused_with_a_file(job: Job, tmp_path: Path) -
 ])  # fmt: skip
 def test_a_pattern_that_cannot_tell_what_is_what_is_refused(text: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
-        pattern_of(text, None)
+        parts_of(text, None)
 
 
 @pytest.mark.parametrize(("pattern", "path", "readings"), [
@@ -184,4 +184,4 @@ def test_a_pattern_that_cannot_tell_what_is_what_is_refused(text: str, reason: s
     ("{task}/{task}_{model}", "a/b_m.md", []),
 ])  # fmt: skip
 def test_a_field_of_a_pattern_stands_for_one_name(pattern: str, path: str, readings: list[dict[str, str]]) -> None:
-    assert readings == pattern_of(pattern, None).readings(Path(path))
+    assert readings == list(readings_of(path.rpartition(".")[0], parts_of(pattern, None), {}))

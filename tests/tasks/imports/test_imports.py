@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.config.job import Job
-from tasks.imports.files import retract
+from tasks.imports.files import refuse_early, retract
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
@@ -127,7 +127,7 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_line(shared: Job, tmp_path
     name, content, reason = UNREADABLE[case]
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    refuse(shared, lambda job, file: import_responses(job, file, model="ada"), tmp_path / name, reason)
+    refuse(shared, lambda job, f: (refuse_early(job, [f]), import_responses(job, f, "ada")), tmp_path / name, reason)
 
 
 AS_WRITTEN = ["007", "1e5", "true", "null", "NaN", "2026-11-03", " a ", 'a "b" c', "a\r\nb", "x\u2028y", "A\x00."]

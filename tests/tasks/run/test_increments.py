@@ -177,7 +177,7 @@ def test_imported_responses_are_judged_where_listed_or_named_or_alone(case: str,
     rows = [{"task": "finance-0", "response": "One made elsewhere.", "trial": trial} for trial in (1, 2)]
     listed, named, n_judged = IMPORTED[case]
     (line,) = import_responses(world.job(), write_jsonl(tmp_path / "given.jsonl", rows), "elsewhere").warnings
-    assert line.startswith("elsewhere: not among the configured models, so no run judges these responses; to have")
+    assert line.startswith("elsewhere: not configured, so no run judges these responses; run with --model, or")
     world.settings["models"] = [*world.settings["models"], *listed] if listed is not None else []
     narrowed = {"named_models": named} if named else {}
     job = world.job(**narrowed)
