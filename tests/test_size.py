@@ -16,7 +16,7 @@ BUDGETS = {
     40, "tasks/alerts": 377, "tasks/analyses": 719, "tasks/benchmarks": 687, "tasks/bundles": 326, "tasks/cascade":
     178, "tasks/certify": 578, "tasks/check": 136, "tasks/compare": 656, "tasks/config": 566, "tasks/console": 136,
     "tasks/dataset": 335, "tasks/drift": 201, "tasks/exports": 1152, "tasks/figures": 2832, "tasks/hard_subset":
-    258, "tasks/imports": 2016, "tasks/judge": 885, "tasks/llm": 3076, "tasks/maintain": 333, "tasks/measures": 437,
+    194, "tasks/imports": 2016, "tasks/judge": 885, "tasks/llm": 3076, "tasks/maintain": 333, "tasks/measures": 437,
     "tasks/plan": 528, "tasks/prompts": 31, "tasks/report": 2859, "tasks/results": 182, "tasks/rules": 2322,
     "tasks/run": 1158, "tasks/sample": 68, "tasks/stopping": 189, "tests": 528, "tests/benchmarks": 1611,
     "tests/expectations": 119, "tests/faults": 1280, "tests/flows": 4374, "tests/golden": 191, "tests/mutants": 246,
