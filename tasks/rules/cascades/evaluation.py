@@ -207,13 +207,13 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Co
             figures.append(_nothing(candidate))
             continue
         share = estimate(sums[:, i].sum() / n, shares[i])
-        calls = 1_000 * float(share.value or 0.0), 1_000.0 * _n_cheap(candidate)
-        n_cheap, cost = _n_cheap(candidate), UNKNOWN
+        strong_calls, n_cheap, cost = 1_000 * float(share.value or 0.0), _n_cheap(candidate), UNKNOWN
         if costs.strong_usd is not None and not (n_cheap and costs.cheap_usd is None):
             cost = share.times(1_000 * costs.strong_usd, 1_000 * n_cheap * (costs.cheap_usd or 0.0))
         values = np.where(replay.counted, replay.values, np.nan)
-        ranked = _ranking(paired, values, sampled[:_RANKING_RESAMPLES], here)
-        figures.append(Figures(n, n_tasks, int(differing[i]), share, *calls, cost, *(*agreed[i], *ranked)))
+        of_verdicts = (*agreed[i], *_ranking(paired, values, sampled[:_RANKING_RESAMPLES], here))
+        n_differing = int(differing[i])
+        figures.append(Figures(n, n_tasks, n_differing, share, strong_calls, 1_000.0 * n_cheap, cost, *of_verdicts))
     return figures
 
 
