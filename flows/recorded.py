@@ -32,7 +32,7 @@ import sql
 from flows.run.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, KILLED, RUNNING, outcome_of
 from tasks.config.job import Job
 from tasks.console import Tally, notice
-from tasks.figures.leaderboard import LeaderboardOptions, leaderboard
+from tasks.figures.leaderboard import leaderboard
 from tasks.llm.senders.pool import SenderPool
 from tasks.maintain.upkeep import run_cost
 from tasks.rules.errors import PipelineError
@@ -301,9 +301,7 @@ async def show_results(job: Job) -> None:
     with Warehouse(job.warehouse).reader() as reader:
         parameters = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
         quality = reader.rows(sql.read("queries/check/last_checks"), parameters)
-    board = [
-        {name: row[name] for name in _BOARD} for row in leaderboard(job, LeaderboardOptions()).records[:_MOST_ROWS]
-    ]
+    board = [{name: row[name] for name in _BOARD} for row in leaderboard(job).records[:_MOST_ROWS]]
     cost = await asyncio.to_thread(run_cost, job, job.run_id)
     for what, description, rows in (
         ("leaderboard", f"Leaderboard after run {job.run_id}", board),
