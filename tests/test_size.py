@@ -10,17 +10,17 @@ from pathlib import Path
 from tests.kit import ROOT, tracked_files
 
 BUDGETS = {
-    "expectations": 175, "flows": 1681, "flows/cli": 1995, "flows/report_server": 496, "flows/run": 429,
-    "flows/server": 314, "sql": 238, "sql/cookbook": 283, "sql/figures": 1705, "sql/intermediate": 2243,
+    "expectations": 175, "flows": 1679, "flows/cli": 1995, "flows/report_server": 496, "flows/run": 429,
+    "flows/server": 314, "sql": 235, "sql/cookbook": 283, "sql/figures": 1705, "sql/intermediate": 2243,
     "sql/marts": 804, "sql/queries": 1365, "sql/report": 372, "sql/warehouse": 90, "tasks": 157, "tasks/aggregate":
     40, "tasks/alerts": 377, "tasks/analyses": 719, "tasks/benchmarks": 687, "tasks/bundles": 326, "tasks/cascade":
-    178, "tasks/certify": 578, "tasks/check": 136, "tasks/compare": 656, "tasks/config": 566, "tasks/console": 136,
-    "tasks/dataset": 335, "tasks/drift": 201, "tasks/exports": 1152, "tasks/figures": 2832, "tasks/hard_subset":
-    194, "tasks/imports": 2016, "tasks/judge": 885, "tasks/llm": 3076, "tasks/maintain": 333, "tasks/measures": 437,
-    "tasks/plan": 528, "tasks/prompts": 31, "tasks/report": 2859, "tasks/results": 182, "tasks/rules": 2322,
+    168, "tasks/certify": 578, "tasks/check": 136, "tasks/compare": 647, "tasks/config": 566, "tasks/console": 136,
+    "tasks/dataset": 335, "tasks/drift": 201, "tasks/exports": 1152, "tasks/figures": 2661, "tasks/hard_subset":
+    194, "tasks/imports": 2016, "tasks/judge": 885, "tasks/llm": 3076, "tasks/maintain": 333, "tasks/measures": 435,
+    "tasks/plan": 528, "tasks/prompts": 31, "tasks/report": 2847, "tasks/results": 177, "tasks/rules": 2310,
     "tasks/run": 1158, "tasks/sample": 68, "tasks/stopping": 189, "tests": 528, "tests/benchmarks": 1611,
     "tests/expectations": 119, "tests/faults": 1280, "tests/flows": 4374, "tests/golden": 191, "tests/mutants": 246,
-    "tests/tasks": 17470, "tests/warehouse": 1179, "warehouse": 2035, "warehouse/samples": 4,
+    "tests/tasks": 17469, "tests/warehouse": 1179, "warehouse": 2035, "warehouse/samples": 4,
 }  # fmt: skip
 """Folder of two levels -> its code lines at most: comments, docstrings and blank lines cost nothing, a line of more
 than 120 characters counts as two."""
