@@ -46,7 +46,7 @@ class Figure:
     title: str
     says: str
     columns: tuple[Column, ...]
-    charts: Sequence[Charts] = ()
+    charts: Charts | Sequence[Charts] = ()
     empty: str = "There is nothing to show here yet."
     is_table: bool = False
     query: str = ""
@@ -62,7 +62,8 @@ class Figure:
 
     def drawn(self, rows: Rows) -> list[Chart]:
         """Return the charts of these rows."""
-        return [chart for charts in self.charts for chart in charts(rows)]
+        declared = (self.charts,) if callable(self.charts) else self.charts
+        return [chart for charts in declared for chart in charts(rows)]
 
     def notes_on(self, rows: Rows) -> list[str]:
         """Return sentences about these rows."""

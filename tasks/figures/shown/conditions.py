@@ -83,9 +83,7 @@ CONDITIONS = Page(
             "Mean $score under a condition minus that under the baseline, on the tasks with a complete trial on both "
             f"sides, before any clipping. To the right the condition is better. {_TRUST}",
             (*_COMPARISON, *_DIFFERENCE),
-            (charts.intervals(
-                "split", value="difference", label="name", title=_axis, zero=True, hollow="is_small"
-            ),),
+            charts.intervals("split", value="difference", label="name", title=_axis, zero=True, hollow="is_small"),
             **_OF_PAIRS,
             given={"breakdown": "all"},
             notes=lambda rows: [*on_differences(rows)],
@@ -96,10 +94,10 @@ CONDITIONS = Page(
             "The same over the criteria of one category ($criteria_score: $criteria_formula). "
             f"{_TRUST}",
             (*_COMPARISON, *columns("label", label="Category"), *_DIFFERENCE),
-            (charts.intervals(
+            charts.intervals(
                 "split", label="label", value="difference", title=_axis, hollow="is_small", name="name",
                 is_sorted=True, names=order_of("name"), zero=True,
-            ),),
+            ),
             **_OF_PAIRS,
             breakdown="category",
             given={"breakdown": "category"},
@@ -184,9 +182,9 @@ STOPPING = Page(
                     n_tasks="Tasks: With both",
                 ),
             ),
-            (charts.intervals(
+            charts.intervals(
                 "judge", known="difference", value="difference", label="comparison", title="Difference", zero=True
-            ),),
+            ),
             is_table=True,
         ),
     ),

@@ -63,10 +63,10 @@ CASCADES = Page(
             "agreement, the table has all. Lines are 95 % intervals for other tasks of the same kind. Tau compares the "
             "rankings of models: 1 is the same ranking as the strong judge's.",
             (*columns("cascade rule"), *_RULES),
-            (charts.scatter(
+            charts.scatter(
                 "cascade", rows=_on_front, x=_expense, x_title=lambda rows: _EXPENSES[_expense(rows)], y="agreement",
                 y_title="Agreement with the strong judge", name="name", usd=lambda rows: _expense(rows)[-3:] == "usd",
-            ),),
+            ),
             reach="pooled",
         ),
     ),
@@ -240,10 +240,10 @@ DEBIASED = Page(
             "Scores corrected by labels",
             f"Mean $score of each model. {_TRUST}",
             (*columns("judge_config split model"), *_COLUMNS),
-            (charts.intervals(
+            charts.intervals(
                 "split", rows=_estimates, label="model", value="mean", name="estimate",
                 names=list(_ESTIMATES.values()), title=_mean,
-            ),),
+            ),
             empty=_EMPTY,
             listed=on_full_splits,
             query="debiased_scores",

@@ -99,7 +99,7 @@ def _counts(breakdown: Breakdown, name: str, label: str, drawn: Charts, says: st
     """Return a distribution over tasks or criteria."""
     what = "criteria" if breakdown.of_criteria else "tasks"
     return Figure(
-        name, breakdown.title, says, columns(f"split label n_{what} share", label=label), (drawn,),
+        name, breakdown.title, says, columns(f"split label n_{what} share", label=label), drawn,
         query="data/label_counts", given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
         breakdown="" if breakdown.kind in _NO_LABELS else breakdown.kind,
     )  # fmt: skip

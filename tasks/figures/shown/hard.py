@@ -65,7 +65,7 @@ _LEADERBOARD = Figure(
         "judge_config split rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
         "hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_wanted coverage met_share"
     ),
-    (charts.intervals("split"),),
+    charts.intervals("split"),
     empty=_NONE,
     query="leaderboard",
     given={"is_hard": True, **WHOLE},
@@ -78,7 +78,7 @@ _TASKS = Figure(
     "in between, other models might have selected otherwise. The table lists the selected tasks, and those left out by "
     "chance.",
     _TASK,
-    (charts.certainty("field", known="inclusion_probability"),),
+    charts.certainty("field", known="inclusion_probability"),
     empty=_NONE,
     listed=lambda rows: [row for row in rows if row["is_selected"] or row["is_border"]],
     query="hard/tasks",
@@ -89,10 +89,10 @@ _BORDER = Figure(
     "The selected tasks next to the border and the next ones outside, by the distance of their mean score from the "
     "border. Where bars are short, the order of the tasks means little.",
     _TASK,
-    (charts.bars(
+    charts.bars(
         "field", rows=_border, known="from_border", name="task_id", value="from_border", colour="place",
         title="Distance of the mean score from the border",
-    ),),
+    ),
     empty=_NONE,
     query="hard/tasks",
     listed=around_border,
@@ -102,9 +102,7 @@ _TOPICS = Figure(
     "Which topics are hard",
     "The selected share of each topic's tasks, among tasks that could have been selected. Small topics vary a lot.",
     columns("field topic selected_share n_selected n_chosen_from mean_score", mean_score="Mean score"),
-    (charts.bars(
-        "field", name="topic", value="selected_share", title="Share selected", percent=True, wrapped=True
-    ),),
+    charts.bars("field", name="topic", value="selected_share", title="Share selected", percent=True, wrapped=True),
     breakdown="topic",
     empty="There is no hard subset, or the tasks that it was chosen from are not stored.",
 )  # fmt: skip
@@ -119,9 +117,7 @@ _OVERLAPS = Figure(
         *columns("n_shared n_selected n_compared", "Tasks", n_selected="here"),
         *columns("jaccard"),
     ),
-    (charts.bars(
-        "field", rows=_named, name="other", value="shared_share", title="Share in both", percent=True
-    ),),
+    charts.bars("field", rows=_named, name="other", value="shared_share", title="Share in both", percent=True),
     empty="There is no other selection to compare with.",
 )  # fmt: skip
 

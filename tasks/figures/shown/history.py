@@ -39,7 +39,7 @@ _HISTORY = Figure(
         judged_by="Judge",
         label="Model",
     ),
-    (charts.over_time("split", rows=lambda rows: [row for row in rows if row["n_points"] > 1]),),
+    charts.over_time("split", rows=lambda rows: [row for row in rows if row["n_points"] > 1]),
     listed=latest_points,
 )
 _COSTS = Figure(
@@ -53,9 +53,9 @@ _COSTS = Figure(
             "prompt_tokens cached_tokens completion_tokens", "Tokens", prompt_tokens="in", completion_tokens="out"
         ),
     ),
-    (charts.bars(
+    charts.bars(
         known="cost_usd", name="night", value="cost_usd", title="US dollars", colour="purpose", is_upright=True
-    ),),
+    ),
     empty="No night has made a call yet; prbench nightly and prbench serve run nights.",
     reach="warehouse",
 )  # fmt: skip

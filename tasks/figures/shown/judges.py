@@ -104,10 +104,10 @@ _VARIANTS = Figure(
         "n_tasks",
         macro_f1="Macro-F1, all criteria",
     ),
-    (charts.intervals(
+    charts.intervals(
         rows=_variants, label="variant", value="macro_f1", title="Macro-F1", name="pair", names=order_of("pair"),
         hollow="is_few", domain=at_least(0, 1, "macro_f1_ci_low", "macro_f1"),
-    ),),
+    ),
     is_optional=True,
 )  # fmt: skip
 _CONFUSION = Figure(
@@ -116,10 +116,10 @@ _CONFUSION = Figure(
     "The verdicts of two graders on the same criteria. On the diagonal they agree. A high share off the diagonal is a "
     "bias: one grader says met when the other does not. Pairs with people come first.",
     (*_PAIR, *columns("says_a says_b n share")),
-    (charts.heat(
+    charts.heat(
         "pair", rows=_first_pairs, x="says_b", y="says_a", value="share", title="share", domain=(0, 1),
         across=_DECISIONS, down=_DECISIONS, tips={"n": "criteria"}, percent=True,
-    ),),
+    ),
     empty="No two graders have decided the same criteria.",
 )  # fmt: skip
 _BREAKDOWNS = Figure(
@@ -128,10 +128,10 @@ _BREAKDOWNS = Figure(
     "Kappa of the same graders for one label at a time, with 95 % intervals. A hollow dot is based on fewer than 50 "
     "criteria. The charts show pairs with people first, then those with most criteria; the table has all pairs.",
     (*_PAIR, *columns("breakdown label"), *_MEASURES),
-    (charts.intervals(
+    charts.intervals(
         "by", rows=_by_label, label="label", value="kappa", title="Kappa", is_sorted=True, name="pair",
         names=order_of("pair"), hollow="is_few", domain=at_least(0, 1, "kappa_ci_low", "kappa"),
-    ),),
+    ),
     empty="No two graders have decided the same criteria.",
 )  # fmt: skip
 _RELIABILITY = Figure(
@@ -144,9 +144,9 @@ _RELIABILITY = Figure(
         "grader_set label n_graders alpha± unanimous_share n_voters effective_votes± effective_votes_is_small "
         "effective_votes_note n n_tasks"
     ),
-    (charts.intervals(
+    charts.intervals(
         label="grader_set", value="alpha", title="Krippendorff's alpha", domain=at_least(0, 1, "alpha_ci_low", "alpha")
-    ),),
+    ),
     given={"breakdown": "all"},
 )  # fmt: skip
 _CALIBRATION = Figure(
@@ -170,10 +170,10 @@ _DIAGRAM = Figure(
     "The share of criteria that are really met, by the judge's probability. On the dashed line both are equal; below "
     "it the judge says met too often. The table also has the diagrams for each label.",
     columns("judge reference breakdown label bin mean_probability met_share n"),
-    (charts.diagonal(
+    charts.diagonal(
         "reference", rows=lambda rows: [row for row in rows if row["breakdown"] == "all"], x="mean_probability",
         y="met_share", n="n", name="judge", x_title="Probability of met", y_title="Really met",
-    ),),
+    ),
     relation="calibration_curve",
     order="judge, reference, breakdown, label, bin",
     is_optional=True,
@@ -202,7 +202,7 @@ _LENIENCY = Figure(
         *columns("met_share others_met_share", "Called met", met_share="by it"),
         *columns("n"),
     ),
-    (charts.bars(name="grader", value="leniency", title="Says met more often than others, by", percent=True),),
+    charts.bars(name="grader", value="leniency", title="Says met more often than others, by", percent=True),
     relation="judge_leniency",
     order="leniency desc, grader",
     empty="No two graders have decided the same criteria.",
@@ -219,11 +219,11 @@ _FAVOURS = Figure(
         *columns("own_mean others_mean", "Mean score"),
         *columns("n_tasks n_responses"),
     ),
-    (charts.heat(
+    charts.heat(
         known="favour", x="grader", y="model", value="favour", title="Favour", diverging=True,
         domain=around_zero("favour"), across=sorted_names("grader"), down=sorted_names("model"), marked="is_small",
         tips={"difference": "difference", "n_tasks": "tasks"},
-    ),),
+    ),
     empty="No response has been decided in full by two graders.",
 )  # fmt: skip
 _DRIFT = Figure(
@@ -237,7 +237,7 @@ _DRIFT = Figure(
         *columns("first_met_share met_share", "Called met", met_share="now"),
         *columns("n_members n_decided n_failed n_lost"),
     ),
-    (charts.control("grader"),),
+    charts.control("grader"),
     empty="No night has judged a control set yet; prbench nightly does.",
     reach="warehouse",
 )
@@ -250,10 +250,10 @@ _FAILURES = Figure(
         *columns("grader status is_failure n share n_verdicts", n="Verdicts", n_verdicts="of"),
         Column("attempts", "Calls", "count"),
     ),
-    (charts.bars(
+    charts.bars(
         rows=lambda rows: [row for row in rows if row["is_failure"]], name="grader", value="n", title="Failed verdicts",
         colour="status", whole=True,
-    ),),
+    ),
 )  # fmt: skip
 
 PEOPLE = Figure(

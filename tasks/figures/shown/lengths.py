@@ -77,9 +77,9 @@ TOKENS = Figure(
         *columns("prompt_tokens cached_share completion_tokens reasoning_tokens", "Tokens"),
         *columns("mean_chars_alnum latency_s n_responses n_failed"),
     ),
-    (charts.bars(
+    charts.bars(
         "split", known="completion_tokens", name="model", value="completion_tokens", title="Mean tokens of a response"
-    ),),
+    ),
     listed=on_full_splits,
 )  # fmt: skip
 JUDGE_COSTS = Figure(
@@ -111,10 +111,10 @@ SPEND = Figure(
         *columns("prompt_tokens cached_share completion_tokens", "Tokens"),
         *columns("cost_usd unpriced_calls n_runs first_day last_day"),
     ),
-    (charts.bars(
+    charts.bars(
         rows=lambda rows: [row for row in rows if row["cost_usd"]], name="called_model", value="cost_usd",
         title="US dollars", colour="purpose",
-    ),),
+    ),
     notes=unpriced,
     reach="warehouse",
 )  # fmt: skip
@@ -156,10 +156,10 @@ LENGTHS = Page(
             _SCORE,
             query="leaderboard",
             given=WHOLE,
-            charts=(charts.scatter(
+            charts=charts.scatter(
                 "split", known="mean_score", x="mean_chars_alnum", y="mean_score",
                 x_title="Mean letters and digits of a response", y_title="Mean score",
-            ),),
+            ),
             listed=lambda rows: on_full_splits([row for row in rows if row["is_judged"]]),
         ),
         Figure(
@@ -180,11 +180,11 @@ LENGTHS = Page(
             "needs a long response may be easier or harder than others. The table has 95 % intervals, but none for "
             "fewer than 10 tasks.",
             (*columns("judge_config split model"), *_CORRELATIONS, *columns("n", n="Tasks")),
-            (charts.bars(
+            charts.bars(
                 "split", rows=lambda rows: [row for row in rows if row["measure"] == "chars_alnum"],
                 known="rank_correlation", name="model", value="rank_correlation",
                 title="Rank correlation of length and score",
-            ),),
+            ),
             listed=on_full_splits,
             query="length_correlations",
             given={"level": "tasks"},
@@ -200,14 +200,14 @@ LENGTHS = Page(
                 "n_responses n_tasks",
                 own_mean="Model's mean",
             ),
-            (charts.heat(
+            charts.heat(
                 "split", rows=_in_fifths, x="part", y="model", value="difference",
                 title="Difference from the model's mean", diverging=True, marked="is_small",
                 domain=around_zero("difference"), across=_FIFTHS, tips={
                     "mean_value": "Mean score", "n_responses": "Responses",
                     "max_chars_alnum": "Letters and digits up to",
                 },
-            ),),
+            ),
             listed=on_full_splits,
         ),
         COSTS,

@@ -71,7 +71,7 @@ OVERVIEW = Page(
             "one, by the same judge, on the tasks with a complete trial in both. A difference is significant if its "
             "p-value, corrected for all rows (Holm), is at most 0.05; the interval is not corrected.",
             _CHANGES,
-            (charts.intervals("split", value="difference", title="Difference", zero=True),),
+            charts.intervals("split", value="difference", title="Difference", zero=True),
             empty="No model has two vintages to compare. That takes two vintages that the same judge decided in the "
             "same way, with tasks that have a complete trial in both.",
             is_table=True,

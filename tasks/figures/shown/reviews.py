@@ -47,7 +47,7 @@ ANNOTATIONS = Page(
             "F1 of the annotator's labels beside the released ones, or beside another annotator's. The micro average "
             f"pools all labels, the macro average is the mean over labels. {_TRUST}",
             (*_PAIR, Column("label", "Average"), *_MEASURES, *_NUMBERS),
-            (_BY_KIND,),
+            _BY_KIND,
             query="annotations/agreement",
             given={"is_average": True},
         ),
@@ -56,7 +56,7 @@ ANNOTATIONS = Page(
             "Agreement on each label",
             f"The same for each label. {_TRUST}",
             (*_PAIR, Column("label", "Label"), *_MEASURES, *_NUMBERS),
-            (_BY_KIND,),
+            _BY_KIND,
             query="annotations/agreement",
             given={"is_average": False},
         ),
@@ -106,11 +106,11 @@ _AGREEMENT = Figure(
         *ends("ci", "share"),
         *columns("unweighted_share n_criteria n_reviews n_tasks n_population"),
     ),
-    (charts.intervals(
+    charts.intervals(
         "breakdown", rows=lambda rows: [row for row in rows if row["population_id"] == rows[0]["population_id"]],
         label="label", value="agreeing_share", hollow="is_small", percent=True,
         title="Criteria that people agree with", domain=at_least(0.8, 1.0, "ci_low", "agreeing_share"),
-    ),),
+    ),
     empty="No person has reviewed a sampled criterion. prbench export review writes a sheet.",
     notes=populations,
 )  # fmt: skip
@@ -130,11 +130,11 @@ _CHECKS = Figure(
     "whether it is atomic (asks for one thing), objective, self-contained, consistent with the rest of its rubric, and "
     "not given away by the request.",
     (*columns("reviewer kind review_check pass_share n_criteria n_tasks n_trials", n_trials="Repetitions"),),
-    (charts.heat(
+    charts.heat(
         what="Checks by models", rows=lambda rows: [row for row in rows if row["kind"] == "model"], x="review_check",
         y="reviewer", value="pass_share", title="Share that passes", domain=(0, 1), across=sorted_names("review_check"),
         tips={"n_criteria": "criteria"}, percent=True,
-    ),),
+    ),
 )  # fmt: skip
 _PREDICTIONS = Figure(
     "review_predictions",
@@ -150,13 +150,13 @@ _PREDICTIONS = Figure(
         *ends("difference_ci"),
         *columns("odds_ratio± auc± n_criteria n_failing n_tasks"),
     ),
-    (charts.intervals(
+    charts.intervals(
         "outcome", rows=lambda rows: [{**row, "outcome": _OUTCOMES[row["outcome"]]} for row in rows],
         known="difference", label="review_check", value="difference",
         title="Rate if the check fails minus rate if it passes", name="reviewer", hollow="is_small",
         is_sorted=True, names=order_of("reviewer"),
         domain=at_least(0, 0, "difference_ci_low", "difference_ci_high", "difference"),
-    ),),
+    ),
     relation="review_predictions",
     order="outcome, reviewer, auc desc nulls last, review_check",
     empty="No reviewed criterion has verdicts of two graders, or both a person's and a model's review.",
