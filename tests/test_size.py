@@ -17,7 +17,7 @@ BUDGETS = {
     168, "tasks/certify": 578, "tasks/check": 136, "tasks/compare": 647, "tasks/config": 566, "tasks/console": 136,
     "tasks/dataset": 335, "tasks/drift": 201, "tasks/exports": 1152, "tasks/figures": 2654, "tasks/hard_subset":
     194, "tasks/imports": 2016, "tasks/judge": 885, "tasks/llm": 3076, "tasks/maintain": 333, "tasks/measures": 435,
-    "tasks/plan": 528, "tasks/prompts": 31, "tasks/report": 2844, "tasks/results": 177, "tasks/rules": 2310,
+    "tasks/plan": 528, "tasks/prompts": 31, "tasks/report": 2839, "tasks/results": 177, "tasks/rules": 2310,
     "tasks/run": 1158, "tasks/sample": 68, "tasks/stopping": 189, "tests": 528, "tests/benchmarks": 1611,
     "tests/expectations": 119, "tests/faults": 1280, "tests/flows": 4374, "tests/golden": 191, "tests/mutants": 246,
     "tests/tasks": 17469, "tests/warehouse": 1179, "warehouse": 2035, "warehouse/samples": 4,

@@ -41,22 +41,12 @@ def a_line_for(name: str | Sequence[str], height: int) -> dict[str, Any]:
     return {"line": name, "lineHeight": height}
 
 
-def hue(name: str, order: Sequence[Any] | None = None) -> alt.Color:
-    """Return a colour for each name, with a legend above the chart."""
-    return alt.Color(**_named(name, order))
-
-
-def sign(name: str, order: Sequence[Any] | None = None) -> alt.Shape:
-    """Return a sign for each name, in one legend with its colour (`hue` of the same names)."""
-    return alt.Shape(**_named(name, order))
-
-
-def _named(name: str, order: Sequence[Any] | None) -> dict[str, Any]:
-    # Colours and signs share one legend only if the names are listed, not just sorted; `assets/charts.js` sets the
-    # legend's columns.
+def named(channel: Any, name: str, order: Sequence[Any] | None = None) -> Any:
+    """Return a colour or a sign for each name, with a legend above the chart; both of the same names share it."""
+    # They share it only if the names are listed, not just sorted; `assets/charts.js` sets the legend's columns.
     scale = alt.Scale(domain=list(order) if order else alt.Undefined)
     legend = alt.Legend(orient="top", labelLimit=220, symbolOpacity=1)
-    return {"shorthand": f"{name}:N", "title": None, "scale": scale, "legend": legend}
+    return channel(f"{name}:N", title=None, scale=scale, legend=legend)
 
 
 def points(base: alt.Chart, hollow: str | None, size: float) -> list[alt.Chart]:
@@ -137,8 +127,8 @@ def intervals(
     )
     if name:
         offset = alt.YOffset(f"{name}:N", sort=list(names) if names else alt.Undefined)
-        base, marks = (each.encode(yOffset=offset, color=hue(name, names)) for each in (base, marks))
-        marks = marks.encode(shape=sign(name, names))
+        base, marks = (each.encode(yOffset=offset, color=named(alt.Color, name, names)) for each in (base, marks))
+        marks = marks.encode(shape=named(alt.Shape, name, names))
     rule = base.mark_rule(strokeWidth=1.5 if name else 2).encode(x=alt.X(f"{low}:Q", **along), x2=f"{high}:Q")
     nothing = [chart.mark_rule(strokeDash=[4, 3], color="gray").encode(x=alt.datum(0))] if zero else []
     lines = a_line_for([label, name], _STEP) if name else a_line_for(label, _ROW_HEIGHT)
@@ -178,19 +168,18 @@ def bars(
     if domain:
         values["scale"] = alt.Scale(domain=list(domain))
     names["sort"] = names_in_order(rows, name)
-    named = ({colour: colour} if colour else {}) | {name: name_title or name}
+    titles = ({colour: colour} if colour else {}) | {name: name_title or name}
     chart: alt.Chart = chart_of(rows, name, value, colour).mark_bar()
-    chart = chart.encode(tooltip=[*name_tips(named), *number_tips({value: title}, percent)])
+    chart = chart.encode(tooltip=[*name_tips(titles), *number_tips({value: title}, percent)])
     if colour:
-        chart = chart.encode(color=hue(colour))
+        chart = chart.encode(color=named(alt.Color, colour))
     if is_upright:
         if all(isinstance(row[name], int | float) for row in rows):
             names["axis"] = alt.Axis(labelAngle=0, labelOverlap="greedy")
         return chart.encode(x=alt.X(**names), y=alt.Y(**values)).properties(height=180)
     axis = wrapped_axis() if wrapped else alt.Axis(labelLimit=180)
-    lying = alt.Y(**names, axis=axis) if name_title is None else alt.Y(**names)
     line = a_line_for(name, _WRAPPED_HEIGHT if wrapped else _ROW_HEIGHT)
-    return chart.encode(y=lying, x=alt.X(**values)).properties(usermeta=line)
+    return chart.encode(y=alt.Y(**names, axis=axis), x=alt.X(**values)).properties(usermeta=line)
 
 
 def scatter(
@@ -316,7 +305,7 @@ def over_time(rows: Rows) -> alt.TopLevelMixin:
         timed, "first_response_at", "label", "vintage", "mean_score", "ci_low", "ci_high", "n_tasks", "changed",
         "is_drifted", "line", "is_alone",
     ).encode(x=across)  # fmt: skip
-    of_model = base.encode(color=hue("label"))
+    of_model = base.encode(color=named(alt.Color, "label"))
     of_line = of_model.encode(detail="line:N")
     tips = [
         *name_tips({"label": "model", "vintage": "vintage"}),
@@ -408,8 +397,8 @@ def certainty(rows: Rows) -> alt.TopLevelMixin:
     dots = base.mark_point(filled=True, size=45, opacity=0.75).encode(
         x=alt.X("mean_score:Q", title="Mean score over the panel", scale=alt.Scale(zero=False, padding=10)),
         y=alt.Y("inclusion_probability:Q", title="Selected by share of panels", axis=alt.Axis(format=".0%")),
-        color=hue("side", _SIDES),
-        shape=sign("side", _SIDES),
+        color=named(alt.Color, "side", _SIDES),
+        shape=named(alt.Shape, "side", _SIDES),
         tooltip=[
             *name_tips({"task_id": "task", "topic": "topic"}),
             *number_tips({"rank": "rank", "mean_score": "mean score"}),
